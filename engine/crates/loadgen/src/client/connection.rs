@@ -1,9 +1,10 @@
 //! One connection to the target: its requests in flight, its parser, and the bytes to write.
 
-use redline_wire::Parser;
+use redline_wire::{Answer, Heads, Malformed, ParsedAnswer, Parser, ReadOptions};
 
 use super::flights::FlightQueue;
 use super::outbox::{Next, Outbox, Tape};
+use crate::ids::{FlightId, TapeId};
 
 /// Bytes that are encrypted or framed at once.
 const SEALED_AT_ONCE: usize = 64 * 1024;
@@ -12,28 +13,28 @@ const SEALED_AT_ONCE: usize = 64 * 1024;
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own, and all their combinations occur")]
 pub struct Connection {
     /// The requests in flight on it.
-    pub queue: FlightQueue,
-    pub outbox: Outbox,
+    queue: FlightQueue,
+    outbox: Outbox,
     /// The parser of HTTP/1.1.
-    pub parser: Parser,
+    parser: Parser,
     /// The state of TLS and HTTP/2.
-    pub layers: Option<Box<Layers>>,
+    layers: Option<Box<Layers>>,
     /// When the present socket began to be opened.
-    pub opened_ns: u64,
-    /// Bytes of a write whose end the kernel has not reported.
-    pub submitted: usize,
+    opened_ns: u64,
     /// Requests put on the present socket so far.
-    pub carried: u32,
+    carried: u32,
+    /// The kernel has not reported the end of a write.
+    submitted: bool,
     /// The socket takes no more for now.
-    pub full: bool,
+    full: bool,
     /// No more requests may be put on the present socket.
-    pub closing: bool,
+    closing: bool,
     /// The peer said by GOAWAY which requests on the present socket it processes, one at least: the rest it does not.
-    pub is_leaving: bool,
+    is_leaving: bool,
     /// An earlier socket of it was open: the next one replaces it.
-    pub was_open: bool,
+    was_open: bool,
     /// An answer came on the present socket.
-    pub answered: bool,
+    answered: bool,
 }
 
 /// The layers between the requests and the socket.
@@ -55,8 +56,8 @@ impl Connection {
             parser: Parser::new(),
             layers: None,
             opened_ns: 0,
-            submitted: 0,
             carried: 0,
+            submitted: false,
             full: false,
             closing: false,
             is_leaving: false,
@@ -71,20 +72,147 @@ impl Connection {
         self.answered = false;
     }
 
+    /// When the present socket began to be opened.
+    pub fn opened_ns(&self) -> u64 {
+        self.opened_ns
+    }
+
+    /// The socket is open; whether it replaces an earlier one.
+    pub fn opened(&mut self) -> bool {
+        std::mem::replace(&mut self.was_open, true)
+    }
+
     /// The socket was closed: drop all that arrived or was to be written on it.
     pub fn end(&mut self) {
+        debug_assert!(self.queue.is_empty());
         self.parser.reset();
         self.outbox.clear();
         self.layers = None;
-        self.submitted = 0;
         self.carried = 0;
+        self.submitted = false;
         self.full = false;
         self.closing = false;
         self.is_leaving = false;
     }
 
+    /// How many requests are in flight on it.
+    #[inline]
+    pub fn in_flight(&self) -> u32 {
+        self.queue.len()
+    }
+
+    /// Whether no request is in flight on it.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+
+    #[inline]
+    pub fn first_flight(&self) -> Option<FlightId> {
+        self.queue.first()
+    }
+
+    /// The requests in flight, for who adds and removes them.
+    #[inline]
+    pub fn queue_mut(&mut self) -> &mut FlightQueue {
+        &mut self.queue
+    }
+
+    /// A request is put on the present socket.
+    #[inline]
+    pub fn count_request(&mut self) {
+        self.carried += 1;
+    }
+
+    /// How many requests were put on the present socket.
+    #[inline]
+    pub fn carried(&self) -> u32 {
+        self.carried
+    }
+
+    /// No more requests may be put on the present socket.
+    pub fn refuse_requests(&mut self) {
+        self.closing = true;
+    }
+
+    #[inline]
+    pub fn refuses_requests(&self) -> bool {
+        self.closing
+    }
+
+    /// The peer takes no more requests, and processes those up to this stream.
+    pub fn go_away(&mut self, last: i32) {
+        self.closing = true;
+        // A server that has processed nothing at all may do so for ever: that counts against the requests.
+        self.is_leaving = last > 0;
+    }
+
+    pub fn is_leaving(&self) -> bool {
+        self.is_leaving
+    }
+
+    /// An answer came; whether it is the first on the present socket.
+    #[inline]
+    pub fn answer_came(&mut self) -> bool {
+        !std::mem::replace(&mut self.answered, true)
+    }
+
+    pub fn has_answered(&self) -> bool {
+        self.answered
+    }
+
+    /// Take bytes up to the end of one answer of HTTP/1.1, as [`Parser::feed`] does.
+    ///
+    /// # Errors
+    /// When they are not a response.
+    #[inline]
+    pub fn parse(
+        &mut self,
+        bytes: &[u8],
+        options: ReadOptions,
+        heads: &mut Heads,
+    ) -> Result<Option<ParsedAnswer>, Malformed> {
+        self.parser.feed(bytes, options, heads)
+    }
+
+    /// The answer that is complete because the peer sends no more. An answer of HTTP/2 never is.
+    pub fn parse_end(&mut self, options: ReadOptions) -> Option<Answer> {
+        if self.http2().is_none() { self.parser.end(options) } else { None }
+    }
+
+    /// The body of the answer of HTTP/1.1 that has just been completed, if it was kept.
+    #[inline]
+    pub fn body(&self) -> &[u8] {
+        self.parser.body()
+    }
+
+    #[inline]
+    pub fn forget_body(&mut self) {
+        self.parser.forget_body();
+    }
+
+    /// Whether TLS or HTTP/2 is between the requests and the socket.
+    #[inline]
+    pub fn has_layers(&self) -> bool {
+        self.layers.is_some()
+    }
+
+    pub fn set_layers(&mut self, layers: Box<Layers>) {
+        self.layers = Some(layers);
+    }
+
+    /// The layers, to be set again.
+    pub fn take_layers(&mut self) -> Option<Box<Layers>> {
+        self.layers.take()
+    }
+
     pub fn is_tls(&self) -> bool {
         self.layers.as_deref().is_some_and(|layers| layers.tls.is_some())
+    }
+
+    #[inline]
+    pub fn tls_mut(&mut self) -> Option<&mut redline_tls::Session> {
+        self.layers.as_deref_mut()?.tls.as_mut()
     }
 
     /// Its HTTP/2 session; none in HTTP/1.1.
@@ -98,6 +226,18 @@ impl Connection {
         self.layers.as_deref_mut()?.http2.as_mut()
     }
 
+    /// Append one request of a tape, or the rest of one.
+    #[inline]
+    pub fn push_tape(&mut self, tape: TapeId, length: usize) {
+        self.outbox.push_tape(tape, length);
+    }
+
+    /// Append what is rendered for this connection.
+    #[inline]
+    pub fn stage(&mut self, render: impl FnOnce(&mut Vec<u8>)) {
+        self.outbox.stage(render);
+    }
+
     /// Whether the requests on it wait for the socket to take them, so that a later one would wait too. Streams of HTTP/2 do
     /// not wait for each other.
     pub fn is_blocked(&self) -> bool {
@@ -107,7 +247,13 @@ impl Connection {
         }
     }
 
-    /// The bytes to write next. No earlier write may be submitted and not ended.
+    /// Whether the socket takes another write now.
+    #[inline]
+    pub fn is_writable(&self) -> bool {
+        !self.submitted && !self.full
+    }
+
+    /// The bytes to write next. It has to be writable.
     ///
     /// # Errors
     /// When TLS cannot encrypt.
@@ -132,32 +278,60 @@ impl Connection {
             Some(layers) => layers.sealed.consume(bytes),
         }
     }
+
+    /// The kernel has these bytes, and reports later how many it took.
+    #[inline]
+    pub fn submitted(&mut self) {
+        self.submitted = true;
+    }
+
+    /// The socket takes no more for now.
+    #[inline]
+    pub fn filled(&mut self) {
+        self.full = true;
+    }
+
+    /// The kernel took this many bytes of the submitted write, and the socket has room.
+    #[inline]
+    pub fn sent(&mut self, bytes: usize) {
+        self.submitted = false;
+        self.full = false;
+        if bytes > 0 {
+            self.consume(bytes);
+        }
+    }
+
+    /// Nothing can be written on the present socket any more.
+    pub fn refuse_writes(&mut self) {
+        self.closing = true;
+        self.full = true;
+    }
 }
 
 impl Layers {
     /// Frame and encrypt more bytes for the socket.
     fn fill(&mut self, requests: &mut Outbox, tapes: &[Tape], plain: &mut Vec<u8>) -> Result<(), String> {
-        let before = self.sealed.staged.len();
-        let out = &mut self.sealed.staged;
-        if let Some(tls) = &mut self.tls {
-            tls.output(out);
-            if !tls.is_handshaking() {
-                if let Some(http2) = &mut self.http2 {
-                    plain.clear();
-                    http2.output(plain, SEALED_AT_ONCE);
-                    if !plain.is_empty() {
-                        tls.seal(plain, out).map_err(|error| error.to_string())?;
-                    }
-                } else {
-                    seal_requests(tls, requests, tapes, out).map_err(|error| error.to_string())?;
+        let Self { tls, http2, sealed, .. } = self;
+        sealed.stage(|out| {
+            let Some(tls) = tls else {
+                if let Some(http2) = http2 {
+                    http2.output(out, SEALED_AT_ONCE);
                 }
+                return Ok(());
+            };
+            tls.output(out);
+            if tls.is_handshaking() {
+                return Ok(());
             }
-        } else if let Some(http2) = &mut self.http2 {
-            http2.output(out, SEALED_AT_ONCE);
-        }
-        let length = out.len() - before;
-        self.sealed.push_staged(length);
-        Ok(())
+            let sealed = if let Some(http2) = http2 {
+                plain.clear();
+                http2.output(plain, SEALED_AT_ONCE);
+                if plain.is_empty() { Ok(()) } else { tls.seal(plain, out) }
+            } else {
+                seal_requests(tls, requests, tapes, out)
+            };
+            sealed.map_err(|error| error.to_string())
+        })
     }
 }
 

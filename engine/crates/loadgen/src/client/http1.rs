@@ -20,14 +20,14 @@ impl<I: Io> Client<I> {
     ) {
         while !bytes.is_empty() {
             let reader = self.pool.connection_mut(connection);
-            let Some(flight) = reader.queue.first() else {
+            let Some(flight) = reader.first_flight() else {
                 // An answer without a request.
                 return self.pool.lost(connection, true, now_ns);
             };
             let request = self.flights.get(flight).request as usize;
-            match reader.parser.feed(bytes, self.scenario.read_options(request), &mut self.heads) {
+            match reader.parse(bytes, self.scenario.read_options(request), &mut self.heads) {
                 Ok(None) => break,
-                Ok(Some(complete)) if complete.used < bytes.len() && reader.queue.len() == 1 => {
+                Ok(Some(complete)) if complete.used < bytes.len() && reader.in_flight() == 1 => {
                     // There is no request for what follows the answer, so where the answer ends is not certain either.
                     let why = &"bytes follow the answer that nobody asked for";
                     return self.malformed(connection, why, now_ns, activity);
@@ -59,14 +59,14 @@ impl<I: Io> Client<I> {
     ) -> bool {
         self.pool.answered(connection);
         let carrier = self.pool.connection_mut(connection);
-        let flight = self.flights.remove(flight, &mut carrier.queue);
-        let judged = self.scenario.judge(flight.request as usize, answer, carrier.parser.body());
-        carrier.parser.forget_body();
+        let flight = self.flights.remove(flight, carrier.queue_mut());
+        let judged = self.scenario.judge(flight.request as usize, answer, carrier.body());
+        carrier.forget_body();
         Self::judged(&flight, judged, answer.status, now_ns, activity);
         if !answer.keep_alive {
             // The server announced that it processes nothing behind this answer (RFC 9112, section 9.6): that is written again on
             // another connection.
-            while let Some(flight) = self.pool.connection(connection).queue.first() {
+            while let Some(flight) = self.pool.connection(connection).first_flight() {
                 self.resend(flight, activity);
             }
             // The answer is complete and read, so a reset cuts nothing off. It leaves no TIME_WAIT here, which would hold a port
@@ -79,12 +79,11 @@ impl<I: Io> Client<I> {
     /// The peer sends no more. That completes an answer whose length was not given.
     pub(super) fn end_of_stream(&mut self, connection: ConnectionId, now_ns: u64, activity: &mut Activity) {
         let reader = self.pool.connection_mut(connection);
-        let Some(flight) = reader.queue.first() else {
+        let Some(flight) = reader.first_flight() else {
             return self.pool.lost(connection, false, now_ns);
         };
         let options = self.scenario.read_options(self.flights.get(flight).request as usize);
-        let answer = if reader.http2().is_none() { reader.parser.end(options) } else { None };
-        match answer {
+        match reader.parse_end(options) {
             Some(answer) => {
                 let last = Answer { keep_alive: false, ..answer };
                 self.answered(connection, flight, &last, true, now_ns, activity);

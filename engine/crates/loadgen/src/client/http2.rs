@@ -35,7 +35,7 @@ impl<I: Io> Client<I> {
     /// A peer that takes no more requests on a connection without streams has ended it. If it answered none on it, the next
     /// connections are opened more slowly.
     fn settle_streams(&mut self, connection: ConnectionId, now_ns: u64) {
-        if self.pool.connection(connection).queue.is_empty() && self.pool.has_served(connection) {
+        if self.pool.connection(connection).is_empty() && self.pool.has_served(connection) {
             return self.pool.lost(connection, true, now_ns);
         }
         self.pool.settle(connection);
@@ -55,7 +55,7 @@ impl<I: Io> Client<I> {
                 self.failures.report(FailureKind::Refused, &format_args!("RST_STREAM with code {code}"));
                 self.fail_flight(FlightId(token), Outcome::Refused, activity);
             }
-            Event::Unprocessed { token } if self.pool.connection(connection).is_leaving => {
+            Event::Unprocessed { token } if self.pool.connection(connection).is_leaving() => {
                 self.resend(FlightId(token), activity);
             }
             Event::Unprocessed { token } => self.retry(FlightId(token), Outcome::Refused, activity),
@@ -63,12 +63,7 @@ impl<I: Io> Client<I> {
                 self.failures.report(FailureKind::Malformed, &"an answer that breaks the rules of its stream");
                 self.fail_flight(FlightId(token), Outcome::Malformed, activity);
             }
-            Event::GoAway { last, .. } => {
-                let carrier = self.pool.connection_mut(connection);
-                carrier.closing = true;
-                // A server that has processed nothing at all may do so for ever: that counts against the requests.
-                carrier.is_leaving = last > 0;
-            }
+            Event::GoAway { last, .. } => self.pool.connection_mut(connection).go_away(last),
         }
     }
 

@@ -184,19 +184,18 @@ impl<I: Io> Client<I> {
     /// # Errors
     /// When the kernel refuses to wait.
     pub fn wait(&mut self, until_ns: u64) -> io::Result<()> {
-        self.pool.io.wait(until_ns)
+        self.pool.wait(until_ns)
     }
 
     /// The next event of the last wait.
     #[inline]
     pub fn next_event(&mut self) -> Option<Event> {
-        self.pool.io.next()
+        self.pool.next_event()
     }
 
     /// When a connection may be opened, or something times out.
     pub fn wake_ns(&self) -> u64 {
-        let opening = self.pool.front(ConnectionState::Opening);
-        let opening_ns = opening.map_or(NEVER, |front| self.pool.connection(front).opened_ns);
+        let opening_ns = self.pool.oldest_opening().map_or(NEVER, |(_, since_ns)| since_ns);
         let written_ns = self.flights.oldest().map_or(NEVER, |oldest| self.flights.get(oldest).written_ns);
         opening_ns.min(written_ns).saturating_add(self.timeout_ns).min(self.pool.next_opening_ns())
     }
@@ -209,10 +208,10 @@ impl<I: Io> Client<I> {
     pub fn put(&mut self, connection: ConnectionId, mut task: Task, now_ns: u64) -> Result<(), Task> {
         let request = self.scenario.draw(&mut task);
         let carrier = self.pool.connection_mut(connection);
-        carrier.carried += 1;
-        let flight = self.flights.insert(task, now_ns, request as u32, connection, &mut carrier.queue);
+        carrier.count_request();
+        let flight = self.flights.insert(task, now_ns, request as u32, connection, carrier.queue_mut());
         if let Err(why) = self.scenario.write(request, flight, carrier) {
-            carrier.closing = true;
+            carrier.refuse_requests();
             self.failures.report(FailureKind::Malformed, &why);
             return Err(self.remove(flight).task);
         }
@@ -246,7 +245,7 @@ impl<I: Io> Client<I> {
         match event {
             Event::Received { chunk, more, .. } => {
                 self.received(connection, chunk.bytes(), more, now_ns, activity);
-                self.pool.io.release(chunk);
+                self.pool.release(chunk);
             }
             Event::Sent(_, bytes) => self.sent(connection, bytes, now_ns, activity),
             Event::Unwritable(_, why) => self.unwritable(connection, &why, now_ns, activity),
@@ -293,8 +292,8 @@ impl<I: Io> Client<I> {
         {
             self.time_out(oldest, now_ns, activity);
         }
-        while let Some(connection) = self.pool.front(ConnectionState::Opening)
-            && self.pool.connection(connection).opened_ns.saturating_add(timeout_ns) <= now_ns
+        while let Some((connection, since_ns)) = self.pool.oldest_opening()
+            && since_ns.saturating_add(timeout_ns) <= now_ns
         {
             let why = self.pool.too_slow(connection);
             self.not_opened(connection, &why, now_ns, activity);
@@ -336,9 +335,7 @@ impl<I: Io> Client<I> {
     /// the end of the connection is.
     fn unwritable(&mut self, connection: ConnectionId, why: &io::Error, now_ns: u64, activity: &mut Activity) {
         if matches!(why.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset) {
-            let writer = self.pool.connection_mut(connection);
-            writer.closing = true;
-            writer.full = true;
+            self.pool.connection_mut(connection).refuse_writes();
             self.pool.settle(connection);
         } else {
             self.broken(connection, why, now_ns, activity);
@@ -349,17 +346,18 @@ impl<I: Io> Client<I> {
     #[inline]
     fn received(&mut self, connection: ConnectionId, bytes: &[u8], more: bool, now_ns: u64, activity: &mut Activity) {
         activity.bytes_received += bytes.len();
-        let Some(layers) = self.pool.connection_mut(connection).layers.as_deref_mut() else {
+        let reader = self.pool.connection_mut(connection);
+        if !reader.has_layers() {
             return self.take_answers(connection, bytes, more, now_ns, activity);
-        };
-        let Some(tls) = &mut layers.tls else {
+        }
+        let Some(tls) = reader.tls_mut() else {
             return self.take_frames(connection, bytes, now_ns, activity);
         };
         let mut plain = std::mem::take(&mut self.plain);
         plain.clear();
         match tls.feed(bytes, &mut plain) {
             Ok(fed) => {
-                if layers.http2.is_some() {
+                if reader.http2().is_some() {
                     self.take_frames(connection, &plain, now_ns, activity);
                 } else if !plain.is_empty() {
                     self.take_answers(connection, &plain, more || fed.closed, now_ns, activity);
@@ -376,7 +374,7 @@ impl<I: Io> Client<I> {
     /// The socket has ended. Over TLS that ends no answer: only the peer's `close_notify` does (RFC 9112, section 9.8).
     fn ended(&mut self, connection: ConnectionId, now_ns: u64, activity: &mut Activity) {
         let carrier = self.pool.connection(connection);
-        if carrier.is_tls() && !carrier.queue.is_empty() {
+        if carrier.is_tls() && !carrier.is_empty() {
             return self.fail(connection, Outcome::Closed, now_ns, activity);
         }
         self.end_of_stream(connection, now_ns, activity);
@@ -387,7 +385,7 @@ impl<I: Io> Client<I> {
         if !self.pool.is_open(connection) {
             return;
         }
-        if !self.pool.connection(connection).queue.is_empty() {
+        if !self.pool.connection(connection).is_empty() {
             self.failures.report(FailureKind::Reset, why);
         }
         self.fail(connection, Outcome::Reset, now_ns, activity);
@@ -405,7 +403,7 @@ impl<I: Io> Client<I> {
     }
 
     fn fail_queue(&mut self, connection: ConnectionId, outcome: Outcome, activity: &mut Activity) {
-        while let Some(flight) = self.pool.connection(connection).queue.first() {
+        while let Some(flight) = self.pool.connection(connection).first_flight() {
             self.fail_flight(flight, outcome, activity);
         }
     }
@@ -418,7 +416,7 @@ impl<I: Io> Client<I> {
 
     fn remove(&mut self, flight: FlightId) -> Flight {
         let connection = self.flights.get(flight).connection;
-        self.flights.remove(flight, &mut self.pool.connection_mut(connection).queue)
+        self.flights.remove(flight, self.pool.connection_mut(connection).queue_mut())
     }
 
     /// A request is to be written again; it fails with this outcome when it was written too often.

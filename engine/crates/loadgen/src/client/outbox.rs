@@ -51,7 +51,7 @@ pub struct Outbox {
     writing: Vec<u8>,
     written: usize,
     /// To be written next.
-    pub staged: Vec<u8>,
+    staged: Vec<u8>,
 }
 
 /// The bytes to write next.
@@ -78,8 +78,16 @@ impl Outbox {
         }
     }
 
-    /// This many bytes were appended to `staged`.
-    pub fn push_staged(&mut self, length: usize) {
+    /// Append what this writes. The kernel reads none of it before it is written.
+    #[inline]
+    pub fn stage<T>(&mut self, write: impl FnOnce(&mut Vec<u8>) -> T) -> T {
+        let before = self.staged.len();
+        let result = write(&mut self.staged);
+        self.push_staged(self.staged.len() - before);
+        result
+    }
+
+    fn push_staged(&mut self, length: usize) {
         if length == 0 {
             return;
         }
@@ -155,8 +163,7 @@ mod tests {
                     2 => {
                         let own = vec![size as u8; size % 1000];
                         expected.extend_from_slice(&own);
-                        outbox.staged.extend_from_slice(&own);
-                        outbox.push_staged(own.len());
+                        outbox.stage(|out| out.extend_from_slice(&own));
                     }
                     _ => {
                         if let Some(next) = outbox.next(&tapes) {

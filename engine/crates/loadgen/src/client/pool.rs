@@ -17,7 +17,7 @@ use super::connection::Connection;
 use super::outbox::Tape;
 use crate::demand::NEVER;
 use crate::ids::ConnectionId;
-use crate::io::{Io, Sending};
+use crate::io::{Chunk, Event, Io, Sending};
 use crate::job::{Job, Target};
 use crate::sources::Sources;
 use crate::stop::Stop;
@@ -25,7 +25,7 @@ use crate::sys::socket::{Address, new_socket};
 
 /// Fields are dropped in this order: the backend before the connections and tapes, whose bytes the kernel may be reading.
 pub struct Pool<I> {
-    pub io: I,
+    io: I,
     connections: Vec<Connection>,
     states: ConnectionStates,
     /// The result of the first TLS handshake.
@@ -75,6 +75,26 @@ impl<I: Io> Pool<I> {
         })
     }
 
+    /// Wait for events until this time at most, as [`Io::wait`] does.
+    ///
+    /// # Errors
+    /// When the kernel refuses to wait.
+    pub fn wait(&mut self, until_ns: u64) -> io::Result<()> {
+        self.io.wait(until_ns)
+    }
+
+    /// The next event of the last wait.
+    #[inline]
+    pub fn next_event(&mut self) -> Option<Event> {
+        self.io.next()
+    }
+
+    /// Give received bytes back, which were read.
+    #[inline]
+    pub fn release(&mut self, chunk: Chunk) {
+        self.io.release(chunk);
+    }
+
     #[inline]
     pub fn connection(&self, connection: ConnectionId) -> &Connection {
         &self.connections[connection.index()]
@@ -90,9 +110,10 @@ impl<I: Io> Pool<I> {
         self.states.state(connection)
     }
 
-    /// The connection that has been in this state for the longest time.
-    pub fn front(&self, state: ConnectionState) -> Option<ConnectionId> {
-        self.states.front(state)
+    /// The connection that has been opening for the longest time, and since when.
+    pub fn oldest_opening(&self) -> Option<(ConnectionId, u64)> {
+        let oldest = self.states.front(ConnectionState::Opening)?;
+        Some((oldest, self.connections[oldest.index()].opened_ns()))
     }
 
     /// This many connections more are needed.
@@ -120,17 +141,17 @@ impl<I: Io> Pool<I> {
     pub fn flush(&mut self, connection: ConnectionId) -> io::Result<usize> {
         let writer = &mut self.connections[connection.index()];
         let mut written = 0;
-        while writer.submitted == 0 && !writer.full {
-            let one = writer.queue.len() <= 1;
+        while writer.is_writable() {
+            let one = writer.in_flight() <= 1;
             let next = writer.next_out(&self.tapes, &mut self.plain).map_err(io::Error::other)?;
             let Some(next) = next else {
                 break;
             };
-            let (alone, length) = (one && next.is_tape, next.bytes.len());
+            let alone = one && next.is_tape;
             // SAFETY: a write that is `alone` is of a tape. Tapes live as long as the pool, which drops its backend before them.
             // Other bytes are in the part of an outbox that does not change until the connection consumes them (here, or in
-            // `sent`) or ends (in `drop_socket`, after the backend has closed the socket): while `submitted` is not 0, nothing
-            // calls `next_out`.
+            // `sent`) or ends (in `drop_socket`, after the backend has closed the socket): while a write is submitted, the
+            // connection is not writable, and nothing calls `next_out`.
             match unsafe { self.io.send(connection, next.bytes, alone) } {
                 Sending::Taken(bytes) => {
                     writer.consume(bytes);
@@ -138,10 +159,10 @@ impl<I: Io> Pool<I> {
                 }
                 Sending::Full(bytes) => {
                     writer.consume(bytes);
-                    writer.full = true;
+                    writer.filled();
                     written += bytes;
                 }
-                Sending::Later => writer.submitted = length,
+                Sending::Later => writer.submitted(),
                 Sending::Broken(why) => return Err(why),
             }
         }
@@ -151,12 +172,7 @@ impl<I: Io> Pool<I> {
     /// The kernel took this many bytes of the submitted write, and has room; how many bytes it took in all, with those that
     /// were written now.
     pub fn sent(&mut self, connection: ConnectionId, bytes: usize) -> io::Result<usize> {
-        let writer = &mut self.connections[connection.index()];
-        writer.submitted = 0;
-        writer.full = false;
-        if bytes > 0 {
-            writer.consume(bytes);
-        }
+        self.connections[connection.index()].sent(bytes);
         Ok(bytes + self.flush(connection)?)
     }
 
@@ -188,11 +204,11 @@ impl<I: Io> Pool<I> {
     pub fn room(&self, connection: ConnectionId) -> u32 {
         let carrier = &self.connections[connection.index()];
         // An answer may arrive before its request is written: then the rest of the request has to be written first.
-        if carrier.closing || carrier.queue.is_empty() && carrier.is_blocked() {
+        if carrier.refuses_requests() || carrier.is_empty() && carrier.is_blocked() {
             return 0;
         }
-        let depth_left = self.depth.saturating_sub(carrier.queue.len());
-        let left = self.requests_per_connection.saturating_sub(carrier.carried);
+        let depth_left = self.depth.saturating_sub(carrier.in_flight());
+        let left = self.requests_per_connection.saturating_sub(carrier.carried());
         depth_left.min(left).min(self.streams(connection))
     }
 
@@ -207,8 +223,8 @@ impl<I: Io> Pool<I> {
     #[inline]
     pub fn has_served(&self, connection: ConnectionId) -> bool {
         let carrier = &self.connections[connection.index()];
-        carrier.closing
-            || carrier.carried >= self.requests_per_connection
+        carrier.refuses_requests()
+            || carrier.carried() >= self.requests_per_connection
             || carrier.http2().is_some_and(redline_http2::Session::is_finished)
     }
 
@@ -216,7 +232,7 @@ impl<I: Io> Pool<I> {
     #[inline]
     pub fn settle(&mut self, connection: ConnectionId) {
         let carrier = &self.connections[connection.index()];
-        let (empty, blocked) = (carrier.queue.is_empty(), carrier.is_blocked());
+        let (empty, blocked) = (carrier.is_empty(), carrier.is_blocked());
         if empty && !blocked && (self.has_served(connection) || self.surplus > 0) {
             return self.drop_socket(connection, true);
         }
@@ -271,7 +287,7 @@ impl<I: Io> Pool<I> {
     /// A connection is open; whether it replaces an earlier one.
     pub fn opened(&mut self, connection: ConnectionId, now_ns: u64) -> bool {
         self.backoff.opened();
-        let was_open = std::mem::replace(&mut self.connections[connection.index()].was_open, true);
+        let was_open = self.connections[connection.index()].opened();
         if self.has_served(connection) {
             // An HTTP/2 peer whose first words are GOAWAY.
             self.lost(connection, true, now_ns);
@@ -284,7 +300,7 @@ impl<I: Io> Pool<I> {
     /// An answer arrived.
     #[inline]
     pub fn answered(&mut self, connection: ConnectionId) {
-        if !std::mem::replace(&mut self.connections[connection.index()].answered, true) {
+        if self.connections[connection.index()].answer_came() {
             self.backoff.answered();
         }
     }
@@ -299,8 +315,8 @@ impl<I: Io> Pool<I> {
     /// unanswered.
     pub fn lost(&mut self, connection: ConnectionId, reset: bool, now_ns: u64) {
         let ended = &self.connections[connection.index()];
-        if !ended.answered {
-            self.backoff.dropped(ended.opened_ns, now_ns);
+        if !ended.has_answered() {
+            self.backoff.dropped(ended.opened_ns(), now_ns);
         }
         self.drop_socket(connection, reset);
     }
@@ -308,9 +324,7 @@ impl<I: Io> Pool<I> {
     /// Close a connection, without slowing down the next. It carries no request any more.
     pub fn drop_socket(&mut self, connection: ConnectionId, reset: bool) {
         self.io.close(connection, reset);
-        let ended = &mut self.connections[connection.index()];
-        debug_assert!(ended.queue.is_empty());
-        ended.end();
+        self.connections[connection.index()].end();
         let parked = self.surplus > 0;
         self.surplus -= usize::from(parked);
         self.states.change(connection, if parked { ConnectionState::Parked } else { ConnectionState::Down });

@@ -86,16 +86,12 @@ impl Scenario {
         }
         let script = self.scripts[request];
         if let Some(whole) = script.whole {
-            connection.outbox.push_tape(whole, self.tapes[whole.index()].period());
+            connection.push_tape(whole, self.tapes[whole.index()].period());
             return Ok(());
         }
-        let staged = &mut connection.outbox.staged;
-        let before = staged.len();
-        self.job.requests[request].template.render(staged, &mut self.draws);
-        let length = staged.len() - before;
-        connection.outbox.push_staged(length);
+        connection.stage(|out| self.job.requests[request].template.render(out, &mut self.draws));
         if let Some(body) = script.body {
-            connection.outbox.push_tape(body, self.tapes[body.index()].period());
+            connection.push_tape(body, self.tapes[body.index()].period());
         }
         Ok(())
     }

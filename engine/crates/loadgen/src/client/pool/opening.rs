@@ -89,13 +89,13 @@ impl<I: Io> Pool<I> {
                 last = self.first_progress(event, activity).or(last);
             }
         }
-        let slow = self.front(ConnectionState::Opening).map(|connection| self.too_slow(connection));
+        let slow = self.oldest_opening().map(|(connection, _)| self.too_slow(connection));
         Ok(ConnectResult { open: self.open(), error: last.or(slow), tls: self.tls.clone() })
     }
 
     /// Why a connection is of no use that was not open in time.
     pub fn too_slow(&self, connection: ConnectionId) -> OpenError {
-        if self.connection(connection).layers.is_some() {
+        if self.connection(connection).has_layers() {
             OpenError::Tls("the server did not complete it in time".to_owned())
         } else {
             OpenError::Connect(io::Error::new(ErrorKind::TimedOut, "no answer in time"))
@@ -178,7 +178,7 @@ impl<I: Io> Pool<I> {
         }
         let has_tls = layers.tls.is_some();
         if has_tls || layers.http2.is_some() {
-            self.connection_mut(connection).layers = Some(Box::new(layers));
+            self.connection_mut(connection).set_layers(Box::new(layers));
             match self.flush(connection) {
                 Ok(sent) => activity.bytes_sent += sent,
                 Err(error) => return OpeningProgress::Failed(OpenError::Connect(error)),
@@ -196,11 +196,11 @@ impl<I: Io> Pool<I> {
         activity: &mut Activity,
     ) -> OpeningProgress {
         activity.bytes_received += bytes.len();
-        match self.connection_mut(connection).layers.take() {
+        match self.connection_mut(connection).take_layers() {
             None => OpeningProgress::Failed(OpenError::Connect(io::Error::other("it spoke before a request came"))),
             Some(mut layers) => {
                 let fed = self.feed(&mut layers, bytes, now_ns, activity);
-                self.connection_mut(connection).layers = Some(layers);
+                self.connection_mut(connection).set_layers(layers);
                 // Also after a failure: there is an alert for the peer.
                 let flushed = self.flush(connection).map_err(OpenError::Connect);
                 activity.bytes_sent += flushed.as_ref().unwrap_or(&0);
