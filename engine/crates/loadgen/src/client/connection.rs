@@ -226,6 +226,16 @@ impl Connection {
         self.layers.as_deref_mut()?.http2.as_mut()
     }
 
+    /// Cancel the stream of a request; false when the connection has no streams.
+    pub fn cancel_stream(&mut self, flight: FlightId) -> bool {
+        let http2 = self.http2_mut();
+        let has_streams = http2.is_some();
+        if let Some(http2) = http2 {
+            http2.cancel(flight.0);
+        }
+        has_streams
+    }
+
     /// Append one request of a tape, or the rest of one.
     #[inline]
     pub fn push_tape(&mut self, tape: TapeId, length: usize) {

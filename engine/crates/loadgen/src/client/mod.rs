@@ -3,7 +3,9 @@
 //! A [`Client`] opens connections, writes requests and handles the events of its backend, and records in an [`Activity`] what
 //! happened to requests. It knows nothing of the load: the worker acts on what was recorded.
 
+mod activity;
 mod connection;
+mod exchanges;
 mod flights;
 mod http1;
 mod http2;
@@ -17,79 +19,25 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use redline_traffic::Outcome;
-use redline_wire::{Heads, Verdict};
+use redline_wire::Heads;
 
-use self::flights::{Flight, Flights};
-pub use self::pool::{ConnectResult, Handshake, OpenError};
+pub use self::activity::{Activity, ClientEvent, ClockReading, Completion, OpenFailure};
+use self::exchanges::Exchanges;
+use self::http1::{AnswersRead, ReadEnd};
+pub use self::pool::{ConnectResult, OpenError};
 use self::pool::{ConnectionState, OpeningProgress, Pool};
-use self::scenario::{Judged, Scenario};
+use self::scenario::Scenario;
 use crate::demand::{NEVER, Task};
 use crate::failure_log::{FailureKind, FailureLog};
 use crate::ids::{ConnectionId, FlightId, GlobalWorkerId};
 use crate::io::{Event, Io};
 use crate::job::Job;
 use crate::stop::Stop;
-use crate::sys::time::unix_ns;
-
-/// How often a request may be written without an answer before it has failed, not counting what the server announced.
-const MOST_TRIES: u8 = 2;
-
-/// What happened on the connections, for the worker to act on.
-#[derive(Default)]
-pub struct Activity {
-    /// In order.
-    pub events: Vec<ClientEvent>,
-    pub bytes_sent: usize,
-    pub bytes_received: usize,
-}
-
-/// What happened to a request or a connection.
-pub enum ClientEvent {
-    Ended(Completion),
-    /// A request was not answered, and is to be written again.
-    Retry(Task),
-    /// The server announced that it would not process a request, which is to be written again.
-    Resend(Task),
-    /// An answer contained the server's clock.
-    Clock(ClockReading),
-    Handshake(Handshake),
-    /// A connection was opened in place of an earlier one.
-    Reconnected,
-    NotOpened(OpenFailure),
-}
-
-/// A request that has ended.
-pub struct Completion {
-    pub task: Task,
-    /// When it was last written, if it was.
-    pub written_ns: Option<u64>,
-    pub outcome: Outcome,
-    /// The status of its answer, when the answer was complete.
-    pub status: Option<u16>,
-}
-
-/// The server's clock in an answer. Offsets are in nanoseconds.
-#[expect(clippy::struct_field_names, reason = "units stand in names")]
-pub struct ClockReading {
-    pub due_ns: u64,
-    /// The server's clock, less ours when the request was written.
-    pub to_server_ns: i128,
-    /// Ours when the answer was complete, less the server's clock.
-    pub from_server_ns: i128,
-}
-
-/// A connection could not be opened.
-pub struct OpenFailure {
-    pub kind: FailureKind,
-    /// No other connection is open either.
-    pub none_open: bool,
-}
 
 /// The connections of one worker, and the requests in flight on them.
 pub struct Client<I> {
     pool: Pool<I>,
-    flights: Flights,
-    scenario: Scenario,
+    exchanges: Exchanges,
     failures: FailureLog,
     heads: Heads,
     /// Decrypted bytes.
@@ -115,8 +63,7 @@ impl<I: Io> Client<I> {
         let scenario = Scenario::new(job, worker);
         Ok(Self {
             pool: Pool::new(job, scenario.tapes(), target, first, connections, stop)?,
-            flights: Flights::new(),
-            scenario,
+            exchanges: Exchanges::new(scenario),
             failures: FailureLog::new(worker),
             heads: Heads::new(),
             plain: Vec::new(),
@@ -172,11 +119,11 @@ impl<I: Io> Client<I> {
 
     /// Requests that were written and have not ended.
     pub fn in_flight(&self) -> usize {
-        self.flights.len()
+        self.exchanges.len()
     }
 
     pub fn is_idle(&self) -> bool {
-        self.flights.is_empty()
+        self.exchanges.is_empty()
     }
 
     /// Wait for events until this time at most, as [`Io::wait`] does.
@@ -196,7 +143,7 @@ impl<I: Io> Client<I> {
     /// When a connection may be opened, or something times out.
     pub fn wake_ns(&self) -> u64 {
         let opening_ns = self.pool.oldest_opening().map_or(NEVER, |(_, since_ns)| since_ns);
-        let written_ns = self.flights.oldest().map_or(NEVER, |oldest| self.flights.get(oldest).written_ns);
+        let written_ns = self.exchanges.oldest().map_or(NEVER, |oldest| self.exchanges.written_ns(oldest));
         opening_ns.min(written_ns).saturating_add(self.timeout_ns).min(self.pool.next_opening_ns())
     }
 
@@ -205,17 +152,12 @@ impl<I: Io> Client<I> {
     /// # Errors
     /// The task, when it could not be encoded: nothing of it was written.
     #[inline]
-    pub fn put(&mut self, connection: ConnectionId, mut task: Task, now_ns: u64) -> Result<(), Task> {
-        let request = self.scenario.draw(&mut task);
+    pub fn put(&mut self, connection: ConnectionId, task: Task, now_ns: u64) -> Result<(), Task> {
         let carrier = self.pool.connection_mut(connection);
-        carrier.count_request();
-        let flight = self.flights.insert(task, now_ns, request as u32, connection, carrier.queue_mut());
-        if let Err(why) = self.scenario.write(request, flight, carrier) {
-            carrier.refuse_requests();
+        self.exchanges.put(task, connection, carrier, now_ns).map_err(|(task, why)| {
             self.failures.report(FailureKind::Malformed, &why);
-            return Err(self.remove(flight).task);
-        }
-        Ok(())
+            task
+        })
     }
 
     /// Write what was put on a connection.
@@ -287,8 +229,8 @@ impl<I: Io> Client<I> {
     /// End the requests and the openings that take longer than the timeout.
     pub fn expire(&mut self, now_ns: u64, activity: &mut Activity) {
         let timeout_ns = self.timeout_ns;
-        while let Some(oldest) = self.flights.oldest()
-            && self.flights.get(oldest).written_ns.saturating_add(timeout_ns) <= now_ns
+        while let Some(oldest) = self.exchanges.oldest()
+            && self.exchanges.written_ns(oldest).saturating_add(timeout_ns) <= now_ns
         {
             self.time_out(oldest, now_ns, activity);
         }
@@ -303,19 +245,26 @@ impl<I: Io> Client<I> {
     /// End one request. In HTTP/2 its stream is cancelled; in HTTP/1.1 the requests behind it on its connection cannot be
     /// answered before it, and end with it.
     fn time_out(&mut self, flight: FlightId, now_ns: u64, activity: &mut Activity) {
-        let connection = self.flights.get(flight).connection;
-        if self.cancel_stream(connection, flight, now_ns, activity) {
+        let connection = self.exchanges.connection_of(flight);
+        let carrier = self.pool.connection_mut(connection);
+        if carrier.cancel_stream(flight) {
+            self.exchanges.fail(flight, carrier, Outcome::Timeout, activity);
+            self.write(connection, now_ns, activity);
+            if self.pool.is_open(connection) {
+                self.pool.settle(connection);
+            }
             return;
         }
-        self.fail_queue(connection, Outcome::Timeout, activity);
+        self.exchanges.fail_all(carrier, Outcome::Timeout, activity);
         // This does not count against the peer: it may be slow, but it is there.
         self.pool.drop_socket(connection, true);
     }
 
     /// End all requests in flight.
     pub fn abandon(&mut self, outcome: Outcome, activity: &mut Activity) {
-        while let Some(flight) = self.flights.oldest() {
-            self.fail_flight(flight, outcome, activity);
+        while let Some(flight) = self.exchanges.oldest() {
+            let connection = self.pool.connection_mut(self.exchanges.connection_of(flight));
+            self.exchanges.fail(flight, connection, outcome, activity);
         }
     }
 
@@ -371,6 +320,91 @@ impl<I: Io> Client<I> {
         self.plain = plain;
     }
 
+    /// Read the answers on a connection. `more`: more bytes, or the end of the stream, follow at once.
+    #[inline]
+    fn take_answers(
+        &mut self,
+        connection: ConnectionId,
+        bytes: &[u8],
+        more: bool,
+        now_ns: u64,
+        activity: &mut Activity,
+    ) {
+        let reader = self.pool.connection_mut(connection);
+        let read = http1::read(bytes, reader, &mut self.exchanges, &mut self.heads, now_ns, activity);
+        // A last answer is complete and read, so a reset cuts nothing off. It leaves no TIME_WAIT here, which would hold a port for
+        // a minute. Where the peer has ended first, the TIME_WAIT is the peer's.
+        self.act_on(connection, &read, !more, now_ns, activity);
+    }
+
+    /// The peer sends no more.
+    fn end_of_stream(&mut self, connection: ConnectionId, now_ns: u64, activity: &mut Activity) {
+        let reader = self.pool.connection_mut(connection);
+        let read = http1::read_end(reader, &mut self.exchanges, now_ns, activity);
+        self.act_on(connection, &read, false, now_ns, activity);
+    }
+
+    /// Act on what reading answers has shown. `reset`: how the connection is closed after its last answer.
+    #[inline]
+    fn act_on(
+        &mut self,
+        connection: ConnectionId,
+        read: &AnswersRead,
+        reset: bool,
+        now_ns: u64,
+        activity: &mut Activity,
+    ) {
+        if read.any {
+            self.pool.answered(connection);
+        }
+        match &read.end {
+            ReadEnd::AllRead => {
+                if self.pool.is_open(connection) {
+                    self.pool.settle(connection);
+                }
+            }
+            ReadEnd::LastAnswer => self.pool.lost(connection, reset, now_ns),
+            ReadEnd::Unrequested => self.pool.lost(connection, true, now_ns),
+            ReadEnd::CutOff => self.fail(connection, Outcome::Closed, now_ns, activity),
+            ReadEnd::Surplus => {
+                let why = &"bytes follow the answer that nobody asked for";
+                self.malformed(connection, why, now_ns, activity);
+            }
+            ReadEnd::Malformed(why) => self.malformed(connection, why, now_ns, activity),
+        }
+    }
+
+    /// Read the frames on a connection, and write what they require in return.
+    fn take_frames(&mut self, connection: ConnectionId, bytes: &[u8], now_ns: u64, activity: &mut Activity) {
+        let reader = self.pool.connection_mut(connection);
+        let events = &mut self.http2_events;
+        let fed = reader.http2_mut().map(|session| session.feed(bytes, events));
+        if http2::handle(events, reader, &mut self.exchanges, &mut self.failures, now_ns, activity) {
+            self.pool.answered(connection);
+        }
+        if let Some(Err(why)) = fed {
+            self.failures.report(FailureKind::Malformed, &why);
+            // The peer is sent a GOAWAY (RFC 9113, section 5.4.1), unless the kernel still has other bytes in hand.
+            activity.bytes_sent += self.pool.flush(connection).unwrap_or(0);
+            return self.fail(connection, Outcome::Malformed, now_ns, activity);
+        }
+        if self.pool.is_open(connection) {
+            self.write(connection, now_ns, activity);
+        }
+        if self.pool.is_open(connection) {
+            self.settle_streams(connection, now_ns);
+        }
+    }
+
+    /// A peer that takes no more requests on a connection without streams has ended it. If it answered none on it, the next
+    /// connections are opened more slowly.
+    fn settle_streams(&mut self, connection: ConnectionId, now_ns: u64) {
+        if self.pool.connection(connection).is_empty() && self.pool.has_served(connection) {
+            return self.pool.lost(connection, true, now_ns);
+        }
+        self.pool.settle(connection);
+    }
+
     /// The socket has ended. Over TLS that ends no answer: only the peer's `close_notify` does (RFC 9112, section 9.8).
     fn ended(&mut self, connection: ConnectionId, now_ns: u64, activity: &mut Activity) {
         let carrier = self.pool.connection(connection);
@@ -398,63 +432,7 @@ impl<I: Io> Client<I> {
 
     /// The connection is useless now; the requests on it end with this outcome.
     fn fail(&mut self, connection: ConnectionId, outcome: Outcome, now_ns: u64, activity: &mut Activity) {
-        self.fail_queue(connection, outcome, activity);
+        self.exchanges.fail_all(self.pool.connection_mut(connection), outcome, activity);
         self.pool.lost(connection, true, now_ns);
-    }
-
-    fn fail_queue(&mut self, connection: ConnectionId, outcome: Outcome, activity: &mut Activity) {
-        while let Some(flight) = self.pool.connection(connection).first_flight() {
-            self.fail_flight(flight, outcome, activity);
-        }
-    }
-
-    fn fail_flight(&mut self, flight: FlightId, outcome: Outcome, activity: &mut Activity) {
-        let Flight { task, written_ns, .. } = self.remove(flight);
-        let completion = Completion { task, written_ns: Some(written_ns), outcome, status: None };
-        activity.events.push(ClientEvent::Ended(completion));
-    }
-
-    fn remove(&mut self, flight: FlightId) -> Flight {
-        let connection = self.flights.get(flight).connection;
-        self.flights.remove(flight, self.pool.connection_mut(connection).queue_mut())
-    }
-
-    /// A request is to be written again; it fails with this outcome when it was written too often.
-    fn retry(&mut self, flight: FlightId, outcome: Outcome, activity: &mut Activity) {
-        if self.flights.get(flight).task.tries >= MOST_TRIES {
-            return self.fail_flight(flight, outcome, activity);
-        }
-        let Flight { task, written_ns, .. } = self.remove(flight);
-        let task = Task { tries: task.tries + 1, written_ns: Some(written_ns), ..task };
-        activity.events.push(ClientEvent::Retry(task));
-    }
-
-    /// A request is to be written again, because its server announced that it would not process it. That is no failure, however
-    /// often it happens: such a connection has an answer for another request.
-    fn resend(&mut self, flight: FlightId, activity: &mut Activity) {
-        let Flight { task, written_ns, .. } = self.remove(flight);
-        activity.events.push(ClientEvent::Resend(Task { written_ns: Some(written_ns), ..task }));
-    }
-
-    /// A request has its answer.
-    #[inline]
-    fn judged(flight: &Flight, judged: Judged, status: u16, now_ns: u64, activity: &mut Activity) {
-        let Flight { task, written_ns, .. } = *flight;
-        if let Some(clock_ns) = judged.clock_ns {
-            let (ours_ns, theirs_ns) = (i128::from(unix_ns()), i128::from(clock_ns));
-            let since_written_ns = i128::from(now_ns.saturating_sub(written_ns));
-            activity.events.push(ClientEvent::Clock(ClockReading {
-                due_ns: task.due_ns,
-                to_server_ns: theirs_ns - (ours_ns - since_written_ns),
-                from_server_ns: ours_ns - theirs_ns,
-            }));
-        }
-        let outcome = match judged.verdict {
-            Verdict::Right => Outcome::Ok,
-            Verdict::WrongStatus => Outcome::UnexpectedStatus,
-            Verdict::WrongBody => Outcome::UnexpectedBody,
-        };
-        let completion = Completion { task, written_ns: Some(written_ns), outcome, status: Some(status) };
-        activity.events.push(ClientEvent::Ended(completion));
     }
 }

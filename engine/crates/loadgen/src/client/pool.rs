@@ -10,7 +10,7 @@ use std::net::SocketAddr;
 use redline_traffic::TlsInfo;
 
 use self::backoff::ConnectBackoff;
-pub use self::opening::{ConnectResult, Handshake, OpenError, OpeningProgress};
+pub use self::opening::{ConnectResult, OpenError, OpeningProgress};
 pub use self::states::ConnectionState;
 use self::states::ConnectionStates;
 use super::connection::Connection;

@@ -7,8 +7,8 @@ use redline_traffic::TlsInfo;
 
 use super::Pool;
 use super::states::ConnectionState;
+use crate::client::activity::{Activity, ClientEvent, Handshake};
 use crate::client::connection::Layers;
-use crate::client::{Activity, ClientEvent};
 use crate::failure_log::FailureKind;
 use crate::ids::ConnectionId;
 use crate::io::{Event, Io};
@@ -53,13 +53,6 @@ impl fmt::Display for OpenError {
             Self::Tls(why) => write!(f, "the TLS handshake failed: {why}"),
         }
     }
-}
-
-/// A TLS handshake that succeeded.
-#[derive(Clone, Copy)]
-pub struct Handshake {
-    pub ns: u64,
-    pub resumed: bool,
 }
 
 /// The progress of an opening.

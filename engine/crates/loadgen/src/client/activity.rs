@@ -1,0 +1,64 @@
+//! What happened to the requests and connections of a worker, as its client records it.
+
+use redline_traffic::Outcome;
+
+use crate::demand::Task;
+use crate::failure_log::FailureKind;
+
+/// What happened on the connections, for the worker to act on.
+#[derive(Default)]
+pub struct Activity {
+    /// In order.
+    pub events: Vec<ClientEvent>,
+    pub bytes_sent: usize,
+    pub bytes_received: usize,
+}
+
+/// What happened to a request or a connection.
+pub enum ClientEvent {
+    Ended(Completion),
+    /// A request was not answered, and is to be written again.
+    Retry(Task),
+    /// The server announced that it would not process a request, which is to be written again.
+    Resend(Task),
+    /// An answer contained the server's clock.
+    Clock(ClockReading),
+    Handshake(Handshake),
+    /// A connection was opened in place of an earlier one.
+    Reconnected,
+    NotOpened(OpenFailure),
+}
+
+/// A request that has ended.
+pub struct Completion {
+    pub task: Task,
+    /// When it was last written, if it was.
+    pub written_ns: Option<u64>,
+    pub outcome: Outcome,
+    /// The status of its answer, when the answer was complete.
+    pub status: Option<u16>,
+}
+
+/// The server's clock in an answer. Offsets are in nanoseconds.
+#[expect(clippy::struct_field_names, reason = "units stand in names")]
+pub struct ClockReading {
+    pub due_ns: u64,
+    /// The server's clock, less ours when the request was written.
+    pub to_server_ns: i128,
+    /// Ours when the answer was complete, less the server's clock.
+    pub from_server_ns: i128,
+}
+
+/// A connection could not be opened.
+pub struct OpenFailure {
+    pub kind: FailureKind,
+    /// No other connection is open either.
+    pub none_open: bool,
+}
+
+/// A TLS handshake that succeeded.
+#[derive(Clone, Copy)]
+pub struct Handshake {
+    pub ns: u64,
+    pub resumed: bool,
+}
