@@ -86,6 +86,7 @@ pub fn run<M: Members>(
     } else {
         None
     };
+    let (workers, processes) = members.workers_and_processes();
     let Some(connected) = members.connect(stop)? else {
         return Ok(None);
     };
@@ -103,14 +104,14 @@ pub fn run<M: Members>(
             let Some(epoch_ns) = epoch_of_part(commands, stop, M::NOTICE_NS)? else {
                 return Ok(None);
             };
-            emit(&Event::Started(started(&members, job, connected, epoch_ns)));
+            emit(&Event::Started(started(workers, processes, job, connected, epoch_ns)));
             epoch_ns
         }
         _ => match connected {
             Connected { connections: 0, error: Some(error), .. } => return Err(error),
             connected => {
                 let epoch_ns = now_ns() + M::NOTICE_NS;
-                emit(&Event::Started(started(&members, job, connected, epoch_ns)));
+                emit(&Event::Started(started(workers, processes, job, connected, epoch_ns)));
                 epoch_ns
             }
         },
@@ -146,8 +147,8 @@ fn part_error(message: &str, hint: &str) -> EngineError {
     EngineError { kind: ErrorKind::Internal, message: message.to_owned(), hint: hint.to_owned() }
 }
 
-fn started<M: Members>(members: &M, job: &Job, connected: Connected, epoch_ns: u64) -> Started {
-    let (workers, processes) = members.workers_and_processes();
+/// That the load starts at this time, with so many workers in so many processes.
+pub fn started(workers: u32, processes: u32, job: &Job, connected: Connected, epoch_ns: u64) -> Started {
     Started {
         format: ENGINE_FORMAT.to_owned(),
         engine: Engine {

@@ -20,17 +20,17 @@ use std::time::Duration;
 
 use redline_pacing::random_bits;
 use redline_traffic::{
-    DuetBlock, DuetResult, DuetSlice, ENGINE_FORMAT, Ended, Engine, EngineError, ErrorKind, Event, Phase, Slice,
-    Started,
+    Connected, DuetBlock, DuetResult, DuetSlice, Ended, EngineError, ErrorKind, Event, Phase, Slice,
 };
 
 use self::turns::{Turn, TurnResult, Turns, WorkerReport};
 use crate::client::ConnectResult;
+use crate::conductor::started;
 use crate::job::{Duet, Job};
 use crate::protocol::{Commands, emit};
 use crate::server_clocks::ServerClocks;
 use crate::stop::Stop;
-use crate::sys::time::{now_ns, unix_ns};
+use crate::sys::time::now_ns;
 use crate::workers::{internal, not_connected};
 
 /// How far ahead a slice is set, so that every worker is ready when it starts.
@@ -58,33 +58,21 @@ pub fn run(targets: &[DuetTarget], duet: &Duet, stop: &Arc<Stop>) -> Result<Opti
     let groups = groups.map(|(number, targets)| TargetWorkers::start(number, targets, duet, stop));
     let groups = groups.collect::<Result<Vec<_>, _>>().map_err(|error| internal(&error))?;
     let clocks = ServerClocks::open(job, duet.pids.clone(), duet.targets).map_err(|error| internal(&error))?;
-    let mut conductor = Conductor { job, duet, stop, groups, clocks, epoch_ns: 0, warm: Arc::default() };
-    let (connected, backend) = conductor.connect(targets)?;
+    let mut run = DuetRun { job, duet, stop, groups, clocks, epoch_ns: 0, warm: Arc::default() };
+    let connected = run.connect(targets)?;
     if stop.code().is_some() {
         return Ok(None);
     }
-    conductor.epoch_ns = now_ns();
-    emit(&Event::Started(Started {
-        format: ENGINE_FORMAT.to_owned(),
-        engine: Engine {
-            name: "redline-engine".to_owned(),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            backend: backend.to_owned(),
-            workers: conductor.groups.iter().map(|group| group.workers.len() as u32).sum(),
-            cpus: job.cpus.clone(),
-            processes: 1,
-        },
-        connections: connected.iter().map(|result| result.open as u64).sum(),
-        connect_ns: conductor.epoch_ns - begun_ns,
-        epoch_unix_ns: unix_ns() + conductor.epoch_ns - now_ns(),
-        tls: connected.iter().find_map(|result| result.tls.clone()),
-    }));
+    run.epoch_ns = now_ns();
+    let connected = Connected { connect_ns: run.epoch_ns - begun_ns, ..connected };
+    let workers = run.groups.iter().map(|group| group.workers.len() as u32).sum();
+    emit(&Event::Started(started(workers, 1, job, connected, run.epoch_ns)));
     if job.commands {
-        let warm = Arc::clone(&conductor.warm);
+        let warm = Arc::clone(&run.warm);
         let commands = Commands::listen().map_err(|error| internal(&error))?;
         commands.on_measure(Box::new(move |_| warm.store(true, Ordering::Relaxed)));
     }
-    conductor.conduct().map(Some)
+    run.blocks().map(Some)
 }
 
 /// The workers that load one target, or all of them in turn.
@@ -108,7 +96,8 @@ impl TargetWorkers {
     }
 }
 
-struct Conductor<'a> {
+/// A duet that is being run.
+struct DuetRun<'a> {
     job: &'a Job,
     duet: &'a Duet,
     stop: &'a Stop,
@@ -119,9 +108,12 @@ struct Conductor<'a> {
     warm: Arc<AtomicBool>,
 }
 
-impl Conductor<'_> {
-    /// Wait until every worker has tried to connect to every target; what was reached, by target, and the backend's name.
-    fn connect(&self, targets: &[DuetTarget]) -> Result<(Vec<ConnectResult>, &'static str), EngineError> {
+impl DuetRun<'_> {
+    /// Wait until every worker has tried to connect to every target; `connect_ns` is left at 0.
+    ///
+    /// # Errors
+    /// When a worker failed, or a target could not be reached.
+    fn connect(&self, targets: &[DuetTarget]) -> Result<Connected, EngineError> {
         let mut all: Vec<ConnectResult> = Vec::new();
         let mut name = "";
         for group in &self.groups {
@@ -136,23 +128,24 @@ impl Conductor<'_> {
                     continue;
                 }
                 for (sum, result) in all[first..].iter_mut().zip(results) {
-                    sum.open += result.open;
-                    sum.error = result.error.or(sum.error.take());
-                    sum.tls = sum.tls.take().or(result.tls);
+                    sum.add(result);
                 }
             }
         }
-        for (result, (job, address)) in all.iter().zip(targets) {
+        let mut sum = ConnectResult::default();
+        for (result, (job, address)) in all.into_iter().zip(targets) {
             if result.open == 0 && self.stop.code().is_none() {
                 return Err(not_connected(job, *address, result.error.as_ref())
                     .unwrap_or_else(|| internal(&std::io::Error::other("a load without users has no duet"))));
             }
+            sum.add(result);
         }
-        Ok((all, name))
+        let connections = sum.open as u64;
+        Ok(Connected { connections, connect_ns: 0, backend: name.to_owned(), tls: sum.tls, error: None })
     }
 
     /// Run blocks until the measurement is over, and emit them and the result.
-    fn conduct(&mut self) -> Result<Ended, EngineError> {
+    fn blocks(&mut self) -> Result<Ended, EngineError> {
         let mut measure_ns = self.epoch_ns + self.job.warmup_ns;
         // Those of the warm-up are short; how fast the targets answer at its end says how long the others are.
         let (mut slice_ns, mut needed_ns) = (self.duet.slice_ns, self.duet.longest_slice_ns);

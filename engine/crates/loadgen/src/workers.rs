@@ -159,20 +159,23 @@ impl Members for Workers {
     }
 
     fn connect(&mut self, stop: &Stop) -> Result<Option<Connected>, EngineError> {
-        let mut all = Connected { connections: 0, connect_ns: 0, backend: String::new(), tls: None, error: None };
-        let mut why = None;
+        let mut all = ConnectResult::default();
+        let mut name = "";
         for _ in &self.handles {
             if let Message::Connected(result, backend) = self.receive()? {
-                all.connections += result.open as u64;
-                all.tls = all.tls.or(result.tls);
-                backend.clone_into(&mut all.backend);
-                why = result.error.or(why);
+                all.add(result);
+                name = backend;
             }
         }
-        if all.connections == 0 {
-            all.error = not_connected(&self.job, self.target, why.as_ref());
-        }
-        Ok(stop.code().is_none().then_some(all))
+        let none = all.open == 0;
+        let error = if none { not_connected(&self.job, self.target, all.error.as_ref()) } else { None };
+        Ok(stop.code().is_none().then(|| Connected {
+            connections: all.open as u64,
+            connect_ns: 0,
+            backend: name.to_owned(),
+            tls: all.tls,
+            error,
+        }))
     }
 
     fn start(&mut self, epoch_ns: u64) {

@@ -20,6 +20,7 @@ use crate::sys::time::now_ns;
 pub const MOST_OPENING: usize = 128;
 
 /// The result of connecting before the load.
+#[derive(Default)]
 pub struct ConnectResult {
     /// Connections that are open.
     pub open: usize,
@@ -27,6 +28,15 @@ pub struct ConnectResult {
     pub error: Option<OpenError>,
     /// The result of the first TLS handshake.
     pub tls: Option<TlsInfo>,
+}
+
+impl ConnectResult {
+    /// Add the result of another worker, or of the connections to another target.
+    pub fn add(&mut self, other: Self) {
+        self.open += other.open;
+        self.error = other.error.or(self.error.take());
+        self.tls = self.tls.take().or(other.tls);
+    }
 }
 
 /// Why a connection could not be opened.
