@@ -50,7 +50,7 @@ class Placement:
 
 @dataclass(frozen=True)
 class Endpoint:
-    """Where a running server listens. `ca_pem` is who signed its certificate, where the catalogue tells."""
+    """Where a running server listens. `ca_pem` is who signed its certificate, if the catalogue names it."""
 
     host: str
     port: int
@@ -222,7 +222,7 @@ class Drive(LoadOptions):
 
 @dataclass(frozen=True)
 class DuetDrive:
-    """Several servers, loaded in short slices in turn: that of `drive`, and the others, each with its endpoint.
+    """Several servers, loaded in short slices in turn: that of `drive`, and the other servers, each with its endpoint.
 
     `pids` are the processes of each server, that of `drive` first; empty for one that somebody else runs. A slice takes
     `slice_ns`, up to `longest_slice_ns` of slow servers; its first `guard_ns` are not measured. If `parallel`, all are
@@ -231,7 +231,7 @@ class DuetDrive:
     """
 
     drive: Drive
-    others: tuple[tuple[Variant, Endpoint], ...]
+    other_servers: tuple[tuple[Variant, Endpoint], ...]
     pids: tuple[tuple[int, ...], ...]
     slice_ns: int
     longest_slice_ns: int

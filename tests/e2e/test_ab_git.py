@@ -122,7 +122,7 @@ def test_a_comparison_is_resumed_with_the_same_commits(redline: Redline, project
     assert nothing_is_left(redline, project)
 
 
-def test_a_revision_that_does_not_build_is_said_with_its_output(redline: Redline, project: Project) -> None:
+def test_a_revision_that_does_not_build_is_reported_with_its_output(redline: Redline, project: Project) -> None:
     done = redline("ab", "--git", "v1..broken", *SHORT)
     done.refused(1, "broken (", "does not build: `build` ended with code 7", "compiling 'all' of it", "undefined")
     assert nothing_is_left(redline, project)

@@ -43,7 +43,7 @@ def test_an_open_load_offers_its_rate(redline: Redline) -> None:
     assert result.load.startswith("open")
 
 
-def test_the_backend_can_be_said_and_workers_may_poll(redline: Redline) -> None:
+def test_the_backend_can_be_set_and_workers_may_poll(redline: Redline) -> None:
     # Long enough for a first answer where the polling worker keeps the server from its core.
     result = load(redline, targets.healthy, "--backend", "epoll", "--spin", "-d", "3s")
     assert result.engine.backend == "epoll"
@@ -85,7 +85,7 @@ def test_a_bad_server_is_counted_by_kind(redline: Redline, habit: targets.Habit,
     assert any(finding.grade == "invalid" for finding in result.findings)
 
 
-def test_what_is_expected_can_be_said(redline: Redline) -> None:
+def test_what_is_expected_can_be_set(redline: Redline) -> None:
     assert load(redline, targets.fails, "--status", "500").counts.outcomes.errors == 0
 
 

@@ -8,7 +8,7 @@ from scipy.stats import poisson
 
 from bench.rig import OwnLateness, drive, running
 from redline.model import Closed, Load, Open, Traffic
-from redline.selftest.truth import Held, ManyServers, exponential
+from redline.selftest.truth import ManyServers, PeriodicStop, exponential
 from tests.e2e.truth import (
     ALPHA,
     PRECISION,
@@ -190,7 +190,7 @@ HELD_BEYOND = (0.85, 0.9, 0.95, 0.99)
 
 
 def held_ns(q: float) -> float:
-    return Held(EVERY / SECOND, STALL / SECOND).quantile_s(q) * SECOND
+    return PeriodicStop(EVERY / SECOND, STALL / SECOND).quantile_s(q) * SECOND
 
 
 @pytest.mark.parametrize("q", HELD_BEYOND)

@@ -101,8 +101,8 @@ def test_a_proxy_passes_the_pets_on_between_each_two_legs(workshop: Workshop, tm
         check(cell, server.endpoint)
         assert server.facts is not None
         (hop,) = server.facts.hops
-        spoken = SPOKEN.get((hop.name, hop.upstream), hop.upstream)
-        assert (hop.upstream_seen, hop.certificate) == (spoken, "")
+        expected = SPOKEN.get((hop.name, hop.upstream), hop.upstream)
+        assert (hop.upstream_seen, hop.certificate) == (expected, "")
 
 
 @pytest.mark.parametrize("cell", [named(cell) for cell in proxied() if cell.variant.serves == "h1+tls"])

@@ -157,7 +157,7 @@ def test_py_spy_finds_the_share_of_a_function(redline: Redline, tmp_path: Path) 
     assert weight(stacks, "serve") > 0
 
 
-def test_what_cannot_be_profiled_is_said_and_fails_no_run(redline: Redline, tmp_path: Path, oracle: Path) -> None:
+def test_what_cannot_be_profiled_is_reported_and_fails_no_run(redline: Redline, tmp_path: Path, oracle: Path) -> None:
     tools = tmp_path / "tools"
     tools.mkdir()
     (tools / "true").symlink_to(shutil.which("true") or "/bin/true")

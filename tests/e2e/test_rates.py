@@ -1,4 +1,4 @@
-"""Rates that are a share of a capacity, as a user meets them: two parts in one command, gone on with anywhere."""
+"""Rates that are a share of a capacity, as a user meets them: two parts in one command, resumed anywhere."""
 
 import shutil
 import signal

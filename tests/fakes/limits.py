@@ -32,7 +32,7 @@ def searched(slug: str, queue: Queue, server: Server, *, seed: int, scenario: st
     search = Search(sets(good=GOOD, acceptable=LOOSE), Settings(start_per_s=500, lowest_per_s=50, precision=0.06))
     whys = []
     while isinstance(step := search.next(), Proposal):
-        search.saw(queue.probe(step.rate_per_s, rng, whole=step.whole))
+        search.add(queue.probe(step.rate_per_s, rng, whole=step.whole))
         whys.append(step.why)
     probes = [probe(each, why) for each, why in zip(search.evidence, whys, strict=True)]
     lacking = rates_for_curve(curve(probes), 50)

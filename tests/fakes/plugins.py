@@ -129,7 +129,7 @@ class FakeDriver(WithoutDuets):
         self.duets.append(drive)
         if self.error:
             raise self.error
-        traffic = simulated_duet(0, (1.0,) * len(drive.others)).traffic
+        traffic = simulated_duet(0, (1.0,) * len(drive.other_servers)).traffic
         assert traffic is not None
         for block in traffic.blocks:
             drive.on_block(block)

@@ -96,7 +96,7 @@ def searched(search: Search, queue: Queue, seed: int) -> Converged | Exhausted |
     """A whole search on this queue."""
     rng = np.random.default_rng([seed, 11])
     while isinstance(step := search.next(), Proposal):
-        search.saw(queue.probe(step.rate_per_s, rng, whole=step.whole))
+        search.add(queue.probe(step.rate_per_s, rng, whole=step.whole))
     return step
 
 
@@ -107,7 +107,7 @@ def searched_on_starts(search: Search, start: Callable[[int], Queue], seed: int)
         if step.fresh_start not in (0, turn):
             turn, number = step.fresh_start, number + 1
         probe = start(number).probe(step.rate_per_s, rng, whole=step.whole)
-        search.saw(replace(probe, start=number))
+        search.add(replace(probe, start=number))
     return step
 
 

@@ -153,5 +153,5 @@ def _accept(listener: socket.socket, habit: Habit, tls: ssl.SSLContext | None, o
 def _serve(connection: socket.socket, habit: Habit, tls: ssl.SSLContext | None) -> None:
     with contextlib.suppress(OSError), connection:
         connection.settimeout(30)
-        with tls.wrap_socket(connection, server_side=True) if tls else connection as spoken:
-            habit(spoken)
+        with tls.wrap_socket(connection, server_side=True) if tls else connection as stream:
+            habit(stream)

@@ -55,7 +55,7 @@ def knees(setting: Setting, searches: int) -> str:
         rng = np.random.default_rng([seed, 23])
         search = Search({"one": parse_objectives(setting.objective)})
         while isinstance(step := search.next(), Proposal):
-            search.saw(setting.queue.probe(step.rate_per_s, rng, whole=step.whole))
+            search.add(setting.queue.probe(step.rate_per_s, rng, whole=step.whole))
         probes = [probe(each) for each in search.evidence]
         lacking = rates_for_curve(curve(probes), 20)
         probes.extend(probe(setting.queue.probe(rate, rng)) for rate in lacking)

@@ -77,7 +77,7 @@ def test_the_ratio_is_of_the_middles_and_independent_errors_add_by_their_squares
 
 LIMITS_OF_A = "19.0 k/s [18.6, 19.4]; 3 min 52 s"
 SINGLE = "by single rates, which give no confidence"
-BUSY = "not the server is the limit at 80000/s: busy"
+BUSY = "the client is the limit, not the server, at 80000/s: busy"
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_the_ratio_of_two_queues_is_found() -> None:
     for capacity in (2000, 2400):
         search, rng = Search({"p99 < 50ms": objectives}, Settings()), np.random.default_rng([0, capacity])
         while isinstance(step := search.next(), Proposal):
-            search.saw(Queue(exponential(capacity)).probe(step.rate_per_s, rng, whole=step.whole))
+            search.add(Queue(exponential(capacity)).probe(step.rate_per_s, rng, whole=step.whole))
         answers = [answer(each, search) for each in step.limits]
         cells.append(cell_limit(Subject("a", "a", "r", "open"), Ending("converged"), answers, (), ""))
     report = judged(*cells)

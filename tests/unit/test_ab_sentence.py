@@ -72,7 +72,7 @@ def test_the_sentence_says_what_was_found(made: AbReport, says: str) -> None:
     assert sentence(made).replace("\u2212", "-") == says + END
 
 
-def test_an_interrupt_is_said_last() -> None:
+def test_an_interrupt_is_reported_last() -> None:
     assert sentence(report(MORE_CPU, SLOWER, interrupted=True)).endswith("14 starts; interrupted")
 
 

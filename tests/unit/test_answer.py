@@ -11,7 +11,7 @@ from redline.report.sections.run import run_page, run_summary
 from tests.fakes import limits, reports, studies
 
 
-def test_objectives_met_and_missed_are_said_alike() -> None:
+def test_objectives_met_and_missed_are_reported_alike() -> None:
     report = reports.healthy()
     assert said(report)[-1] == (
         "✗ p99 < 1.5 ms is not met by rust.hyper.PostBytes.saturate (1.68 ms), rust.axum.PostBytes.saturate (1.78 ms); "
@@ -111,7 +111,7 @@ def test_without_a_difference_both_are_named() -> None:
     )
 
 
-def test_without_comparisons_levels_and_ranks_are_said() -> None:
+def test_without_comparisons_levels_and_ranks_are_reported() -> None:
     assert said(reports.alone()) == [
         "rust.hyper answers 96.0 k/s, p99 1.38 ms, CPU per request 17.7 µs (one trial: no interval)"
     ]
@@ -125,7 +125,7 @@ def test_an_invalid_cell_has_no_level() -> None:
     assert said(alone)[:1] == ["rust.axum has no valid result: Sent 14,210/s of 20,000/s (71%)."]
 
 
-def test_a_large_report_is_counted_and_its_largest_differences_are_said() -> None:
+def test_a_large_report_is_counted_and_its_largest_differences_are_reported() -> None:
     lines = said(studies.big())
     assert len(lines) == 13
     assert lines[0].startswith("2,471 verdicts: 92 faster, ")
@@ -156,7 +156,7 @@ def test_a_search_says_what_each_server_sustains() -> None:
         (880.0, None, "rust.hyper meets good up to 880/s; no rate is known to miss it"),
     ],
 )
-def test_an_open_side_of_a_limit_is_said(low: float | None, high: float | None, words: str) -> None:
+def test_an_open_side_of_a_limit_is_reported(low: float | None, high: float | None, words: str) -> None:
     report = limits.by_hand()
     answer = report.cells[0].limits[0].model_copy(update={"passed_per_s": low, "failed_per_s": high})
     cell = report.cells[0].model_copy(update={"limits": (answer,)})

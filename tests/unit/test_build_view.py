@@ -140,7 +140,7 @@ def test_a_trial_with_a_profiler_is_named_as_one_and_that_it_perturbs_is_no_news
     assert line.endswith("profiled: cpu")
 
 
-def test_a_profile_that_could_not_be_made_is_said_at_once() -> None:
+def test_a_profile_that_could_not_be_made_is_reported_at_once() -> None:
     run = simulated_run()
     cell = next(iter(run.manifest.plan.cells.values()))
     one, out = profiled_start(cell), io.StringIO()

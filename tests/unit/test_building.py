@@ -24,7 +24,7 @@ def built(run: Run) -> BuildOutcome:
     return BuildOutcome(hashes={**SAME, **hashes})
 
 
-def test_the_same_goes_on() -> None:
+def test_the_same_build_is_accepted() -> None:
     refuse_changed(built(RUN), RUN, RUN.manifest.environment)
 
 
@@ -34,7 +34,7 @@ def test_another_build_is_refused() -> None:
         refuse_changed(changed, RUN, RUN.manifest.environment)
 
 
-def test_the_same_runtime_goes_on() -> None:
+def test_the_same_runtime_is_accepted() -> None:
     same = replace(built(RUN), runtimes=dict.fromkeys(SAME, "simulated 1.0"))
     refuse_changed(same, RUN, RUN.manifest.environment)
 

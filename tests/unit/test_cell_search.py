@@ -123,7 +123,7 @@ def test_a_wrong_answer_ends_it_before_any_load(bench: Bench) -> None:
     assert bench.driver.events == ["start", "verify", "stop"]
 
 
-def test_a_server_that_dies_of_a_probe_is_said_to_and_what_was_seen_stays(bench: Bench) -> None:
+def test_a_server_that_dies_of_a_probe_is_reported_and_what_was_seen_stays(bench: Bench) -> None:
     def kill(number: int) -> None:
         bench.server.dead = DEATH if number == 5 else None
 

@@ -1,4 +1,4 @@
-"""Once an answer stands, a cell is loaded above its limit and back; a fault there does not change the answer."""
+"""Once an answer stands, a cell is loaded above its limit and back; what goes wrong there leaves the answer alone."""
 
 from dataclasses import replace
 from pathlib import Path

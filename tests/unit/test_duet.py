@@ -59,7 +59,7 @@ def with_rare_costs(recording: DuetRecording, share: float, times: float) -> Due
     return recording.model_copy(update={"traffic": recording.traffic.model_copy(update={"blocks": tuple(blocks)})})
 
 
-def test_what_a_server_does_in_few_slices_is_said() -> None:
+def test_what_a_server_does_in_few_slices_is_reported() -> None:
     starts = [with_rare_costs(duet(number, cost=1.0), 0.2, 2.0) for number in range(8)]
     found = judge(("./a", "./b"), Metric.CPU_PER_REQUEST, starts, closed=True, cores=1)
     assert found is not None
@@ -144,7 +144,7 @@ def test_nothing_is_decided_where_most_starts_were_cold() -> None:
 
 
 @pytest.mark.parametrize(("detects", "cold"), [(True, ["in 1 of 3 starts the servers were not warm"]), (False, [])])
-def test_servers_that_were_never_warm_are_said_to_be_cold(detects: bool, cold: list[str]) -> None:
+def test_servers_that_were_never_warm_are_reported_as_cold(detects: bool, cold: list[str]) -> None:
     starts = [warmed_up(duet(number, cost=1.0), blocks=20 if number == 1 else 50) for number in range(3)]
     found = judge(("a", "b"), Metric.CPU_PER_REQUEST, starts, closed=True, cores=1, detects=detects)
     assert found is not None

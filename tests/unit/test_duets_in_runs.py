@@ -254,7 +254,7 @@ def test_an_interrupted_run_is_resumed_with_its_duets(tmp_path: Path) -> None:
     run_trials(run.manifest.plan, store, executor, QuietListener(), lambda _run: None)
     assert store.run().complete
     assert len(store.duets()) == len(duet_alone)
-    assert [len(each.others) for each in driver.duets[1:]] == [2] * len(duet_alone)
+    assert [len(each.other_servers) for each in driver.duets[1:]] == [2] * len(duet_alone)
 
 
 def test_each_server_has_the_time_of_a_trial(tmp_path: Path) -> None:

@@ -102,14 +102,14 @@ def test_a_stall_of_several_intervals_is_no_fault_of_the_schedule() -> None:
     assert recording.traffic is not None
     intervals = list(recording.traffic.intervals)
     at = next(i for i, one in enumerate(intervals) if one.phase == "measure") + 2
-    stall, goes_on = intervals[at : at + 3], intervals[at + 3]
+    stall, resumed = intervals[at : at + 3], intervals[at + 3]
     for index, one in enumerate(stall, at):
         counts = one.counts.model_copy(update={"due": 0})
         intervals[index] = one.model_copy(update={"counts": counts, "lateness": Histogram()})
-    due = goes_on.counts.due + sum(one.counts.due for one in stall)
-    late = Histogram.of(np.linspace(1_000, goes_on.start_ns - stall[0].start_ns, due))
-    counts = goes_on.counts.model_copy(update={"due": due})
-    intervals[at + 3] = goes_on.model_copy(update={"counts": counts, "lateness": late})
+    due = resumed.counts.due + sum(one.counts.due for one in stall)
+    late = Histogram.of(np.linspace(1_000, resumed.start_ns - stall[0].start_ns, due))
+    counts = resumed.counts.model_copy(update={"due": due})
+    intervals[at + 3] = resumed.model_copy(update={"counts": counts, "lateness": late})
     traffic = recording.traffic.model_copy(update={"intervals": tuple(intervals)})
     found = judge(UNIFORM, recording.model_copy(update={"traffic": traffic}))
     assert FindingKind.ARRIVALS not in {finding.kind for finding in found}

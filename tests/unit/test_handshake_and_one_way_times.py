@@ -71,7 +71,7 @@ def test_they_are_reported_where_they_are_known() -> None:
     assert to_server.p50_ns <= to_server.p99_ns <= to_server.max_ns
 
 
-def test_where_they_are_not_known_nothing_is_said() -> None:
+def test_where_they_are_not_known_nothing_is_reported() -> None:
     assert all(cell.other_times == () for cell in cells(timed=False))
     for form in ("html", "md", "csv", "json"):
         text = RENDERERS[form](build_report(PLAIN)).decode()

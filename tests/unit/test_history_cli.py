@@ -103,11 +103,11 @@ def test_no_directory_is_reported(tmp_path: Path) -> None:
 
 def test_what_the_last_run_lacks_is_no_pass() -> None:
     runs = [seen(place, one) for place, one in enumerate(level_series([1000.0] * 5, 1))]
-    with pytest.raises(RedlineError, match=r"the last run does not tell everything: .*the cell is invalid"):
+    with pytest.raises(RedlineError, match=r"the last run does not show everything: .*the cell is invalid"):
         gate(build_history("runs", [*runs, seen(5, "the cell is invalid")]), None)
 
 
-def test_a_new_era_is_said_and_fails_nothing(tmp_path: Path) -> None:
+def test_a_new_era_is_reported_and_fails_nothing(tmp_path: Path) -> None:
     other = simulated_environment().model_copy(update={"cpu_model": "Another CPU"})
     for place in range(5):
         stored_run(tmp_path, place, speed=2000.0 if place < 4 else 1000.0, environment=other if place == 4 else None)

@@ -1,4 +1,4 @@
-"""Pairs of hosts: what is dealt to them, how they compare, and what that does to intervals."""
+"""Pairs of hosts: what is assigned to them, how they compare, and what that does to intervals."""
 
 import threading
 
@@ -10,7 +10,7 @@ from redline.analysis import build_report
 from redline.analysis.speeds import pair_speeds
 from redline.model import DuetRecording, Estimate, FindingKind, Grade, Metric, PlannedTrial, ServerEntry
 from redline.model.hosts import HostFacts
-from redline.running.executors import Shares, dealt
+from redline.running.executors import Shares, assigned_steps
 from redline.running.host_pairs import reference
 from redline.stats.duets import StartRatio, over_starts
 from redline.stats.estimate import METHOD_HOSTS, estimate, over_hosts, paired, scatter_of
@@ -70,11 +70,11 @@ def test_a_step_is_made_again_so_many_times_and_its_pair_is_gone_all_the_same() 
 def test_a_part_of_a_round_goes_to_the_pair_that_had_the_rest() -> None:
     run = simulated_run({"rust.hyper": GOOD, "rust.axum": GOOD}, trials=2, ceiling=None)
     plan = run.manifest.plan
-    whole = dealt(plan.trials, plan, 2)
+    whole = assigned_steps(plan.trials, plan, 2)
     pair_of = {step.position: number for number, share in enumerate(whole) for step in share}
     assert set(pair_of.values()) == {0, 1}
     for trial in plan.trials:
-        alone = dealt([trial], plan, 2)
+        alone = assigned_steps([trial], plan, 2)
         assert [len(share) for share in alone].index(1) == pair_of[trial.position]
 
 

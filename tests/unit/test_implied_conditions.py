@@ -38,20 +38,20 @@ def test_which_condition_follows_from_which(one: str, other: str, follows: bool)
     assert implies(*parse_objectives(one), *parse_objectives(other)) is follows
 
 
-def handed(good: Bounds, acceptable: Bounds) -> tuple[Bounds, Bounds]:
+def implied(good: Bounds, acceptable: Bounds) -> tuple[Bounds, Bounds]:
     strict, loose = (parse_objectives(text)[0] for text in ("p99 < 20ms", "p99 < 200ms"))
     found = propagate_bounds([(strict, good), (loose, acceptable)])
     return found["p99 < 20ms"], found["p99 < 200ms"]
 
 
 def test_the_lower_end_of_the_stricter_and_the_upper_of_the_looser_are_propagated() -> None:
-    good, acceptable = handed(of(100, 220), of(90, 200))
+    good, acceptable = implied(of(100, 220), of(90, 200))
     assert (good.low_per_s, good.high_per_s) == (100, 200)
     assert (acceptable.low_per_s, acceptable.high_per_s) == (100, 200)
 
 
 def test_bounds_that_contradict_each_other_become_their_hull() -> None:
-    good, acceptable = handed(of(4000, 4400), of(300, 345))
+    good, acceptable = implied(of(4000, 4400), of(300, 345))
     for each in (good, acceptable):
         assert (each.low_per_s, each.high_per_s) == (300, 4400)
         assert each.crossing is not None
@@ -60,7 +60,7 @@ def test_bounds_that_contradict_each_other_become_their_hull() -> None:
 
 
 def test_the_hull_of_an_open_side_is_open() -> None:
-    good, acceptable = handed(of(4000, None), of(None, 345))
+    good, acceptable = implied(of(4000, None), of(None, 345))
     for each in (good, acceptable):
         assert (each.low_per_s, each.high_per_s) == (None, None)
 
@@ -76,7 +76,7 @@ def test_a_condition_between_two_that_contradict_each_other_contradicts_neither(
 @pytest.mark.parametrize("single", ["strict", "loose"])
 def test_bounds_are_propagated_whatever_method_made_them(single: str) -> None:
     strict, loose = (replace(of(*ends), modelled=name != single) for name, ends in BY_NAME.items())
-    good, acceptable = handed(strict, loose)
+    good, acceptable = implied(strict, loose)
     assert (good.low_per_s, good.high_per_s) == (100, 200)
     assert (acceptable.low_per_s, acceptable.high_per_s) == (100, 200)
     assert not good.modelled, "an end comes from single rates"
@@ -93,7 +93,7 @@ def test_no_truth_that_both_hold_is_lost(
     good: list[float], acceptable: list[float], strict: float, loose: float
 ) -> None:
     strict, loose = sorted((strict, loose))
-    after = handed(of(*good), of(*acceptable))
+    after = implied(of(*good), of(*acceptable))
     for before, bounds, truth in ((good, after[0], strict), (acceptable, after[1], loose)):
         assert bounds.low_per_s is not None
         assert bounds.high_per_s is not None

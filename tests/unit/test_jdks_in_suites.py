@@ -53,7 +53,7 @@ def slugs(suite: Suite) -> list[str]:
     return [variant.slug for variant in suite.variants]
 
 
-def test_it_is_said_once_for_every_server_on_the_jvm_that_has_the_option(tmp_path: Path) -> None:
+def test_it_is_reported_once_for_every_server_on_the_jvm_that_has_the_option(tmp_path: Path) -> None:
     assert slugs(read(tmp_path, SUITE)) == [
         "two.plain+gc=Parallel+jdk=17",
         "two.plain+gc=Parallel",

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from redline.analysis import build_report
-from redline.analysis.rejudged import rejudged, turned
+from redline.analysis.rejudged import rejudged, validity_changes
 from redline.cli.command_line import app
 from redline.cli.contracts import JudgeResult
 from redline.errors import StoreError
@@ -116,7 +116,7 @@ def test_a_finding_is_the_same_when_only_its_words_differ() -> None:
     now = build_report(RUN)
     reworded = reported(RUN, lambda one: one.model_copy(update={"message": "in other words"}))
     assert rejudged(reworded, now) == ()
-    assert turned(reworded, now) == ()
+    assert validity_changes(reworded, now) == ()
     graver = reported(RUN, lambda one: one.model_copy(update={"grade": Grade.NOTE}))
     assert {one.change for one in rejudged(graver, now)} == {"graded otherwise"}
     assert {(one.before, one.after) for one in rejudged(graver, now) if one.kind is FindingKind.CPU_STEAL} == {

@@ -130,7 +130,7 @@ def test_a_server_that_never_becomes_ready(launcher: ProcessLauncher, log: Path,
     assert seen in str(error)
 
 
-def test_a_server_that_listens_elsewhere_is_said_to(launcher: ProcessLauncher, log: Path) -> None:
+def test_a_server_that_listens_elsewhere_is_reported(launcher: ProcessLauncher, log: Path) -> None:
     error = refused(launcher, server("elsewhere", within_ms=1500), log)
     port = log.read_text().split()[-1]
     assert f"nothing listened; it listens on port {port} instead" in str(error)

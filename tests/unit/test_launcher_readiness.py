@@ -65,7 +65,7 @@ def test_the_status_of_a_whole_answer(parts: tuple[bytes, ...], keep_open: bool)
         ((b"HTTP/2.0 200 OK\r\n\r\n",), False, "no HTTP answer but b'HTTP/2.0 200 OK\\r\\n\\r\\n'"),
     ],
 )
-def test_what_is_said_of_other_answers(parts: tuple[bytes, ...], keep_open: bool, seen: str) -> None:
+def test_what_is_reported_of_other_answers(parts: tuple[bytes, ...], keep_open: bool, seen: str) -> None:
     with answering(*parts, keep_open=keep_open) as port:
         assert request_status("127.0.0.1", port, "/", 0.2) == seen
 
@@ -95,7 +95,7 @@ def test_a_request_cut_short_by_the_time_limit_hides_no_answer(monkeypatch: pyte
     monkeypatch.setattr(readiness, "request_status", status)
     ready = Ready(within_ns=50_000_000)
     waited = wait_until_ready("127.0.0.1", 1, ready, lambda _pause: True, deadline_ns - 50_000_000)
-    assert (waited.ended, waited.saw) == ("late", 404)
+    assert (waited.ended, waited.last_answer) == ("late", 404)
 
 
 @given(st.binary(max_size=200))

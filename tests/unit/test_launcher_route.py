@@ -181,7 +181,7 @@ def tls_origin(folder: Path, *, name: str = "localhost", days: int = 2, server_n
     ("behaviour", "leg", "seen"),
     [("tls", "h1+tls", "h1+tls"), ("tls", "h2+tls", "h1+tls"), ("tls-h2", "h2+tls", "h2+tls")],
 )
-def test_what_is_spoken_over_tls_is_seen(
+def test_the_protocol_over_tls_is_seen(
     launcher: RouteLauncher, log: Path, tmp_path: Path, behaviour: str, leg: Leg, seen: Leg
 ) -> None:
     variant = behind(tls_origin(tmp_path / "tls"), proxy(behaviour), last=leg)

@@ -139,7 +139,7 @@ def test_an_interrupt_just_after_our_own_cut_is_heard(engine: subprocess.Popen[b
 def test_the_result_has_every_probe_and_answer() -> None:
     search = Search({"good": parse_objectives("p99 < 20ms")})
     evidence = Evidence(1000, tuple(slice_of(interval(n, due=100, done=100)) for n in range(50)))
-    search.saw(evidence)
+    search.add(evidence)
     (result,) = (answer(limit, search) for limit in search.limits())
     assert (result.passed_per_s, result.failed_per_s) == (1000, None)
     assert published(evidence, "to begin with", "search").answered_per_s == pytest.approx(1000)

@@ -174,7 +174,7 @@ def test_without_a_warm_up_it_begins_with_the_engine(tmp_path: Path) -> None:
         ("read", OSError(28, "No space left on device", "stacks.gz"), "No space left"),
     ],
 )
-def test_what_goes_wrong_is_said_of_the_profile_and_the_trial_stands(
+def test_what_goes_wrong_is_reported_of_the_profile_and_the_trial_stands(
     tmp_path: Path, at: str, error: Exception, says: str
 ) -> None:
     made = profiled(tmp_path, FakeSampler([], fails_at=at, error=error))

@@ -50,13 +50,13 @@ def test_it_is_ready_when_it_answers(more: str, path: str, status: int) -> None:
         (START + "runtime: jvm\n", "jvm"),
     ],
 )
-def test_what_runs_it_is_seen_or_said(text: str, runtime: str) -> None:
+def test_what_runs_it_is_seen_or_reported(text: str, runtime: str) -> None:
     entry = project(text).entry
     assert entry.runtime == runtime
     assert entry.ready.within_ns == (60 if runtime == "jvm" else 10) * 1_000_000_000
 
 
-def test_how_long_a_jvm_may_take_can_be_said() -> None:
+def test_how_long_a_jvm_may_take_can_be_set() -> None:
     assert project(START + "runtime: jvm\nready: {within: 5s}\n").entry.ready.within_ns == 5_000_000_000
 
 
@@ -72,7 +72,7 @@ def test_how_long_a_jvm_may_take_can_be_said() -> None:
         (START + "check: {get: /x, weight: 2}\n", ["unknown key `weight`"]),
     ],
 )
-def test_all_that_is_wrong_is_said_with_its_place(text: str, says: list[str]) -> None:
+def test_all_that_is_wrong_is_reported_with_its_place(text: str, says: list[str]) -> None:
     with pytest.raises(UsageError) as refused:
         project(text)
     for each in says:

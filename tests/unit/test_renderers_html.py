@@ -93,7 +93,7 @@ def test_an_invalid_cell_shows_its_finding_in_place_of_its_number() -> None:
     )
 
 
-def test_what_was_skipped_is_said_with_its_reason() -> None:
+def test_what_was_skipped_is_reported_with_its_reason() -> None:
     text = page(reports.skipping()).text
     assert text.count("mvn is not on the PATH") == 1
     slugs = [skipped.slug for skipped in reports.skipping().skipped]

@@ -35,7 +35,7 @@ def test_an_invalid_cell_shows_its_finding_in_place_of_its_number() -> None:
     assert "| **rust.axum** | ✕ invalid: Sent 14,210/s of 20,000/s (71%). |  |  |  |" in text
 
 
-def test_without_a_baseline_nothing_is_said_of_ratios() -> None:
+def test_without_a_baseline_nothing_is_reported_of_ratios() -> None:
     text = RENDERERS["md"](reports.alone()).decode()
     assert "ratio" not in text
     assert "±" not in text

@@ -35,7 +35,7 @@ def test_servers_come_once_and_ceilings_last() -> None:
     assert servers(reports.healthy()) == ("rust.hyper", "rust.axum", "oracle.null")
 
 
-def test_what_is_said_of_many_cells_is_said_once_and_the_gravest_first() -> None:
+def test_what_is_reported_of_many_cells_is_reported_once_and_the_gravest_first() -> None:
     report = reports.doubtful()
     found = finding_groups(report)
     assert [doubt.grade for doubt in found] == [Grade.INVALID, Grade.WARN, Grade.NOTE]

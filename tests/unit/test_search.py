@@ -26,7 +26,7 @@ def walked(search: Search, server: Callable[[float], Evidence]) -> tuple[list[fl
     while isinstance(step := search.next(), Proposal):
         tried.append(step.rate_per_s)
         assert len(tried) <= search.settings.probes
-        search.saw(server(step.rate_per_s))
+        search.add(server(step.rate_per_s))
     return tried, step
 
 
@@ -137,7 +137,7 @@ def test_an_end_that_a_fresh_probe_contradicts_is_not_confirmed() -> None:
     search = Search({"good": GOOD}, Settings(start_per_s=1000, probes=12))
     while isinstance(step := search.next(), Proposal):
         fresh = step.why.startswith("fresh")
-        search.saw(probe(step.rate_per_s, response_ms=100) if fresh else cliff(3100)(step.rate_per_s))
+        search.add(probe(step.rate_per_s, response_ms=100) if fresh else cliff(3100)(step.rate_per_s))
     assert not isinstance(step, Converged) or not step.confirmed
 
 
@@ -242,7 +242,7 @@ def test_the_limits_of_nested_objectives_never_contradict_each_other(seed: int) 
     while isinstance(step := search.next(), Proposal):
         found = queue.probe(step.rate_per_s, rng, whole=step.whole)
         failing = (replace(each, answered=each.answered * 3 // 4, errors=each.answered // 4) for each in found.slices)
-        search.saw(replace(found, slices=tuple(failing)) if rng.random() < 0.2 else found)
+        search.add(replace(found, slices=tuple(failing)) if rng.random() < 0.2 else found)
         limits = search.limits()
         lows = [each.low_per_s or 0.0 for each in limits]
         highs = [each.high_per_s or np.inf for each in limits]
@@ -267,7 +267,7 @@ def test_a_crossing_is_probed_on_a_fresh_start_and_then_undecided(
     seen = []
     while isinstance(step := search.next(), Proposal):
         seen.append(step)
-        search.saw(cliff(2500)(step.rate_per_s))
+        search.add(cliff(2500)(step.rate_per_s))
     between = [each for each in seen if each.why == "p99 < 200ms passed above where p99 < 1s failed"]
     assert len(between) == search.settings.repeats
     assert {each.fresh_start for each in between} == {fresh}

@@ -15,7 +15,7 @@ MU = 1000.0
 PLAN = overload_plan([(0.9 * MU, 0.95 * MU)], MU, 4.0)
 
 
-def saw(server: Server, seed: int = 1, plan: OverloadPlan = PLAN) -> Beyond:
+def overloaded(server: Server, seed: int = 1, plan: OverloadPlan = PLAN) -> Beyond:
     return judge_overload(plan, server.slices(plan, np.random.default_rng(seed)))
 
 
@@ -54,7 +54,7 @@ def test_every_plan_is_bounded_and_of_whole_slices(
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_server_that_is_only_busy_holds_and_is_back_when_its_queue_is_gone(seed: int) -> None:
-    result = saw(Server(MU), seed)
+    result = overloaded(Server(MU), seed)
     assert (result.goodput, result.recovery, result.reason) == ("holds", "recovers", "")
     assert result.goodput_share == pytest.approx(1, abs=0.05)
     assert result.collapsed_after_s is None
@@ -71,7 +71,7 @@ def test_a_server_that_is_only_busy_holds_and_is_back_when_its_queue_is_gone(see
 
 def test_one_that_works_more_the_more_wait_collapses_and_does_not_come_back() -> None:
     """At 500 waiting a request takes six times as long: below the calm rate, so the queue only grows."""
-    result = saw(Server(MU, slower=lambda waiting: 1 + waiting / 100))
+    result = overloaded(Server(MU, slower=lambda waiting: 1 + waiting / 100))
     assert (result.goodput, result.recovery) == ("collapses", "does not come back")
     assert result.goodput_share is not None
     assert result.goodput_share < 0.5
@@ -83,27 +83,27 @@ def test_one_that_works_more_the_more_wait_collapses_and_does_not_come_back() ->
 
 def test_the_moment_of_a_fall_is_found() -> None:
     """1,000/s until 600 wait, then a tenth of that: 300/s too much take two seconds."""
-    result = saw(Server(MU, slower=lambda waiting: 10 if waiting > 600 else 1))
+    result = overloaded(Server(MU, slower=lambda waiting: 10 if waiting > 600 else 1))
     assert result.goodput == "collapses"
     assert result.collapsed_after_s == pytest.approx(600 / 300, rel=0.3)
 
 
 def test_one_that_slows_down_a_little_sags_and_comes_back() -> None:
     plan = overload_plan([(0.5 * MU, 0.95 * MU)], MU, 4.0)
-    result = saw(Server(MU, slower=lambda waiting: 1.18 if waiting > 100 else 1), plan=plan)
+    result = overloaded(Server(MU, slower=lambda waiting: 1.18 if waiting > 100 else 1), plan=plan)
     assert (result.goodput, result.recovery, result.reason) == ("sags", "recovers", "")
     assert result.goodput_share == pytest.approx(1 / 1.18, abs=0.05)
 
 
 def test_one_that_drains_slower_than_it_can_does_not_come_back_in_time() -> None:
-    result = saw(Server(MU, slower=lambda waiting: 1.25 if waiting > 100 else 1))
+    result = overloaded(Server(MU, slower=lambda waiting: 1.25 if waiting > 100 else 1))
     assert (result.goodput, result.recovery) == ("sags", "does not come back")
     assert "requests still waited" in result.reason
     assert "/s fewer as time went by" in result.reason
 
 
 def test_one_that_sheds_holds_without_a_backlog() -> None:
-    result = saw(Server(MU, most=30))
+    result = overloaded(Server(MU, most=30))
     assert (result.goodput, result.recovery) == ("holds", "recovers")
     assert result.backlog_at_most < 60
     assert result.errors_overload == pytest.approx(300 * PLAN.overload_s, rel=0.15)
@@ -113,7 +113,7 @@ def test_one_that_sheds_holds_without_a_backlog() -> None:
 
 def test_work_for_clients_that_gave_up_is_a_collapse() -> None:
     """After two seconds of overload everybody has waited half a second: all that is served is late."""
-    result = saw(Server(MU, timeout_s=0.5))
+    result = overloaded(Server(MU, timeout_s=0.5))
     assert result.goodput == "collapses"
     assert result.collapsed_after_s == pytest.approx(0.5 * MU / 300, rel=0.35)
     assert result.errors_overload > 0
@@ -126,7 +126,7 @@ def test_one_that_stays_slow_after_it_has_hysteresis() -> None:
         tired[0] = tired[0] or waiting > 500
         return 1.45 if tired[0] and waiting < 100 else 1
 
-    result = saw(Server(MU, slower=slower), plan=overload_plan([(0.75 * MU, 0.95 * MU)], MU, 4.0))
+    result = overloaded(Server(MU, slower=slower), plan=overload_plan([(0.75 * MU, 0.95 * MU)], MU, 4.0))
     assert result.recovery == "stays slow"
     assert result.p99_before_ns is not None
     assert result.p99_after_ns is not None
@@ -136,21 +136,21 @@ def test_one_that_stays_slow_after_it_has_hysteresis() -> None:
 @pytest.mark.parametrize("per_s", [100.0, 1000.0])
 def test_chance_is_no_hysteresis(per_s: float) -> None:
     plan = overload_plan([(0.9 * per_s, 0.95 * per_s)], per_s, 5.0)
-    results = [saw(Server(per_s), seed, plan) for seed in range(20 if per_s < 500 else 5)]
+    results = [overloaded(Server(per_s), seed, plan) for seed in range(20 if per_s < 500 else 5)]
     assert {each.goodput for each in results} == {"holds"}
     assert sum(each.recovery in ("stays slow", "does not come back") for each in results) <= 1
 
 
 def test_what_it_bore_was_no_overload() -> None:
-    result = saw(Server(2 * MU))
+    result = overloaded(Server(2 * MU))
     assert (result.goodput, result.recovery) == ("not known", "recovers")
-    assert result.reason == "it bore even 1.30 k/s: this was no overload"
+    assert result.reason == "it sustained even 1.30 k/s: this was no overload"
 
 
 def test_a_short_time_after_is_not_held_against_it() -> None:
     short = overload_plan([(0.98 * MU, MU)], MU, 4.0)
     plan = OverloadPlan(0.95 * MU, 1.3 * MU, MU, short.before_s, short.overload_s, short.before_s, short.slice_s)
-    result = saw(Server(MU), plan=plan)
+    result = overloaded(Server(MU), plan=plan)
     assert result.recovery == "not known"
     assert result.reason.startswith("it answered as much as it can until the load ended, and ")
 

@@ -45,7 +45,7 @@ def steps_of(search: Search, at_per_s: float = 1700.0) -> tuple[list[tuple[int, 
     server, seen = cliff(at_per_s), []
     while isinstance(step := search.next(), Proposal):
         seen.append((step.fresh_start, step.rate_per_s))
-        search.saw(server(step.rate_per_s))
+        search.add(server(step.rate_per_s))
     assert isinstance(step, Converged)
     return seen, step
 
@@ -72,7 +72,7 @@ def test_a_start_that_speaks_against_the_answer_leaves_it_unconfirmed() -> None:
     search = Search({"good": P99}, Settings(start_per_s=1000, trials=2))
     good, worse = cliff(1700.0), cliff(1500.0)
     while isinstance(step := search.next(), Proposal):
-        search.saw((worse if step.fresh_start == 2 else good)(step.rate_per_s))
+        search.add((worse if step.fresh_start == 2 else good)(step.rate_per_s))
     assert isinstance(step, Converged)
     assert not step.confirmed
 
@@ -85,7 +85,7 @@ def test_never_more_starts_than_were_planned(capacities: list[float], trials: in
     while isinstance(step := search.next(), Proposal):
         if step.fresh_start:
             turns.append(step.fresh_start)
-        search.saw(cliff(capacities[turns[-1]])(step.rate_per_s))
+        search.add(cliff(capacities[turns[-1]])(step.rate_per_s))
     assert turns == sorted(turns)
     assert turns[-1] <= trials
     assert len(search.evidence) <= search.settings.most_probes(len(sets))
@@ -104,5 +104,5 @@ def width(limit: Limit) -> float:
     return (limit.high_per_s - limit.low_per_s) / (limit.high_per_s + limit.low_per_s)
 
 
-def test_evidence_is_of_the_first_start_unless_said() -> None:
+def test_evidence_is_of_the_first_start_unless_stated() -> None:
     assert Evidence(1.0, ()).start == 0

@@ -9,7 +9,7 @@ from redline.model import Histogram
 from redline.selftest.cases import Case, known_cases
 from redline.selftest.judge import Ground, Measured, Way, at, judged, lost_share, quantiles, spread_ns
 from redline.selftest.results import QUANTILES, Noise, Quantile
-from redline.selftest.truth import Held, expected
+from redline.selftest.truth import PeriodicStop, expected
 
 WAY_NS = 30_000.0
 QUIET = Noise(
@@ -40,7 +40,7 @@ def stopped(seconds: float = 20, stop_s: float = 1, rate: float = 500) -> "np.ty
 
 def test_a_stop_is_seen_as_it_is() -> None:
     responses = stopped()
-    points = judged(measured(responses), expected(Held(20, 1), len(responses), QUANTILES), ground())
+    points = judged(measured(responses), expected(PeriodicStop(20, 1), len(responses), QUANTILES), ground())
     assert [point.judgement for point in points] == ["ok"] * 5
     by_q = {point.q: point for point in points}
     assert by_q[0.99].truth_ns == pytest.approx(0.8e9 + WAY_NS)
@@ -50,7 +50,7 @@ def test_a_stop_that_is_omitted_is_off() -> None:
     """A client that waits for its answers sends nothing during the stop: 64 slow requests in place of 500."""
     responses = np.sort(stopped())
     omitting = np.concatenate((responses[:9500], responses[-64:]))
-    points = judged(measured(omitting), expected(Held(20, 1), len(omitting), QUANTILES), ground())
+    points = judged(measured(omitting), expected(PeriodicStop(20, 1), len(omitting), QUANTILES), ground())
     assert {point.q: point.judgement for point in points}[0.99] == "off"
 
 
@@ -76,7 +76,7 @@ def test_the_servers_own_lateness_is_allowed_for() -> None:
 def test_cores_that_somebody_kept_awake_are_no_omission() -> None:
     awake, resting = Histogram.of([WAY_NS] * 1000), Histogram.of([90_000.0] * 1000)
     seen = replace(measured(stopped()), idles=True)
-    chances = expected(Held(20, 1), 10_000, QUANTILES)
+    chances = expected(PeriodicStop(20, 1), 10_000, QUANTILES)
     found = judged(seen, chances, Ground(Way(awake, awake), Way(resting, resting), Histogram.of([1.0])))
     assert found[0].truth_ns == pytest.approx(90_000, rel=1e-3)
     assert found[0].judgement == "ok"

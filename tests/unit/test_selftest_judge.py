@@ -93,7 +93,7 @@ def test_noise_does_not_take_back_what_is_right() -> None:
     assert judged(5 * MS, Machine(0.9, MS, MS, MS, MS)).judgement == "ok"
 
 
-def test_where_nothing_is_known_nothing_is_said() -> None:
+def test_where_nothing_is_known_nothing_is_reported() -> None:
     wide = replace(TRUTH, low_ns=1 * MS, high_ns=9 * MS)
     assert judged(5 * MS, truth=wide).judgement == "too noisy to say"
     assert judged(0.5 * MS, truth=wide).judgement == "off"  # but so fast cannot be

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redline.selftest.truth import (
-    Held,
     Law,
     ManyServers,
     OneServer,
+    PeriodicStop,
     Service,
     bimodal,
     deterministic,
@@ -94,7 +94,7 @@ def test_equal_rates_of_waiting_and_service_are_no_division_by_zero() -> None:
 
 @given(every=st.floats(0.01, 100), share=st.floats(0.001, 0.999), q=st.floats(0, 1))
 def test_what_a_stop_holds(every: float, share: float, q: float) -> None:
-    law = Held(every, every * share)
+    law = PeriodicStop(every, every * share)
     waits = law.quantile_s(q)
     assert 0 <= waits <= every * share
     if waits > 0:
@@ -102,7 +102,7 @@ def test_what_a_stop_holds(every: float, share: float, q: float) -> None:
 
 
 def test_a_stop_of_a_second_in_twenty() -> None:
-    law = Held(20, 1)
+    law = PeriodicStop(20, 1)
     assert law.quantile_s(0.95) == pytest.approx(0, abs=1e-12)
     assert law.quantile_s(0.99) == pytest.approx(0.8)
 
@@ -129,7 +129,7 @@ def test_nothing_is_left_to_chance_where_nothing_is_drawn() -> None:
     (always,) = expected(deterministic(0.005), 100, (0.5,))
     assert always.low_s == pytest.approx(0.005)
     assert always.high_s == pytest.approx(0.005)
-    (held,) = expected(Held(1.0, 0.1), 10_000, (0.99,))
+    (held,) = expected(PeriodicStop(1.0, 0.1), 10_000, (0.99,))
     assert (held.low_s, held.truth_s, held.high_s) == pytest.approx((0.0896, 0.09, 0.0904))
 
 

@@ -57,7 +57,7 @@ def test_all_skipped_on_a_quiet_machine_is_a_failure(pytester: pytest.Pytester) 
 
 
 @pytest.mark.parametrize(("others", "stolen"), [(4.0, 0.0), (0.0, 4.0)])
-def test_all_skipped_on_a_busy_machine_is_said(pytester: pytest.Pytester, others: float, stolen: float) -> None:
+def test_all_skipped_on_a_busy_machine_is_reported(pytester: pytest.Pytester, others: float, stolen: float) -> None:
     code, output = ended(pytester, SKIPPED, others=others, stolen=stolen)
     assert code == 0
     assert "all 2 truth tests with an upper bound were skipped" in output
@@ -66,7 +66,7 @@ def test_all_skipped_on_a_busy_machine_is_said(pytester: pytest.Pytester, others
 
 
 @pytest.mark.parametrize("text", [JUDGED, "def test_of_another_kind(): pass"])
-def test_where_one_was_judged_or_none_was_to_be_nothing_is_said(pytester: pytest.Pytester, text: str) -> None:
+def test_where_one_was_judged_or_none_was_to_be_nothing_is_reported(pytester: pytest.Pytester, text: str) -> None:
     code, output = ended(pytester, text)
     assert code == 0
     assert "truth tests" not in output

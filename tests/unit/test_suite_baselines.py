@@ -249,9 +249,7 @@ def test_two_that_are_named_by_their_slugs_are_compared_whatever_their_options_a
         ),
     ],
 )
-def test_a_layer_may_be_how_a_server_is_spoken_to(
-    tmp_path: Path, baseline: str, servers: str, pairs: dict[str, str]
-) -> None:
+def test_a_layer_may_be_a_protocol(tmp_path: Path, baseline: str, servers: str, pairs: dict[str, str]) -> None:
     secure = """  secure:
     about: the same over TLS
     start: {command: ["{folder}/out/server", --port, "{port}", --routes, "{routes}", --tls]}
@@ -264,7 +262,7 @@ def test_a_layer_may_be_how_a_server_is_spoken_to(
     assert suite.baselines == pairs
 
 
-def test_what_is_spoken_differently_is_no_partner(tmp_path: Path) -> None:
+def test_another_protocol_is_no_partner(tmp_path: Path) -> None:
     family = FAMILY.replace("runtime: native\n", "runtime: native\nhttp: [1.1, 2]\n")
     file = tmp_path / "some.yaml"
     file.write_text(text_of("{fam.layered: fam.plain}", "[{use: fam.plain, http: 2}, fam.layered]"), encoding="utf-8")

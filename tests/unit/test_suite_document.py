@@ -72,7 +72,7 @@ def test_aliases_are_followed() -> None:
         ("- " * 3000, "f.yaml:1:1", "nested too deeply"),
     ],
 )
-def test_what_is_wrong_is_said_with_its_place(text: str, place: str, says: str) -> None:
+def test_what_is_wrong_is_reported_with_its_place(text: str, place: str, says: str) -> None:
     problem = problem_of(text)
     assert problem.startswith(place)
     assert says in problem

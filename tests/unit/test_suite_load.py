@@ -35,7 +35,7 @@ objective: [p99 < 200ms, errors < 0.1%]
 """
 
 
-def test_everything_that_can_be_said(tmp_path: Path) -> None:
+def test_everything_that_can_be_written(tmp_path: Path) -> None:
     suite = suite_of(tmp_path, WHOLE)
     assert suite.name == "some"
     assert suite.about == "everything that can be said"

@@ -63,7 +63,7 @@ def load_of(folder: Path, written: str) -> Load:
         ("open: {rate: 5, connections: 1000000}", Open(rate_per_s=5, connections=1_000_000)),
     ],
 )
-def test_what_can_be_said(tmp_path: Path, written: str, shape: Closed | Open) -> None:
+def test_what_can_be_written(tmp_path: Path, written: str, shape: Closed | Open) -> None:
     load = load_of(tmp_path, f"{{{written}, for: 2m}}")
     assert load.shape == shape
     assert load.count is None
@@ -175,7 +175,7 @@ def test_a_file_of_times_that_is_not_there(tmp_path: Path) -> None:
         ("open: {rate: 1, requests_per_connection: 0}", "at least 1", "replace", "open.requests_per_connection"),
     ],
 )
-def test_what_cannot_be_said(tmp_path: Path, written: str, says: str, hint: str, field: str) -> None:
+def test_what_cannot_be_written(tmp_path: Path, written: str, says: str, hint: str, field: str) -> None:
     text = SUITE.replace(LOAD, f"{{{written}, for: 2m}}")
     problems = problems_of(tmp_path, text)
     found = [problem for problem in problems if says in problem.message and hint in problem.hint]

@@ -101,7 +101,7 @@ def test_every_method_has_its_key(tmp_path: Path) -> None:
         ("get: /a, timestamp: {pointer: /now}", "`unit` is missing", "`unit: ms`"),
     ],
 )
-def test_what_cannot_be_said(tmp_path: Path, written: str, says: str, hint: str) -> None:
+def test_what_cannot_be_written(tmp_path: Path, written: str, says: str, hint: str) -> None:
     (tmp_path / "empty.txt").write_text("\n")
     (tmp_path / "words.txt").write_text("one\ntwo words\n")
     (tmp_path / "signs.txt").write_text("ä\n")
@@ -145,7 +145,7 @@ def suite_over_tls(folder: Path, servers: str) -> Suite:
     return load_suite(file, load_catalogue(write_catalogue(folder / "catalogue", fam=TLS_FAMILY)))
 
 
-def test_a_server_that_serves_tls_is_spoken_to_over_tls(tmp_path: Path) -> None:
+def test_a_server_that_serves_tls_is_asked_over_tls(tmp_path: Path) -> None:
     (tmp_path / "ca.pem").write_text("-----BEGIN CERTIFICATE-----\n")
     asked = "{ca: ca.pem, insecure: true, server_name: me, versions: [1.3], resumption: false}"
     suite = suite_over_tls(tmp_path, f"[fam.plain, {{use: fam.plain, http: 2, tls: {asked}}}]")

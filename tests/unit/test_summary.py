@@ -76,14 +76,14 @@ def test_a_cell_that_stands_is_marked_with_a_warning_for_the_trial_it_lost() -> 
     assert "  1 of 5 trials left out: Failed in stage load: it panicked." in lines
 
 
-def test_the_same_finding_on_many_cells_is_said_once_with_its_advice() -> None:
+def test_the_same_finding_on_many_cells_is_reported_once_with_its_advice() -> None:
     text = shown(reports.doubtful())
     assert text.count("The hypervisor took 3.1% of the CPU time.") == 1
     assert "every cell" in text
     assert text.count("→ Run on a machine of your own, or ask for more trials.") == 1
 
 
-def test_what_was_skipped_and_what_was_missed_is_said() -> None:
+def test_what_was_skipped_and_what_was_missed_is_reported() -> None:
     text = shown(reports.skipping())
     assert "Skipped: 4 cells" in text
     assert text.count("mvn is not on the PATH") == 1
@@ -145,7 +145,7 @@ def test_costs_against_baselines_stand_after_the_tables() -> None:
     assert "  http4s.tapir vs http4s.vanilla          −10% ▼          −17% ▼" in lines[start:]  # noqa: RUF001
 
 
-def test_a_refused_comparison_is_said_in_the_costs() -> None:
+def test_a_refused_comparison_is_reported_in_the_costs() -> None:
     lines = [line.rstrip() for line in shown(reports.doubtful()).splitlines()]
     assert "throughput   −6.6% ▼   −6.6% ▼  refused [1]  refused [2]" in lines  # noqa: RUF001
     assert "  [2] refused: this cell is invalid" in lines

@@ -42,7 +42,7 @@ def test_lines_of_the_users_own_hand_count() -> None:
     check_target("lab-7.example.org", ())
 
 
-def test_what_cannot_be_remembered_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_remembered_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "file"))
     with pytest.raises(StoreError, match="cannot be written"):

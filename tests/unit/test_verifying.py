@@ -238,7 +238,7 @@ def answers(status: str = "200 OK", kind: str = "text/plain", body: bytes = b"th
         (targets.leaves, "GET /path0: B: the connection was closed without an answer"),
     ],
 )
-def test_where_two_servers_answer_differently_is_said(other: targets.Habit, says: str | None) -> None:
+def test_where_two_servers_answer_differently_is_reported(other: targets.Habit, says: str | None) -> None:
     with targets.target(answers()) as one, targets.target(other) as two:
         ends = [Endpoint("127.0.0.1", urlsplit(url).port or 0) for url in (one, two)]
         assert differ(simulated_cell(), ("A", "B"), (ends[0], ends[1])) == says

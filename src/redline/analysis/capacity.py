@@ -11,7 +11,7 @@ def capacities(run: Run) -> Capacities:
     """The capacity of every subject of a capacity run by its slug, or why it has none.
 
     A group is a baseline, all that is compared with it, and with that, in one scenario under one load. Its capacity is
-    the least throughput of its cells, so that all of them can be given a rate that each can bear, and the same one.
+    the least throughput of its cells, so that all of them can be given a rate that each can sustain, and the same one.
     When one of them has no valid throughput, the group has no capacity. Cells that the plan skipped have none either;
     they do not keep it from the others.
     """

@@ -112,7 +112,7 @@ def percentiles(histogram: Histogram) -> tuple[Percentile, ...]:
 
 
 def too_few(histogram: Histogram) -> tuple[TooFew, ...]:
-    """The percentiles that its count does not tell, shallowest first, with what they want; nothing of nothing."""
+    """The percentiles that need more requests, lowest first, with how many; none of an empty histogram."""
     count = histogram.count
     return tuple(
         TooFew(metric=metric, needs=requests_needed(q), missing=requests_needed(q) - count)

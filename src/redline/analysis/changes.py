@@ -53,7 +53,7 @@ class Step:
 def steps(levels: Sequence[Level], metric: Metric, threshold: float) -> tuple[Step, ...]:
     """The changes in a sequence of runs, first one first; none in fewer than `FEWEST_RUNS`.
 
-    A change point whose trials do not bear it out, or that is too small to matter, is dropped, the smallest first, and
+    A change point whose trials do not confirm it, or that is too small to matter, is dropped, the smallest first, and
     its neighbours are asked again with the longer levels that this gives them.
     """
     values = np.array([one.estimate.value for one in levels])
@@ -101,7 +101,7 @@ def noise(logs: Floats, levels: Sequence[Level]) -> float:
 
 
 def _error(one: Level) -> float:
-    """The standard error of the log, as far as its trials tell; at least that of a histogram's slot."""
+    """The standard error of the log, as far as its trials show it; at least that of a histogram's slot."""
     found, slot = one.estimate, one.sample.resolution / 12**0.5
     if not found.low or not found.high or found.n < 2:
         return slot

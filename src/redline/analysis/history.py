@@ -17,7 +17,7 @@ from redline.stats import QUANTILE_OF, enough_beyond, estimate, pooled
 
 @dataclass(frozen=True)
 class Sight:
-    """One run's say on one cell: by metric what it tells, or why it tells nothing."""
+    """What one run shows of one cell: a value of each metric, or why it has none."""
 
     slug: str
     role: Literal["subject", "ceiling"]
@@ -158,7 +158,7 @@ def _runs(runs: Sequence[SeenRun], era_of: Sequence[int]) -> tuple[HistoryRun, .
 
 
 @dataclass(frozen=True)
-class _Timeline:
+class _CellHistory:
     """One cell in one metric through all the runs that have it; `says` is by a run's place."""
 
     cell_id: str
@@ -231,7 +231,7 @@ class _Timeline:
 
 
 def _followed(cell_id: str, runs: Sequence[SeenRun], era_of: Sequence[int]) -> Iterator[Followed]:
-    """The cell in each metric that its last run asks for; in others than the first only where some run tells it."""
+    """The cell in each metric that its last run asks for; in others than the first only where some run has a value."""
     places = [place for place, run in enumerate(runs) if cell_id in run.cells]
     last = runs[places[-1]]
     own = last.cells[cell_id]
@@ -239,10 +239,10 @@ def _followed(cell_id: str, runs: Sequence[SeenRun], era_of: Sequence[int]) -> I
     skipped = _skipped(own.slug, later)
     for number, metric in enumerate(own.levels):
         says = {place: runs[place].cells[cell_id].levels.get(metric, "not known") for place in places} | skipped
-        timeline = _Timeline(cell_id, metric, says, runs, era_of)
-        if number and not timeline.levels:
+        found = _CellHistory(cell_id, metric, says, runs, era_of)
+        if number and not found.levels:
             continue
-        since = timeline.regressed_since()
+        since = found.regressed_since()
         yield Followed(
             cell_id=cell_id,
             slug=own.slug,
@@ -250,15 +250,15 @@ def _followed(cell_id: str, runs: Sequence[SeenRun], era_of: Sequence[int]) -> I
             metric=metric,
             threshold=last.threshold,
             current=not later or bool(skipped),
-            points=tuple(timeline.points()),
-            changes=timeline.changes(),
+            points=tuple(found.points()),
+            changes=found.changes(),
             regressed=since is not None,
             regressed_since=since,
         )
 
 
 def _that_say(slug: str, last: SeenRun, later: Mapping[int, SeenRun]) -> dict[int, SeenRun]:
-    """Of the runs after the last one that has the cell, those that tell why: they skipped it, or the suite is another.
+    """Of the runs after the last one that has the cell, those that show why: they skipped it, or the suite is another.
 
     A run of the same text that does not have it was made of a part of the suite, or a quick one.
     """

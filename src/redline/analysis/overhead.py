@@ -14,10 +14,10 @@ from redline.stats.series import Switched, switched
 STRETCHES = 20
 """Into so many the measurement is put, those with the profiler and those without."""
 SHORTEST_NS = 250_000_000
-"""A stretch lasts for more than one sample of the CPU time."""
+"""A period lasts for more than one sample of the CPU time."""
 _FEWEST = 2
 """Stretches of each kind, before, during and after the profile: without these a trend would pass for its cost."""
-_METHOD = "t interval of the log ratio over stretches of one start, its trend taken out"
+_METHOD = "t interval of the log ratio over periods of one start, its trend taken out"
 
 
 def overhead(recordings: Iterable[Recording]) -> dict[Metric, Estimate]:
@@ -25,17 +25,17 @@ def overhead(recordings: Iterable[Recording]) -> dict[Metric, Estimate]:
 
     Empty where a trial was profiled from begin to end.
     """
-    trials = [stretches for recording in recordings if (stretches := tuple(_stretches(recording)))]
-    values: dict[Metric, Callable[[_Stretch], float | None]] = {
+    trials = [periods for recording in recordings if (periods := tuple(_periods(recording)))]
+    values: dict[Metric, Callable[[_Period], float | None]] = {
         Metric.THROUGHPUT: lambda each: each.answers_per_s,
         Metric.CPU_PER_REQUEST: lambda each: each.cpu_per_request_ns,
     }
-    found = {metric: [_changed(stretches, value) for stretches in trials] for metric, value in values.items()}
+    found = {metric: [_changed(periods, value) for periods in trials] for metric, value in values.items()}
     return {metric: _estimate(changes) for metric, each in found.items() if (changes := [one for one in each if one])}
 
 
 @dataclass(frozen=True)
-class _Stretch:
+class _Period:
     """A piece of a measurement, with the profiler or without."""
 
     middle_ns: float
@@ -44,7 +44,7 @@ class _Stretch:
     cpu_per_request_ns: float | None
 
 
-def _stretches(recording: Recording) -> Iterator[_Stretch]:
+def _periods(recording: Recording) -> Iterator[_Period]:
     """What lies before, in and after the profile, not what lies on its edges; nothing where one of these is short."""
     traffic, profile = recording.traffic, recording.profile
     if traffic is None or profile is None or profile.started is None or profile.stopped is None:
@@ -64,9 +64,9 @@ def _stretches(recording: Recording) -> Iterator[_Stretch]:
     length_ns = max(whole_ns / STRETCHES, SHORTEST_NS)
     split = {name: _split(piece, length_ns) for name, piece in pieces.items()}
     if all(len(each) >= _FEWEST for each in split.values()):
-        for name, stretches in split.items():
-            for stretch in stretches:
-                yield _stretch(recording, stretch, traffic.epoch_unix_ns, profiled=name == "during")
+        for name, periods in split.items():
+            for period in periods:
+                yield _period(recording, period, traffic.epoch_unix_ns, profiled=name == "during")
 
 
 def _split(intervals: Sequence[Interval], length_ns: float) -> list[list[Interval]]:
@@ -76,12 +76,12 @@ def _split(intervals: Sequence[Interval], length_ns: float) -> list[list[Interva
     return [list(each) for each in np.array_split(np.array(intervals, dtype=object), pieces)] if pieces else []
 
 
-def _stretch(recording: Recording, intervals: Sequence[Interval], epoch_unix_ns: int, *, profiled: bool) -> _Stretch:
+def _period(recording: Recording, intervals: Sequence[Interval], epoch_unix_ns: int, *, profiled: bool) -> _Period:
     during = Slice(intervals[0].start_ns, intervals[-1].end_ns)
     completed = sum(each.counts.completed for each in intervals)
     series = recording.find("cpu_ns", "server")
     cpu_ns = series.increase(epoch_unix_ns + during.start, epoch_unix_ns + during.end) if series else None
-    return _Stretch(
+    return _Period(
         middle_ns=(during.start + during.end) / 2,
         profiled=profiled,
         answers_per_s=completed / (during.end - during.start) * 1e9,
@@ -89,13 +89,13 @@ def _stretch(recording: Recording, intervals: Sequence[Interval], epoch_unix_ns:
     )
 
 
-def _changed(stretches: Sequence[_Stretch], value_of: Callable[[_Stretch], float | None]) -> Switched | None:
-    values = [value_of(each) for each in stretches]
+def _changed(periods: Sequence[_Period], value_of: Callable[[_Period], float | None]) -> Switched | None:
+    values = [value_of(each) for each in periods]
     known = [value for value in values if value]
     if len(known) < len(values):
         return None
-    at = np.array([each.middle_ns for each in stretches])
-    return switched(np.log(known), at, np.array([each.profiled for each in stretches]))
+    at = np.array([each.middle_ns for each in periods])
+    return switched(np.log(known), at, np.array([each.profiled for each in periods]))
 
 
 def _estimate(changes: Sequence[Switched]) -> Estimate:

@@ -126,7 +126,7 @@ def _quotient(one: Estimate, other: Estimate) -> Estimate:
 
 
 @dataclass(frozen=True)
-class _Trial:
+class _TrialStacks:
     """The stacks of one trial, normal and within its measurement, with its slices in order of time."""
 
     stacks: Stacks
@@ -135,7 +135,7 @@ class _Trial:
     traffic: Traffic | None
 
     @classmethod
-    def of(cls, recording: Recording, stacks: Stacks) -> "_Trial":
+    def of(cls, recording: Recording, stacks: Stacks) -> "_TrialStacks":
         """What was sampled before and after the measurement is left out, where times are known."""
         traffic, slices = recording.traffic, stacks.slices
         if traffic is not None and slices:
@@ -171,8 +171,8 @@ class _Profile:
         return next(each.profile for each in self.recordings if each.profile)
 
     @cached_property
-    def _read(self) -> tuple[tuple[_Trial, ...], str]:
-        trials, problem = list[_Trial](), ""
+    def _read(self) -> tuple[tuple[_TrialStacks, ...], str]:
+        trials, problem = list[_TrialStacks](), ""
         for recording in self.recordings:
             name = recording.profile.stacks if recording.profile else None
             failed = recording.failure.message if recording.failure else ""
@@ -181,7 +181,7 @@ class _Profile:
                 problem = problem or failed or "the profiler left no stacks"
                 continue
             try:
-                trials.append(_Trial.of(recording, self.read(name)))
+                trials.append(_TrialStacks.of(recording, self.read(name)))
             except RedlineError as error:
                 problem = problem or str(error.problems[0].message)
         if not sum(trial.stacks.total for trial in trials):
@@ -189,7 +189,7 @@ class _Profile:
         return tuple(trials), ""
 
     @property
-    def trials(self) -> tuple[_Trial, ...]:
+    def trials(self) -> tuple[_TrialStacks, ...]:
         return self._read[0]
 
     @property
@@ -206,7 +206,7 @@ class _Profile:
         return tuple(_WeightSums.of(trial.stacks, self.libraries) for trial in self.trials)
 
     def share(self, name: str, of: _Of = "own", *, slow: bool | None = None) -> MeasuredShare:
-        """Of a library or a function; see `_WeightSums` and `_Trial.part`."""
+        """Of a library or a function; see `_WeightSums` and `_TrialStacks.part`."""
         parts = [
             trial.part(getattr(sums, of).get(name, _NOTHING), sums.whole, of=slow)
             for trial, sums in zip(self.trials, self.sums, strict=True)

@@ -26,7 +26,7 @@ class Rejudged(Frozen):
         return "gone" if self.after is None else "graded otherwise"
 
 
-class Turned(Frozen):
+class ValidityChange(Frozen):
     """A cell whose numbers are no longer shown, or are again."""
 
     cell_id: str
@@ -62,11 +62,11 @@ def rejudged(before: Report, after: Report) -> tuple[Rejudged, ...]:
     return tuple(sorted(found, key=lambda one: order.get(one.cell_id, len(order))))
 
 
-def turned(before: Report, after: Report) -> tuple[Turned, ...]:
+def validity_changes(before: Report, after: Report) -> tuple[ValidityChange, ...]:
     """The cells that became invalid, or valid again."""
     was = {cell.cell_id: cell.valid for cell in before.cells}
     return tuple(
-        Turned(cell_id=cell.cell_id, valid_before=was[cell.cell_id], valid_after=cell.valid)
+        ValidityChange(cell_id=cell.cell_id, valid_before=was[cell.cell_id], valid_after=cell.valid)
         for cell in after.cells
         if cell.cell_id in was and was[cell.cell_id] != cell.valid
     )

@@ -1,4 +1,4 @@
-"""The search on one cell, as the recordings of its loads tell it: the same while it runs, when it is resumed or judged.
+"""The search on one cell, as the recordings of its loads show it: the same while it runs, when it is resumed or judged.
 
 Pure: the state follows from the plan and the recordings alone.
 """
@@ -191,7 +191,7 @@ class SearchState:
     def next(self) -> Proposal | Converged | Exhausted | Doomed:
         """What the search proposes next, or its end."""
         if self._pending is not None:
-            self.search.saw(self._pending)
+            self.search.add(self._pending)
             self._pending, self._step = None, self.search.next()
         return self._step
 
@@ -216,7 +216,7 @@ class SearchState:
             return "no rate above the limit is known"
         plan = overload_plan(ends, answered_per_s, self.cell.load.duration_ns / 1e9)
         if self.search.client_limited(plan.overload_per_s):
-            return f"not the server is the limit below {rate(plan.overload_per_s)}"
+            return f"the client is the limit, not the server, below {rate(plan.overload_per_s)}"
         return plan
 
     @property
@@ -290,7 +290,7 @@ class SearchState:
             self._step = self.search.next()
 
     def _evidence(self, made: ProbeRecording, traffic: Traffic) -> Evidence:
-        """What a probe showed, and why it may tell nothing of the server."""
+        """What a probe showed, and why it may show nothing of the server."""
         client = self._client(made, traffic)
         slices = tuple(slice_of(each, cut=made.cut) for each in traffic.intervals if each.phase != "warmup")
         hopeless = made.cut and not client

@@ -10,7 +10,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from redline.errors import BuildError
 from redline.ports import Building, BuildOutcome
 
-_BESIDE_THE_LINE = 15
+_SPINNER_COLUMNS = 15
 """Columns that the spinner and the time take."""
 
 
@@ -51,13 +51,13 @@ class BuildView:
     def _line(self, building: Building) -> str:
         more = len(building.servers) - 1
         text = f"building {building.servers[0]}{f' and {more} more' if more else ''}: {building.line}"
-        return "".join(filter(str.isprintable, text))[: max(20, self._console.width - _BESIDE_THE_LINE)]
+        return "".join(filter(str.isprintable, text))[: max(20, self._console.width - _SPINNER_COLUMNS)]
 
 
 def print_failures(outcome: BuildOutcome, console: Console) -> None:
-    """Why what could not be built could not: once for all that failed together."""
-    together: dict[BuildError, list[str]] = {}
+    """Why builds failed: once for all that failed with the same error."""
+    by_error: dict[BuildError, list[str]] = {}
     for name, error in outcome.failures.items():
-        together.setdefault(error, []).append(name)
-    for error, names in together.items():
+        by_error.setdefault(error, []).append(name)
+    for error, names in by_error.items():
         console.print(f"cannot build {', '.join(names)}: {error}", style="yellow", markup=False, highlight=False)

@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from redline.analysis.doctor import Advice
-from redline.analysis.rejudged import Rejudged, RejudgedAnswer, RejudgedEnding, Turned
+from redline.analysis.rejudged import Rejudged, RejudgedAnswer, RejudgedEnding, ValidityChange
 from redline.analysis.resolution import ShownDifference
 from redline.model import (
     AgreedTls,
@@ -122,7 +122,7 @@ class JudgeResult(Frozen):
     findings: tuple[Finding, ...] = Field(description="of every cell, by today's rules")
     invalid: tuple[str, ...] = Field(description="ids of the cells whose numbers are not shown")
     changes: tuple[Rejudged, ...] = Field(description="differences from the findings of the stored results.json")
-    turned: tuple[Turned, ...] = Field(description="cells that became invalid, or valid again")
+    turned: tuple[ValidityChange, ...] = Field(description="cells that became invalid, or valid again")
     written: bool = Field(description="whether the stored views were written again")
 
 

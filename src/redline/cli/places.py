@@ -9,7 +9,7 @@ from pathlib import Path
 from redline.errors import UsageError
 
 RUNS = Path("runs")
-"""Where runs go that are not told where, in the current folder; their names begin with the date."""
+"""The default folder of runs, in the current folder; the names of runs begin with the date."""
 _CHECKOUT = Path(__file__).resolve().parents[3]
 
 

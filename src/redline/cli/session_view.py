@@ -94,14 +94,14 @@ class SessionView:
 def probe_line(evidence: Evidence, why: str, number: int) -> str:
     """`3  1.77 k/s  p50 2.1 ms  p99 18 ms  (near where the model sees the limit)`."""
     p50, p99 = evidence.response.quantiles_ns((0.5, 0.99))
-    saw = f"p50 {duration(p50)}  p99 {duration(p99)}"
+    result = f"p50 {duration(p50)}  p99 {duration(p99)}"
     if evidence.hopeless:
-        saw = f"hopeless after {significant(evidence.seconds, 2)} s: answered {rate(evidence.answered_per_s)}"
+        result = f"hopeless after {significant(evidence.seconds, 2)} s: answered {rate(evidence.answered_per_s)}"
     errors = sum(each.errors for each in evidence.slices)
     notes = "".join(
         (f"  errors {errors:,}" if errors else "", f"  not the server: {evidence.client}" if evidence.client else "")
     )
-    return f"{number:>3}  {rate(evidence.rate_per_s):>10}  {saw}{notes}  ({why})"
+    return f"{number:>3}  {rate(evidence.rate_per_s):>10}  {result}{notes}  ({why})"
 
 
 def warm_line(start: LimitStart) -> str:

@@ -52,7 +52,7 @@ def judge_cell(
 
 
 @dataclass(frozen=True)
-class _Series:
+class _TrialValues:
     """One number of each usable trial, in the run's order, and what it is called."""
 
     name: str
@@ -67,10 +67,10 @@ def _judge_rounds(cell: Cell, used: Sequence[Trial]) -> tuple[Finding, ...]:
     """What shows in how the trials differ: rates where they are the server's to choose, else median response times."""
     traffics = [trial.traffic for trial in used if trial.traffic]
     if cell.load.saturates:
-        series = _Series("rate", tuple(one.rate_per_s for one in traffics if one.rate_per_s > 0))
+        series = _TrialValues("rate", tuple(one.rate_per_s for one in traffics if one.rate_per_s > 0))
     else:
         medians = (float(one.response.quantile_ns(0.5)) for one in traffics)
-        series = _Series("p50 response time", tuple(median for median in medians if median > 0))
+        series = _TrialValues("p50 response time", tuple(median for median in medians if median > 0))
     drift = trend(series.values, TREND_P)
     return (
         *_run_drift(cell, series, drift),
@@ -80,7 +80,7 @@ def _judge_rounds(cell: Cell, used: Sequence[Trial]) -> tuple[Finding, ...]:
     )
 
 
-def _run_drift(cell: Cell, series: _Series, drift: float) -> tuple[Finding, ...]:
+def _run_drift(cell: Cell, series: _TrialValues, drift: float) -> tuple[Finding, ...]:
     message = (
         f"From the first to the last of {len(series.values)} trials the {series.name} "
         f"{'rose' if drift > 0 else 'fell'} by {percent(abs(drift))}: something changed during the run."
@@ -88,7 +88,7 @@ def _run_drift(cell: Cell, series: _Series, drift: float) -> tuple[Finding, ...]
     return graded(FindingKind.RUN_DRIFT, abs(drift), message, cell)
 
 
-def _autocorrelation(cell: Cell, series: _Series, drift: float) -> tuple[Finding, ...]:
+def _autocorrelation(cell: Cell, series: _TrialValues, drift: float) -> tuple[Finding, ...]:
     if drift:
         return ()  # a drift makes neighbours alike, and is reported itself
     excess = interval_excess(series.values, AUTOCORRELATION_P)
@@ -99,7 +99,7 @@ def _autocorrelation(cell: Cell, series: _Series, drift: float) -> tuple[Finding
     return graded(FindingKind.AUTOCORRELATION, excess - 1.0, message, cell)
 
 
-def _bimodal(cell: Cell, series: _Series) -> tuple[Finding, ...]:
+def _bimodal(cell: Cell, series: _TrialValues) -> tuple[Finding, ...]:
     groups = two_groups(series.values)
     if groups is None:
         return ()
@@ -113,7 +113,7 @@ def _bimodal(cell: Cell, series: _Series) -> tuple[Finding, ...]:
     return graded(FindingKind.BIMODAL, groups.apart, message, cell)
 
 
-def _builds_differ(cell: Cell, series: _Series, used: Sequence[Trial]) -> tuple[Finding, ...]:
+def _builds_differ(cell: Cell, series: _TrialValues, used: Sequence[Trial]) -> tuple[Finding, ...]:
     builds = [server.build_number for trial in used if (server := trial.recording.server)]
     if len(builds) != len(series.values):
         return ()  # a trial has no value, so nobody knows which is whose

@@ -568,8 +568,8 @@ _TABLE = (
         FindingKind.HOST_MODE,
         note=0.25,
         reason="A core slows down by a third or more while another hardware thread runs on it, and on a shared machine "
-        "that thread belongs to another guest. Nothing else tells a guest: it is no steal. Fixed work varies by 15% "
-        "within one mode.",
+        "that thread belongs to another guest. Nothing else shows such a guest: it is no steal. Fixed work varies by "
+        "15% within one mode.",
         advice="Compare by duets (`design: duet`), whose slices alternate faster than the host's modes; for levels, "
         "run more trials, or use a machine whose cores are not shared.",
         scatters=True,

@@ -27,7 +27,7 @@ class Histogram:
     """A distribution of durations in nanoseconds, from 1 ns to one hour, to three significant digits.
 
     In JSON it is its V2 compressed base64 text. Treat it as a value: `merged` makes a new one. What is parsed from JSON
-    is decoded when it is first asked for a number: most histograms of a long run never are. `decode_together` is the
+    is decoded when it is first asked for a number: most histograms of a long run never are. `decode_all` is the
     faster way for many, and `compress` gives the memory back.
     """
 
@@ -57,7 +57,7 @@ class Histogram:
         return cls(None, hdr.unpack(text))
 
     @staticmethod
-    def decode_together(parts: Iterable["Histogram"]) -> None:
+    def decode_all(parts: Iterable["Histogram"]) -> None:
         """Decode in one pass whatever of these is not decoded yet."""
         packed = [part for part in parts if part._known is None]  # noqa: SLF001 - of our own class
         if not packed:
@@ -79,7 +79,7 @@ class Histogram:
     def _filled(self) -> Filled:
         """The non-empty slots, ascending, and their counts."""
         if self._known is None:
-            self.decode_together((self,))
+            self.decode_all((self,))
         return self._known or (_NONE, _NONE)
 
     def encode(self) -> str:
@@ -155,7 +155,7 @@ class HistogramTable:
     __slots__ = ("_cumulative", "_ends", "_keys", "_slots")
 
     def __init__(self, parts: Sequence[Histogram]) -> None:
-        Histogram.decode_together(parts)
+        Histogram.decode_all(parts)
         filled = [part._filled() for part in parts] or [(_NONE, _NONE)]  # noqa: SLF001 - of our own module
         slots, counts = (np.concatenate(each) for each in zip(*filled, strict=True))
         self._slots = slots

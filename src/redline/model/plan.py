@@ -145,8 +145,8 @@ class Variant(Frozen):
         return "+".join([self.entry.name, *added])
 
     @property
-    def spoken(self) -> dict[str, object]:
-        """How it is spoken to, where that is not plain HTTP/1.1."""
+    def protocol(self) -> dict[str, object]:
+        """Its version of HTTP and its TLS, if it is not plain HTTP/1.1."""
         return self.model_dump(mode="json", include={"http", "tls"})
 
     @property
@@ -154,8 +154,8 @@ class Variant(Frozen):
         """What all of its settings are those of: `rust.axum`; `rust.axum+http2` where it is loaded directly."""
         if self.route is not None:
             return self.entry.name
-        spoken = ["http2"] if self.http == "2" else []
-        return "+".join([self.entry.name, *spoken, *([self.tls.slug] if self.tls and self.tls.slug else [])])
+        http = ["http2"] if self.http == "2" else []
+        return "+".join([self.entry.name, *http, *([self.tls.slug] if self.tls and self.tls.slug else [])])
 
     @property
     def settings(self) -> dict[str, str]:
@@ -181,7 +181,7 @@ class Variant(Frozen):
 
     @property
     def without_hops(self) -> "Variant":
-        """The same, whose server is spoken to as the last proxy does."""
+        """The same, whose clients use the protocol of the last proxy."""
         alone = self.route and self.route.model_copy(update={"legs": self.route.legs[-1:], "hops": ()})
         return self.model_copy(update={"route": alone})
 
@@ -195,7 +195,7 @@ class Variant(Frozen):
         """What of it affects a measurement, ready for JSON."""
         routed = {"legs": self.route.legs, "hops": [hop.content for hop in self.route.hops]} if self.route else DIRECT
         placed = self.model_dump(mode="json", include={"container", "flags"})
-        return {"server": self.entry.name, "options": self.options, **self.spoken, **placed, "route": routed}
+        return {"server": self.entry.name, "options": self.options, **self.protocol, **placed, "route": routed}
 
     @property
     def misfit(self) -> str:

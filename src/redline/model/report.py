@@ -191,7 +191,7 @@ class CellReport(Frozen):
         (), description="the server and its proxies, each by itself; absent without a proxy. `estimates` has the sums"
     )
     memory: MemoryReport | None = omitted_if_default(
-        None, description="memory and pauses, if the server's runtime tells them"
+        None, description="memory and pauses, if the server's runtime reports them"
     )
     timeline: tuple[Moment, ...] = Field(description="of the used trials")
     findings: tuple[Finding, ...]
@@ -318,7 +318,7 @@ class MainEffect(Frozen):
     resolution: float | None = Field(description="the relative half width of its widest interval")
     verdict: Literal["matters", "too small", "not shown"] | None
     mixed_with: tuple[str, ...] = Field(
-        description="interactions such as `gc x heap` that the fraction does not tell from it, the largest part first"
+        description="interactions such as `gc x heap` that the fraction cannot separate from it, the largest part first"
     )
 
 

@@ -179,7 +179,7 @@ class Column:
 
     title: str
     align: Literal["left", "right"] = "left"
-    place: Literal["beside", "above", "below"] = "beside"
+    place: Literal["column", "above", "below"] = "column"
     group: str = ""
     merged: bool = False
     hint: str = ""

@@ -1,6 +1,6 @@
 """Quantities as people read them, and the words, intervals and signs that belong to a report.
 
-All functions are pure. The exact values stand in the JSON and CSV forms of a report; these texts are for eyes.
+All functions are pure. The exact values are in the JSON and CSV of a report; these texts are for people.
 """
 
 import math

@@ -88,13 +88,13 @@ class CellSearch:
         Raises LaunchError, DriveError and KeyboardInterrupt.
         """
         try:
-            goes_on = self._search()
+            has_more = self._search()
         except BaseException:
             self.stop()
             raise
-        if not goes_on or not self.by_probe:
+        if not has_more or not self.by_probe:
             self.stop()
-        return goes_on
+        return has_more
 
     def stop(self) -> None:
         """Stop the server that runs, if any."""

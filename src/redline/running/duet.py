@@ -174,7 +174,9 @@ def _load(start: DuetStart, tools: DuetTools, running: ExitStack) -> dict[str, o
     runtimes = {runtime for each in cells for runtime in each.variant.runtimes}
     duet = DuetDrive(
         drive=drive,
-        others=tuple((each.variant, server.endpoint) for each, server in zip(cells[1:], servers[1:], strict=True)),
+        other_servers=tuple(
+            (each.variant, server.endpoint) for each, server in zip(cells[1:], servers[1:], strict=True)
+        ),
         pids=tuple(tools.processes(server) for server in servers),
         slice_ns=max(SLICE_NS.get(runtime, DEFAULT_SLICE_NS) for runtime in runtimes),
         longest_slice_ns=LONGEST_SLICE_NS,

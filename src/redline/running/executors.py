@@ -124,7 +124,7 @@ class HostsExecutor:
                 yield self._run(pairs[0], step, self.listener)
             return
         made: queue.Queue[Made | BaseException | None] = queue.Queue()
-        shares = Shares(dealt(steps, self.plan, len(pairs)), self.plan.suite.host_retries)
+        shares = Shares(assigned_steps(steps, self.plan, len(pairs)), self.plan.suite.host_retries)
         listener = _OneAtATime(self.listener)
         threads = [
             threading.Thread(target=self._run_share, args=(pair, number, shares, listener, made), daemon=True)
@@ -197,7 +197,7 @@ def check_for_hosts(suite: Suite) -> None:
             raise UsageError(f"{suite.name} has {what}, which cannot be had on several hosts", hint=hint)
 
 
-def dealt(steps: Sequence[Step], plan: Plan, pairs: int) -> tuple[tuple[Step, ...], ...]:
+def assigned_steps(steps: Sequence[Step], plan: Plan, pairs: int) -> tuple[tuple[Step, ...], ...]:
     """The steps of each pair, in order. What is compared in a round stays on one pair, another one in the next round.
 
     So the pair cancels in a ratio of two servers, and every group of cells comes to see every pair.
@@ -210,8 +210,8 @@ def dealt(steps: Sequence[Step], plan: Plan, pairs: int) -> tuple[tuple[Step, ..
     names = dict.fromkeys((cell.scenario.name, cell.load.name) for cell in plan.cells.values())
     numbers = {name: number for number, name in enumerate(names)}  # those of the plan: a round may be done in part
     shares: list[list[Step]] = [[] for _ in range(pairs)]
-    for (round_, scenario, load), together in itertools.groupby(sorted(steps, key=group), key=group):
-        shares[(numbers[scenario, load] + round_) % pairs] += together
+    for (round_, scenario, load), members in itertools.groupby(sorted(steps, key=group), key=group):
+        shares[(numbers[scenario, load] + round_) % pairs] += members
     return tuple(tuple(sorted(share, key=lambda step: step.position)) for share in shares)
 
 

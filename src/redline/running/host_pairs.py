@@ -12,7 +12,7 @@ from typing import Any
 
 from redline.errors import RedlineError
 from redline.model import Cell, ClockReading, Closed, DuetRecording, HostFacts, Load, Plan, PlannedDuet
-from redline.plugins.hosts.agent import Footprint
+from redline.plugins.hosts.agent import AgentUsage
 from redline.plugins.hosts.launcher import RemoteLauncher, RemoteRoute, RemoteServer
 from redline.plugins.hosts.remote import HostLostError, LoadHostsProbe, Pair, PartsDriver, RemoteHost, RemoteProbe, call
 from redline.ports import Placement, RunningServer
@@ -137,7 +137,7 @@ class _Reading:
 
     clock: ClockReading | None
     ahead_ns: int | None
-    footprint: Footprint | None
+    usage: AgentUsage | None
 
 
 def _readings(pair: Pair) -> list[_Reading]:
@@ -147,7 +147,7 @@ def _readings(pair: Pair) -> list[_Reading]:
 
 def _reading(host: RemoteHost) -> _Reading:
     clock, ahead_ns = _or_none(host, "clock") or (None, None)
-    return _Reading(clock, ahead_ns, _or_none(host, "footprint"))
+    return _Reading(clock, ahead_ns, _or_none(host, "usage"))
 
 
 def _facts(pair: PairTools, before: Sequence[_Reading]) -> tuple[HostFacts, ...]:
@@ -156,7 +156,7 @@ def _facts(pair: PairTools, before: Sequence[_Reading]) -> tuple[HostFacts, ...]
     found = []
     for host, first, last in zip(pair.pair.hosts, before, _readings(pair.pair), strict=True):
         report = host.report
-        used = (first.footprint, last.footprint) if first.footprint and last.footprint else None
+        used = (first.usage, last.usage) if first.usage and last.usage else None
         found.append(
             HostFacts(
                 name=report.name,
@@ -167,7 +167,7 @@ def _facts(pair: PairTools, before: Sequence[_Reading]) -> tuple[HostFacts, ...]
                 clock_step_ns=_step_ns(first, last),
                 share=shares.get(report.name) if host.role == "load" else None,
                 cluster_cpu_ns=max(0, used[1].cpu_ns - used[0].cpu_ns) if used else None,
-                cluster_rss_bytes=last.footprint.rss_bytes if last.footprint else None,
+                cluster_rss_bytes=last.usage.rss_bytes if last.usage else None,
             )
         )
     return tuple(found)

@@ -66,7 +66,7 @@ class Prober:
         """Load a start with what counts for nothing, for as long as its cell says, or until it is steady.
 
         By users with zero think time, the suite's or one on each connection: that is as much as it can do, and no more.
-        A rate would be too much for a server that is cold, or tell little of one that is warm: its answers are as quick
+        A rate would be too much for a server that is cold, or show little of one that is warm: its answers are as quick
         long before it can give as many of them. Then by what is to be measured, below the first rate and for as long as
         a probe at most: it has new connections, and another pattern. `first_per_s` may depend on what the users got.
         """

@@ -113,7 +113,7 @@ class SearchSession:
         cells = [self.plan.manifest.plan.cells[cell_id] for cell_id in self.plan.order]
         states = [search_state(self.plan, cell, self.store.probes(cell)) for cell in cells]
         left = [(number, state) for number, state in enumerate(states, 1) if not state.ended]
-        turns = [_Turns(self, own, share, len(cells)) for own, share in self._dealt(left)]
+        turns = [_SiteSearch(self, own, share, len(cells)) for own, share in self._assigned(left)]
         if len(turns) == 1:
             return turns[0].search()
         with ThreadPoolExecutor(len(turns)) as threads:
@@ -128,7 +128,7 @@ class SearchSession:
             interrupted = [each.result() for each in searches]  # what one raised is raised here
             return any(interrupted)
 
-    def _dealt(
+    def _assigned(
         self, left: Sequence[tuple[int, SearchState]]
     ) -> list[tuple["SearchSite", list[tuple[int, SearchState]]]]:
         """What each pair of hosts searches: servers that are read side by side, of a scenario and load, on one pair.
@@ -159,7 +159,7 @@ class SearchSite:
 
 
 @dataclass(frozen=True)
-class _Turns:
+class _SiteSearch:
     """Cells that are searched in turns with the same tools; each has its number, of `cells` in all.
 
     Whoever sets `is_over` interrupts it before its next load.
@@ -184,15 +184,15 @@ class _Turns:
                                 searches[number] = self._search_on(state, listener)
                                 running.callback(searches[number].stop)
                             searches[number].listener = listener
-                            goes_on = searches[number].turn()
+                            has_more = searches[number].turn()
                     except KeyboardInterrupt:
                         return True
                     except (DriveError, LaunchError) as error:
                         listens.broken(error)
-                        goes_on = False
+                        has_more = False
                         if self.place.is_lost():
                             return False  # the others of its share can be resumed when it is back
-                    if not goes_on:
+                    if not has_more:
                         left.remove((number, state))
         return False
 

@@ -52,8 +52,8 @@ class ProbeSlice:
 class Evidence:
     """One probe: the rate that was set, and what was observed.
 
-    `hopeless`: it was ended early, because the backlog grew without bound. `client`: why not the server was the limit
-    but the load generator, or the host, so that what is missing may be their fault; empty when they were not.
+    `hopeless`: it was ended early, because the backlog grew without bound. `client`: why the load generator,
+    or the host, was the limit and not the server; empty when they were not.
     `passing`: that was while the host took CPU time, and may be over soon. `start`: which start of the server it was
     made on, from 0. Two are equal only if they are the same probe.
     """

@@ -139,7 +139,7 @@ def best_capacity(evidence: Sequence[Evidence]) -> Capacity | None:
     kept_up = max((each.answered_per_s for each in evidence if not overloaded(each)), default=0.0)
     if per_s + 2 * surest < kept_up:
         return None
-    # Many probes tell more of chance, but the tolerance is the same for all of them.
+    # Many probes reduce the effect of chance, but the tolerance is the same for all of them.
     return Capacity(per_s, sum(weights) ** -0.5, max(each.tolerance_per_s for each in near))
 
 

@@ -1,9 +1,9 @@
 """The overload test: a load of three stages, and what a server's answers in it show. Pure.
 
-First a rate that the server surely bears, then more than it can do, then the first rate again, on one server in one
+First a rate that the server surely sustains, then more than it can do, then the first rate again, on one server in one
 load. A server that is only busy keeps answering as much as it can, and recovers when its queue is gone: a backlog b
 drains at capacity - rate, so after b / (capacity - rate). A server that does more work the longer its queue is answers
-less and less, and may stay so at a rate that it bore before.
+less and less, and may stay so at a rate that it sustained before.
 
 Sources: J. C. Mogul and K. K. Ramakrishnan, Eliminating receive livelock in an interrupt-driven kernel, ACM TOCS 15(3),
 1997; N. Bronson and others, Metastable failures in distributed systems, HotOS 2021.
@@ -23,7 +23,7 @@ from redline.quantities import percent, rate
 from redline.search.evidence import ProbeSlice
 
 CALM = 0.8
-"""Of the lower end of an answer: a rate that it surely bore."""
+"""Of the lower end of an answer: a rate that it surely sustained."""
 
 OVERLOAD = 1.3
 """Of the upper end, or of the most that it answered, whichever is more."""
@@ -41,7 +41,7 @@ COLLAPSED = 0.5
 """Of the capacity."""
 SLOWER = 2.0
 """Times the p99 before: what is less may be chance."""
-BORNE = 0.97
+SUSTAINED = 0.97
 """Of what fell due in overload: a server that answers as much was not overloaded."""
 ANSWERED = 0.9
 """Of what falls due late after the overload: a server that answers less has not come back."""
@@ -153,8 +153,8 @@ def _goodput(seen: "_Seen", ended: str, client: str) -> tuple[Goodput, str]:
         return "not known", client
     if share is None:
         return "not known", ended or "nothing was seen under overload"
-    if seen.answered[seen.settled].sum() >= BORNE * seen.due[seen.settled].sum():
-        return "not known", f"it bore even {rate(seen.plan.overload_per_s)}: this was no overload"
+    if seen.answered[seen.settled].sum() >= SUSTAINED * seen.due[seen.settled].sum():
+        return "not known", f"it sustained even {rate(seen.plan.overload_per_s)}: this was no overload"
     if seen.collapsed_after_s() is not None:
         return "collapses", ""
     # Two standard deviations, for a server whose answers are as irregular as Poisson's.

@@ -215,8 +215,8 @@ class Search:
     def __post_init__(self) -> None:
         self._checks = Checks(self.settings.precision, self.settings.trials)
 
-    def saw(self, evidence: Evidence) -> None:
-        """What the load that was proposed last, or any other, showed."""
+    def add(self, evidence: Evidence) -> None:
+        """Take in what a load showed, whether it was proposed or not."""
         self.evidence.append(evidence)
 
     def next(self) -> Proposal | Converged | Exhausted | Doomed:
@@ -234,7 +234,9 @@ class Search:
                     return step
                 if len(self._at(limited.rate_per_s)) == 1:
                     return Proposal(limited.rate_per_s, "once more: that may have been by chance")
-                self._reasons[name] = f"not the server is the limit at {limited.rate_per_s:g}/s: {limited.client}"
+                self._reasons[name] = (
+                    f"the client is the limit, not the server, at {limited.rate_per_s:g}/s: {limited.client}"
+                )
         return self._confirm(known)
 
     def limits(self) -> tuple[Limit, ...]:
@@ -263,7 +265,7 @@ class Search:
         return None
 
     def client_limited(self, rate_per_s: float) -> Evidence | None:
-        """The lowest probe at such a rate, or below it, in which not the server was the limit, each time."""
+        """The lowest probe at such a rate, or below it, in which the client was the limit each time."""
         limited = [each for each in self.evidence if each.client and rate_per_s >= _SAME_RATE * each.rate_per_s]
         always = [each for each in limited if all(other.client for other in self._at(each.rate_per_s))]
         return min(always, key=lambda each: each.rate_per_s, default=None)

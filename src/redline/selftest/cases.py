@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from redline.model import Open
 from redline.selftest.results import QUANTILES
 from redline.selftest.truth import (
-    Held,
     Law,
     ManyServers,
     OneServer,
+    PeriodicStop,
     bimodal,
     deterministic,
     exponential,
@@ -119,7 +119,7 @@ def known_cases(seconds: float | None = None) -> tuple[Case, ...]:
             ("stall", "--every", f"{stalls_every_ms}ms", "--for", f"{stalls_every_ms // 10}ms"),
             even(1000),
             seconds or 9,
-            Held(stalls_every_ms / 1000, stalls_every_ms / 10_000),
+            PeriodicStop(stalls_every_ms / 1000, stalls_every_ms / 10_000),
         ),
         Case(
             "stop",
@@ -127,7 +127,7 @@ def known_cases(seconds: float | None = None) -> tuple[Case, ...]:
             ("null",),
             even(500, 1024),
             stopped_of_s,
-            Held(stopped_of_s, stop_s),
+            PeriodicStop(stopped_of_s, stop_s),
             stop_s=stop_s,
             quantiles=(0.5, 0.9, 0.95, 0.99, 0.999, 1.0),
         ),

@@ -31,7 +31,7 @@ from redline.selftest.judge import (
 )
 from redline.selftest.results import CaseResult, Check, MachineFacts, Noise, PeerAnswer, Quantile, SelftestResult
 from redline.selftest.rig import STOPPED_AFTER_SHARE, Observed, Rig, wake_ups
-from redline.selftest.truth import Chance, Held, expected
+from redline.selftest.truth import Chance, PeriodicStop, expected
 from redline.suite.load_text import load_text
 
 ROUND_TRIP_S = 1.5
@@ -79,7 +79,7 @@ def compares(case: Case) -> bool:
 
 
 @dataclass(frozen=True)
-class _Run:
+class _MeasuredCase:
     """A case as it went."""
 
     case: Case
@@ -107,7 +107,7 @@ def run(plan: SelftestPlan, rig: Rig, begin: Callable[[str], None]) -> SelftestR
     for case in plan.cases:
         begin(case.name)
         observed = rig.observe(case.oracle, case.load, case.seconds, stop_s=case.stop_s)
-        runs.append(_Run(case, observed, _peer_answers(plan.peers, case, rig, begin)))
+        runs.append(_MeasuredCase(case, observed, _peer_answers(plan.peers, case, rig, begin)))
     arrived = []
     for shape in (poisson(_ARRIVALS_PER_S, 64), even(_ARRIVALS_PER_S, 64)) if plan.arrivals else ():
         begin(f"{ARRIVALS}, {shape.arrivals}")
@@ -176,20 +176,20 @@ def _peer_answer(peer: Peer, load: PeerLoad) -> PeerAnswer:
     )
 
 
-def _judged(run: _Run, ground: Ground, each_ns: float) -> CaseResult:
+def _judged(run: _MeasuredCase, ground: Ground, each_ns: float) -> CaseResult:
     case, traffic = run.case, run.observed.traffic
-    held = case.law if isinstance(case.law, Held) else Held(1.0, 0.0)
+    stop = case.law if isinstance(case.law, PeriodicStop) else PeriodicStop(1.0, 0.0)
     measured = Measured(
         response=traffic.response,
         lateness=traffic.lateness,
-        slices=() if held.for_s else slices(traffic),  # they hold different shares of a period
+        slices=() if stop.for_s else slices(traffic),  # they hold different shares of a period
         seen=_noise(run.observed),
         spreads=case.spreads,
-        burst_ns=case.rate_per_s * held.for_s * each_ns,
+        burst_ns=case.rate_per_s * stop.for_s * each_ns,
         goals=case.goals,
         idles=case.idles,
-        held_share=held.for_s / held.every_s,
-        held_ns=held.for_s * 1e9,
+        held_share=stop.for_s / stop.every_s,
+        held_ns=stop.for_s * 1e9,
     )
     checks = []
     if case.late_p99_goal_ns is not None:
@@ -257,7 +257,7 @@ def _chances(case: Case, observed: Observed) -> tuple[Chance, ...]:
     """The truth; of a server that was stopped, with the stop as long as it really was."""
     if case.law is None:
         return tuple(Chance(q, 0.0, 0.0, 0.0) for q in case.quantiles)
-    law = Held(case.seconds, observed.stopped_s) if case.stop_s else case.law
+    law = PeriodicStop(case.seconds, observed.stopped_s) if case.stop_s else case.law
     return expected(law, observed.traffic.counts.due, case.quantiles)
 
 

@@ -177,7 +177,7 @@ class OneServer:
 
 
 @dataclass(frozen=True)
-class Held:
+class PeriodicStop:
     """Requests due evenly in time, all of which are held while a stop lasts and answered at its end.
 
     A stop of `for_s` in every `every_s`: a share (S - t) / T waits longer than t.
@@ -206,13 +206,13 @@ def expected(law: Law, requests: int, qs: tuple[float, ...], *, seed: int = 1) -
 
     A law whose every request has a worker of its own is its service itself.
     """
-    if isinstance(law, Held):
-        return tuple(_of_held(law, requests, q) for q in qs)
+    if isinstance(law, PeriodicStop):
+        return tuple(_of_stops(law, requests, q) for q in qs)
     found = _simulated(_simulation(law), requests, qs, np.random.default_rng(seed))
     return tuple(_of_runs(law, q, found[:, index]) for index, q in enumerate(qs))
 
 
-def _of_held(law: Held, requests: int, q: float) -> Chance:
+def _of_stops(law: PeriodicStop, requests: int, q: float) -> Chance:
     """Nothing is drawn; but the first and the last period are cut, and each piece of a stop counts to within one."""
     off = _PIECES / requests
     low, high = law.quantile_s(max(0.0, q - off)), law.quantile_s(min(1.0, q + off))

@@ -1,4 +1,4 @@
-"""Factors with levels: their coding, what a set of runs can tell of them, and their main effects by least squares."""
+"""Factors with levels: their coding, what a set of runs can show of them, and their main effects by least squares."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -75,8 +75,8 @@ def main_effects(
 ) -> tuple[FactorEffect | None, ...] | None:
     """The main effect of each factor, all else alike, with blocks as further factors; None where no error is known.
 
-    None instead of one effect where the runs do not tell it from others. The error is what main effects and blocks
-    leave of the values: their scatter, and interactions.
+    None instead of one effect where the runs cannot distinguish it from others. The error is what main effects and
+    blocks leave of the values: their scatter, and interactions.
     """
     y = np.array(values, dtype=np.float64)
     own = np.eye(max(blocks) + 1)[list(blocks)]

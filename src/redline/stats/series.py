@@ -35,7 +35,7 @@ _OF_NORMAL = 1.4826
 """A normal distribution's standard deviation over its median absolute deviation."""
 
 _MOST_CORRELATION = 0.8
-"""Of residuals; from a few numbers more cannot be told."""
+"""Of residuals; a few numbers cannot show a higher one."""
 
 _CRITICAL = ((5, 24.0), (6, 15.0), (7, 11.0), (8, 9.5), (9, 8.0), (10, 7.0), (12, 6.1), (15, 5.6), (20, 5.5))
 """By how many numbers: the largest gap over the spread within the groups that one group shows once in 1,000 times.

@@ -53,7 +53,7 @@ class Trial:
         self._increases: dict[tuple[str, Subject], float | None] = {}
         if traffic is not None:
             responses = [interval.response for interval in traffic.intervals]
-            Histogram.decode_together([traffic.response, traffic.service, traffic.lateness, *responses])
+            Histogram.decode_all([traffic.response, traffic.service, traffic.lateness, *responses])
 
     def increase(self, name: str, subject: Subject) -> float | None:
         """By how much that counter grew over the measurement window; None when it is not known."""

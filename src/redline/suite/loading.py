@@ -116,9 +116,9 @@ def _content(path: Path, most_bytes: int, most: str, too_long_hint: str) -> byte
         with path.open("rb") as file:
             content = file.read(most_bytes + 1)
     except FileNotFoundError:
-        raise UsageError(f"there is no file {path}", hint=_beside(path)) from None
+        raise UsageError(f"there is no file {path}", hint=_similar_files_hint(path)) from None
     except IsADirectoryError:
-        raise UsageError(f"{path} is a folder, not a file", hint=_inside(path)) from None
+        raise UsageError(f"{path} is a folder, not a file", hint=_folder_hint(path)) from None
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise UsageError(f"{path} cannot be read: {reason}", hint="check the path and who may read it") from None
@@ -136,7 +136,7 @@ def _text(path: Path, content: bytes) -> str:
         raise UsageError("this is not UTF-8 text", hint="save the file as UTF-8", place=place) from None
 
 
-def _beside(path: Path) -> str:
+def _similar_files_hint(path: Path) -> str:
     there = _files(path.parent, _YAML if path.suffix in ("", *_YAML) else (path.suffix,))
     near = did_you_mean(path.name, tuple(there))
     if near:
@@ -144,7 +144,7 @@ def _beside(path: Path) -> str:
     return f"{path.parent} has: {', '.join(there)}" if there else "check the path"
 
 
-def _inside(path: Path) -> str:
+def _folder_hint(path: Path) -> str:
     there = _files(path, _YAML)
     return f"name one of its files: {', '.join(there)}" if there else "name a YAML file"
 

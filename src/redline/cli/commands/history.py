@@ -43,7 +43,7 @@ def execute(flags: HistoryFlags) -> None:
 
 
 def gate(found: History, recent: int | None) -> None:
-    """Exit with 3 for a regression that stands, and with 1 where the last run tells nothing or cannot be read.
+    """Exit with 3 for a regression that stands, and with 1 where the last run shows nothing or cannot be read.
 
     Too few runs are no failure, since every history begins with one; what is then not judged is said on stderr.
     """
@@ -64,7 +64,7 @@ def gate(found: History, recent: int | None) -> None:
     missing = sorted({f"{one.slug}: {one.points[-1].missing}" for one in silent(found)})
     if missing:
         raise RedlineError(
-            f"the last run does not tell everything: {'; '.join(missing)}",
+            f"the last run does not show everything: {'; '.join(missing)}",
             hint=f"see why: redline report {found.runs[-1].folder}",
         )
     newest = found.runs[-1].era

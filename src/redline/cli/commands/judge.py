@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from rich.console import Console
 
 from redline.analysis import build_report
-from redline.analysis.rejudged import Rejudged, rejudged, rejudged_answers, rejudged_endings, turned
+from redline.analysis.rejudged import Rejudged, rejudged, rejudged_answers, rejudged_endings, validity_changes
 from redline.cli.ab_view import print_report, read_report, write_views
 from redline.cli.command_line import JudgeFlags
 from redline.cli.commands.report import read_run
@@ -50,7 +50,7 @@ def execute(flags: JudgeFlags) -> None:
         findings=tuple(finding for cell in now.cells for finding in cell.findings),
         invalid=tuple(cell.cell_id for cell in now.cells if not cell.valid),
         changes=rejudged(before, now) if before else (),
-        turned=turned(before, now) if before else (),
+        turned=validity_changes(before, now) if before else (),
         written=flags.write,
     )
     if flags.json:

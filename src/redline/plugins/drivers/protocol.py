@@ -71,7 +71,7 @@ def duet_job(duet: DuetDrive) -> dict[str, Any]:
     """The job of a duet, ready for JSON."""
     return job(duet.drive) | {
         "duet": {
-            "targets": [_target(variant, endpoint) for variant, endpoint in duet.others],
+            "targets": [_target(variant, endpoint) for variant, endpoint in duet.other_servers],
             "slice_ns": duet.slice_ns,
             "longest_slice_ns": duet.longest_slice_ns,
             "guard_ns": duet.guard_ns,

@@ -71,7 +71,7 @@ class HostReport:
     open_files: int
 
 
-class Footprint(NamedTuple):
+class AgentUsage(NamedTuple):
     """CPU time until now and memory of what connects the hosts."""
 
     cpu_ns: int
@@ -152,12 +152,12 @@ class HostAgent:
         """
         return read_clock(), _ahead_ns()
 
-    def stay(self, for_s: float) -> None:
+    def keep_alive(self, for_s: float) -> None:
         """Keep what runs here for so long, though the lab says nothing: it is silent while a load is measured."""
         with self._lock:
             self._until_s = time.monotonic() + for_s
 
-    def footprint(self) -> Footprint | None:
+    def usage(self) -> AgentUsage | None:
         """Of what connects the hosts, on this one; None if that is not known."""
         return None
 

@@ -15,7 +15,7 @@ import psutil
 
 from redline.errors import UsageError
 from redline.model import ROLES, Role
-from redline.plugins.hosts.agent import Footprint, HostAgent, HostReport
+from redline.plugins.hosts.agent import AgentUsage, HostAgent, HostReport
 from redline.plugins.hosts.remote import CALL_S, HostLostError, Pair, RemoteHost, call
 
 ANSWERED_WITHIN_S = 5.0
@@ -50,7 +50,7 @@ class RayAgent(HostAgent):
         """How the cluster authenticates, and the niceness of what is started here."""
         return self.auth_mode, os.getpriority(os.PRIO_PROCESS, 0)
 
-    def footprint(self) -> Footprint:
+    def usage(self) -> AgentUsage:
         """CPU time and memory of Ray's own processes on this host, this one among them."""
         cpu_s, rss_bytes = 0.0, 0
         for process in psutil.process_iter():
@@ -59,7 +59,7 @@ class RayAgent(HostAgent):
                 if any(mark in words for mark in _OF_RAY):
                     times = process.cpu_times()
                     cpu_s, rss_bytes = cpu_s + times.user + times.system, rss_bytes + process.memory_info().rss
-        return Footprint(round(cpu_s * 1e9), rss_bytes)
+        return AgentUsage(round(cpu_s * 1e9), rss_bytes)
 
 
 class _Actor:
@@ -75,7 +75,7 @@ class _Actor:
 
 
 @dataclass(frozen=True)
-class _Pending:
+class _RayCall:
     ref: Any
     host: "RayHost"
 
@@ -109,9 +109,9 @@ class RayHost:
             self._report = call(self, "report")
         return self._report
 
-    def submit(self, method: str, *arguments: Any) -> _Pending:
+    def submit(self, method: str, *arguments: Any) -> _RayCall:
         """Call a method of the agent."""
-        return _Pending(self.actor.call.remote(method, arguments), self)
+        return _RayCall(self.actor.call.remote(method, arguments), self)
 
     def lost(self, why: str) -> HostLostError:
         """That it does not answer any more."""

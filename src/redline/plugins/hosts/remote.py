@@ -147,10 +147,10 @@ class PartsDriver:
         load = drive.cell.load
         parts = parts_of([_workers(host, drive, len(self._hosts)) for host in self._hosts], load.connections)
         hosts = self._hosts[: len(parts)]
-        self._let_stay(drive)
+        self._keep_alive(drive)
         # The clocks of a server and of its proxies are read together, on one host.
-        together = self._proxy is None or not drive.cell.variant.hops
-        clocks = self._clocks((drive.pids,)) if together else {}
+        same_host = self._proxy is None or not drive.cell.variant.hops
+        clocks = self._clocks((drive.pids,)) if same_host else {}
         entire = job(drive) | {"deadline_ns": deadline_ns(drive) + START_NOTICE_NS, **clocks}
         for key in ("pids", "cpus"):
             entire.pop(key, None)
@@ -234,7 +234,7 @@ class PartsDriver:
 
     def _duet(self, duet: DuetDrive) -> DuetTraffic:
         host, drive = self._hosts[0], duet.drive
-        self._let_stay(drive)
+        self._keep_alive(drive)
         wanted = duet_job(duet) | self._clocks(duet.pids)
         wanted["duet"] = {**wanted["duet"], "pids": []}
         wanted.pop("cpus", None)
@@ -263,11 +263,11 @@ class PartsDriver:
                     call(host, "order", {"command": "measure"})
                     return
 
-    def _let_stay(self, drive: Drive) -> None:
+    def _keep_alive(self, drive: Drive) -> None:
         """Nobody speaks to the server's host during the load, nor to that of its proxies: they must not mind."""
         for host in (self._server, self._proxy):
             if host is not None:
-                call(host, "stay", deadline_ns(drive) / 1e9 + BEYOND_DEADLINE_S)
+                call(host, "keep_alive", deadline_ns(drive) / 1e9 + BEYOND_DEADLINE_S)
 
     def _clocks(self, pids: tuple[tuple[int, ...], ...]) -> dict[str, Any]:
         """The key of a job that says where the clocks of the servers' processes are read."""

@@ -68,7 +68,7 @@ def read_stamp(file: Path) -> Stamp | None:
 
 
 @dataclass(frozen=True)
-class _Ended:
+class _CommandResult:
     """How a build command ended, how long it ran, and its lines `TARGET: ...`, which name targets that failed.
 
     Files that are written from `began_unix_ns` on have that time or a later one. All output is in `log`.
@@ -243,7 +243,7 @@ class Builds:
             outcome.failures.update({entry.name: error for entry in entries})
         return wanted
 
-    def _run(self, builds: list[StandingBuild], progress: Callable[[Building], None]) -> _Ended:
+    def _run(self, builds: list[StandingBuild], progress: Callable[[Building], None]) -> _CommandResult:
         """Build them by one command. Raises BuildError when it cannot be run or its output not be kept.
 
         An exception, Ctrl-C too, ends the command and all of its process group.
@@ -275,9 +275,9 @@ class Builds:
                     target_lines[target].append("".join(filter(str.isprintable, reason))[:_LONGEST_LINE])
                 progress(Building(names, line))
             code = process.wait()
-        return _Ended(code, began_unix_ns, time.monotonic_ns() - began_ns, target_lines, log)
+        return _CommandResult(code, began_unix_ns, time.monotonic_ns() - began_ns, target_lines, log)
 
-    def _accept(self, wanted: StandingBuild, ended: _Ended) -> None:
+    def _accept(self, wanted: StandingBuild, ended: _CommandResult) -> None:
         """Stamp what the command left, when that is a whole build. Raises BuildError."""
         entry, folder = wanted.entry, wanted.folder
         left = marks(folder, entry.build.outputs)
@@ -304,7 +304,7 @@ class Builds:
             hint=f"fix `build.outputs` in its server.yaml; the build's output is in {ended.log}",
         )
 
-    def _refuse_other_inputs(self, wanted: StandingBuild, ended: _Ended) -> None:
+    def _refuse_other_inputs(self, wanted: StandingBuild, ended: _CommandResult) -> None:
         """Raise BuildError when the inputs are not those that the hash was taken of: nobody knows what was built."""
         entry, folder = wanted.entry, self.origin(wanted.entry)
         if self._wanted_of(entry).hash == wanted.hash:

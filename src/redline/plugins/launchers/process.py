@@ -221,7 +221,7 @@ class _Attempt:
         waited = wait_until_ready(self.host, self.port, ready, alive, started.at_ns, leg=_asked_in(self.variant))
         if waited.ended == "ready" and guard.poll() is None:
             return self._facts(started, order, waited.at_ns) if listens(self.port, started.pid) else None
-        exited, saw = guard.poll(), waited.saw
+        exited, saw = guard.poll(), waited.last_answer
         if saw == NOTHING and (elsewhere := ports_of(started.pid) - {self.port}):
             saw = f"{saw}; it listens on port {', '.join(map(str, sorted(elsewhere)))} instead"
         if self._listens_on != HOST and isinstance(saw, str) and _is_out_of_reach(self.port, started.pid):

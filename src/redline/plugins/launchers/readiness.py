@@ -25,17 +25,17 @@ _CHUNKED = re.compile(rb"^transfer-encoding:.*chunked", re.IGNORECASE | re.MULTI
 
 
 @dataclass(frozen=True)
-class Waited:
-    """How the wait ended, and what the last request in time saw: a status, or what went wrong in words."""
+class WaitEnd:
+    """How the wait ended, and the answer to the last request in time: a status, or what went wrong in words."""
 
     ended: Literal["ready", "died", "late"]
     at_ns: int
-    saw: int | str
+    last_answer: int | str
 
 
 def wait_until_ready(  # noqa: PLR0913 - where, what, until when, and over what
     host: str, port: int, ready: Ready, alive: Callable[[float], bool], since_ns: int, *, leg: Leg = "h1"
-) -> Waited:
+) -> WaitEnd:
     """Poll, at first every millisecond, then every 20, until the right answer, death or the time limit.
 
     Another status does not end the wait: a server may answer 503 or 404 while its routes are being set up. `alive` is
@@ -45,21 +45,21 @@ def wait_until_ready(  # noqa: PLR0913 - where, what, until when, and over what
     deadline = since_ns + ready.within_ns
     pause, attempt = _FIRST_PAUSE_S, _FIRST_ATTEMPT_S
     context, http = unverified("h2" if http_of(leg) == "2" else None) if has_tls(leg) else None, http_of(leg)
-    saw: int | str | None = None
+    last_answer: int | str | None = None
     while True:
         started = time.monotonic_ns()
         left_s = (deadline - started) / 1e9
         answer = request_status(host, port, ready.path, min(attempt, max(left_s, _FIRST_PAUSE_S)), context, http=http)
         now = time.monotonic_ns()
         # What the deadline cut short says nothing of the server: the request before it does.
-        if saw is None or now <= deadline:
-            saw = answer
-        if saw == ready.status and now <= deadline:
-            return Waited("ready", now, saw)
+        if last_answer is None or now <= deadline:
+            last_answer = answer
+        if last_answer == ready.status and now <= deadline:
+            return WaitEnd("ready", now, last_answer)
         if not alive(pause):
-            return Waited("died", time.monotonic_ns(), saw)
+            return WaitEnd("died", time.monotonic_ns(), last_answer)
         if time.monotonic_ns() >= deadline:
-            return Waited("late", time.monotonic_ns(), saw)
+            return WaitEnd("late", time.monotonic_ns(), last_answer)
         pause = min(pause * 1.5, _LONGEST_PAUSE_S)
         # A request that nobody answers must not hide for long that the server died; a slow first answer gets its time.
         if now - started >= attempt * 1e9:

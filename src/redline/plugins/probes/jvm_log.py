@@ -86,7 +86,7 @@ class _Line(NamedTuple):
 
 
 @dataclass
-class _Open:
+class _OpenCollection:
     """A collection of which some lines have been read."""
 
     start_ns: int
@@ -121,7 +121,7 @@ class JvmLog:
 
     _offset_ns: int | None = None
     _cause: str = ""
-    _open: dict[int, _Open] = field(default_factory=dict)
+    _open: dict[int, _OpenCollection] = field(default_factory=dict)
     _used: tuple[int, int] | None = None
     """When the used heap was last known, and its bytes."""
 
@@ -190,7 +190,7 @@ class JvmLog:
             yield from self._end_shenandoah()
             for old in [one for one in self._open if one <= number - _MOST_OPEN]:
                 del self._open[old]
-            self._open[number] = _Open(line.at_ns)
+            self._open[number] = _OpenCollection(line.at_ns)
         known = self._open[number]
         known.end_ns = line.at_ns
         if found := _ROW.fullmatch(text):
@@ -232,7 +232,7 @@ class JvmLog:
                 kinds: dict[str, CollectionKind] = {"Full": "full", "Degenerated": "degenerated"}
                 yield known.ended("mixed" if "Mixed" in marks else kinds.get(what[1], "young"), cause, concurrent=False)
 
-    def _row(self, at_ns: int, known: _Open, name: str, columns: list[str]) -> Iterator[Allocated]:
+    def _row(self, at_ns: int, known: _OpenCollection, name: str, columns: list[str]) -> Iterator[Allocated]:
         """A row of Z's table: the used heap when a collection began and when it ended, or what it saw allocated."""
         if len(columns) < 4 or not columns[3]:
             return

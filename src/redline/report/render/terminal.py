@@ -121,9 +121,9 @@ class _Grid:
         self._console = console
         self._table = table
         self._brief = brief
-        self._columns = [column for column in table.columns if column.place == "beside"]
+        self._columns = [column for column in table.columns if column.place == "column"]
         rows = list(table.shown_rows())
-        self._rows = [self._placed(row, "beside") for row in rows]
+        self._rows = [self._placed(row, "column") for row in rows]
         self._above = [self._placed(row, "above") for row in rows]
         self._below = [self._placed(row, "below") for row in rows]
         self._indent = 2 if any(self._above) else 0

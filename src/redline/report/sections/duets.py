@@ -63,7 +63,7 @@ def duet_sections(report: Report, *, page: bool = False) -> Iterator[Section]:
             doubts.setdefault((doubt.grade, doubt.message), []).append(_where(cell))
     if rows:
         # A terminal has no room for one more column.
-        named = Column("duet", place="beside" if page else "above")
+        named = Column("duet", place="column" if page else "above")
         items = Items(tuple(_doubt(grade, message, places) for (grade, message), places in doubts.items()))
         parallel = any(one.duet.parallel for one in found.values() if one.duet)
         intro = _INTRO.format(how=_PARALLEL if parallel else _IN_TURN)

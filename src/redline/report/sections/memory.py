@@ -1,4 +1,4 @@
-"""Memory and pauses of every cell whose runtime tells them: tables, which every renderer draws."""
+"""Memory and pauses of every cell whose runtime reports them: tables, which every renderer draws."""
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator

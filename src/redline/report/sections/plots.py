@@ -120,7 +120,7 @@ def _plots(place: int, group: Group, colours: dict[str, int]) -> Plots | None:
         for cell in cells
     )
     label = f"{group.title}: one line for each of {names}"
-    kinds = {kind: title for kind, title in _TITLES.items() if kind != "percentiles" or together(group)}
+    kinds = {kind: title for kind, title in _TITLES.items() if kind != "percentiles" or share_one_plot(group)}
     plots = (Plot(kind, title, f"{title}, {label}") for kind, title in kinds.items())
     return Plots(place, tuple(plots), tuple(legend), toggles=True) if cells else None
 
@@ -140,8 +140,8 @@ def _overlay(place: int, overlay: Overlay, colours: dict[str, int]) -> Fold:
     return Fold(line((overlay.title, "strong")), (plots, percentile_table(overlay)))
 
 
-def together(group: Group) -> bool:
-    """Whether the curves of all servers stand in one plot: not where each is in one by collector."""
+def share_one_plot(group: Group) -> bool:
+    """Whether the curves of all servers are drawn in one plot: not where each is in one by collector."""
     laid = {cell.cell_id for one in overlays(group) for cell in one.cells.values()}
     return not laid.issuperset(cell.cell_id for cell in drawn(group))
 
@@ -185,7 +185,7 @@ def _group(group: Group, index: dict[str, int], most: int) -> GroupPlots:
     starts = _instants(moments, most)
     pauses = [_pauses(index[cell.server], cell.memory.longest) for cell in cells if cell.memory]
     plots: GroupPlots = {
-        "curves": [_distribution(index[cell.server], cell) for cell in cells if together(group)],
+        "curves": [_distribution(index[cell.server], cell) for cell in cells if share_one_plot(group)],
         "t": [round(start, 3) for start in starts],
         "warm": _warmup_end([m for cell in moments for m in cell]),
         "courses": [

@@ -94,7 +94,7 @@ def _change(one: Screen, axis: str, value: str) -> ChangeCell:
 
 
 def _mixed(one: Screen) -> Iterator[str]:
-    """How much the fraction cannot tell apart."""
+    """What the fraction cannot tell apart."""
     if one.effects:
         yield f"{_RESOLUTIONS[one.resolution]}."
     for effect in one.effects:
@@ -103,4 +103,4 @@ def _mixed(one: Screen) -> Iterator[str]:
             rest = f" and {fmt.count(more, 'other interaction')}" if more > 0 else ""
             yield f"{effect.axis} is mixed with {', '.join(effect.mixed_with[:_NAMED])}{rest}."
         if not effect.levels:
-            yield f"{effect.axis}: these variants do not tell it from other axes."
+            yield f"{effect.axis}: these variants cannot distinguish it from other axes."

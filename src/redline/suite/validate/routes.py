@@ -70,8 +70,8 @@ def routes_of(
 
 def _check_direct(sheet: Sheet, path: Path, entry: ServerEntry, written: ServerSchema) -> None:
     if http_of(direct_leg(entry, written.http)) != written.http:
-        spoken = " and ".join(f"HTTP/{version}" for version in dict.fromkeys(map(http_of, entry.serves)))
-        sheet.wrong((*path, "http"), f"{entry.name} does not speak HTTP/{written.http}", f"it speaks {spoken}")
+        supported = " and ".join(f"HTTP/{version}" for version in dict.fromkeys(map(http_of, entry.serves)))
+        sheet.wrong((*path, "http"), f"{entry.name} does not speak HTTP/{written.http}", f"it speaks {supported}")
 
 
 def _fits(sheet: Sheet, where: Path, entry: ServerEntry, route: Route, http: HttpVersion | None) -> bool:

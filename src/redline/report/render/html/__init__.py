@@ -149,7 +149,7 @@ def _plain(spans: Line) -> str:
 
 def _groups(table: Table) -> list[tuple[str, int]]:
     """The headings above the columns, each with how many it is above; empty where no column has one."""
-    columns = [column for column in table.columns if column.place == "beside"]
+    columns = [column for column in table.columns if column.place == "column"]
     if not any(column.group for column in columns):
         return []
     return [(group, len(list(members))) for group, members in groupby(columns[1:], lambda column: column.group)]
