@@ -1,7 +1,7 @@
 """The one tree of errors that Redline raises on purpose. Only the command line turns them into exit codes."""
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 
 @dataclass(frozen=True)
@@ -43,9 +43,19 @@ class RedlineError(Exception):
         super().__init__(message)
         self.problems: tuple[Problem, ...] = (Problem(message, hint, place),)
 
+    @classmethod
+    def of(cls, error: "RedlineError") -> Self:
+        """What another error says, as an error of this class."""
+        return cls(error.message, hint=error.hint)
+
     def __reduce__(self) -> tuple[Any, ...]:
         """An error of another host comes to the lab as it is."""
         return _restored, (type(self), self.args, self.__dict__)
+
+    @property
+    def message(self) -> str:
+        """What is wrong, by the first problem: without its place and its advice."""
+        return self.problems[0].message
 
     @property
     def hint(self) -> str:
@@ -69,7 +79,7 @@ class UsageError(RedlineError):
     exit_code = 2
 
     @classmethod
-    def of(cls, problems: tuple[Problem, ...]) -> "UsageError":
+    def of_problems(cls, problems: tuple[Problem, ...]) -> "UsageError":
         """One error for many problems, so that a user fixes a file once."""
         error = cls(problems[0].message, hint=problems[0].hint, place=problems[0].place)
         error.problems = problems
@@ -77,7 +87,20 @@ class UsageError(RedlineError):
 
 
 class BuildError(RedlineError):
-    """A server could not be built; its cells are skipped, visibly."""
+    """A server could not be built; its cells are skipped, visibly.
+
+    `reason` says why in one line, for a table that names the server already. It is the first line of the message where
+    no other is given.
+    """
+
+    def __init__(self, message: str, *, hint: str, place: Location | None = None, reason: str = "") -> None:
+        super().__init__(message, hint=hint, place=place)
+        self.reason = reason or message.partition("\n")[0].removesuffix(":")
+
+    @classmethod
+    def of_server(cls, name: str, reason: str, *, hint: str) -> "BuildError":
+        """The reason why this server could not be built: the message is `name: reason`."""
+        return cls(f"{name}: {reason}", hint=hint, reason=reason)
 
 
 class LaunchError(RedlineError):

@@ -105,7 +105,7 @@ class BuildOutcome:
     @property
     def unavailable(self) -> dict[str, str]:
         """By name, why it could not be built."""
-        return {name: error.problems[0].message for name, error in self.failures.items()}
+        return {name: error.message for name, error in self.failures.items()}
 
     def hash_of(self, name: str) -> str:
         """The content hash of one that has to stand. Raises BuildError."""

@@ -183,7 +183,7 @@ class _Profile:
             try:
                 trials.append(_TrialStacks.of(recording, self.read(name)))
             except RedlineError as error:
-                problem = problem or str(error.problems[0].message)
+                problem = problem or error.message
         if not sum(trial.stacks.total for trial in trials):
             return (), problem or "nothing was sampled during the measurement"
         return tuple(trials), ""

@@ -34,7 +34,7 @@ def naming(flag: str) -> Iterator[None]:
     except WrongValueError as error:
         raise UsageError(f"{flag}: {error.message}", hint=error.hint) from None
     except UsageError as error:
-        raise UsageError(f"{flag}: {error.problems[0].message}", hint=error.hint) from None
+        raise UsageError(f"{flag}: {error.message}", hint=error.hint) from None
 
 
 def read_flag(flag: str, value: object, key: str, schema: type[BaseModel] = SuiteSchema) -> Any:

@@ -243,7 +243,7 @@ def death_soon(server: RunningServer) -> Failure | None:
 
 def failure_of(stage: Stage, kind: FailureKind, error: RedlineError, log_tail: str = "") -> Failure:
     """An error as a recording keeps it."""
-    return Failure(stage=stage, kind=kind, message=error.problems[0].message, hint=error.hint, log_tail=log_tail)
+    return Failure(stage=stage, kind=kind, message=error.message, hint=error.hint, log_tail=log_tail)
 
 
 def lost_connections(traffic: Traffic) -> bool:

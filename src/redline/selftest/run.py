@@ -165,7 +165,7 @@ def _peer_answer(peer: Peer, load: PeerLoad) -> PeerAnswer:
         found = run_peer(peer, load).latencies_ns
         note = adapter.note if found else "gave no answer that can be read"
     except DriveError as error:
-        note = f"gave no answer: {error.problems[0].message}"
+        note = f"gave no answer: {error.message}"
     return PeerAnswer(
         peer=adapter.name,
         version=peer.version,

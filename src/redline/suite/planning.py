@@ -370,7 +370,7 @@ def to_search(suite: Suite, trials: int) -> tuple[Suite, tuple[str, ...]]:
         raise UsageError(f"the suite {suite.name} has no open load, and a search is made of open loads", hint=_ADD)
     problems = [problem for load in loads if (problem := _problem(load)) is not None]
     if problems:
-        raise UsageError.of(tuple(problems))
+        raise UsageError.of_problems(tuple(problems))
     of_runs = {"ceiling": None, "auto": None, "design": "interleaved", "builds": 1, "profile": ()}
     # A rate may be too much for a cold server, and one that the search is to find out for a warm one.
     by = suite.warmup_by if suite.warmup_by and isinstance(suite.warmup_by.shape, Closed) else None

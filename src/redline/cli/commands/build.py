@@ -13,7 +13,7 @@ from redline.cli.build_view import BuildView, print_failures
 from redline.cli.command_line import BuildFlags
 from redline.cli.contracts import BuildResult, BuiltServer
 from redline.cli.flags import split
-from redline.errors import Problem, UsageError
+from redline.errors import BuildError, Problem, UsageError
 from redline.model import ServerEntry, Variant
 from redline.plugins.launchers.process import ProcessLauncher
 from redline.ports import BuildOutcome
@@ -36,7 +36,7 @@ def execute(flags: BuildFlags) -> None:
         sys.stdout.write(result.model_dump_json(indent=2) + "\n")
     else:
         print_failures(_with_long_reasons(outcome), console)
-        Console().print(_table(result))
+        Console().print(_table(result, outcome))
     if outcome.failures:
         raise typer.Exit(exits.COULD_NOT_RUN)
 
@@ -53,7 +53,7 @@ def matching(servers: dict[str, ServerEntry], globs: tuple[str, ...]) -> tuple[S
         if not any(fnmatchcase(name, glob) for name in servers)
     )
     if problems:
-        raise UsageError.of(problems)
+        raise UsageError.of_problems(problems)
     return tuple(e for name, e in servers.items() if not globs or any(fnmatchcase(name, glob) for glob in globs))
 
 
@@ -66,7 +66,7 @@ def _built(name: str, outcome: BuildOutcome) -> BuiltServer:
     took_ns = outcome.took_ns.get(name)
     error = outcome.failures.get(name)
     if error is not None:
-        reason, hint = error.problems[0].message, error.hint
+        reason, hint = error.message, error.hint
         return BuiltServer(name=name, state="failed", hash=None, took_ns=took_ns, reason=reason, hint=hint)
     state = "stood" if took_ns is None else "built"
     return BuiltServer(name=name, state=state, hash=outcome.hashes[name], took_ns=took_ns)
@@ -78,23 +78,19 @@ def _as_it_is(entry: ServerEntry) -> Variant:
 
 def _with_long_reasons(outcome: BuildOutcome) -> BuildOutcome:
     """Failures whose reason has more lines than a table shows."""
-    return BuildOutcome(failures={name: e for name, e in outcome.failures.items() if "\n" in e.problems[0].message})
+    return BuildOutcome(failures={name: e for name, e in outcome.failures.items() if "\n" in e.message})
 
 
-def _table(result: BuildResult) -> Table:
+def _table(result: BuildResult, outcome: BuildOutcome) -> Table:
     table = Table(box=None, header_style="bold", pad_edge=False)
     for heading in ("server", "state", "why"):
         table.add_column(heading, overflow="fold", no_wrap=heading != "why")
     for server in result.servers:
         took = f" in {server.took_ns / _NS_PER_S:.1f} s" if server.took_ns is not None else ""
         state = {"built": f"built now{took}", "stood": "up to date", "failed": f"failed{took}"}[server.state]
-        table.add_row(Text(server.name), Text(state, style=_STYLE[server.state]), Text(_why(server)))
+        table.add_row(Text(server.name), Text(state, style=_STYLE[server.state]), Text(_why(outcome.failures.get(server.name))))
     return table
 
 
-def _why(server: BuiltServer) -> str:
-    """The reason in a line, without what the table shows already."""
-    line = server.reason.partition("\n")[0].removesuffix(":")
-    for beside in (f"building {server.name} failed: ", f"building {server.name} failed ", f"{server.name}: "):
-        line = line.removeprefix(beside)
-    return f"{line}; {server.hint}" if line else ""
+def _why(error: BuildError | None) -> str:
+    return f"{error.reason}; {error.hint}" if error else ""

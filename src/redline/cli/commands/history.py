@@ -95,7 +95,7 @@ def _read(folder: Path, archive: Archive, wanted: Callable[[Cell], bool]) -> His
             try:
                 seen.append(see(store.run(), str(store.folder), wanted))
             except StoreError as error:
-                aside.append(left_out(store.folder, error.problems[0].message, store))
+                aside.append(left_out(store.folder, error.message, store))
             except ValueError as error:  # a histogram is decoded when it is first asked
                 aside.append(left_out(store.folder, f"its recordings are damaged: {error}", store))
         line.show(Text("looking for changes"))

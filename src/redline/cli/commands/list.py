@@ -58,7 +58,7 @@ def _about(file: Path, catalogue: Catalogue) -> str:
     try:
         return load_suite(file, catalogue).about
     except UsageError as error:
-        return f"not valid: {error.problems[0].message}"
+        return f"not valid: {error.message}"
 
 
 def _near(file: Path) -> str:

@@ -103,7 +103,7 @@ def verify_by_load(cell: Cell, endpoint: Endpoint, drive: Callable[[Drive], Traf
             try:
                 counts = drive(Drive.of(LoadOptions(log=log), once, endpoint, seed=1, cpus=())).counts
             except DriveError as error:
-                return f"{request_line}: {error.problems[0].message}"
+                return f"{request_line}: {error.message}"
         wrong = [kind.replace("_", " ") for kind, number in counts.outcomes if number and kind != "ok"]
         if wrong or not counts.outcomes.ok:
             classes = f" (status {', '.join(counts.status)})" if counts.status else ""

@@ -53,7 +53,7 @@ def _death(host: RemoteHost, number: int) -> Failure | None:
     try:
         found: Failure | None = call(host, "death", number)
     except HostLostError as error:
-        return Failure(stage="load", kind="died", message=error.problems[0].message, hint=error.hint)
+        return Failure(stage="load", kind="died", message=error.message, hint=error.hint)
     return found
 
 
@@ -185,7 +185,7 @@ def _started(
     try:
         start = call(host, method, *arguments, within_s=within_s)
     except HostLostError as error:
-        raise LaunchError(error.problems[0].message, hint=error.hint) from error
+        raise LaunchError.of(error) from error
     try:
         yield start
     finally:
@@ -197,7 +197,7 @@ def _started(
 def _misfit(slug: str, host: str, here: str, there: str | BuildError) -> BuildError | None:
     """Why a host cannot run what was built here, if it cannot."""
     if isinstance(there, BuildError):
-        return BuildError(f"{host}: {there.problems[0].message}", hint=there.hint)
+        return BuildError(f"{host}: {there.message}", hint=there.hint)
     if here == there:
         return None
     return BuildError(

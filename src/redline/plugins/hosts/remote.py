@@ -119,7 +119,7 @@ class PartsDriver:
         try:
             said: str | None = call(self._hosts[0], method, *arguments, within_s=20 * CALL_S)
         except HostLostError as error:
-            return error.problems[0].message
+            return error.message
         return said
 
     def drive(self, drive: Drive) -> Traffic:
@@ -132,7 +132,7 @@ class PartsDriver:
             with self._ended_whatever_happens():
                 return self._drive(drive)
         except HostLostError as error:
-            raise DriveError(error.problems[0].message, hint=error.hint) from error
+            raise DriveError.of(error) from error
 
     def duet(self, drive: DuetDrive) -> DuetTraffic:
         """Several servers of one host in slices, from the first load host."""
@@ -141,7 +141,7 @@ class PartsDriver:
             with self._ended_whatever_happens():
                 return self._duet(drive)
         except HostLostError as error:
-            raise DriveError(error.problems[0].message, hint=error.hint) from error
+            raise DriveError.of(error) from error
 
     def _drive(self, drive: Drive) -> Traffic:
         load = drive.cell.load
@@ -369,7 +369,7 @@ def _read(host: RemoteHost, ended: Ended, transcript: Transcript) -> Transcript:
         for line in ended.lines:
             transcript.read(line)
     except DriveError as error:
-        raise DriveError(f"{host.report.name}: {error.problems[0].message}", hint=error.hint) from error
+        raise DriveError(f"{host.report.name}: {error.message}", hint=error.hint) from error
     return transcript
 
 

@@ -128,7 +128,7 @@ class Received:
                 outcome.runtimes[entry.name] = build.runtime_version
                 outcome.hashes[entry.name] = build.hash
             except LaunchError as error:
-                outcome.failures[entry.name] = BuildError(error.problems[0].message, hint=error.hint)
+                outcome.failures[entry.name] = BuildError.of(error)
         return outcome
 
     def find(self, entry: ServerEntry) -> StandingBuild:
@@ -141,7 +141,7 @@ class Received:
             self._tools.check(entry.name, needs)
             runtime = runtime_of(self._tools.versions(entry.name, needs, folder))
         except BuildError as error:
-            raise LaunchError(error.problems[0].message, hint=error.hint) from error
+            raise LaunchError.of(error) from error
         return StandingBuild(entry, parcel.hash, folder, runtime)
 
     def _folder(self, key: str) -> Path:

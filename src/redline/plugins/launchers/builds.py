@@ -163,7 +163,7 @@ class Builds:
         try:
             wanted = self._wanted_of(entry)
         except BuildError as error:
-            return Availability("cannot be built", f"{error.problems[0].message}; {error.hint}")
+            return Availability("cannot be built", f"{error.message}; {error.hint}")
         return Availability("built" if self._stands(wanted) else "not built")
 
     def find(self, entry: ServerEntry) -> StandingBuild:
@@ -173,7 +173,7 @@ class Builds:
             self._tools.check(entry.name, entry.start.needs)
             build = done or self._wanted_of(entry)
         except BuildError as error:
-            raise LaunchError(error.problems[0].message, hint=error.hint) from error
+            raise LaunchError.of(error) from error
         if self._stands(build):
             return build
         if done is None:
@@ -196,7 +196,9 @@ class Builds:
         """The build that the current sources and tools call for. Raises BuildError."""
         folder = self.origin(entry)
         if not folder.is_dir():
-            raise BuildError(f"{entry.name}: its build folder {folder} does not exist", hint="fix `build.folder`")
+            raise BuildError.of_server(
+                entry.name, f"its build folder {folder} does not exist", hint="fix `build.folder`"
+            )
         content = self._contents.of_build(entry, folder, self._tools.versions(entry.name, entry.build.needs, folder))
         # Of what starts it as well: a runtime that cannot say its version cannot run a server either.
         versions = self._tools.versions(entry.name, entry.start.needs, folder)
@@ -262,8 +264,9 @@ class Builds:
             try:
                 process = stack.enter_context(started([*first.build.run, *targets], folder))
             except OSError as error:
-                raise BuildError(
-                    f"{', '.join(names)}: its build command {first.build.run[0]} could not be run: {error.strerror}",
+                raise BuildError.of_server(
+                    ", ".join(names),
+                    f"its build command {first.build.run[0]} could not be run: {error.strerror}",
                     hint="fix `build.run` in its server.yaml, or install the command",
                 ) from error
             while process.stdout and (raw := process.stdout.readline(_READ_AT_MOST)):
@@ -293,14 +296,15 @@ class Builds:
         hint = f"the whole output is in {ended.log}"
         reasons = ended.target_lines.get(entry.build.target or "")
         if reasons:
-            listed = f" {reasons[0]}" if len(reasons) == 1 else _indented(reasons)
-            raise BuildError(f"building {entry.name} failed:{listed}", hint=hint)
+            listed, reason = (f" {reasons[0]}", reasons[0]) if len(reasons) == 1 else (_indented(reasons), "")
+            raise BuildError(f"building {entry.name} failed:{listed}", hint=hint, reason=reason)
         if ended.code != 0:
             how = f"with code {ended.code}" if ended.code > 0 else f"by {signal_name(-ended.code)}"
             lines = tail(ended.log, _SHOWN_LINES).splitlines()
-            raise BuildError(f"building {entry.name} failed {how}:{_indented(lines)}", hint=hint)
-        raise BuildError(
-            f"{entry.name}: its build succeeded but left no {', '.join(lacking)} in {folder}",
+            raise BuildError(f"building {entry.name} failed {how}:{_indented(lines)}", hint=hint, reason=how)
+        raise BuildError.of_server(
+            entry.name,
+            f"its build succeeded but left no {', '.join(lacking)} in {folder}",
             hint=f"fix `build.outputs` in its server.yaml; the build's output is in {ended.log}",
         )
 
@@ -311,8 +315,9 @@ class Builds:
             return
         newer = [n for n in input_files(entry, folder) if (folder / n).stat().st_mtime_ns >= ended.began_unix_ns]
         named = ", ".join(newer[:_NAMED_INPUTS]) + (", …" if len(newer) > _NAMED_INPUTS else "")
-        raise BuildError(
-            f"{entry.name}: its inputs changed while it was built{f': {named}' if named else ''}",
+        raise BuildError.of_server(
+            entry.name,
+            f"its inputs changed while it was built{f': {named}' if named else ''}",
             hint="build again; if this stays, `build.inputs` in its server.yaml matches what the build itself writes",
         )
 
@@ -321,8 +326,9 @@ class Builds:
         entry, origin = wanted.entry, self.origin(wanted.entry)
         names = input_files(entry, origin)
         if outside := next((name for name in names if name.startswith("..")), None):
-            raise BuildError(
-                f"{entry.name}: it cannot be built apart, for its input {outside} is outside of its build folder",
+            raise BuildError.of_server(
+                entry.name,
+                f"it cannot be built apart, for its input {outside} is outside of its build folder",
                 hint="leave out `builds`",
             )
         with cache_writes(self._cache, entry.name):
@@ -374,8 +380,9 @@ def _remove_old_outputs(wanted: StandingBuild) -> None:
     inputs = {os.path.normpath(name) for name in input_files(entry, folder)}
     for name in entry.build.outputs:
         if os.path.normpath(name) in inputs:
-            raise BuildError(
-                f"{entry.name}: {name} is among its `build.inputs` and its `build.outputs`",
+            raise BuildError.of_server(
+                entry.name,
+                f"{name} is among its `build.inputs` and its `build.outputs`",
                 hint="fix its server.yaml: outputs are removed before a target is built",
             )
         file = folder / name
@@ -383,8 +390,9 @@ def _remove_old_outputs(wanted: StandingBuild) -> None:
             if not file.is_dir():
                 file.unlink(missing_ok=True)
         except OSError as error:
-            raise BuildError(
-                f"{entry.name}: the output of its last build, {file}, cannot be removed: {error.strerror}",
+            raise BuildError.of_server(
+                entry.name,
+                f"the output of its last build, {file}, cannot be removed: {error.strerror}",
                 hint="make its folder writable, or remove it by hand",
             ) from error
 
@@ -400,8 +408,9 @@ def hash_of_outputs(build: StandingBuild) -> str:
                     total.update(f"{file.relative_to(build.folder)}\0".encode())
                     total.update(hashlib.sha256(file.read_bytes()).digest())
     except OSError as error:
-        raise BuildError(
-            f"{build.entry.name}: what was built cannot be read: {error.filename}: {error.strerror}",
+        raise BuildError.of_server(
+            build.entry.name,
+            f"what was built cannot be read: {error.filename}: {error.strerror}",
             hint="leave the build folder alone while a run is going on, and run again",
         ) from error
     return total.hexdigest()[:16]

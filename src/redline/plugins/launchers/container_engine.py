@@ -1,6 +1,7 @@
 """Container engines: the client of podman or docker, whichever is here, each of its calls with a time limit."""
 
 import os
+import re
 import resource
 import shutil
 import signal
@@ -24,15 +25,25 @@ WORK_WITHIN_S = 120.0
 """For what moves an image, or waits for something to end."""
 _LATE_WITHIN_S = 4.0
 _LONGEST_REASON = 500
+_MISSING = re.compile("no such|not found|unable to find", re.IGNORECASE)
 
 
 class ContainerEngineError(Exception):
-    """A call failed, or took too long (`late`). The text is a reason in one line; `hint` says what to do."""
+    """A call failed, or took too long (`late`). The text is a reason in one line; `hint` says what to do.
 
-    def __init__(self, message: str, hint: str, *, late: bool = False) -> None:
+    `said` is the reason in the words of the engine; empty if it gave none.
+    """
+
+    def __init__(self, message: str, hint: str, *, late: bool = False, said: str = "") -> None:
         super().__init__(message)
         self.hint = hint
         self.late = late
+        self.said = said
+
+    @property
+    def is_missing(self) -> bool:
+        """Whether the engine knows no such container, network or image."""
+        return _MISSING.search(self.said) is not None
 
 
 @dataclass
@@ -150,7 +161,8 @@ def _output(command: tuple[str, ...], verb: str, within_s: float) -> str:
             file.seek(0)
         text, said = (file.read().decode(errors="replace").strip() for file in (out, err))
     if code != 0:
-        raise ContainerEngineError(f"{called} failed: {reason_of(said) or f'code {code}'}", hint)
+        reason = reason_of(said)
+        raise ContainerEngineError(f"{called} failed: {reason or f'code {code}'}", hint, said=reason)
     return text
 
 

@@ -270,7 +270,7 @@ class Box:
         try:
             text = self.engine.call("container", "inspect", "--format", "{{.State.Pid}}", self.name)
         except ContainerEngineError as error:
-            if "no such" in str(error).lower():
+            if error.is_missing:
                 return 0
             raise
         return int(text) if text.isdigit() else 0
@@ -323,7 +323,7 @@ class Box:
             try:
                 self.engine.call(*call)
             except ContainerEngineError as error:
-                if call[0] != "kill" and not re.search(r"no such|not found|unable to find", str(error).lower()):
+                if call[0] != "kill" and not error.is_missing:
                     errors.append(error)
         if errors:
             if pid:

@@ -44,8 +44,9 @@ def input_files(entry: ServerEntry, folder: Path) -> tuple[str, ...]:
         whole = f"{pattern}/*" if pattern.endswith("**") else pattern
         found = {os.path.relpath(path, folder) for path in folder.glob(whole) if path.is_file()}
         if not found:
-            raise BuildError(
-                f"{entry.name}: `build.inputs` names {pattern!r}, and no file in {folder} matches it",
+            raise BuildError.of_server(
+                entry.name,
+                f"`build.inputs` names {pattern!r}, and no file in {folder} matches it",
                 hint="fix the glob in its server.yaml, or remove it",
             )
         names |= found
@@ -70,8 +71,9 @@ class Contents:
             try:
                 content = self._of_file(folder / name)
             except OSError as error:
-                raise BuildError(
-                    f"{entry.name}: the input {folder / name} cannot be read: {error.strerror}",
+                raise BuildError.of_server(
+                    entry.name,
+                    f"the input {folder / name} cannot be read: {error.strerror}",
                     hint="check its permissions",
                 ) from error
             total.update(json.dumps([name, content]).encode())
@@ -166,11 +168,11 @@ def _ask(name: str, tool: Tool, folder: Path) -> str:
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise BuildError(f"{name}: `{' '.join(tool.version)}` could not be run: {error}", hint=tool.hint) from error
+        reason = f"`{' '.join(tool.version)}` could not be run: {error}"
+        raise BuildError.of_server(name, reason, hint=tool.hint) from error
     text = done.stdout.decode(errors="replace").strip()
     if done.returncode != 0:
         last = text.splitlines()[-1] if text else "nothing"
-        raise BuildError(
-            f"{name}: `{' '.join(tool.version)}` failed with code {done.returncode} and said: {last}", hint=tool.hint
-        )
+        reason = f"`{' '.join(tool.version)}` failed with code {done.returncode} and said: {last}"
+        raise BuildError.of_server(name, reason, hint=tool.hint)
     return text

@@ -423,7 +423,7 @@ class ProcessLauncher:
         try:
             image = self._containers.provide(variant, built, jdk, lambda _line: None)
         except BuildError as error:
-            raise LaunchError(error.problems[0].message, hint=error.hint) from error
+            raise LaunchError.of(error) from error
         built = replace(built, runtime_version=self._with_engine(built.runtime_version))
         return Prepared(built, jdk, self._scratch, self._containers, image, self._host)
 
@@ -434,7 +434,7 @@ class ProcessLauncher:
         try:
             return self._jdks.find(variant)
         except BuildError as error:
-            raise LaunchError(f"{variant.slug}: {error.problems[0].message}", hint=error.hint) from error
+            raise LaunchError(f"{variant.slug}: {error.message}", hint=error.hint) from error
 
     def _with_jdks(
         self, variants: dict[str, Variant], outcome: BuildOutcome, progress: Callable[[Building], None]

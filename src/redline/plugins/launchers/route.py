@@ -195,7 +195,7 @@ class _Hop:
         if not certificate or error.kind != "not_ready":
             return error
         message = (
-            f"{error.problems[0].message}; the certificate of {self.behind.entry.name} is not valid: {certificate}"
+            f"{error.message}; the certificate of {self.behind.entry.name} is not valid: {certificate}"
         )
         hint = f"build {self.behind.entry.name} again, or fix `tls` in its server.yaml"
         return LaunchError(message, hint=hint, kind=error.kind, log_tail=error.log_tail)

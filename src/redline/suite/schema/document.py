@@ -73,13 +73,13 @@ def parse_document(text: str, file: str) -> Document:
             "this YAML is nested too deeply", hint="write it flatter", place=Location(file, 1, 1)
         ) from None
     except YAMLError as error:
-        raise UsageError.of((_syntax_problem(error, text, file),)) from None
+        raise UsageError.of_problems((_syntax_problem(error, text, file),)) from None
     except (ValueError, AttributeError, IndexError, KeyError, AssertionError) as error:
         # The YAML reader fails on some malformed tags and directives.
         message = f"this is not YAML that can be read ({type(error).__name__})"
         raise UsageError(message, hint="remove YAML tags and directives", place=Location(file, 1, 1)) from None
     if reader.problems:
-        raise UsageError.of(tuple(reader.problems))
+        raise UsageError.of_problems(tuple(reader.problems))
     return Document(file, value, reader.values, reader.keys)
 
 

@@ -141,7 +141,7 @@ def raise_all(problems: list[Problem]) -> None:
         ordered = sorted(
             problems, key=lambda p: (p.place.file, p.place.line or 0, p.place.column or 0) if p.place else ("", 0, 0)
         )
-        raise UsageError.of(tuple(ordered))
+        raise UsageError.of_problems(tuple(ordered))
 
 
 def keys_at(root: type[BaseModel], path: Path) -> dict[str, FieldInfo]:
