@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 
 from redline.analysis import build_report
-from redline.analysis.libraries import Libraries
 from redline.analysis.profiles import profile_reports
 from redline.model import (
     Cell,
@@ -146,7 +145,7 @@ def _with_samples(run: Run, behaviours: Mapping[str, Behaviour], mixes: Mapping[
         found[f"profiles/{position:04d}.cpu.stacks.gz"] = stacks_of(mixes[slug], one.profile.sampled, seed=position)
         recordings.append(one)
     report = build_report(run)
-    libraries = Libraries(load_libraries(Path("/nonexistent")))
+    libraries = load_libraries(Path("/nonexistent"))
     return profile_reports(recordings, found.__getitem__, libraries, report.cells, report.comparisons)
 
 

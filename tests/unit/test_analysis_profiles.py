@@ -7,16 +7,17 @@ from pathlib import Path
 import pytest
 
 from redline.analysis import build_report
-from redline.analysis.libraries import Libraries
+from redline.analysis.libraries import OTHER, Libraries
 from redline.analysis.profiles import profile_reports
 from redline.errors import StoreError
-from redline.model import FlameGraph, Metric, ProfileReport, Recording, Run, Stacks
+from redline.model import FlameGraph, Metric, ProfileReport, Recording, Run, RuntimeFacts, Stacks
 from redline.suite import load_libraries
 from tests.fakes.behaviour import GOOD
 from tests.fakes.profiles import TAPIR, VANILLA, Mix, profiled, stack_of, stacks_of
 from tests.fakes.recordings import SATURATE, STEADY, simulated_recording, simulated_run
 
-LIBRARIES = Libraries(load_libraries(Path("/nonexistent")))
+TABLE = load_libraries(Path("/nonexistent"))
+LIBRARIES = Libraries(TABLE, "jvm")
 COST = 1.24
 SERVERS = {"http4s.vanilla": GOOD, "http4s.tapir": replace(GOOD, rate_per_s=GOOD.rate_per_s / COST)}
 MIXES: dict[str, Mix] = {"http4s.vanilla": VANILLA, "http4s.tapir": TAPIR}
@@ -42,7 +43,7 @@ def made(*, slices: int = 50, starts: int = 1, stacks: bool = True) -> tuple[Pro
         return stacks_of(mix, recording.traffic.window_unix_ns, slices=slices, seed=recording.position)
 
     report = build_report(run)
-    return profile_reports(recordings, read, LIBRARIES, report.cells, report.comparisons)
+    return profile_reports(recordings, read, TABLE, report.cells, report.comparisons)
 
 
 def without_graph(one: ProfileReport) -> ProfileReport:
@@ -108,7 +109,7 @@ def test_the_highest_rate_is_compared_with_the_lowest() -> None:
             mixes[cell.load.name], one.traffic.window_unix_ns, seed=position
         )
     report = build_report(run)
-    found = profile_reports(recordings, stacks.__getitem__, LIBRARIES, report.cells, report.comparisons)
+    found = profile_reports(recordings, stacks.__getitem__, TABLE, report.cells, report.comparisons)
     by_load = {one.load: one for one in found}
     assert by_load[STEADY.name].by_rate is None
     by_rate = by_load[SATURATE.name].by_rate
@@ -144,7 +145,7 @@ def test_without_cpu_times_shares_are_compared() -> None:
         return stacks_of(mixes[recording.cell_id], traffic.window_unix_ns)
 
     for comparisons in (others, [one.model_copy(update={"ratio": None}) for one in report.comparisons]):
-        _, tapir = profile_reports(recordings, read, LIBRARIES, report.cells, comparisons)
+        _, tapir = profile_reports(recordings, read, TABLE, report.cells, comparisons)
         assert tapir.change is not None
         assert tapir.change.ratio is None
         points = {one.name: one.points.value for one in tapir.change.libraries}
@@ -181,7 +182,7 @@ def test_slow_moments_are_set_against_the_rest() -> None:
         )
     )
     report = build_report(run)
-    (found,) = profile_reports([one], lambda _: Stacks.merged([plain, pause]), LIBRARIES, report.cells, ())
+    (found,) = profile_reports([one], lambda _: Stacks.merged([plain, pause]), TABLE, report.cells, ())
     assert found.slow is not None
     assert found.slow.libraries[0].name == "collector"
     assert found.slow.libraries[0].points.value > 0.1
@@ -205,11 +206,35 @@ def test_a_profile_without_stacks_says_why(read: Callable[[str], Stacks], why: s
     cell = next(iter(run.manifest.plan.cells.values()))
     report = build_report(run)
     one = profiled(simulated_recording(cell, GOOD, position=100))
-    (found,) = profile_reports([one], read, LIBRARIES, report.cells, report.comparisons)
+    (found,) = profile_reports([one], read, TABLE, report.cells, report.comparisons)
     assert why in found.problem
     assert found.libraries == ()
     assert found.graph.nodes == ()
     assert ProfileReport.model_validate_json(found.model_dump_json()) == without_graph(found)
+
+
+@pytest.mark.parametrize(
+    ("profiler", "subject", "runtime", "library"),
+    [
+        ("async-profiler 4.6", "server", None, "JVM runtime"),
+        ("perf 6.1", "server", "jvm", "JVM runtime"),
+        ("perf 6.1", "server", "node", OTHER),
+        ("perf 6.1", "server", None, OTHER),
+        ("perf 6.1", "engine", "jvm", OTHER),
+    ],
+)
+def test_functions_named_as_those_of_a_jvm_are_its_own_in_profiles_of_jvms(
+    profiler: str, subject: str, runtime: str | None, library: str
+) -> None:
+    run = run_of_two()
+    one = profiled(simulated_recording(next(iter(run.manifest.plan.cells.values())), GOOD, position=100))
+    assert one.profile is not None
+    facts = one.profile.model_copy(update={"profiler": profiler, "subject": subject})
+    said = RuntimeFacts.model_validate({"runtime": runtime}) if runtime else None
+    one = one.model_copy(update={"profile": facts, "runtime": said})
+    stacks = Stacks.from_text("start_thread;ObjectPool::get 100\n")
+    (found,) = profile_reports([one], lambda _: stacks, TABLE, build_report(run).cells, ())
+    assert found.libraries[0].name == library
 
 
 def test_the_view_survives_json_without_its_tree() -> None:

@@ -14,7 +14,9 @@ from tests.fakes.catalogues import write_catalogue
 from tests.fakes.profiles import stack_of
 
 NOWHERE = Path("/nonexistent")
-SHIPPED = Libraries(load_libraries(NOWHERE))
+SHIPPED = Libraries(load_libraries(NOWHERE), "jvm")
+NATIVE = Libraries(load_libraries(NOWHERE))
+"""As profiles of programs on no JVM are counted."""
 OWN = """\
 libraries:
 - {name: acme's router, packages: [com.acme.routing]}
@@ -93,6 +95,70 @@ def test_a_sample_counts_for(stack: str, library: str) -> None:
     assert owner(stack) == library
 
 
+@pytest.mark.parametrize(
+    ("stack", "library"),
+    [
+        ("_start;main;read_request", OTHER),
+        ("main;send_response", OTHER),
+        ("main;selectRoute", OTHER),
+        ("start_thread;ThreadPool::run", OTHER),
+        ("ObjectPool::get", OTHER),
+        ("_start;__libc_start_main;main", OTHER),
+        ("_start;main;write_all;__libc_write;do_syscall_64_[k];vfs_write_[k]", "kernel"),
+        ("_start;main;free_list_get;malloc_arena", OTHER),
+        ("main;ngx_process_events;poll_sockets", OTHER),
+        ("main;ngx_process_events;epoll_wait", "nginx"),
+        ("main;hyper::proto::X::poll;write", "hyper"),
+        ("__libc_start_call_main;main;Py_BytesMain;_PyEval_EvalFrameDefault", "Python's runtime"),
+        ("main;node::Start(int, char**);v8::Function::Call;Builtins_Call", "Node's runtime"),
+        ("G1Renderer::draw", OTHER),
+        ("[VM Thread tid=1];serve", OTHER),
+        ("v8::internal::Heap::CollectGarbage", "collector"),
+        ("v8::internal::compiler::Pipeline::Run", "JIT compiler"),
+    ],
+)
+def test_names_that_a_program_gave_its_own_functions_are_not_a_runtimes(stack: str, library: str) -> None:
+    assert owner(stack, NATIVE) == library
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        *("read", "pread64", "preadv2", "preadv64v2", "readv", "__read_nocancel", "__GI___libc_write", "__libc_send"),
+        *("writev", "send", "sendto", "sendmsg", "sendmmsg", "recvfrom", "__recv_chk", "accept4", "poll", "__poll"),
+        *("select", "epoll_wait", "epoll_pwait", "epoll_ctl", "eventfd_write", "close", "__open64"),
+        *("__memmove_avx_unaligned_erms", "__memset_avx512_unaligned_erms", "__memcmp_evex_movbe", "memcpy"),
+        *("__strlen_avx2", "__memcpy_chk", "__vsnprintf_internal", "snprintf", "strtoul", "__strncasecmp_l_avx2"),
+        *("malloc", "free", "cfree@GLIBC_2.2.5", "free@plt", "_int_malloc", "_int_free_merge_chunk", "__libc_calloc"),
+        *("malloc_consolidate", "unlink_chunk", "tcache_get", "sysmalloc", "realloc", "calloc", "posix_memalign"),
+        *("start_thread", "clone", "clone3", "__clone3", "pthread_mutex_lock", "___pthread_mutex_lock", "syscall"),
+        *("pthread_cond_wait@@GLIBC_2.3.2", "__pthread_cond_timedwait", "__lll_lock_wait", "sem_wait"),
+        *("__futex_abstimed_wait_common", "sched_yield", "__sched_yield", "nanosleep", "clock_nanosleep"),
+        *("clock_gettime", "__clock_gettime_2", "__vdso_clock_gettime", "__kernel_clock_gettime", "[vdso]", "_start"),
+        *("__libc_start_main", "__libc_start_call_main", "_dl_runtime_resolve_xsavec", "__syscall_cp_c", "_IO_fwrite"),
+    ],
+)
+def test_functions_of_libc_are_libcs_whatever_the_program_runs_on(function: str) -> None:
+    for table in (SHIPPED, NATIVE):
+        found = table.of_frame(function)
+        assert found is not None
+        assert found.name == "libc"
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        *("read_request", "readline", "reader", "write_all", "writer_loop", "send_response", "sender", "recv_loop"),
+        *("selectRoute", "select_backend", "poll_events", "pollster", "main", "main_loop", "free_list", "freeze"),
+        *("malloc_pool", "memcpy_fast", "memset_pattern", "strlen_utf8", "acceptConnection", "epoll_loop", "clone_row"),
+        *("syscall_count", "futex_mutex", "pthread_pool_run", "pthreadpool_run", "libcurl_get", "libc", "GIF_decode"),
+        *("start_thread_pool", "pmalloc_init", "arena_get_chunk", "closest", "timer", "killer", "exit_code", "bind_to"),
+    ],
+)
+def test_functions_that_begin_like_those_of_libc_are_not_libcs(function: str) -> None:
+    assert NATIVE.of_frame(function) is None
+
+
 def test_without_a_table_all_is_other_code_or_the_kernel() -> None:
     none = Libraries(())
     assert owner("java/lang/Thread.run;io/netty/X.y", none) == OTHER
@@ -127,6 +193,7 @@ def test_the_table_of_a_users_catalogue_comes_first(tmp_path: Path) -> None:
         ("libraries: [{name: x}]", "nothing belongs to x"),
         ("libraries: [{name: x, symbols: ['(']}]", "no regular expression"),
         ("libraries: [{name: x, package: [a]}]", "packages"),
+        ("libraries: [{name: x, runtime: go, packages: [a]}]", "jvm"),
     ],
 )
 def test_a_wrong_table_is_refused_with_its_place(tmp_path: Path, text: str, said: str) -> None:
@@ -140,8 +207,9 @@ def test_a_wrong_table_is_refused_with_its_place(tmp_path: Path, text: str, said
 
 
 def test_the_shipped_table_names_each_library_and_package_once() -> None:
-    names = [library.name for library in SHIPPED.table]
-    packages = [package for library in SHIPPED.table for package in library.packages]
+    table = load_libraries(NOWHERE)
+    names = [(library.name, library.runtime) for library in table]
+    packages = [package for library in table for package in library.packages]
     assert len(names) == len(set(names))
     assert len(packages) == len(set(packages))
     assert Library(name="x", packages=("a",)).counts_for == "itself"

@@ -9,7 +9,6 @@ from redline.analysis.duet import duets_of
 from redline.analysis.effects import effects
 from redline.analysis.judged import JudgedCell, judged_cells
 from redline.analysis.layers import waterfalls
-from redline.analysis.libraries import Libraries
 from redline.analysis.precision import precision
 from redline.analysis.profiles import profile_reports
 from redline.analysis.ranking import rankings
@@ -38,7 +37,7 @@ def build_report(run: Run, folder: str = "") -> Report:
     )
     profiles: tuple[ProfileReport, ...] = ()
     if run.profiles and run.profiled:
-        libraries = Libraries(run.profiles.libraries())
+        libraries = run.profiles.libraries()
         profiles = profile_reports(run.profiled, run.profiles.stacks, libraries, cells, comparisons)
     return Report(
         run=_run_report(run, judged),

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from redline.model import Library, Stack, Stacks
+from redline.model.profile import LibraryRuntime
 from redline.stats.stacks import KERNEL_MARK, kernel_from
 
 OTHER = "other code"
@@ -16,6 +17,7 @@ KERNEL = "kernel"
 _NAMELESS = re.compile(r"\[.*\]|0x[0-9a-f]+|[^/]*\.so(?:\.[\d.]+)?|")
 _NATIVE = re.compile(r"[A-Za-z_~][^./ ]*(?:<.*>[^./ ]*)?")
 """As functions of C and C++ are called, and those of virtual machines are not."""
+_MAIN = "main"
 _INSTALLED = re.compile(r"(?:site-packages|node_modules)/")
 _IN_FILE = re.compile(r".*[( ](?:file://)?([^( ]*/[^() ]+)\)?")
 _LEADING = re.compile(r"^[<&*(]*(?:(?:mut|dyn|const|impl) )?")
@@ -23,10 +25,13 @@ _END_OF_PART = re.compile(r"[.:/$]")
 
 
 class Libraries:
-    """A table of libraries, made fit for many look-ups. Of two entries for one name the first counts."""
+    """A table of libraries, made fit for many look-ups. Of two entries for one name the first counts.
 
-    def __init__(self, table: Iterable[Library]) -> None:
-        self.table = tuple(table)
+    Those of another runtime than the profiled program's are left out.
+    """
+
+    def __init__(self, table: Iterable[Library], runtime: LibraryRuntime | None = None) -> None:
+        self.table = tuple(library for library in table if library.runtime in (None, runtime))
         self._packages: dict[str, Library] = {}
         for library in self.table:
             for package in library.packages:
@@ -104,9 +109,12 @@ class Libraries:
         return own or UNKNOWN
 
     def _is_passed(self, frames: Sequence[str], at: int) -> bool:
-        """Whether a frame that no library has says nothing: it has no name, or is deep in a runtime."""
+        """Whether a frame that no library has says nothing: it has no name, is deep in a runtime, or is its `main`."""
         if _NAMELESS.fullmatch(frames[at]):
             return True
+        if frames[at] == _MAIN and at + 1 < len(frames):
+            called = self.of_frame(frames[at + 1])
+            return called is not None and called.callees
         for frame in reversed(frames[: at + 1]):
             library = self.of_frame(frame)
             if library is not None:

@@ -20,6 +20,7 @@ from redline.model import (
     FrameShare,
     HeatMap,
     HeatRow,
+    Library,
     LibraryShare,
     Metric,
     Points,
@@ -34,6 +35,7 @@ from redline.model import (
     ThreadShare,
     Traffic,
 )
+from redline.model.profile import LibraryRuntime
 from redline.stats import holm_adjust
 from redline.stats.shares import METHOD_NONE, MeasuredShare, TrialWeights, share
 from redline.stats.stacks import flame_graph, normal, self_weights, thread_weights, total_weights
@@ -54,6 +56,7 @@ _Of = Literal["own", "anywhere", "frames"]
 _Key = tuple[str, ProfileKind, Subject]
 """A cell's id, a kind, and whose profile it is."""
 _Z = 1.96
+_OF_JVMS = "async-profiler"
 _HIGHER = 1.2
 """By so much the highest rate is above the lowest, or they are not compared."""
 _METHOD_QUOTIENT = "from the intervals of both, on a log scale (MOVER)"
@@ -62,15 +65,16 @@ _METHOD_QUOTIENT = "from the intervals of both, on a log scale (MOVER)"
 def profile_reports(
     recordings: Iterable[Recording],
     read: Callable[[str], Stacks],
-    libraries: Libraries,
+    libraries: Sequence[Library],
     cells: Sequence[CellReport],
     comparisons: Iterable[Comparison],
 ) -> tuple[ProfileReport, ...]:
     """One report for each cell and kind of profile, in the order of the cells.
 
     `recordings` are those of profiled trials; `read` gives stacks by the name of their file, and may raise
-    RedlineError. `comparisons` give what a cell's CPU time is to its baseline's.
+    RedlineError. `libraries` is their table. `comparisons` give what a cell's CPU time is to its baseline's.
     """
+    tables: dict[LibraryRuntime | None, Libraries] = {one: Libraries(libraries, one) for one in (None, "jvm")}
     groups: dict[_Key, list[Recording]] = {}
     for recording in recordings:
         if recording.profile is not None:
@@ -81,7 +85,7 @@ def profile_reports(
         against.setdefault(one.cell_id, one)
     places = {cell.cell_id: place for place, cell in enumerate(cells)}
     keys = sorted((key for key in groups if key[0] in places), key=lambda key: places[key[0]])
-    made = {key: _Profile(tuple(groups[key]), read, libraries) for key in keys}
+    made = {key: _Profile(tuple(groups[key]), read, tables[_runtime(groups[key])]) for key in keys}
     nodes = max(_FEWEST_NODES, min(_MOST_NODES, _ALL_NODES // max(1, len(made))))
     found = []
     for key, profile in made.items():
@@ -92,6 +96,16 @@ def profile_reports(
         found.append(_report(cells[places[key[0]]], profile, change, nodes))
     by_rate = _by_rate(made, {cell.cell_id: cell for cell in cells})
     return tuple(one.model_copy(update={"by_rate": by_rate.get(key)}) for key, one in zip(made, found, strict=True))
+
+
+def _runtime(recordings: Iterable[Recording]) -> LibraryRuntime | None:
+    """On which the profiled program ran, as far as it matters: async-profiler samples JVMs alone."""
+    for one in recordings:
+        if one.profile is not None and one.profile.subject == "server":
+            said = one.runtime.runtime if one.runtime else ""
+            if said == "jvm" or one.profile.profiler.startswith(_OF_JVMS):
+                return "jvm"
+    return None
 
 
 def _by_rate(made: "Mapping[_Key, _Profile]", cells: Mapping[str, CellReport]) -> dict["_Key", ProfileChange]:

@@ -196,6 +196,10 @@ def _wrong(file: str, number: int, what: str) -> StoreError:
     )
 
 
+LibraryRuntime = Literal["jvm"]
+"""A runtime whose functions have names that functions of other programs have too."""
+
+
 class Library(Frozen):
     """A library by the names of its frames and threads; docs/concepts/profiles.md says how samples are counted.
 
@@ -219,6 +223,9 @@ class Library(Frozen):
         default=False, description="native functions that it calls and that nobody names are its own"
     )
     kernel: bool = omitted_if_default(default=False, description="its symbols are functions of the kernel")
+    runtime: LibraryRuntime | None = omitted_if_default(
+        None, description="it is looked for only in profiles of programs on this runtime: a `jvm`"
+    )
 
     @model_validator(mode="after")
     def _can_be_matched(self) -> Self:

@@ -88,7 +88,9 @@ def _table(result: BuildResult, outcome: BuildOutcome) -> Table:
     for server in result.servers:
         took = f" in {server.took_ns / _NS_PER_S:.1f} s" if server.took_ns is not None else ""
         state = {"built": f"built now{took}", "stood": "up to date", "failed": f"failed{took}"}[server.state]
-        table.add_row(Text(server.name), Text(state, style=_STYLE[server.state]), Text(_why(outcome.failures.get(server.name))))
+        table.add_row(
+            Text(server.name), Text(state, style=_STYLE[server.state]), Text(_why(outcome.failures.get(server.name)))
+        )
     return table
 
 

@@ -194,8 +194,6 @@ class _Hop:
         """An error of the proxy, with what may have caused it behind it."""
         if not certificate or error.kind != "not_ready":
             return error
-        message = (
-            f"{error.message}; the certificate of {self.behind.entry.name} is not valid: {certificate}"
-        )
+        message = f"{error.message}; the certificate of {self.behind.entry.name} is not valid: {certificate}"
         hint = f"build {self.behind.entry.name} again, or fix `tls` in its server.yaml"
         return LaunchError(message, hint=hint, kind=error.kind, log_tail=error.log_tail)
