@@ -1,4 +1,4 @@
-"""JVMs through async-profiler: its library is loaded into the running JVM when the measurement begins.
+"""JVMs through async-profiler: its library is loaded into the running JVM before the load begins.
 
 Its release is fetched once, by Maven, from wherever Maven is set up to fetch from; its content is pinned.
 """
@@ -142,7 +142,7 @@ class AsyncProfiler:
     def prepare(self, pid: int) -> None:
         """Load the library into the JVM, which is the process or one below it, and let it read all symbols.
 
-        That takes half a second of an idle JVM's time, and seconds of a busy one's.
+        That takes half a second of an idle JVM's time, and seconds of a busy one's. It samples meanwhile, into no file.
         """
         self._artefacts = provide(self._cache, lambda _line: None)
         self._jvm, self._java = _jvm_of(pid)
