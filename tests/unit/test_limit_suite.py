@@ -86,17 +86,18 @@ class Finished:
     """So many it drove, warm-ups included."""
 
 
-def finish(folder: Path, *flags: str) -> Finished:
+def finish(folder: Path, *flags: str, more: str = "") -> Finished:
     with pytest.MonkeyPatch.context() as monkeypatch:
         bench = Bench(folder, monkeypatch)
+        bench.suite.write_text(SUITE + more)
         result = bench.begin(*flags)
         return Finished(result, bench.run_folder, bench.report, len(bench.driver.drives))
 
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Finished:
-    """Of both servers."""
-    return finish(tmp_path_factory.mktemp("both"))
+    """Of both servers; the suite wants profiles."""
+    return finish(tmp_path_factory.mktemp("both"), more="profile: [cpu, engine]\n")
 
 
 @pytest.fixture(scope="module")
@@ -142,6 +143,12 @@ def test_the_plan_is_printed_first_and_names_a_closed_load_once(finished: Finish
     assert printed.count("not searched, since it is closed: saturate") == 1
     assert "2 cells, each at most 19 probes on 3 starts of its server: at most about" in printed
     assert "open, poisson, 64 connections, 1.00 s after 1.00 s" in printed
+
+
+def test_profiles_that_a_suite_wants_are_said_not_to_be_made(finished: Finished, finished_one: Finished) -> None:
+    printed = " ".join(finished.result.stderr.split())
+    assert printed.count("not profiled, since `redline run` alone profiles: cpu, engine") == 1
+    assert "profile" not in finished_one.result.stderr
 
 
 def test_the_answer_is_printed_for_each_cell(finished: Finished) -> None:

@@ -18,7 +18,7 @@ from redline.cli.flags import (
 )
 from redline.cli.load_flags import read_target
 from redline.errors import UsageError
-from redline.model import Objective, Suite
+from redline.model import Objective, Profile, Suite
 from redline.quantities import duration, parse_rate
 from redline.running.searching import SearchRequest
 from redline.running.session import Source
@@ -37,11 +37,12 @@ Sets = Mapping[str, tuple[Objective, ...]]
 
 @dataclass(frozen=True)
 class SuiteSearch:
-    """The search of a suite, where it comes from, and the names of the loads that are not searched."""
+    """The search of a suite, where it comes from, and what is left out: loads by name, and kinds of profiles."""
 
     request: SearchRequest
     source: Source
     ignored: tuple[str, ...]
+    unprofiled: tuple[Profile, ...]
 
 
 def read_suite_search(file: Path, flags: LimitFlags) -> SuiteSearch:
@@ -52,7 +53,7 @@ def read_suite_search(file: Path, flags: LimitFlags) -> SuiteSearch:
     sets = _suite_sets(flags, suite)
     within_timeout(sets, suite.timeout_ns, f"`timeout` {duration(suite.timeout_ns)}")
     request = _request(flags, suite, sets, trials=trials, beyond=not flags.no_beyond)
-    return SuiteSearch(request, Source(command_line(), str(file.resolve()), text), ignored)
+    return SuiteSearch(request, Source(command_line(), str(file.resolve()), text), ignored, written.profile)
 
 
 def read_url_search(url: str, flags: LimitFlags) -> SearchRequest:

@@ -260,10 +260,15 @@ def duet_name(cells: tuple[Cell, ...]) -> str:
     return f"{servers} {first.scenario.name}.{first.load.name}"
 
 
-def show_search_plan(plan: Plan, most_probes: int, ignored: Sequence[str], beyond: bool, console: Console) -> None:
-    """The cells, the loads that are no template for probes, and the most that it takes."""
+def show_search_plan(
+    plan: Plan, most_probes: int, ignored: Sequence[str], unprofiled: Sequence[str], beyond: bool, console: Console
+) -> None:
+    """The cells, the loads that are no template for probes, the profiles that are not made, and the most it takes."""
     if ignored:
         console.print(f"not searched, since it is closed: {', '.join(ignored)}", style="dim", highlight=False)
+    if unprofiled:
+        kinds = ", ".join(unprofiled)
+        console.print(f"not profiled, since `redline run` alone profiles: {kinds}", style="dim", highlight=False)
     rows = (
         (
             cell.variant.slug,

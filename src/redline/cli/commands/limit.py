@@ -64,7 +64,7 @@ def _create(file: Path, flags: LimitFlags, cluster: Cluster, view: SessionView, 
     SearchStore(folder).check_free()
     bench = cluster.bench(file, request.suite)
     most = request.probes + 2 * request.trials * len(request.sets)
-    show_search_plan(make_plan(request.suite), most, asked.ignored, request.beyond, console)
+    show_search_plan(make_plan(request.suite), most, asked.ignored, asked.unprofiled, request.beyond, console)
     return SearchSession.create(request, asked.source, folder, bench, view)
 
 
