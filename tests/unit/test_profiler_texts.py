@@ -1,6 +1,7 @@
 """What profilers write becomes stacks by thread and slice, and stacks a file of speedscope."""
 
 import json
+import tracemalloc
 from itertools import pairwise
 from pathlib import Path
 
@@ -42,7 +43,7 @@ app 99     9.000000000:\x20
 
 
 def test_perf_samples_are_put_into_slices_by_their_time() -> None:
-    stacks, lost = perf_stacks(PERF, (FIRST, SECOND), offset_ns=6_000 * MS)
+    stacks, lost = perf_stacks(iter(PERF.splitlines(keepends=True)), (FIRST, SECOND), offset_ns=6_000 * MS)
     worker = Thread("tokio-rt worker", 1234)
     callers = ("__libc_start_call_main", "<impl [T, N]>::hot", "sysvec_apic_timer_interrupt_[k]")
     assert stacks.weights == {Stack(callers, worker, FIRST): 1, Stack(("[libssl.so.3]",), worker, SECOND): 1}
@@ -52,9 +53,36 @@ def test_perf_samples_are_put_into_slices_by_their_time() -> None:
 
 
 def test_without_slices_every_sample_counts() -> None:
-    stacks, lost = perf_stacks(PERF, (), offset_ns=0)
+    stacks, lost = perf_stacks(PERF.split("\n"), (), offset_ns=0)
     assert (stacks.total, lost) == (3, 1)
-    assert perf_stacks("", (), 0) == (Stacks(), 0)
+    assert perf_stacks([], (), 0) == (Stacks(), 0)
+
+
+def test_the_last_sample_counts_without_an_empty_line_and_further_ones_mean_nothing() -> None:
+    expected = perf_stacks(PERF.split("\n"), (), 0)
+    assert perf_stacks(["", *PERF.rstrip("\n").replace("\n\n", "\n\n\n\n").split("\n")], (), 0) == expected
+
+
+def test_what_perf_wrote_gives_the_stacks_of_the_golden_file() -> None:
+    """As `perf record -g` and `perf script` wrote it of a C program that burns time in two functions."""
+    stacks, lost = perf_stacks(iter((GOLDEN / "perf-script" / "script.txt").read_text().splitlines()), (), 0)
+    assert lost == 0
+    assert stacks.to_text() == (GOLDEN / "perf-script" / "stacks.txt").read_text()
+
+
+def test_reading_more_samples_takes_no_more_memory() -> None:
+    sample = PERF.split("\n\n", maxsplit=1)[0].split("\n")
+
+    def peak(samples: int) -> int:
+        tracemalloc.start()
+        try:
+            assert perf_stacks((line for _ in range(samples) for line in (*sample, "")), (), 0)[0].total == samples
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    peak(2_000)  # what is cached
+    assert peak(20_000) < 1.5 * peak(2_000)
 
 
 def test_py_spy_names_threads_and_the_process_is_no_frame() -> None:

@@ -4,11 +4,12 @@ import gzip
 import stat
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
 
+import psutil
 import pytest
 
 from redline.model import Interval, LoadStage, PlannedTrial, ProfileFile, ProfileUnit, Recording, Slice, Stacks, Traffic
@@ -274,6 +275,44 @@ def test_a_command_that_fails_is_quoted(path: Path, tmp_path: Path) -> None:
     perf._process.wait()
     with pytest.raises(ProfilerError, match="event syntax error"):
         perf.stop()
+
+
+@pytest.fixture
+def script(path: Path, tmp_path: Path) -> Callable[[str], Sampled]:
+    """What is read of a `perf script` that runs this text."""
+
+    def read(text: str) -> Sampled:
+        perf = Perf()  # before it could be asked for its version
+        tool(path, "perf", text)
+        for name in ("perf.data", "perf.log"):
+            (tmp_path / name).touch()
+        return perf.read(tmp_path, ())
+
+    return read
+
+
+def test_what_perf_writes_is_read_while_it_writes(script: Callable[[str], Sampled], tmp_path: Path) -> None:
+    """More than a pipe holds; and some without an end of line, as of one that was killed while it wrote."""
+    read = script("for at in range(9000): print(f'app 9     {at}.000000000: \\n\\t 1 hot (/srv/app)\\n\\n', end='')")
+    assert (read.samples, read.lost, len(read.stacks.weights)) == (9000, 0, 1)
+    assert not list(tmp_path.glob("perf.*"))
+    assert script("print('app 9     1.000000000: \\n\\t 1 hot (/srv/app)', end='')").samples == 1
+
+
+def test_what_perf_cannot_read_is_quoted_and_kept(script: Callable[[str], Sampled], tmp_path: Path) -> None:
+    failing = "print('app 9     1.000000000: \\n\\t 1 hot (/srv/app)\\n'); import sys; sys.exit('corrupted data')"
+    with pytest.raises(ProfilerError, match="ended with 1: corrupted data"):
+        script(failing)
+    assert (tmp_path / "perf.data").exists()
+
+
+def test_a_perf_that_stops_to_write_is_ended(
+    script: Callable[[str], Sampled], path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(commands, "_SILENT_WITHIN_S", 0.01)
+    with pytest.raises(ProfilerError, match=r"wrote nothing for 0\.01 s"):
+        script("import time; time.sleep(600)")
+    assert not [one for one in psutil.Process().children() if str(path / "perf") in one.cmdline()]
 
 
 MAVEN = """

@@ -1,10 +1,12 @@
 """Profilers that are commands: `perf` for any process, `py-spy` for Python. Neither belongs to the lab."""
 
+import os
+import select
 import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -18,7 +20,7 @@ _PERF_HZ, _PY_SPY_HZ = 997, 250
 _ENV = {"node": {"NODE_OPTIONS": "--perf-basic-prof --interpreted-frames-native-stack"}}
 """What a runtime needs, so that it says which function it has compiled to which place: in /tmp/perf-PID.map."""
 _END_WITHIN_S = 20.0
-_READ_WITHIN_S = 120.0
+_SILENT_WITHIN_S = 120.0
 
 
 class _Command:
@@ -88,21 +90,49 @@ class Perf(_Command):
     def read(self, folder: Path, slices: Sequence[Slice]) -> Sampled:
         """Its stacks; what it wrote says no more than they, and much of it."""
         fields = ["-F", "comm,tid,time,ip,sym,dso", "--ns", "--no-inline"]
-        command = [PERF, "script", "-i", str(folder / "perf.data"), *fields]
-        try:
-            done = subprocess.run(
-                command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_READ_WITHIN_S, check=False
-            )
-        except subprocess.TimeoutExpired:
-            raise ProfilerError(f"perf script did not end within {_READ_WITHIN_S:g} s") from None
-        if done.returncode:
-            raise ProfilerError(f"perf script ended with {done.returncode}: {_last_words(done.stderr)}")
-        stacks, lost = perf_stacks(done.stdout.decode(errors="replace"), slices, self._offset_ns)
+        lines = _lines_of([PERF, "script", "-i", str(folder / "perf.data"), *fields], folder / "perf.log")
+        stacks, lost = perf_stacks(lines, slices, self._offset_ns)
         (folder / "perf.data").unlink()
         (folder / "perf.log").unlink()
         for pid in self._pids if self.env else ():
             Path(f"/tmp/perf-{pid}.map").unlink(missing_ok=True)  # noqa: S108 - where such a runtime puts it
         return Sampled(stacks, stacks.total + lost, lost)
+
+
+def _lines_of(command: Sequence[str], log: Path) -> Iterator[str]:
+    """The lines that `perf script` writes, while it writes them. Raises ProfilerError where it fails, or hangs."""
+    with log.open("wb") as said:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=said,
+            process_group=0,  # Ctrl-C is for the lab
+        )
+    try:
+        assert process.stdout is not None
+        rest = b""
+        while read := _more(process.stdout.fileno()):
+            *lines, rest = (rest + read).split(b"\n")
+            for line in lines:
+                yield line.decode(errors="replace")
+        if rest:
+            yield rest.decode(errors="replace")
+        code = process.wait(_SILENT_WITHIN_S)
+    except subprocess.TimeoutExpired:
+        raise ProfilerError(f"perf script did not end within {_SILENT_WITHIN_S:g} s") from None
+    finally:
+        process.kill()
+        process.communicate()
+    if code:
+        raise ProfilerError(f"perf script ended with {code}: {_last_line(log)}")
+
+
+def _more(pipe: int) -> bytes:
+    """What comes next; empty at the end. However much there is to read, it must not stop to come."""
+    if not select.select([pipe], [], [], _SILENT_WITHIN_S)[0]:
+        raise ProfilerError(f"perf script wrote nothing for {_SILENT_WITHIN_S:g} s")
+    return os.read(pipe, 1 << 16)
 
 
 class PySpy(_Command):

@@ -4,7 +4,9 @@ import json
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from itertools import chain
 
 from redline.model import NativeMemory, ProfileUnit, Slice, Stack, Stacks, Thread
 
@@ -60,14 +62,14 @@ def native_memory(summary: str) -> tuple[NativeMemory, ...]:
     return tuple(sorted((one for one in found if one.committed_bytes), key=lambda one: -one.committed_bytes))
 
 
-def perf_stacks(script: str, slices: Sequence[Slice], offset_ns: int) -> tuple[Stacks, int]:
-    """The stacks of `perf script -F comm,tid,time,ip,sym,dso --ns`, and how many samples have none.
+def perf_stacks(script: Iterable[str], slices: Sequence[Slice], offset_ns: int) -> tuple[Stacks, int]:
+    """The stacks of `perf script -F comm,tid,time,ip,sym,dso --ns`, by its lines, and how many samples have none.
 
     `offset_ns` is Unix time minus the clock of the samples. Only what is in a slice counts; without slices, all.
+    No more than one sample is held at a time: ten minutes of two cores are a gigabyte of lines.
     """
     weights, lost, starts = Counter[Stack](), 0, [one.start for one in slices]
-    for sample in script.split("\n\n"):
-        head, *lines = sample.lstrip("\n").split("\n")
+    for head, *lines in _perf_samples(script):
         found = _HEAD.fullmatch(head)
         if found is None:
             continue
@@ -83,6 +85,18 @@ def perf_stacks(script: str, slices: Sequence[Slice], offset_ns: int) -> tuple[S
     return Stacks(weights, tuple(slices)), lost
 
 
+def _perf_samples(script: Iterable[str]) -> Iterator[list[str]]:
+    """The lines of each sample: they end with an empty one."""
+    sample = list[str]()
+    for line in chain(script, [""]):
+        if plain := line.removesuffix("\n"):
+            sample.append(plain)
+        elif sample:
+            yield sample
+            sample = []
+
+
+@lru_cache(maxsize=1 << 15)  # the same few thousand lines come again and again
 def _perf_frame(line: str) -> str:
     found = _FRAME.fullmatch(line.rstrip())
     if found is None:
