@@ -50,6 +50,11 @@ profiles = st.dictionaries(
         ("do_work.isra.0.constprop.1", "do_work"),
         ("write+0x1f", "write"),
         ("poll_read (inlined)", "poll_read"),
+        ("JS:~often /srv/burning.js:8:15", "JS:often /srv/burning.js:8:15"),
+        ("JS:^often /srv/burning.js:8:15", "JS:often /srv/burning.js:8:15"),
+        ("JS:*'often /srv/burning.js:8:15", "JS:often /srv/burning.js:8:15"),
+        ("LazyCompile:*onread node:internal/stream:1", "LazyCompile:onread node:internal/stream:1"),
+        ("JS:* /srv/anonymous.js:1:1", "JS: /srv/anonymous.js:1:1"),
         ("", "[unknown]"),
     ],
 )

@@ -23,6 +23,7 @@ _CLASS = re.compile(r"^(?:[\w$-]+/)+(?:[A-Z][\w$-]*|[\w-]*\$[\w$-]*)\.[^/]+$")
 _NUMBERED = (
     (re.compile(r"\$\$Lambda(?:\$\d+)?(?:[/+.]?0x[0-9a-f]+|/\d+)?"), "$$Lambda"),
     (re.compile(r"[/+.]0x[0-9a-f]{4,}"), ""),
+    (re.compile(r"^(JS|LazyCompile|Function|Script):[~^+*]'?"), r"\1:"),
     (re.compile(r"(Generated\w+Accessor|\$Proxy|__)\d+"), r"\1"),
     (re.compile(r"::h[0-9a-f]{16}$|(?:\.(?:llvm|isra|constprop|part|cold|lto_priv)(?:\.\d+)?)+$|\+0x[0-9a-f]+$"), ""),
 )
