@@ -37,7 +37,7 @@ from redline.model import (
 )
 from redline.model.profile import LibraryRuntime
 from redline.stats import holm_adjust
-from redline.stats.shares import METHOD_NONE, MeasuredShare, TrialWeights, share
+from redline.stats.shares import METHOD_NONE, MeasuredShare, TrialWeights, error_of, share
 from redline.stats.stacks import flame_graph, normal, self_weights, thread_weights, total_weights
 
 LEAST = 0.001
@@ -55,7 +55,6 @@ _NOTHING = Counter[Slice | None]()
 _Of = Literal["own", "anywhere", "frames"]
 _Key = tuple[str, ProfileKind, Subject]
 """A cell's id, a kind, and whose profile it is."""
-_Z = 1.96
 _OF_JVMS = "async-profiler"
 _HIGHER = 1.2
 """By so much the highest rate is above the lowest, or they are not compared."""
@@ -241,13 +240,14 @@ class _Profile:
     def change(self, other: "_Profile", cell_id: str, cpu: Estimate | None) -> ProfileChange:
         """Against the profile of a cell. With the ratio of CPU times, in parts of that cell's CPU per request."""
         ratio = cpu if self.facts.kind == "cpu" and self.facts.subject == "server" else None
-        factor, spread = (ratio.value, _error(ratio)) if ratio else (1.0, 0.0)
+        error = error_of(ratio) if ratio else None
 
         def points(of: _Of) -> dict[str, MeasuredShare]:
             found = {}
             for name in dict.fromkeys((*self.names(of), *other.names(of))):
-                one = self.share(name, of).scaled(factor, spread or 0.0).minus(other.share(name, of))
-                found[name] = one if spread is not None else replace(one, method=METHOD_NONE)
+                own = self.share(name, of).scaled(ratio.value, error) if ratio else self.share(name, of)
+                one = own.minus(other.share(name, of))
+                found[name] = replace(one, method=METHOD_NONE) if ratio and not error else one
             return found
 
         return _change(cell_id, ratio, points("own"), points("frames"))
@@ -349,10 +349,6 @@ def _points(shares: Mapping[str, MeasuredShare]) -> tuple[Points, ...]:
         if abs(each.value) >= LEAST
     ]
     return tuple(sorted(found, key=lambda each: (-abs(each.points.value), each.name)))
-
-
-def _error(ratio: Estimate) -> float | None:
-    return None if ratio.low is None or ratio.high is None else (ratio.high - ratio.low) / 2 / _Z
 
 
 def _frames(stacks: Stacks, libraries: Libraries) -> tuple[FrameShare, ...]:

@@ -1,13 +1,16 @@
 """Shares of samples with intervals. docs/concepts/profiles.md teaches the method."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from redline.model import Estimate
 from redline.stats.distributions import t_quantile, t_tail
+from redline.stats.duets import BATCHES
+from redline.stats.duets import METHOD_BLOCKS as METHOD_WITHIN_STARTS
+from redline.stats.estimate import Spread
 from redline.stats.samples import CONFIDENCE, Floats
 
 BLOCKS = 20
@@ -32,41 +35,75 @@ class TrialWeights:
 
 @dataclass(frozen=True)
 class MeasuredShare:
-    """A share, or a sum of such, with its variance by chance and degrees of freedom."""
+    """A share, or a sum of such, with the variances that chance adds to it, each with its degrees of freedom."""
 
     value: float
-    variance: float
-    freedom: float
+    spreads: tuple[Spread, ...]
     n: int
     method: str
 
+    @property
+    def variance(self) -> float:
+        """By chance, of whatever kind."""
+        return sum(each.variance for each in self.spreads)
+
     def estimate(self, low: float = 0.0, high: float = 1.0) -> Estimate:
-        """With its 95% interval, held within these bounds."""
+        """With its 95% interval, held within these bounds.
+
+        Its quantile is the mean of those of Student's t, each weighted with its variance: what few trials say counts
+        as few wherever it matters. Source: W. G. Cochran and G. M. Cox, Experimental Designs, 1950, section 4.14.
+        """
         if self.method == METHOD_NONE:
             return Estimate(value=self.value, low=None, high=None, unit="share", n=self.n, method=self.method)
-        half = t_quantile((1 + CONFIDENCE) / 2, self.freedom) * math.sqrt(self.variance)
+        half = self._weighted(lambda freedom: t_quantile((1 + CONFIDENCE) / 2, freedom)) * math.sqrt(self.variance)
         ends = max(low, self.value - half), min(high, self.value + half)
         return Estimate(value=self.value, low=ends[0], high=ends[1], unit="share", n=self.n, method=self.method)
 
     @property
     def p(self) -> float | None:
-        """How likely chance alone puts it as far from zero, to either side; None where chance is not known."""
+        """How likely chance alone puts it as far from zero, to either side; None where chance is not known.
+
+        The mean of the p-values that each variance's own degrees of freedom give, weighted in the same way.
+        """
         if self.method == METHOD_NONE:
             return None
         error = math.sqrt(self.variance)
-        return 2 * t_tail(abs(self.value) / error, self.freedom) if error else float(self.value == 0)
+        if not error:
+            return float(self.value == 0)
+        return 2 * self._weighted(lambda freedom: t_tail(abs(self.value) / error, freedom))
 
-    def scaled(self, factor: float, spread: float = 0.0) -> "MeasuredShare":
-        """Times a factor that has a standard error; the two have nothing in common."""
-        variance = factor**2 * self.variance + self.value**2 * spread**2
-        return MeasuredShare(self.value * factor, variance, self.freedom, self.n, self.method)
+    def scaled(self, factor: float, error: Spread | None = None) -> "MeasuredShare":
+        """Times a factor whose logarithm has that error; the two have nothing in common."""
+        own = [Spread(factor**2 * each.variance, each.freedom) for each in self.spreads]
+        value = self.value * factor
+        added = (Spread(value**2 * error.variance, error.freedom),) if error else ()
+        return MeasuredShare(value, (*own, *added), self.n, self.method)
 
     def minus(self, other: "MeasuredShare") -> "MeasuredShare":
-        """The difference of two that have nothing in common, with the freedom of the one that has less."""
+        """The difference of two that have nothing in common."""
         known = METHOD_NONE not in (self.method, other.method)
-        variance, freedom = self.variance + other.variance, min(self.freedom, other.freedom)
         method = self.method if known else METHOD_NONE
-        return MeasuredShare(self.value - other.value, variance, freedom, min(self.n, other.n), method)
+        spreads = (*self.spreads, *other.spreads)
+        return MeasuredShare(self.value - other.value, spreads, min(self.n, other.n), method)
+
+    def _weighted(self, of_freedom: Callable[[float], float]) -> float:
+        """The mean over the variances, the larger ones counting more."""
+        variance = self.variance
+        if not variance:
+            return of_freedom(_MANY)
+        return sum(each.variance * of_freedom(each.freedom) for each in self.spreads if each.variance) / variance
+
+
+def error_of(ratio: Estimate) -> Spread | None:
+    """The error of the logarithm of a ratio of CPU times, from its interval, which is Student's t; None without one.
+
+    Its freedom is that of its trials, or starts, but for a duet's where the blocks within starts make it wider.
+    """
+    if ratio.low is None or ratio.high is None or ratio.low <= 0:
+        return None
+    freedom = ratio.n * (BATCHES - 1) if ratio.method == METHOD_WITHIN_STARTS else max(ratio.n - 1, 1)
+    reach = math.log(ratio.high / ratio.low) / 2
+    return Spread((reach / t_quantile((1 + CONFIDENCE) / 2, freedom)) ** 2, freedom)
 
 
 def share(trials: Sequence[TrialWeights], samples: int) -> MeasuredShare:
@@ -78,7 +115,7 @@ def share(trials: Sequence[TrialWeights], samples: int) -> MeasuredShare:
     """
     whole = float(sum(each.whole.sum() for each in trials))
     if whole <= 0:
-        return MeasuredShare(0.0, 0.0, _MANY, len(trials), METHOD_NONE)
+        return MeasuredShare(0.0, (), len(trials), METHOD_NONE)
     value = float(sum(each.part.sum() for each in trials)) / whole
     found = [_within(trials, value, whole), _over(trials, value, whole)]
     spreads = [each for each in found if each]
@@ -86,11 +123,11 @@ def share(trials: Sequence[TrialWeights], samples: int) -> MeasuredShare:
         draws = max(samples, 1) / DESIGN_EFFECT
         # Agresti and Coull, The American Statistician 52, 1998: two hits and two misses more.
         near = (value * draws + 2) / (draws + 4)
-        return MeasuredShare(value, near * (1 - near) / (draws + 4), _MANY, len(trials), METHOD_COUNT)
+        return MeasuredShare(value, (Spread(near * (1 - near) / (draws + 4), _MANY),), len(trials), METHOD_COUNT)
     variance, freedom, method = max(
         spreads, key=lambda each: t_quantile((1 + CONFIDENCE) / 2, each[1]) * math.sqrt(each[0])
     )
-    return MeasuredShare(value, variance, freedom, len(trials), method)
+    return MeasuredShare(value, (Spread(variance, freedom),), len(trials), method)
 
 
 def _within(trials: Sequence[TrialWeights], value: float, whole: float) -> tuple[float, float, str] | None:
