@@ -94,6 +94,25 @@ def test_a_process_near_the_limit_of_its_container_is_under_pressure_whatever_it
     assert {kind: each.grade for kind, each in one.items()} == ({FindingKind.HEAP_PRESSURE: grade} if grade else {})
 
 
+def test_memory_of_before_and_after_the_measurement_is_no_pressure() -> None:
+    cell = a_cell()
+    box = Container(memory_bytes=40 * 10**6)
+    cell = cell.model_copy(update={"variant": cell.variant.model_copy(update={"container": box})})
+    plain = simulated_recording(cell)
+    assert plain.traffic is not None
+    start, end = plain.traffic.window_unix_ns
+    resident = Series(
+        name="rss_bytes",
+        unit="B",
+        subject="server",
+        kind="gauge",
+        times_unix_ns=(start - 1, start, end, end + 1),
+        values=(39e6, 20e6, 20e6, 39e6),
+    )
+    others = tuple(each for each in plain.series if each.name != "rss_bytes")
+    assert found(cell, plain.model_copy(update={"series": (resident, *others)})) == {}
+
+
 @pytest.mark.parametrize(
     ("fields", "grade", "words"),
     [

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from redline.analysis.build import build_report
-from redline.model import Durations, Histogram, Pause, Report, Run, RuntimeFacts
+from redline.model import Durations, Histogram, Pause, Report, Run, RuntimeFacts, Series
 from redline.model.runtime import CollectionSum
 from redline.report.render import RENDERERS
 from redline.report.sections.plots import payload
@@ -82,6 +82,37 @@ def test_numbers_are_those_of_all_used_trials(report: Report) -> None:
     assert [mark.at_s for mark in memory.longest] == sorted(mark.at_s for mark in memory.longest)
     assert memory.longest[0].at_s == pytest.approx(0.25 + 0.1), "after a warm-up of a quarter of a second"
     assert memory.compiler_cores is None
+
+
+@pytest.mark.parametrize(
+    ("at", "most"), [((-5, -1, 0, 100, 101), 3.0), ((-5, -4, -3, -2, -1), 5.0), ((-500, -400, 180, 200, 300), 3.0)]
+)
+def test_the_most_of_a_gauge_is_that_of_the_window(at: tuple[int, ...], most: float) -> None:
+    values = (9.0, 8.0, 3.0, 2.0, 5.0)
+    series = Series(name="x", unit="B", subject="server", kind="gauge", times_unix_ns=at, values=values)
+    assert series.most(0, 100) == most
+
+
+def test_sizes_of_before_and_after_the_measurements_are_in_no_table(plain: Run) -> None:
+    recordings = []
+    for recording in with_jvm(plain).recordings:
+        start, end = recording.traffic.window_unix_ns if recording.traffic else (0, 0)
+        gauges = tuple(
+            Series(
+                name=name,
+                unit="B",
+                subject="server",
+                kind="gauge",
+                times_unix_ns=(start - 1, start, end, end + 1),
+                values=(900.0, 10.0, 20.0, 800.0),
+            )
+            for name in ("rss_bytes", "heap_capacity_bytes")
+        )
+        others = tuple(each for each in recording.series if each.name not in ("rss_bytes", "heap_capacity_bytes"))
+        recordings.append(recording.model_copy(update={"series": (*gauges, *others)}))
+    made = build_report(plain.model_copy(update={"recordings": tuple(recordings)}))
+    (memory,) = [cell.memory for cell in made.cells if cell.memory]
+    assert (memory.peak_rss_bytes, memory.heap_bytes) == (20, 20)
 
 
 def test_every_form_has_them(report: Report) -> None:

@@ -71,9 +71,9 @@ def _most(values: Iterable[int | None]) -> int | None:
 
 
 def _peak(trials: Iterable[Trial], name: str) -> int | None:
-    """The largest value of a gauge of the server in any of the trials."""
-    series = (trial.recording.find(name, "server") for trial in trials)
-    return _most(round(max(one.values)) for one in series if one)
+    """The largest value of a gauge of the server in the measurement of any of the trials."""
+    found = (trial.recording.most(name, "server") for trial in trials)
+    return _most(None if value is None else round(value) for value in found)
 
 
 def _cores(trials: Sequence[Trial], name: str, seconds: float) -> float | None:

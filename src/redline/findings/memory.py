@@ -62,8 +62,8 @@ def live_bytes(facts: RuntimeFacts) -> int | None:
 
 def _heap_pressure(cell: Cell, trial: Trial, facts: RuntimeFacts | None) -> tuple[Finding, ...]:
     live, heap = (live_bytes(facts), facts.max_heap_bytes) if facts else (None, None)
-    container, resident = cell.variant.container, trial.recording.find("rss_bytes", "server")
-    limit, peak = container.memory_bytes if container else None, max(resident.values) if resident else None
+    container, peak = cell.variant.container, trial.recording.most("rss_bytes", "server")
+    limit = container.memory_bytes if container else None
     shares = [(0.0, "")]
     if live is not None and heap:
         shares.append((live / heap, f"After collections of the whole heap, {size(live)} of {size(heap)} were in use"))

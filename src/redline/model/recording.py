@@ -84,6 +84,14 @@ class Series(Frozen):
         before, after = np.interp((begin - start_unix_ns, end - start_unix_ns), since, values)
         return float((after - before) * length / (end - begin))
 
+    def most(self, start_unix_ns: int, end_unix_ns: int) -> float:
+        """The largest value of a gauge in a window; without a sample in it, of the sample nearest to its middle."""
+        first, past = bisect_left(self.times_unix_ns, start_unix_ns), bisect_right(self.times_unix_ns, end_unix_ns)
+        if first < past:
+            return max(self.values[first:past])
+        middle = (start_unix_ns + end_unix_ns) // 2
+        return min(zip(self.times_unix_ns, self.values, strict=True), key=lambda each: abs(each[0] - middle))[1]
+
 
 class ServerFacts(Frozen):
     """The server's process."""
@@ -203,6 +211,11 @@ class Recording(Frozen):
         each = [self.sampled_increase(name, part) for part in self.parts]
         known = [increase for increase in each if increase is not None]
         return sum(known) if len(known) == len(each) else None  # without one of them the sum would be too small
+
+    def most(self, name: str, subject: Subject) -> float | None:
+        """The largest value of that gauge in the measurement window; None if unknown."""
+        series = self.find(name, subject)
+        return None if series is None or self.traffic is None else series.most(*self.traffic.window_unix_ns)
 
     def sampled_increase(self, name: str, subject: Subject) -> float | None:
         """The same of this subject alone, by the samples of a probe."""
