@@ -11,6 +11,8 @@ from redline.analysis.build import build_report
 from redline.model import Durations, Histogram, Pause, Report, Run, RuntimeFacts, Series
 from redline.model.runtime import CollectionSum
 from redline.report.render import RENDERERS
+from redline.report.document import Fold, Table
+from redline.report.sections.memory import memory_page
 from redline.report.sections.plots import payload
 from tests.fakes.recordings import STEADY, simulated_run
 
@@ -113,6 +115,28 @@ def test_sizes_of_before_and_after_the_measurements_are_in_no_table(plain: Run) 
     made = build_report(plain.model_copy(update={"recordings": tuple(recordings)}))
     (memory,) = [cell.memory for cell in made.cells if cell.memory]
     assert (memory.peak_rss_bytes, memory.heap_bytes) == (20, 20)
+
+
+def pauses_of(report: Report) -> dict[str, str]:
+    """The row of the server on a runtime in the table of pauses of the page, by column."""
+    (section,) = memory_page(report)
+    (fold,) = [block for block in section.blocks if isinstance(block, Fold)]
+    table = next(each for each in fold.blocks if isinstance(each, Table) and each.columns[2].title == "pauses")
+    return dict(zip([column.title for column in table.columns], map(str, table.rows[0]), strict=True))
+
+
+@pytest.mark.parametrize(("runtime", "known"), [("jvm", True), ("node", False), ("go", False)])
+def test_a_runtime_without_safepoints_has_no_time_to_them(plain: Run, runtime: str, *, known: bool) -> None:
+    run = with_jvm(plain)
+    recordings = tuple(
+        each.model_copy(update={"runtime": each.runtime.model_copy(update={"runtime": runtime})})
+        if each.runtime
+        else each
+        for each in run.recordings
+    )
+    report = build_report(run.model_copy(update={"recordings": recordings}))
+    assert bool(pauses_of(report)["to safepoint, p99"]) == known
+    assert pauses_of(report)["longest"]
 
 
 def test_every_form_has_them(report: Report) -> None:

@@ -38,7 +38,7 @@ def memory_report(cell: Cell, used: Sequence[Trial]) -> MemoryReport | None:
         limit_bytes=cell.variant.container.memory_bytes if cell.variant.container else None,
         pauses=pauses,
         paused_share=pauses.total_ns / (seconds * 1e9) if seconds > 0 else 0.0,
-        to_safepoint=_merged(facts.to_safepoint for facts in every),
+        to_safepoint=_merged(facts.to_safepoint for facts in every if facts.runtime == "jvm"),
         stalls=_merged(facts.stalls for facts in every),
         collections=_summed(every),
         evacuation_failures=sum(facts.evacuation_failures for facts in every),

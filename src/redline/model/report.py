@@ -144,7 +144,7 @@ class MemoryReport(Frozen):
     limit_bytes: int | None = omitted_if_default(None, description="of its container")
     pauses: Durations
     paused_share: float = Field(description="of the time")
-    to_safepoint: Durations
+    to_safepoint: Durations = Field(description="the part of pauses until all threads had stopped; of a JVM alone")
     stalls: Durations = omitted_if_default(Durations(), description="waits of threads for memory")
     collections: tuple[CollectionSum, ...] = ()
     evacuation_failures: int = omitted_if_default(0)

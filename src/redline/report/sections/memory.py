@@ -98,9 +98,9 @@ def _pauses(memory: MemoryReport) -> Iterator[str]:
     yield fmt.percent(memory.paused_share)
     if pauses.count:
         yield from map(fmt.duration, pauses.histogram.quantiles_ns((0.5, 0.99, 1.0)))
-        yield fmt.duration(memory.to_safepoint.histogram.quantile_ns(0.99))
     else:
-        yield from ("", "", "", "")
+        yield from ("", "", "")
+    yield fmt.duration(memory.to_safepoint.histogram.quantile_ns(0.99)) if memory.to_safepoint.count else ""
     yield f"{fmt.integer(stalls.count)}, {fmt.duration(stalls.total_ns)}" if stalls.count else "none"
     for cores in (memory.collector_cores, memory.compiler_cores):
         yield "" if cores is None else f"{cores:.2g}"
