@@ -139,6 +139,27 @@ def test_a_runtime_without_safepoints_has_no_time_to_them(plain: Run, runtime: s
     assert pauses_of(report)["longest"]
 
 
+def test_what_compilers_used_and_what_they_waited_for_is_shown(report: Report, plain: Run) -> None:
+    assert pauses_of(report)["compiler threads: used, waited"] == ""
+    recordings = []
+    for recording in with_jvm(plain).recordings:
+        start, end = recording.traffic.window_unix_ns if recording.traffic else (0, 1)
+        clocks = tuple(
+            Series(
+                name=f"compiler_{clock}_ns",
+                unit="ns",
+                subject="server",
+                kind="counter",
+                times_unix_ns=(start, end),
+                values=(0.0, cores * (end - start)),
+            )
+            for clock, cores in (("cpu", 0.25), ("wait", 0.5))
+        )
+        recordings.append(recording.model_copy(update={"series": (*recording.series, *clocks)}))
+    made = build_report(plain.model_copy(update={"recordings": tuple(recordings)}))
+    assert pauses_of(made)["compiler threads: used, waited"] == "0.25, 0.5"
+
+
 def test_every_form_has_them(report: Report) -> None:
     page = RENDERERS["html"](report).decode()
     assert page.count('id="memory"') == 1

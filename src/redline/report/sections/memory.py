@@ -19,7 +19,7 @@ _MEMORY = (
 _SHORT = ("allocated per request", "live set", "largest heap", "memory", "time paused", "longest pause", "waits")
 _PAUSES = (
     *("collector", "pauses", "time paused", "p50", "p99", "longest", "to safepoint, p99", "waits for memory"),
-    *("collector threads", "compiler threads"),
+    *("collector threads", "compiler threads: used, waited"),
 )
 
 
@@ -32,7 +32,7 @@ def memory_page(report: Report) -> Iterator[Section]:
             "What the runtimes of servers said of the measurements, over the used trials. A pause stops all threads of "
             "the application, and includes the time to the safepoint, until the last of them has stopped. The live set "
             "is the heap in use after collections of the whole heap. Threads of collector and compiler are given in "
-            "cores that they used."
+            "cores that they used, and that they waited for."
         )
         yield Section("Memory and pauses", (Prose.of([text], "dim"), *folds), anchor="memory")
 
@@ -102,8 +102,12 @@ def _pauses(memory: MemoryReport) -> Iterator[str]:
         yield from ("", "", "")
     yield fmt.duration(memory.to_safepoint.histogram.quantile_ns(0.99)) if memory.to_safepoint.count else ""
     yield f"{fmt.integer(stalls.count)}, {fmt.duration(stalls.total_ns)}" if stalls.count else "none"
-    for cores in (memory.collector_cores, memory.compiler_cores):
-        yield "" if cores is None else f"{cores:.2g}"
+    yield _cores(memory.collector_cores)
+    yield ", ".join(filter(None, map(_cores, (memory.compiler_cores, memory.compiler_waits))))
+
+
+def _cores(known: float | None) -> str:
+    return "" if known is None else f"{known:.2g}"
 
 
 def _steps() -> Iterator[str]:
