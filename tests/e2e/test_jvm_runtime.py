@@ -87,7 +87,6 @@ def test_log_counters_jstat_and_jmx_agree(live: Live) -> None:
             assert 0 < check.counted <= check.logged <= check.counted + 3, "the counters are read first"
         else:
             assert check.logged == pytest.approx(check.counted, rel=0.05, abs=2e6)
-    assert values["compile_ns"] > 0
     assert values["compiler_cpu_ns"] > 0
     assert values["collector_cpu_ns"] > 0
     assert facts.max_heap_bytes == 256 << 20
@@ -123,10 +122,5 @@ def _compare_with_jstat(live: Live, values: dict[str, int]) -> None:
     if not jstat.exists():
         return
     pid = str(live.process.pid)
-    said = {option: subprocess.check_output([jstat, option, pid], text=True) for option in ("-gc", "-compiler")}
-    heads, numbers = (line.split() for line in said["-gc"].splitlines()[:2])
-    seconds = {head: number for head, number in zip(heads, numbers, strict=True) if head == "GCT"}
-    assert values["collector_ns"] / 1e9 == pytest.approx(float(seconds["GCT"].replace(",", ".")), abs=0.002)
-    compiled = said["-compiler"].splitlines()[1].split()
+    compiled = subprocess.check_output([jstat, "-compiler", pid], text=True).splitlines()[1].split()
     assert values["compiles"] == pytest.approx(int(compiled[0]), abs=20), "it may compile something meanwhile"
-    assert values["compile_ns"] / 1e9 == pytest.approx(float(compiled[3].replace(",", ".")), abs=0.5)

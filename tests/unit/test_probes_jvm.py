@@ -18,10 +18,7 @@ NUMBERS = {
     "sun.rt.safepoints": 7,
     "sun.rt.safepointTime": 5_000,
     "sun.rt.safepointSyncTime": 2_000,
-    "java.ci.totalTime": 1_500_000,
     "sun.ci.totalCompiles": 40,
-    "sun.gc.collector.0.time": 3_000,
-    "sun.gc.collector.1.time": 1_000,
     "sun.gc.generation.0.capacity": 1 << 20,
     "sun.gc.generation.1.capacity": 3 << 20,
     "sun.gc.generation.0.space.0.capacity": 1 << 19,
@@ -82,8 +79,6 @@ def test_counters_are_those_of_jstat_in_nanoseconds(tmp_path: Path, release: str
         "safepoints": 7,
         "safepoint_ns": safepoint_ns,
         "compiles": 40,
-        "compile_ns": 1_500_000_000,
-        "collector_ns": 4_000_000,
         "heap_capacity_bytes": 4 << 20,
     }
 

@@ -37,10 +37,10 @@ class Series(Frozen):
       time of those that was not idle, of all processes) and, if the kernel leaves it out of processes' times,
       `cores_interrupts_ns` (the part of that in interrupts; counters); if it has a CPU quota,
       `quota_periods`, `throttled_periods`, `throttled_ns` (counters, summed over the control groups that have one);
-      if it is a JVM, `safepoints`, `safepoint_ns` (with the time to them), `collector_ns` (time in collections),
-      `compiles`, `compile_ns` (elapsed), the CPU time and the waits for a core of its compiler and collector
-      threads, `compiler_cpu_ns`, `compiler_wait_ns`, `collector_cpu_ns`, `collector_wait_ns` (counters), and
-      `heap_capacity_bytes` (gauge);
+      if it is a JVM, `safepoints`, `safepoint_ns` (with the time to them), `compiles`, the CPU time and the waits for
+      a core of its compiler and collector threads, `compiler_cpu_ns`, `compiler_wait_ns`, `collector_cpu_ns`,
+      `collector_wait_ns` (counters), and `heap_capacity_bytes` (gauge); recordings of earlier versions also have
+      `collector_ns` and `compile_ns`;
     - machine: `busy_ns` (CPU time of all cores that was not idle), `steal_ns`, `cpu_pressure_ns` (PSI some; counters),
       and `interrupts_ns` if the kernel leaves it out of processes' times (part of `busy_ns`; counter);
       of the network namespace of the server, or of the engine if no server is watched: `tcp_segments_sent`,

@@ -20,7 +20,6 @@ LOGGED = "gc,gc+start,gc+init,gc+heap,safepoint"
 """Of what a JVM can log, what is read: some ten lines for each collection."""
 
 _SAFEPOINT, _SYNC = "sun.rt.safepointTime", "sun.rt.safepointSyncTime"
-_COMPILING = "java.ci.totalTime"
 _COUNTED = {"safepoints": "sun.rt.safepoints", "compiles": "sun.ci.totalCompiles"}
 _SYNC_IN_SAFEPOINT = 11
 """Up to this release the time at safepoints includes that until all threads had stopped."""
@@ -100,7 +99,6 @@ class Jvm:
         words = procfs.read_bytes(f"{proc}/{pid}/cmdline").decode(errors="replace").split("\0")
         self._counters, self._clocks = counters, RoleClocks(pid, proc)
         self._logs, self._max_heap_bytes = _logs(f"{proc}/{pid}", words), _max_heap_bytes(words)
-        self._collectors = counters.matching("sun.gc.collector.", ".time")
         capacities = counters.matching("sun.gc.generation.", ".capacity")
         self._capacities = [name for name in capacities if ".space." not in name]
         self._ticks_per_s = counters.values(FREQUENCY).get(FREQUENCY, 0) or 1_000_000_000
@@ -117,15 +115,13 @@ class Jvm:
 
     def sample(self) -> dict[str, int]:
         """Counters and gauges of it now, by series; empty when it has ended."""
-        times = (_SAFEPOINT, _SYNC, _COMPILING, *self._collectors)
+        times = (_SAFEPOINT, _SYNC)
         read = self._counters.values(*_COUNTED.values(), *times, *self._capacities)
         if not read:
             return {}
         values = {name: read[counter] for name, counter in _COUNTED.items() if counter in read}
         ns = {name: read.get(name, 0) * 1_000_000_000 // self._ticks_per_s for name in times}
         values["safepoint_ns"] = ns[_SAFEPOINT] + (ns[_SYNC] if self._adds_sync else 0)
-        values["compile_ns"] = ns[_COMPILING]
-        values["collector_ns"] = sum(ns[name] for name in self._collectors)
         values["heap_capacity_bytes"] = sum(read.get(name, 0) for name in self._capacities)
         self._last = values | self._clocks.sample()
         self._first = self._first or self._last
