@@ -32,6 +32,25 @@ def test_each_server_and_load_has_its_collectors_laid_over_each_other(report: Re
     ]
 
 
+def test_a_server_that_differs_in_another_setting_has_a_table_of_that(report: Report) -> None:
+    other = build_report(run_of(suite_of({"jdk": (21, 25), "heap": ("1g", "2g")}), {}, trials=2))
+    cells = [
+        cell.model_copy(update={"server": f"other+{cell.server}", "cell_id": f"other {cell.cell_id}"})
+        for cell in other.cells
+    ]
+    both = report.model_copy(update={"cells": (*report.cells, *cells)})
+    (group,) = groups(both)
+    assert [(one.title, list(one.cells)) for one in overlays(group)] == [
+        ("rust.hyper by gc", ["G1", "Parallel", "Z"]),
+        ("rust.hyper+jdk=25 by gc", ["G1", "Parallel", "Z"]),
+        ("other+rust.hyper by jdk", ["21", "25"]),
+        ("other+rust.hyper+heap=2g by jdk", ["21", "25"]),
+    ]
+    text = RENDERERS["md"].render(both).decode()
+    assert text.count("| percentile | 21 | 25 |") == 2
+    assert text.count("| percentile | G1 | Parallel | Z |") == 2
+
+
 def test_a_collector_has_one_colour_in_all_plots(report: Report) -> None:
     made = payload(report)
     assert made["servers"][-3:] == values(report) == ("G1", "Parallel", "Z")

@@ -9,7 +9,7 @@ from redline.report.document import Column, Section, Table, line
 from redline.report.sections.views import Group, groups
 
 _LAID_OVER = ("gc", "jdk", "flags", "heap")
-"""Of the settings that vary the first is laid over: collectors, as studies of them show."""
+"""Of the settings in which variants of a server differ the first is laid over: collectors, as studies of them show."""
 _SHARES = (0.5, 0.75, 0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999999, 1.0)
 
 
@@ -29,17 +29,19 @@ class Overlay:
 
 def overlays(group: Group) -> tuple[Overlay, ...]:
     """Of each server with such variants those with valid percentiles; empty where no setting of a JVM varies."""
-    cells = [cell for cell in group.cells if cell.valid and cell.response_percentiles]
-    axis = next((name for name in _LAID_OVER if len({cell.settings.get(name) for cell in cells} - {None}) > 1), None)
-    if axis is None:
-        return ()
-    found: dict[str, dict[str, CellReport]] = {}
-    for cell in cells:
-        if axis in cell.settings:
-            name, *tokens = cell.server.split("+")
-            others = "+".join([name, *(token for token in tokens if token.partition("=")[0] != axis)])
-            found.setdefault(others, {})[cell.settings[axis]] = cell
-    return tuple(Overlay(server, axis, those) for server, those in found.items() if len(those) > 1)
+    left = [cell for cell in group.cells if cell.valid and cell.response_percentiles]
+    made = list[Overlay]()
+    for axis in _LAID_OVER:
+        found: dict[str, dict[str, CellReport]] = {}
+        for cell in left:
+            if axis in cell.settings:
+                name, *tokens = cell.server.split("+")
+                others = "+".join([name, *(token for token in tokens if token.partition("=")[0] != axis)])
+                found.setdefault(others, {})[cell.settings[axis]] = cell
+        made += [Overlay(server, axis, those) for server, those in found.items() if len(those) > 1]
+        laid = {cell.cell_id for one in made for cell in one.cells.values()}
+        left = [cell for cell in left if cell.cell_id not in laid]
+    return tuple(made)
 
 
 def values(report: Report) -> tuple[str, ...]:
