@@ -55,8 +55,8 @@ class Slice(NamedTuple):
 class ProfileFile(Frozen):
     """A file that a profiler left; `stacks` is in the text form above, gzip'd."""
 
-    name: str = Field(description="relative to the run's directory, such as `profiles/0007-SLUG.cpu.stacks.gz`")
-    form: Literal["stacks", "jfr", "perf", "speedscope", "flamegraph", "heatmap"]
+    name: str = Field(description="relative to the run's directory, such as `profiles/0009-SLUG.cpu/stacks.gz`")
+    form: Literal["stacks", "jfr", "speedscope", "flamegraph", "heatmap"]
 
 
 class NativeMemory(Frozen):
@@ -72,7 +72,10 @@ class ProfileFacts(Frozen):
     kind: ProfileKind
     subject: Subject
     profiler: str = Field(description="its name and version, such as `async-profiler 4.6`")
-    event: str = Field(description="what made it take a sample, such as `ctimer` or `cpu-clock`")
+    event: str = Field(
+        description="what it was told to sample: `cpu-clock` by perf, `running threads` or `all threads` by py-spy, "
+        "the `kind` by async-profiler, which takes the timer that the machine has"
+    )
     interval: int = Field(gt=0, description="ns of CPU or wall time between samples of a thread; `alloc`: bytes")
     unit: ProfileUnit = Field(default="samples", description="of the weights of stacks")
     samples: int = Field(ge=0, description="while it was profiled")
