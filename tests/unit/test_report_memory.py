@@ -10,8 +10,8 @@ import pytest
 from redline.analysis.build import build_report
 from redline.model import Durations, Histogram, Pause, Report, Run, RuntimeFacts, Series
 from redline.model.runtime import CollectionSum
-from redline.report.render import RENDERERS
 from redline.report.document import Fold, Table
+from redline.report.render import RENDERERS
 from redline.report.sections.memory import memory_page
 from redline.report.sections.plots import payload
 from tests.fakes.recordings import STEADY, simulated_run

@@ -153,8 +153,6 @@ def test_few_trials_name_no_library_by_chance_in_more_than_one_of_twenty_profile
     for _ in range(profiles):
         value, scatter = math.exp(rng.normal(0, error)), error * math.sqrt(rng.chisquare(trials - 1) / (trials - 1))
         ratio = ratio_of(value, scatter, trials)
-        points = [
-            one.scaled(value, error_of(ratio)).minus(other) for one, other in zip(seen(), seen(), strict=True)
-        ]
+        points = [one.scaled(value, error_of(ratio)).minus(other) for one, other in zip(seen(), seen(), strict=True)]
         named += min(holm_adjust([one.p or 0.0 for one in points])) < 0.05
     assert named <= 0.06 * profiles
