@@ -46,7 +46,7 @@ def test_a_server_that_differs_in_another_setting_has_a_table_of_that(report: Re
         ("other+rust.hyper by jdk", ["21", "25"]),
         ("other+rust.hyper+heap=2g by jdk", ["21", "25"]),
     ]
-    text = RENDERERS["md"].render(both).decode()
+    text = RENDERERS["md"](both).decode()
     assert text.count("| percentile | 21 | 25 |") == 2
     assert text.count("| percentile | G1 | Parallel | Z |") == 2
 
