@@ -6,9 +6,9 @@ stands in a table.
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
-from redline.model import Comparison, Estimate, FindingKind, Grade, Metric, ObjectiveResult, Verdict
+from redline.model import Comparison, Estimate, FindingKind, Grade, Verdict
 from redline.report import format as fmt
 from redline.report.scales import Scale
 
@@ -53,6 +53,14 @@ def words(*texts: str, look: Look = "") -> TextCell:
     return TextCell(tuple((Span(text, look),) for text in texts if text))
 
 
+class ObjectiveText(NamedTuple):
+    """An objective as it was written, whether it was met, and why not where that says more."""
+
+    text: str
+    met: bool
+    reason: str = ""
+
+
 @dataclass(frozen=True)
 class ServerCell:
     """A cell of a table that names a server of a group, with what else is to be known of it.
@@ -65,7 +73,7 @@ class ServerCell:
     against: str = ""
     load: str = ""
     valid: bool = True
-    objectives: tuple[ObjectiveResult, ...] = ()
+    objectives: tuple[ObjectiveText, ...] = ()
     findings: tuple[tuple[FindingKind, Grade], ...] = ()
     series: int = 0
 
@@ -77,12 +85,50 @@ class ServerCell:
 
 @dataclass(frozen=True)
 class ScoreCell:
-    """A cell of a table with one metric: its estimate, its comparison where it has one, and a picture of either."""
+    """A cell of a table with one metric: the texts of its value and of its comparison, and a picture of either.
 
-    metric: Metric
-    estimate: Estimate | None
-    comparison: Comparison | None = None
+    `value` is empty where nothing was measured. `ratio` is empty where nothing is compared; if `has_comparison`,
+    `refused` says why. `spread` and `ratio_spread` are for a glance, the bounds are those of the intervals.
+    """
+
+    value: str = ""
+    spread: str = ""
+    bounds: str = ""
+    has_comparison: bool = False
+    ratio: str = ""
+    ratio_spread: str = ""
+    ratio_bounds: str = ""
+    verdict: Verdict | None = None
+    held_back: str = ""
+    chances: str = ""
+    refused: str = ""
     strip: "Strip | None" = None
+
+    @classmethod
+    def of(
+        cls, estimate: Estimate | None, comparison: Comparison | None = None, strip: "Strip | None" = None
+    ) -> "ScoreCell":
+        """An estimate, and its comparison where it has one, as texts."""
+        if estimate is None:
+            return cls(strip=strip)
+        value, spread = fmt.amount(estimate.value, estimate.unit), fmt.spread(estimate)
+        if comparison is None:
+            return cls(value, spread, fmt.interval(estimate), strip=strip)
+        ratio = comparison.ratio
+        return cls(
+            value,
+            spread,
+            fmt.interval(estimate),
+            has_comparison=True,
+            ratio=fmt.ratio(ratio.value) if ratio else "",
+            ratio_spread=fmt.spread(ratio) if ratio else "",
+            ratio_bounds=fmt.interval(ratio) if ratio else "",
+            verdict=comparison.verdict,
+            held_back=fmt.held_back(comparison),
+            chances=fmt.chances(comparison),
+            refused=comparison.refused,
+            strip=strip,
+        )
 
 
 @dataclass(frozen=True)

@@ -91,7 +91,7 @@ def _server(server: ServerCell) -> str:
         remark = f" (vs {safe(server.against)})"
     own = f"<br>{safe(server.load)}" if server.load else ""
     missed = "".join(
-        f"<br>✗ {safe(result.objective.text)}" + (f" ({safe(result.reason)})" if result.reason else "")
+        f"<br>✗ {safe(result.text)}" + (f" ({safe(result.reason)})" if result.reason else "")
         for result in server.objectives
         if not result.met
     )
@@ -100,17 +100,15 @@ def _server(server: ServerCell) -> str:
 
 
 def _score(score: ScoreCell) -> str:
-    estimate, comparison = score.estimate, score.comparison
-    if estimate is None:
+    if not score.value:
         return "not measured"
-    text = fmt.with_spread(estimate)
-    if comparison is None:
+    text = f"{score.value} {score.spread}".rstrip()
+    if not score.has_comparison:
         return text
-    if comparison.ratio is None:
-        return f"{text}<br>not compared: {safe(comparison.refused)}"
-    bounds = fmt.interval(comparison.ratio)
-    ratio = fmt.ratio(comparison.ratio.value) + (f" ({bounds})" if bounds else "")
-    if comparison.verdict is None:
+    if not score.ratio:
+        return f"{text}<br>not compared: {safe(score.refused)}"
+    ratio = score.ratio + (f" ({score.ratio_bounds})" if score.ratio_bounds else "")
+    if score.verdict is None:
         return f"{text}<br>{ratio}"
-    verdict = f"{fmt.MARKS[comparison.verdict]} {comparison.verdict} {fmt.held_back(comparison)}".rstrip()
+    verdict = f"{fmt.MARKS[score.verdict]} {score.verdict} {score.held_back}".rstrip()
     return f"{text}<br>{ratio}<br>{verdict}"

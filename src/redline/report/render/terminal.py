@@ -269,16 +269,15 @@ def _server(server: ServerCell) -> Text:
 
 
 def _score(score: ScoreCell, *, brief: bool) -> Text:
-    estimate, comparison = score.estimate, score.comparison
-    if estimate is None:
+    if not score.value:
         return Text("not measured", "dim")
-    text = Text.assemble(fmt.amount(estimate.value, estimate.unit), (f" {fmt.spread(estimate)}".rstrip(), "dim"))
-    if comparison is None:
+    text = Text.assemble(score.value, (f" {score.spread}".rstrip(), "dim"))
+    if not score.has_comparison:
         return text
-    if comparison.ratio is None:
+    if not score.ratio:
         return text.append("\nnot compared", "dim")
-    if comparison.verdict is None:
-        return text.append(f"\n{fmt.ratio(comparison.ratio.value)} {fmt.spread(comparison.ratio)}".rstrip(), "dim")
-    sign = fmt.MARKS[comparison.verdict] + ("" if brief else f" {comparison.verdict}")
-    text.append(f"\n{sign} {fmt.ratio(comparison.ratio.value)}", COLOURS[comparison.verdict])
-    return text.append(f" {fmt.spread(comparison.ratio)}".rstrip(), "dim")
+    if score.verdict is None:
+        return text.append(f"\n{score.ratio} {score.ratio_spread}".rstrip(), "dim")
+    sign = fmt.MARKS[score.verdict] + ("" if brief else f" {score.verdict}")
+    text.append(f"\n{sign} {score.ratio}", COLOURS[score.verdict])
+    return text.append(f" {score.ratio_spread}".rstrip(), "dim")

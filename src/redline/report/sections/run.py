@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from redline.findings import REASSURING
-from redline.model import SHOWN, CellReport, Comparison, FindingKind, Grade, Metric, Report
+from redline.model import SHOWN, CellReport, Comparison, Estimate, FindingKind, Grade, Metric, Report
 from redline.report import format as fmt
 from redline.report.document import (
     Block,
@@ -14,6 +14,7 @@ from redline.report.document import (
     Item,
     Items,
     Line,
+    ObjectiveText,
     Page,
     Prose,
     ScoreCell,
@@ -284,10 +285,12 @@ def _result_tables(report: Report, scales: Mapping[Metric, Scale], *, drawn: boo
             has_ratios |= drawn and any(one.ratio for one in own.values())
             scores = []
             for metric in metrics:
-                score = ScoreCell(metric, cell.estimates.get(metric), own.get(metric))
-                compares = metric in scales
-                behind = dots.ratios(cells, score.comparison) if compares else dots.values(cells, cell.cell_id, metric)
-                scores.append(_drawn(score, name, scales, largest, behind) if drawn else score)
+                estimate, comparison, strip = cell.estimates.get(metric), own.get(metric), None
+                if drawn and metric in scales:
+                    strip = _ratio_strip(scales[metric], comparison, name, dots.ratios(cells, comparison))
+                elif drawn and metric in largest and estimate:
+                    strip = _value_strip(largest[metric], estimate, name, dots.values(cells, cell.cell_id, metric))
+                scores.append(ScoreCell.of(estimate, comparison, strip))
             rows.append((name, *scores))
         columns = (
             Column(
@@ -304,27 +307,18 @@ def _value_scales(group: Group, metrics: tuple[Metric, ...]) -> dict[Metric, Sca
     return {metric: value_scale(those) for metric, those in found.items() if len(those) > 1}
 
 
-def _drawn(
-    score: ScoreCell,
-    server: ServerCell,
-    scales: Mapping[Metric, Scale],
-    largest: Mapping[Metric, Scale],
-    behind: tuple[float, ...],
-) -> ScoreCell:
-    """With a picture: its ratio on the scale of its metric, or its value where nothing is compared."""
-    value, compared = score.estimate, score.comparison
-    if (scale := scales.get(score.metric)) is not None:
-        ratio = compared.ratio if compared else None
-        if compared and ratio:
-            strip = Strip(scale, "point", ratio.value, ratio.low, ratio.high, compared.verdict, dots=behind)
-        else:
-            strip = Strip(scale, "origin", 1.0 if server.role == "baseline" else None)
-    elif value is not None and score.metric in largest:
-        series = None if server.role == "ceiling" else server.series
-        strip = Strip(largest[score.metric], "bar", value.value, value.low, value.high, series=series, dots=behind)
-    else:
-        return score
-    return replace(score, strip=strip)
+def _ratio_strip(scale: Scale, comparison: Comparison | None, server: ServerCell, behind: tuple[float, ...]) -> Strip:
+    """A picture of the ratio on the scale of its metric."""
+    ratio = comparison.ratio if comparison else None
+    if comparison and ratio:
+        return Strip(scale, "point", ratio.value, ratio.low, ratio.high, comparison.verdict, dots=behind)
+    return Strip(scale, "origin", 1.0 if server.role == "baseline" else None)
+
+
+def _value_strip(scale: Scale, estimate: Estimate, server: ServerCell, behind: tuple[float, ...]) -> Strip:
+    """A picture of the value, where nothing is compared."""
+    series = None if server.role == "ceiling" else server.series
+    return Strip(scale, "bar", estimate.value, estimate.low, estimate.high, series=series, dots=behind)
 
 
 def _server(cell: CellReport, group: Group, series: int) -> ServerCell:
@@ -338,7 +332,7 @@ def _server(cell: CellReport, group: Group, series: int) -> ServerCell:
         group.against.get(cell.cell_id, ""),
         cell.load_text if group.own_loads else "",
         cell.valid,
-        cell.objectives,
+        tuple(ObjectiveText(each.objective.text, each.met, each.reason) for each in cell.objectives),
         tuple(worst.items()),
         series,
     )
