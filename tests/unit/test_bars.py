@@ -117,6 +117,9 @@ def test_changes_are_shown_in_percent_with_a_sign() -> None:
     none = compared(1.5, None, None).ratio
     assert none is not None
     assert (change(none), change_bounds(none), change(none, whole_from=0.1)) == ("+50.0%", "", "+50%")
+    wide, too_wide = compared(15.5, 0.5, 499).ratio, compared(15.5, 0.5, 500).ratio
+    assert wide is not None and too_wide is not None
+    assert (change_bounds(wide), change_bounds(too_wide)) == (f"[{minus}50, +49,800]", "[not known]")
 
 
 def test_each_trial_has_a_dot_below_its_bar_unless_it_is_off_the_axis() -> None:

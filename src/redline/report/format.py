@@ -98,9 +98,14 @@ def change(ratio_estimate: Estimate, *, whole_from: float = 1.0) -> str:
 
 
 def change_bounds(ratio_estimate: Estimate) -> str:
-    """The interval of a change: `[+1.2, +5.0]`, in percent; empty when there is none."""
+    """The interval of a change: `[+1.2, +5.0]`, in percent; empty when there is none.
+
+    `[not known]` if one end is a thousand times the other, as in `spread`.
+    """
     if ratio_estimate.low is None or ratio_estimate.high is None:
         return ""
+    if _says_nothing(ratio_estimate.low, ratio_estimate.high):
+        return "[not known]"
     places = int(abs(ratio_estimate.value - 1) < 1)
     low, high = (signed((end - 1) * 100, places) for end in (ratio_estimate.low, ratio_estimate.high))
     return f"[{low}, {high}]"
@@ -131,10 +136,15 @@ def spread(estimate: Estimate) -> str:
     if half > 1:
         scale, _ = scale_of(estimate.value, estimate.unit)
         ends = _DASH.join(significant(end / scale, 2) for end in (estimate.low, estimate.high))
-        return "not known" if estimate.high >= 1000 * estimate.low else ends
+        return "not known" if _says_nothing(estimate.low, estimate.high) else ends
     if 0 < half < 0.0005:
         return "±<0.1%"
     return f"±{half * 100:.1f}%" if half < 0.0995 else f"±{half * 100:.0f}%"
+
+
+def _says_nothing(low: float, high: float) -> bool:
+    """Whether the ends of an interval are so far apart that their digits would say nothing."""
+    return high >= 1000 * low
 
 
 def with_spread(estimate: Estimate) -> str:
