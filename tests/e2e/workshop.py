@@ -1,6 +1,7 @@
 """The servers of the catalogue, built and started by the lab's own launcher, for the tests of their contracts."""
 
-from collections.abc import Iterator
+import os
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,8 @@ CEILING = "oracle.null"
 UNRESOLVED = {"pekko.tapir", "play.tapir", "http4s.blaze-tapir"} | {
     f"clojure.{name}" for name in ("httpkit", "jetty", "aleph", "pohjavirta", "undertow")
 }  # what they need is not in every mirror
+RELEASES = (11, 17, 21, 25)
+"""Of the JDK, that the lab can fetch."""
 NOT_RESOLVED = ("could not be resolved", "Could not resolve dependencies")
 
 
@@ -28,6 +31,13 @@ def marked(entry: ServerEntry) -> object:
     """As the server of a test; what builds it decides when."""
     runtime = [pytest.mark.jvm, pytest.mark.long] if entry.runtime == "jvm" else []  # sbt takes minutes to build them
     return pytest.param(entry, id=entry.name, marks=runtime)
+
+
+def if_provided(release: int, here: Collection[int]) -> list[pytest.MarkDecorator]:
+    """The mark of a test of a JDK release, which says how to get one that is not among those here; none for others."""
+    if release in here or str(release) in os.environ.get("REDLINE_TEST_JDKS", "").split(","):
+        return []
+    return [pytest.mark.skip(f"there is no JDK {release} here; REDLINE_TEST_JDKS={release} lets the lab fetch it")]
 
 
 def excused(entry: ServerEntry, failed: BuildError) -> bool:

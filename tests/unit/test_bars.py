@@ -118,7 +118,8 @@ def test_changes_are_shown_in_percent_with_a_sign() -> None:
     assert none is not None
     assert (change(none), change_bounds(none), change(none, whole_from=0.1)) == ("+50.0%", "", "+50%")
     wide, too_wide = compared(15.5, 0.5, 499).ratio, compared(15.5, 0.5, 500).ratio
-    assert wide is not None and too_wide is not None
+    assert wide is not None
+    assert too_wide is not None
     assert (change_bounds(wide), change_bounds(too_wide)) == (f"[{minus}50, +49,800]", "[not known]")
 
 
