@@ -74,7 +74,8 @@ def test_numbers_are_those_of_all_used_trials(report: Report) -> None:
     assert (memory.runtime, memory.collector, memory.trials, memory.seconds) == ("jvm", "G1", 5, 5.0)
     assert memory.allocated_per_s == 1000 * MIB
     assert memory.allocated_per_request == pytest.approx(1000 * MIB / 5000, rel=0.01)
-    assert (memory.max_heap_bytes, memory.most_used_bytes, memory.peak_rss_bytes) == (256 * MIB, 200 * MIB, 20_000_000)
+    assert (memory.max_heap_bytes, memory.most_used_bytes) == (256 * MIB, 200 * MIB)
+    assert memory.peak_rss_bytes == pytest.approx(20_000_000, rel=0.01), "the largest, soon after the measurement"
     assert memory.live_bytes is not None
     assert 64 * MIB <= memory.live_bytes < 64 * MIB + 20
     assert (memory.pauses.count, memory.pauses.histogram.count) == (15, 15)
