@@ -158,7 +158,9 @@ def test_a_documented_command_works(
     selftests: dict[tuple[str, ...], Done],
 ) -> None:
     args = shlex.split(command)
-    own_catalogue = args[0] in {"build", "list"} or "mine.yaml" in args or any(arg.startswith("suites/") for arg in args)
+    own_catalogue = (
+        args[0] in {"build", "list"} or "mine.yaml" in args or any(arg.startswith("suites/") for arg in args)
+    )
     redline = Redline(runs)
     if own_catalogue:
         args = [str(CHECKOUT / arg) if arg.startswith("suites/") else arg for arg in args]
