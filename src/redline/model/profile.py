@@ -73,7 +73,7 @@ class ProfileFacts(Frozen):
     subject: Subject
     profiler: str = Field(description="its name and version, such as `async-profiler 4.6`")
     event: str = Field(
-        description="what it was told to sample: `cpu-clock` by perf, `running threads` or `all threads` by py-spy, "
+        description="what it was set to sample: `cpu-clock` by perf, `running threads` or `all threads` by py-spy, "
         "the `kind` by async-profiler, which takes the timer that the machine has"
     )
     interval: int = Field(gt=0, description="ns of CPU or wall time between samples of a thread; `alloc`: bytes")
