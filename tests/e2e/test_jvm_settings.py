@@ -109,7 +109,7 @@ def test_a_screen_finds_the_flag_that_makes_a_server_slow(redline: Redline, proj
     assert done.code == 0, done.err
     report = Report.model_validate(done.json)
     assert len(report.cells) == 4
-    (one,) = (screen for screen in report.screens if screen.metric == "throughput")
+    (one,) = (each for each in report.main_effects if each.metric == "throughput")
     assert (one.variants, one.possible, one.resolution) == (4, 8, "III")
     found = {effect.axis: effect for effect in one.effects}
     assert found["flags"].verdict == "matters", done.err

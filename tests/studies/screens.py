@@ -1,6 +1,7 @@
-"""How often a screen calls an axis mattering that does not: `python -m tests.studies.screens [SEEDS]`.
+"""How often main effects call an axis mattering that does not: `python -m tests.studies.screens [SEEDS]`.
 
-Four axes of 4, 4, 2 and 2 values, a quarter of their 64 variants, and four axes of two values, half of their 16.
+Four axes of 4, 4, 2 and 2 values, a quarter of their 64 variants; four axes of two values, half of their 16; and all 12
+variants of two axes, which one round is enough for.
 Trials scatter by 5%, rounds by 10%. The first axis may matter: its first value has 10% more. In `stolen` one trial of
 nine has up to twice its value, as a p99 where the host took CPU time.
 """
@@ -17,11 +18,17 @@ from redline.stats.samples import Floats
 from redline.suite.screening import fraction
 
 SCATTER, ROUNDS_DIFFER, PLANTED = 0.05, 0.1, 0.1
+SCREENED = 3
+CASES = ("none", "first", "stolen")
+SHAPES = (((4, 4, 2, 2), (2, 5)), ((2, 2, 2, 2), (2, 5)), ((3, 4), (1, 3)))
+"""Values of the axes, and rounds."""
 
 
 def screen(levels: Sequence[int]) -> list[tuple[int, ...]]:
-    """The runs of a fraction of all combinations."""
+    """The runs of a fraction of all combinations; all of them where they are too few for one."""
     runs = list(product(*map(range, levels)))
+    if len(levels) < SCREENED:
+        return runs
     taken = fraction(levels, runs, seed=1)
     assert taken is not None
     return [runs[at] for at in taken]
@@ -48,7 +55,8 @@ def main() -> None:
     """Print the table in Markdown."""
     seeds = int(sys.argv[1]) if len(sys.argv) > 1 else 2_000
     print("| axes | what matters | rounds | found | any other called mattering |\n|---|---|---|---|---|")
-    for levels, case, rounds in product(((4, 4, 2, 2), (2, 2, 2, 2)), ("none", "first", "stolen"), (2, 5)):
+    shapes = ((levels, case, rounds) for levels, several in SHAPES for case in CASES for rounds in several)
+    for levels, case, rounds in shapes:
         runs = screen(levels)
         factors = coded(runs, levels)
         rng = np.random.default_rng(rounds)

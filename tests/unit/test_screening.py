@@ -146,7 +146,7 @@ def planted() -> Report:
 
 
 def test_what_was_planted_is_found_and_measured(planted: Report) -> None:
-    (one,) = (screen for screen in planted.screens if screen.metric == "throughput")
+    (one,) = (each for each in planted.main_effects if each.metric == "throughput")
     assert (one.server, one.variants, one.possible, one.resolution) == ("rust.hyper", 16, 64, "III")
     found = {effect.axis: effect for effect in one.effects}
     assert {axis: effect.verdict == "matters" for axis, effect in found.items()} == {
@@ -178,12 +178,30 @@ def test_the_report_says_it_in_words_with_the_command_of_the_full_matrix(planted
 def test_one_trial_of_each_is_no_measure_of_their_scatter() -> None:
     suite = screened(suite_of({"a": ("x", "y"), "b": ("x", "y"), "c": ("x", "y")}))
     report = build_report(run_of(suite, {}, trials=1))
-    assert {one.refused for one in report.screens} == {"one trial of each variant does not show how trials scatter"}
+    assert {one.refused for one in report.main_effects} == {
+        "one trial of each variant does not show how trials scatter"
+    }
 
 
-def test_a_run_that_is_no_screen_has_none() -> None:
+def test_a_single_axis_without_a_screen_has_none() -> None:
     report = build_report(run_of(suite_of({"a": ("x", "y")}), {}))
-    assert (report.screens, report.next_command) == ((), "")
+    assert (report.main_effects, report.next_command) == ((), "")
+
+
+def test_one_trial_of_each_variant_of_a_full_matrix_finds_what_was_planted() -> None:
+    suite = suite_of({"jdk": (17, 21, 25), "gc": ("Parallel", "G1", "Shenandoah", "Z")})
+    report = build_report(run_of(suite, PLANTED, trials=1))
+    (one,) = (each for each in report.main_effects if each.metric == "throughput")
+    assert (one.variants, one.possible, one.resolution, report.next_command) == (12, 12, "V", "")
+    jdk, gc = one.effects
+    assert (jdk.axis, jdk.verdict, gc.axis, gc.verdict) == ("jdk", "not shown", "gc", "matters")
+    assert {level.value: level.ratio.value for level in gc.levels} == pytest.approx(
+        {"G1": 1 / 1.2, "Shenandoah": 1 / 1.2, "Z": 0.9 / 1.2}, rel=0.03
+    )
+    said = render(run_summary(report), Console(width=200)).plain
+    assert "gc matters; jdk does not show" in said
+    assert "12 of 12 variants" in said
+    assert "Resolution" not in said, "nothing is mixed"
 
 
 def simulated(rng: np.random.Generator, planted: float, rounds: int = 3) -> list[float]:

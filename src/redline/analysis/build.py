@@ -9,11 +9,11 @@ from redline.analysis.duet import duets_of
 from redline.analysis.effects import effects
 from redline.analysis.judged import JudgedCell, judged_cells
 from redline.analysis.layers import waterfalls
+from redline.analysis.main_effects import main_effects, next_command
 from redline.analysis.precision import precision
 from redline.analysis.profiles import profile_reports
 from redline.analysis.ranking import rankings
 from redline.analysis.resolution import resolutions
-from redline.analysis.screening import next_command, screens
 from redline.analysis.speeds import core_speeds, differing_pairs, pair_speeds
 from redline.findings import host_mode
 from redline.model import CellReport, Finding, ProfileReport, Report, Run, RunReport, Suite
@@ -27,7 +27,7 @@ def build_report(run: Run, folder: str = "") -> Report:
     found = {cell_id: (one, _with_settings(one, plan.suite, varying)) for cell_id, one in judged_cells(run)}
     judged = {cell_id: found[cell_id][0] for cell_id in plan.cells}
     comparisons = compare_with_baseline(judged, plan.suite, duets_of(run))
-    screened = screens(judged, plan.suite)
+    by_axis = main_effects(judged, plan.suite)
     doubts, speeds = resolutions(judged, comparisons, plan, folder), core_speeds(judged)
     pairs = pair_speeds(run.calibration)
     differing = differing_pairs(judged, pairs)
@@ -47,10 +47,10 @@ def build_report(run: Run, folder: str = "") -> Report:
         cells=cells,
         comparisons=comparisons,
         layers=waterfalls(judged, plan, comparisons),
-        effects=() if screened else effects(judged, plan.suite, comparisons),
+        effects=() if plan.suite.screened else effects(judged, plan.suite, comparisons),
         rankings=rankings(judged, cells, plan.suite),
-        screens=screened,
-        next_command=next_command(plan.suite, screened, run.manifest.command) if screened else "",
+        main_effects=by_axis,
+        next_command=next_command(plan.suite, by_axis, run.manifest.command) if plan.suite.screened else "",
         profiles=profiles,
         unprofiled=plan.unprofiled,
         skipped=plan.skipped,

@@ -318,18 +318,18 @@ class MainEffect(Frozen):
     resolution: float | None = Field(description="the relative half width of its widest interval")
     verdict: Literal["matters", "too small", "not shown"] | None
     mixed_with: tuple[str, ...] = Field(
-        description="interactions such as `gc x heap` that the fraction cannot separate from it, the largest part first"
+        description="interactions such as `gc x heap` that cannot be told from it, the largest part first"
     )
 
 
-class Screen(Frozen):
-    """The main effects of the axes of one server, from a fraction of its variants, under one load in one metric."""
+class MainEffects(Frozen):
+    """The main effects of one server's axes under one load in one metric, from its variants or a fraction of them."""
 
     server: str
     scenario: str
     load: str
     metric: Metric
-    variants: int = Field(description="variants with trials")
+    variants: int = Field(description="variants with valid trials")
     possible: int = Field(description="variants of the full matrix")
     resolution: Literal["III", "IV", "V"] = Field(
         description="III: main effects are mixed with interactions of two axes; IV: only these with each other"
@@ -385,7 +385,9 @@ class Report(Frozen):
     layers: tuple[Waterfall, ...] = omitted_if_default((), description="only if baselines have baselines themselves")
     effects: tuple[Effect, ...] = omitted_if_default(())
     rankings: tuple[Ranking, ...] = omitted_if_default(())
-    screens: tuple[Screen, ...] = omitted_if_default((), description="only of `redline run --screen`")
+    main_effects: tuple[MainEffects, ...] = omitted_if_default(
+        (), description="of a screen; else only of servers that have several axes"
+    )
     next_command: str = omitted_if_default("", description="of a screen: runs the full matrix of what matters")
     profiles: tuple[ProfileReport, ...] = omitted_if_default(())
     unprofiled: tuple[Skipped, ...] = omitted_if_default((), description="profiles that were not made, and why")

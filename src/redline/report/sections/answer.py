@@ -9,7 +9,7 @@ from redline.model.limits import LimitAnswer, LimitReport
 from redline.quantities import significant
 from redline.report import format as fmt
 from redline.report.document import Line, Look, Prose, Section, line
-from redline.report.sections.screens import sentence
+from redline.report.sections.main_effects import sentence
 from redline.report.sections.views import comparisons_by_cell, groups, invalid_reason, tally
 
 TITLE = "The answer, in words"
@@ -31,14 +31,14 @@ _DECIDED = (Verdict.FASTER, Verdict.SLOWER)
 def run_answer(report: Report) -> Section:
     """The answer of a run: comparisons, or levels where nothing is compared."""
     said = _compared(report) if any(one.verdict for one in report.comparisons) else _levels(report)
-    said = _screened(report) if report.screens else said
+    said = _by_axis(report) if report.next_command else (*said, *_by_axis(report))
     return Section(TITLE, (Prose((*said, *_objectives(report)), listed=True),), anchor="answer")
 
 
-def _screened(report: Report) -> Iterator[Line]:
+def _by_axis(report: Report) -> Iterator[Line]:
     """Which axes matter to each server, in the metrics with verdicts."""
-    several = len({(one.scenario, one.load) for one in report.screens}) > 1
-    for one in report.screens:
+    several = len({(one.scenario, one.load) for one in report.main_effects}) > 1
+    for one in report.main_effects:
         text = sentence(one.effects)
         if text:
             where = f"{one.scenario} · {one.load}: " if several else ""

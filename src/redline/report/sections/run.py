@@ -43,6 +43,7 @@ from redline.report.sections.costs import (
 from redline.report.sections.doubt import doubt_section
 from redline.report.sections.duets import duet_sections
 from redline.report.sections.layers import layer_page, layer_sections
+from redline.report.sections.main_effects import main_effect_sections
 from redline.report.sections.measured import measured
 from redline.report.sections.memory import memory_page, memory_sections
 from redline.report.sections.overlays import overlay_sections
@@ -57,7 +58,6 @@ from redline.report.sections.parts import (
 from redline.report.sections.plots import payload, plots_section
 from redline.report.sections.profiles import profile_page, profile_sections, profiles_payload
 from redline.report.sections.ranking import ranking_page, ranking_sections
-from redline.report.sections.screens import screen_sections
 from redline.report.sections.trials import lone_rounds, precision_text, route_text, warm_ups
 from redline.report.sections.views import (
     BuildLine,
@@ -90,10 +90,10 @@ def run_summary(report: Report) -> Iterator[Section]:
     precision = Prose.of([precision_text(run.precision)] if run.precision else [], "dim")
     yield Section(run.name, tuple(filled(precision)), done, level=1)
     yield from _results(report)
-    yield from screen_sections(report)
     yield from layer_sections(report, percent=False)
     yield from duet_sections(report)
     yield from cost_summary(report)
+    yield from main_effect_sections(report)
     yield from memory_sections(report)
     yield from profile_sections(report)
     yield from _findings(report)
@@ -118,10 +118,10 @@ def run_comment(report: Report) -> Iterator[Section]:
         tuple(filled(*run_answer(report).blocks, Prose((facts,)), more, *doubt_section(report).blocks)),
         level=1,
     )
-    yield from screen_sections(report)
     yield from layer_sections(report, percent=True)
     yield from duet_sections(report)
     yield from cost_sections(report)
+    yield from main_effect_sections(report)
     yield from effect_sections(report)
     yield from ranking_sections(report)
     yield from _results(report)
@@ -147,10 +147,10 @@ def run_page(report: Report) -> Page:
     sections = (
         run_answer(report),
         doubt_section(report),
-        *screen_sections(report),
         *layer_page(report),
         *duet_sections(report, page=True),
         *cost_page(report),
+        *main_effect_sections(report),
         *effect_page(report),
         *ranking_page(report),
         _results_section(report, scales),

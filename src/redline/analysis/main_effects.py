@@ -1,4 +1,4 @@
-"""A screen: which axes of each server matter, from a fraction of its variants; and what to run next. Pure."""
+"""Which axes of each server matter, from its variants or a screen's fraction of them; and what to run next. Pure."""
 
 import math
 import shlex
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from redline.analysis.compare import off_schedule
 from redline.analysis.judged import JudgedCell
-from redline.model import SHOWN, Estimate, LevelEffect, MainEffect, Metric, Screen, Suite
+from redline.model import SHOWN, Estimate, LevelEffect, MainEffect, MainEffects, Metric, Suite
 from redline.quantities import percent
 from redline.stats import ALPHA, CONFIDENCE, QUANTILE_OF, factorial, holm_adjust
 from redline.suite.screening import Axes, axes_of_server, by_server
@@ -15,14 +15,13 @@ from redline.suite.screening import Axes, axes_of_server, by_server
 _METHOD = "least squares of logarithms by trial: main effects, rounds as blocks"
 
 
-def screens(judged: Mapping[str, JudgedCell], suite: Suite) -> tuple[Screen, ...]:
-    """The main effects of every server, scenario and load in every metric of tables; empty where nothing was screened.
+def main_effects(judged: Mapping[str, JudgedCell], suite: Suite) -> tuple[MainEffects, ...]:
+    """Of every server, scenario and load in every metric of tables; without a screen only of servers with several axes.
 
-    Those of primary metrics have verdicts. The p-values of one metric are adjusted as one family.
+    (What a single axis does, the effects between its variants show.) Those of primary metrics have verdicts. The
+    p-values of one metric are adjusted as one family.
     """
-    if not suite.screened:
-        return ()
-    found = list(_screens(judged, suite))
+    found = list(_main_effects(judged, suite))
     for metric in Metric:
         effects = [effect for one in found if one.metric is metric for effect in one.effects if effect.p is not None]
         adjusted = iter(holm_adjust([effect.p for effect in effects if effect.p is not None]))
@@ -33,7 +32,7 @@ def screens(judged: Mapping[str, JudgedCell], suite: Suite) -> tuple[Screen, ...
     return tuple(found)
 
 
-def next_command(suite: Suite, screened: Iterable[Screen], command: str) -> str:
+def next_command(suite: Suite, screened: Iterable[MainEffects], command: str) -> str:
     """The command of the screen with what does not matter at one value, for all else in full; empty if all matters."""
     mattering = {effect.axis for one in screened for effect in one.effects if effect.verdict == "matters"}
     judged = {effect.axis for one in screened for effect in one.effects if effect.verdict}
@@ -64,21 +63,21 @@ def _without_output(words: Sequence[str]) -> list[str]:
     return kept
 
 
-def _screens(judged: Mapping[str, JudgedCell], suite: Suite) -> Iterator[Screen]:
+def _main_effects(judged: Mapping[str, JudgedCell], suite: Suite) -> Iterator[MainEffects]:
     groups: dict[tuple[str, str, str], list[JudgedCell]] = {}
     for one in judged.values():
         if one.cell.role == "subject":
             key = one.cell.variant.server, one.cell.scenario.name, one.cell.load.name
             groups.setdefault(key, []).append(one)
-    full = by_server(suite.variants)
+    full, fewest = by_server(suite.variants), 1 if suite.screened else 2
     for (server, scenario, load), cells in groups.items():
-        if len(axes_of_server(full[server]).values) < 1:
+        if len(axes_of_server(full[server]).values) < fewest:
             continue
         first = cells[0].cell.load
         for metric in SHOWN:
             if metric is Metric.THROUGHPUT and not first.saturates:
                 continue
-            yield _screen(cells, metric).model_copy(
+            yield _of_metric(cells, metric).model_copy(
                 update={
                     "server": server,
                     "scenario": scenario,
@@ -88,12 +87,12 @@ def _screens(judged: Mapping[str, JudgedCell], suite: Suite) -> Iterator[Screen]
             )
 
 
-def _screen(cells: Sequence[JudgedCell], metric: Metric) -> Screen:
+def _of_metric(cells: Sequence[JudgedCell], metric: Metric) -> MainEffects:
     used = [one for one in cells if one.valid and not one.perturbed and one.having(metric)]
     variants = [one.cell.variant for one in used]
     axes = axes_of_server(variants) if variants else Axes({}, ())
     factors = factorial.coded(axes.runs, axes.levels) if axes.values else []
-    made = Screen(
+    made = MainEffects(
         server="",
         scenario="",
         load="",

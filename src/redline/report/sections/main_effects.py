@@ -1,8 +1,8 @@
-"""A screen: which axes of each server matter, what each of their values does, and the command of the full matrix."""
+"""Which axes of each server matter, what each of their values does, and of a screen the command of the full matrix."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from redline.model import MainEffect, Report, Screen
+from redline.model import MainEffect, MainEffects, Report
 from redline.report import format as fmt
 from redline.report.document import Block, ChangeCell, Column, Line, Prose, Section, Table, filled, line, refused
 
@@ -15,30 +15,30 @@ _NAMED = 2
 """So many interactions are named with which an axis is mixed."""
 
 
-def screen_sections(report: Report) -> Iterator[Section]:
+def main_effect_sections(report: Report) -> Iterator[Section]:
     """What matters in a sentence for each server, scenario and load; a table of main effects; what to run next."""
-    if not report.screens:
+    if not report.main_effects:
         return
-    parts: dict[tuple[str, str, str], list[Screen]] = {}
-    for one in report.screens:
+    parts: dict[tuple[str, str, str], list[MainEffects]] = {}
+    for one in report.main_effects:
         parts.setdefault((one.server, one.scenario, one.load), []).append(one)
     several = len(parts) > 1
     blocks: list[Block] = []
     for key, found in parts.items():
         title = line((" · ".join(key), "strong"), f"  {_share(found[0])}")
         blocks += [Prose((title,))] if several else []
-        blocks += [Prose(tuple(screen_lines(found)), listed=True), *_table(found), Prose.of(_mixed(found[0]), "dim")]
+        blocks += [Prose(tuple(effect_lines(found)), listed=True), *_table(found), Prose.of(_mixed(found[0]), "dim")]
     legend = (
         "Each value against the first of its axis, on average over the other axes: change in percent, [95% interval]. "
         "A round is a block, and what main effects leave, interactions too, is the error."
     )
-    first = report.screens[0]
+    first = report.main_effects[0]
     aside = "" if several else f"{first.server}, {_share(first)}"
     after = Prose((line("In full, what matters: ", (report.next_command, "strong")),)) if report.next_command else None
-    yield Section("Which axes matter", tuple(filled(Prose.of([legend], "dim"), *blocks, after)), aside, anchor="screen")
+    yield Section("Which axes matter", tuple(filled(Prose.of([legend], "dim"), *blocks, after)), aside, anchor="axes")
 
 
-def screen_lines(found: Iterable[Screen]) -> Iterator[Line]:
+def effect_lines(found: Iterable[MainEffects]) -> Iterator[Line]:
     """`throughput: gc and heap matter; jdk does not show (resolution 4%)`, for each metric with a verdict."""
     for one in found:
         text = one.refused or sentence(one.effects)
@@ -64,11 +64,11 @@ def sentence(effects: Sequence[MainEffect]) -> str:
     return "; ".join(said)
 
 
-def _share(one: Screen) -> str:
+def _share(one: MainEffects) -> str:
     return f"{one.variants} of {one.possible} variants"
 
 
-def _table(found: Sequence[Screen]) -> Iterator[Block]:
+def _table(found: Sequence[MainEffects]) -> Iterator[Block]:
     """A row for each value of an axis but the first, a column for each metric."""
     shown = [one for one in found if one.effects]
     rows: list[tuple[str | ChangeCell, ...]] = []
@@ -83,7 +83,7 @@ def _table(found: Sequence[Screen]) -> Iterator[Block]:
     yield refused({f"{fmt.label(one.metric)}: {one.refused}": 0 for one in found if one.refused})
 
 
-def _change(one: Screen, axis: str, value: str) -> ChangeCell:
+def _change(one: MainEffects, axis: str, value: str) -> ChangeCell:
     ratios = (
         level.ratio for effect in one.effects if effect.axis == axis for level in effect.levels if level.value == value
     )
@@ -93,9 +93,9 @@ def _change(one: Screen, axis: str, value: str) -> ChangeCell:
     return ChangeCell(fmt.change(ratio), fmt.change_bounds(ratio), size=abs(ratio.value - 1))
 
 
-def _mixed(one: Screen) -> Iterator[str]:
-    """What the fraction cannot tell apart."""
-    if one.effects:
+def _mixed(one: MainEffects) -> Iterator[str]:
+    """What a fraction cannot tell apart."""
+    if one.effects and one.variants < one.possible:
         yield f"{_RESOLUTIONS[one.resolution]}."
     for effect in one.effects:
         if effect.mixed_with:
