@@ -196,6 +196,8 @@ def test_growth_hides_in_what_cycles_leave_for_the_next() -> None:
         ("safepoints", 100, 0, Grade.WARN),
         ("safepoints", 90, 100, Grade.NOTE),
         ("safepoints", 60, 100, Grade.WARN),
+        ("collections", 101, 100, None),
+        ("collections", 60, 100, Grade.WARN),
         ("safepoint_ns", 400 * MS, 408 * MS, None),
         ("safepoint_ns", 360 * MS, 400 * MS, Grade.NOTE),
         ("safepoint_ns", 400 * MS, 200 * MS, Grade.WARN),

@@ -19,6 +19,8 @@ NUMBERS = {
     "sun.rt.safepointTime": 5_000,
     "sun.rt.safepointSyncTime": 2_000,
     "sun.ci.totalCompiles": 40,
+    "sun.gc.collector.0.invocations": 5,
+    "sun.gc.collector.1.invocations": 1,
     "sun.gc.generation.0.capacity": 1 << 20,
     "sun.gc.generation.1.capacity": 3 << 20,
     "sun.gc.generation.0.space.0.capacity": 1 << 19,
@@ -130,8 +132,12 @@ def test_the_log_is_that_of_the_command_as_the_process_sees_it(tmp_path: Path) -
     write(tmp_path, {file: (head + log).encode()})
     one = found(tmp_path)
     one.sample()
-    write(tmp_path, {file: (head + log + log).encode()})
-    a_jvm(tmp_path, *flags, content=perf_file(NUMBERS | {"sun.rt.safepoints": 9, "sun.rt.safepointTime": 6_000}))
+    begun = "[2026-11-22T18:29:38.347+0000][100000000ns][info][gc] GC(7) "
+    pause = f"{begun}Pause Young (Normal) (G1 Evacuation Pause) 20M->8M(32M) 5.123ms\n"
+    cycle = f"{begun.replace('(7)', '(8)')}Concurrent Mark Cycle 3.000ms\n"
+    write(tmp_path, {file: (head + log + log + pause + cycle).encode()})
+    later = {"sun.rt.safepoints": 9, "sun.rt.safepointTime": 6_000, "sun.gc.collector.0.invocations": 7}
+    a_jvm(tmp_path, *flags, content=perf_file(NUMBERS | later))
     one.sample()
     facts = one.facts((0, 1 << 62))
     assert facts is not None
@@ -140,6 +146,7 @@ def test_the_log_is_that_of_the_command_as_the_process_sees_it(tmp_path: Path) -
     assert facts.checks == (
         CounterCheck(name="safepoints", logged=1, counted=2),
         CounterCheck(name="safepoint_ns", logged=100, counted=1_000_000),
+        CounterCheck(name="collections", logged=1, counted=2),
     )
     elsewhere = one.facts((0, 1))
     assert elsewhere is not None

@@ -22,7 +22,7 @@ SHORTEST_FOR_LEAK_S = 30.0
 LEAST_GROWTH = 0.02
 """Of the largest heap: less is not worth a word, however steady it is."""
 
-SAFEPOINTS_APART = 2
+COUNTS_APART = 2
 CLOCKS_APART_NS = 10_000_000
 """The counters are read a moment before the log: so many safepoints, and so much time, may lie in between."""
 
@@ -129,11 +129,11 @@ def _collector_log(trial: Trial, facts: RuntimeFacts) -> tuple[Finding, ...]:
     worst, message = 0.0, ""
     for check in facts.checks:
         of_time = check.name == "safepoint_ns"
-        allowed = CLOCKS_APART_NS if of_time else SAFEPOINTS_APART
+        allowed = CLOCKS_APART_NS if of_time else COUNTS_APART
         off = max(abs(check.logged - check.counted) - allowed, 0) / max(check.counted, check.logged, 1)
         if off > worst:
             logged, counted = (duration(n) if of_time else f"{n:,}" for n in (check.logged, check.counted))
-            what = "in safepoints" if of_time else "safepoints"
+            what = "in safepoints" if of_time else check.name
             worst, message = off, f"The log has {logged} {what}, and the JVM's own counter {counted}."
     return graded(FindingKind.COLLECTOR_LOG, worst, message, trial)
 

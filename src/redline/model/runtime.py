@@ -79,7 +79,7 @@ class CollectionSum(Frozen):
 class CounterCheck(Frozen):
     """One number that both the log and the runtime's own counters know, from the load's beginning to its end."""
 
-    name: Literal["safepoints", "safepoint_ns"]
+    name: Literal["safepoints", "safepoint_ns", "collections"]
     logged: int
     counted: int
 

@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from redline.model.runtime import CounterCheck, Pause, RuntimeFacts
+from redline.model.runtime import Collection, CounterCheck, Pause, RuntimeFacts
 from redline.plugins.linux import procfs
 from redline.plugins.probes.jvm_log import JvmLog, Named
 from redline.plugins.probes.perfdata import FREQUENCY, PerfData
@@ -21,6 +21,9 @@ LOGGED = "gc,gc+start,gc+init,gc+heap,safepoint"
 
 _SAFEPOINT, _SYNC = "sun.rt.safepointTime", "sun.rt.safepointSyncTime"
 _COUNTED = {"safepoints": "sun.rt.safepoints", "compiles": "sun.ci.totalCompiles"}
+_COLLECTIONS = ("sun.gc.collector.0.invocations", "sun.gc.collector.1.invocations")
+_COUNTS_COLLECTIONS = frozenset({"Serial", "Parallel", "G1"})
+"""Collectors whose counters have the young and the full collections. Those of Shenandoah and Z count phases."""
 _SYNC_IN_SAFEPOINT = 11
 """Up to this release the time at safepoints includes that until all threads had stopped."""
 
@@ -106,6 +109,7 @@ class Jvm:
         self._adds_sync = release.isdigit() and int(release) > _SYNC_IN_SAFEPOINT
         self._first: dict[str, int] = {}
         self._last: dict[str, int] = {}
+        """What the log knows too, when first sampled and last."""
         self._from = next((size for path in self._logs if (size := _size_of(path)) is not None), 0)
 
     @classmethod
@@ -116,16 +120,17 @@ class Jvm:
     def sample(self) -> dict[str, int]:
         """Counters and gauges of it now, by series; empty when it has ended."""
         times = (_SAFEPOINT, _SYNC)
-        read = self._counters.values(*_COUNTED.values(), *times, *self._capacities)
+        read = self._counters.values(*_COUNTED.values(), *times, *_COLLECTIONS, *self._capacities)
         if not read:
             return {}
         values = {name: read[counter] for name, counter in _COUNTED.items() if counter in read}
         ns = {name: read.get(name, 0) * 1_000_000_000 // self._ticks_per_s for name in times}
         values["safepoint_ns"] = ns[_SAFEPOINT] + (ns[_SYNC] if self._adds_sync else 0)
         values["heap_capacity_bytes"] = sum(read.get(name, 0) for name in self._capacities)
-        self._last = values | self._clocks.sample()
+        logged = {name: values[name] for name in ("safepoints", "safepoint_ns") if name in values}
+        self._last = logged | {"collections": sum(read.get(name, 0) for name in _COLLECTIONS)}
         self._first = self._first or self._last
-        return self._last
+        return values | self._clocks.sample()
 
     def facts(self, window_unix_ns: tuple[int, int]) -> RuntimeFacts | None:
         """What its log says of the window; None without a log."""
@@ -135,7 +140,7 @@ class Jvm:
         return None
 
     def _read(self, file: BinaryIO, window_unix_ns: tuple[int, int]) -> RuntimeFacts:
-        tally, logged = RuntimeTally(window_unix_ns), {"safepoints": 0, "safepoint_ns": 0}
+        tally, logged = RuntimeTally(window_unix_ns), dict.fromkeys(("safepoints", "safepoint_ns", "collections"), 0)
         beginning, log = file.read(min(self._from, _BEGINNING_BYTES)).decode(errors="replace").splitlines(), JvmLog()
         for event in log.read(beginning):
             if isinstance(event, Named):
@@ -146,12 +151,17 @@ class Jvm:
             if isinstance(event, Pause):
                 logged["safepoints"] += 1
                 logged["safepoint_ns"] += event.duration_ns
-        counted = {name: self._last[name] - self._first[name] for name in logged if name in self._first}
-        checks = (
-            CounterCheck.model_validate({"name": name, "logged": logged[name], "counted": counted[name]})
-            for name in counted
-        )
-        return tally.facts("jvm", self._max_heap_bytes, tuple(checks))
+            elif isinstance(event, Collection):
+                logged["collections"] += not event.concurrent
+        facts = tally.facts("jvm", self._max_heap_bytes)
+        if facts.collector not in _COUNTS_COLLECTIONS:
+            del logged["collections"]
+        checks = [
+            {"name": name, "logged": number, "counted": self._last[name] - self._first[name]}
+            for name, number in logged.items()
+            if name in self._first
+        ]
+        return facts.model_copy(update={"checks": tuple(map(CounterCheck.model_validate, checks))})
 
 
 def _size_of(path: Path) -> int | None:

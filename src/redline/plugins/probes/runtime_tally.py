@@ -14,7 +14,6 @@ from redline.model.runtime import (
     Collection,
     CollectionKind,
     CollectionSum,
-    CounterCheck,
     Durations,
     Pause,
     RuntimeFacts,
@@ -137,9 +136,7 @@ class RuntimeTally:
             self._allocated = (self._allocated or 0) + event.bytes * inside // event.over_ns
             self._allocating_ns += inside
 
-    def facts(
-        self, runtime: RuntimeName, max_heap_bytes: int | None, checks: tuple[CounterCheck, ...] = ()
-    ) -> RuntimeFacts:
+    def facts(self, runtime: RuntimeName, max_heap_bytes: int | None) -> RuntimeFacts:
         """What came of them. `max_heap_bytes` is used where no event says it."""
         sums = sorted(self._sums.items(), key=lambda item: -item[1][1])
         return RuntimeFacts(
@@ -162,5 +159,4 @@ class RuntimeTally:
             stalls=self._stalls.durations(),
             evacuation_failures=self._warnings["evacuation"],
             humongous=self._warnings["humongous"],
-            checks=checks,
         )

@@ -30,9 +30,10 @@ _DECIDED = (Verdict.FASTER, Verdict.SLOWER)
 
 def run_answer(report: Report) -> Section:
     """The answer of a run: comparisons, or levels where nothing is compared."""
-    said = _compared(report) if any(one.verdict for one in report.comparisons) else _levels(report)
-    said = _by_axis(report) if report.next_command else (*said, *_by_axis(report))
-    return Section(TITLE, (Prose((*said, *_objectives(report)), listed=True),), anchor="answer")
+    said: Iterator[Line] = iter(())
+    if not report.next_command:  # a screen compares nothing
+        said = _compared(report) if any(one.verdict for one in report.comparisons) else _levels(report)
+    return Section(TITLE, (Prose((*said, *_by_axis(report), *_objectives(report)), listed=True),), anchor="answer")
 
 
 def _by_axis(report: Report) -> Iterator[Line]:
