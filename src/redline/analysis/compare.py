@@ -198,7 +198,7 @@ def refused_for_rate(load: Load, metric: Metric, ours: Sequence[TrialNumbers], t
 
     Where a schedule sets the load, two servers that keep up have its throughput. One that does not is measured at
     another rate, and its response times show how long the trial was. One that answers more than was due works off what
-    warm-up left behind: its throughput shows how much that was.
+    warm-up left behind: its throughput shows how much that was, and with all cores busy a request costs it less CPU.
     """
     if _waits(load):
         return ""
@@ -207,11 +207,13 @@ def refused_for_rate(load: Load, metric: Metric, ours: Sequence[TrialNumbers], t
         for name, side in (("the cell", ours), ("the baseline", theirs))
         if (share := off_schedule(side)) is not None
     ]
+    backlogs = [text for text, share in strayed if share > 1]
     if metric is Metric.THROUGHPUT:
         if not strayed:
             return SCHEDULED
-        backlogs = [text for text, share in strayed if share > 1]
         return f"{backlogs[0]}: part of its throughput is what warm-up left behind" if backlogs else ""
+    if metric is Metric.CPU_PER_REQUEST and backlogs:
+        return f"{backlogs[0]}: while it works off what warm-up left behind, a request costs less CPU time"
     if metric not in QUANTILE_OF or not strayed:
         return ""
     within = percent(RATE_TOLERANCE)

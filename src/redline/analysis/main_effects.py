@@ -129,9 +129,10 @@ def _refused(used: Sequence[JudgedCell], metric: Metric) -> str:
     loads = {one.cell.load for one in used}
     if len(loads) > 1:
         return "the rates of its variants differ, since they are shares of capacities"
-    if metric in QUANTILE_OF:
+    if metric in QUANTILE_OF or metric is Metric.CPU_PER_REQUEST:
         for one in used:
-            if not one.cell.load.saturates and (share := off_schedule(one.having(metric))) is not None:
+            share = None if one.cell.load.saturates else off_schedule(one.having(metric))
+            if share is not None and (metric in QUANTILE_OF or share > 1):
                 return f"{one.cell.variant.slug} answered {percent(share)} of what was due"
     return ""
 

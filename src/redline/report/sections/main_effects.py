@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from redline.model import MainEffect, MainEffects, Report
 from redline.report import format as fmt
-from redline.report.document import Block, ChangeCell, Column, Line, Prose, Section, Table, filled, line, refused
+from redline.report.document import Block, ChangeCell, Column, Line, Prose, Section, Table, filled, line
 
 _RESOLUTIONS = {
     "III": "Resolution III: main effects are mixed with interactions of two axes",
@@ -80,7 +80,6 @@ def _table(found: Sequence[MainEffects]) -> Iterator[Block]:
         yield Table(
             (Column("value"), *(Column(fmt.label(one.metric), "right") for one in shown)), tuple(rows), look="tiles"
         )
-    yield refused({f"{fmt.label(one.metric)}: {one.refused}": 0 for one in found if one.refused})
 
 
 def _change(one: MainEffects, axis: str, value: str) -> ChangeCell:
