@@ -188,6 +188,11 @@ def test_a_single_axis_without_a_screen_has_none() -> None:
     assert (report.main_effects, report.next_command) == ((), "")
 
 
+def test_combinations_that_cannot_be_are_none_of_a_full_matrix() -> None:
+    report = build_report(run_of(suite_of({"jdk": (21, 25), "heap": ("512m", "2g")}, (None, COMPACT)), {}, trials=2))
+    assert {(one.variants, one.possible) for one in report.main_effects} == {(6, 6)}
+
+
 def test_one_trial_of_each_variant_of_a_full_matrix_finds_what_was_planted() -> None:
     suite = suite_of({"jdk": (17, 21, 25), "gc": ("Parallel", "G1", "Shenandoah", "Z")})
     report = build_report(run_of(suite, PLANTED, trials=1))

@@ -69,7 +69,8 @@ def _main_effects(judged: Mapping[str, JudgedCell], suite: Suite) -> Iterator[Ma
         if one.cell.role == "subject":
             key = one.cell.variant.server, one.cell.scenario.name, one.cell.load.name
             groups.setdefault(key, []).append(one)
-    full, fewest = by_server(suite.variants), 1 if suite.screened else 2
+    full = by_server([variant for variant in suite.variants if not variant.misfit])
+    fewest = 1 if suite.screened else 2
     for (server, scenario, load), cells in groups.items():
         if len(axes_of_server(full[server]).values) < fewest:
             continue
