@@ -1,11 +1,12 @@
 """Findings about how the trials of a cell differ: drift, likeness in turn, two groups; and independent ones."""
 
+import math
 import re
 from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.random import Generator
 
@@ -153,6 +154,7 @@ def test_the_more_trials_the_smaller_a_gap_may_be() -> None:
 
 
 @given(st.lists(st.floats(0.5, 2), min_size=5, max_size=12))
+@example([0.5, 0.5, 0.5, math.nextafter(0.5, 1), math.nextafter(0.5, 1)])
 def test_groups_hold_every_number_and_two_or_more_each(values: list[float]) -> None:
     split = two_groups(values)
     if split is not None:

@@ -125,13 +125,13 @@ def two_groups(values: Sequence[float]) -> Groups | None:
     n = len(values)
     if n < FEWEST_FOR_GROUPS:
         return None
-    logs = np.sort(np.log(values))
+    ordered = np.sort(np.asarray(values))
+    logs = np.log(ordered)
     best, at = max((_gap(logs[:k], logs[k:]), k) for k in range(SMALLEST_GROUP, n - SMALLEST_GROUP + 1))
     if not best > critical_gap(n):
         return None
-    least_upper = math.exp((logs[at - 1] + logs[at]) / 2)
-    is_upper = tuple(value > least_upper for value in values)
-    return Groups(float(np.exp(np.median(logs[:at]))), float(np.exp(np.median(logs[at:]))), is_upper)
+    is_upper = tuple(value >= float(ordered[at]) for value in values)
+    return Groups(float(np.median(ordered[:at])), float(np.median(ordered[at:])), is_upper)
 
 
 def critical_gap(n: int) -> float:
