@@ -318,7 +318,7 @@ class MainEffect(Frozen):
     resolution: float | None = Field(description="the relative half width of its widest interval")
     verdict: Literal["matters", "too small", "not shown"] | None
     mixed_with: tuple[str, ...] = Field(
-        description="interactions such as `gc x heap` that cannot be told from it, the largest part first"
+        description="interactions such as `gc x heap` that these trials cannot separate from it, largest first"
     )
 
 
