@@ -39,9 +39,10 @@ def test_a_server_that_does_not_keep_up_is_not_compared_in_latency(hyper: Behavi
     assert made[Metric.P99].primary, "so that it does not pass a gate"
 
 
+@pytest.mark.parametrize("metric", [Metric.THROUGHPUT, Metric.CPU_PER_REQUEST])
 @pytest.mark.parametrize("hyper", [GOOD, BEHIND], ids=["kept up", "fell behind"])
-def test_a_backlog_of_warm_up_is_no_throughput(hyper: Behaviour) -> None:
-    made = found(run_of(BACKLOG, STEADY, hyper))[Metric.THROUGHPUT]
+def test_a_backlog_of_warm_up_is_no_throughput_and_no_cost(hyper: Behaviour, metric: Metric) -> None:
+    made = found(run_of(BACKLOG, STEADY, hyper))[metric]
     assert made.refused.startswith("the cell answered 104% of what was due")
     assert (made.ratio, made.verdict, made.p) == (None, None, None)
 

@@ -17,8 +17,8 @@ from redline.stats import ALPHA, holm_adjust
 from redline.stats.factorial import aliases, coded, main_effects, resolution
 from redline.suite import make_plan
 from redline.suite.screening import axes_of_server, by_server, runs_needed, screened
-from tests.fakes.behaviour import GOOD
-from tests.fakes.recordings import SATURATE, SIMPLE_GET, simulated_recording, simulated_run, simulated_variant
+from tests.fakes.behaviour import GOOD, Behaviour
+from tests.fakes.recordings import SATURATE, SIMPLE_GET, STEADY, simulated_recording, simulated_run, simulated_variant
 
 COMPACT = FlagSet(name="compact", flags=("-XX:+UseCompactObjectHeaders",))
 
@@ -118,16 +118,16 @@ def test_more_runs_than_half_are_no_fraction() -> None:
     assert runs_needed([4, 2, 3], 17) is None
 
 
-def run_of(suite: Suite, rates: dict[tuple[str, str], float], trials: int = 4) -> Run:
-    """A run of the suite's variants. `rates` are factors of the rate by an axis and its value."""
+def run_of(suite: Suite, rates: dict[tuple[str, str], float], trials: int = 4, like: Behaviour = GOOD) -> Run:
+    """A run of the suite's variants, all alike. `rates` are factors of the rate by an axis and its value."""
     plan = make_plan(suite.model_copy(update={"trials": trials}))
     rng = np.random.default_rng(7)
     recordings = []
     for trial in plan.trials:
         cell = plan.cells[trial.cell_id]
         factor = float(np.prod([rates.get(each, 1.0) for each in cell.variant.settings.items()]))
-        rate = GOOD.rate_per_s * factor * float(np.exp(rng.normal(0, 0.01)))
-        behaviour = replace(GOOD, rate_per_s=rate)
+        rate = like.rate_per_s * factor * float(np.exp(rng.normal(0, 0.01)))
+        behaviour = replace(like, rate_per_s=rate)
         recordings.append(
             simulated_recording(cell, behaviour, round_=trial.round, position=trial.position, seed=trial.seed)
         )
@@ -186,6 +186,17 @@ def test_one_trial_of_each_is_no_measure_of_their_scatter() -> None:
 def test_a_single_axis_without_a_screen_has_none() -> None:
     report = build_report(run_of(suite_of({"a": ("x", "y")}), {}))
     assert (report.main_effects, report.next_command) == ((), "")
+
+
+@pytest.mark.parametrize(
+    ("achieved", "shown"), [(1.0, {"p50", "p99", "cpu-per-request"}), (0.97, {"cpu-per-request"}), (1.04, set())]
+)
+def test_what_strayed_from_its_schedule_has_no_main_effects(achieved: float, shown: set[str]) -> None:
+    """One that falls behind still says what a request costs it; one that works off a backlog does not."""
+    suite = suite_of({"jdk": (17, 21), "gc": ("G1", "Z")}).model_copy(update={"loads": (STEADY,)})
+    report = build_report(run_of(suite, {}, trials=3, like=replace(GOOD, achieved=achieved)))
+    assert {one.metric.value for one in report.main_effects if one.effects} == shown
+    assert {"due" in one.refused for one in report.main_effects if not one.effects} <= {True}
 
 
 def test_combinations_that_cannot_be_are_none_of_a_full_matrix() -> None:
