@@ -89,7 +89,8 @@ def test_two_hosts_load_a_third_with_one_load(lab: Lab, pair: Pair) -> None:
         assert traffic.counts.outcomes.ok == traffic.counts.due
         assert abs(shares[0].epoch_unix_ns - shares[1].epoch_unix_ns) < 5_000_000
         assert traffic.clocks is not None
-        assert traffic.clocks.server_cpu_ns
+        # Zero where a busy machine made the readings so late that the server had nothing left to answer.
+        assert traffic.clocks.server_cpu_ns is not None
         assert recording.find("cpu_ns", "server") is not None
         assert {each.host for each in recording.series if each.subject == "engine"} == {"load-0", "load-1"}
     assert sorted(recording.traffic.connections for recording in recordings if recording.traffic) == [8, 8, 9, 9]
