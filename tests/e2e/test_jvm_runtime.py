@@ -114,6 +114,7 @@ def test_log_counters_and_jmx_agree(live: Live) -> None:
     assert 0 < values["heap_capacity_bytes"] <= 2 * (256 << 20)
     assert facts.allocated_bytes is not None
     assert 150 << 20 < facts.allocated_bytes < 800 << 20, "of 600 MiB; Shenandoah does not say what it copies"
+    assert 18 << 20 < facts.live_bytes[-1] < 32 << 20, "it keeps 20 MiB, and 3 in one array"
     _compare_with_jmx(live, facts)
 
 
@@ -141,6 +142,24 @@ def test_counters_and_jstat_agree(live: Live) -> None:
     jstat = live.jdk.home / "bin/jstat"
     if not jstat.exists():
         pytest.skip(f"{live.jdk.name} has no jstat")
-    values, pid = live.jvm.sample(), str(live.process.pid)
-    compiled = subprocess.check_output([jstat, "-compiler", pid], text=True).splitlines()[1].split()
-    assert values["compiles"] == pytest.approx(int(compiled[0]), abs=20), "it may compile something meanwhile"
+    values, facts = live.jvm.sample(), live.jvm.facts(EVER)
+    assert facts is not None
+
+    def asked(option: str) -> dict[str, str]:
+        heads, row = subprocess.check_output([jstat, option, str(live.process.pid)], text=True).splitlines()
+        return dict(zip(heads.split(), row.split(), strict=False))  # the last may be empty
+
+    compiled = int(asked("-compiler")["Compiled"])
+    assert values["compiles"] == pytest.approx(compiled, abs=20), "it may compile something meanwhile"
+    if facts.collector not in PAUSING:
+        return  # jstat counts the phases of others
+    collected, found, total_ns = asked("-gc"), Counter[str](), Counter[str]()
+    for one in facts.collections:
+        found[one.kind] += one.count
+        total_ns[one.kind] += one.total_ns
+    assert found["young"] + found["mixed"] == int(collected["YGC"])
+    assert found["full"] == int(collected["FGC"])
+    for counted, logged in (("YGCT", total_ns["young"] + total_ns["mixed"]), ("FGCT", total_ns["full"])):
+        assert logged / 1e9 == pytest.approx(float(collected[counted]), rel=0.1, abs=0.005), counted
+    capacity_kib = sum(float(collected[each]) for each in ("S0C", "S1C", "EC", "OC"))
+    assert values["heap_capacity_bytes"] == pytest.approx(capacity_kib * 1024, rel=0.01)

@@ -12,6 +12,7 @@ from redline.model import Pause, Recording
 from redline.model.runtime import Collection, RuntimeFacts
 from redline.plugins.probes.gc_traces import Traced, read_go, read_node
 from redline.plugins.probes.jvm_log import Allocated, Event
+from redline.plugins.probes.runtime_tally import RuntimeTally
 from tests.fakes.behaviour import GOOD, Behaviour
 from tests.fakes.recordings import SATURATE, simulated_cell, simulated_recording
 
@@ -23,7 +24,7 @@ MS, MIB = 10**6, 1 << 20
 
 
 def of_node(lines: list[str]) -> list[Event]:
-    return list(read_node(lines, lambda _pid: BEGAN))
+    return [event for _, event in read_node(lines, lambda _pid: BEGAN)]
 
 
 def test_each_line_of_node_is_a_collection_that_stops_its_process() -> None:
@@ -53,12 +54,19 @@ def test_the_line_of_a_later_node_has_a_pool() -> None:
 
 
 def test_processes_of_a_cluster_have_heaps_of_their_own() -> None:
-    template = "[{}:0x5a] {} ms: Scavenge {} (90.0) -> {} (90.0) MB, 1.00 / 0.00 ms  (average mu = 1.0) task; "
+    template = "[{}:0x5a] {} ms: Scavenge {} (90.0) -> {} (90.0) MB, {:.2f} / 0.00 ms  (average mu = 1.0) task; "
     lines = [
         template.format(*each)
-        for each in ((1, 10, 8.0, 2.0), (2, 11, 50.0, 40.0), (1, 20, 9.0, 2.0), (2, 21, 60.0, 1.0))
+        for each in ((1, 10, 8.0, 2.0, 1), (2, 11, 50.0, 40.0, 2), (1, 20, 9.0, 2.0, 1), (2, 31, 60.0, 1.0, 3))
     ]
-    assert sum(each.bytes for each in of_node(lines) if isinstance(each, Allocated)) == (7 + 20) * MIB
+    tally = RuntimeTally((BEGAN, BEGAN + 100 * MS))
+    for heap, event in read_node(lines, lambda _pid: BEGAN):
+        tally.add(event, heap)
+    facts = tally.facts("node", None)
+    # 7 MiB in 10 ms by the one, and at the same time 20 MiB in 20 ms by the other.
+    assert (facts.allocated_per_s or 0) / MIB == pytest.approx(700 + 1000)
+    assert facts.pauses.total_ns == 7 * MS
+    assert facts.paused_ns == 5 * MS, "of the one that paused longest: no process stops the others"
 
 
 def test_each_line_of_go_is_a_cycle_with_two_pauses() -> None:

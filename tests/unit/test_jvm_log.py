@@ -138,6 +138,42 @@ def test_a_collector_and_the_largest_heap_are_named() -> None:
     assert {each.max_heap_bytes for name, each in named.items() if "jdk11" not in name} == {40 * MIB, 64 * MIB}
 
 
+@pytest.mark.parametrize("name", LOGS)
+def test_what_lives_is_what_the_program_keeps(name: str) -> None:
+    """Churn keeps 10 MiB once it has run for a while, with 3 MiB more in the end.
+
+    Shenandoah counts what is allocated while it collects.
+    """
+    live = [size / MIB for size in facts(events(LOGS[name])).live_bytes]
+    assert live
+    if "Shenandoah" in name:
+        assert all(4 <= size <= 40 for size in live)
+        assert min(live[1:]) <= 13
+    else:
+        assert all((1 if name == "jdk17-Z" else 4) <= size <= 16 for size in live), live
+
+
+def collection(at: int, kind: str, live: int | None) -> Collection:
+    return Collection.model_validate({"start_unix_ns": at, "duration_ns": 1, "kind": kind, "live_bytes": live})
+
+
+def test_of_the_mixed_collections_after_one_cycle_the_least_counts() -> None:
+    course = [
+        *(("cycle", None), ("mixed", 90), ("young", None), ("mixed", 50), ("mixed", 60)),
+        *(("cycle", None), ("mixed", 70), ("full", 40), ("mixed", 80), ("mixed", 75)),
+    ]
+    found = facts(collection(at, *each) for at, each in enumerate(course))
+    assert found.live_bytes == (50, 70, 40, 75)
+    assert found.live_unix_ns == (4, 7, 8, 10)
+
+
+def test_of_a_soak_the_sizes_that_are_kept_are_of_mixed_collections_too() -> None:
+    course = [each for _ in range(1000) for each in (("cycle", None), ("mixed", 90), ("mixed", 50))]
+    found = facts(collection(at, *each) for at, each in enumerate(course))
+    assert MOST_LIVE / 2 <= len(found.live_bytes) <= MOST_LIVE
+    assert set(found.live_bytes) == {50}
+
+
 def test_threads_that_wait_for_memory_are_stalls() -> None:
     stalls = [each for each in events(LOGS["jdk25-Z"]) if isinstance(each, Stall)]
     assert len(stalls) == len(matching(LOGS["jdk25-Z"], "(Allocation|Relocation) Stall \\(.*ms"))
@@ -204,6 +240,9 @@ def test_only_what_reaches_into_the_window_counts() -> None:
     runtime = facts(pauses, (100, 200))
     assert [pause.start_unix_ns for pause in runtime.longest_pauses] == [95, 150, 195]
     assert (runtime.pauses.count, runtime.pauses.total_ns) == (3, 30)
+    assert runtime.paused_ns == 20, "what lies outside of the window is no part of it"
+    cycle = Collection(start_unix_ns=0, duration_ns=110, kind="cycle")
+    assert [(one.count, one.total_ns) for one in facts([cycle], (100, 200)).collections] == [(1, 10)]
     half = facts([Allocated(at_unix_ns=150, bytes=1000, over_ns=100)], (100, 200))
     assert (half.allocated_bytes, half.allocating_ns, half.allocated_per_s) == (500, 50, 1e10)
 
@@ -219,6 +258,7 @@ def test_facts_of_a_soak_are_no_larger_than_those_of_a_minute() -> None:
                 cause=f"cause {at}",
                 before_bytes=9,
                 after_bytes=at,
+                live_bytes=at,
             )
             yield CollectorWarning(at, "humongous")
 

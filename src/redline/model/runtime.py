@@ -47,16 +47,14 @@ class Collection(Frozen):
     before_bytes: int | None = Field(default=None, ge=0)
     after_bytes: int | None = Field(default=None, ge=0)
     capacity_bytes: int | None = Field(default=None, ge=0)
+    live_bytes: int | None = omitted_if_default(
+        None, ge=0, description="what lives, or an upper bound, as far as known"
+    )
 
     @property
     def end_unix_ns(self) -> int:
         """When it had ended."""
         return self.start_unix_ns + self.duration_ns
-
-    @property
-    def whole(self) -> bool:
-        """Whether it looked at the whole heap, so that what is left after it is about what lives."""
-        return self.kind in ("full", "cycle", "mixed", "degenerated")
 
 
 class Durations(Frozen):
@@ -97,8 +95,11 @@ class RuntimeFacts(Frozen):
     longest_collections: tuple[Collection, ...] = Field(
         default=(), max_length=MOST_COLLECTIONS, description="in order of time"
     )
-    live_unix_ns: tuple[int, ...] = Field(default=(), description="when collections of the whole heap ended")
-    live_bytes: tuple[int, ...] = Field(default=(), description="used heap after each of these")
+    paused_ns: int | None = omitted_if_default(
+        None, description="time paused within the window, of the process that paused longest"
+    )
+    live_unix_ns: tuple[int, ...] = Field(default=(), description="when collections ended that say what lives")
+    live_bytes: tuple[int, ...] = Field(default=(), description="what lived then, or an upper bound")
     most_used_bytes: int | None = Field(default=None, description="the most heap in use, as collections found it")
     allocated_bytes: int | None = Field(default=None, description="what was allocated in `allocating_ns`")
     allocating_ns: int = omitted_if_default(0, description="time for which allocation is known; part of the window")

@@ -59,14 +59,16 @@ class Traced:
 
         try:
             with log.open(encoding="utf-8", errors="replace") as lines:
-                for event in self._read(counted(lines)):
-                    tally.add(event)
+                for heap, event in self._read(counted(lines)):
+                    tally.add(event, heap)
         except OSError:
             return None
         return tally.facts(self._runtime, None).model_copy(update={"traced_bytes": traced_bytes})
 
-    def _read(self, lines: Iterable[str]) -> Iterator[Event]:
-        return read_node(lines, self._began) if self._runtime == "node" else read_go(lines, self._began(self._pid))
+    def _read(self, lines: Iterable[str]) -> Iterator[tuple[int, Event]]:
+        if self._runtime == "node":
+            return read_node(lines, self._began)
+        return ((self._pid, event) for event in read_go(lines, self._began(self._pid)))
 
     def _began(self, pid: int) -> int:
         """When a process began; of one that is not known here by this number, when the first one did."""
@@ -83,12 +85,12 @@ def _began_unix_ns(pid: int) -> int:
         return 0
 
 
-def read_node(lines: Iterable[str], began_unix_ns: Callable[[int], int]) -> Iterator[Event]:
-    """The events of V8's collections. `began_unix_ns` says when the process of a number began.
+def read_node(lines: Iterable[str], began_unix_ns: Callable[[int], int]) -> Iterator[tuple[int, Event]]:
+    """The events of V8's collections, each with its process. `began_unix_ns` says when the process of a number began.
 
     Each worker of a cluster has a heap of its own, and pauses alone. A line is written when a collection ends.
     """
-    yield Named(collector="V8")
+    yield 0, Named(collector="V8")
     used: dict[int, tuple[int, int]] = {}
     for line in lines:
         found = _V8.fullmatch(line.strip())
@@ -98,8 +100,8 @@ def read_node(lines: Iterable[str], began_unix_ns: Callable[[int], int]) -> Iter
         end_ns = began_unix_ns(pid) + round(float(found["at"]) * _MS)
         before, after = (round(float(found[each]) * _MIB) for each in ("before", "after"))
         kind: CollectionKind = "young" if found["name"] in ("Scavenge", "Minor Mark-Compact") else "full"
-        yield Pause(start_unix_ns=end_ns - took_ns, duration_ns=took_ns, cause=found["name"])
-        yield Collection(
+        yield pid, Pause(start_unix_ns=end_ns - took_ns, duration_ns=took_ns, cause=found["name"])
+        collection = Collection(
             start_unix_ns=end_ns - took_ns,
             duration_ns=took_ns,
             kind=kind,
@@ -107,10 +109,12 @@ def read_node(lines: Iterable[str], began_unix_ns: Callable[[int], int]) -> Iter
             before_bytes=before,
             after_bytes=after,
             capacity_bytes=round(float(found["capacity"]) * _MIB),
+            live_bytes=after if kind == "full" else None,
         )
+        yield pid, collection
         since_ns, left = used.get(pid, (end_ns, before))
         if end_ns > since_ns and before >= left:
-            yield Allocated(end_ns, before - left, end_ns - since_ns)
+            yield pid, Allocated(end_ns, before - left, end_ns - since_ns)
         used[pid] = end_ns, after
 
 
@@ -136,6 +140,7 @@ def read_go(lines: Iterable[str], began_unix_ns: int) -> Iterator[Event]:
             concurrent=True,
             before_bytes=before,
             after_bytes=live,
+            live_bytes=live,
         )
         if used is not None and start_ns > used[0] and before >= used[1]:
             yield Allocated(start_ns, before - used[1], start_ns - used[0])

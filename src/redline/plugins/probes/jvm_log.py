@@ -32,8 +32,8 @@ _SIZES = (
 _TOOK = r"(?P<took>\d{1,9}\.\d{1,6})(?P<unit>ms|s)"
 _LINE = re.compile(rf"(?P<what>.*?)(?: {_SIZES})?(?: {_TOOK})?")
 _IN_BRACKETS = re.compile(r"\(((?:[^()]|\(\))*)\)")
-_ROW = re.compile(r"(?:[Yy]: +)?(Used|Allocated): +(.+)")
-"""Of Z's table of the heap. The old generation's begins with `O:`, and says nothing of what was allocated."""
+_ROW = re.compile(r"(?:([YyO]): +)?(Used|Allocated|Live): +(.+)")
+"""Of Z's table of the heap, or of those of its two generations."""
 _COLUMN = re.compile(r"-|(\d{1,12}[BKMGT]) \(\d+%\)")
 """At the start of marking, its end, the start of relocation, its end, and others."""
 _STALL = re.compile(rf"(?:Allocation|Relocation) Stall \(.*\) {_TOOK}")
@@ -93,12 +93,15 @@ class _OpenCollection:
     end_ns: int = 0
     kind: CollectionKind = "cycle"
     cleanups: int = 0
+    no_room: bool = False
     before: int | None = None
     after: int | None = None
     capacity: int | None = None
     used: tuple[int, int] | None = None
+    marked: dict[str, int] = field(default_factory=dict)
+    """What Z found to live, by generation: the last time that it marked it."""
 
-    def ended(self, kind: CollectionKind, cause: str, *, concurrent: bool) -> Collection:
+    def ended(self, kind: CollectionKind, cause: str, *, concurrent: bool, live: int | None = None) -> Collection:
         return Collection(
             start_unix_ns=self.start_ns,
             duration_ns=max(self.end_ns - self.start_ns, 0),
@@ -108,6 +111,7 @@ class _OpenCollection:
             before_bytes=self.before,
             after_bytes=self.after,
             capacity_bytes=self.capacity,
+            live_bytes=live,
         )
 
 
@@ -194,9 +198,10 @@ class JvmLog:
         known = self._open[number]
         known.end_ns = line.at_ns
         if found := _ROW.fullmatch(text):
-            yield from self._row(line.at_ns, known, found[1], _COLUMN.findall(found[2]))
+            yield from self._row(line.at_ns, known, found, _COLUMN.findall(found[3]))
         elif line.tags == ["gc"] and (found := _LINE.fullmatch(text)):
             if "To-space exhausted" in text or "Evacuation Failure" in text:
+                known.no_room = True
                 yield CollectorWarning(line.at_ns, "evacuation")
             began_ns = line.at_ns - _took_ns(found)
             known.start_ns = min(known.start_ns, began_ns)
@@ -209,7 +214,8 @@ class JvmLog:
         cause = next((mark for mark in marks if mark not in _MODES), "")
         before, after = (_bytes(found[each]) if found[each] else None for each in ("before", "after"))
         if before is None or after is None:
-            if what[0] == "Concurrent" and "Cycle" in what[1:3] and found["took"]:  # of G1
+            if what[0] == "Concurrent" and "Cycle" in what[1:3] and found["took"]:
+                # Of G1. It frees no region that something lives in: the mixed collections after it do.
                 del self._open[number]
                 yield known.ended("cycle", cause, concurrent=True)
             return
@@ -217,7 +223,9 @@ class JvmLog:
         known.capacity = _bytes(found["capacity"]) if found["capacity"] else None
         if what[1] == "Collection" and what[0] in _Z_KINDS:
             del self._open[number]
-            yield known.ended(_Z_KINDS[what[0]], cause, concurrent=True)
+            kind = _Z_KINDS[what[0]]
+            live = sum(known.marked.values()) if known.marked and kind == "cycle" else None
+            yield known.ended(kind, cause, concurrent=True, live=live)
         elif what[:2] == ["Concurrent", "cleanup"]:  # of Shenandoah, which also copies between the first and the second
             known.cleanups += 1
             known.kind = "young" if "Young" in marks else "cycle"
@@ -230,13 +238,21 @@ class JvmLog:
                 if "Humongous" in cause:
                     yield CollectorWarning(at_ns, "humongous")
                 kinds: dict[str, CollectionKind] = {"Full": "full", "Degenerated": "degenerated"}
-                yield known.ended("mixed" if "Mixed" in marks else kinds.get(what[1], "young"), cause, concurrent=False)
+                kind = "mixed" if "Mixed" in marks else kinds.get(what[1], "young")
+                # One that found no room has freed next to nothing.
+                tells = kind != "young" and not known.no_room
+                yield known.ended(kind, cause, concurrent=False, live=after if tells else None)
 
-    def _row(self, at_ns: int, known: _OpenCollection, name: str, columns: list[str]) -> Iterator[Allocated]:
-        """A row of Z's table: the used heap when a collection began and when it ended, or what it saw allocated."""
+    def _row(self, at_ns: int, known: _OpenCollection, row: re.Match[str], columns: list[str]) -> Iterator[Allocated]:
+        """A row of Z's table: the used heap when a collection began and ended, what it saw allocated, or what lives."""
+        generation, name = (row[1] or "").upper(), row[2]
         if len(columns) < 4 or not columns[3]:
             return
-        if name == "Allocated" and known.used is not None:
+        if name == "Live" and columns[1]:
+            known.marked[generation] = _bytes(columns[1])
+        elif generation == "O":
+            return  # what is allocated, is in the young generation
+        elif name == "Allocated" and known.used is not None:
             yield from self._heap(known.start_ns, known.start_ns, at_ns, *known.used)
             yield Allocated(at_ns, _bytes(columns[3]), at_ns - known.start_ns)
         elif name == "Used" and known.used is None and columns[0]:
@@ -258,7 +274,7 @@ class JvmLog:
         """Its cycles have no last line: they have ended when the next collection begins."""
         for number in [number for number, one in self._open.items() if one.cleanups]:
             one = self._open.pop(number)
-            yield one.ended(one.kind, "", concurrent=True)
+            yield one.ended(one.kind, "", concurrent=True, live=one.after if one.kind == "cycle" else None)
 
 
 def _unix_ns(text: str) -> int | None:

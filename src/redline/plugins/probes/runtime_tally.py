@@ -4,7 +4,7 @@ import heapq
 from collections import Counter
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Generic, TypeVar
+from typing import Generic, Literal, TypeVar
 
 from redline.model.histogram import Histogram
 from redline.model.runtime import (
@@ -81,13 +81,16 @@ class RuntimeTally:
     _live: list[tuple[int, int]] = field(default_factory=list)
     _live_seen: int = 0
     _live_step: int = 1
+    _mixed: Literal["", "kept", "left out"] = ""
+    """Whether the last size is of mixed collections to which another may belong."""
     _most_used: int | None = None
-    _allocated: int | None = None
-    _allocating_ns: int = 0
+    _paused_ns: Counter[int] = field(default_factory=Counter)
+    _allocated: dict[int, tuple[int, int]] = field(default_factory=dict)
+    """Bytes, and the time for which they are known; like the time paused, by heap."""
     _warnings: Counter[str] = field(default_factory=Counter)
 
-    def add(self, event: Event) -> None:
-        """Take in one more."""
+    def add(self, event: Event, heap: int = 0) -> None:
+        """Take in one more, of this heap: the processes of a cluster have one each, and pause alone."""
         match event:
             case Named():
                 collector = event.collector or self._named.collector
@@ -97,6 +100,7 @@ class RuntimeTally:
                     self._pauses.add(event.duration_ns)
                     self._to_safepoint.add(event.to_safepoint_ns)
                     self._longest.add(event)
+                    self._paused_ns[heap] += self._inside(event.start_unix_ns, event.end_unix_ns)
             case Collection():
                 if self._covers(event.start_unix_ns, event.end_unix_ns):
                     self._collection(event)
@@ -104,12 +108,16 @@ class RuntimeTally:
                 if self._covers(event.start_unix_ns, event.start_unix_ns + event.duration_ns):
                     self._stalls.add(event.duration_ns)
             case Allocated():
-                self._allocation(event)
+                self._allocation(event, heap)
             case CollectorWarning():
                 self._warnings[event.kind] += self._covers(event.at_unix_ns, event.at_unix_ns)
 
     def _covers(self, start_unix_ns: int, end_unix_ns: int) -> bool:
         return start_unix_ns <= self.window_unix_ns[1] and end_unix_ns >= self.window_unix_ns[0]
+
+    def _inside(self, start_unix_ns: int, end_unix_ns: int) -> int:
+        """For how long it lies in the window."""
+        return max(min(end_unix_ns, self.window_unix_ns[1]) - max(start_unix_ns, self.window_unix_ns[0]), 0)
 
     def _collection(self, one: Collection) -> None:
         self._longest_collections.add(one)
@@ -118,27 +126,40 @@ class RuntimeTally:
             key = (one.kind, "")
         sums = self._sums.setdefault(key, [0, 0])
         sums[0] += 1
-        sums[1] += one.duration_ns
+        sums[1] += self._inside(one.start_unix_ns, one.end_unix_ns)
         if one.before_bytes is not None:
             self._most_used = max(one.before_bytes, self._most_used or 0)
-        if one.whole and one.after_bytes is not None:
-            self._live_seen += 1
-            if self._live_seen % self._live_step == 0:
-                self._live.append((one.end_unix_ns, one.after_bytes))
-            if len(self._live) > MOST_LIVE:
-                self._live, self._live_step = self._live[1::2], self._live_step * 2
+        if one.live_bytes is not None:
+            self._lives(one.end_unix_ns, one.live_bytes, mixed=one.kind == "mixed")
+        elif one.kind == "cycle":
+            self._mixed = ""
 
-    def _allocation(self, event: Allocated) -> None:
+    def _lives(self, at_unix_ns: int, size: int, *, mixed: bool) -> None:
+        """Keep what lives. The mixed collections after one cycle free the heap by steps: of them the least counts."""
+        if mixed and self._mixed:
+            if self._mixed == "kept" and size < self._live[-1][1]:
+                self._live[-1] = at_unix_ns, size
+            return
+        self._live_seen += 1
+        if kept := self._live_seen % self._live_step == 0:
+            self._live.append((at_unix_ns, size))
+        if len(self._live) > MOST_LIVE:  # an odd number: the last one is left out
+            self._live, self._live_step, kept = self._live[1::2], self._live_step * 2, False
+        self._mixed = ("kept" if kept else "left out") if mixed else ""
+
+    def _allocation(self, event: Allocated, heap: int) -> None:
         """The part of it in the window, as if it had been even."""
-        start, end = event.at_unix_ns - event.over_ns, event.at_unix_ns
-        inside = min(end, self.window_unix_ns[1]) - max(start, self.window_unix_ns[0])
+        inside = self._inside(event.at_unix_ns - event.over_ns, event.at_unix_ns)
         if inside > 0:
-            self._allocated = (self._allocated or 0) + event.bytes * inside // event.over_ns
-            self._allocating_ns += inside
+            known, over_ns = self._allocated.get(heap, (0, 0))
+            self._allocated[heap] = known + event.bytes * inside // event.over_ns, over_ns + inside
 
     def facts(self, runtime: RuntimeName, max_heap_bytes: int | None) -> RuntimeFacts:
         """What came of them. `max_heap_bytes` is used where no event says it."""
         sums = sorted(self._sums.items(), key=lambda item: -item[1][1])
+        # Of several heaps each allocates at its own rate, all of them at once.
+        allocating_ns = max((over_ns for _, over_ns in self._allocated.values()), default=0)
+        allocated = [size * allocating_ns // over_ns for size, over_ns in self._allocated.values()]
         return RuntimeFacts(
             runtime=runtime,
             collector=self._named.collector,
@@ -146,6 +167,7 @@ class RuntimeTally:
             pauses=self._pauses.durations(),
             to_safepoint=self._to_safepoint.durations(),
             longest_pauses=self._longest.in_order(),
+            paused_ns=max(self._paused_ns.values(), default=0),
             collections=tuple(
                 CollectionSum(kind=kind, cause=cause, count=number, total_ns=total)
                 for (kind, cause), (number, total) in sums
@@ -154,8 +176,8 @@ class RuntimeTally:
             live_unix_ns=tuple(at for at, _ in self._live),
             live_bytes=tuple(size for _, size in self._live),
             most_used_bytes=self._most_used,
-            allocated_bytes=self._allocated,
-            allocating_ns=self._allocating_ns,
+            allocated_bytes=sum(allocated) if allocated else None,
+            allocating_ns=allocating_ns,
             stalls=self._stalls.durations(),
             evacuation_failures=self._warnings["evacuation"],
             humongous=self._warnings["humongous"],
