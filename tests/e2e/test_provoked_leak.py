@@ -52,7 +52,7 @@ def test_a_server_that_leaks_is_suspected_of_it(redline: Redline) -> None:
     assert found["java.clean"] == [], found
     (leak,) = found["java.leaking"]
     pace = re.search(
-        r"What lived after collections of the whole heap grew by .*, by ([\d.]+) MiB a second", leak.message
+        r"What lived after collections of the whole heap grew from .* to .*, by ([\d.]+) MiB a second", leak.message
     )
     assert pace, leak.message
     assert float(pace[1]) == pytest.approx(300 * 8 / 1024, rel=0.25)

@@ -1,12 +1,13 @@
 """Findings about memory and collectors: each by its cause, none on a server of which nothing is to be doubted."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from redline.findings import judge, judge_cell, judge_probe
+from redline.findings import judge, judge_cell, judge_probe, warm_up
 from redline.model import (
     Cell,
     Container,
@@ -161,8 +162,31 @@ def test_what_lives_and_grows_all_the_time_is_perhaps_a_leak() -> None:
     one = found(cell, recorded(cell, **living(cell, np.linspace(100 * MIB, 160 * MIB, 60))))
     assert {kind: each.grade for kind, each in one.items()} == {FindingKind.LEAK_SUSPECTED: Grade.WARN}
     message = one[FindingKind.LEAK_SUSPECTED].message
-    assert "by 1" in message
+    assert message.startswith("What lived after collections of the whole heap grew from 10")
+    assert "MiB over the measurement, by 1.0" in message, "60 MiB in a minute"
     assert "MiB a second: at this pace the heap is full in" in message
+
+
+def test_the_pace_of_a_leak_is_that_of_the_time_in_which_it_was_seen() -> None:
+    """From 60 to 400 MiB, in the last 8 of 20 parts of a minute; before, nothing was collected."""
+    cell = a_cell(MINUTE)
+    start, end = living(cell, [0, 0])["live_unix_ns"], SECOND
+    assert isinstance(start, tuple)
+    times = tuple(start[0] + 36 * end + 24 * end * at // 80 for at in range(80))
+    sizes = tuple(round(size) for size in np.linspace(60 * MIB, 400 * MIB, 80))
+    (one,) = found(cell, recorded(cell, live_unix_ns=times, live_bytes=sizes)).values()
+    pace = re.search(r"by ([\d.]+) MiB a second", one.message)
+    assert pace
+    assert float(pace[1]) == pytest.approx(340 / 24, rel=0.05)
+
+
+def test_a_heap_without_a_limit_may_grow_by_little() -> None:
+    cell = a_cell(MINUTE)
+    little = {**living(cell, np.linspace(2 * MIB, 5 * MIB, 60)), "max_heap_bytes": None, "runtime": "go"}
+    assert found(cell, recorded(cell, **little)) == {}
+    much = {**living(cell, np.linspace(2 * MIB, 50 * MIB, 60)), "max_heap_bytes": None, "runtime": "go"}
+    (one,) = found(cell, recorded(cell, **much)).values()
+    assert "heap is full" not in one.message
 
 
 @pytest.mark.parametrize(
@@ -280,6 +304,19 @@ def test_compilers_that_have_work_in_the_measurement_are_reported(
         for clock, share in (("cpu", used), ("wait", waited))
     )
     compiling = plain.model_copy(update={"series": (*plain.series, *series)})
+    long = a_cell(TEN_S)
+    steady = simulated_recording(long)
+    assert steady.traffic is not None
+    start, end = steady.traffic.window_unix_ns
+    stretched = tuple(
+        each.model_copy(
+            update={"times_unix_ns": (start, end), "values": (0.0, each.values[-1] and share * (end - start))}
+        )
+        for each, share in zip(series, (used, waited), strict=True)
+    )
+    seen = warm_up(long, Trial(steady.model_copy(update={"series": (*steady.series, *stretched)})))
+    assert seen is not None
+    assert seen.kind == ("still compiling" if grade else "flat"), "whatever its speed says"
     for found in (judge(cell, compiling), judge_probe(cell, compiling)):
         assert {one.kind: one.grade for one in found} == ({FindingKind.STILL_COMPILING: grade} if grade else {})
 

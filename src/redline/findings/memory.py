@@ -11,16 +11,22 @@ from redline.model import Cell, Finding, FindingKind, HistogramTable, RuntimeFac
 from redline.quantities import duration, percent, size
 from redline.stats import Trial
 from redline.stats.samples import Floats
-from redline.stats.series import FEWEST_FOR_TREND, trend
+from redline.stats.series import FEWEST_FOR_TREND, slope, trend
 
 BLOCKS = 20
 """Parts of the window, of each of which the smallest live set counts: between cycles it goes up and down."""
+
+EDGE = 3
+"""Parts at the beginning and at the end whose median the message gives."""
 
 SHORTEST_FOR_LEAK_S = 30.0
 """Caches fill in the first seconds; what still grows after that may grow on."""
 
 LEAST_GROWTH = 0.02
 """Of the largest heap: less is not worth a word, however steady it is."""
+
+LEAST_GROWN = 4 << 20
+"""Bytes: less is not worth a word either. Go says sizes in whole MiB, and no largest heap."""
 
 COUNTS_APART = 2
 CLOCKS_APART_NS = 10_000_000
@@ -101,28 +107,31 @@ def _leak_suspected(trial: Trial, traffic: Traffic, facts: RuntimeFacts) -> tupl
     smallest = _smallest(facts, *traffic.window_unix_ns)
     if traffic.seconds < SHORTEST_FOR_LEAK_S or len(smallest) < FEWEST_FOR_TREND:
         return ()
-    growth, first = trend(smallest, TREND_P), float(np.median(smallest[: len(smallest) // 3]))
-    grown = growth * first
-    if grown < LEAST_GROWTH * (facts.max_heap_bytes or 0):
+    if trend(list(smallest.values()), TREND_P) <= 0:
         return ()
-    per_s = grown / traffic.seconds
-    room = (facts.max_heap_bytes or 0) - smallest[-1]
-    full = f": at this pace the heap is full in {duration(room / per_s * 1e9)}" if room > 0 and per_s > 0 else ""
+    block_s, blocks = traffic.seconds / BLOCKS, list(smallest)
+    per_s = slope(blocks, list(smallest.values())) / block_s
+    grown = per_s * (blocks[-1] - blocks[0]) * block_s
+    if grown < max(LEAST_GROWTH * (facts.max_heap_bytes or 0), LEAST_GROWN):
+        return ()
+    first, last = (median(list(smallest.values())[part]) for part in (slice(EDGE), slice(-EDGE, None)))
+    room = (facts.max_heap_bytes or 0) - last
+    full = f": at this pace the heap is full in {duration(room / per_s * 1e9)}" if room > 0 else ""
     message = (
-        f"What lived after collections of the whole heap grew by {percent(growth)} over the measurement, by "
-        f"{size(per_s)} a second{full}."
+        f"What lived after collections of the whole heap grew from {size(first)} to {size(last)} over the "
+        f"measurement, by {size(per_s)} a second{full}."
     )
-    return graded(FindingKind.LEAK_SUSPECTED, growth, message, trial)
+    return graded(FindingKind.LEAK_SUSPECTED, grown / first, message, trial)
 
 
-def _smallest(facts: RuntimeFacts, start_unix_ns: int, end_unix_ns: int) -> list[float]:
-    """The smallest live set of each block of the window that has one."""
+def _smallest(facts: RuntimeFacts, start_unix_ns: int, end_unix_ns: int) -> dict[int, float]:
+    """By block of the window, in order of time, the smallest live set, where there is one."""
     found: dict[int, float] = {}
     for at, live in zip(facts.live_unix_ns, facts.live_bytes, strict=True):
         block = (at - start_unix_ns) * BLOCKS // max(end_unix_ns - start_unix_ns, 1)
         if 0 <= block < BLOCKS:
             found[block] = min(found.get(block, float(live)), float(live))
-    return [max(found[block], 1.0) for block in sorted(found)]
+    return {block: max(found[block], 1.0) for block in sorted(found)}
 
 
 def _collector_log(trial: Trial, facts: RuntimeFacts) -> tuple[Finding, ...]:

@@ -56,9 +56,14 @@ def trend(values: Sequence[float] | Floats, chance: float) -> float:
     logs = np.log(values)
     if not kendall_p(logs) < chance:  # NaN when all values are equal
         return 0.0
-    rows, columns = np.triu_indices(len(logs), 1)
-    slope = float(np.median((logs[columns] - logs[rows]) / (columns - rows)))
-    return math.expm1(slope * (len(values) - 1))
+    return math.expm1(slope(range(len(logs)), logs) * (len(values) - 1))
+
+
+def slope(at: Sequence[float], values: Sequence[float] | Floats) -> float:
+    """Of the Theil-Sen line: the median slope between any two values, of two or more, whose places differ."""
+    places, heights = np.asarray(at, dtype=np.float64), np.asarray(values, dtype=np.float64)
+    rows, columns = np.triu_indices(len(places), 1)
+    return float(np.median((heights[columns] - heights[rows]) / (places[columns] - places[rows])))
 
 
 def interval_excess(values: Sequence[float], chance: float) -> float:
