@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -14,6 +15,7 @@ from redline.report.document import Fold, Table
 from redline.report.render import RENDERERS
 from redline.report.sections.memory import memory_page
 from redline.report.sections.plots import payload
+from tests.fakes.behaviour import GOOD
 from tests.fakes.recordings import STEADY, simulated_run
 
 MIB, MS = 1 << 20, 10**6
@@ -85,6 +87,17 @@ def test_numbers_are_those_of_all_used_trials(report: Report) -> None:
     assert [mark.at_s for mark in memory.longest] == sorted(mark.at_s for mark in memory.longest)
     assert memory.longest[0].at_s == pytest.approx(0.25 + 0.1), "after a warm-up of a quarter of a second"
     assert memory.compiler_cores is None
+
+
+def test_a_server_that_failed_for_want_of_memory_still_has_its_numbers() -> None:
+    run = simulated_run({"rust.hyper": GOOD, JVM: replace(GOOD, achieved=0.5)}, loads=(STEADY,))
+    report = build_report(with_jvm(run))
+    (cell,) = [cell for cell in report.cells if cell.memory]
+    assert not cell.valid
+    assert cell.memory
+    assert (cell.memory.trials, cell.memory.most_used_bytes) == (5, 200 * MIB)
+    markdown = RENDERERS["md"](report).decode()
+    assert re.search(r"rust\.axum.*64.* MiB.*256 MiB", markdown)
 
 
 @pytest.mark.parametrize(

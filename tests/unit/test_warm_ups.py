@@ -15,6 +15,7 @@ S = 1_000_000_000
 FLAT = WarmUp(kind="flat", steady_from_ns=0, measured_from_ns=5 * S)
 LATER = WarmUp(kind="warmed up", steady_from_ns=int(4.2 * S), measured_from_ns=int(9.5 * S))
 LATEST = WarmUp(kind="warmed up", steady_from_ns=int(6.1 * S), measured_from_ns=int(12.5 * S))
+COMPILING = WarmUp(kind="still compiling", steady_from_ns=0, measured_from_ns=int(9.5 * S))
 SLOWER = WarmUp(kind="slowing down", steady_from_ns=3 * S, measured_from_ns=8 * S, lost=0.123)
 NEVER = WarmUp(kind="never steady", measured_from_ns=60 * S)
 
@@ -39,6 +40,23 @@ def cell(*warm_up: WarmUp | None) -> CellReport:
 )
 def test_a_cell_is_described_by_the_kinds_of_its_trials(seen: tuple[WarmUp | None, ...], text: str) -> None:
     assert warm_up_text(cell(*seen)) == text
+
+
+def test_what_another_load_warmed_up_before_is_said_too() -> None:
+    settled = cell(FLAT, COMPILING).model_copy(update={"warmed_up_before": "1 min by 2 users"})
+    text = "1 of 2 trials flat, 1 still compiling; measured from 5.00 s to 9.50 s, after 1 min by 2 users"
+    assert warm_up_text(settled) == text
+
+
+def test_a_report_names_the_load_that_warmed_a_server_up() -> None:
+    run = simulated_run({"rust.hyper": GOOD}, loads=(SATURATE,), ceiling=None)
+    plan = run.manifest.plan
+    cells = {
+        id_: one.model_copy(update={"warmup_by": SATURATE, "warmup_ns": 60 * S}) for id_, one in plan.cells.items()
+    }
+    manifest = run.manifest.model_copy(update={"plan": plan.model_copy(update={"cells": cells})})
+    (found,) = build_report(run.model_copy(update={"manifest": manifest})).cells
+    assert found.warmed_up_before == f"1 min by {SATURATE.connections} users"
 
 
 def test_servers_that_are_alike_share_a_line() -> None:

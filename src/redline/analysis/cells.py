@@ -24,8 +24,9 @@ from redline.model import (
     TooFew,
 )
 from redline.model.hosts import MOST_CLOCK_ERROR
+from redline.quantities import duration
 from redline.stats import QUANTILE_OF, enough_beyond, estimate, requests_needed, sample_of
-from redline.suite.load_text import load_text
+from redline.suite.load_text import load_text, warmed_by
 
 _COARSE = (0.0, 0.25, 0.5, 0.75)
 _DEEPEST = 9
@@ -46,6 +47,7 @@ def cell_report(judged: JudgedCell, suite: Suite) -> CellReport:
         scenario=cell.scenario.name,
         load=cell.load.name,
         load_text=load_text(cell.load),
+        warmed_up_before=f"{duration(cell.warmup_ns)} by {warmed_by(cell.warmup_by)}" if cell.warmup_by else "",
         role=cell.role,
         is_baseline=cell.role == "subject" and cell.variant.slug in (suite.baseline, *suite.baselines.values()),
         valid=judged.valid,

@@ -182,7 +182,7 @@ def _judge_cell(cell: Cell, trials: list[Trial], planned: int, ceiling_per_s: fl
         trials=judged,
         own_findings=judge_cell(cell, used, planned=planned, ceiling_per_s=ceiling_per_s),
         valid=is_valid(len(judged), len(used)),
-        memory=memory_report(cell, used),
+        memory=memory_report(cell, used or trials),
     )
 
 

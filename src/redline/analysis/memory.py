@@ -1,4 +1,4 @@
-"""The memory and the pauses of one cell, over its used trials."""
+"""The memory and the pauses of one cell, over its used trials, or all of them if none counts."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -13,9 +13,9 @@ MOST_MARKS = 60
 """Pauses of one cell that a plot shows one by one: the longest."""
 
 
-def memory_report(cell: Cell, used: Sequence[Trial]) -> MemoryReport | None:
-    """What the runtime said in the used trials of a cell; None if it said nothing."""
-    spoke = [(trial, facts, trial.traffic) for trial in used if (facts := trial.recording.runtime) and trial.traffic]
+def memory_report(cell: Cell, trials: Sequence[Trial]) -> MemoryReport | None:
+    """What the runtime said in these trials of a cell; None if it said nothing."""
+    spoke = [(trial, facts, trial.traffic) for trial in trials if (facts := trial.recording.runtime) and trial.traffic]
     if not spoke:
         return None
     every, trials = [facts for _, facts, _ in spoke], [trial for trial, _, _ in spoke]
@@ -37,17 +37,20 @@ def memory_report(cell: Cell, used: Sequence[Trial]) -> MemoryReport | None:
         peak_rss_bytes=_peak(trials, "rss_bytes"),
         limit_bytes=cell.variant.container.memory_bytes if cell.variant.container else None,
         pauses=pauses,
-        paused_share=pauses.total_ns / (seconds * 1e9) if seconds > 0 else 0.0,
+        paused_share=sum(map(_paused_ns, every)) / (seconds * 1e9) if seconds > 0 else 0.0,
         to_safepoint=_merged(facts.to_safepoint for facts in every if facts.runtime == "jvm"),
         stalls=_merged(facts.stalls for facts in every),
         collections=_summed(every),
-        evacuation_failures=sum(facts.evacuation_failures for facts in every),
-        humongous=sum(facts.humongous for facts in every),
         collector_cores=_cores(trials, "collector_cpu_ns", seconds),
         compiler_cores=_cores(trials, "compiler_cpu_ns", seconds),
         compiler_waits=_cores(trials, "compiler_wait_ns", seconds),
         longest=_marks(spoke),
     )
+
+
+def _paused_ns(facts: RuntimeFacts) -> int:
+    """Recordings of before had the sum alone."""
+    return facts.pauses.total_ns if facts.paused_ns is None else facts.paused_ns
 
 
 def _merged(parts: Iterable[Durations]) -> Durations:

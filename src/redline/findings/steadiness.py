@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from redline.findings.rules import TREND_P, graded
-from redline.findings.warming import FEWEST_SAMPLES, warm_up
+from redline.findings.warming import FEWEST_SAMPLES, compiler_cores, warm_up
 from redline.model import Cell, Closed, Expected, Finding, FindingKind, Grade, Traffic, WarmUp
 from redline.quantities import duration, percent
 from redline.stats import Trial
@@ -84,15 +84,14 @@ def warmed(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
 
 def still_compiling(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
     """That the compilers of the server's virtual machine had work to do while it was measured."""
-    used_ns, waited_ns = (trial.increase(f"compiler_{clock}_ns", "server") for clock in ("cpu", "wait"))
-    if used_ns is None or waited_ns is None:
+    cores = compiler_cores(trial, traffic)
+    if cores is None:
         return ()
-    window_ns = traffic.seconds * 1e9
     message = (
-        f"While it was measured, the server's compilers used {used_ns / window_ns:.2g} cores and waited for another "
-        f"{waited_ns / window_ns:.2g}: it was not compiled yet."
+        f"While it was measured, the server's compilers used {cores[0]:.2g} cores and waited for another "
+        f"{cores[1]:.2g}: it was not compiled yet."
     )
-    return graded(FindingKind.STILL_COMPILING, (used_ns + waited_ns) / window_ns, message, trial)
+    return graded(FindingKind.STILL_COMPILING, sum(cores), message, trial)
 
 
 def _never(seen: WarmUp, *, in_vain: bool) -> str:

@@ -1,6 +1,6 @@
 """Whether a server is warm, while it warms up and afterwards: its speed from the first request on. Pure.
 
-`docs/concepts/warm-up.md` explains it. Source of the method and of the four kinds: Barrett, Bolz-Tereick, Killick,
+`docs/concepts/warm-up.md` explains it. Source of the method and of four of the kinds: Barrett, Bolz-Tereick, Killick,
 Mount and Tratt, "Virtual Machine Warmup Blows Hot and Cold", OOPSLA 2017.
 """
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from redline.findings.rules import TREND_P
-from redline.model import Cell, Histogram, Interval, WarmUp
+from redline.model import Cell, Histogram, Interval, Traffic, WarmUp
 from redline.stats import Trial
 from redline.stats.samples import Floats
 from redline.stats.series import clipped, level_ends, noise, trend
@@ -217,8 +217,17 @@ def warm_up(cell: Cell, trial: Trial) -> WarmUp | None:
     if last.best - last.level > last.tolerance:
         lost = -math.expm1(last.level - last.best)
         return WarmUp(kind="slowing down", steady_from_ns=from_ns, measured_from_ns=measured_ns, lost=lost)
-    kind = "flat" if last.start == 0 else "warmed up"
+    compiling = sum(compiler_cores(trial, traffic) or ()) > COMPILING
+    kind = "still compiling" if compiling else "flat" if last.start == 0 else "warmed up"
     return WarmUp.model_validate({"kind": kind, "steady_from_ns": from_ns, "measured_from_ns": measured_ns})
+
+
+def compiler_cores(trial: Trial, traffic: Traffic) -> tuple[float, float] | None:
+    """How many cores the compilers of the server's virtual machine used while it was measured, and waited for."""
+    used_ns, waited_ns = (trial.increase(f"compiler_{clock}_ns", "server") for clock in ("cpu", "wait"))
+    if used_ns is None or waited_ns is None or traffic.seconds <= 0:
+        return None
+    return used_ns / traffic.seconds / 1e9, waited_ns / traffic.seconds / 1e9
 
 
 def still_compiling(compiled: Sequence[tuple[int, int]]) -> bool:

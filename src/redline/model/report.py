@@ -15,7 +15,7 @@ from redline.model.profiled import ProfileReport
 from redline.model.runtime import CollectionSum, Durations, RuntimeName
 from redline.model.traffic import AgreedTls, Counts
 
-Warming = Literal["flat", "warmed up", "slowing down", "never steady"]
+Warming = Literal["flat", "warmed up", "still compiling", "slowing down", "never steady"]
 REPORT_FORMAT: Literal["redline.report/1"] = "redline.report/1"
 
 
@@ -77,8 +77,9 @@ class ObjectiveResult(Frozen):
 class WarmUp(Frozen):
     """The timeline of a trial, from its first request to the end of its measurement. Times count from the epoch.
 
-    `flat`: one level from the beginning on; `warmed up`: steady, and as fast as ever; `slowing down`: steady, and
-    slower than before; `never steady`: it changed after the measurement had begun, or all the time.
+    `flat`: one level from the beginning on; `warmed up`: steady, and as fast as ever; `still compiling`: either of
+    these by its speed, but compilers had work to do while it was measured; `slowing down`: steady, and slower than
+    before; `never steady`: it changed after the measurement had begun, or all the time.
     """
 
     kind: Warming
@@ -128,27 +129,28 @@ class PauseMark(Frozen):
 
 
 class MemoryReport(Frozen):
-    """Memory, collections and pauses of one cell's used trials, as its runtime said. Absent is what it did not say."""
+    """Memory, collections and pauses of one cell's used trials, as its runtime said. Absent is what it did not say.
+
+    Of an invalid cell it is that of all trials: what a server ran out of is why it failed.
+    """
 
     runtime: RuntimeName
     collector: str = ""
-    trials: int = Field(description="used trials of which the runtime said something")
+    trials: int = Field(description="those of which the runtime said something")
     seconds: float = Field(description="length of their measurements")
     allocated_per_s: float | None = None
     allocated_per_request: float | None = None
-    live_bytes: int | None = Field(default=None, description="after collections of the whole heap, the median trial")
+    live_bytes: int | None = Field(default=None, description="what lives, or an upper bound, in the median trial")
     most_used_bytes: int | None = Field(default=None, description="of the heap, before collections, in any trial")
     heap_bytes: int | None = Field(default=None, description="the largest capacity that the heap had")
     max_heap_bytes: int | None = Field(default=None, description="what it may grow to")
     peak_rss_bytes: int | None = Field(default=None, description="resident memory of the server's processes")
     limit_bytes: int | None = omitted_if_default(None, description="of its container")
     pauses: Durations
-    paused_share: float = Field(description="of the time")
+    paused_share: float = Field(description="of the time; of several processes, of the one that paused longest")
     to_safepoint: Durations = Field(description="the part of pauses until all threads had stopped; of a JVM alone")
     stalls: Durations = omitted_if_default(Durations(), description="waits of threads for memory")
     collections: tuple[CollectionSum, ...] = ()
-    evacuation_failures: int = omitted_if_default(0)
-    humongous: int = omitted_if_default(0)
     collector_cores: float | None = Field(default=None, description="CPU time of its threads, in cores")
     compiler_cores: float | None = Field(default=None, description="CPU time of its threads, in cores")
     compiler_waits: float | None = Field(default=None, description="their waits for a core, in threads")
@@ -166,6 +168,9 @@ class CellReport(Frozen):
     scenario: str
     load: str
     load_text: str = Field(description="such as `closed, 64 users, 1s`")
+    warmed_up_before: str = omitted_if_default(
+        "", description="by another load, before the timeline of its trials begins: `1 min by 2 users`"
+    )
     role: Literal["subject", "ceiling"]
     is_baseline: bool
     valid: bool

@@ -20,6 +20,11 @@ def load_text(load: Load) -> str:
     return ", ".join(part for part in (*parts, replaced, length) if part)
 
 
+def warmed_by(load: Load) -> str:
+    """By what a load of its own warms a server up: `2 users`, or the name of a load of the suite."""
+    return f"{load.connections} users" if isinstance(load.shape, Closed) else load.name
+
+
 def _closed(shape: Closed) -> tuple[str, ...]:
     users = "1 user" if shape.users == 1 else f"{shape.users:,} users"
     return (

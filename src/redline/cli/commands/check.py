@@ -16,7 +16,7 @@ from redline.cli import places
 from redline.cli.command_line import CheckFlags
 from redline.cli.contracts import check_result
 from redline.cli.flags import read_suite_file
-from redline.model import Cell, Closed, Plan, Report
+from redline.model import Cell, Plan, Report
 from redline.plugins.machine import plan_placement
 from redline.quantities import percent
 from redline.report.format import count, label
@@ -29,6 +29,7 @@ from redline.suite import (
     make_capacity_plan,
     make_plan,
 )
+from redline.suite.load_text import warmed_by
 from redline.suite.screening import axes_of_server, by_server
 
 _MOST_LINES = 60
@@ -169,7 +170,7 @@ def _by_cell(plan: Plan) -> Table:
     for cell_id, cell in plan.cells.items():
         warmup = f"≤ {shown(cell.warmup_ns)}" if cell.warmup_detect else shown(cell.warmup_ns)
         if by := cell.warmup_by:
-            warmup += f" by {by.connections} users" if isinstance(by.shape, Closed) else f" by {by.name}"
+            warmup += f" by {warmed_by(by)}"
         times = (warmup, shown(cell.load.duration_ns), str(trials[cell_id]))
         table.add_row(escape(_server(cell)), cell.scenario.name, cell.load.name, *times)
     return table

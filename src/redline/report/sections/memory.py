@@ -29,10 +29,10 @@ def memory_page(report: Report) -> Iterator[Section]:
     folds = tuple(Fold(group.heading(), tuple(filled(*_tables(cells))), not place) for place, (group, cells) in every)
     if folds:
         text = (
-            "What the runtimes of servers said of the measurements, over the used trials. A pause stops all threads of "
-            "the application, and includes the time to the safepoint, until the last of them has stopped. The live set "
-            "is the heap in use after collections of the whole heap. Threads of collector and compiler are given in "
-            "cores that they used, and that they waited for."
+            "What the runtimes of servers said of the measurements, over the used trials, or all of them if a cell is "
+            "invalid. A pause stops all threads of the application, and includes the time to the safepoint, until the "
+            "last of them has stopped. The live set is what lives, or an upper bound, as collections of the whole heap "
+            "found it. Threads of collector and compiler are given in cores that they used, and that they waited for."
         )
         yield Section("Memory and pauses", (Prose.of([text], "dim"), *folds), anchor="memory")
 
@@ -49,9 +49,17 @@ def _groups(report: Report) -> Iterator[tuple[Group, "_Cells"]]:
     colours = {server: place for place, server in enumerate(servers(report))}
     for group in groups(report):
         cells = [
-            (ServerCell(cell.server, "ceiling" if cell.role == "ceiling" else "", series=colours[cell.server]), memory)
+            (
+                ServerCell(
+                    cell.server,
+                    "ceiling" if cell.role == "ceiling" else "",
+                    valid=cell.valid,
+                    series=colours[cell.server],
+                ),
+                memory,
+            )
             for cell in group.cells
-            if cell.valid and (memory := cell.memory) is not None
+            if (memory := cell.memory) is not None
         ]
         if cells:
             yield group, cells

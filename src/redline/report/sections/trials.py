@@ -6,7 +6,7 @@ from redline.model import CellReport, Comparison, Metric, Precision, Report, War
 from redline.quantities import duration, percent
 from redline.report import format as fmt
 
-_ORDER: tuple[Warming, ...] = ("flat", "warmed up", "slowing down", "never steady")
+_ORDER: tuple[Warming, ...] = ("flat", "warmed up", "still compiling", "slowing down", "never steady")
 
 
 def warm_ups(cells: Iterable[CellReport]) -> list[tuple[str, str]]:
@@ -29,7 +29,10 @@ def route_text(cell: CellReport) -> str:
 
 
 def warm_up_text(cell: CellReport) -> str:
-    """`3 of 5 trials flat, 2 warmed up after 4.20 s to 6.10 s; measured from 8.40 s to 12.5 s`; empty: not known."""
+    """`3 of 5 trials flat, 2 warmed up after 4.20 s to 6.10 s; measured from 8.40 s to 12.5 s`; empty: not known.
+
+    What another load did before, such as `1 min by 2 users`, comes last.
+    """
     seen = [trial.warm_up for trial in cell.trials if trial.warm_up]
     if not seen:
         return ""
@@ -41,7 +44,8 @@ def warm_up_text(cell: CellReport) -> str:
         ("" if all_alike else f"{len(found)}{of if first == 0 else ''} ") + _kind_text(kind, found)
         for first, (kind, found) in enumerate(counted)
     ]
-    return f"{', '.join(parts)}; measured from {_range(each.measured_from_ns for each in seen)}"
+    before = f", after {cell.warmed_up_before}" if cell.warmed_up_before else ""
+    return f"{', '.join(parts)}; measured from {_range(each.measured_from_ns for each in seen)}{before}"
 
 
 def trial_text(warm_up: WarmUp | None) -> str:
