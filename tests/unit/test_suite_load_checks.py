@@ -8,7 +8,9 @@ from typer.testing import CliRunner
 
 from redline.cli.command_line import app
 from redline.errors import UsageError
+from redline.model import Load, Open
 from redline.suite import Overrides, make_plan, to_search
+from redline.suite.load_text import warmed_by
 from tests.fakes.catalogues import SUITE, problems_of, suite_of, write_catalogue
 from tests.fakes.schemas import schemas
 
@@ -95,6 +97,13 @@ def test_a_number_of_users_may_warm_up_for_every_load(tmp_path: Path) -> None:
     }
 
 
+def test_a_rate_may_warm_up_for_every_load(tmp_path: Path) -> None:
+    cells = make_plan(suite_of(tmp_path, OPEN + "warmup_by: {rate: 1500, connections: 8}\n")).cells.values()
+    found = {cell.warmup_by for cell in cells}
+    assert found == {Load(name="rate1500", shape=Open(rate_per_s=1500, connections=8), duration_ns=1)}
+    assert {warmed_by(by) for by in found if by} == {"1,500 requests/s"}
+
+
 def test_users_warm_up_for_a_search_too_but_no_rate_does(tmp_path: Path) -> None:
     users = suite_of(tmp_path, OPEN + "warmup_by: {users: 2}\n")
     assert to_search(users, 2)[0].warmup_by == users.warmup_by is not None
@@ -111,6 +120,8 @@ def test_the_load_that_warms_up_need_not_be_measured(tmp_path: Path) -> None:
     ("text", "says", "hint"),
     [
         (OPEN + "warmup_by: saturated\n", "no load `saturated`", "saturate"),
+        (OPEN + "warmup_by: {users: 2, rate: 9}\n", "both users and a rate", "{rate: 1000}"),
+        (OPEN + "warmup_by: {}\n", "neither users nor a rate", "{rate: 1000}"),
         (OPEN + "warmup_by: steady\nwarmup: {detect: {}}\n", "detected under the load that is measured", "fixed"),
         (OPEN + "warmup_by: {users: 2}\nwarmup: {detect: {}}\n", "detected under the load that is measured", "fixed"),
         (

@@ -34,7 +34,7 @@ from redline.model.limits import LimitStart
 from redline.ports import BuildOutcome
 from redline.quantities import significant
 from redline.report.document import Column, Prose, Section, Table
-from redline.report.format import GRADE_MARKS, duration, rate
+from redline.report.format import GRADE_MARKS, count, duration, rate
 from redline.report.render.terminal import COLOURS
 from redline.report.sections.limit import warm_up_text
 from redline.report.sections.trials import precision_text
@@ -285,7 +285,7 @@ def show_search_plan(
     show([Section("", (Table(tuple(map(Column, heads)), tuple(rows)), Prose.of(skipped, Grade.WARN)))], console)
     starts, most = 1 + plan.suite.trials, duration(longest_ns(plan, most_probes, beyond=beyond))
     console.print(
-        f"\n{len(plan.cells)} cells, each at most {most_probes + len(CURVE_SHARES)} probes"
+        f"\n{count(len(plan.cells), 'cell')}, each at most {most_probes + len(CURVE_SHARES)} probes"
         f" on {starts} starts of its server: at most about {most},"
         " neither building counted nor waiting for a host that takes CPU time",
         highlight=False,

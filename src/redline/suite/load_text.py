@@ -21,8 +21,9 @@ def load_text(load: Load) -> str:
 
 
 def warmed_by(load: Load) -> str:
-    """By what a load of its own warms a server up: `2 users`, or the name of a load of the suite."""
-    return f"{load.connections} users" if isinstance(load.shape, Closed) else load.name
+    """By what a load of its own warms a server up: `2 users`, or `1,000 requests/s`."""
+    shape = load.shape
+    return f"{shape.users:,} users" if isinstance(shape, Closed) else f"{shape.most_per_s:,.7g} requests/s"
 
 
 def _closed(shape: Closed) -> tuple[str, ...]:

@@ -116,7 +116,7 @@ def show_plans(first: Plan, plan: Plan, console: Console) -> None:
     if auto is not None:
         most = "at most "
     console.print(
-        f"\n{cells} cells, {most}{trials} trials{duets}, seed {plan.suite.seed}:"
+        f"\n{count(cells, 'cell')}, {most}{count(trials, 'trial')}{duets}, seed {plan.suite.seed}:"
         f" {most or 'about '}{shown(sum(map(expected_length_ns, plans)))}, building not counted",
         highlight=False,
     )

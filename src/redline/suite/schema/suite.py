@@ -1,6 +1,6 @@
 """The schema of the suite file: defaults, types and descriptions. Its JSON Schema is generated from it."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 from pydantic import (
     BeforeValidator,
@@ -15,10 +15,10 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from redline.errors import WrongValueError
-from redline.model import Backend, Closed, Design, Load, Profile
+from redline.model import Backend, Closed, Design, Load, Open, Profile
 from redline.model.plan import DIRECT
 from redline.suite.schema.container import PlacedSchema
-from redline.suite.schema.load import MOST_CONNECTIONS, LoadSchema
+from redline.suite.schema.load import DEFAULT_CONNECTIONS, MOST_CONNECTIONS, LoadSchema
 from redline.suite.schema.scenario import ScenarioSchema
 from redline.suite.schema.server import OPTION_NAME, ServerName
 from redline.suite.schema.types import (
@@ -35,6 +35,7 @@ from redline.suite.schema.types import (
     Http,
     LoadLength,
     ObjectiveSets,
+    Rate,
     Scalar,
     Schema,
     Threshold,
@@ -247,18 +248,41 @@ class WarmUpSchema(Schema):
     )
 
 
-class WarmUpUsersSchema(Schema):
-    """Users with zero think time who warm servers up."""
+class WarmUpLoadSchema(Schema):
+    """What warms servers up: users with zero think time, or a constant rate with Poisson arrivals."""
 
-    users: int = Field(ge=1, le=MOST_CONNECTIONS, description="each with a connection", examples=[2])
+    users: int | None = Field(
+        default=None, ge=1, le=MOST_CONNECTIONS, description="each with a connection", examples=[2]
+    )
+    rate: Rate | None = Field(default=None, description="requests per second", examples=[1000])
+    connections: int | None = Field(
+        default=None,
+        ge=1,
+        le=MOST_CONNECTIONS,
+        description=f"the most at once, of a rate; default: {DEFAULT_CONNECTIONS}",
+        examples=[64],
+    )
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> Self:
+        if (self.users is None) == (self.rate is None):
+            kind = "neither users nor a rate" if self.users is None else "both users and a rate"
+            raise WrongValueError(f"it has {kind}", "write `{users: 2}` or `{rate: 1000}`")
+        if self.rate is None and self.connections is not None:
+            raise WrongValueError("each user has one connection", "leave it out", field="connections")
+        return self
 
     @property
     def load(self) -> Load:
         """The load in the model; its length is that of the warm-up."""
-        return Load(name=f"users{self.users}", shape=Closed(users=self.users), duration_ns=1)
+        if self.rate is None:
+            users = self.users or 1
+            return Load(name=f"users{users}", shape=Closed(users=users), duration_ns=1)
+        shape = Open(rate_per_s=self.rate, connections=self.connections or DEFAULT_CONNECTIONS)
+        return Load(name=f"rate{self.rate:.0f}", shape=shape, duration_ns=1)
 
 
-WarmUpByItem = Annotated[Annotated[str, PLAIN] | Annotated[WarmUpUsersSchema, MAPPING], BY_FORM]
+WarmUpByItem = Annotated[Annotated[str, PLAIN] | Annotated[WarmUpLoadSchema, MAPPING], BY_FORM]
 WarmUpItem = Annotated[Annotated[Duration, PLAIN] | Annotated[WarmUpSchema, MAPPING], BY_FORM]
 
 
@@ -316,9 +340,9 @@ class SuiteSchema(Schema):
     )
     warmup_by: WarmUpByItem | None = Field(
         default=None,
-        description="what warms each server up: a load of the suite, by name, or a number of users; default: the load "
-        "that is measured",
-        examples=["saturate", {"users": 2}],
+        description="what warms each server up: a load of the suite, by name, so many users, or a rate; default: the "
+        "load that is measured",
+        examples=["saturate", {"users": 2}, {"rate": 1000}],
     )
     trials: TrialsItem = Field(
         default=5,
