@@ -2,7 +2,7 @@
 
 import re
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from redline.model import Comparison, Estimate, Metric, Verdict
@@ -53,6 +53,7 @@ def test_changes_stand_in_their_order_about_zero(found: list[Comparison], thresh
     assert 0 <= scale.at(left) <= scale.at(0) <= scale.at(right) <= 100
 
 
+@example([compared(1.2, None, None)], 0.125)  # 19.999999999999996%
 @given(comparisons(), st.floats(0.001, 0.5))
 def test_ticks_are_few_and_in_the_picture_and_hold_zero(found: list[Comparison], threshold: float) -> None:
     scale = change_scale(found, threshold)
