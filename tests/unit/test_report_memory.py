@@ -98,6 +98,9 @@ def test_a_server_that_failed_for_want_of_memory_still_has_its_numbers() -> None
     assert (cell.memory.trials, cell.memory.most_used_bytes) == (5, 200 * MIB)
     markdown = RENDERERS["md"](report).decode()
     assert re.search(r"rust\.axum.*64.* MiB.*256 MiB", markdown)
+    page = RENDERERS["html"](report).decode()
+    for text in (markdown, page):
+        assert f"Invalid, so over all trials: {JVM}." in text
 
 
 @pytest.mark.parametrize(
@@ -176,6 +179,7 @@ def test_what_compilers_used_and_what_they_waited_for_is_shown(report: Report, p
 
 def test_every_form_has_them(report: Report) -> None:
     page = RENDERERS["html"](report).decode()
+    assert "Invalid, so" not in page
     assert page.count('id="memory"') == 1
     text = re.sub(r"<[^>]+>", " ", page)
     assert re.search(r"Pauses by length", text)

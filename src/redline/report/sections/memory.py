@@ -41,7 +41,8 @@ def memory_sections(report: Report) -> Iterator[Section]:
     """For text: the main numbers of each group in one table."""
     for group, cells in _groups(report):
         rows: Iterable[tuple[TableCell, ...]] = ((name, *_in_short(memory)) for name, memory in cells)
-        yield Section(f"Memory and pauses: {group.title}", (_table("", _SHORT, rows),), group.load_text)
+        blocks = tuple(filled(_table("", _SHORT, rows), _invalid(cells)))
+        yield Section(f"Memory and pauses: {group.title}", blocks, group.load_text)
 
 
 def _groups(report: Report) -> Iterator[tuple[Group, "_Cells"]]:
@@ -68,7 +69,14 @@ def _groups(report: Report) -> Iterator[tuple[Group, "_Cells"]]:
 _Cells = list[tuple[ServerCell, MemoryReport]]
 
 
+def _invalid(cells: _Cells) -> Prose:
+    """Which of them are invalid: why, the report says elsewhere."""
+    names = ", ".join(name.name for name, _ in cells if not name.valid)
+    return Prose.of([f"Invalid, so over all trials: {names}."] if names else ())
+
+
 def _tables(cells: _Cells) -> Iterator[Block]:
+    yield _invalid(cells)
     yield _table("Memory", _MEMORY, ((name, *_memory(memory)) for name, memory in cells))
     yield _table("Pauses", _PAUSES, ((name, *_pauses(memory)) for name, memory in cells), left=("collector",))
     yield _table("Pauses by length", _steps(), ((name, *_by_length(memory)) for name, memory in cells))
