@@ -93,6 +93,7 @@ def test_two_hosts_load_a_third_with_one_load(lab: Lab, pair: Pair) -> None:
         assert traffic.clocks.server_cpu_ns is not None
         assert recording.find("cpu_ns", "server") is not None
         assert {each.host for each in recording.series if each.subject == "engine"} == {"load-0", "load-1"}
+    assert any(each.traffic and each.traffic.clocks and each.traffic.clocks.server_cpu_ns for each in recordings)
     assert sorted(recording.traffic.connections for recording in recordings if recording.traffic) == [8, 8, 9, 9]
 
 

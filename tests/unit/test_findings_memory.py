@@ -74,7 +74,7 @@ def test_a_heap_that_is_nearly_full_of_what_lives_is_under_pressure(live: float,
     one = found(cell, recorded(cell, **living(cell, [0.1 * HEAP, live * HEAP, live * HEAP])))
     assert {kind: each.grade for kind, each in one.items()} == ({FindingKind.HEAP_PRESSURE: grade} if grade else {})
     if grade:
-        assert f"{live * 512:.0f} MiB of 512 MiB were in use" in one[FindingKind.HEAP_PRESSURE].message
+        assert f"{live * 512:.0f} MiB of 512 MiB alive" in one[FindingKind.HEAP_PRESSURE].message
 
 
 def test_without_a_collection_of_the_whole_heap_nobody_knows_what_lives() -> None:

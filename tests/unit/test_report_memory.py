@@ -89,9 +89,18 @@ def test_numbers_are_those_of_all_used_trials(report: Report) -> None:
     assert memory.compiler_cores is None
 
 
-def test_a_server_that_failed_for_want_of_memory_still_has_its_numbers() -> None:
-    run = simulated_run({"rust.hyper": GOOD, JVM: replace(GOOD, achieved=0.5)}, loads=(STEADY,))
+@pytest.mark.parametrize("good", [0, 2])
+def test_a_server_that_failed_for_want_of_memory_still_has_its_numbers(good: int) -> None:
+    bad, well = (
+        simulated_run({"rust.hyper": GOOD, JVM: replace(GOOD, achieved=achieved)}, loads=(STEADY,))
+        for achieved in (0.5, 1.0)
+    )
+    ids = [id_ for id_, cell in bad.manifest.plan.cells.items() if cell.variant.slug == JVM]
+    places = [place for place, each in enumerate(bad.recordings) if each.cell_id in ids][:good]
+    recordings = tuple(well.recordings[place] if place in places else each for place, each in enumerate(bad.recordings))
+    run = bad.model_copy(update={"recordings": recordings})
     report = build_report(with_jvm(run))
+    assert sum(trial.used for cell in report.cells for trial in cell.trials if cell.memory) == good
     (cell,) = [cell for cell in report.cells if cell.memory]
     assert not cell.valid
     assert cell.memory

@@ -100,7 +100,7 @@ def test_a_number_of_users_may_warm_up_for_every_load(tmp_path: Path) -> None:
 def test_a_rate_may_warm_up_for_every_load(tmp_path: Path) -> None:
     cells = make_plan(suite_of(tmp_path, OPEN + "warmup_by: {rate: 1500, connections: 8}\n")).cells.values()
     found = {cell.warmup_by for cell in cells}
-    assert found == {Load(name="rate1500", shape=Open(rate_per_s=1500, connections=8), duration_ns=1)}
+    assert found == {Load(name="rate-of-the-warm-up", shape=Open(rate_per_s=1500, connections=8), duration_ns=1)}
     assert {warmed_by(by) for by in found if by} == {"1,500 requests/s"}
 
 

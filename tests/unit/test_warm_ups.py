@@ -57,6 +57,10 @@ def test_a_report_names_the_load_that_warmed_a_server_up() -> None:
     manifest = run.manifest.model_copy(update={"plan": plan.model_copy(update={"cells": cells})})
     (found,) = build_report(run.model_copy(update={"manifest": manifest})).cells
     assert found.warmed_up_before == f"1 min by {SATURATE.connections} users"
+    unused = {id_: one.model_copy(update={"warmup_ns": 0}) for id_, one in cells.items()}
+    manifest = run.manifest.model_copy(update={"plan": plan.model_copy(update={"cells": unused})})
+    (found,) = build_report(run.model_copy(update={"manifest": manifest})).cells
+    assert found.warmed_up_before == ""
 
 
 def test_servers_that_are_alike_share_a_line() -> None:

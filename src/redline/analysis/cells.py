@@ -6,6 +6,7 @@ from typing import Literal
 from redline.analysis.judged import JudgedCell
 from redline.model import (
     AgreedTls,
+    Cell,
     CellReport,
     Closed,
     Counts,
@@ -47,7 +48,7 @@ def cell_report(judged: JudgedCell, suite: Suite) -> CellReport:
         scenario=cell.scenario.name,
         load=cell.load.name,
         load_text=load_text(cell.load),
-        warmed_up_before=f"{duration(cell.warmup_ns)} by {warmed_by(cell.warmup_by)}" if cell.warmup_by else "",
+        warmed_up_before=_warmed_up_before(cell),
         role=cell.role,
         is_baseline=cell.role == "subject" and cell.variant.slug in (suite.baseline, *suite.baselines.values()),
         valid=judged.valid,
@@ -73,6 +74,11 @@ def cell_report(judged: JudgedCell, suite: Suite) -> CellReport:
         findings=judged.findings,
         objectives=objective_results(judged, suite.objectives, response),
     )
+
+
+def _warmed_up_before(cell: Cell) -> str:
+    by = cell.warmup_by
+    return f"{duration(cell.warmup_ns)} by {warmed_by(by)}" if by and cell.warmup_ns else ""
 
 
 def _estimates(judged: JudgedCell, count: int) -> dict[Metric, Estimate]:

@@ -176,13 +176,14 @@ class GrowingRun:
 def _judge_cell(cell: Cell, trials: list[Trial], planned: int, ceiling_per_s: float | None) -> JudgedCell:
     judged = tuple(_judge_trial(cell, trial) for trial in trials)
     used = [trial for trial, one in zip(trials, judged, strict=True) if one.used]
+    valid = is_valid(len(judged), len(used))
     return JudgedCell(
         cell=cell,
         planned=planned,
         trials=judged,
         own_findings=judge_cell(cell, used, planned=planned, ceiling_per_s=ceiling_per_s),
-        valid=is_valid(len(judged), len(used)),
-        memory=memory_report(cell, used or trials),
+        valid=valid,
+        memory=memory_report(cell, used if valid else trials),
     )
 
 

@@ -1,4 +1,4 @@
-"""The memory and the pauses of one cell, over its used trials, or all of them if none counts."""
+"""The memory and the pauses of one cell, over its used trials, or all of them if it is invalid."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -41,6 +41,8 @@ def memory_report(cell: Cell, trials: Sequence[Trial]) -> MemoryReport | None:
         to_safepoint=_merged(facts.to_safepoint for facts in every if facts.runtime == "jvm"),
         stalls=_merged(facts.stalls for facts in every),
         collections=_summed(every),
+        evacuation_failures=sum(facts.evacuation_failures for facts in every),
+        humongous=sum(facts.humongous for facts in every),
         collector_cores=_cores(trials, "collector_cpu_ns", seconds),
         compiler_cores=_cores(trials, "compiler_cpu_ns", seconds),
         compiler_waits=_cores(trials, "compiler_wait_ns", seconds),
@@ -49,7 +51,7 @@ def memory_report(cell: Cell, trials: Sequence[Trial]) -> MemoryReport | None:
 
 
 def _paused_ns(facts: RuntimeFacts) -> int:
-    """Recordings of before had the sum alone."""
+    """Older recordings have only the sum."""
     return facts.pauses.total_ns if facts.paused_ns is None else facts.paused_ns
 
 

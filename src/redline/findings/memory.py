@@ -61,7 +61,7 @@ def memory(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
 
 
 def live_bytes(facts: RuntimeFacts) -> int | None:
-    """What lives: the median heap in use after the collections of the whole heap of the window's second half."""
+    """What lives: the median of what the collections of the whole heap in the window's second half found."""
     later = facts.live_bytes[len(facts.live_bytes) // 2 :]
     return round(median(later)) if later else None
 
@@ -72,7 +72,7 @@ def _heap_pressure(cell: Cell, trial: Trial, facts: RuntimeFacts | None) -> tupl
     limit = container.memory_bytes if container else None
     shares = [(0.0, "")]
     if live is not None and heap:
-        shares.append((live / heap, f"After collections of the whole heap, {size(live)} of {size(heap)} were in use"))
+        shares.append((live / heap, f"Collections of the whole heap found {size(live)} of {size(heap)} alive"))
     if limit and peak is not None:
         shares.append((peak / limit, f"It used up to {size(peak)} of the {size(limit)} that its container may use"))
     share, what = max(shares)

@@ -151,6 +151,8 @@ class MemoryReport(Frozen):
     to_safepoint: Durations = Field(description="the part of pauses until all threads had stopped; of a JVM alone")
     stalls: Durations = omitted_if_default(Durations(), description="waits of threads for memory")
     collections: tuple[CollectionSum, ...] = ()
+    evacuation_failures: int = omitted_if_default(0, description="collections that found no room for what lives")
+    humongous: int = omitted_if_default(0, description="collections that an object of half a region or more began")
     collector_cores: float | None = Field(default=None, description="CPU time of its threads, in cores")
     compiler_cores: float | None = Field(default=None, description="CPU time of its threads, in cores")
     compiler_waits: float | None = Field(default=None, description="their waits for a core, in threads")

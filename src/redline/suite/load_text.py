@@ -21,13 +21,17 @@ def load_text(load: Load) -> str:
 
 
 def warmed_by(load: Load) -> str:
-    """By what a load of its own warms a server up: `2 users`, or `1,000 requests/s`."""
+    """What warms a server up: `2 users`, or `1,000 requests/s`."""
     shape = load.shape
-    return f"{shape.users:,} users" if isinstance(shape, Closed) else f"{shape.most_per_s:,.7g} requests/s"
+    return _users(shape.users) if isinstance(shape, Closed) else f"{shape.most_per_s:,.7g} requests/s"
+
+
+def _users(users: int) -> str:
+    return "1 user" if users == 1 else f"{users:,} users"
 
 
 def _closed(shape: Closed) -> tuple[str, ...]:
-    users = "1 user" if shape.users == 1 else f"{shape.users:,} users"
+    users = _users(shape.users)
     return (
         "closed",
         users + _stages(shape.stages, ""),

@@ -38,11 +38,15 @@ _COLUMN = re.compile(r"-|(\d{1,12}[BKMGT]) \(\d+%\)")
 """At the start of marking, its end, the start of relocation, its end, and others."""
 _STALL = re.compile(rf"(?:Allocation|Relocation) Stall \(.*\) {_TOOK}")
 _CAPACITY = re.compile(r"(?:GC\(\d+\) +)?(?:[Yy]: +)?(?:Heap )?Max Capacity: +(\d{1,12}[BKMGT])\b.*")
+_NO_ROOM = re.compile(r"To-space exhausted|Evacuation Failure(?!: Pinned\))")
+"""A region that a thread has pinned stays where it is, and lacks no room."""
 _USING = re.compile(r"Using (?:The )?([A-Z][A-Za-z0-9]*)(?: Garbage Collector)?")
 _UNITS = {"B": 0, "K": 10, "M": 20, "G": 30, "T": 40}
 _NS = {"ns": 1, "ms": 1_000_000, "s": 1_000_000_000}
 _MODES = frozenset({"Normal", "Mixed", "Prepare Mixed", "Concurrent Start", "Initial Mark", "Young", "Old", "Global"})
 _Z_KINDS: dict[str, CollectionKind] = {"Garbage": "cycle", "Major": "cycle", "Minor": "young"}
+_PARTS = frozenset({"Young", "Old"})
+"""Of Shenandoah's heap, as its collections name them. One of the old generation frees only what is wholly garbage."""
 _MOST_OPEN = 64
 """Collections of which lines are still to come: G1's cycle, and as many young ones as may happen meanwhile."""
 
@@ -94,6 +98,7 @@ class _OpenCollection:
     kind: CollectionKind = "cycle"
     cleanups: int = 0
     no_room: bool = False
+    of_a_part: bool = False
     before: int | None = None
     after: int | None = None
     capacity: int | None = None
@@ -200,7 +205,7 @@ class JvmLog:
         if found := _ROW.fullmatch(text):
             yield from self._row(line.at_ns, known, found, _COLUMN.findall(found[3]))
         elif line.tags == ["gc"] and (found := _LINE.fullmatch(text)):
-            if "To-space exhausted" in text or "Evacuation Failure" in text:
+            if _NO_ROOM.search(text):
                 known.no_room = True
                 yield CollectorWarning(line.at_ns, "evacuation")
             began_ns = line.at_ns - _took_ns(found)
@@ -228,7 +233,7 @@ class JvmLog:
             yield known.ended(kind, cause, concurrent=True, live=live)
         elif what[:2] == ["Concurrent", "cleanup"]:  # of Shenandoah, which also copies between the first and the second
             known.cleanups += 1
-            known.kind = "young" if "Young" in marks else "cycle"
+            known.kind, known.of_a_part = "young" if "Young" in marks else "cycle", not _PARTS.isdisjoint(marks)
             yield from self._heap(began_ns, began_ns, at_ns, before, after, copied=known.cleanups > 1)
         elif what[0] == "Pause":
             yield from self._heap(began_ns, at_ns, at_ns, before, after)
@@ -240,7 +245,7 @@ class JvmLog:
                 kinds: dict[str, CollectionKind] = {"Full": "full", "Degenerated": "degenerated"}
                 kind = "mixed" if "Mixed" in marks else kinds.get(what[1], "young")
                 # One that found no room has freed next to nothing.
-                tells = kind != "young" and not known.no_room
+                tells = kind != "young" and not known.no_room and (kind == "mixed" or _PARTS.isdisjoint(marks))
                 yield known.ended(kind, cause, concurrent=False, live=after if tells else None)
 
     def _row(self, at_ns: int, known: _OpenCollection, row: re.Match[str], columns: list[str]) -> Iterator[Allocated]:
@@ -251,7 +256,7 @@ class JvmLog:
         if name == "Live" and columns[1]:
             known.marked[generation] = _bytes(columns[1])
         elif generation == "O":
-            return  # what is allocated, is in the young generation
+            return  # what is allocated is in the young generation
         elif name == "Allocated" and known.used is not None:
             yield from self._heap(known.start_ns, known.start_ns, at_ns, *known.used)
             yield Allocated(at_ns, _bytes(columns[3]), at_ns - known.start_ns)
@@ -274,7 +279,7 @@ class JvmLog:
         """Its cycles have no last line: they have ended when the next collection begins."""
         for number in [number for number, one in self._open.items() if one.cleanups]:
             one = self._open.pop(number)
-            yield one.ended(one.kind, "", concurrent=True, live=one.after if one.kind == "cycle" else None)
+            yield one.ended(one.kind, "", concurrent=True, live=None if one.of_a_part else one.after)
 
 
 def _unix_ns(text: str) -> int | None:

@@ -279,7 +279,7 @@ class WarmUpLoadSchema(Schema):
             users = self.users or 1
             return Load(name=f"users{users}", shape=Closed(users=users), duration_ns=1)
         shape = Open(rate_per_s=self.rate, connections=self.connections or DEFAULT_CONNECTIONS)
-        return Load(name=f"rate{self.rate:.0f}", shape=shape, duration_ns=1)
+        return Load(name="rate-of-the-warm-up", shape=shape, duration_ns=1)
 
 
 WarmUpByItem = Annotated[Annotated[str, PLAIN] | Annotated[WarmUpLoadSchema, MAPPING], BY_FORM]
@@ -340,8 +340,8 @@ class SuiteSchema(Schema):
     )
     warmup_by: WarmUpByItem | None = Field(
         default=None,
-        description="what warms each server up: a load of the suite, by name, so many users, or a rate; default: the "
-        "load that is measured",
+        description="what warms each server up: a load of the suite, by name, a number of users, or a rate; default: "
+        "the load that is measured",
         examples=["saturate", {"users": 2}, {"rate": 1000}],
     )
     trials: TrialsItem = Field(
