@@ -148,19 +148,21 @@ def test_what_lacks_a_proxy_cannot_be_built(launcher: RouteLauncher) -> None:
 
 
 TLS_SERVER = """
-import socket, ssl, sys
+import socket, ssl, sys, threading
 context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
 context.load_cert_chain(sys.argv[2], sys.argv[3])
 context.set_alpn_protocols(["h2", "http/1.1"])
+def serve(client):
+    try:
+        with context.wrap_socket(client, server_side=True) as connection:
+            connection.recv(65536)
+            connection.sendall(b"HTTP/1.1 200 OK\\r\\nContent-Length: 2\\r\\nConnection: close\\r\\n\\r\\nok")
+    except OSError:
+        pass
 with socket.create_server(("127.0.0.1", int(sys.argv[1]))) as plain:
     while True:
-        client, _ = plain.accept()
-        try:
-            with context.wrap_socket(client, server_side=True) as connection:
-                connection.recv(65536)
-                connection.sendall(b"HTTP/1.1 200 OK\\r\\nContent-Length: 2\\r\\nConnection: close\\r\\n\\r\\nok")
-        except OSError:
-            pass
+        # Each apart: a connection on which nothing comes must not keep the others waiting.
+        threading.Thread(target=serve, args=plain.accept()[:1], daemon=True).start()
 """
 
 
