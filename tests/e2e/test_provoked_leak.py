@@ -21,10 +21,12 @@ options:
 servers:
   leaking:
     about: keeps 8 KiB of each request
-    start: {command: ["{java}", -Xmx256m, -XX:+UseZGC, -cp, "{folder}", Burning, "{port}", "8192"]}
+    start:
+      command: ["{java}", -Xmx256m, -XX:+UseZGC, -XX:ZCollectionInterval=2, -cp, "{folder}", Burning, "{port}", "8192"]
   clean:
     about: keeps nothing
-    start: {command: ["{java}", -Xmx256m, -XX:+UseZGC, -cp, "{folder}", Burning, "{port}"]}
+    start:
+      command: ["{java}", -Xmx256m, -XX:+UseZGC, -XX:ZCollectionInterval=2, -cp, "{folder}", Burning, "{port}"]
 """
 SUITE = """\
 servers: [java.leaking, java.clean]
