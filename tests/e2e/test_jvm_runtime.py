@@ -155,12 +155,14 @@ def test_counters_and_jstat_agree(live: Live) -> None:
         return  # jstat counts the phases of others
     collected, found, total_ns = asked("-gc"), Counter[str](), Counter[str]()
     for one in facts.collections:
-        found[one.kind] += one.count
-        total_ns[one.kind] += one.total_ns
+        if one.kind != "cycle":
+            found[one.kind] += one.count
+            total_ns[one.kind] += one.total_ns
     assert found["young"] + found["mixed"] == int(collected["YGC"])
     assert found["full"] == int(collected["FGC"])
-    for counted, logged in (("YGCT", total_ns["young"] + total_ns["mixed"]), ("FGCT", total_ns["full"])):
-        # Their clocks start and stop at other places, between which a busy machine does something else.
-        assert logged / 1e9 == pytest.approx(float(collected[counted]), rel=0.4, abs=0.02), counted
+    # The counter's clock runs within the log's, and that within the safepoint, however busy the machine is.
+    counted_s, logged_s = float(collected["YGCT"]) + float(collected["FGCT"]), sum(total_ns.values()) / 1e9
+    rounding_s = 1e-3 + 1e-6 * sum(found.values())
+    assert 0 < counted_s - rounding_s < logged_s < facts.pauses.total_ns / 1e9 + rounding_s
     capacity_kib = sum(float(collected[each]) for each in ("S0C", "S1C", "EC", "OC"))
     assert values["heap_capacity_bytes"] == pytest.approx(capacity_kib * 1024, rel=0.01)

@@ -153,6 +153,11 @@ def test_what_lives_is_what_the_program_keeps(name: str) -> None:
         assert all((1 if name == "jdk17-Z" else 4) <= size <= 16 for size in live), live
 
 
+MARKED = (
+    "GC(1) Concurrent Mark Cycle",
+    "GC(1) Pause Remark 400M->400M(512M) 0.4ms",
+    "GC(1) Concurrent Mark Cycle 9.0ms",
+)
 CLOCK = "[2026-11-22T18:29:38.347+0000][{}ms][info][gc]"
 
 
@@ -170,6 +175,31 @@ CLOCK = "[2026-11-22T18:29:38.347+0000][{}ms][info][gc]"
         (["GC(1) Pause Young (Mixed) (G1 Evacuation Pause) 400M->60M(512M) 9.0ms"], [60]),
         (["GC(1) Pause Young (Mixed) (G1 Evacuation Pause) (Evacuation Failure: Pinned) 400M->60M(512M) 9.0ms"], [60]),
         (["GC(1) Pause Young (Mixed) (G1 Preventive) (Evacuation Failure: Allocation) 400M->390M(512M) 9.0ms"], []),
+        ([*MARKED, "GC(2) Pause Young (Normal) (G1 Evacuation Pause) 400M->70M(512M) 9.0ms"], [70]),
+        (
+            [*MARKED, *(f"GC({n}) Pause Young (Normal) (G1 Evacuation Pause) 400M->7{n}M(512M) 9.0ms" for n in (2, 3))],
+            [72],
+        ),
+        ([*MARKED, "GC(2) Pause Young (Prepare Mixed) (G1 Evacuation Pause) 400M->70M(512M) 9.0ms"], []),
+        (
+            [
+                *MARKED,
+                "GC(2) Pause Young (Prepare Mixed) (G1 Evacuation Pause) 400M->390M(512M) 9.0ms",
+                "GC(3) Pause Young (Mixed) (G1 Evacuation Pause) 400M->60M(512M) 9.0ms",
+                "GC(4) Pause Young (Normal) (G1 Evacuation Pause) 400M->80M(512M) 9.0ms",
+            ],
+            [60],
+        ),
+        (
+            [
+                MARKED[0],
+                "GC(2) Pause Full (G1 Compaction Pause) 400M->30M(512M) 9.0ms",
+                *MARKED[1:],
+                "GC(3) Pause Young (Normal) (G1 Evacuation Pause) 400M->80M(512M) 9.0ms",
+            ],
+            [30],
+        ),
+        (["GC(1) Concurrent Undo Cycle 5.0ms", "GC(2) Pause Young (Normal) (X) 400M->80M(512M) 9.0ms"], []),
         (["GC(1) To-space exhausted", "GC(1) Pause Young (Mixed) (G1 Evacuation Pause) 400M->390M(512M) 9.0ms"], []),
     ],
 )

@@ -105,16 +105,14 @@ def _allocation_stall(trial: Trial, traffic: Traffic, facts: RuntimeFacts) -> tu
 
 def _leak_suspected(trial: Trial, traffic: Traffic, facts: RuntimeFacts) -> tuple[Finding, ...]:
     smallest = _smallest(facts, *traffic.window_unix_ns)
-    if traffic.seconds < SHORTEST_FOR_LEAK_S or len(smallest) < FEWEST_FOR_TREND:
+    blocks, sizes, block_s = list(smallest), list(smallest.values()), traffic.seconds / BLOCKS
+    if traffic.seconds < SHORTEST_FOR_LEAK_S or len(sizes) < FEWEST_FOR_TREND or trend(sizes, TREND_P) <= 0:
         return ()
-    if trend(list(smallest.values()), TREND_P) <= 0:
-        return ()
-    block_s, blocks = traffic.seconds / BLOCKS, list(smallest)
-    per_s = slope(blocks, list(smallest.values())) / block_s
+    per_s = slope(blocks, sizes) / block_s
     grown = per_s * (blocks[-1] - blocks[0]) * block_s
     if grown < max(LEAST_GROWTH * (facts.max_heap_bytes or 0), LEAST_GROWN):
         return ()
-    first, last = (median(list(smallest.values())[part]) for part in (slice(EDGE), slice(-EDGE, None)))
+    first, last = median(sizes[:EDGE]), median(sizes[-EDGE:])
     room = (facts.max_heap_bytes or 0) - last
     full = f": at this pace the heap is full in {duration(room / per_s * 1e9)}" if room > 0 else ""
     message = (

@@ -99,6 +99,7 @@ class _OpenCollection:
     cleanups: int = 0
     no_room: bool = False
     of_a_part: bool = False
+    aborted: bool = False
     before: int | None = None
     after: int | None = None
     capacity: int | None = None
@@ -133,6 +134,8 @@ class JvmLog:
     _open: dict[int, _OpenCollection] = field(default_factory=dict)
     _used: tuple[int, int] | None = None
     """When the used heap was last known, and its bytes."""
+    _marked: bool = False
+    """Whether G1 has marked its heap, and has not yet freed what it found, or found it not worth freeing."""
 
     def later(self) -> "JvmLog":
         """One for lines that do not follow upon those that were read, but have the same clock."""
@@ -221,6 +224,7 @@ class JvmLog:
         if before is None or after is None:
             if what[0] == "Concurrent" and "Cycle" in what[1:3] and found["took"]:
                 # Of G1. It frees no region that something lives in: the mixed collections after it do.
+                self._marked = what[1] != "Undo" and not known.aborted
                 del self._open[number]
                 yield known.ended("cycle", cause, concurrent=True)
             return
@@ -244,9 +248,21 @@ class JvmLog:
                     yield CollectorWarning(at_ns, "humongous")
                 kinds: dict[str, CollectionKind] = {"Full": "full", "Degenerated": "degenerated"}
                 kind = "mixed" if "Mixed" in marks else kinds.get(what[1], "young")
-                # One that found no room has freed next to nothing.
-                tells = kind != "young" and not known.no_room and (kind == "mixed" or _PARTS.isdisjoint(marks))
+                tells = self._tells(kind, marks) and not known.no_room
                 yield known.ended(kind, cause, concurrent=False, live=after if tells else None)
+
+    def _tells(self, kind: CollectionKind, marks: list[str]) -> bool:
+        """Whether what is in use after this pause is about what lives; one that found no room has freed too little."""
+        if kind in ("full", "degenerated"):
+            for one in self._open.values():  # a marking of G1 that goes on comes to nothing
+                one.aborted = True
+            self._marked = False
+            return _PARTS.isdisjoint(marks)
+        if "Prepare Mixed" in marks:
+            return False  # the next ones free more
+        # Without mixed collections after a marking too little could be freed, by default less than 5% of the heap.
+        tells, self._marked = kind == "mixed" or self._marked, False
+        return tells
 
     def _row(self, at_ns: int, known: _OpenCollection, row: re.Match[str], columns: list[str]) -> Iterator[Allocated]:
         """A row of Z's table: the used heap when a collection began and ended, what it saw allocated, or what lives."""
