@@ -260,6 +260,7 @@ impl DuetRun<'_> {
                 measured: sum(|result| result.measured),
                 completed: sum(|result| result.completed),
                 failed: sum(|result| result.failed),
+                bytes_received: sum(|result| result.bytes_received),
                 cpu_ns,
                 engine_cpu_ns: sum(|result| result.cpu_ns),
                 steal_ns: before.steal_ns.zip(after.steal_ns).map(|(before, after)| after.saturating_sub(before)),

@@ -231,6 +231,8 @@ pub struct DuetSlice {
     pub completed: u64,
     /// Requests that ended otherwise.
     pub failed: u64,
+    /// What was received in the whole slice. All of it was answered, so this is a number of whole answers.
+    pub bytes_received: u64,
     /// CPU time that each target's processes used from before the slice to its end; empty when no processes were given.
     pub cpu_ns: Vec<Option<u64>>,
     /// CPU time of the engine's workers.

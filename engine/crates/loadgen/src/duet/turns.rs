@@ -44,6 +44,7 @@ pub enum WorkerReport {
 }
 
 /// What one worker did in one slice.
+#[derive(Default)]
 pub struct TurnResult {
     /// When its last answer had come, in nanoseconds of the monotonic clock.
     pub drained_ns: u64,
@@ -54,6 +55,7 @@ pub struct TurnResult {
     pub completed: u64,
     /// Requests that ended otherwise.
     pub failed: u64,
+    pub bytes_received: u64,
     /// Requests without an answer when the drain was over.
     pub unanswered: u64,
     pub cpu_ns: u64,
@@ -61,12 +63,12 @@ pub struct TurnResult {
 
 impl TurnResult {
     fn of(intervals: &[MemberInterval], drained_ns: u64, unanswered: u64) -> Self {
-        let mut result =
-            Self { drained_ns, measured_ns: 0, measured: 0, completed: 0, failed: 0, unanswered, cpu_ns: 0 };
+        let mut result = Self { drained_ns, unanswered, ..Self::default() };
         for MemberInterval { phase, start_ns, end_ns, slice, .. } in intervals {
             let outcomes = &slice.counts.outcomes;
             result.completed += slice.counts.completed;
             result.failed += outcomes.total() - outcomes.ok;
+            result.bytes_received += slice.counts.bytes_received;
             result.cpu_ns += slice.engine_cpu_ns;
             if *phase == Phase::Measure {
                 result.measured += slice.counts.completed;
