@@ -103,8 +103,15 @@ def _answer_sizes(duet: Duet) -> Iterator[DuetFinding]:
         yield DuetFinding(kind="answer-sizes", grade=Grade.NOTE, message=message)
 
 
-def _answer_size(duet: Duet, target: int) -> float:
-    """The mean number of bytes of an answer with its head; 0 where none came."""
-    counts = [traffic_of(each).targets[target].counts for each in duet.starts]
-    answers = sum(sum(each.status.values()) for each in counts)
-    return sum(each.bytes_received for each in counts) / answers if answers else 0.0
+def _answer_size(duet: Duet, target: int) -> float | None:
+    """The mean number of bytes of an answer with its head; None where it is not known.
+
+    A slice waits for all of its answers, so it holds whole ones. What came in the measured time alone would not do: it
+    lacks the answers at the end of each slice, whose share depends on how fast the server is.
+    """
+    received = answers = 0
+    for each in (each for start in duet.starts for block in traffic_of(start).blocks for each in block.slices):
+        if each.target == target and each.bytes_received is not None and not each.failed:
+            received += each.bytes_received
+            answers += each.completed
+    return received / answers if answers else None

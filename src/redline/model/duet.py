@@ -26,6 +26,9 @@ class DuetSlice(Frozen):
     measured: int = Field(description="right answers in that time")
     completed: int = Field(description="right answers in the entire slice")
     failed: int
+    bytes_received: int | None = omitted_if_default(
+        None, description="in the entire slice: of all its answers, heads and bodies; null in older recordings"
+    )
     cpu_ns: tuple[int | None, ...] = Field(
         description="CPU time of each target's processes, null of another "
         "that is loaded at the same time; empty if not read"
