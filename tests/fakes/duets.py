@@ -1,7 +1,8 @@
 """Duets of simulated servers, of which one needs a known multiple of another's CPU time."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Literal
 
 import numpy as np
 
@@ -11,6 +12,8 @@ from redline.model.traffic import Counts, Engine
 ENGINE = Engine(name="redline-engine", version="0", backend="epoll", workers=1)
 SLICE_NS = 50_000_000
 NS_PER_REQUEST = 20_000
+MEASURED = 20
+"""Blocks."""
 
 
 def simulated_duet(
@@ -23,19 +26,22 @@ def simulated_duet(
     idle: float = 0.0,
     failed: int = 0,
     busy: float = 1.0,
+    warmup: int = 0,
+    cold: Callable[[int, int], float] = lambda _block, _server: 0.0,
 ) -> DuetRecording:
     """One start of servers of which a request costs these multiples of CPU time, the first being the baseline.
 
     Starts differ by .3%, slices by `noise`. `idle` is the share of a core that each server uses in the others' slices,
-    `busy` that of its own.
+    `busy` that of its own. After `warmup` blocks 20 are measured. `cold` is what a server costs more in a
+    block, as a logarithm.
     """
     rng = np.random.default_rng(start)
     of_start = [costs[0], *(cost * math.exp(rng.normal(0, 0.003)) for cost in (*costs[1:], costs[0]))]
     targets, blocks, now_ns = range(len(of_start)), [], 0
-    for index in range(20):
+    for index in range(warmup + MEASURED):
         slices = []
         for target in (*targets, *reversed(targets)):
-            cost_ns = NS_PER_REQUEST * of_start[target] * math.exp(rng.normal(0, noise))
+            cost_ns = NS_PER_REQUEST * of_start[target] * math.exp(rng.normal(0, noise) + cold(index, target))
             completed = int(SLICE_NS * busy / cost_ns)
             cpu_ns = [int(idle * SLICE_NS) for _ in targets]
             cpu_ns[target] = int(completed * cost_ns)
@@ -53,7 +59,8 @@ def simulated_duet(
                 )
             )
             now_ns += SLICE_NS
-        blocks.append(DuetBlock(index=index, phase="measure", slices=tuple(slices)))
+        phase: Literal["warmup", "measure"] = "warmup" if index < warmup else "measure"
+        blocks.append(DuetBlock(index=index, phase=phase, slices=tuple(slices)))
     times = Histogram.of([1_000_000 * factor for factor in of_start[:1]])
     of_target = TargetTraffic(counts=Counts(), response=times, service=times, lateness=times, engine_cpu_ns=1)
     traffic = DuetTraffic(

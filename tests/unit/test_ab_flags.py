@@ -44,15 +44,16 @@ def test_revisions_are_started_and_asked_as_their_project_says() -> None:
     assert {cell.scenario.requests[0].method for cell in made.cells} == {"POST"}
 
 
-@pytest.mark.parametrize(("lasts_s", "start_s"), [(30, 10), (60, 20), (120, 30), (300, 60), (900, 60)])
-def test_starts_of_a_virtual_machine_are_longer_and_end_their_warm_up_when_it_is_warm(
-    lasts_s: int, start_s: int
+@pytest.mark.parametrize(("lasts_s", "start_s"), [(1, 3), (5, 3), (30, 10), (60, 20), (120, 30), (300, 60), (900, 60)])
+@pytest.mark.parametrize("command", [A, "java -jar app.jar {port}"])
+def test_whatever_is_started_is_warmed_up_until_it_is_warm_and_then_measured(
+    lasts_s: int, start_s: int, command: str
 ) -> None:
-    for cell in plan("java -jar app.jar {port}", lasts_ns=lasts_s * S).cells:
+    """Nobody knows what a command runs, so its start may be long; what is warm soon has more of them."""
+    for cell in plan(command, lasts_ns=lasts_s * S).cells:
         assert cell.warmup_detect
-        assert 3 * (cell.warmup_ns + cell.load.duration_ns) == pytest.approx(start_s * S)
-        assert cell.warmup_ns == pytest.approx(3 * cell.load.duration_ns)
-    assert not any(cell.warmup_detect for cell in plan().cells)
+        assert 3 * (cell.warmup_ns + cell.load.duration_ns) == pytest.approx(start_s * S, rel=0.01)
+        assert cell.warmup_ns == pytest.approx(5 * cell.load.duration_ns, rel=0.02)
 
 
 def test_servers_that_run_have_one_start_for_all_of_the_time() -> None:
@@ -63,12 +64,8 @@ def test_servers_that_run_have_one_start_for_all_of_the_time() -> None:
     assert made.once
     with_control = 3
     assert with_control * (made.cells[0].load.duration_ns + made.cells[0].warmup_ns) == pytest.approx(60 * S, rel=1e-3)
+    assert made.cells[0].load.duration_ns == pytest.approx(3 * made.cells[0].warmup_ns, rel=1e-3)
     assert made.cells[0].load.shape == Open(rate_per_s=2000, connections=64)
-
-
-@pytest.mark.parametrize(("lasts_s", "each_s"), [(5, 0.5), (24, 2), (60, 4), (600, 4)])
-def test_little_time_makes_starts_short(lasts_s: int, each_s: float) -> None:
-    assert plan(lasts_ns=lasts_s * S).cells[0].load.duration_ns * 3 == pytest.approx(each_s * S, rel=0.01)
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,7 @@ def kept(folder: Path, plan: AbPlan, recordings: int = 6) -> ComparisonStore:
     store = ComparisonStore(folder)
     store.create(plan)
     for number in range(recordings):
-        store.save_duet(simulated_duet(number, (1.0, 1.05)), plan.duet.cells[0])
+        store.save_duet(simulated_duet(number, (1.0, 1.05), warmup=30), plan.duet.cells[0])
     return store
 
 
@@ -92,7 +92,7 @@ def test_the_stored_form_stays_readable(tmp_path: Path) -> None:
     assert AbPlan.model_validate_json((golden.FOLDER / "ab.json").read_bytes()) == stored
     store = kept(tmp_path / "kept", stored)
     assert store.plan() == stored
-    assert store.duets() == tuple(simulated_duet(number, (1.0, 1.05)) for number in range(6))
+    assert store.duets() == tuple(simulated_duet(number, (1.0, 1.05), warmup=30) for number in range(6))
 
 
 def test_it_is_judged_from_what_is_stored(tmp_path: Path) -> None:
@@ -286,7 +286,7 @@ def test_only_differences_beyond_the_threshold_fail(
     store = kept(tmp_path / "kept", planned(), 5)
 
     def measure(*_args: object, **_kwargs: object) -> bool:
-        store.save_duet(simulated_duet(5, (1.0, 1.05)), store.plan().duet.cells[0])
+        store.save_duet(simulated_duet(5, (1.0, 1.05), warmup=30), store.plan().duet.cells[0])
         return False
 
     monkeypatch.setattr(ab, "_measure", measure)

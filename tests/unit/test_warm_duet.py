@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from redline.findings.warm_duet import FEWEST_BLOCKS, DuetWarmth, are_warm, warm
-from redline.model import DuetBlock
+from redline.model import DuetBlock, DuetSlice
 from redline.stats.duets import Floats
 from tests.fakes.duets import simulated_duet
 
@@ -22,9 +22,12 @@ def noise(seed: int, sd: float = 0.1, memory: float = 0.3) -> Floats:
 
 
 def first_warm(ratios: Floats, idle: Floats) -> int:
-    """After how many blocks the servers are called warm; one more than there are if never."""
-    course = ratios[:, np.newaxis]
-    return next((n for n in range(1, BLOCKS + 1) if warm(course[:n], idle[:n])), BLOCKS + 1)
+    """After how many blocks two servers are called warm, the first being steady; one more than there are if never."""
+    return first_warm_of(np.column_stack((np.zeros(BLOCKS), ratios)), idle)
+
+
+def first_warm_of(costs: Floats, idle: Floats) -> int:
+    return next((n for n in range(1, BLOCKS + 1) if warm(costs[:n], idle[:n])), BLOCKS + 1)
 
 
 def test_steady_servers_are_soon_called_warm() -> None:
@@ -48,10 +51,42 @@ def test_compilers_that_work_are_waited_for(compiled: int) -> None:
 def test_a_ratio_that_still_falls_is_waited_for(tau: float) -> None:
     """Of the ratio that falls from e to 1, little is left by the time that it is called flat."""
     falling = np.exp(-np.arange(BLOCKS) / tau)
-    found = [first_warm(falling + noise(seed), np.full(BLOCKS, 0.002)) for seed in range(STARTS)]
+    found = [first_warm(falling + noise(seed, sd=0.05), np.full(BLOCKS, 0.002)) for seed in range(STARTS)]
     left = [np.exp(-each / tau) for each in found]
     assert np.median(left) < 0.1
     assert np.quantile(left, 0.95) < 0.2
+
+
+@pytest.mark.parametrize("compiled", [15, 40, 100])
+def test_servers_that_get_faster_together_are_waited_for(compiled: int) -> None:
+    """Nobody knows the ratio of warm servers from a flat one of servers that are still slow."""
+    cost = np.linspace(1.6, 0.0, compiled)
+    cost = np.concatenate((cost, np.zeros(BLOCKS - compiled)))
+    found = [
+        first_warm_of(
+            np.column_stack([cost + noise(3 * seed + server, sd=0.03) for server in range(3)]), np.zeros(BLOCKS)
+        )
+        for seed in range(STARTS)
+    ]
+    assert min(found) > compiled
+    assert np.median(found) <= compiled + max(FEWEST_BLOCKS, 0.5 * compiled)
+
+
+def test_the_order_in_which_servers_are_compiled_is_not_their_ratio() -> None:
+    """The course of two servers on Node: the one with more work is compiled first."""
+    place = np.arange(BLOCKS)
+    one = np.where(place < 12, 1.6, np.where(place < 25, 0.1, 0.0))
+    other = np.where(place < 7, 1.75, np.where(place < 12, 1.2, np.where(place < 25, 0.27, 0.18)))
+    costs = np.column_stack((one, other, one))
+    for seed in range(STARTS):
+        noisy = costs + np.column_stack([noise(3 * seed + server, sd=0.03) for server in range(3)])
+        assert first_warm_of(noisy, np.zeros(BLOCKS)) > 12 + FEWEST_BLOCKS * 0.9  # a mean is trimmed
+
+
+def test_servers_that_get_slower_are_as_warm_as_they_get() -> None:
+    """As where the machine does; the ratio is what is compared."""
+    slower = np.linspace(0, 1, BLOCKS)
+    assert first_warm_of(np.column_stack((slower, slower + 0.2, slower)), np.zeros(BLOCKS)) == FEWEST_BLOCKS
 
 
 def test_compilers_that_never_end_are_never_warm() -> None:
@@ -60,7 +95,7 @@ def test_compilers_that_never_end_are_never_warm() -> None:
 
 def test_compilers_that_rest_are_not_done() -> None:
     place = np.arange(BLOCKS)
-    resting = np.where((place >= 60) & (place < 80), 0.0, 0.2)
+    resting = np.where((place >= 60) & (place < 72), 0.0, 0.2)
     assert first_warm(noise(1), resting) > BLOCKS
 
 
@@ -98,3 +133,15 @@ def test_a_block_without_answers_says_nothing() -> None:
         update={"slices": tuple(each.model_copy(update={"completed": 0}) for each in silent.slices)}
     )
     assert not any(warmth.is_warm(silent) for _ in range(2 * FEWEST_BLOCKS))
+
+
+def test_servers_of_one_process_are_not_work_while_they_are_not_loaded() -> None:
+    """A server that runs already is its own control: what it does for the one is no idle work of the other."""
+
+    def as_one(each: DuetSlice) -> DuetSlice:
+        own = max(each.cpu_ns[0] or 0, each.cpu_ns[2] or 0)
+        return each.model_copy(update={"cpu_ns": (own, each.cpu_ns[1], own)})
+
+    blocks = [block.model_copy(update={"slices": tuple(map(as_one, block.slices))}) for block in warm_up(idle=0.0)]
+    assert not are_warm(blocks)
+    assert are_warm(blocks, apart=False)

@@ -46,6 +46,7 @@ def judge(  # noqa: PLR0913 - what was measured, and how
         starts=len(duet.starts),
         seconds=sum(each.took_ns for each in recordings) / 1e9,
         interrupted=is_interrupted(recordings),
+        unsettled=duet.unsettled,
         also=tuple(each for each in metrics if each is not chosen),
         findings=(*_few(len(duet.starts)), *duet.findings(), *_answer_sizes(duet)),
     )
@@ -66,7 +67,7 @@ def _compare(metric: Metric, duet: Duet) -> AbMetric | None:
     ratio, control = duet.ratio(metric), duet.control(metric)
     if ratio is None:
         return None
-    verdict = Verdict.INCONCLUSIVE if duet.is_cold else _verdict(ratio, metric)
+    verdict = _verdict(ratio, metric)
     return AbMetric(metric=metric, ratio=_shown(ratio), verdict=verdict, self_ratio=control and _shown(control))
 
 

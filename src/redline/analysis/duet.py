@@ -3,13 +3,13 @@
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from redline.findings.cell import builds_text, identical_builds
-from redline.findings.warm_duet import are_warm
+from redline.findings.warm_duet import Course, are_warm, course, still_to_come
 from redline.model import Comparison, DuetBlock, DuetRecording, DuetSlice, DuetTraffic, Grade, Metric, Run
 from redline.model.estimate import DuetComparison, DuetFinding
 from redline.quantities import percent
@@ -52,8 +52,12 @@ class Duet:
         return (Metric.CPU_PER_REQUEST, Metric.THROUGHPUT) if self.saturates else (Metric.CPU_PER_REQUEST,)
 
     def ratio(self, metric: Metric) -> LogRatio | None:
-        """The server over both copies of the baseline; None where no start knows the metric."""
-        return self._contrast(metric, self._against_baseline)
+        """The server over both copies of the baseline; None where no start knows the metric.
+
+        Its interval allows for how far the ratio may yet move where servers were not warm.
+        """
+        found = self._contrast(metric, self._against_baseline)
+        return found and replace(found, bias=self._to_come)
 
     def control(self, metric: Metric) -> LogRatio | None:
         """The baseline over itself, as two servers of it; None where no start knows the metric of both."""
@@ -111,14 +115,26 @@ class Duet:
         yield from self._of_builds()
 
     @property
-    def is_cold(self) -> bool:
-        """Whether in most starts the servers were not warm when the measurement began: then nothing is decided."""
-        return 2 * self._cold_starts > len(self.starts)
+    def unsettled(self) -> str:
+        """Why the ratio may yet move, and its interval is wider than by chance; empty where servers were warm."""
+        if self._cold_starts:
+            return f"in {self._cold_starts} of {len(self.starts)} starts the servers were not warm"
+        return "the servers were not warm: their ratio still moved while it was measured" if self._to_come else ""
 
     @cached_property
     def _cold_starts(self) -> int:
-        warm_ups = [[b for b in traffic_of(each).blocks if b.phase == "warmup"] for each in self.starts]
-        return sum(not are_warm(blocks) for blocks in warm_ups) if self.detects else 0
+        return sum(each.cold is not None for each in self._courses)
+
+    @cached_property
+    def _to_come(self) -> float:
+        return still_to_come(self._courses)
+
+    @cached_property
+    def _courses(self) -> list[Course]:
+        return [
+            course(traffic_of(start).blocks, self._against_baseline, are_cold=self.detects and not _was_warm(start))
+            for start in self.starts
+        ]
 
     @cached_property
     def failing(self) -> str | None:
@@ -135,12 +151,12 @@ class Duet:
         return None
 
     def _cold(self) -> Iterator[DuetFinding]:
-        if self._cold_starts:
-            message = (
-                f"in {self._cold_starts} of {len(self.starts)} starts the servers were not warm when the measurement"
-                " began: give them more time"
-            )
-            yield DuetFinding(kind="cold", grade=Grade.WARN, message=message)
+        """Servers that were not warm, and what that does to the interval."""
+        if not self.unsettled:
+            return
+        reach = f"by {percent(math.expm1(self._to_come))}" if math.isfinite(self._to_come) else "by more than is known"
+        message = f"{self.unsettled}: the ratio may yet move {reach}, which the interval allows for; give more time"
+        yield DuetFinding(kind="cold", grade=Grade.WARN, message=message)
 
     def _rare_costs(self) -> Iterator[DuetFinding]:
         """A collector that runs in few slices is a cost like any other, but its slices look like disturbed ones."""
@@ -274,10 +290,11 @@ def in_duet(alone: Comparison, duets: Duets) -> Comparison:
         blocks_se=ratio.blocks_se,
         control=control.contrast.ratio if control else None,
         alone=alone.ratio,
+        unsettled=duet.unsettled,
         findings=tuple(duet.findings()),
     )
     judged: dict[str, object] = dict.fromkeys(("verdict", "p", "p_equivalent"))
-    if alone.primary and ratio.starts >= FEWEST_TRIALS and not duet.is_cold:
+    if alone.primary and ratio.starts >= FEWEST_TRIALS:
         judged = {
             "verdict": verdict(contrast.ratio, alone.metric, alone.threshold),
             "p": contrast.p,
@@ -290,6 +307,12 @@ def in_duet(alone: Comparison, duets: Duets) -> Comparison:
 def is_whole(recording: DuetRecording) -> bool:
     """Whether this start has a block that was measured, and nothing failed."""
     return recording.failure is None and recording.traffic is not None and bool(measured(recording.traffic))
+
+
+def _was_warm(recording: DuetRecording) -> bool:
+    """Whether the servers of this start were warm at some time before it was measured."""
+    before = [block for block in traffic_of(recording).blocks if block.phase == "warmup"]
+    return are_warm(before, apart=None not in recording.servers)
 
 
 def traffic_of(recording: DuetRecording) -> DuetTraffic:

@@ -195,5 +195,8 @@ class AbReport(Frozen):
     starts: int
     seconds: float
     interrupted: bool = False
+    unsettled: str = omitted_if_default(
+        "", description="why ratios may yet move, which their intervals allow for: servers were not warm"
+    )
     also: tuple[AbMetric, ...]
     findings: tuple[DuetFinding, ...]

@@ -113,6 +113,9 @@ class DuetComparison(Frozen):
     blocks_se: float | None = Field(description="the error of one start, because its blocks scatter with the machine")
     control: Estimate | None = Field(description="the baseline against itself, as two servers in the same duets")
     alone: Estimate | None = Field(description="the ratio by trials of each server alone, which are the levels too")
+    unsettled: str = omitted_if_default(
+        "", description="why the ratio may yet move, which its interval allows for: servers were not warm"
+    )
     findings: tuple[DuetFinding, ...]
 
 

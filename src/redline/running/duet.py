@@ -24,6 +24,14 @@ LONGEST_SLICE_NS = 50_000_000
 """That of servers which need longer for some answers on each connection; see docs/decisions/0021-neighbours.md."""
 FEWEST_STARTS = 3
 """However little time there is: the interval is over starts, and of two it is hardly one."""
+_MOST_STARTS, _LONGEST_START_NS = 5, 60_000_000_000
+"""Of servers that are warm late: so many starts, none of them longer. What is warm sooner has more and shorter ones."""
+_LONG_ENOUGH_NS, _SHORTEST_START_NS = 30_000_000_000, 3_000_000_000
+"""Where there is little time, starts are longer than that rather than cold, and never shorter."""
+_MEASURED = 1 / 6
+"""Of a start, after its warm-up."""
+_MEASURED_ONCE = 3 / 4
+"""The same of the only start of servers that run already."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +107,30 @@ def run_duet(
         made.append(recording)
 
 
+@dataclass(frozen=True)
+class StartTimes:
+    """How long each server of a start is loaded: to warm it up, at most, and then to measure it."""
+
+    warmup_ns: int
+    measure_ns: int
+
+
+def start_times(lasts_ns: int, servers: int, *, once: bool) -> StartTimes:
+    """Those of a comparison that takes `lasts_ns`, `once` for servers that cannot be started.
+
+    Servers that are warm within a second or two are measured for most of the time; a virtual machine may take tens of
+    seconds until it has compiled what a request needs, and nobody knows beforehand what a command runs.
+    """
+    if once:
+        start_ns, measured = lasts_ns, _MEASURED_ONCE
+    else:
+        start_ns = min(lasts_ns // _MOST_STARTS, _LONGEST_START_NS)
+        start_ns = max(start_ns, min(lasts_ns // FEWEST_STARTS, _LONG_ENOUGH_NS), _SHORTEST_START_NS)
+        measured = _MEASURED
+    measure_ns = int(start_ns * measured)
+    return StartTimes((start_ns - measure_ns) // servers, measure_ns // servers)
+
+
 def is_complete(recording: DuetRecording) -> bool:
     """Whether neither a failure nor an interrupt ended this start."""
     traffic = recording.traffic
@@ -160,6 +192,7 @@ def _load(start: DuetStart, tools: DuetTools, running: ExitStack) -> dict[str, o
             if (failure := warm_up(drive, cell.warmup_by, server, tools.driver)) is not None:
                 return {"failure": failure}
     first, number = settling(cells[0]) if cells[0].warmup_by else cells[0], len(cells)
+    apart = all(server.facts is not None for server in servers)  # not where the control is the same process
     load = first.load.model_copy(update={"duration_ns": first.load.duration_ns * number})
     entire = {"load": load, "warmup_ns": first.warmup_ns * number, "warmup_detect": False}
     options = replace(
@@ -169,7 +202,7 @@ def _load(start: DuetStart, tools: DuetTools, running: ExitStack) -> dict[str, o
     )
     drive = replace(
         Drive.of(options, first.model_copy(update=entire), servers[0].endpoint, start.planned.seed, cpus),
-        is_warm=DuetWarmth().is_warm if first.warmup_detect else None,
+        is_warm=DuetWarmth(apart=apart).is_warm if first.warmup_detect else None,
     )
     runtimes = {runtime for each in cells for runtime in each.variant.runtimes}
     duet = DuetDrive(

@@ -23,6 +23,8 @@ USUAL = 1.345
 """In robust standard deviations: what lies beyond is weighted down. Normal data would lose 5% of their precision."""
 ROUNDS, SAME = 20, 1e-6
 """The weights and the fit take turns until this changes no more, so many times at most."""
+EXACT = 1e-9
+"""Logarithms closer than this are equal: where most fit exactly, the distances of others would be rounding errors."""
 BATCHES = 10
 """A start's slices are fitted in this many batches, whose ratios scatter as if they were independent."""
 FEWEST_IN_BATCH = 2
@@ -39,6 +41,7 @@ class LogRatio:
 
     `starts_sd` is the standard deviation of the starts' values, None for one; `blocks_se` is how uncertain the value of
     one start is, because its blocks scatter, None where there are too few. `hosts` is the spread over several hosts.
+    `bias` is how far the value may be off because the servers were not warm; the interval is that much wider.
     """
 
     value: float
@@ -46,6 +49,7 @@ class LogRatio:
     starts_sd: float | None
     blocks_se: float | None
     hosts: Spread | None = None
+    bias: float = 0.0
 
     @property
     def contrast(self) -> Contrast:
@@ -57,7 +61,7 @@ class LogRatio:
             spreads[METHOD_BLOCKS] = Spread(self.blocks_se**2 / self.starts, self.starts * (BATCHES - 1))
         if self.hosts is not None:
             spreads[METHOD_HOSTS] = self.hosts
-        return contrast_of(math.exp(self.value), spreads, self.starts)
+        return contrast_of(math.exp(self.value), spreads, self.starts, bias=self.bias)
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -131,7 +135,7 @@ def _huber(differences: Floats, values: Floats) -> Floats:
     found = _least_squares(differences, values, np.ones(len(values)))
     for _ in range(ROUNDS):
         apart = np.abs(values - differences @ found)
-        usual = max(USUAL * 1.4826 * float(np.median(apart)), np.finfo(float).tiny)  # 0 where most fit exactly
+        usual = max(USUAL * 1.4826 * float(np.median(apart)), EXACT)
         before = found
         found = _least_squares(differences, values, usual / np.maximum(apart, usual))
         if np.abs(found - before).max() < SAME:

@@ -143,12 +143,14 @@ class Contrast:
     """The ratio of two cells, and what tests of it rest on: the spread over trials, then that within them.
 
     `spreads` is empty when there are too few trials. What a test says holds by each of them, so it is never at odds
-    with the interval, which is the widest that any of them makes.
+    with the interval, which is the widest that any of them makes. `bias` is how far the log ratio may be off at
+    most for reasons that are no chance; the interval and the tests allow for it.
     """
 
     ratio: Estimate
     spreads: tuple[Spread, ...]
     resolution: float
+    bias: float = 0.0
 
     @property
     def p(self) -> float | None:
@@ -156,7 +158,7 @@ class Contrast:
 
         It is below 5% exactly when the 95% interval does not hold 1.
         """
-        return self._most(2.0, abs(math.log(self.ratio.value)))
+        return self._most(2.0, abs(math.log(self.ratio.value)) - self.bias)
 
     def p_equivalent(self, threshold: float) -> float | None:
         """The larger p-value of two one-sided tests (TOST): that the ratio is past either end of the threshold.
@@ -164,7 +166,7 @@ class Contrast:
         It is below 2.5% exactly when the 95% interval lies within 1 / (1 + threshold) to 1 + threshold. Source: D. J.
         Schuirmann, J. of Pharmacokinetics and Biopharmaceutics 15, 1987.
         """
-        return self._most(1.0, math.log1p(threshold) - abs(math.log(self.ratio.value)))
+        return self._most(1.0, math.log1p(threshold) - abs(math.log(self.ratio.value)) - self.bias)
 
     def _most(self, sides: float, distance: float) -> float | None:
         chances = [spread.chance_of(distance, self.resolution) for spread in self.spreads]
@@ -367,12 +369,17 @@ def _contrast(cell: Sample, baseline: Sample, by_method: Mapping[str, Spread | N
     return contrast_of(over / under, spreads, n, resolution)
 
 
-def contrast_of(value: float, spreads: Mapping[str, Spread], n: int, resolution: float = 0.0) -> Contrast:
-    """A ratio of which the spread is known by these methods; without an interval if by none."""
-    if not spreads:
+def contrast_of(
+    value: float, spreads: Mapping[str, Spread], n: int, resolution: float = 0.0, bias: float = 0.0
+) -> Contrast:
+    """A ratio of which the spread is known by these methods; without an interval if by none.
+
+    `bias` as of `Contrast`; if it is infinite, there is no interval either.
+    """
+    if not spreads or math.isinf(bias):
         return Contrast(_estimate(value, None, "ratio", n, METHOD_NONE), (), resolution)
-    reached, method = _widest({name: _around(value, one.reach(resolution)) for name, one in spreads.items()})
-    return Contrast(_estimate(value, reached, "ratio", n, method), tuple(spreads.values()), resolution)
+    reached, method = _widest({name: _around(value, one.reach(resolution) + bias) for name, one in spreads.items()})
+    return Contrast(_estimate(value, reached, "ratio", n, method), tuple(spreads.values()), resolution, bias)
 
 
 def _estimate(value: float, ends: tuple[float, float] | None, unit: str, n: int, method: str) -> Estimate:

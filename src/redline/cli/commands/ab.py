@@ -33,14 +33,14 @@ from redline.model import (
     Variant,
     Verdict,
 )
-from redline.model.duet import AbPlan, Checkout, DuetPlan
+from redline.model.duet import AbPlan, AbReport, Checkout, DuetPlan
 from redline.plugins.launchers.command import named_files
 from redline.plugins.machine import plan_placement
 from redline.plugins.revisions import WORK_TREE, Repository
 from redline.quantities import duration, parse_duration
 from redline.report.format import label
 from redline.running.assembly import built, duet_environment, duet_tools
-from redline.running.duet import FEWEST_STARTS, DuetLogs, is_over, run_duet
+from redline.running.duet import DuetLogs, is_over, run_duet, start_times
 from redline.running.parallel import sides
 from redline.running.session import refuse_other_machine
 from redline.storage.comparisons import ComparisonStore
@@ -48,13 +48,8 @@ from redline.suite import read_text, referenced_files
 from redline.suite.project import PROJECT_FILE, Project, command_entry, read_project, ready_of
 from redline.suite.schema.load import LoadSchema
 
-_LONGEST_START_NS, _SHORTEST_START_NS, _STARTS = 4_000_000_000, 500_000_000, 12
-"""How long a start is measured, and how many there should be where --for leaves them so little."""
-_WARMUP_NS = 500_000_000
-_LONGEST_JVM_START_NS, _SHORT_JVM_START_NS, _JVM_STARTS = 60_000_000_000, 30_000_000_000, 5
-"""The same of virtual machines, warm-up included; the second is kept where --for leaves too little for so many."""
-_SERVERS = 3
-"""A, B, and A once more as a control: each has its share of a start's warm-up and load."""
+SERVERS = 3
+"""A, B, and A once more as a control."""
 _METRICS = {"cpu": Metric.CPU_PER_REQUEST, "throughput": Metric.THROUGHPUT, "p50": Metric.P50, "p99": Metric.P99}
 _FOR = "60s"
 _LOAD = re.compile(r"closed:(\d+)|open:(.+)")
@@ -99,12 +94,15 @@ def _compare(flags: AbFlags) -> None:
             console.print(f"interrupted; resume with: {again}", soft_wrap=True, highlight=False, markup=False)
         raise typer.Exit(exits.INTERRUPTED)
     tolerated = threshold is not None and report.verdict is Verdict.SLOWER and not report.ratio.is_beyond(threshold)
-    _gate(report.verdict, flags, tolerated=tolerated)
+    _gate(report, flags, tolerated=tolerated)
 
 
-def _gate(verdict: Verdict, flags: AbFlags, *, tolerated: bool) -> None:
-    if verdict in {Verdict(each.value) for each in flags.fail_on} and not tolerated:
+def _gate(report: AbReport, flags: AbFlags, *, tolerated: bool) -> None:
+    """Exit with 3 for an unwanted verdict, and with 1 where cold servers left none: then nothing has passed."""
+    if report.verdict in {Verdict(each.value) for each in flags.fail_on} and not tolerated:
         raise typer.Exit(exits.MISSED)
+    if flags.fail_on and report.unsettled and (tolerated or report.verdict is Verdict.INCONCLUSIVE):
+        raise typer.Exit(exits.COULD_NOT_RUN)
 
 
 def _find_limits(flags: AbFlags) -> None:
@@ -264,16 +262,14 @@ def read_plan(flags: AbFlags, lasts_ns: int, project: Project | None = None) -> 
     running = [text.startswith(("http://", "https://")) for text in texts]
     if running[0] != running[1]:
         raise UsageError("one of the two is a URL and the other a command", hint="give two URLs, or two commands")
-    each_ns = min(max(lasts_ns // _STARTS, _SHORTEST_START_NS), _LONGEST_START_NS)
-    load = _load(flags, lasts_ns - _WARMUP_NS if all(running) else each_ns)
+    times = start_times(lasts_ns, SERVERS, once=all(running))
+    load = _load(flags, times.measure_ns)
     names = ("A", "B")
     if project is not None:
-        cells = tuple(_of_project(project, name, load) for name in names)
+        cells = tuple(_of_project(project, name, load, times.warmup_ns) for name in names)
     else:
         make = _attached if all(running) else _started
-        cells = tuple(make(text, name, flags, load) for name, text in zip(names, texts, strict=True))
-    if any(cell.variant.runtime == "jvm" for cell in cells):
-        cells = tuple(_warming(cell, lasts_ns) for cell in cells)
+        cells = tuple(make(text, name, flags, load, times.warmup_ns) for name, text in zip(names, texts, strict=True))
     paths = [cell.scenario.requests[0].path for cell in cells]
     if paths[0] != paths[1]:
         raise UsageError(f"A is asked for {paths[0]} and B for {paths[1]}", hint="give URLs of the same path")
@@ -282,7 +278,7 @@ def read_plan(flags: AbFlags, lasts_ns: int, project: Project | None = None) -> 
         hint = "give commands, or leave out --parallel"
         raise UsageError("--parallel: the servers are running already, so nobody can give them cores", hint=hint)
     if flags.parallel:
-        sides(plan_placement().cores, _SERVERS)
+        sides(plan_placement().cores, SERVERS)
     return DuetPlan(
         cells=cells,
         seed=seed,
@@ -293,21 +289,19 @@ def read_plan(flags: AbFlags, lasts_ns: int, project: Project | None = None) -> 
     )
 
 
-def _load(flags: AbFlags, duration_ns: int) -> Load:
+def _load(flags: AbFlags, measure_ns: int) -> Load:
     written = _LOAD.fullmatch(flags.load)
     if written is None:
         raise UsageError(f"--load {flags.load} is not a load", hint="write closed:64 (users) or open:2000/s (a rate)")
-    if duration_ns <= 0:
-        raise UsageError(f"--for {flags.lasts or _FOR} is too short", hint="give 10s at least")
     users, rate = written.groups()
     shape = {"closed": {"users": int(users)}} if users else {"open": {"rate": rate}}
     flag = f"--load {flags.load}"
     given: dict[str | int, str] = {"users": flag, "rate": flag, "for": f"--for {flags.lasts or _FOR}"}
-    lasts = f"{duration_ns // _SERVERS // 1_000_000}ms"
+    lasts = f"{measure_ns // 1_000_000}ms"
     return read_schema(LoadSchema, given, {**shape, "for": lasts}).load("load", ())
 
 
-def _attached(url: str, _name: str, flags: AbFlags, load: Load) -> Cell:
+def _attached(url: str, _name: str, flags: AbFlags, load: Load, warmup_ns: int) -> Cell:
     endpoint, path = read_url(url)
     check_target(endpoint.host, flags.mine)
     if flags.path is not None:
@@ -315,32 +309,19 @@ def _attached(url: str, _name: str, flags: AbFlags, load: Load) -> Cell:
     variant = Variant(
         entry=AttachedServer(host=endpoint.host, port=endpoint.port), tls=read_tls(url, None, insecure=False)
     )
-    return _cell(variant, _scenario(path, flags), load)
+    return _cell(variant, _scenario(path, flags), load, warmup_ns)
 
 
-def _started(command: str, name: str, flags: AbFlags, load: Load) -> Cell:
+def _started(command: str, name: str, flags: AbFlags, load: Load, warmup_ns: int) -> Cell:
     scenario = _scenario(flags.path or "/", flags)
     with naming(name):
         entry = command_entry(name, command, ready_of(scenario), str(Path.cwd()))
-    return _cell(Variant(entry=entry), scenario, load)
+    return _cell(Variant(entry=entry), scenario, load, warmup_ns)
 
 
-def _of_project(project: Project, name: str, load: Load) -> Cell:
+def _of_project(project: Project, name: str, load: Load, warmup_ns: int) -> Cell:
     entry = project.entry.model_copy(update={"name": name})
-    return _cell(Variant(entry=entry), project.scenario, load)
-
-
-def _warming(cell: Cell, lasts_ns: int) -> Cell:
-    """In fewer and longer starts, each of which is measured for a quarter of its time, or sooner if it is warm sooner.
-
-    A virtual machine may take tens of seconds until it has compiled what a request needs.
-    """
-    start_ns = max(
-        min(lasts_ns // _JVM_STARTS, _LONGEST_JVM_START_NS), min(lasts_ns // FEWEST_STARTS, _SHORT_JVM_START_NS)
-    )
-    load = cell.load.model_copy(update={"duration_ns": start_ns // 4 // _SERVERS})
-    changed = {"load": load, "warmup_ns": start_ns * 3 // 4 // _SERVERS, "warmup_detect": True}
-    return cell.model_copy(update=changed)
+    return _cell(Variant(entry=entry), project.scenario, load, warmup_ns)
 
 
 def _scenario(path: str, flags: AbFlags) -> Scenario:
@@ -348,7 +329,12 @@ def _scenario(path: str, flags: AbFlags) -> Scenario:
     return Scenario(name="requests", request=request, picks=read_picks(request))
 
 
-def _cell(variant: Variant, scenario: Scenario, load: Load) -> Cell:
+def _cell(variant: Variant, scenario: Scenario, load: Load, warmup_ns: int) -> Cell:
     return Cell(
-        variant=variant, scenario=scenario, load=load, warmup_ns=_WARMUP_NS // _SERVERS, timeout_ns=5_000_000_000
+        variant=variant,
+        scenario=scenario,
+        load=load,
+        warmup_ns=warmup_ns,
+        warmup_detect=True,
+        timeout_ns=5_000_000_000,
     )

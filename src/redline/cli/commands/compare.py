@@ -67,6 +67,8 @@ def _why_none(comparison: Comparison) -> str:
         return comparison.refused
     if ratio.n < FEWEST_TRIALS:
         return f"{ratio.n} of the {FEWEST_TRIALS} trials that a verdict needs"
+    if comparison.duet is not None and comparison.duet.unsettled and comparison.verdict is Verdict.INCONCLUSIVE:
+        return comparison.duet.unsettled
     return ratio.method if ratio.low is None else ""
 
 

@@ -8,6 +8,7 @@ from redline.report.document import Column, Prose, Section, Table, TableCell, li
 
 _COLUMNS = (Column("B over A"), Column("change", "right"), Column("95% interval", "right"), Column("A over A", "right"))
 _NO_DIFFERENCE = {Verdict.INCONCLUSIVE: "cannot be distinguished", Verdict.EQUIVALENT: "are alike"}
+"""What is said where the interval holds 1, and nothing but chance makes it as wide as it is."""
 
 
 def ab_sections(report: AbReport) -> tuple[Section, ...]:
@@ -39,7 +40,9 @@ def sentence(report: AbReport) -> str:
     itself: 0.1% [-0.5, 0.7]; 60 s, 14 starts`.
     """
     name, verdict = fmt.label(report.metric), report.verdict
-    if verdict in _NO_DIFFERENCE:
+    if _lacks_verdict(verdict, report):
+        answer, owner = f"no verdict on {name}: {report.unsettled}, so B may differ by {_plain(report.ratio)}", "B's"
+    elif verdict in _NO_DIFFERENCE:
         answer, owner = f"A and B {_NO_DIFFERENCE[verdict]} in {name}: {_plain(report.ratio)}", "B's"
     elif report.metric is Metric.CPU_PER_REQUEST:
         answer, owner = f"B takes {_size(report.ratio)} {_more(report.ratio, 'more', 'less')} {name} than A", "its"
@@ -49,14 +52,21 @@ def sentence(report: AbReport) -> str:
     if verdict not in _NO_DIFFERENCE:
         answer += " (95% interval {:.1f} to {:.1f}%)".format(*_distances(report.ratio))
     rate = next((each for each in report.also if each.metric is Metric.THROUGHPUT), None)
-    parts = [f"{answer}, {_rate(rate, owner)}" if rate and report.metric is Metric.CPU_PER_REQUEST else answer]
+    parts = [f"{answer}, {_rate(rate, owner, report)}" if rate and report.metric is Metric.CPU_PER_REQUEST else answer]
     if report.self_ratio is not None:
         parts.append(f"A against itself: {_plain(report.self_ratio)}")
     parts.append(f"{duration(report.seconds * 1e9)}, {fmt.count(report.starts, 'start')}")
     return "; ".join([*parts, "interrupted"] if report.interrupted else parts)
 
 
-def _rate(rate: AbMetric, owner: str) -> str:
+def _lacks_verdict(verdict: Verdict, report: AbReport) -> bool:
+    """Whether warm servers might have had one: then it is not chance alone that makes the interval too wide."""
+    return verdict is Verdict.INCONCLUSIVE and bool(report.unsettled)
+
+
+def _rate(rate: AbMetric, owner: str, report: AbReport) -> str:
+    if _lacks_verdict(rate.verdict, report):
+        return f"no verdict on their rates: {_plain(rate.ratio)}"
     if rate.verdict in _NO_DIFFERENCE:
         return f"their rates {_NO_DIFFERENCE[rate.verdict]}: {_plain(rate.ratio)}"
     bounds = "[{:.1f}, {:.1f}]".format(*_distances(rate.ratio))
