@@ -40,8 +40,8 @@ SURE = 4.0
 """In standard errors: what moves by more within a start is no chance; neighbouring blocks are somewhat alike."""
 SURE_OF_STARTS = 0.995
 """Quantile of Student's t beyond which the starts have a movement in common."""
-FEWEST_MEASURED = 4
-"""Blocks, or nothing is known of how they move."""
+FEWEST_MEASURED, FEWEST_OF_COURSE = 4, 6
+"""Blocks of which it is known how they move: of those measured, and of the warm-up and these."""
 PHASES: tuple[Literal["warmup"], Literal["measure"]] = ("warmup", "measure")
 TRIMMED = 0.1
 """Share of the blocks that is left out at each end of a mean, because steal makes outliers."""
@@ -105,12 +105,12 @@ class Course:
 def course(blocks: Sequence[DuetBlock], contrast: Floats, *, are_cold: bool) -> Course:
     """That of a start; `contrast` weights the logarithms of its servers."""
     before, measured = (_log_costs([block for block in blocks if block.phase == phase]) for phase in PHASES)
-    if len(measured) < FEWEST_MEASURED:
-        return Course(0.0, math.inf, math.inf if are_cold else None)
-    moved, error = _change(measured @ contrast)
+    moved, error = _change(measured @ contrast) if len(measured) >= FEWEST_MEASURED else (0.0, math.inf)
     if not are_cold:
         return Course(moved, error, None)
     costs = np.concatenate((before, measured)) if len(before) else measured
+    if not len(measured) or len(costs) < FEWEST_OF_COURSE:
+        return Course(moved, error, math.inf)
     # Equal servers differ only in how warm they are, and a server that gets slower is not getting warm.
     of_control = abs(_trimmed_mean(measured[:, -1] - measured[:, 0]))
     of_servers = [_to_come(server, len(measured), falls=True) for server in costs.T]
@@ -127,7 +127,7 @@ def _to_come(values: Floats, measured: int, *, falls: bool = False) -> float:
     length = min(len(values) // 3, measured)
     stretches = np.split(values[-3 * length :], 3)
     means = [_trimmed_mean(stretch) for stretch in stretches]
-    error = math.sqrt(2 / length) * max(_scatter(stretch) for stretch in stretches)
+    error = _scatter(np.diff(values)) / math.sqrt(length)  # a difference of neighbours has their noise twice
     earlier, later = means[0] - means[1], means[1] - means[2]
     if falls and later <= 0:
         return 0.0
