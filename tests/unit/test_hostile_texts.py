@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import re
 import shutil
 import signal
@@ -193,6 +194,15 @@ def test_a_run_edited_by_hand(command: tuple[str, ...], folder: Path, monkeypatc
     (folder / NAME).mkdir()
     (folder / NAME / "run.json").write_text("{")
     assert "owned" in printed(monkeypatch, *command)
+
+
+@pytest.mark.parametrize("more", [(), ("--json",), ("-f", "md")])
+def test_a_folder_whose_name_is_no_text(more: tuple[str, ...], folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    name = os.fsdecode(b"odd\xff")
+    stored_run(folder / name, 0)
+    (folder / name / name).mkdir()
+    (folder / name / name / "run.json").write_text("{")
+    assert r"odd\udcff" in printed(monkeypatch, "history", name, *more).replace(r"\\", "\\")
 
 
 @pytest.mark.parametrize("form", [(), ("-f", "md"), ("-f", "json"), ("-f", "html")])

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from redline.cli.show import OneLine, Terminal
 from redline.cli.streams import VisibleStream
+from redline.model.history import LeftOut
 from redline.report.render import RENDERERS
 from redline.visible import visible
 from tests.fakes import reports
@@ -99,3 +100,10 @@ def test_a_report_hides_nothing_in_any_form(form: str) -> None:
         assert content.count("</script>") == content.count("<script")
     if form == "json":
         assert json.loads(content)["run"]["name"] == text
+
+
+@pytest.mark.parametrize("indent", [None, 1, 2])
+def test_a_name_that_no_encoding_has_can_be_stored(indent: int | None) -> None:
+    odd, read_back = (LeftOut(folder=f"ä{name}", reason="1 < 2", started_unix_ns=3) for name in ("\udcff", r"\udcff"))
+    assert odd.model_dump_json(indent=indent) == read_back.model_dump_json(indent=indent)
+    assert LeftOut.model_validate_json(odd.model_dump_json()) == read_back
