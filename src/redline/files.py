@@ -1,12 +1,14 @@
-"""Files that are whole or not there, and what a file system refuses, as an error with advice."""
+"""Files that are whole or not there, files that others name, and what a file system refuses, with advice."""
 
 import contextlib
 import errno
 import os
+import stat
 from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
-from redline.errors import StoreError
+from redline.errors import StoreError, UsageError
 
 
 def write_atomically(file: Path, content: bytes) -> None:
@@ -21,6 +23,35 @@ def write_atomically(file: Path, content: bytes) -> None:
     except BaseException:
         scratch.unlink(missing_ok=True)
         raise
+
+
+def check_within(folder: Path, name: str) -> None:
+    """Raises UsageError where a file that another file names is not in the folder of that file, links followed.
+
+    Whoever wrote the other file must not choose what is read of the rest of the disk. Whether there is such a file is
+    not said either.
+    """
+    try:
+        inside = (folder / name).resolve().is_relative_to(folder.resolve())
+    except (OSError, RuntimeError, ValueError):
+        return  # it leads nowhere, and reading it says why
+    if not inside:
+        message = f"{name} leads out of the folder of the file that names it"
+        raise UsageError(message, hint=f"copy the file into that folder, {folder.resolve()}: links are followed")
+
+
+def open_regular(path: Path) -> BinaryIO:
+    """A file to read. Raises UsageError for a device or a pipe, which may never end, and OSError as `open` does."""
+    file = open(path, "rb", opener=_without_waiting)  # noqa: SIM115 - a Path has no opener; the caller closes
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise UsageError(f"{path} is not a regular file", hint="save its content to a file, and name that")
+    return file
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    """A pipe that nobody writes to is opened at once too."""
+    return os.open(path, flags | os.O_NONBLOCK)
 
 
 @contextlib.contextmanager

@@ -6,14 +6,14 @@ from pathlib import Path
 
 
 class Certificate:
-    """For `localhost` and 127.0.0.1: what a server shows, and what a client trusts."""
+    """For these names: what a server shows, and what a client trusts."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, names: str = "DNS:localhost,IP:127.0.0.1") -> None:
         self._certificate, self._key = folder / "certificate.pem", folder / "key.pem"
         subprocess.run(
             [
                 *("openssl", "req", "-x509", "-nodes", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"),
-                *("-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"),
+                *("-days", "2", "-subj", "/CN=localhost", "-addext", f"subjectAltName={names}"),
                 *("-addext", "basicConstraints=critical,CA:FALSE"),
                 *("-keyout", str(self._key), "-out", str(self._certificate)),
             ],

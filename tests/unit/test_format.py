@@ -144,7 +144,7 @@ def test_instants_are_utc() -> None:
 
 
 def test_foreign_text_cannot_command_a_terminal() -> None:
-    assert terminal.printable("a\x1b[31mb\x07\r\nc\u202ed é ▲") == "a\\x1b[31mb\\x07  c\\u202ed é ▲"
+    assert terminal.printable("a\x1b[31mb\x07\r\nc\u202ed é ▲") == "a\\u001b[31mb\\u0007  c\\u202ed é ▲"
 
 
 @given(st.text())

@@ -169,13 +169,15 @@ with socket.create_server(("127.0.0.1", int(sys.argv[1]))) as plain:
 def tls_origin(folder: Path, *, name: str = "localhost", days: int = 2, server_name: str = "localhost") -> Variant:
     """A server over TLS whose certificate is for a name and so many days."""
     folder.mkdir()
+    (folder / "source.txt").write_text("what it is built of")
     write_certificate(folder, name=name, days=days)
     certificate, key = folder / "server.pem", folder / "server.key"
     made = server(
         command=(sys.executable, "-I", "-c", TLS_SERVER, "{port}", str(certificate), str(key)), within_ms=20_000
     )
-    served = ServedTls(ca=str(folder / "ca.pem"), server_name=server_name)
+    served = ServedTls(ca="ca.pem", server_name=server_name)
     changed = {"tls": served, "protocols": ("h1+tls", "h2+tls"), "http": ("1.1", "2"), "name": "fake.secure"}
+    changed |= {"family_folder": str(folder)}
     return made.model_copy(update={"entry": made.catalogued.model_copy(update=changed)})
 
 

@@ -9,6 +9,7 @@ import pytest
 from redline.model import Metric, Report
 from redline.report.render import RENDERERS
 from redline.report.render.csvfile import COLUMNS
+from redline.visible import visible
 from tests import golden
 from tests.fakes import reports
 
@@ -68,12 +69,14 @@ def test_lines_end_as_rfc_4180_says_and_have_one_width() -> None:
     assert RENDERERS["csv"](reports.healthy()).count(b"\r\n") == len(reports.healthy().cells) * len(Metric) + 1
 
 
-@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r", "\n"])
+@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff20"])
 def test_no_text_begins_as_a_formula(start: str) -> None:
     report = reports.healthy()
     hostile = report.cells[0].model_copy(update={"server": f"{start}cmd|' /C calc'!A0"})
-    row = rows(report.model_copy(update={"cells": (hostile,)}))[0]
-    assert row["server"] == f"'{start}cmd|' /C calc'!A0"
+    named = report.run.model_copy(update={"name": f"{start}1+1"})
+    row = rows(report.model_copy(update={"cells": (hostile,), "run": named}))[0]
+    assert row["server"] == f"'{visible(start)}cmd|' /C calc'!A0"
+    assert row["run"] == f"'{visible(start)}1+1"
 
 
 def test_a_trial_left_out_of_a_valid_cell_is_a_warning() -> None:

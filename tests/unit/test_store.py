@@ -152,3 +152,17 @@ def test_only_one_process_writes(store: RunStore) -> None:
         pass
     with store.locked():
         pass
+
+
+def test_a_run_edited_by_hand_names_no_file_outside_of_its_folder(store: RunStore) -> None:
+    cell = next(iter(CELLS.values()))
+    entry = cell.variant.catalogued.model_copy(update={"name": "../../\0/evil"})
+    hostile = cell.model_copy(update={"variant": cell.variant.model_copy(update={"entry": entry})})
+    assert not {"/", "\0"} & set(hostile.slug)
+    store.save(RUN.recordings[0], hostile)
+    assert not list(store.folder.parent.parent.rglob("evil*"))
+    (store.folder.parent / "secret").write_text("tell nobody")
+    (store.folder / "link").symlink_to("../secret")
+    for name in ("../secret", "link", "/etc/passwd"):
+        with pytest.raises(StoreError, match="leads out of the folder"):
+            store.stacks(name)

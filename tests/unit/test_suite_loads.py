@@ -94,11 +94,13 @@ def test_other_arrivals_make_another_cell(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "says", "hint"),
     [
-        ("1\n0.5\n", "times.txt, line 2: `0.5` is before the time above it", "sort the file"),
-        ("soon\n", "line 1: `soon`", "unit"),
-        ("-1\n", "line 1: `-1` is not between 0 and a day", "one time a line"),
-        ("1;2\n", "line 1: `1;2` is not a time", "one time a line"),
-        ("nan\n", "line 1: `nan`", ""),
+        ("1\n0.5\n", "times.txt, line 2: this time is before the one above it", "sort the file"),
+        ("soon\n", "line 1: this is not a time", "unit"),
+        ("-1\n", "line 1: this time is not between 0 and a day", "one time a line"),
+        ("1;2\n", "line 1: this is not a time", "one time a line"),
+        ("1e999999\n", "line 1: this is not a time", ""),
+        ("25h\n", "line 1: this is not a time of at most a day", ""),
+        ("nan\n", "line 1: this is not a time", ""),
         ("# nothing\n", "has no times", "one time a line"),
         ("0\n" * 200_001, "has 200001 times; at most 200000", "a part of it"),
     ],

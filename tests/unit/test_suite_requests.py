@@ -14,6 +14,7 @@ from redline.suite import load_catalogue, load_suite
 from redline.suite.schema.scenario import METHODS
 from tests.fakes.catalogues import FAMILY, SCENARIOS, SUITE, problems_of, suite_of, write_catalogue
 
+CERTIFICATE = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"
 SHA = hashlib.sha256(b"x").hexdigest()
 
 
@@ -91,8 +92,8 @@ def test_every_method_has_its_key(tmp_path: Path) -> None:
         ("post: /a, body: '{pick :x}'", "`{pick :x}` cannot be filled in", "double the braces"),
         ("get: '/{pick:none.txt}'", "there is no file", "has: empty.txt, signs.txt"),
         ("get: '/{pick:empty.txt}'", "empty.txt has nothing to pick from", "one entry a line"),
-        ("get: '/{pick:words.txt}'", "`two words` of words.txt cannot be part of a path", "encode it"),
-        ("get: /a, headers: {A: '{pick:signs.txt}'}", "of signs.txt cannot be part of a header", "take it out"),
+        ("get: '/{pick:words.txt}'", "entry 2 of words.txt cannot be part of a path", "encode it"),
+        ("get: /a, headers: {A: '{pick:signs.txt}'}", "entry 1 of signs.txt cannot be part of a header", "take it out"),
         ("get: /a, expect: {sha256: abc}", "has a form that is not allowed", "SHA-256"),
         (f"get: /a, expect: {{body: x, sha256: {SHA}}}", "say the same thing", "remove `sha256`"),
         ("get: /a, expect: {json: {total: 3}}", "has a form that is not allowed", "JSON Pointer"),
@@ -146,7 +147,7 @@ def suite_over_tls(folder: Path, servers: str) -> Suite:
 
 
 def test_a_server_that_serves_tls_is_asked_over_tls(tmp_path: Path) -> None:
-    (tmp_path / "ca.pem").write_text("-----BEGIN CERTIFICATE-----\n")
+    (tmp_path / "ca.pem").write_text(CERTIFICATE)
     asked = "{ca: ca.pem, insecure: true, server_name: me, versions: [1.3], resumption: false}"
     suite = suite_over_tls(tmp_path, f"[fam.plain, {{use: fam.plain, http: 2, tls: {asked}}}]")
     assert [variant.slug for variant in suite.variants] == [
@@ -157,7 +158,7 @@ def test_a_server_that_serves_tls_is_asked_over_tls(tmp_path: Path) -> None:
     assert (plain.http, plain.tls) == ("1.1", Tls(server_name="localhost"))
     assert other.http == "2"
     assert other.tls == Tls(
-        ca_pem="-----BEGIN CERTIFICATE-----\n",
+        ca_pem=CERTIFICATE,
         insecure=True,
         server_name="me",
         versions=("1.3",),

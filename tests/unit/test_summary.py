@@ -103,7 +103,7 @@ def test_escape_sequences_from_a_server_are_shown_and_not_sent() -> None:
     ]
     text = shown(report.model_copy(update={"cells": tuple(cells)}))
     assert "\x1b" not in text
-    assert "\\x1b]0;owned\\x07[bold]hi" in text
+    assert "\\u001b]0;owned\\u0007[bold]hi" in text
 
 
 def test_comparisons_have_ratio_interval_and_verdict() -> None:

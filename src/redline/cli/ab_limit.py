@@ -18,7 +18,8 @@ from redline.cli.command_line import AbFlags
 from redline.cli.flags import command_line, naming, refuse
 from redline.cli.limit_flags import TRIALS, Sets, read_sets, within_timeout
 from redline.cli.session_view import SearchView, SessionView
-from redline.cli.show import show
+from redline.cli.show import Terminal, show
+from redline.cli.streams import write_document
 from redline.errors import LaunchError, RedlineError, UsageError
 from redline.model import (
     AttachedServer,
@@ -116,7 +117,7 @@ def _most_probes(trials: int) -> int:
 
 def find_limits(request: LimitsRequest, flags: AbFlags) -> None:
     """Search both, and print what was found; the verdict is the exit code."""
-    console, began = Console(stderr=True), time.monotonic()
+    console, began = Terminal(stderr=True), time.monotonic()
     most = f"at most {_most_probes(request.trials)} probes in about {duration(request.lasts_ns)}"
     console.print(f"{most}, not counting waits for a host that takes CPU time", highlight=False, soft_wrap=True)
     bench = commands() if request.trials else attached(request.cells[0].variant)
@@ -132,7 +133,7 @@ def find_limits(request: LimitsRequest, flags: AbFlags) -> None:
     if flags.json:
         sys.stdout.write(report.model_dump_json(indent=2) + "\n")
     elif flags.form is not None:
-        sys.stdout.buffer.write(markdown.render(ab_limit_sections(report)))
+        write_document(markdown.render(ab_limit_sections(report)))
     else:
         show(ab_limit_sections(report))
     if interrupted:

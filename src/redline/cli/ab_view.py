@@ -1,11 +1,11 @@
 """The answer of a comparison by `redline ab`, from its recordings, and how it is printed and stored."""
 
-import sys
 from collections.abc import Sequence
 
 from redline.analysis.ab import failing, judge
 from redline.cli import places
 from redline.cli.show import show
+from redline.cli.streams import write_document
 from redline.errors import DriveError, StoreError
 from redline.model import DuetRecording, Failure
 from redline.model.duet import AbPlan, AbReport
@@ -68,8 +68,7 @@ def print_report(report: AbReport, form: str | None) -> None:
     if form is None:
         show(ab_sections(report))
         return
-    sys.stdout.buffer.write(AB_RENDERERS[form](report))
-    sys.stdout.flush()
+    write_document(AB_RENDERERS[form](report))
 
 
 def write_views(store: ComparisonStore, report: AbReport) -> None:

@@ -4,7 +4,6 @@ from types import TracebackType
 from typing import Self
 
 from rich.console import Console
-from rich.markup import escape
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from redline.errors import BuildError
@@ -21,7 +20,13 @@ class BuildView:
         self._console = console
         self._servers: tuple[str, ...] = ()
         self._bar = Progress(
-            SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), console=console, transient=True
+            SpinnerColumn(),
+            TextColumn("{task.description}", markup=False),
+            TimeElapsedColumn(),
+            console=console,
+            transient=True,
+            redirect_stdout=False,
+            redirect_stderr=False,
         )
         self._task = self._bar.add_task("", visible=False)
 
@@ -46,7 +51,7 @@ class BuildView:
             )
         if begins:
             self._bar.reset(self._task, visible=True)
-        self._bar.update(self._task, description=escape(self._line(building)))
+        self._bar.update(self._task, description=self._line(building))
 
     def _line(self, building: Building) -> str:
         more = len(building.servers) - 1

@@ -13,6 +13,7 @@ from redline.cli.flags import naming, read_flag, read_schema
 from redline.cli.targets import check_target
 from redline.errors import UsageError
 from redline.model import AttachedServer, Body, Closed, Load, Objective, Request, Scenario, Tls, Variant
+from redline.model.catalogue import certificates
 from redline.model.template import for_each_literal, picked
 from redline.ports import Endpoint
 from redline.suite import parse_objectives, read_body, read_data, read_entries, read_times
@@ -154,8 +155,8 @@ def read_tls(url: str, cacert: Path | None, *, insecure: bool) -> Tls | None:
         return Tls(insecure=insecure)
     if insecure:
         raise UsageError("--cacert checks a certificate and --insecure takes any", hint="give one of the two")
-    ca_pem = read_data(cacert)
-    if "-----BEGIN CERTIFICATE-----" not in ca_pem:
+    ca_pem = certificates(read_data(cacert))
+    if not ca_pem:
         raise UsageError(f"--cacert {cacert} holds no certificate", hint="name a PEM file")
     return Tls(ca_pem=ca_pem)
 

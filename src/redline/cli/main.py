@@ -12,6 +12,7 @@ from types import FrameType
 from typing import Any, NoReturn
 
 from redline.cli import exits
+from redline.cli.streams import VisibleStream
 
 _COMPLETES = "_REDLINE_COMPLETE"
 """The shell sets it to ask for completions."""
@@ -21,9 +22,11 @@ _OUTPUT_FAILS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF
 def main() -> NoReturn:
     """Run the command line and exit. Ctrl-C ends it with 130 even while modules are still being imported."""
     _open_closed_streams()
-    for stream in (sys.stdout, sys.stderr):
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that lacks a sign loses the sign, not the summary
+        setattr(sys, name, VisibleStream(stream))
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:  # nohup asks to outlive its terminal
             signal.signal(number, _interrupt)

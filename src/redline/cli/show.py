@@ -1,20 +1,46 @@
-"""What prints on a terminal: sections, and a line that changes in place."""
+"""What prints on a terminal: its console, sections, and a line that changes in place."""
 
+import sys
 from collections.abc import Iterable
 from types import TracebackType
 from typing import Self
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
 from rich.live import Live
+from rich.segment import Segment
 from rich.text import Text
 
 from redline.report.document import Section
 from redline.report.render import terminal
+from redline.visible import visible
+
+
+class Terminal(Console):
+    """A console whose texts are `visible` and have no markup, so that colours and cursor are the lab's alone."""
+
+    def __init__(self, *, stderr: bool = False) -> None:
+        stream = sys.stderr if stderr else sys.stdout
+        super().__init__(file=getattr(stream, "behind", stream), stderr=stderr, markup=False, emoji=False)
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """What is written, in pieces: texts, and what moves the cursor."""
+        seen = self._seen(renderable) if isinstance(renderable, Text) else renderable
+        for segment in super().render(seen, options):
+            yield segment if segment.control else Segment(visible(segment.text), segment.style)
+
+    def _seen(self, text: Text) -> Text:
+        """The text before it is fitted into lines, since what is seen of it is longer."""
+        if visible(text.plain) == text.plain:
+            return text
+        made = text.blank_copy()
+        for piece in text.render(self):
+            made.append(visible(piece.text), piece.style)
+        return made
 
 
 def show(sections: Iterable[Section], console: Console | None = None) -> None:
     """Print them as wide as the terminal is; nothing where there are none."""
-    console = console or Console()
+    console = console or Terminal()
     if text := terminal.render(sections, console):
         console.print(text, soft_wrap=True)
 
@@ -27,7 +53,9 @@ class OneLine:
 
     def __init__(self, console: Console, *, alive: bool = True) -> None:
         self._shown = console.is_terminal and alive
-        self._live = Live(console=console, auto_refresh=False, transient=True)
+        self._live = Live(
+            console=console, auto_refresh=False, transient=True, redirect_stdout=False, redirect_stderr=False
+        )
 
     def __enter__(self) -> Self:
         if self._shown:

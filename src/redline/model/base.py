@@ -1,8 +1,12 @@
 """The base of all model classes: frozen, strict about unknown keys, with a JSON form."""
 
+import json
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
+from pydantic_core import PydanticSerializationError
+
+from redline.visible import visible
 
 
 class Frozen(BaseModel):
@@ -17,6 +21,26 @@ class Frozen(BaseModel):
         val_json_bytes="base64",
         defer_build=True,
     )
+
+    def model_dump_json(self, **options: Any) -> str:
+        """As JSON; texts that no encoding has, as of a file's name that is no UTF-8, are `visible` there."""
+        try:
+            return super().model_dump_json(**options)
+        except PydanticSerializationError:
+            indent = options.pop("indent", None)
+            separators = (",", ":") if indent is None else None
+            content = _visible(self.model_dump(mode="json", **options))
+            return json.dumps(content, indent=indent, separators=separators, ensure_ascii=False)
+
+
+def _visible(content: Any) -> Any:
+    if isinstance(content, str):
+        return visible(content)
+    if isinstance(content, list):
+        return [*map(_visible, content)]
+    if isinstance(content, dict):
+        return {_visible(key): _visible(value) for key, value in content.items()}
+    return content
 
 
 def omitted_if_default(default: Any, **more: Any) -> Any:

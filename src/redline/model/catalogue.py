@@ -20,6 +20,7 @@ UPSTREAM = ("upstream_host", "upstream_port", "upstream_protocol", "upstream_ca"
 FILLED_BY_THE_LAB = ("port", "host", "folder", "cpus", "scratch", "java", "protocol", *UPSTREAM)
 JDK = "jdk"  # the option that decides what `{java}` is
 ON_PATH = "path"  # the value of that option that means the java on the PATH
+_CERTIFICATE = re.compile(r"-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----", re.DOTALL)
 _IN_BRACES = re.compile(r"\{([A-Za-z_][A-Za-z0-9_-]*)\}")
 
 
@@ -140,6 +141,11 @@ class ServedTls(Frozen):
 
     ca: str | None = Field(default=None, description="a PEM file; default: the system's authorities")
     server_name: str | None = None
+
+
+def certificates(pem: str) -> str:
+    """The certificates of a PEM file (RFC 7468), and nothing else of it, such as a key; empty where it has none."""
+    return "".join(f"{found[0]}\n" for found in _CERTIFICATE.finditer(pem))
 
 
 class Tls(Frozen):

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from typing import Literal
 
 from pydantic import Field
@@ -311,8 +312,8 @@ class Cell(Frozen):
 
     @property
     def slug(self) -> str:
-        """Readable and safe as a file name: `rust.axum.SimpleGet.saturate`."""
-        return f"{self.variant.slug}.{self.scenario.name}.{self.load.name}"
+        """Readable and safe as a file name, whoever wrote its parts: `rust.axum.SimpleGet.saturate`."""
+        return re.sub(r"[/\0]", "_", f"{self.variant.slug}.{self.scenario.name}.{self.load.name}")
 
     @property
     def settling_ns(self) -> int:

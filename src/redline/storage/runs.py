@@ -26,8 +26,8 @@ from typing import ClassVar, TypeVar
 
 from pydantic import ValidationError
 
-from redline.errors import StoreError
-from redline.files import as_store_error, write_atomically
+from redline.errors import StoreError, UsageError
+from redline.files import as_store_error, check_within, open_regular, write_atomically
 from redline.model import (
     Calibration,
     Cell,
@@ -212,8 +212,12 @@ class RunStore(Store):
 
     def stacks(self, name: str) -> Stacks:
         """Those of a file that a profiler left, by its name in a recording. Raises StoreError."""
-        with as_store_error(self.folder / name):
-            content = (self.folder / name).read_bytes()
+        try:
+            check_within(self.folder, name)
+            with as_store_error(self.folder / name), open_regular(self.folder / name) as file:
+                content = file.read()
+        except UsageError as error:
+            raise StoreError.of(error) from None
         return Stacks.from_bytes(content, name)
 
     def enough(self) -> Enough | None:

@@ -1,11 +1,12 @@
 """Suites and catalogues from the disk. The only module of `redline.suite` that reads a file."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from stat import S_ISREG
+from typing import BinaryIO
 
 from redline.errors import Location, Problem, UsageError
+from redline.files import check_within, open_regular
 from redline.model import Library, Scenario, ServerEntry, Suite
 from redline.quantities import did_you_mean
 from redline.suite.catalogue import Catalogue, read_family, read_scenarios
@@ -21,6 +22,7 @@ MOST_DATA_BYTES = 4 * 1024 * 1024
 MOST_BODY_BYTES = 64 * 1024 * 1024
 AS_WRITTEN = Overrides()
 _YAML = (".yaml", ".yml")
+_NAME_ONE = "name a suite or a catalogue file"
 _OURS = Path(__file__).resolve().parents[3] / "catalogue"
 
 
@@ -30,8 +32,13 @@ def load_suite(path: Path, catalogue: Catalogue, overrides: Overrides = AS_WRITT
 
 
 def referenced_files(path: Path) -> Files:
-    """Reads the files that a suite or a scenario names, relative to its folder."""
-    return lambda name: read_data(path.parent / name)
+    """Reads the files that a suite, a scenario or a project names, which are in its folder, links followed."""
+
+    def read(name: str) -> str:
+        check_within(path.parent, name)
+        return read_data(path.parent / name)
+
+    return read
 
 
 def load_catalogue(folder: Path) -> Catalogue:
@@ -49,10 +56,10 @@ def load_catalogue(folder: Path) -> Catalogue:
     problems: list[Problem] = []
     for file in files:
         with _collected(problems):
-            servers |= read_family(read_text(file), str(file), str(file.parent.resolve()))
+            servers |= read_family(_catalogue_text(file), str(file), str(file.parent.resolve()))
     if (file := folder / "scenarios.yaml").exists():
         with _collected(problems):
-            scenarios = read_scenarios(read_text(file), str(file), referenced_files(file))
+            scenarios = read_scenarios(_catalogue_text(file), str(file), referenced_files(file))
     with _collected(problems):
         _read_libraries(folder / "libraries.yaml")  # so that a mistake is known before the run, and not after it
     raise_all(problems)
@@ -69,7 +76,7 @@ def _read_libraries(file: Path) -> Sequence[Library]:
     """Those of a file; none if there is no such file."""
     if not file.exists():
         return ()
-    sheet = Sheet(parse_document(read_text(file), str(file)), LibrariesSchema, "docs/concepts/profiles.md")
+    sheet = Sheet(parse_document(_catalogue_text(file), str(file)), LibrariesSchema, "docs/concepts/profiles.md")
     written = sheet.read(LibrariesSchema)
     sheet.raise_problems()
     return written.libraries if written else ()
@@ -86,34 +93,33 @@ def _collected(problems: list[Problem]) -> Iterator[None]:
 
 def read_text(path: Path) -> str:
     """A file of YAML. Raises UsageError when it is not there, not a file, longer than 256 KiB, or not UTF-8."""
-    return _text(path, _content(path, MOST_BYTES, "256 KiB", "name a suite or a catalogue file"))
+    return _text(path, _content(path, MOST_BYTES, "256 KiB", _NAME_ONE, _open_any))
+
+
+def _catalogue_text(path: Path) -> str:
+    return _text(path, _content(path, MOST_BYTES, "256 KiB", _NAME_ONE))
 
 
 def read_data(path: Path) -> str:
     """A text file that a suite or a flag names, of at most 4 MiB. Raises UsageError as `read_text` does."""
-    _check_regular(path)
     return _text(path, _content(path, MOST_DATA_BYTES, "4 MiB", "give a part of it"))
 
 
 def read_body(path: Path) -> bytes:
     """A file to send as it is, of at most 64 MiB. Raises UsageError as `read_text` does."""
-    _check_regular(path)
     return _content(path, MOST_BODY_BYTES, "64 MiB", "send less")
 
 
-def _check_regular(path: Path) -> None:
-    """Raises UsageError for a device or a pipe: reading one may take forever."""
-    try:
-        mode = path.stat().st_mode
-    except (OSError, ValueError):
-        return  # reading it says why
-    if not S_ISREG(mode) and not path.is_dir():
-        raise UsageError(f"{path} is not a regular file", hint="save its content to a file, and name that")
+def _open_any(path: Path) -> BinaryIO:
+    """A suite may come from a pipe: `redline run <(make-suite)`."""
+    return path.open("rb")
 
 
-def _content(path: Path, most_bytes: int, most: str, too_long_hint: str) -> bytes:
+def _content(
+    path: Path, most_bytes: int, most: str, too_long_hint: str, opened: Callable[[Path], BinaryIO] = open_regular
+) -> bytes:
     try:
-        with path.open("rb") as file:
+        with opened(path) as file:
             content = file.read(most_bytes + 1)
     except FileNotFoundError:
         raise UsageError(f"there is no file {path}", hint=_similar_files_hint(path)) from None

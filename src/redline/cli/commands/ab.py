@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import typer
-from rich.console import Console
 from rich.text import Text
 
 from redline.cli import exits, places
@@ -19,7 +18,7 @@ from redline.cli.command_line import AbFlags
 from redline.cli.flags import command_line, naming, read_flag, read_schema, refuse
 from redline.cli.load_flags import read_picks, read_request, read_tls, read_url
 from redline.cli.quiet import wait_until_quiet
-from redline.cli.show import OneLine
+from redline.cli.show import OneLine, Terminal
 from redline.cli.targets import check_target
 from redline.errors import DriveError, UsageError
 from redline.model import (
@@ -65,7 +64,7 @@ def execute(flags: AbFlags) -> None:
 
 
 def _compare(flags: AbFlags) -> None:
-    console, kept = Console(stderr=True), flags.resume or flags.output
+    console, kept = Terminal(stderr=True), flags.resume or flags.output
     threshold = _threshold(flags)
     with tempfile.TemporaryDirectory() if kept is None else nullcontext(kept) as folder:
         store = ComparisonStore(Path(folder))
@@ -110,9 +109,9 @@ def _find_limits(flags: AbFlags) -> None:
     duet = read_plan(flags, _lasts_ns(_FOR), project)
     a, b = map(str, checkout.revisions) if checkout else (flags.a or "", flags.b or "")
     request = read_limits(flags, (a, b), duet.cells, from_project=project is not None)
-    with nullcontext() if checkout is None else built(checkout, BuildView(Console(stderr=True))) as folders:
+    with nullcontext() if checkout is None else built(checkout, BuildView(Terminal(stderr=True))) as folders:
         if flags.wait_quiet:
-            wait_until_quiet(Console(stderr=True))
+            wait_until_quiet(Terminal(stderr=True))
         find_limits(request if folders is None else replace(request, cells=_in_folders(request.cells, folders)), flags)
 
 
@@ -196,7 +195,7 @@ def _measure(store: ComparisonStore, plan: AbPlan, folders: tuple[Path, ...] | N
     if folders is not None:
         duet = duet.model_copy(update={"cells": _in_folders(duet.cells, folders)})
     tools, logs = duet_tools(duet.cells), DuetLogs(store.logs, log_is_kept)
-    with store.locked(), OneLine(Console(stderr=True)) as progress:
+    with store.locked(), OneLine(Terminal(stderr=True)) as progress:
         store.put(plan)
 
         def block_seen(start: int, block: DuetBlock) -> None:
@@ -239,7 +238,7 @@ def read_checkout(written: str) -> tuple[Checkout, Project]:
         message = (
             f"changes that are not committed are not measured; `--git {start}` compares {start} with the work tree"
         )
-        Console(stderr=True).print(message, style="yellow", markup=False, highlight=False, soft_wrap=True)
+        Terminal(stderr=True).print(message, style="yellow", markup=False, highlight=False, soft_wrap=True)
     below = str(file.parent.relative_to(repository.folder))
     made = Checkout(repository=str(repository.folder), revisions=revisions, build=project.build, below=below)
     return made, project

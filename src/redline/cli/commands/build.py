@@ -4,7 +4,6 @@ import sys
 from fnmatch import fnmatchcase
 
 import typer
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -13,6 +12,7 @@ from redline.cli.build_view import BuildView, print_failures
 from redline.cli.command_line import BuildFlags
 from redline.cli.contracts import BuildResult, BuiltServer
 from redline.cli.flags import split
+from redline.cli.show import Terminal
 from redline.errors import BuildError, Problem, UsageError
 from redline.model import ServerEntry, Variant
 from redline.plugins.launchers.process import ProcessLauncher
@@ -28,7 +28,7 @@ def execute(flags: BuildFlags) -> None:
     """Build the servers that are not built yet; one build command builds all its servers at once."""
     folder = places.catalogue()
     entries = matching(load_catalogue(folder).servers, split(flags.names))
-    launcher, console = ProcessLauncher(folder, places.cache()), Console(stderr=True)
+    launcher, console = ProcessLauncher(folder, places.cache()), Terminal(stderr=True)
     with BuildView(console) as view:
         outcome = launcher.build([_as_it_is(entry) for entry in entries], view)
     result = build_result(entries, outcome)
@@ -36,7 +36,7 @@ def execute(flags: BuildFlags) -> None:
         sys.stdout.write(result.model_dump_json(indent=2) + "\n")
     else:
         print_failures(_with_long_reasons(outcome), console)
-        Console().print(_table(result, outcome))
+        Terminal().print(_table(result, outcome))
     if outcome.failures:
         raise typer.Exit(exits.COULD_NOT_RUN)
 

@@ -8,14 +8,15 @@ from pathlib import Path
 
 from pydantic import ValidationError
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from redline.analysis.resolution import ShownDifference, forecast
 from redline.cli import places
 from redline.cli.command_line import CheckFlags
 from redline.cli.contracts import check_result
 from redline.cli.flags import read_suite_file
+from redline.cli.show import Terminal
 from redline.model import Cell, Plan, Report
 from redline.plugins.machine import plan_placement
 from redline.quantities import percent
@@ -49,9 +50,9 @@ def execute(flags: CheckFlags) -> None:
         length_ns = expected_length_ns(first) + expected_length_ns(plan)
         sys.stdout.write(check_result(plan, length_ns, first, shows).model_dump_json(indent=2) + "\n")
     else:
-        show_plans(first, plan, Console())
+        show_plans(first, plan, Terminal())
         if text := power_text(plan, folder, shows):
-            Console().print(text, highlight=False, markup=False)
+            Terminal().print(text, highlight=False, markup=False)
 
 
 def last_run(plan: Plan) -> tuple[Path, tuple[ShownDifference, ...]]:
@@ -152,7 +153,7 @@ def _by_server(plan: Plan) -> Table:
     for name, its in cells.items():
         scenarios, loads = ({cell.scenario.name for _, cell in its}, {cell.load.name for _, cell in its})
         counts = (len(scenarios), len(loads), len(its), sum(trials[cell_id] for cell_id, _ in its))
-        table.add_row(escape(name), *map(str, counts))
+        table.add_row(Text(name), *map(str, counts))
     return table
 
 
@@ -172,5 +173,5 @@ def _by_cell(plan: Plan) -> Table:
         if by := cell.warmup_by:
             warmup += f" by {warmed_by(by)}"
         times = (warmup, shown(cell.load.duration_ns), str(trials[cell_id]))
-        table.add_row(escape(_server(cell)), cell.scenario.name, cell.load.name, *times)
+        table.add_row(Text(_server(cell)), cell.scenario.name, cell.load.name, *times)
     return table

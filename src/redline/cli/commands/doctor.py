@@ -4,13 +4,13 @@ import sys
 import tempfile
 from pathlib import Path
 
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from redline.analysis.doctor import Advice, clock_advice, container_advice, examine
 from redline.cli.command_line import DoctorFlags
 from redline.cli.contracts import DoctorResult, HostResult
+from redline.cli.show import Terminal
 from redline.errors import DriveError, UsageError
 from redline.model import Environment
 from redline.plugins.drivers.engine import EngineDriver, find_engine
@@ -36,7 +36,7 @@ def execute(flags: DoctorFlags) -> None:
         sys.stdout.write(result.model_dump_json(indent=2) + "\n")
         return
     for host in hosts:
-        Console().print(f"{host.name}  {host.role}  {host.address}", style="bold", highlight=False)
+        Terminal().print(f"{host.name}  {host.role}  {host.address}", style="bold", highlight=False)
         _print(host.advice)
     if advice:
         _print(advice)
@@ -82,7 +82,7 @@ def _print(advice: tuple[Advice, ...]) -> None:
         if item.do:
             says.append(f"\n→ {item.do}", style="dim")
         table.add_row(Text(mark, style=colour), Text(item.topic, style="bold"), says)
-    Console().print(table)
+    Terminal().print(table)
 
 
 def _containers() -> Advice:

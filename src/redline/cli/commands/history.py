@@ -6,7 +6,6 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 import typer
-from rich.console import Console
 from rich.text import Text
 
 from redline.analysis.changes import FEWEST_RUNS
@@ -14,7 +13,8 @@ from redline.analysis.history import SeenRun, build_history, overlooked, regress
 from redline.cli import exits
 from redline.cli.command_line import HistoryFlags
 from redline.cli.flags import at_least_one, split
-from redline.cli.show import OneLine, show
+from redline.cli.show import OneLine, Terminal, show
+from redline.cli.streams import write_document
 from redline.errors import RedlineError, StoreError, UsageError
 from redline.model import Cell
 from redline.model.history import History
@@ -33,8 +33,7 @@ def execute(flags: HistoryFlags) -> None:
     if flags.json:
         sys.stdout.write(found.model_dump_json(indent=2) + "\n")
     elif flags.form == "md":
-        sys.stdout.buffer.write(markdown.render(history_comment(found)))
-        sys.stdout.flush()
+        write_document(markdown.render(history_comment(found)))
     else:
         show(history_summary(found))
     _tell_left_out(found)
@@ -89,7 +88,7 @@ def _read(folder: Path, archive: Archive, wanted: Callable[[Cell], bool]) -> His
     """The history of what can be read; what cannot is left out, with the reason."""
     seen: list[SeenRun] = []
     aside = list(archive.left_out)
-    with OneLine(Console(stderr=True)) as line:
+    with OneLine(Terminal(stderr=True)) as line:
         for number, store in enumerate(archive.runs, start=1):
             line.show(Text(f"reading run {number} of {len(archive.runs)}: {store.folder}"))
             try:

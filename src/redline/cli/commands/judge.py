@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from pydantic import ValidationError
-from rich.console import Console
 
 from redline.analysis import build_report
 from redline.analysis.rejudged import Rejudged, rejudged, rejudged_answers, rejudged_endings, validity_changes
@@ -14,7 +13,7 @@ from redline.cli.ab_view import print_report, read_report, write_views
 from redline.cli.command_line import JudgeFlags
 from redline.cli.commands.report import read_run
 from redline.cli.contracts import JudgeResult, SearchJudgeResult
-from redline.cli.show import show
+from redline.cli.show import Terminal, show
 from redline.errors import StoreError
 from redline.model import CellReport, Finding, FindingKind, Grade, Report
 from redline.report.document import Line, Prose, Section, line
@@ -98,7 +97,7 @@ def _judge_comparison(store: ComparisonStore, *, write: bool, json: bool) -> Non
     if before is not None:
         said = f"{_VIEW} has the same answer" if before == now else f"{_VIEW} said: {sentence(before)}"
     for each in (said, *(["results.json and results.md are renewed"] if write else [])):
-        Console(stderr=True).print(each, style="dim", soft_wrap=True, highlight=False, markup=False)
+        Terminal(stderr=True).print(each, style="dim", soft_wrap=True, highlight=False, markup=False)
 
 
 def _search_changes(result: SearchJudgeResult) -> Iterator[str]:

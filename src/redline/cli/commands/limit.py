@@ -1,7 +1,6 @@
 """`redline limit`: the highest rate at which servers meet an objective."""
 
 import re
-import sys
 import tempfile
 from contextlib import ExitStack
 from pathlib import Path
@@ -16,7 +15,8 @@ from redline.cli.flags import command_line, refuse
 from redline.cli.limit_flags import read_suite_search, read_url_search
 from redline.cli.quiet import wait_until_quiet
 from redline.cli.session_view import SessionView, show_search_plan
-from redline.cli.show import show
+from redline.cli.show import Terminal, show
+from redline.cli.streams import write_document
 from redline.errors import UsageError
 from redline.report.render import LIMIT_RENDERERS
 from redline.report.sections.limit import limit_summary
@@ -34,7 +34,7 @@ _LIKE_A_URL = re.compile(r"\w+://.*|[^/]+:\d+(/.*)?|localhost(/.*)?")
 
 def execute(flags: LimitFlags) -> None:
     """Find the highest rate at which servers meet an objective, as an interval: of a suite, or of what is running."""
-    console, target = Console(stderr=True), flags.target
+    console, target = Terminal(stderr=True), flags.target
     view = SessionView(console)
     with ExitStack() as stack:
         cluster = Cluster(flags.on, stack, places.of_suite)
@@ -87,7 +87,7 @@ def _finish(session: SearchSession, flags: LimitFlags, view: SessionView, consol
     if not session.is_kept:
         report = without_recordings(report)
     if flags.json:
-        sys.stdout.write(LIMIT_RENDERERS["json"](report).decode())
+        write_document(LIMIT_RENDERERS["json"](report))
     else:
         show(limit_summary(report))
     folder = session.store.folder

@@ -12,6 +12,7 @@ from redline.cli.command_line import ListFlags
 from redline.cli.commands.build import matching
 from redline.cli.contracts import ListedServer, ListedSuite, ListResult
 from redline.cli.flags import split
+from redline.cli.show import Terminal
 from redline.errors import UsageError
 from redline.model import ServerEntry
 from redline.plugins.launchers.process import ProcessLauncher
@@ -35,7 +36,7 @@ def execute(flags: ListFlags) -> None:
     if flags.json:
         sys.stdout.write(result.model_dump_json(indent=2) + "\n")
     else:
-        _print(result, Console())
+        _print(result, Terminal())
 
 
 def _listed(entry: ServerEntry, launcher: ProcessLauncher) -> ListedServer:

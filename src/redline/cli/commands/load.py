@@ -13,7 +13,7 @@ from redline.cli.command_line import LoadFlags
 from redline.cli.flags import read_flag, read_warm_up_flag, read_workers
 from redline.cli.load_flags import read_load, read_objectives, read_target
 from redline.cli.load_view import by_the_server, live_line, load_result, load_section
-from redline.cli.show import OneLine, show
+from redline.cli.show import OneLine, Terminal, show
 from redline.errors import DriveError, UsageError
 from redline.model import Cell, EngineMode, PlannedTrial, Recording
 from redline.ports import LoadOptions
@@ -41,7 +41,7 @@ def execute(flags: LoadFlags) -> None:
     objectives = read_objectives(flags.objective, cell.load)
     workers = read_workers(flags.threads, cell.load.connections)
     seed = read_flag("--seed", flags.seed, "seed")
-    recording = _record(cell, workers, seed, Console(stderr=True))
+    recording = _record(cell, workers, seed, Terminal(stderr=True))
     result = load_result(flags.url, cell, recording, objectives)
     if flags.json:
         sys.stdout.write(result.model_dump_json(indent=2) + "\n")

@@ -1,12 +1,12 @@
 """`redline report`: a stored run, search or comparison, shown again."""
 
-import sys
 from pathlib import Path
 
 from redline.analysis import build_report
 from redline.cli import places
 from redline.cli.command_line import ReportFlags
 from redline.cli.show import show
+from redline.cli.streams import write_document
 from redline.errors import StoreError, UsageError
 from redline.model import Run
 from redline.report.render import AB_RENDERERS, LIMIT_RENDERERS, RENDERERS
@@ -30,8 +30,7 @@ def execute(flags: ReportFlags) -> None:
     if form is None:
         show(run_summary(made))
         return
-    sys.stdout.buffer.write(RENDERERS[form](made))
-    sys.stdout.flush()
+    write_document(RENDERERS[form](made))
 
 
 def _show_search(store: SearchStore, form: str | None) -> None:
@@ -47,8 +46,7 @@ def _show_search(store: SearchStore, form: str | None) -> None:
         return
     if form not in LIMIT_RENDERERS:
         raise UsageError(f"{store.folder} holds a search, which has no {form}", hint="take html, json or md")
-    sys.stdout.buffer.write(LIMIT_RENDERERS[form](found))
-    sys.stdout.flush()
+    write_document(LIMIT_RENDERERS[form](found))
 
 
 def _show_comparison(store: ComparisonStore, form: str | None) -> None:

@@ -1,6 +1,5 @@
 """`redline run`: plan, build, measure, report."""
 
-import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -14,7 +13,8 @@ from redline.cli.commands.check import show_plans
 from redline.cli.flags import command_line, read_suite_file, refuse
 from redline.cli.quiet import wait_until_quiet
 from redline.cli.session_view import SessionView
-from redline.cli.show import show
+from redline.cli.show import Terminal, show
+from redline.cli.streams import write_document
 from redline.errors import UsageError
 from redline.model import CellReport, Report
 from redline.plugins.machine import plan_placement
@@ -29,7 +29,7 @@ from redline.suite import make_capacity_plan, make_plan
 
 def execute(flags: RunFlags) -> None:
     """Run a suite: build its servers, measure every cell, write the report."""
-    console = Console(stderr=True)
+    console = Terminal(stderr=True)
     with ExitStack() as stack:
         cluster = Cluster(flags.on, stack, places.of_suite)
         if flags.resume is not None:
@@ -49,7 +49,7 @@ def execute(flags: RunFlags) -> None:
         outcome = session.execute()
     _, report = outcome.parts[-1]
     if flags.json:
-        sys.stdout.write(RENDERERS["json"](report).decode())
+        write_document(RENDERERS["json"](report))
     else:
         show(run_summary(report))
     for store, _ in outcome.parts:

@@ -12,7 +12,7 @@ from rich.text import Text
 from redline.cli import exits, places
 from redline.cli.command_line import SelftestFlags
 from redline.cli.selftest_view import selftest_sections
-from redline.cli.show import OneLine, show
+from redline.cli.show import OneLine, Terminal, show
 from redline.errors import UsageError
 from redline.model import Interval
 from redline.peers import find_peers
@@ -32,7 +32,7 @@ _OURS = Path(__file__)
 def execute(flags: SelftestFlags) -> None:
     """Hold the engine to servers with known answers: truth, answer, error, and whether that is good enough."""
     order = _order(flags.seconds, flags.case, flags.peers)
-    console = Console(stderr=True)
+    console = Terminal(stderr=True)
     result = _run(order, console)
     if flags.json:
         sys.stdout.write(result.model_dump_json(indent=2) + "\n")

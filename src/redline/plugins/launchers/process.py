@@ -12,9 +12,10 @@ from typing import Any, Protocol
 
 import psutil
 
-from redline.errors import BuildError, LaunchError
+from redline.errors import BuildError, LaunchError, UsageError
+from redline.files import check_within, open_regular
 from redline.model import Failure, Leg, Ready, ServerEntry, ServerFacts, Variant
-from redline.model.catalogue import UPSTREAM, filled, has_tls, http_of, leg_of, option_text
+from redline.model.catalogue import UPSTREAM, certificates, filled, has_tls, http_of, leg_of, option_text
 from redline.model.jvm import jvm_words
 from redline.plugins.commands import OUT_OF_RESOURCES
 from redline.plugins.jdks import Jdk, Jdks, runtime_version
@@ -35,6 +36,7 @@ _ENOUGH = 1_000
 _TRIES = 200
 HOST = "127.0.0.1"
 _PORTS_TRIED = 4
+_MOST_OF_AUTHORITIES = 4 * 1024 * 1024
 PADDING = "REDLINE_PADDING"
 """The variable that makes a server's environment larger."""
 
@@ -316,7 +318,7 @@ def started(  # noqa: PLR0913 - what, from what, where, and in front of what
             stack.callback(guard.stop)
             facts = attempt.bring_up(guard, order)
             if facts is not None:
-                endpoint = Endpoint(prepared.host, attempt.port, _authorities(variant, built))
+                endpoint = Endpoint(prepared.host, attempt.port, authorities(variant, built))
                 yield ProcessServer(endpoint, facts, variant.slug, guard, log, attempt.scratch)
                 return
     raise failures.port_taken(variant.slug, attempt.port, _PORTS_TRIED, log)
@@ -465,17 +467,26 @@ def _runtime(variant: Variant, jdk: Jdk | None, tools: str) -> str:
     return "; ".join(filter(None, (runtime_version(variant, jdk) if jdk else "", tools)))
 
 
-def _authorities(variant: Variant, built: StandingBuild) -> str | None:
+def authorities(variant: Variant, built: StandingBuild) -> str | None:
     """Who signed the server's certificate, where its entry names a file. Raises LaunchError when that is not there."""
     entry = variant.catalogued
     if entry.tls is None or entry.tls.ca is None or not has_tls(variant.serves):
         return None
-    file = built.folder / entry.tls.ca
     try:
-        return file.read_text()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is no text"
+        return _certificates(built.folder, entry.tls.ca)
+    except (OSError, UsageError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else getattr(error, "message", "it is no text")
         raise LaunchError(
-            f"{entry.name}: who signed its certificate cannot be read: {file}: {reason}",
-            hint="the build leaves this file, or it is among the referenced files: see `tls.ca` in server.yaml",
+            f"{entry.name}: who signed its certificate cannot be read: {built.folder / entry.tls.ca}: {reason}",
+            hint="the build leaves this file in its folder: see `tls.ca` in server.yaml",
         ) from None
+
+
+def _certificates(folder: Path, name: str) -> str:
+    """Those of a file in the folder. Raises OSError, UsageError and UnicodeDecodeError."""
+    check_within(folder, name)
+    with open_regular(folder / name) as file:
+        found = certificates(file.read(_MOST_OF_AUTHORITIES).decode())
+    if not found:
+        raise UsageError("it holds no certificate", hint="name a PEM file")
+    return found

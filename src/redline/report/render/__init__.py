@@ -10,11 +10,12 @@ from redline.report.render import csvfile, html, markdown
 from redline.report.sections.ab import ab_sections
 from redline.report.sections.limit import limit_comment, limit_page
 from redline.report.sections.run import run_comment, run_page
+from redline.visible import visible
 
 
 def _json(report: Report | LimitReport | AbReport) -> bytes:
-    """The report itself, indented by two, UTF-8, a newline at the end; docs/reference/ has the schemas."""
-    return report.model_dump_json(indent=2).encode() + b"\n"
+    """The report itself, indented by two, a newline at the end. `visible` leaves the data as it is."""
+    return visible(report.model_dump_json(indent=2)).encode() + b"\n"
 
 
 RENDERERS: Mapping[str, Renderer] = {

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from redline.model import CellReport, Comparison, Estimate, MemoryReport, Metric, Report
 from redline.report.sections.views import comparisons_by_cell, weighed_findings
+from redline.visible import visible
 
 _CELL = (
     *("cell_id", "slug", "server", "scenario", "load", "load_text", "role", "is_baseline", "valid"),
@@ -19,7 +20,8 @@ COLUMNS = (
 )
 
 _POOLED = "all used trials together: no interval"
-_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+"""The last four are the first four in full width, which a spreadsheet may take for them."""
 Field = str | int | float | bool | None
 
 
@@ -126,5 +128,5 @@ def _text(field: Field) -> str:
     if isinstance(field, bool):
         return "true" if field else "false"
     if isinstance(field, str):
-        return f"'{field}" if field.startswith(_FORMULA_STARTS) else field
+        return f"'{visible(field)}" if field.startswith(_FORMULA_STARTS) else visible(field)
     return repr(field)

@@ -1,6 +1,6 @@
 """Sections as GitHub-flavoured Markdown, fit for a comment on a pull request.
 
-Texts are escaped: they can call nobody, hide no link and hold no HTML.
+Texts are escaped: they can call nobody, hide nothing and hold no HTML.
 """
 
 import re
@@ -20,9 +20,11 @@ from redline.report.document import (
     lines_of,
     more_like_it,
 )
+from redline.visible import visible
 
 _SPECIAL = re.compile(r"([\\`*_\[\]#|~])")
-_WORD_JOINER = "\u2060"
+_WORD_JOINER = "&NoBreak;"
+"""U+2060, which shows as nothing and parts a sign from its word."""
 
 
 def render(sections: Iterable[Section]) -> bytes:
@@ -33,7 +35,7 @@ def render(sections: Iterable[Section]) -> bytes:
 
 def safe(text: str) -> str:
     """One line of plain text: markup, HTML, mentions and references to issues are taken out of force."""
-    spaced = re.sub(r"\s+", " ", text)
+    spaced = visible(re.sub(r"\s+", " ", text))
     line = spaced.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     line = _SPECIAL.sub(r"\\\1", line)
     return re.sub(r"([@#])(?=\w)", rf"\1{_WORD_JOINER}", line)

@@ -26,6 +26,7 @@ from redline.report.document import (
     lines_of,
     more_like_it,
 )
+from redline.visible import visible
 
 COLOURS: dict[Look, str] = {
     Verdict.FASTER: "green",
@@ -102,9 +103,8 @@ def _text(spans: Line) -> Text:
 
 
 def printable(text: str) -> str:
-    """Foreign text on one line, with nothing that a terminal would obey: control characters are shown as escapes."""
-    spaced = re.sub(r"\s+", lambda found: " " * min(2, len(found[0])), text)
-    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in spaced)
+    """Foreign text on one line, with nothing that a terminal would obey: see `visible`."""
+    return visible(re.sub(r"\s+", lambda found: " " * min(2, len(found[0])), text))
 
 
 def _wrapped(text: Text, console: Console, indent: int = 0) -> Iterator[Text]:

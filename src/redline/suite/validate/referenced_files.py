@@ -1,15 +1,18 @@
-"""Files that a suite or a scenario names: arrivals to replay, entries to pick from, authorities to trust. Pure."""
+"""Files that a suite or a scenario names: arrivals to replay, entries to pick from, authorities to trust. Pure.
+
+What is wrong in such a file is named by its line, and never quoted: the file may be a wrong one, and hold a secret.
+"""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from functools import partial
 from typing import TypeVar
 
 from redline.errors import Location, UsageError, WrongValueError
 from redline.model import Request
 from redline.model.template import picked
-from redline.quantities import clip, parse_duration
+from redline.quantities import LONGEST_DURATION_NS, parse_duration
 from redline.suite.schema.document import Path
 from redline.suite.validate.checking import Sheet
 
@@ -39,11 +42,10 @@ def read_times(text: str, file: str) -> tuple[int, ...]:
         written = line.partition("#")[0].strip()
         if not written:
             continue
-        at_ns = _time(written, Location(file, number, 1))
+        place = Location(file, number, 1)
+        at_ns = _time(written, place)
         if times and at_ns < times[-1]:
-            raise UsageError(
-                f"`{clip(written)}` is before the time above it", hint="sort the file", place=Location(file, number, 1)
-            )
+            raise UsageError("this time is before the one above it", hint="sort the file", place=place)
         times.append(at_ns)
     if not times:
         raise UsageError(f"{file} has no times", hint=_LINES_HINT)
@@ -54,16 +56,13 @@ def read_times(text: str, file: str) -> tuple[int, ...]:
 
 def _time(written: str, place: Location) -> int:
     try:
-        if written[-1].isalpha():
-            return parse_duration(written)
-        seconds = Decimal(written)
-        if not 0 <= seconds <= 86_400:
-            raise UsageError(f"`{clip(written)}` is not between 0 and a day", hint=_LINES_HINT, place=place)
-        return round(seconds * 1_000_000_000)
-    except InvalidOperation:
-        raise UsageError(f"`{clip(written)}` is not a time", hint=_LINES_HINT, place=place) from None
-    except WrongValueError as error:
-        raise UsageError(error.message, hint=error.hint, place=place) from None
+        at_ns = parse_duration(written) if written[-1].isalpha() else Decimal(written) * 1_000_000_000
+        in_range = 0 <= at_ns <= LONGEST_DURATION_NS
+    except (ArithmeticError, WrongValueError):
+        raise UsageError("this is not a time of at most a day", hint=_LINES_HINT, place=place) from None
+    if not in_range:
+        raise UsageError("this time is not between 0 and a day", hint=_LINES_HINT, place=place)
+    return round(at_ns)
 
 
 def read_entries(text: str, file: str) -> tuple[str, ...]:
@@ -107,10 +106,11 @@ def wrong_entry(request: Request, picks: Mapping[str, tuple[str, ...]]) -> Wrong
     """The first entry that cannot be sent where the request picks it; None when there is none."""
     for allowed, where, text in _uses(request):
         for name in picked(text):
-            wrong = next((entry for entry in picks[name] if allowed and not allowed.fullmatch(entry)), None)
+            entries = enumerate(picks[name], start=1)
+            wrong = next((at for at, entry in entries if allowed and not allowed.fullmatch(entry)), None)
             if wrong is not None:
-                message = f"`{clip(wrong)}` of {name} cannot be part of {where}"
-                return WrongValueError(message, "take it out, or encode it")
+                message = f"entry {wrong} of {name} cannot be part of {where}"
+                return WrongValueError(message, "take it out, or encode it; empty lines do not count as entries")
     return None
 
 

@@ -8,7 +8,7 @@ from pathlib import PurePath
 
 from redline.errors import Problem
 from redline.model import AutoTrials, EngineMode, Leg, Load, Route, Scenario, ServerEntry, Suite, Tls, Variant
-from redline.model.catalogue import has_tls, http_of
+from redline.model.catalogue import certificates, has_tls, http_of
 from redline.quantities import clip, did_you_mean
 from redline.suite.catalogue import Catalogue, check_against
 from redline.suite.schema.document import Path, parse_document
@@ -184,8 +184,8 @@ def _tls(sheet: Sheet, path: Path, written: ServerSchema, files: Files) -> Tls:
     """The settings of TLS as they are written."""
     settings, where = written.tls or TlsSchema(), (*path, "tls")
     ca = settings.ca
-    ca_pem = noted(sheet, (*where, "ca"), lambda: files(ca)) if ca else None
-    if ca_pem is not None and "-----BEGIN CERTIFICATE-----" not in ca_pem:
+    ca_pem = noted(sheet, (*where, "ca"), lambda: certificates(files(ca))) if ca else None
+    if ca_pem == "":
         sheet.wrong((*where, "ca"), f"{settings.ca} holds no certificate", "name a PEM file")
     return Tls(
         ca_pem=ca_pem,

@@ -1,6 +1,6 @@
 """A page as one self-contained HTML file: no network, no framework, readable without JavaScript.
 
-Every text is escaped; a content security policy allows our own style and scripts by hash.
+Every text is escaped and `visible`; a content security policy allows our own style and scripts by hash.
 """
 
 import base64
@@ -24,6 +24,7 @@ from markupsafe import Markup
 from redline.model import Grade
 from redline.report import format as fmt
 from redline.report.document import Bar, BarChart, ChangeCell, Heat, Line, Page, Table, TableCell, filled
+from redline.visible import visible
 
 _HERE = Path(__file__).parent
 _HEATS = (0.05, 0.15)
@@ -57,7 +58,7 @@ def render(page: Page) -> bytes:
         policy=_policy(style, *scripts),
         data=Markup(data),  # noqa: S704
     )
-    return text.encode(errors="replace")
+    return visible(text).encode()
 
 
 @cache

@@ -1,0 +1,38 @@
+"""The one way out: whatever the lab prints, by any library, passes these streams, and is `visible` then.
+
+Texts of servers, certificates, catalogues, suites and stored runs are foreign, and may hold what a terminal obeys.
+"""
+
+import sys
+from collections.abc import Iterable
+from typing import Any, TextIO
+
+from redline.visible import visible
+
+
+class VisibleStream:
+    """Stdout or stderr. `behind` is the stream itself, for a `Terminal`, whose own colours pass."""
+
+    def __init__(self, behind: TextIO) -> None:
+        self.behind = behind
+
+    def write(self, text: str) -> int:
+        """Write what can be seen of a text."""
+        self.behind.write(visible(text))
+        return len(text)
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        """Write each."""
+        for line in lines:
+            self.write(line)
+
+    def __getattr__(self, name: str) -> Any:
+        """Everything else is that of the stream, such as `flush`."""
+        return getattr(self.behind, name)
+
+
+def write_document(content: bytes) -> None:
+    """Write a report on stdout, which is UTF-8 wherever that leads."""
+    sys.stdout.flush()
+    sys.stdout.buffer.write(visible(content.decode()).encode())
+    sys.stdout.flush()

@@ -1,0 +1,24 @@
+"""Text in which everything is seen: nothing that a terminal or a browser obeys, and nothing that hides. Pure."""
+
+import json
+import re
+import unicodedata
+
+_UNUSUAL = re.compile(r"[^\n\t -~\r]|\r(?!\n)")
+_BLANK = "\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0"
+"""Letters and marks that Unicode shows as nothing, unlike what else is printable."""
+
+
+def visible(text: str) -> str:
+    r"""The text, with each control character, each that has no shape and each that turns the direction as `\u001b`.
+
+    Line ends and tabs stay. JSON writes characters in the same way, so a text in JSON remains the same data.
+    """
+    return _UNUSUAL.sub(_seen, text)
+
+
+def _seen(found: "re.Match[str]") -> str:
+    char = found[0]
+    if (char.isprintable() and char not in _BLANK) or unicodedata.category(char) == "Zs":
+        return char
+    return json.dumps(char)[1:-1]

@@ -1,0 +1,55 @@
+"""What a server says of itself is printed, and acts on no terminal."""
+
+import socket
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.conftest import Done, Redline
+from tests.fakes import targets
+from tests.fakes.certificates import Certificate
+from tests.unit.test_visible import obeyed
+
+pytestmark = pytest.mark.e2e
+
+ACTS = "\x1b[8m\x1b]0;owned\x07\x9b31m\u202e\u2028"
+SHORT = ("-c", "1", "-d", "300ms", "--warmup", "100ms")
+SHORTEST = ("--for", "2s", "--same-answers")
+
+
+def harmless(done: Done, *words: str) -> None:
+    """It is refused, and both streams hold these words and nothing that acts."""
+    done.refused(1, *words)
+    assert not obeyed(done.out + done.err)
+
+
+def hostile_head(connection: socket.socket) -> None:
+    """Answers rightly, with a type of content that a terminal would obey."""
+    while connection.recv(65536):
+        kind = b"Content-Type: \x1b[8mtext\xc2\x9b31m"
+        connection.sendall(b"HTTP/1.1 200 OK\r\n" + kind + b"\r\nContent-Length: 5\r\n\r\npath0")
+
+
+def hostile_body(connection: socket.socket) -> None:
+    """Answers with such a body."""
+    while connection.recv(65536):
+        body = ACTS.encode()
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+
+
+def test_answers_that_differ(redline: Redline) -> None:
+    with (
+        targets.target(targets.healthy) as plain,
+        targets.target(hostile_head) as head,
+        targets.target(hostile_body) as body,
+    ):
+        harmless(redline("ab", plain, head, *SHORTEST), "content-type none", r"\u001b[8mtext")
+        harmless(redline("ab", plain, body, *SHORTEST), "the bodies differ")
+
+
+def test_the_name_in_a_certificate(redline: Redline, tmp_path: Path) -> None:
+    certificate = Certificate(tmp_path, f"DNS:{ACTS[:4]}name")
+    (tmp_path / "ca.pem").write_text(certificate.pem)
+    with targets.target(targets.healthy, certificate.context()) as url:
+        done = redline("load", url, *SHORT, "--cacert", str(tmp_path / "ca.pem"))
+    harmless(done, r"but for \u001b[8mname")
