@@ -118,6 +118,7 @@ def _record(cell: Cell, planned: PlannedTrial, server: RunningServer, tools: Too
         pids=pids,
         is_warm=WarmupDetector(cell, tools.compilers_of(pids)).is_warm if cell.warmup_detect else None,
     )
+    attached_runtimes = tuple(sorted(server.runtimes)) if server.facts is None else ()
     traffic, error = None, None
     written_before = _size_of(options.server_log)
     try:
@@ -142,6 +143,7 @@ def _record(cell: Cell, planned: PlannedTrial, server: RunningServer, tools: Too
     return empty.model_copy(
         update={
             "server": server.facts,
+            "attached_runtimes": attached_runtimes,
             "traffic": traffic,
             "series": series,
             "runtime": next(filter(None, runtimes), None),
