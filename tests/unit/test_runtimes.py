@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from redline.model import PlannedTrial, Recording, Variant
+from redline.model import PlannedDuet, PlannedTrial, Recording, Variant
 from redline.model.runtime import COMPILES_WHILE_RUNNING, RECOGNISED
 from redline.plugins.launchers.attached import AttachedLauncher, RunningElsewhere
 from redline.plugins.launchers.command import CommandLauncher
@@ -18,9 +18,10 @@ from redline.plugins.launchers.process import free_port
 from redline.plugins.launchers.readiness import request_status
 from redline.plugins.linux.runtimes import runtimes_in, runtimes_of
 from redline.ports import Endpoint, LoadOptions, Placement
+from redline.running.duet import DuetStart, DuetTools, run_start
 from redline.running.record import Tools, record_load
 from redline.suite.project import command_entry
-from tests.fakes.plugins import FakeDriver
+from tests.fakes.plugins import FakeDriver, FakeLauncher, FakeServer
 from tests.fakes.recordings import simulated_cell
 from tests.fakes.servers.entries import SCRIPT, eventually, server
 
@@ -109,6 +110,18 @@ def test_nothing_is_said_of_processes_that_have_ended_or_are_hidden(
 
     monkeypatch.setattr(Path, "read_text", hidden)
     assert runtimes_of([1, 2], str(tmp_path)) == frozenset()
+
+
+@pytest.mark.parametrize(("runs_on", "slice_ns", "guard_ns"), [("jvm", 50, 10), ("native", 10, 2), ("node", 10, 2)])
+def test_slices_are_as_long_as_what_runs_needs(runs_on: str, slice_ns: int, guard_ns: int, tmp_path: Path) -> None:
+    cells, driver = (simulated_cell("a"), simulated_cell("b")), FakeDriver([])
+    assert {cell.variant.runtime for cell in cells} == {"native"}
+    launchers = (FakeLauncher([]), FakeLauncher([], FakeServer(runtimes=frozenset({runs_on}))))
+    planned = PlannedDuet(cell_ids=tuple(cell.id for cell in cells), round=0, position=0, seed=1)
+    tools = DuetTools(launchers, lambda _server: (), driver, Placement())
+    run_start(DuetStart(planned, cells, tmp_path / "logs", lambda _block: None), tools)
+    (asked,) = driver.duets
+    assert (asked.slice_ns, asked.guard_ns) == (slice_ns * 1_000_000, guard_ns * 1_000_000)
 
 
 JAVA, NODE = shutil.which("java"), shutil.which("node")
