@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from redline.model import PlannedDuet, PlannedTrial, Recording, Variant
+from redline.model import AttachedServer, PlannedDuet, PlannedTrial, Recording, Variant
 from redline.model.runtime import COMPILES_WHILE_RUNNING, RECOGNISED
 from redline.plugins.launchers.attached import AttachedLauncher, RunningElsewhere
 from redline.plugins.launchers.command import CommandLauncher
@@ -18,6 +18,7 @@ from redline.plugins.launchers.process import free_port
 from redline.plugins.launchers.readiness import request_status
 from redline.plugins.linux.runtimes import runtimes_in, runtimes_of
 from redline.ports import Endpoint, LoadOptions, Placement
+from redline.running.assembly import attached
 from redline.running.duet import DuetStart, DuetTools, run_start
 from redline.running.record import Tools, record_load
 from redline.suite.project import command_entry
@@ -156,11 +157,12 @@ def test_what_runs_is_recognised_whatever_starts_it(command: str, runtimes: set[
 
 
 @contextmanager
-def node_server() -> Iterator[int]:
+def started(*command: str | Path) -> Iterator[int]:
+    """A server that nobody of the lab has started; gives its port, which is the last word of its command."""
     port = free_port()
-    process = subprocess.Popen([str(NODE), str(BURNING), str(port)])
+    process = subprocess.Popen([*command, str(port)])
     try:
-        assert eventually(lambda: answers(port))
+        assert eventually(lambda: answers(port), 60)
         yield port
     finally:
         process.kill()
@@ -179,9 +181,25 @@ def answers(port: int) -> bool:
 def test_what_a_server_behind_a_url_runs_on_is_in_the_recording(tmp_path: Path) -> None:
     cell = simulated_cell()
     tools = Tools(AttachedLauncher(), FakeDriver([]), tuple, Placement())
-    with node_server() as port:
+    with started(str(NODE), BURNING) as port:
         running = RunningElsewhere(Endpoint("127.0.0.1", port))
         planned = PlannedTrial(cell_id=cell.id, round=0, position=0, seed=3)
         recording = record_load(cell, planned, running, tools, LoadOptions(log=tmp_path / "log"))
     assert recording.runtimes == {"node"}
     assert Recording.model_validate_json(recording.model_dump_json()).runtimes == {"node"}
+
+
+@pytest.mark.parametrize(
+    ("command", "compiles"),
+    [
+        pytest.param(("java", "-XX:TieredStopAtLevel=1", HELLO), True, marks=needs_java),
+        ((sys.executable, "-I", "-S", SERVERS / "burning.py"), False),
+    ],
+)
+def test_the_compilers_of_a_jvm_behind_a_url_are_watched_while_it_warms_up(
+    command: tuple[str | Path, ...], *, compiles: bool
+) -> None:
+    with started(*command) as port:
+        variant = Variant(entry=AttachedServer(host="127.0.0.1", port=port))
+        compiled_ns = attached(variant).tools.compilers_of(RunningElsewhere(Endpoint("127.0.0.1", port)))()
+    assert (compiled_ns is not None and compiled_ns > 0) == compiles
