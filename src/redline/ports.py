@@ -77,6 +77,10 @@ class RunningServer(Protocol):
     def facts(self) -> ServerFacts | None:
         """How it was run, for the recording; None for a server that somebody else runs."""
 
+    @property
+    def runtimes(self) -> frozenset[str]:
+        """What its processes, and those of its hops, were seen to run on, such as `jvm`; empty if not known."""
+
     def death(self) -> Failure | None:
         """Why and how it died, with the end of its output; None while it lives."""
 

@@ -42,6 +42,7 @@ class FakeServer:
     stopped: bool = False
     endpoint: Endpoint = ENDPOINT
     facts: ServerFacts | None = FACTS
+    runtimes: frozenset[str] = frozenset()
 
     def death(self) -> Failure | None:
         self.slow_to_die -= 1

@@ -86,6 +86,7 @@ def test_every_rule_says_what_it_does_unless_it_is_good_news_or_leaves_nothing_t
         FindingKind.LOCK_LIMITED,
         FindingKind.PAUSES_IN_TAIL,
         FindingKind.COLLECTOR_LOG,
+        FindingKind.RUNTIME_DIFFERS,
         FindingKind.SERVER_LIMITED,
         FindingKind.PORT_PRESSURE,
     }

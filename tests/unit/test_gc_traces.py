@@ -121,6 +121,19 @@ def test_a_process_is_traced_if_its_start_asks_for_it(
         assert traced.facts((0, 1 << 62), tmp_path / "none") is None
 
 
+def test_a_process_that_a_script_started_is_traced_as_well(tmp_path: Path) -> None:
+    for pid, command in ((1, "sh\0-c\0node --trace-gc a.js; true"), (2, "node\0--trace-gc\0a.js")):
+        (tmp_path / str(pid)).mkdir()
+        (tmp_path / str(pid) / "cmdline").write_text(command)
+    (tmp_path / "log").write_text("\n".join(NODE) + "\n")
+    assert Traced.among((1,), str(tmp_path)) is None
+    traced = Traced.among((1, 2), str(tmp_path))
+    assert traced is not None
+    facts = traced.facts((0, 1 << 62), tmp_path / "log")
+    assert facts is not None
+    assert facts.runtime == "node"
+
+
 def test_a_trace_that_the_lab_asked_for_is_no_logging_of_the_server() -> None:
     cell = simulated_cell(load=SATURATE)
     chatty = simulated_recording(cell, Behaviour(log_bytes=400_000))

@@ -64,13 +64,25 @@ def failed(interval: Interval) -> Interval:
 
 @pytest.fixture
 def redline(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
-    def run(server: Server, *flags: str) -> Result:
-        launcher = FakeLauncher([], FakeServer(facts=None))
+    def run(server: Server, *flags: str, runs_on: str = "native") -> Result:
+        launcher = FakeLauncher([], FakeServer(facts=None, runtimes=frozenset({runs_on})))
         bench = Workbench(Tools(launcher, server, lambda: (), Placement()), simulated_environment())
         monkeypatch.setattr(under_test, "attached", lambda _variant: bench)
         return CliRunner().invoke(app, ["limit", URL, "--objective", "p99 < 20ms", "-d", "1s", *flags])
 
     return run
+
+
+@pytest.mark.parametrize(("runs_on", "warmup", "said"), [("node", "1s", 1), ("node", "5s", 0), ("native", "1s", 0)])
+def test_that_a_server_was_cold_is_said_once(
+    redline: Callable[..., Result], runs_on: str, warmup: str, said: int
+) -> None:
+    done = redline(Server(), "--warmup", warmup, runs_on=runs_on)
+    assert done.stdout.count("not-warmed-up: The server runs on node, which compiles while it runs") == said
+    done = redline(Server(), "--warmup", warmup, "--json", runs_on=runs_on)
+    (cell,) = LimitReport.model_validate_json(done.stdout).cells
+    found = [each for each in cell.findings if each.kind is FindingKind.NOT_WARMED_UP]
+    assert [each.position for each in found] == [None] * said
 
 
 def interrupt(_drive: Drive) -> None:

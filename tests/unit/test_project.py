@@ -22,7 +22,7 @@ def test_a_command_is_enough() -> None:
     made = project(START)
     assert made.build is None
     assert made.entry.start.command == ("./server", "--port", "{port}")
-    assert (made.entry.runtime, made.entry.ready) == ("native", Ready())
+    assert (made.entry.runtime, made.entry.ready) == ("", Ready())
     assert [(each.method, each.path) for each in made.scenario.requests] == [("GET", "/")]
 
 
@@ -46,7 +46,8 @@ def test_it_is_ready_when_it_answers(more: str, path: str, status: int) -> None:
     ("text", "runtime"),
     [
         ("start: /opt/jdk/bin/java -jar app.jar {port}\n", "jvm"),
-        (START, "native"),
+        (START, ""),
+        (START + "runtime: native\n", "native"),
         (START + "runtime: jvm\n", "jvm"),
     ],
 )

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from redline.analysis.limits import Ending, Subject, answer, cell_limit, probe
-from redline.findings import judge_probe
+from redline.findings import judge_probe, judge_server
 from redline.model import Cell, Finding, Interval, Load, Objective, Open, Plan, Traffic
 from redline.model.limits import Beyond, CellLimit, LimitProbe, LimitReport, LimitStart, ProbePhase
 from redline.model.search import LoadPhase, ProbeRecording, SearchPlan
@@ -295,6 +295,7 @@ class SearchState:
         slices = tuple(slice_of(each, cut=made.cut) for each in traffic.intervals if each.phase != "warmup")
         hopeless = made.cut and not client
         evidence = Evidence(made.rate_per_s, slices, hopeless=hopeless, client=client, start=made.start)
+        self._judge_server(made)
         found = self._judged(made)
         self.findings.extend(found)
         return disturbed(evidence, found, self.objectives, patient=made.retries_left > 0)
@@ -304,6 +305,13 @@ class SearchState:
         cell = probe_cell(self.cell).model_copy(update={"load": made.load})
         changed = {"cell_id": self.cell.id, "position": len(self.probes)}
         return tuple(each.model_copy(update=changed) for each in judge_probe(cell, made.recording))
+
+    def _judge_server(self, made: ProbeRecording) -> None:
+        """What its first probe says of the server is of no probe."""
+        if not self.probes:
+            changed = {"cell_id": self.cell.id, "position": None}
+            found = judge_server(self.cell, made.recording)
+            self.findings.extend(each.model_copy(update=changed) for each in found)
 
     def _client(self, made: ProbeRecording, traffic: Traffic) -> str:
         """Why the load generator was the limit, and what to do about it; empty when it was not."""

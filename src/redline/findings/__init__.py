@@ -4,5 +4,5 @@ from redline.findings.cell import host_mode, in_modes, is_valid, judge_cell, und
 from redline.findings.hosts import pairs_differ
 from redline.findings.machine import much_stolen
 from redline.findings.rules import OF_THE_MACHINE, REASSURING, RULES, SERVERS_DOING, Rule
-from redline.findings.trial import judge, judge_probe, judge_trial
+from redline.findings.trial import judge, judge_probe, judge_server, judge_trial
 from redline.findings.warming import warm_up

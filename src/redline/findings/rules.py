@@ -247,6 +247,15 @@ _TABLE = (
         biases=_SLOW,
     ),
     Rule(
+        FindingKind.NOT_WARMED_UP,
+        note=0.0,
+        reason="What such a runtime has not compiled yet runs several times slower. Compilers are quiet for seconds at "
+        "a time, so less than five seconds of load show nothing of it.",
+        advice="Warm up until the server is steady (`--warmup auto`), or for a time such as `--warmup 30s`. A server "
+        "that earlier load has warmed up needs neither.",
+        biases=_SLOW,
+    ),
+    Rule(
         FindingKind.CARRIED_OVER,
         note=0.05,
         warn=0.10,
@@ -376,6 +385,14 @@ _TABLE = (
         reason="Pauses in reports come from the log. The JVM's own counters are written by other code, so that where "
         "the two agree, lines were neither lost nor misread.",
         advice="Do not use the pauses of this trial. Report a fault, with the recording and the version of the JDK.",
+    ),
+    Rule(
+        FindingKind.RUNTIME_DIFFERS,
+        note=0.0,
+        reason="Some things are decided by the declared runtime, before the start: the options and flags of a suite's "
+        "`jvm`, the log of the collector, which profiler is used.",
+        advice="Declare what runs it, such as `runtime: jvm`. Let the command of a JVM begin with `{java}`: then the "
+        "suite chooses its JDK, and the log of its collector is read.",
     ),
     Rule(
         FindingKind.SERVER_LIMITED,

@@ -7,6 +7,7 @@ from statistics import median
 from redline.findings.machine import engine_share, server_share
 from redline.findings.rules import RULES, graded
 from redline.model import Cell, Finding, FindingKind, Grade, Subject, Traffic
+from redline.model.runtime import NATIVE, RECOGNISED
 from redline.quantities import percent, size
 from redline.stats import Trial
 
@@ -107,6 +108,24 @@ def upstream(trial: Trial) -> Iterator[tuple[Finding, ...]]:
         if hop.certificate:
             message = f"The proxy {hop.name} accepted a certificate that is not valid: {hop.certificate.rstrip('.')}."
             yield graded(FindingKind.UPSTREAM_CERTIFICATE, 1.0, message, trial)
+
+
+def runtime_differs(cell: Cell, trial: Trial) -> tuple[Finding, ...]:
+    """That the server, or a proxy, was seen to run on something else than its entry declares."""
+    server = trial.recording.server
+    if server is None:
+        return ()
+    processes = (server, *(hop.process for hop in server.hops))
+    found: list[Finding] = []
+    for part, process in zip((cell.variant, *cell.variant.hops), processes, strict=False):
+        seen, declared = set(process.runtimes), part.runtime
+        if declared and seen and declared not in seen and (declared in RECOGNISED or seen != {NATIVE}):
+            message = (
+                f"{part.entry.name} is declared as `runtime: {declared}`, and its processes run on "
+                f"{' and '.join(sorted(seen))}."
+            )
+            found += graded(FindingKind.RUNTIME_DIFFERS, 1.0, message, trial)
+    return tuple(found)
 
 
 def _always_enough(cell: Cell, trial: Trial, traffic: Traffic) -> bool:

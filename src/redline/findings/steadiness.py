@@ -6,8 +6,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from redline.findings.rules import TREND_P, graded
-from redline.findings.warming import FEWEST_SAMPLES, compiler_cores, warm_up
+from redline.findings.warming import FEWEST_SAMPLES, LEAST_S, compiler_cores, warm_up
 from redline.model import Cell, Closed, Expected, Finding, FindingKind, Grade, Traffic, WarmUp
+from redline.model.runtime import COMPILES_WHILE_RUNNING
 from redline.quantities import duration, percent
 from redline.stats import Trial
 from redline.stats.distributions import t_tail
@@ -92,6 +93,22 @@ def still_compiling(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
         f"{cores[1]:.2g}: it was not compiled yet."
     )
     return graded(FindingKind.STILL_COMPILING, sum(cores), message, trial)
+
+
+def not_warmed_up(cell: Cell, trial: Trial) -> tuple[Finding, ...]:
+    """That a server whose runtime compiles while it runs was hardly loaded before it was measured.
+
+    Not where its compilers were watched, which is better evidence: see `still_compiling`.
+    """
+    compiling = trial.recording.runtimes & COMPILES_WHILE_RUNNING
+    watched = trial.increase("compiler_cpu_ns", "server") is not None
+    if not compiling or watched or cell.warmup_detect:
+        return ()
+    message = (
+        f"The server runs on {' and '.join(sorted(compiling))}, which compiles while it runs, and its warm-up took "
+        f"{duration(cell.warmup_ns)}: it may not have been compiled yet."
+    )
+    return graded(FindingKind.NOT_WARMED_UP, LEAST_S - cell.warmup_ns / 1e9, message, trial)
 
 
 def _never(seen: WarmUp, *, in_vain: bool) -> str:

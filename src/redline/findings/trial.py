@@ -16,8 +16,8 @@ from redline.findings.machine import (
 )
 from redline.findings.memory import memory
 from redline.findings.rules import graded
-from redline.findings.server import debug_logging, lock_limited, server_restarted, upstream
-from redline.findings.steadiness import shrinking, still_compiling, unsteady, warmed
+from redline.findings.server import debug_logging, lock_limited, runtime_differs, server_restarted, upstream
+from redline.findings.steadiness import not_warmed_up, shrinking, still_compiling, unsteady, warmed
 from redline.model import Cell, Closed, Failure, Finding, FindingKind, Interval, Open, Outcomes, Recording, Traffic
 from redline.quantities import duration, percent
 from redline.stats import Trial
@@ -49,12 +49,14 @@ def judge_trial(cell: Cell, trial: Trial) -> tuple[Finding, ...]:
                 unsteady(cell, trial, traffic),
                 warmed(cell, trial, traffic),
                 still_compiling(trial, traffic),
+                not_warmed_up(cell, trial),
                 _carried_over(cell, trial, traffic),
                 _littles_law(cell, trial, traffic),
                 server_restarted(trial),
                 lock_limited(cell, trial, traffic),
                 debug_logging(cell, trial, traffic),
                 memory(cell, trial, traffic),
+                runtime_differs(cell, trial),
                 cpu_steal(trial),
                 cpu_pressure(trial, traffic),
                 noisy_neighbour(trial, traffic),
@@ -86,6 +88,12 @@ def judge_probe(cell: Cell, recording: Recording) -> tuple[Finding, ...]:
         *throttled(trial),
         *(finding for found in upstream(trial) for finding in found),
     )
+
+
+def judge_server(cell: Cell, recording: Recording) -> tuple[Finding, ...]:
+    """What is known of the server of a search by its first probe, and stays so."""
+    trial = Trial(recording)
+    return (*not_warmed_up(cell, trial), *runtime_differs(cell, trial))
 
 
 def _failed(trial: Trial) -> tuple[Finding, ...]:

@@ -112,11 +112,19 @@ class ServerFacts(Frozen):
     )
     outputs: str = omitted_if_default("", description="hash of what was built, if there are several builds")
     hops: tuple["HopFacts", ...] = omitted_if_default((), description="the proxies in front of it, the client's first")
+    runtimes: tuple[str, ...] = omitted_if_default(
+        (), description="what its processes were seen to run on once it was ready, such as `jvm`; empty if not known"
+    )
 
     @property
     def pids(self) -> tuple[int, ...]:
         """Its process, and that of each hop in front of it."""
         return (self.pid, *(hop.process.pid for hop in self.hops))
+
+    @property
+    def all_runtimes(self) -> frozenset[str]:
+        """What its processes and those of the hops in front of it were seen to run on."""
+        return frozenset(self.runtimes).union(*(hop.process.runtimes for hop in self.hops))
 
 
 class HopFacts(Frozen):
@@ -176,6 +184,14 @@ class Recording(Frozen):
     )
     profile: ProfileFacts | None = omitted_if_default(None, description="what was profiled during the load")
     hosts: tuple[HostFacts, ...] = omitted_if_default((), description="the hosts it ran on; empty if it was one")
+    attached_runtimes: tuple[str, ...] = omitted_if_default(
+        (), description="what a server that somebody else runs was seen to run on; empty if not known"
+    )
+
+    @property
+    def runtimes(self) -> frozenset[str]:
+        """What its server, and the proxies in front of it, were seen to run on; empty if not known."""
+        return self.server.all_runtimes if self.server else frozenset(self.attached_runtimes)
 
     @property
     def host(self) -> str:

@@ -17,6 +17,18 @@ MOST_LIVE = 400
 """How many are kept one by one; of sizes of the live set, evenly over the window."""
 
 RuntimeName = Literal["jvm", "node", "go"]
+"""Those that say something of themselves."""
+
+NATIVE = "native"
+"""What a server runs on that was compiled before it started."""
+
+RECOGNISED = frozenset({"jvm", "node", "deno", "bun", "python", "pypy", "ruby", "php", "dotnet", "beam", "luajit"})
+"""Runtimes that are recognised in a process that runs."""
+
+COMPILES_WHILE_RUNNING = frozenset({"jvm", "node", "deno", "bun", "pypy", "dotnet", "luajit"})
+"""Runtimes that compile what runs often, so that a server is slow at first. Ruby, PHP and CPython do it only if asked;
+the BEAM compiles code as it is loaded."""
+
 CollectionKind = Literal["young", "mixed", "full", "cycle", "degenerated"]
 """`young` and `mixed`: of a part of the heap. `full`: of all of it, with the application stopped. `cycle`: of all of it
 while the application runs. `degenerated`: a cycle that came too late and was ended with the application stopped."""

@@ -31,7 +31,7 @@ from redline.plugins.probes.jvm import compilers_of
 from redline.plugins.probes.process_tree import ProcessTreeProbe
 from redline.plugins.profilers.machine import MachineProfilers
 from redline.plugins.revisions import Repository, build
-from redline.ports import Building, Executor, Placement
+from redline.ports import Building, Executor, Placement, RunningServer
 from redline.running.duet import DuetTools
 from redline.running.executors import HostsExecutor, LocalExecutor, check_for_hosts
 from redline.running.host_pairs import PairTools, calibrate
@@ -82,7 +82,7 @@ def workbench(catalogue: Path, cache: Path) -> Workbench:
     driver, placement = EngineDriver(find_engine()), plan_placement()
     launcher, probes = RouteLauncher(ProcessLauncher(catalogue, cache)), lambda: (ProcessTreeProbe(),)
     profilers = MachineProfilers(cache)
-    tools = Tools(launcher, driver, probes, placement, processes_of, driver.fixed_work_ns, profilers, compilers_of)
+    tools = Tools(launcher, driver, probes, placement, processes_of, driver.fixed_work_ns, profilers, _compilers_of)
     return _with_environment(tools, driver)
 
 
@@ -101,8 +101,8 @@ def on_hosts(pairs: tuple[Pair, ...], catalogue: Path, cache: Path) -> Workbench
 def attached(variant: Variant) -> Workbench:
     """For a server that is already running. Raises DriveError when there is no engine."""
     host = variant.entry.host if isinstance(variant.entry, AttachedServer) else None
-    driver = EngineDriver(find_engine())
-    tools = Tools(AttachedLauncher(), driver, lambda: (ProcessTreeProbe(peer=host),), Placement())
+    driver, probes = EngineDriver(find_engine()), lambda: (ProcessTreeProbe(peer=host),)
+    tools = Tools(AttachedLauncher(), driver, probes, Placement(), compilers_of=_compilers_of)
     return _with_environment(tools, driver)
 
 
@@ -110,7 +110,7 @@ def commands() -> Workbench:
     """For commands of the user's. Raises DriveError when there is no engine."""
     driver = EngineDriver(find_engine())
     launcher, probes = CommandLauncher(), lambda: (ProcessTreeProbe(),)
-    tools = Tools(launcher, driver, probes, plan_placement(), processes_of, compilers_of=compilers_of)
+    tools = Tools(launcher, driver, probes, plan_placement(), processes_of, compilers_of=_compilers_of)
     return _with_environment(tools, driver)
 
 
@@ -204,6 +204,10 @@ def _build(checkout: Checkout, folder: Path, name: str, progress: Callable[[Buil
         raise BuildError(f"{name} has no folder {checkout.below}, in which {PROJECT_FILE} lies", hint=hint)
     if checkout.build is not None:
         build(checkout.build, folder / checkout.below, name, folder.with_suffix(".log"), progress)
+
+
+def _compilers_of(server: RunningServer) -> Callable[[], int | None]:
+    return compilers_of(processes_of(server))
 
 
 def _with_environment(tools: Tools, driver: EngineDriver) -> Workbench:

@@ -204,7 +204,7 @@ def _load(start: DuetStart, tools: DuetTools, running: ExitStack) -> dict[str, o
         Drive.of(options, first.model_copy(update=entire), servers[0].endpoint, start.planned.seed, cpus),
         is_warm=DuetWarmth(apart=apart).is_warm if first.warmup_detect else None,
     )
-    runtimes = {runtime for each in cells for runtime in each.variant.runtimes}
+    runtimes = {runtime for each in cells for runtime in each.variant.runtimes}.union(*(s.runtimes for s in servers))
     duet = DuetDrive(
         drive=drive,
         other_servers=tuple(

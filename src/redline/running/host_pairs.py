@@ -51,10 +51,10 @@ class PairTools:
             driver=driver,
             probes=lambda: (RemoteProbe(server, proxy), LoadHostsProbe(driver)),
             placement=Placement(server_cpus=cores.server_cpus, engine_cpus=engines.engine_cpus),
-            compilers_of=lambda pids: lambda: _or_none(server, "compilers_ns", pids),
         )
         own = cls(pair, tools, driver, launcher)
-        return replace(own, tools=replace(tools, hosts=own.follow, processes=own.processes_of))
+        tools = replace(tools, hosts=own.follow, processes=own.processes_of, compilers_of=own.compilers_of)
+        return replace(own, tools=tools)
 
     def processes_of(self, server: RunningServer) -> tuple[int, ...]:
         """The processes of a server, and of its proxies if they are on its host."""
@@ -63,6 +63,11 @@ class PairTools:
         if not isinstance(server, RemoteServer):
             return ()
         return tuple(each for pid in server.facts.pids for each in _or_none(self.pair.server, "processes", pid) or ())
+
+    def compilers_of(self, server: RunningServer) -> Callable[[], int | None]:
+        """What reads the time that the compilers of these processes have used and waited for a core."""
+        pids = tuple(sorted(self.processes_of(server)))
+        return lambda: _or_none(self.pair.server, "compilers_ns", pids)
 
     def duet_tools(self, servers: int) -> DuetTools:
         """What duets of so many servers are made with. Their CPU time is read on one host, so proxies are on it too."""

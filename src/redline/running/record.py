@@ -44,9 +44,9 @@ class Tools:
 
     `processes` gives those of a server and its hops; none where its CPU time cannot be read. `fixed_work_ns` gives the
     CPU time in nanoseconds that a fixed piece of work takes on each of these cores; none where that cannot be measured.
-    `compilers_of` gives what reads the time in nanoseconds that the compilers of these processes have used and waited
-    for a core; it reads None where there are none. `hosts` looks at the hosts of a load that runs on others, and what
-    it returns looks again and gives their facts.
+    `compilers_of` gives what reads the time in nanoseconds that the compilers of a server and its hops have used and
+    waited for a core; it reads None where there are none. `hosts` looks at the hosts of a load that runs on others, and
+    what it returns looks again and gives their facts.
     """
 
     launcher: Launcher
@@ -56,7 +56,7 @@ class Tools:
     processes: Callable[[RunningServer], tuple[int, ...]] = lambda _server: ()
     fixed_work_ns: Callable[[tuple[int, ...]], Mapping[int, int]] = lambda _cpus: {}
     profilers: Profilers | None = None
-    compilers_of: Callable[[tuple[int, ...]], Callable[[], int | None]] = lambda _pids: lambda: None
+    compilers_of: Callable[[RunningServer], Callable[[], int | None]] = lambda _server: lambda: None
     hosts: Callable[[], Callable[[], tuple[HostFacts, ...]]] = lambda: tuple
 
     def workers(self, load: Load, wanted: int | None = None) -> int:
@@ -116,8 +116,9 @@ def _record(cell: Cell, planned: PlannedTrial, server: RunningServer, tools: Too
         on_start=follow,
         on_interval=seen,
         pids=pids,
-        is_warm=WarmupDetector(cell, tools.compilers_of(pids)).is_warm if cell.warmup_detect else None,
+        is_warm=WarmupDetector(cell, tools.compilers_of(server)).is_warm if cell.warmup_detect else None,
     )
+    attached_runtimes = tuple(sorted(server.runtimes)) if server.facts is None else ()
     traffic, error = None, None
     written_before = _size_of(options.server_log)
     try:
@@ -142,6 +143,7 @@ def _record(cell: Cell, planned: PlannedTrial, server: RunningServer, tools: Too
     return empty.model_copy(
         update={
             "server": server.facts,
+            "attached_runtimes": attached_runtimes,
             "traffic": traffic,
             "series": series,
             "runtime": next(filter(None, runtimes), None),

@@ -237,6 +237,11 @@ class _Recorder:
     endpoint: Endpoint
     facts: ServerFacts
 
+    @property
+    def runtimes(self) -> frozenset[str]:
+        """What its processes were seen to run on."""
+        return self.facts.all_runtimes
+
     def death(self) -> Failure | None:
         """Nothing: what it could not record is seen in what it prints."""
         return None

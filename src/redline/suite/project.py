@@ -54,10 +54,11 @@ def command_entry(
 ) -> ServerEntry:
     """A command as a server that needs no build; it runs in the folder. Raises WrongValueError.
 
-    A virtual machine gets more time to become ready.
+    What it runs on is seen once it runs, if it is neither given nor plain from the command. A virtual machine gets more
+    time to become ready.
     """
     parts = read_command(command)
-    runtime = runtime or ("jvm" if PurePath(parts[0]).name == "java" else "native")
+    runtime = runtime or ("jvm" if PurePath(parts[0]).name == "java" else "")
     return ServerEntry(
         name=name,
         about=command,

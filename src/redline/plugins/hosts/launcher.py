@@ -29,6 +29,11 @@ class RemoteServer:
     endpoint: Endpoint
     facts: ServerFacts
 
+    @property
+    def runtimes(self) -> frozenset[str]:
+        """What its processes were seen to run on."""
+        return self.facts.all_runtimes
+
     def death(self) -> Failure | None:
         """Why and how it died, or that its host is gone; None while it lives."""
         return _death(self.host, self.number)
@@ -43,6 +48,11 @@ class RemoteRoute:
     number: int
     endpoint: Endpoint
     facts: ServerFacts
+
+    @property
+    def runtimes(self) -> frozenset[str]:
+        """What its processes, and those of its proxies, were seen to run on."""
+        return self.facts.all_runtimes
 
     def death(self) -> Failure | None:
         """Why and how the server died, or a proxy, or that a host is gone; None while all live."""

@@ -13,6 +13,7 @@ import psutil
 from redline.errors import LaunchError
 from redline.model import AttachedServer, Failure, ServerFacts, Variant
 from redline.plugins.linux import procfs
+from redline.plugins.linux.runtimes import runtimes_of
 from redline.ports import NOTHING_MORE, Building, BuildOutcome, Endpoint, Placement, RunningServer
 
 _ASKED_WITHIN_S = 1.0
@@ -24,6 +25,11 @@ class RunningElsewhere:
 
     endpoint: Endpoint
     facts: ServerFacts | None = None
+
+    @property
+    def runtimes(self) -> frozenset[str]:
+        """What its processes run on now, where they are processes of this machine."""
+        return runtimes_of(processes_of(self))
 
     def death(self) -> Failure | None:
         """That nothing listens at its address any more. All else that may have become of it cannot be seen."""

@@ -27,6 +27,7 @@ from redline.plugins.launchers.guard import Guard, LaunchOrder, NotStarted, Star
 from redline.plugins.launchers.readiness import NOTHING, wait_until_ready
 from redline.plugins.linux import cgroup, procfs
 from redline.plugins.linux.network import Address, Namespace
+from redline.plugins.linux.runtimes import runtimes_of
 from redline.plugins.probes.jvm import log_flag
 from redline.plugins.temporary import temporary_folder
 from redline.ports import NOTHING_MORE, Building, BuildOutcome, Endpoint, Placement, Upstream
@@ -84,12 +85,17 @@ def _addresses_of(pid: int) -> set[Address]:
     namespace = Namespace.of(pid)
     if not namespace.ours and (heard := namespace.listening()):
         return heard
-    group = cgroup.own_group_of(pid)
     found: set[Address] = set()
-    for each in (cgroup.processes(group) if group else ()) or procfs.tree(pid):
+    for each in _members(pid):
         with suppress(psutil.Error):
             found |= _listening(psutil.Process(each).net_connections("tcp"))
     return found
+
+
+def _members(pid: int) -> tuple[int, ...]:
+    """The processes of its own group, or else it and all below it."""
+    group = cgroup.own_group_of(pid)
+    return (cgroup.processes(group) if group else ()) or procfs.tree(pid)
 
 
 def _listening(connections: Iterable[Any]) -> set[Address]:
@@ -123,6 +129,11 @@ class ProcessServer:
     guard: Guard
     log: Path
     scratch: Path
+
+    @property
+    def runtimes(self) -> frozenset[str]:
+        """What its processes were seen to run on."""
+        return self.facts.all_runtimes
 
     def death(self) -> Failure | None:
         """Why and how it died, with the end of its output; None while it lives."""
@@ -249,6 +260,7 @@ class _Attempt:
             padding_bytes=self.padding_bytes,
             build_number=self.built.copy,
             outputs=self.built.outputs,
+            runtimes=tuple(sorted(runtimes_of(_members(started.pid)))),
         )
 
 

@@ -59,6 +59,11 @@ class RoutedServer:
         """Those of the server, and of the proxies in front of it."""
         return self.server.facts and self.server.facts.model_copy(update={"hops": self.hops.facts})
 
+    @property
+    def runtimes(self) -> frozenset[str]:
+        """What the processes of the server and of the proxies were seen to run on."""
+        return self.facts.all_runtimes if self.facts else self.server.runtimes
+
     def death(self) -> Failure | None:
         """Why and how the server died, or else the proxy nearest to it that did; None while all live."""
         return self.server.death() or self.hops.death()

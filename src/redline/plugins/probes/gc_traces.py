@@ -37,6 +37,11 @@ class Traced:
         self._began_unix_ns = {pid: _began_unix_ns(pid)}
 
     @classmethod
+    def among(cls, pids: Iterable[int], proc: str = "/proc") -> "Traced | None":
+        """The first of these processes that writes such a trace; None for none."""
+        return next(filter(None, (cls.of(pid, proc) for pid in pids)), None)
+
+    @classmethod
     def of(cls, pid: int, proc: str = "/proc") -> "Traced | None":
         """None for a process that writes no such trace."""
         if b"--trace-gc" in procfs.read_bytes(f"{proc}/{pid}/cmdline").split(b"\0"):

@@ -222,7 +222,7 @@ class ProcessTreeProbe:
         tree = ProcessTree(pid)
         watched = _Watched(tree, MachineShare.of(pid))
         if subject not in ("engine", "machine"):
-            watched.jvm, watched.traced = Jvm.among(tree.members), Traced.of(pid)
+            watched.jvm, watched.traced = Jvm.among(tree.members), Traced.among(tree.members)
         with self._lock:
             first = self._surroundings is None
             if self._surroundings is None:

@@ -485,9 +485,13 @@ def client_text(cell: CellLimit) -> str:
 
 
 def finding_texts(cell: CellLimit) -> tuple[str, ...]:
-    """What engine and machine did to the probes: the worst of each kind, and in how many; no notes."""
-    grave = [each for each in cell.findings if each.grade is not Grade.NOTE]
-    return tuple(_finding_text(cell, [each for each in grave if each.kind is kind]) for kind in _kinds(grave))
+    """What there is to know of the server, and what engine and machine did to the probes.
+
+    Of the probes the worst of each kind, and in how many; no notes.
+    """
+    server = tuple(f"{each.kind}: {each.message} {each.advice}" for each in cell.findings if each.position is None)
+    grave = [each for each in cell.findings if each.position is not None and each.grade is not Grade.NOTE]
+    return server + tuple(_finding_text(cell, [each for each in grave if each.kind is kind]) for kind in _kinds(grave))
 
 
 def _kinds(findings: Sequence[Finding]) -> list[FindingKind]:
@@ -496,7 +500,7 @@ def _kinds(findings: Sequence[Finding]) -> list[FindingKind]:
 
 def _finding_text(cell: CellLimit, alike: Sequence[Finding]) -> str:
     worst = max(alike, key=lambda each: each.grade.weight)
-    where = "" if worst.position is None else f", for example at {rate_text(cell.probes[worst.position].rate_per_s)}"
+    where = f", for example at {rate_text(cell.probes[worst.position or 0].rate_per_s)}"
     return f"{worst.kind} in {len(alike)} of {len(cell.probes)} probes{where}: {worst.message} {worst.advice}"
 
 

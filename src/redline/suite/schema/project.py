@@ -50,7 +50,8 @@ class ProjectSchema(Schema):
     )
     runtime: Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*$")] | None = Field(
         default=None,
-        description="what runs it, such as native or jvm; default: jvm if the command is java, else native",
+        description="what runs it, such as native or jvm; default: jvm if the command is java, else what is seen once "
+        "it runs",
         examples=["jvm"],
     )
     ready: ReadySchema | None = Field(
