@@ -31,7 +31,7 @@ from redline.search import Proposal, Search, Settings
 from redline.selftest.truth import exponential
 from redline.suite import parse_objectives
 from tests.fakes.behaviour import GOOD, Behaviour
-from tests.fakes.plugins import FakeLauncher, FakeServer, WithoutDuets
+from tests.fakes.plugins import FakeDriver, FakeLauncher, FakeServer, WithoutDuets
 from tests.fakes.queues import Queue
 from tests.fakes.recordings import simulated_environment, simulated_recording
 
@@ -183,6 +183,18 @@ def test_a_virtual_machine_is_warmed_up_until_it_is_steady_for_half_of_the_time_
     assert made.cells[0].warmup_ns * 2 * (1 + TRIALS) == 300 * SECOND
 
 
+def test_a_virtual_machine_is_recognised_by_a_start_whatever_its_command_is_called() -> None:
+    for runtimes, detects in (({"native"}, False), ({"jvm"}, True), (set[str](), False)):
+        launcher = FakeLauncher([], FakeServer(runtimes=frozenset(runtimes)))
+        tools = Tools(launcher, FakeDriver([]), tuple, Placement())
+        made = under_test.as_they_run(limits(), Workbench(tools, simulated_environment()))
+        assert [cell.warmup_detect for cell in made.cells] == [detects, detects]
+        assert launcher.events == ["start", "stop"] * 2
+    assert made.names == limits().names
+    declared = limits("java -jar app.jar {port}", lasts="10m")
+    assert under_test.as_they_run(declared, Workbench(tools, simulated_environment())) == declared
+
+
 def test_servers_that_run_have_one_start_and_may_be_one_server() -> None:
     made = limits(URL_A, URL_A)
     assert made.trials == 0
@@ -271,8 +283,9 @@ def test_probes_take_turns_and_both_limits_are_found(redline: Run, of: tuple[str
 
 def test_both_servers_are_alive_at_once_and_stopped_in_the_end(redline: Run, launcher: FakeLauncher) -> None:
     redline(Servers())
-    assert launcher.events[:2] == ["start", "start"]
-    assert launcher.events.count("start") == launcher.events.count("stop") == 2 * (1 + TRIALS)
+    looks_what_they_run = ["start", "stop"] * 2
+    assert launcher.events[: 4 + 2] == [*looks_what_they_run, "start", "start"]
+    assert launcher.events.count("start") == launcher.events.count("stop") == 2 * (1 + 1 + TRIALS)
 
 
 def interrupt() -> None:

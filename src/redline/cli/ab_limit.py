@@ -3,7 +3,7 @@
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NoReturn
 
@@ -87,10 +87,36 @@ def read_limits(
     with naming("--for"):
         lasts_ns = parse_duration(lasts)
     is_jvm = any(cell.variant.runtime == "jvm" for cell in cells)
-    probed = tuple(_cell(cell, name, lasts_ns, is_jvm=is_jvm) for name, cell in zip("AB", cells, strict=True))
-    if probed[0].load.duration_ns < SHORTEST_PROBE_NS:
-        raise UsageError(f"--for {lasts} is too short for two limits", hint=f"give {LASTS}, or leave it out")
+    probed = _probed(cells, lasts_ns, is_jvm=is_jvm)
     return LimitsRequest(names, sets, probed, flags.seed, lasts_ns, from_project)
+
+
+def _probed(cells: tuple[Cell, ...], lasts_ns: int, *, is_jvm: bool) -> tuple[Cell, ...]:
+    found = tuple(_cell(cell, name, lasts_ns, is_jvm=is_jvm) for name, cell in zip("AB", cells, strict=True))
+    if found[0].load.duration_ns < SHORTEST_PROBE_NS:
+        raise UsageError(
+            f"--for {lasts_ns / 1e9:g}s is too short for two limits", hint=f"give {LASTS}, or leave it out"
+        )
+    return found
+
+
+def as_they_run(request: LimitsRequest, bench: Workbench) -> LimitsRequest:
+    """With the warm-up of virtual machines if a start shows that a command runs one, whatever it is called.
+
+    Raises LaunchError, and UsageError where there is too little time for that.
+    """
+    if request.cells[0].warmup_detect:
+        return request
+    runtimes = set[str]()
+    with tempfile.TemporaryDirectory() as logs:
+        for cell in request.cells:
+            with bench.tools.launcher.running(
+                cell.variant, bench.tools.placement, Path(logs, cell.load.name)
+            ) as server:
+                runtimes |= server.runtimes
+    if "jvm" not in runtimes:
+        return request
+    return replace(request, cells=_probed(request.cells, request.lasts_ns, is_jvm=True))
 
 
 def _cell(cell: Cell, name: str, lasts_ns: int, *, is_jvm: bool) -> Cell:
@@ -121,6 +147,10 @@ def find_limits(request: LimitsRequest, flags: AbFlags) -> None:
     most = f"at most {_most_probes(request.trials)} probes in about {duration(request.lasts_ns)}"
     console.print(f"{most}, not counting waits for a host that takes CPU time", highlight=False, soft_wrap=True)
     bench = commands() if request.trials else attached(request.cells[0].variant)
+    try:
+        request = as_they_run(request, bench)
+    except LaunchError as error:
+        _View(console, request).broken(error)
     with tempfile.TemporaryDirectory() as scratch:
         store, plan = SearchStore(Path(scratch, "search")), _plan(request, bench)
         store.create(plan)
