@@ -90,12 +90,12 @@ def _in_words(report: LimitReport) -> Iterator[Block]:
 
 
 def _cell_summary(cell: CellLimit, name: str) -> Section:
-    rows = (
-        (*_numbers(each), "not the server" if each.client else "hopeless" if each.hopeless else "")
-        for each in sorted(cell.probes, key=lambda probe: probe.rate_per_s)
-    )
+    rows = ((*_numbers(each), counts_text(each)) for each in sorted(cell.probes, key=lambda probe: probe.rate_per_s))
     return Section(
-        name, tuple(filled(Table((*_PROBE_COLUMNS, Column("")), tuple(rows)), Prose(tuple(filter(None, _lines(cell))))))
+        name,
+        tuple(
+            filled(Table((*_PROBE_COLUMNS, Column("counts as")), tuple(rows)), Prose(tuple(filter(None, _lines(cell)))))
+        ),
     )
 
 
@@ -217,9 +217,9 @@ def _cell_blocks(cell: CellLimit, place: int) -> Iterator[Block]:
         yield Plots(place, tuple(_plots(cell)), tuple(_legend(cell, percentiles)))
     if cell.probes:
         probes = sorted(cell.probes, key=lambda probe: probe.rate_per_s)
-        rows = tuple((*_numbers(each), f"{each.seconds:.1f} s", probe_note(each)) for each in probes)
-        columns = (*_PROBE_COLUMNS, Column("length", "right"), Column(""))
-        unused = frozenset(at for at, each in enumerate(probes) if each.client)
+        rows = tuple((*_numbers(each), f"{each.seconds:.1f} s", counts_text(each), probe_note(each)) for each in probes)
+        columns = (*_PROBE_COLUMNS, Column("length", "right"), Column("counts as"), Column(""))
+        unused = frozenset(at for at, each in enumerate(probes) if each.is_void)
         name = line(fmt.count(len(probes), "probe"))
         yield Fold(name, (Table(columns, rows, muted=unused),), open=False)
 
@@ -250,11 +250,25 @@ def _legend(cell: CellLimit, percentiles: Sequence[str]) -> Iterator[Legend]:
             yield Legend(answer.name, band_colour(place), "box")
 
 
+def counts_text(probe: LimitProbe) -> str:
+    """What a probe counts for, and why: `met`, `missed: its backlog only grew`, `good: missed; acceptable: met`."""
+    if not probe.counts:
+        return "not the server" if probe.client else "hopeless" if probe.hopeless else ""
+    several = len({(each.state, each.why) for each in probe.counts}) > 1
+    texts = (
+        f"{each.name}: {each.state}" + (f" ({each.why})" if each.why else "")
+        if several
+        else each.state + (f": {each.why}" if each.why else "")
+        for each in (probe.counts if several else probe.counts[:1])
+    )
+    return "; ".join(texts)
+
+
 def probe_note(probe: LimitProbe) -> str:
-    """What there is to say of a probe beside its numbers."""
+    """What there is to say of a probe beside its numbers, and beside what it counts for."""
     phase = {"search": "", "curve": "for the curve", "confirm": "to confirm"}[probe.phase]
     state = "hopeless: ended early" if probe.hopeless else "did not keep up" if probe.overloaded else ""
-    client = f"not the server: {probe.client}" if probe.client else ""
+    client = f"not the server: {probe.client}" if probe.client and not probe.counts else ""
     start = f"start {probe.start + 1}" if probe.fresh or probe.start else ""
     return "; ".join(part for part in (state, client, phase or probe.why, start) if part)
 
@@ -473,10 +487,10 @@ def client_text(cell: CellLimit) -> str:
 
     Empty when none, or where the search's reason says it.
     """
-    clients = [each for each in cell.probes if each.client]
+    clients = [each for each in cell.probes if each.is_void]
     if not clients or cell.ended == "doomed":
         return ""
-    known = {each.rate_per_s for each in cell.probes if not each.client}
+    known = {each.rate_per_s for each in cell.probes if not each.is_void}
     if unknown := [each for each in clients if each.rate_per_s not in known]:
         highest = max(unknown, key=lambda probe: probe.rate_per_s)
         return f"the server was not the limit at {rate(highest.rate_per_s)}: {highest.client}"
