@@ -101,7 +101,7 @@ def _unclear(evidence: Evidence, objective: Objective) -> str:
     if _far((evidence,), objective) >= 1:
         return "its backlog grew at the end"
     if objective.metric in QUANTILES:
-        return "slow requests came in too few bunches to tell"
+        return "slow requests came in too few bunches"
     return "too near to tell"
 
 
