@@ -6,7 +6,7 @@ from redline.analysis.judged import JudgedCell
 from redline.findings import only_lengthened, servers_doing
 from redline.model import Cell, Closed, Counts, Finding, Grade, Histogram, Objective, ObjectiveResult, Traffic
 from redline.stats import TrialNumbers
-from redline.stats.objectives import Measured, judge_objective
+from redline.stats.objectives import DEPTHS, Measured, judge_objective
 
 
 def objective_results(judged: JudgedCell, objectives: Iterable[Objective]) -> tuple[ObjectiveResult, ...]:
@@ -73,7 +73,7 @@ def _result(objective: Objective, made: Measured, *, at_most: bool) -> Objective
         actual=found.actual,
         met=found.state == "met",
         known=found.state != "not known",
-        at_most=at_most and objective.metric not in ("errors", "achieved"),
+        at_most=at_most and found.state == "met" and objective.metric in DEPTHS,
         reason=found.reason,
     )
 
