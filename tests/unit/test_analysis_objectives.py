@@ -117,6 +117,19 @@ def test_what_a_late_client_only_lengthened_is_met_all_the_same() -> None:
     ]  # fmt: skip
 
 
+def test_a_rate_that_a_late_client_missed_is_not_lost_by_the_server() -> None:
+    cell = objectives_when(*[replace(LATE, achieved=0.9)] * 4)
+    p99, errors, achieved = cell.objectives
+    assert (p99.state, p99.at_most) == ("met", True)
+    assert "lost" not in errors.reason + achieved.reason
+
+
+def test_errors_are_the_servers_however_late_the_client_was() -> None:
+    cell = objectives_when(*[replace(LATE, outcomes={"reset": 400})] * 4)
+    assert {result.state for result in cell.objectives} == {"missed"}
+    assert {result.reason for result in cell.objectives} == {"4 of 5 trials lost to errors"}
+
+
 def test_users_who_think_bound_nothing_where_the_client_is_late() -> None:
     """They come later then, and load the server less."""
     thinking = Load(name="think", shape=Closed(users=8, think=Think(mean_ns=1_000_000)), duration_ns=MEASURE_NS)

@@ -32,6 +32,8 @@ def test_a_probe_that_missed_while_the_host_took_the_cores_shows_nothing() -> No
     met, missed = (evidence_of(traffic(replace(GOOD, response_ns=ns))) for ns in (1e6, 30e6))
     evidence = disturbed(missed, [stolen(Grade.WARN)], limits)
     assert evidence.client == "the host took 20% of it"
+    looser, tighter = parse_objectives("p99 < 100ms, p90 < 20ms")
+    assert (shows(evidence, looser), shows(evidence, tighter)) == (True, False), "what it met it met in spite of that"
     assert not disturbed(replace(missed, hopeless=True), [stolen(Grade.WARN)], limits).hopeless
     assert disturbed(missed, [stolen(Grade.NOTE)], limits) is missed, "too little to matter"
     assert disturbed(met, [stolen(Grade.WARN)], limits) is met, "met in spite of it"
@@ -137,6 +139,8 @@ def test_how_fast_a_calm_server_is_comes_from_probes_without_a_wait() -> None:
         return [shown(*made[: n + 1]).client for n in range(probes)]
 
     assert clients(Full(slices, "complete", 1), 2) == ["", busy]
+    warmer, probe = (prober(Full(slices, "complete", 1, calm=calm)).probe(proposal, "search") for calm in (1, 0))
+    assert shown(warmer.model_copy(update={"phase": "approach"}), probe).client == busy, "the load before the first"
     assert clients(Full(slices, "complete", 1, calm=0), 1) == [""], "it has seen no calm probe"
     assert clients(Full(slices, "complete", 1, resets=10), 2) == ["", ""], "a refusal is fast"
 
