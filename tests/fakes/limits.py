@@ -34,9 +34,9 @@ def searched(slug: str, queue: Queue, server: Server, *, seed: int, scenario: st
     while isinstance(step := search.next(), Proposal):
         search.add(queue.probe(step.rate_per_s, rng, whole=step.whole))
         whys.append(step.why)
-    probes = [probe(each, why) for each, why in zip(search.evidence, whys, strict=True)]
+    probes = [probe(each, search.sets, why) for each, why in zip(search.evidence, whys, strict=True)]
     lacking = rates_for_curve(curve(probes), 50)
-    probes.extend(probe(queue.probe(rate, rng), "for the curve", "curve") for rate in lacking)
+    probes.extend(probe(queue.probe(rate, rng), search.sets, "for the curve", "curve") for rate in lacking)
     low = [(each.low_per_s, each.high_per_s) for each in step.limits]
     plan = overload_plan(low, max(each.answered_per_s for each in search.evidence), PROBE_S)
     return cell_limit(

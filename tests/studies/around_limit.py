@@ -56,9 +56,9 @@ def knees(setting: Setting, searches: int) -> str:
         search = Search({"one": parse_objectives(setting.objective)})
         while isinstance(step := search.next(), Proposal):
             search.add(setting.queue.probe(step.rate_per_s, rng, whole=step.whole))
-        probes = [probe(each) for each in search.evidence]
+        probes = [probe(each, search.sets) for each in search.evidence]
         lacking = rates_for_curve(curve(probes), 20)
-        probes.extend(probe(setting.queue.probe(rate, rng)) for rate in lacking)
+        probes.extend(probe(setting.queue.probe(rate, rng), search.sets) for rate in lacking)
         at = knee(curve(probes))
         found.extend([at] if isinstance(at, Knee) else [])
     away = [each.rate_per_s / setting.truth - 1 for each in found]

@@ -7,12 +7,14 @@ import pytest
 from redline.analysis import build_report
 from redline.model import (
     CellReport,
+    Closed,
     Failure,
     FindingKind,
     Load,
     Metric,
     Objective,
     Open,
+    Think,
 )
 from tests.fakes.behaviour import GOOD, Behaviour
 from tests.fakes.recordings import MEASURE_NS, STEADY, simulated_run, with_trials
@@ -49,7 +51,7 @@ def test_an_objective_that_was_not_measured_is_not_met() -> None:
     results = [result for cell in report.cells for result in cell.objectives]
     assert results
     assert all(result.actual is None and not result.met for result in results)
-    assert {result.reason for result in results} == {"the cell is invalid"}
+    assert {(result.state, result.reason) for result in results} == {("not known", "the cell is invalid")}
 
 
 RESET = replace(GOOD, outcomes={"reset": 400})
@@ -94,7 +96,8 @@ def test_failing_trials_do_not_vanish_from_the_objectives() -> None:
 def test_a_trial_that_the_server_lost_meets_no_objective(lost: Behaviour, why: str) -> None:
     cell = objectives_when(lost)
     assert cell.valid
-    assert [(result.met, result.reason) for result in cell.objectives] == [(False, f"1 of 5 trials lost to {why}")] * 3
+    said = ("missed", f"1 of 5 trials lost to {why}")
+    assert [(result.state, result.reason) for result in cell.objectives] == [said] * 3
 
 
 def test_a_trial_that_the_client_lost_is_not_held_against_the_server() -> None:
@@ -103,10 +106,36 @@ def test_a_trial_that_the_client_lost_is_not_held_against_the_server() -> None:
     assert [(result.met, result.reason) for result in cell.objectives] == [(True, "")] * 3
 
 
-def test_an_invalid_cell_meets_no_objective() -> None:
-    cell = objectives_when(*[replace(GOOD, lateness_ns=150_000.0)] * 4)
+LATE = replace(GOOD, lateness_ns=150_000.0)
+
+
+def test_what_a_late_client_only_lengthened_is_met_all_the_same() -> None:
+    cell = objectives_when(*[LATE] * 4)
     assert not cell.valid
-    assert [(result.met, result.reason) for result in cell.objectives] == [(False, "the cell is invalid")] * 3
+    assert [(result.state, result.at_most) for result in cell.objectives] == [
+        ("met", True), ("met", False), ("met", False)
+    ]  # fmt: skip
+
+
+def test_a_rate_that_a_late_client_missed_is_not_lost_by_the_server() -> None:
+    cell = objectives_when(*[replace(LATE, achieved=0.9)] * 4)
+    p99, errors, achieved = cell.objectives
+    assert (p99.state, p99.at_most) == ("met", True)
+    assert "lost" not in errors.reason + achieved.reason
+
+
+def test_errors_are_the_servers_however_late_the_client_was() -> None:
+    cell = objectives_when(*[replace(LATE, outcomes={"reset": 400})] * 4)
+    assert {result.state for result in cell.objectives} == {"missed"}
+    assert {result.reason for result in cell.objectives} == {"4 of 5 trials lost to errors"}
+
+
+def test_users_who_think_bound_nothing_where_the_client_is_late() -> None:
+    """They come later then, and load the server less."""
+    thinking = Load(name="think", shape=Closed(users=8, think=Think(mean_ns=1_000_000)), duration_ns=MEASURE_NS)
+    cell = objectives_when(*[LATE] * 4, load=thinking)
+    assert not cell.valid
+    assert {(result.state, result.reason) for result in cell.objectives} == {("not known", "the cell is invalid")}
 
 
 def test_an_objective_is_not_judged_by_a_percentile_that_may_not_be_shown() -> None:
@@ -116,5 +145,5 @@ def test_an_objective_is_not_judged_by_a_percentile_that_may_not_be_shown() -> N
     assert cell.response.count == 500
     p90, p99, longest = cell.objectives
     assert (p90.met, longest.met) == (True, True)
-    assert (p99.actual, p99.met, p99.reason) == (None, False, "500 requests are too few for p99")
+    assert (p99.actual, p99.state, p99.reason) == (None, "not known", "500 requests are too few for p99")
     assert FindingKind.TOO_FEW_SAMPLES in {finding.kind for finding in cell.findings}

@@ -142,6 +142,6 @@ def test_the_result_has_every_probe_and_answer() -> None:
     search.add(evidence)
     (result,) = (answer(limit, search) for limit in search.limits())
     assert (result.passed_per_s, result.failed_per_s) == (1000, None)
-    assert published(evidence, "to begin with", "search").answered_per_s == pytest.approx(1000)
+    assert published(evidence, search.sets, "to begin with").answered_per_s == pytest.approx(1000)
     assert "1.00 k/s" in probe_line(evidence, "to begin with", 1)
     assert "hopeless" in probe_line(replace(evidence, hopeless=True), "", 2)

@@ -9,10 +9,11 @@ from collections.abc import Callable
 import jsonschema
 import pytest
 
-from redline.model.limits import LimitReport, LimitStart
+from redline.model.limits import LimitReport, LimitStart, ProbeVerdict
 from redline.report.document import Strip, Table
 from redline.report.render import LIMIT_RENDERERS
 from redline.report.sections import limit as words
+from redline.report.sections.limit_probes import counts_text, probe_note, probes_table
 from tests import golden
 from tests.fakes import limits
 from tests.fakes.pages import Page
@@ -182,8 +183,27 @@ def test_a_client_that_was_the_limit_is_reported() -> None:
     assert words.client_text(cell) == (
         "1 probe gave no result, for example at 64.0 k/s: all 256 connections were busy: give -c more"
     )
-    note = words.probe_note(limits.client_limited())
+    note = probe_note(limits.client_limited())
     assert note == "hopeless: ended early; not the server: all 256 connections were busy: give -c more"
+
+
+def test_the_table_says_what_each_probe_counts_for_and_why() -> None:
+    busy = limits.client_limited()
+    assert counts_text(busy) == "not the server", "of a search that kept no recordings"
+    unknown = ProbeVerdict(name="good", state="not known", why="the engine was late")
+    met = ProbeVerdict(name="acceptable", state="met")
+    void, used = (busy.model_copy(update={"counts": counts}) for counts in ((unknown,), (unknown, met)))
+    assert counts_text(void) == "not known: the engine was late"
+    assert counts_text(used) == "good: not known (the engine was late); acceptable: met"
+    assert (void.is_void, used.is_void) == (True, False)
+    assert probes_table([void, used]).muted == {0}
+    assert probe_note(void) == "hopeless: ended early"
+
+
+def test_every_probe_of_a_search_says_what_it_counts_for() -> None:
+    for cell in limits.whole().cells:
+        names = [answer.name for answer in cell.limits]
+        assert all([each.name for each in probe.counts] == names for probe in cell.probes)
 
 
 def strips(report: LimitReport) -> list[Strip]:

@@ -9,20 +9,21 @@ from redline.cli.commands.run import exit_code
 from redline.model import Objective, ObjectiveResult, Report
 from tests.fakes import reports
 
-MET, MISSED = True, False
+MET, MISSED, UNKNOWN = (True, True), (False, True), (False, False)
 
 
-def judged(met: bool) -> Report:
+def judged(state: tuple[bool, bool]) -> Report:
     """A healthy report, each of whose cells has an objective."""
+    met, known = state
     report = reports.healthy()
     objective = Objective(metric="p99", below=True, limit=1e6, text="p99 < 1ms")
-    result = ObjectiveResult(objective=objective, actual=2e5 if met else 2e6, met=met)
+    result = ObjectiveResult(objective=objective, actual=2e5 if met else 2e6, met=met, known=known)
     cells = tuple(cell.model_copy(update={"objectives": (result,)}) for cell in report.cells)
     return report.model_copy(update={"cells": cells})
 
 
-def invalid() -> Report:
-    report = judged(MET)
+def invalid(state: tuple[bool, bool] = UNKNOWN) -> Report:
+    report = judged(state)
     cells = tuple(cell.model_copy(update={"valid": False}) for cell in report.cells)
     return report.model_copy(update={"cells": cells})
 
@@ -36,8 +37,21 @@ def invalid() -> Report:
         ([judged(MET), judged(MISSED)], exits.MISSED),
         ([invalid(), judged(MISSED)], exits.COULD_NOT_RUN),
         ([judged(MET), invalid()], exits.COULD_NOT_RUN),
+        ([judged(UNKNOWN)], exits.MISSED),
+        ([invalid(MET)], exits.DONE),
+        ([invalid(MISSED)], exits.MISSED),
     ],
-    ids=["met", "missed", "missed in the first", "missed in the last", "first invalid", "last invalid"],
+    ids=[
+        "met",
+        "missed",
+        "missed in the first",
+        "missed in the last",
+        "first invalid",
+        "last invalid",
+        "not known",
+        "invalid, and met",
+        "invalid, and missed",
+    ],
 )
 def test_objectives_are_for_the_last_part_and_what_could_not_run_is_for_all(parts: Sequence[Report], code: int) -> None:
     assert exit_code(parts) == code

@@ -20,7 +20,7 @@ SHARES = (0.1, 0.3, 0.45, 0.6, 0.75, 0.85, 0.93, 1.2)
 
 def probes_of(queue: Queue, shares: Sequence[float] = SHARES, seed: int = 1) -> list[LimitProbe]:
     rng = np.random.default_rng(seed)
-    return [probe(queue.probe(share * queue.capacity_per_s, rng)) for share in shares]
+    return [probe(queue.probe(share * queue.capacity_per_s, rng), {}) for share in shares]
 
 
 def point(rate_per_s: float, mean_ns: float, **changes: object) -> CurvePoint:

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from redline.search import Converged, Evidence, Limit, Proposal, Search, Settings
-from redline.search.search import Checks, End, EndCheck
+from redline.search.ends import Checks, End, EndCheck
 from redline.suite import parse_objectives
 from tests.fakes.cliffs import cliff
 from tests.studies.starts import found

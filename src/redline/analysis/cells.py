@@ -1,23 +1,20 @@
 """A cell's report: its estimates, percentiles, other times, timeline, trials and objectives."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Literal
 
 from redline.analysis.judged import JudgedCell
+from redline.analysis.objectives import objective_results
 from redline.model import (
     AgreedTls,
     Cell,
     CellReport,
-    Closed,
     Counts,
     Estimate,
     Histogram,
     Metric,
-    Objective,
-    ObjectiveResult,
     OneWay,
     OtherTime,
-    Outcomes,
     PartReport,
     Percentile,
     Signed,
@@ -37,7 +34,7 @@ def cell_report(judged: JudgedCell, suite: Suite) -> CellReport:
     """What is shown of one cell."""
     cell = judged.cell
     used = [trial.traffic for trial in judged.used if trial.traffic]
-    counts = summed([traffic.counts for traffic in used])
+    counts = Counts.merged(traffic.counts for traffic in used)
     response = Histogram.merged(traffic.response for traffic in used)
     return CellReport(
         cell_id=judged.id,
@@ -72,7 +69,7 @@ def cell_report(judged: JudgedCell, suite: Suite) -> CellReport:
         memory=judged.memory,
         timeline=tuple(moment for trial in judged.trials for moment in trial.timeline),
         findings=judged.findings,
-        objectives=objective_results(judged, suite.objectives, response),
+        objectives=objective_results(judged, suite.objectives),
     )
 
 
@@ -145,73 +142,12 @@ def agreed_tls(judged: JudgedCell) -> tuple[AgreedTls, ...]:
     return tuple(dict.fromkeys(tls for tls in agreed if tls))
 
 
-def objective_results(
-    judged: JudgedCell, objectives: Iterable[Objective], response: Histogram
-) -> tuple[ObjectiveResult, ...]:
-    """Every objective that applies to the cell; `response` is merged over its used trials.
-
-    What was not measured is not met. Neither is anything when the server lost a trial: the trials that it did not lose
-    say how it is on a good day, and an objective is about every day.
-    """
-    cell = judged.cell
-    if cell.role == "ceiling":
-        return ()
-    made = summed([trial.numbers.traffic.counts for trial in judged.trials if trial.numbers.traffic])
-    reason = _lost(judged) or ("" if judged.valid else "the cell is invalid")
-    applying = [one for one in objectives if one.metric != "achieved" or not isinstance(cell.load.shape, Closed)]
-    return results_of(applying, made, response, reason)
-
-
-def results_of(
-    objectives: Iterable[Objective], made: Counts, response: Histogram, reason: str
-) -> tuple[ObjectiveResult, ...]:
-    """Each objective by what was counted and how long responses took; none is met where there is a `reason` not to."""
-    return tuple(_result(one, _actual(one.metric, made, response), response, reason) for one in objectives)
-
-
-def summed(parts: Sequence[Counts]) -> Counts:
-    """The sums of counters."""
-    plain = [name for name in Counts.model_fields if name not in {"status", "outcomes"}]
-    classes = sorted({name for part in parts for name in part.status})
-    return Counts(
-        **{name: sum(getattr(part, name) for part in parts) for name in plain},
-        status={name: sum(part.status.get(name, 0) for part in parts) for name in classes},
-        outcomes=Outcomes(
-            **{name: sum(getattr(part.outcomes, name) for part in parts) for name in Outcomes.model_fields}
-        ),
-    )
-
-
 def _nines() -> Iterator[float]:
     """0, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995, 0.999 and so on."""
     yield from _COARSE
     for nines in range(1, _DEEPEST + 1):
         yield round(1 - 10**-nines, nines)
         yield round(1 - 5 * 10 ** -(nines + 1), nines + 1)
-
-
-def _lost(judged: JudgedCell) -> str:
-    """How many trials the server lost, and to what; empty when none."""
-    lost = [trial.lost_to for trial in judged.trials if trial.lost_to]
-    kinds = sorted({kind.value for kinds in lost for kind in kinds})
-    return f"{len(lost)} of {len(judged.trials)} trials lost to {', '.join(kinds)}" if lost else ""
-
-
-def _actual(metric: str, made: Counts, response: Histogram) -> float | None:
-    if metric in ("errors", "achieved"):
-        part = made.outcomes.errors if metric == "errors" else made.completed
-        return part / made.due if made.due else None
-    if metric == "max":
-        return float(response.max_ns) if response.count else None
-    share = QUANTILE_OF[Metric(metric)]
-    return float(response.quantile_ns(share)) if enough_beyond(response.count, share) else None
-
-
-def _result(objective: Objective, actual: float | None, response: Histogram, reason: str) -> ObjectiveResult:
-    if actual is None and not reason:
-        reason = f"{response.count:,} requests are too few for {objective.metric}"
-    within = actual is not None and (actual < objective.limit if objective.below else actual > objective.limit)
-    return ObjectiveResult(objective=objective, actual=actual, met=within and not reason, reason=reason)
 
 
 _OTHER_QS = (0.5, 0.99, 1.0)

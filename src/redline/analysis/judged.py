@@ -5,13 +5,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from redline.analysis.memory import memory_report
-from redline.findings import SERVERS_DOING, is_valid, judge_cell, judge_trial, usable, warm_up
+from redline.findings import is_valid, judge_cell, judge_trial, only_lengthened, servers_doing, usable, warm_up
 from redline.model import (
     Cell,
     Estimate,
     Finding,
     FindingKind,
-    Grade,
     MemoryReport,
     Metric,
     Moment,
@@ -40,8 +39,7 @@ class JudgedTrial:
     @property
     def lost_to(self) -> tuple[FindingKind, ...]:
         """What the server did for which this trial is not used; empty when it is used, or was lost to other causes."""
-        grave = (finding.kind for finding in self.findings if finding.grade is Grade.INVALID)
-        return tuple(kind for kind in grave if kind in SERVERS_DOING)
+        return servers_doing(self.findings)
 
     def release(self) -> None:
         """Free what is decoded of its histograms."""
@@ -76,6 +74,12 @@ class JudgedCell:
     def findings(self) -> tuple[Finding, ...]:
         """All findings: about its trials in the run's order, then about the cell, which often follow from those."""
         return (*(finding for trial in self.trials for finding in trial.findings), *self.own_findings)
+
+    @property
+    def bounding(self) -> tuple[TrialNumbers, ...]:
+        """The trials of an invalid cell, where all of them bound response times from above; empty otherwise."""
+        bounds = [trial.used or only_lengthened(self.cell, trial.findings) for trial in self.trials]
+        return tuple(trial.numbers for trial in self.trials) if not self.valid and all(bounds) else ()
 
     @property
     def perturbed(self) -> bool:

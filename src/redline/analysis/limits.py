@@ -1,14 +1,16 @@
 """A search as it is published: its answers and probes, with the curve, the knee and the overload test."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from redline.model import Histogram, Objective
-from redline.model.limits import Beyond, CellLimit, LimitAnswer, LimitProbe, ProbePhase, SearchEnd
+from redline.model import Histogram, Objective, ObjectiveState
+from redline.model.limits import Beyond, CellLimit, LimitAnswer, LimitProbe, ProbePhase, ProbeVerdict, SearchEnd
 from redline.search import Evidence, Limit, Search
 from redline.search.curve import curve, knee, quantile_known
 from redline.search.evidence import overloaded
-from redline.search.steps import verdict
+from redline.search.steps import Verdict, all_of, reason, shows, verdict
+
+_STATES: Mapping[Verdict, ObjectiveState] = {"passed": "met", "failed": "missed", "unclear": "not known"}
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,7 @@ def cell_limit(
 def answer(limit: Limit, search: Search) -> LimitAnswer:
     """The answer for one set of objectives, with what it was asked."""
     conditions = search.sets[limit.name]
-    seen = [_met(each, conditions) for each in search.evidence if not each.client]
+    seen = [_verdict(each, conditions) for each in search.evidence if shows(each, *conditions)]
     return LimitAnswer(
         name=limit.name,
         passed_per_s=limit.low_per_s,
@@ -77,16 +79,22 @@ def answer(limit: Limit, search: Search) -> LimitAnswer:
         method="queue" if limit.modelled else "single rates",
         binding=limit.binding,
         conditions=tuple(each.text for each in conditions),
-        met_somewhere=any(met is not False for met in seen),
-        missed_somewhere=any(met is not True for met in seen),
+        met_somewhere=any(one != "failed" for one in seen),
+        missed_somewhere=any(one != "passed" for one in seen),
         reason=limit.reason,
         starts_differ=limit.starts_differ,
         probes_differ=limit.probes_differ,
     )
 
 
-def probe(
-    evidence: Evidence, why: str = "", phase: ProbePhase = "search", *, fresh: bool = False, start: int = 0
+def probe(  # noqa: PLR0913
+    evidence: Evidence,
+    sets: Mapping[str, Sequence[Objective]],
+    why: str = "",
+    phase: ProbePhase = "search",
+    *,
+    fresh: bool = False,
+    start: int = 0,
 ) -> LimitProbe:
     """One probe; `why` it was made is for people, `start` is which start of the server it was on."""
     response: Histogram = evidence.response
@@ -108,12 +116,19 @@ def probe(
         hopeless=evidence.hopeless,
         client=evidence.client,
         why=why,
+        counts=tuple(_counts_for(name, evidence, conditions) for name, conditions in sets.items()),
     )
 
 
-def _met(evidence: Evidence, conditions: tuple[Objective, ...]) -> bool | None:
-    """Whether a probe alone met all of them; None when that is unclear."""
-    verdicts = [verdict((evidence,), each) for each in conditions]
-    if "failed" in verdicts:
-        return False
-    return None if "unclear" in verdicts else True
+def _counts_for(name: str, evidence: Evidence, conditions: Sequence[Objective]) -> ProbeVerdict:
+    """What a probe by itself says of a set of objectives, and why: by the first condition that decides it."""
+    if not shows(evidence, *conditions):
+        return ProbeVerdict(name=name, state="not known", why=evidence.client)
+    found = _verdict(evidence, conditions)
+    deciding = next(each for each in conditions if verdict((evidence,), each) == found)
+    return ProbeVerdict(name=name, state=_STATES[found], why=reason(evidence, deciding))
+
+
+def _verdict(evidence: Evidence, conditions: Sequence[Objective]) -> Verdict:
+    """Whether a probe alone met all of them."""
+    return all_of([verdict((evidence,), each) for each in conditions])

@@ -172,6 +172,8 @@ class SearchState:
         self.broken = self._failure_of(made)
         if made.phase == "warmup" and not self.broken:
             self._add_warm_up(made)
+        if made.phase == "approach" and recording.traffic is not None:
+            self._calm_ns = calmest_ns(recording.traffic, self._calm_ns)
         if made.phase == "curve":
             self.curve_left()  # what the curve lacks is decided before the first probe for it
         phase = _PROBES.get(made.phase)
@@ -180,7 +182,7 @@ class SearchState:
         evidence = self._evidence(made, recording.traffic)
         fresh = phase == "confirm"
         self.probes.append(
-            probe(evidence, made.why, phase, fresh=fresh, start=made.start).model_copy(
+            probe(evidence, self.plan.sets, made.why, phase, fresh=fresh, start=made.start).model_copy(
                 update={"recording": recording_path(self.cell, recording.position)}
             )
         )
@@ -291,10 +293,9 @@ class SearchState:
 
     def _evidence(self, made: ProbeRecording, traffic: Traffic) -> Evidence:
         """What a probe showed, and why it may show nothing of the server."""
-        client = self._client(made, traffic)
         slices = tuple(slice_of(each, cut=made.cut) for each in traffic.intervals if each.phase != "warmup")
-        hopeless = made.cut and not client
-        evidence = Evidence(made.rate_per_s, slices, hopeless=hopeless, client=client, start=made.start)
+        evidence = Evidence(made.rate_per_s, slices, hopeless=made.cut, start=made.start)
+        evidence = self._limited(evidence, made, traffic)
         self._judge_server(made)
         found = self._judged(made)
         self.findings.extend(found)
@@ -313,14 +314,20 @@ class SearchState:
             found = judge_server(self.cell, made.recording)
             self.findings.extend(each.model_copy(update=changed) for each in found)
 
-    def _client(self, made: ProbeRecording, traffic: Traffic) -> str:
-        """Why the load generator was the limit, and what to do about it; empty when it was not."""
+    def _limited(self, evidence: Evidence, made: ProbeRecording, traffic: Traffic) -> Evidence:
+        """The evidence, marked with why the load generator was the limit, where it was."""
         self._calm_ns = calmest_ns(traffic, self._calm_ns)
-        busy = lacking(traffic) or self._too_busy(made, traffic)
-        if busy or failing(traffic):
-            return busy
-        late = late_engine(traffic, self.objectives, cut=made.cut)
-        return late or busy_connections(traffic, made.load.connections, self._calm_ns, room(made.load))
+        if lacked := lacking(traffic):
+            return replace(evidence, client=lacked, hopeless=False)
+        if busy := self._too_busy(made, traffic):
+            return replace(evidence, client=busy, lengthens=True, hopeless=False)
+        if failing(traffic):
+            return evidence
+        late = late_engine(evidence, traffic, self.objectives)
+        if late.client:
+            return late
+        full = busy_connections(traffic, made.load.connections, self._calm_ns, room(made.load))
+        return replace(evidence, client=full, lengthens=True, hopeless=False) if full else evidence
 
     def _too_busy(self, made: ProbeRecording, traffic: Traffic) -> str:
         """Says that the engine's workers had no time left; workers that spin are always busy."""

@@ -1,9 +1,9 @@
 """One load: its live line, its published result, and that as a section."""
 
-from redline.analysis import other_times, percentiles, results_of
+from redline.analysis import load_objectives, other_times, percentiles
 from redline.cli.contracts import LoadResult
 from redline.errors import DriveError
-from redline.findings import SERVERS_DOING, judge, warm_up
+from redline.findings import judge, warm_up
 from redline.model import Cell, Counts, Estimate, Grade, Interval, Objective, Recording, Traffic
 from redline.report.document import Column, Item, Items, Prose, Section, Table, filled, line
 from redline.report.format import agreed, duration, integer, other_time, quantile_name, rate
@@ -54,15 +54,9 @@ def load_result(url: str, cell: Cell, recording: Recording, objectives: tuple[Ob
         warm_up=warm_up(cell, Trial(recording)),
         counts=traffic.counts,
         engine=traffic.engine,
-        objectives=results_of(objectives, traffic.counts, traffic.response, "" if valid else "the load is invalid"),
+        objectives=load_objectives(cell, traffic, findings, objectives),
         findings=findings,
     )
-
-
-def by_the_server(result: LoadResult) -> bool:
-    """Whether the load is invalid by the server's doing alone, which then met no objective."""
-    grave = [one.kind for one in result.findings if one.grade is Grade.INVALID]
-    return bool(grave) and all(kind in SERVERS_DOING for kind in grave)
 
 
 def _cpu_per_request(traffic: Traffic) -> Estimate | None:

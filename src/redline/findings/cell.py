@@ -5,10 +5,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from redline.findings.memory import pauses_in_tail
-from redline.findings.rules import AUTOCORRELATION_P, RULES, TREND_P, WANTED_BEYOND, WANTED_TRIALS, graded
+from redline.findings.rules import (
+    AUTOCORRELATION_P,
+    CLIENTS_DOING,
+    LENGTHENING,
+    RULES,
+    SERVERS_DOING,
+    TREND_P,
+    WANTED_BEYOND,
+    WANTED_TRIALS,
+    graded,
+)
 from redline.findings.server import server_limited
 from redline.findings.steadiness import shrinking_between
-from redline.model import Cell, Finding, FindingKind, Grade, Metric, Recording, ServerFacts
+from redline.model import Cell, Finding, FindingKind, Grade, Metric, Open, Recording, ServerFacts
 from redline.quantities import duration, percent, rate
 from redline.stats import Trial
 from redline.stats.builds import BuildScatter, differing
@@ -24,6 +34,27 @@ REPEAT = "Enough were planned: find out why trials were left out or not run, fix
 def usable(recording: Recording, findings: Sequence[Finding]) -> bool:
     """Whether a cell's numbers may rest on this trial: it has traffic and none of its findings is `invalid`."""
     return recording.traffic is not None and all(finding.grade is not Grade.INVALID for finding in findings)
+
+
+def servers_doing(findings: Sequence[Finding]) -> tuple[FindingKind, ...]:
+    """What the server did for which a load is invalid; empty where it is valid, or invalid by other causes.
+
+    A rate that was missed by a client that was itself the limit is none of it.
+    """
+    grave = [each.kind for each in findings if each.grade is Grade.INVALID]
+    clients = any(kind in CLIENTS_DOING for kind in grave)
+    return tuple(kind for kind in grave if kind in SERVERS_DOING and not (clients and kind is FindingKind.RATE_MISSED))
+
+
+def only_lengthened(cell: Cell, findings: Sequence[Finding]) -> bool:
+    """Whether an invalid load has true upper bounds of response times all the same: its client was late, no more.
+
+    Requests have to fall due by a schedule. Users who think come later if the client is late, and load the server less.
+    """
+    shape = cell.load.shape
+    grave = {each.kind for each in findings if each.grade is Grade.INVALID}
+    scheduled = isinstance(shape, Open) or shape.pace_per_s is not None
+    return scheduled and bool(grave & LENGTHENING) and grave <= LENGTHENING | {FindingKind.RATE_MISSED}
 
 
 def is_valid(made: int, used: int) -> bool:

@@ -53,6 +53,12 @@ SERVERS_DOING = frozenset(
 )
 """Findings about what the server did. A trial lost to one has no numbers, but it happened: no objective is met."""
 
+LENGTHENING = frozenset({FindingKind.SEND_LATENESS})
+"""What only ever adds to a response time, where requests fall due by a schedule: what is met is met in spite of it."""
+
+CLIENTS_DOING = LENGTHENING | {FindingKind.CLIENT_SATURATED, FindingKind.EXHAUSTED}
+"""Findings about what the load generator lacked. Beside one that is invalid, a missed rate may be its doing too."""
+
 
 @dataclass(frozen=True)
 class Rule:

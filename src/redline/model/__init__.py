@@ -87,6 +87,7 @@ from redline.model.report import (
     MemoryReport,
     Moment,
     ObjectiveResult,
+    ObjectiveState,
     OtherTime,
     PairSpeed,
     PartReport,

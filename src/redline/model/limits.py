@@ -10,6 +10,7 @@ from redline.model.finding import Finding
 from redline.model.histogram import Histogram
 from redline.model.hosts import UsedHost
 from redline.model.plan import Skipped
+from redline.model.report import ObjectiveState
 
 LIMIT_FORMAT: Literal["redline.limit/1"] = "redline.limit/1"
 
@@ -57,6 +58,14 @@ class LimitStart(Frozen):
     )
 
 
+class ProbeVerdict(Frozen):
+    """What one probe by itself says of a set of objectives. An answer rests on all probes together."""
+
+    name: str
+    state: ObjectiveState
+    why: str = omitted_if_default("", description="where the numbers alone do not say it")
+
+
 class LimitProbe(Frozen):
     """One probe: some seconds of load at one rate, in the phase of the search that needed it.
 
@@ -83,12 +92,21 @@ class LimitProbe(Frozen):
     overloaded: bool = Field(description="its queue kept growing")
     hopeless: bool = Field(description="aborted early, because its queue could only grow")
     client: str = Field(
-        description="why the load generator or the host was the limit, so that nothing is known of the server"
+        description="why the load generator or the host was the limit, so that nothing is known of the server but "
+        "what it met in spite of it"
     )
     why: str = Field(default="", description="why this rate was probed")
+    counts: tuple[ProbeVerdict, ...] = omitted_if_default(
+        (), description="what it counts for, for each set of objectives; absent in searches that kept no recordings"
+    )
     recording: str = omitted_if_default(
         "", description="the file of its recording, relative to the directory of the search; empty where none was kept"
     )
+
+    @property
+    def is_void(self) -> bool:
+        """Whether it shows nothing of the server."""
+        return bool(self.client) and all(each.state == "not known" for each in self.counts)
 
 
 class CurvePoint(Frozen):

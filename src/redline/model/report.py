@@ -16,6 +16,7 @@ from redline.model.runtime import CollectionSum, Durations, RuntimeName
 from redline.model.traffic import AgreedTls, Counts
 
 Warming = Literal["flat", "warmed up", "still compiling", "slowing down", "never steady"]
+ObjectiveState = Literal["met", "missed", "not known"]
 REPORT_FORMAT: Literal["redline.report/1"] = "redline.report/1"
 
 
@@ -70,8 +71,18 @@ class ObjectiveResult(Frozen):
 
     objective: Objective
     actual: float | None
-    met: bool
-    reason: str = Field(default="", description="why it is not met, if not because of `actual`")
+    met: bool = Field(description="whether it was shown to be met")
+    known: bool = omitted_if_default(default=True, description="false: neither met nor missed; `reason` says why")
+    at_most: bool = omitted_if_default(
+        default=False,
+        description="`actual` is an upper bound: what makes the cell invalid only lengthens response times",
+    )
+    reason: str = Field(default="", description="why it is missed or not known, if not because of `actual`")
+
+    @property
+    def state(self) -> ObjectiveState:
+        """Met, missed or not known."""
+        return "met" if self.met else "missed" if self.known else "not known"
 
 
 class WarmUp(Frozen):

@@ -8,12 +8,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
-from redline.model import Comparison, Estimate, FindingKind, Grade, Verdict
+from redline.model import Comparison, Estimate, FindingKind, Grade, ObjectiveState, Verdict
 from redline.report import format as fmt
 from redline.report.scales import Scale
 
-Look: TypeAlias = Verdict | Grade | Literal["", "dim", "strong", "met", "missed"]
+Look: TypeAlias = Verdict | Grade | Literal["", "dim", "strong", "met", "missed", "unknown"]
 """How a text looks: verdicts and grades have colours of their own."""
+
+STATE_LOOKS: dict[ObjectiveState, Look] = {"met": "met", "missed": "missed", "not known": "unknown"}
+"""How what became of an objective looks."""
 
 
 @dataclass(frozen=True)
@@ -54,10 +57,10 @@ def words(*texts: str, look: Look = "") -> TextCell:
 
 
 class ObjectiveText(NamedTuple):
-    """An objective as it was written, whether it was met, and why not where that says more."""
+    """An objective as it was written, whether it was met, and why that is so where that says more."""
 
     text: str
-    met: bool
+    state: ObjectiveState
     reason: str = ""
 
 

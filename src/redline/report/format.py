@@ -15,6 +15,7 @@ from redline.model import (
     Metric,
     Objective,
     ObjectiveResult,
+    ObjectiveState,
     OtherTime,
     TooFew,
     Verdict,
@@ -24,6 +25,7 @@ from redline.quantities import amount, duration, integer, percent, rate, ratio, 
 __all__ = [
     "GRADE_MARKS",
     "MARKS",
+    "STATE_MARKS",
     "actual",
     "agreed",
     "amount",
@@ -53,6 +55,7 @@ __all__ = [
 
 MARKS = {Verdict.FASTER: "▲", Verdict.SLOWER: "▼", Verdict.EQUIVALENT: "≈", Verdict.INCONCLUSIVE: "?"}
 GRADE_MARKS = {Grade.NOTE: "i", Grade.WARN: "!", Grade.INVALID: "✕"}
+STATE_MARKS: dict[ObjectiveState, str] = {"met": "✓", "missed": "✗", "not known": "?"}
 
 _DASH = "\u2013"
 _MINUS = "\u2212"
@@ -174,10 +177,11 @@ def _chance(p: float) -> str:
 
 
 def actual(result: ObjectiveResult) -> str:
-    """What an objective is held against: `435 µs`, `0.1%`, or `no number`."""
+    """What an objective is held against: `435 µs`, `0.1%`, `at most 435 µs`, or `no number`."""
     if result.actual is None:
         return "no number"
-    return percent(result.actual) if result.objective.metric in ("errors", "achieved") else duration(result.actual)
+    number = percent(result.actual) if result.objective.metric in ("errors", "achieved") else duration(result.actual)
+    return f"at most {number}" if result.at_most else number
 
 
 def bound(objective: Objective) -> str:

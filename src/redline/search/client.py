@@ -5,8 +5,9 @@ from dataclasses import replace
 
 from redline.model import Finding, FindingKind, Grade, Objective, Traffic
 from redline.quantities import duration, percent
-from redline.search.evidence import Evidence
-from redline.search.steps import QUANTILES, verdict
+from redline.search.evidence import Evidence, overloaded
+from redline.search.steps import verdict
+from redline.stats.objectives import DEPTHS, Measured, excused
 
 SATURATED = 0.95
 """Of the time of its workers: an engine that is so busy may be what holds the rate down."""
@@ -17,12 +18,9 @@ OCCUPIED = 0.5
 the server collected its garbage. Then requests wait for it and not for a connection, wherever they stand."""
 UNMOVED = 1.5
 """Service times of so many times the calmest: a server that is overloaded has far longer ones."""
-LATE = 0.1
-"""Of a limit of latency: an engine that is as late at p99 may be why it is not met."""
 FAILING = 0.05
 """Of the requests that fell due."""
 _FEWEST_TIMES = 50
-_LATENCY = {**QUANTILES, "max": 1.0}
 LACKED = 0.001
 """Of the requests that fell due, that the engine's own side could not connect for: they never reached a server."""
 
@@ -71,20 +69,30 @@ def _slower(traffic: Traffic, room: int, calm_ns: float) -> bool:
     return answered == 0 or room * traffic.seconds * 1e9 / answered > 2 * UNMOVED * calm_ns
 
 
-def late_engine(traffic: Traffic, objectives: tuple[Objective, ...], *, cut: bool) -> str:
-    """Says that the engine was late by what matters to a limit that was missed, and that the server alone met.
+def late_engine(evidence: Evidence, traffic: Traffic, objectives: Sequence[Objective]) -> Evidence:
+    """The evidence, marked where the engine was late by what may be why an objective was missed.
 
-    Lateness only ever adds to a response time: a limit that is met is met in spite of it.
+    A backlog that grew is the engine's only up to what falls due in the time by which it was late at most.
     """
-    late_ns = traffic.lateness.quantile_ns(0.99)
-    for each in objectives:
-        if each.metric not in _LATENCY or late_ns <= LATE * each.limit:
-            continue
-        q = _LATENCY[each.metric]
-        missed = cut or traffic.response.quantile_ns(q) >= each.limit
-        if missed and traffic.service.quantile_ns(q) < each.limit:
-            return f"the engine was late (p99 {duration(late_ns)}): pin it or free a core"
-    return ""
+    lateness, grew = traffic.lateness, overloaded(evidence)
+    if grew and float(evidence.backlog().max(initial=0.0)) > lateness.max_ns / 1e9 * evidence.offered_per_s:
+        return evidence
+    made = Measured(traffic.counts, traffic.response, traffic.service, lateness, traffic.seconds)
+    beyond = {each.text: excused(each, made) for each in objectives if grew or _is_beyond(each, made)}
+    reasons = list(filter(None, beyond.values()))
+    if grew and not any(each.metric in DEPTHS for each in objectives):
+        reasons = [f"the engine was late (at most {duration(lateness.max_ns)}): pin it or free a core"]
+    if not reasons:
+        return evidence
+    missed = frozenset() if grew else frozenset(text for text, excuse in beyond.items() if not excuse)
+    return replace(evidence, client=reasons[0], lengthens=True, missed=missed, hopeless=False)
+
+
+def _is_beyond(objective: Objective, made: Measured) -> bool:
+    """Whether what was measured lies beyond the limit, be it by chance."""
+    if objective.metric in DEPTHS:
+        return made.response.quantile_ns(DEPTHS[objective.metric]) >= objective.limit
+    return objective.metric == "achieved" and made.counts.completed <= objective.limit * made.counts.due
 
 
 def stolen(findings: Sequence[Finding], *, some: bool = False) -> str:
@@ -108,7 +116,7 @@ def disturbed(
     taken = some if patient and not evidence.hopeless else much
     if not taken or all(verdict((evidence,), each) == "passed" for each in objectives):
         return evidence
-    return replace(evidence, client=taken, passing=True, hopeless=False)
+    return replace(evidence, client=taken, lengthens=True, passing=True, hopeless=False)
 
 
 def failing(traffic: Traffic) -> bool:

@@ -53,7 +53,9 @@ class Evidence:
     """One probe: the rate that was set, and what was observed.
 
     `hopeless`: it was ended early, because the backlog grew without bound. `client`: why the load generator,
-    or the host, was the limit and not the server; empty when they were not.
+    or the host, was the limit and not the server; empty when they were not. `lengthens`: by what only ever adds to a
+    response time, so that an objective that was met was met in spite of it. `missed`: texts of the objectives
+    that the server missed by more than that.
     `passing`: that was while the host took CPU time, and may be over soon. `start`: which start of the server it was
     made on, from 0. Two are equal only if they are the same probe.
     """
@@ -62,6 +64,8 @@ class Evidence:
     slices: tuple[ProbeSlice, ...]
     hopeless: bool = False
     client: str = ""
+    lengthens: bool = False
+    missed: frozenset[str] = frozenset()
     passing: bool = False
     start: int = 0
 

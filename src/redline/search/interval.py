@@ -13,7 +13,8 @@ from redline.model import Objective
 from redline.search.evidence import Capacity, Evidence, capacity_of, overloaded
 from redline.search.queue_model import Aim, Known, ProbePoint, QueueFit, fit, scatter
 from redline.search.scattered import Scattered, scattered
-from redline.search.steps import QUANTILES, TriedRate, Verdict, bounds, steps
+from redline.search.steps import QUANTILES, TriedRate, bounds, steps
+from redline.stats.objectives import DEPTHS
 
 FEWEST_STARTS = 3
 """Below which nothing is said of how starts differ."""
@@ -27,7 +28,6 @@ NEAR_SHARE = 0.15
 _REFUSED = 0.8
 """Of what fell due: a server that answers less of it rightly is at its end, and not only unlucky."""
 _SHARES = ("errors", "achieved")
-_DEPTHS = {**QUANTILES, "max": 1.0}
 _NEAR = 1.8
 _COMPARABLE = 1.5
 _MORE_THAN_CHANCE = 0.95
@@ -258,8 +258,8 @@ def implies(strict: Objective, loose: Objective) -> bool:
 
     Or as few errors, or as much achieved.
     """
-    if strict.metric in _DEPTHS and loose.metric in _DEPTHS:
-        return _DEPTHS[strict.metric] >= _DEPTHS[loose.metric] and strict.limit <= loose.limit
+    if strict.metric in DEPTHS and loose.metric in DEPTHS:
+        return DEPTHS[strict.metric] >= DEPTHS[loose.metric] and strict.limit <= loose.limit
     if strict.metric != loose.metric or strict.below != loose.below:
         return False
     return strict.limit <= loose.limit if strict.below else strict.limit >= loose.limit
@@ -317,13 +317,6 @@ def _tightened(own: Bounds, stricter: Sequence[Bounds], looser: Sequence[Bounds]
     low, high = max(stricter, key=low_of), min(looser, key=high_of)
     modelled = own.modelled and low.modelled and high.modelled
     return replace(own, low_per_s=low.low_per_s, high_per_s=high.high_per_s, modelled=modelled)
-
-
-def all_of(verdicts: Sequence[Verdict]) -> Verdict:
-    """Of all conditions of a set."""
-    if "failed" in verdicts:
-        return "failed"
-    return "unclear" if "unclear" in verdicts else "passed"
 
 
 def texts(conditions: Sequence[Objective]) -> str:

@@ -3,19 +3,18 @@
 Pure: no clock, no I/O, nothing random. What it proposes follows from what it saw.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from math import ceil, floor, inf, log10
-from typing import Literal
 
 from redline.model import Objective
 from redline.quantities import significant
+from redline.search.ends import Checks, End, EndCheck
 from redline.search.evidence import Evidence
 from redline.search.interval import (
     NEAR_SHARE,
     Bounds,
-    all_of,
     best_capacity,
     bounds_of,
     bracket_of,
@@ -31,10 +30,9 @@ from redline.search.interval import (
     width,
 )
 from redline.search.queue_model import CALM
-from redline.search.steps import Verdict, contradicted, steps
+from redline.search.steps import TriedRate, all_of, contradicted, shows, steps
 from redline.search.steps import verdict as verdict_of
 
-Side = Literal["low", "high"]
 _OFFSETS = (0.3, 1.3, 0.7, 1.6, 0.0, 1.0, 0.5, 1.4, 0.2, 0.8)
 _SPREAD = (1.35, 1.35, 0.65)
 """Of the capacity, in turn: an overloaded probe shows it, and one that keeps up how far the limit is from it."""
@@ -130,67 +128,6 @@ class Doomed:
     limits: tuple[Limit, ...]
 
 
-@dataclass(frozen=True)
-class End:
-    """One end of a set's answer."""
-
-    name: str
-    side: Side
-    rate_per_s: float
-
-
-@dataclass(frozen=True)
-class EndCheck:
-    """A fresh probe at an end, as it was then; `probe` is its index among the evidence.
-
-    `start` is which fresh start it is on, from 1; with 0 nothing is started for it.
-    """
-
-    end: End
-    probe: int
-    start: int = 0
-
-
-@dataclass
-class Checks:
-    """Of a search. On each of `starts` fresh starts every end has one, where it lies by then.
-
-    Without fresh starts each end has one, and another one when it has moved by more than `precision` since.
-    """
-
-    precision: float
-    starts: int = 0
-    made: list[EndCheck] = field(default_factory=list)
-
-    def next(self, ends: Sequence[End], probe: int) -> EndCheck | None:
-        """The one to be made next, by the probe of that index, the lowest first; None when all were made."""
-        for start in range(self._last_start, self.starts + 1):
-            had = {(each.end.name, each.end.side) for each in self.made if each.start == start}
-            lacking = [end for end in ends if self._lacks(end, had)]
-            if lacking:
-                return EndCheck(min(lacking, key=lambda end: end.rate_per_s), probe, start)
-        return None
-
-    def settled(self, ends: Sequence[End]) -> list[EndCheck] | None:
-        """Those that were made for these ends where they lie now; None where one of them has too few."""
-        wanted = max(self.starts, 1)
-        found = [self._near(end)[-wanted:] for end in ends]
-        return None if any(len(each) < wanted for each in found) else [one for each in found for one in each]
-
-    @property
-    def _last_start(self) -> int:
-        """The latest one: the search never returns to an earlier start."""
-        return max((each.start for each in self.made), default=min(self.starts, 1))
-
-    def _lacks(self, end: End, had: Collection[tuple[str, Side]]) -> bool:
-        return (end.name, end.side) not in had if self.starts else not self._near(end)
-
-    def _near(self, end: End) -> list[EndCheck]:
-        of_this = [each for each in self.made if (each.end.name, each.end.side) == (end.name, end.side)]
-        within = self.precision * end.rate_per_s
-        return [each for each in of_this if abs(each.end.rate_per_s - end.rate_per_s) <= within]
-
-
 Sets = Mapping[str, tuple[Objective, ...]]
 
 
@@ -230,10 +167,12 @@ class Search:
                 self._reasons[name] = reason
             elif len(self.evidence) < self.settings.probes:
                 step = self._step(name, known[name])
-                if not (limited := self.client_limited(step.rate_per_s)):
+                if not (limited := self.client_limited(step.rate_per_s, name)):
                     return step
                 if len(self._at(limited.rate_per_s)) == 1:
                     return Proposal(limited.rate_per_s, "once more: that may have been by chance")
+                if below := self._below(name):
+                    return below
                 self._reasons[name] = (
                     f"the client is the limit, not the server, at {limited.rate_per_s:g}/s: {limited.client}"
                 )
@@ -257,27 +196,45 @@ class Search:
     def _ended(self, name: str) -> str | None:
         """Why there is nothing left to try for this set."""
         tried = self._tried(name)
-        failed = [rate for rate, verdict in tried if verdict == "failed"]
+        failed = [each.rate_per_s for each in tried if each.verdict == "failed"]
         if failed and len(failed) == len(tried) and min(failed) <= self.settings.lowest_per_s:
             return f"even {min(failed):g}/s does not meet {texts(self.sets[name])}"
-        if tried and not failed and tried[-1][0] >= self.settings.highest_per_s:
-            return f"even {tried[-1][0]:g}/s, the highest rate allowed, meets {texts(self.sets[name])}"
+        if tried and not failed and tried[-1].rate_per_s >= self.settings.highest_per_s:
+            return f"even {tried[-1].rate_per_s:g}/s, the highest rate allowed, meets {texts(self.sets[name])}"
         return None
 
-    def client_limited(self, rate_per_s: float) -> Evidence | None:
-        """The lowest probe at such a rate, or below it, in which the client was the limit each time."""
-        limited = [each for each in self.evidence if each.client and rate_per_s >= _SAME_RATE * each.rate_per_s]
-        always = [each for each in limited if all(other.client for other in self._at(each.rate_per_s))]
+    def client_limited(self, rate_per_s: float, *names: str) -> Evidence | None:
+        """The lowest probe at such a rate, or below it, in which the client was the limit each time.
+
+        For the sets of these names, or for any.
+        """
+        conditions = [each for name in names or self.sets for each in self.sets[name]]
+        spoilt = [each for each in self.evidence if not shows(each, *conditions)]
+        limited = [each for each in spoilt if rate_per_s >= _SAME_RATE * each.rate_per_s]
+        always = [each for each in limited if all(other in spoilt for other in self._at(each.rate_per_s))]
         return min(always, key=lambda each: each.rate_per_s, default=None)
+
+    def _below(self, name: str) -> Proposal | None:
+        """Where no higher rate can be tried: what is unclear is tried again, and one that passes is looked for."""
+        tried = self._tried(name)
+        if any(each.verdict == "failed" for each in tried):
+            return None
+        passed = max((each.rate_per_s for each in tried if each.verdict == "passed"), default=0.0)
+        unclear = [each for each in tried if each.verdict == "unclear" and each.rate_per_s > passed]
+        if again := [each for each in unclear if each.probes < self.settings.repeats]:
+            return Proposal(again[-1].rate_per_s, "repeated: it is not clear whether that is met")
+        rate = self._within(_tried_least(self.evidence) / 2)
+        if passed or rate >= _tried_least(self.evidence):
+            return None
+        return Proposal(rate, "halved: nothing passed yet, and no higher rate can be tried")
 
     def _at(self, rate_per_s: float) -> list[Evidence]:
         """The probes at about this rate."""
         return [each for each in self.evidence if _SAME_RATE <= each.rate_per_s / rate_per_s <= 1 / _SAME_RATE]
 
-    def _tried(self, name: str) -> list[tuple[float, Verdict]]:
+    def _tried(self, name: str) -> tuple[TriedRate, ...]:
         """The rates that were tried, ascending, and whether each meets the whole set."""
-        of_each = zip(*(steps(self.evidence, each) for each in self.sets[name]), strict=True)
-        return [(one[0].rate_per_s, all_of([step.verdict for step in one])) for one in of_each]
+        return steps(self.evidence, *self.sets[name])
 
     def _step(self, name: str, known: Mapping[str, Bounds]) -> Proposal:
         return (
@@ -295,18 +252,18 @@ class Search:
         tried = self._tried(name)
         if not tried:
             return Proposal(self._within(_tried_least(self.evidence) / 2), "halved: nothing is known yet")
-        failed = [rate for rate, verdict in tried if verdict == "failed"]
-        kept_up = [rate for rate, verdict in tried if verdict != "failed"]
+        failed = [each.rate_per_s for each in tried if each.verdict == "failed"]
+        kept_up = [each.rate_per_s for each in tried if each.verdict != "failed"]
         if not failed:
             return Proposal(self._within(2 * max(kept_up)), "doubled: nothing failed yet")
         highest = self.settings.highest_per_s
-        if highest > max((rate for rate, verdict in tried if verdict == "passed"), default=0.0) > max(failed):
+        if highest > max((each.rate_per_s for each in tried if each.verdict == "passed"), default=0.0) > max(failed):
             return Proposal(self._within(2 * max(kept_up)), "doubled: what failed lies below what passed")
         if kept_up:
             return None
         capacity = best_capacity(self.evidence)
         below = self._within(_BELOW_CAPACITY * capacity.per_s) if capacity else float("inf")
-        if below < min(failed) and not self.client_limited(below):
+        if below < min(failed) and not self.client_limited(below, name):
             return Proposal(below, "below what it answered when overloaded")
         return Proposal(self._within(_tried_least(self.evidence) / 2), "halved: nothing passed yet")
 
@@ -419,8 +376,9 @@ class Search:
     def _stands(self, check: EndCheck) -> bool:
         """Whether the fresh probe does not contradict the end that it was made for."""
         fresh = self.evidence[check.probe]
-        verdict = all_of([verdict_of((fresh,), each) for each in self.sets[check.end.name]])
-        return not fresh.client and verdict != ("failed" if check.end.side == "low" else "passed")
+        conditions = self.sets[check.end.name]
+        verdict = all_of([verdict_of((fresh,), each) for each in conditions])
+        return shows(fresh, *conditions) and verdict != ("failed" if check.end.side == "low" else "passed")
 
     def _end(self, known: Mapping[str, Mapping[str, Bounds]]) -> Converged | Exhausted | Doomed:
         limits = tuple(self._limit(name, each) for name, each in known.items())

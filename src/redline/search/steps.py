@@ -10,6 +10,7 @@ import scipy
 
 from redline.model import Histogram, Objective
 from redline.search.evidence import Evidence, Floats, answering, batch_means, by_rate, growth, overloaded
+from redline.stats.objectives import surely_missed
 
 Verdict = Literal["passed", "failed", "unclear"]
 
@@ -30,17 +31,42 @@ class TriedRate:
     probes: int
 
 
-def steps(evidence: Sequence[Evidence], objective: Objective) -> tuple[TriedRate, ...]:
-    """The rates that were tried, ascending, each with the verdict of those probes that the client did not limit."""
-    groups = by_rate((each for each in evidence if not each.client), lambda each: each.rate_per_s)
-    return tuple(TriedRate(group[0].rate_per_s, verdict(tuple(group), objective), len(group)) for group in groups)
+def steps(evidence: Sequence[Evidence], *objectives: Objective) -> tuple[TriedRate, ...]:
+    """The rates that were tried, ascending, and whether all of these objectives are met there.
+
+    By those probes that show something of each objective.
+    """
+    groups = by_rate((each for each in evidence if shows(each, *objectives)), lambda each: each.rate_per_s)
+    return tuple(
+        TriedRate(group[0].rate_per_s, all_of([verdict(tuple(group), each) for each in objectives]), len(group))
+        for group in groups
+    )
+
+
+def shows(evidence: Evidence, *objectives: Objective) -> bool:
+    """Whether a probe shows something of the server for each of these: not where the client limited it.
+
+    But what is met is met in spite of a client that only lengthens response times, and a set with an objective that
+    was missed by more than that is missed.
+    """
+    if not evidence.client or any(each.text in evidence.missed for each in objectives):
+        return True
+    return evidence.lengthens and all(verdict((evidence,), each) == "passed" for each in objectives)
+
+
+def all_of(verdicts: Sequence[Verdict]) -> Verdict:
+    """Of all conditions of a set."""
+    if "failed" in verdicts:
+        return "failed"
+    return "unclear" if "unclear" in verdicts else "passed"
 
 
 @lru_cache(maxsize=1024)
 def verdict(probes: tuple[Evidence, ...], objective: Objective) -> Verdict:
     """Of all probes of one rate. A queue that only grows has failed, whatever has been seen of its times so far.
 
-    Probes that contradict each other decide nothing: one of them was unlucky, or the server was not yet warm.
+    So has a rate with half of all requests beyond the limit, however short its probes are. Probes that contradict each
+    other decide nothing: one of them was unlucky, or the server was not yet warm.
     """
     if len(probes) > 1 and {"passed", "failed"} <= {verdict((each,), objective) for each in probes}:
         return "unclear"
@@ -51,10 +77,32 @@ def verdict(probes: tuple[Evidence, ...], objective: Objective) -> Verdict:
         return "unclear"
     if objective.metric == "max":
         return "passed" if all(each.response.max_ns < objective.limit for each in probes) else "failed"
-    far = _far(probes, objective)
-    if abs(far) < 1 or (far > 0 and any(growth(answering(each.timed)).errors > _GROWING for each in probes)):
-        return "unclear"
-    return "passed" if far > 0 else "failed"
+    if surely_missed(_wrong_share(probes, objective), _allowed(objective)) or (far := _far(probes, objective)) <= -1:
+        return "failed"
+    growing = any(growth(answering(each.timed)).errors > _GROWING for each in probes)
+    return "passed" if far >= 1 and not growing else "unclear"
+
+
+def reason(evidence: Evidence, objective: Objective) -> str:
+    """Why one probe counts as it does, where its numbers alone do not say it."""
+    if not shows(evidence, objective):
+        return evidence.client
+    found = verdict((evidence,), objective)
+    if found == "unclear":
+        return _unclear(evidence, objective)
+    if found == "passed":
+        return f"in spite of this: {evidence.client}" if evidence.client else ""
+    return "its backlog only grew" if overloaded(evidence) else ""
+
+
+def _unclear(evidence: Evidence, objective: Objective) -> str:
+    if not evidence.due:
+        return "nothing fell due"
+    if _far((evidence,), objective) >= 1:
+        return "its backlog grew at the end"
+    if objective.metric in QUANTILES:
+        return "slow requests came in too few bunches"
+    return "too near to tell"
 
 
 def bounds(found: Sequence[TriedRate]) -> tuple[float | None, float | None]:
@@ -82,6 +130,14 @@ def _allowed(objective: Objective) -> float:
     if objective.metric in QUANTILES:
         return 1 - QUANTILES[objective.metric]
     return objective.limit if objective.below else 1 - objective.limit
+
+
+def _wrong_share(probes: Sequence[Evidence], objective: Objective) -> float:
+    """The share of requests that took too long, or failed."""
+    due = max(1, sum(each.due for each in probes))
+    if objective.metric in QUANTILES:
+        return sum(_slow(each.response, objective.limit) for each in probes) / due
+    return sum(each.errors for probe in probes for each in probe.slices) / due if objective.metric == "errors" else 0.0
 
 
 def _far(probes: Sequence[Evidence], objective: Objective) -> float:

@@ -124,6 +124,7 @@ class MeasuredTraffic:
     seconds: float
     response: Histogram
     service: Histogram
+    lateness: Histogram
     handshakes: Histogram | None
     one_way: OneWay | None
     tls: AgreedTls | None
@@ -145,6 +146,7 @@ class MeasuredTraffic:
             seconds=traffic.seconds,
             response=traffic.response,
             service=traffic.service,
+            lateness=traffic.lateness,
             handshakes=traffic.all_handshakes,
             one_way=traffic.measured_one_way,
             tls=traffic.tls,
@@ -155,7 +157,7 @@ class MeasuredTraffic:
 
     def compress(self) -> None:
         """Forget what was decoded of the histograms, which is large."""
-        for histogram in (self.response, self.service, *self.responses):
+        for histogram in (self.response, self.service, self.lateness, *self.responses):
             histogram.compress()
 
     @property

@@ -10,9 +10,10 @@ from rich.text import Text
 
 from redline.cli import exits
 from redline.cli.command_line import LoadFlags
+from redline.cli.contracts import LoadResult
 from redline.cli.flags import read_flag, read_warm_up_flag, read_workers
 from redline.cli.load_flags import read_load, read_objectives, read_target
-from redline.cli.load_view import by_the_server, live_line, load_result, load_section
+from redline.cli.load_view import live_line, load_result, load_section
 from redline.cli.show import OneLine, Terminal, show
 from redline.errors import DriveError, UsageError
 from redline.model import Cell, EngineMode, PlannedTrial, Recording
@@ -49,10 +50,21 @@ def execute(flags: LoadFlags) -> None:
         show([load_section(result)])
     if result.ended == "interrupted":
         raise typer.Exit(exits.INTERRUPTED)
-    if any(not one.met for one in result.objectives) and (result.valid or by_the_server(result)):
-        raise typer.Exit(exits.MISSED)
-    if not result.valid:
-        raise typer.Exit(exits.COULD_NOT_RUN)
+    if code := exit_code(result):
+        raise typer.Exit(code)
+
+
+def exit_code(result: LoadResult) -> int:
+    """3 when an objective was missed; else 1 when nothing is known, for an invalid load; else 3 when one is not known.
+
+    An invalid load that shows all objectives to be met has answered what was asked.
+    """
+    states = {one.state for one in result.objectives}
+    if "missed" in states:
+        return exits.MISSED
+    if not result.valid and states != {"met"}:
+        return exits.COULD_NOT_RUN
+    return exits.MISSED if "not known" in states else exits.DONE
 
 
 def _record(cell: Cell, threads: int, seed: int, console: Console) -> Recording:

@@ -87,7 +87,7 @@ def exit_code(reports: Sequence[Report]) -> int:
     """
     if any(_could_not_run(report) for report in reports):
         return exits.COULD_NOT_RUN
-    missed = any(not result.met for cell in _subjects(reports[-1]) for result in cell.objectives)
+    missed = any(result.state != "met" for cell in _subjects(reports[-1]) for result in cell.objectives)
     return exits.MISSED if missed else exits.DONE
 
 
@@ -97,7 +97,13 @@ def _subjects(report: Report) -> list[CellReport]:
 
 def _could_not_run(report: Report) -> bool:
     subjects = _subjects(report)
-    return not any(cell.valid for cell in subjects) or any(_never_answered(cell) for cell in subjects)
+    answered = any(cell.valid or _judged(cell) for cell in subjects)
+    return not answered or any(_never_answered(cell) for cell in subjects)
+
+
+def _judged(cell: CellReport) -> bool:
+    """Whether all of its objectives are known to be met or missed, though it may be invalid."""
+    return bool(cell.objectives) and all(result.known for result in cell.objectives)
 
 
 def _never_answered(cell: CellReport) -> bool:

@@ -93,9 +93,10 @@ def _server(server: ServerCell) -> str:
         remark = f" (vs {safe(server.against)})"
     own = f"<br>{safe(server.load)}" if server.load else ""
     missed = "".join(
-        f"<br>✗ {safe(result.text)}" + (f" ({safe(result.reason)})" if result.reason else "")
+        f"<br>{fmt.STATE_MARKS[result.state]} {safe(result.text)}"
+        + (f" ({safe(result.reason)})" if result.reason else "")
         for result in server.objectives
-        if not result.met
+        if result.state != "met"
     )
     signs = "".join(f" {fmt.GRADE_MARKS[grade]}" for grade in server.grades if server.valid)
     return f"**{safe(server.name)}**{remark}{own}{signs}{missed}"

@@ -38,6 +38,7 @@ COLOURS: dict[Look, str] = {
     Grade.INVALID: "bold red",
     "met": "green",
     "missed": "red",
+    "unknown": "yellow",
     "dim": "dim",
     "strong": "bold",
     "": "",

@@ -16,9 +16,9 @@ from redline.report.sections.limit import (
     ending_text,
     half_width,
     method_text,
-    rate_text,
     starts_text,
 )
+from redline.report.sections.limit_probes import rate_text
 
 _COLUMNS = (Column(""), Column("met up to", "right"), Column("missed from", "right"), Column(""))
 _SIDES = ("A", "B")

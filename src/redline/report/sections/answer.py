@@ -4,11 +4,11 @@ import math
 from collections.abc import Iterator, Sequence
 
 from redline.findings.cell import USELESS
-from redline.model import CellReport, Comparison, Metric, ObjectiveResult, Ranking, Report, Verdict
+from redline.model import CellReport, Comparison, Metric, ObjectiveResult, ObjectiveState, Ranking, Report, Verdict
 from redline.model.limits import LimitAnswer, LimitReport
 from redline.quantities import significant
 from redline.report import format as fmt
-from redline.report.document import Line, Look, Prose, Section, line
+from redline.report.document import STATE_LOOKS, Line, Look, Prose, Section, line
 from redline.report.sections.main_effects import sentence
 from redline.report.sections.views import comparisons_by_cell, groups, invalid_reason, tally
 
@@ -49,13 +49,23 @@ def _by_axis(report: Report) -> Iterator[Line]:
 
 
 def objective_line(result: ObjectiveResult) -> Line:
-    """`✓ p99 435 µs < 50 ms`, `✗ p99 78.0 ms, not < 50 ms`, or why it could not be shown."""
+    """`✓ p99 435 µs < 50 ms`, `✗ p99 78.0 ms, not < 50 ms`, or `? p99 < 50 ms is not known to be met: …`."""
     metric, bound = result.objective.metric, fmt.bound(result.objective)
-    if result.met:
-        return line(("✓ ", "met"), f"{metric} {fmt.actual(result)} {bound}")
-    if result.reason:
-        return line(("✗ ", "missed"), f"{metric} {bound} was not shown to be met: {result.reason}")
-    return line(("✗ ", "missed"), f"{metric} {fmt.actual(result)}, not {bound}")
+    sign = mark(result.state)
+    match result.state:
+        case "met":
+            return line(sign, f"{metric} {fmt.actual(result)} {bound}")
+        case "missed" if result.reason:
+            return line(sign, f"{metric} {bound} is missed: {result.reason}")
+        case "missed":
+            return line(sign, f"{metric} {fmt.actual(result)}, not {bound}")
+        case _:
+            return line(sign, f"{metric} {bound} is not known to be met: {result.reason}")
+
+
+def mark(state: ObjectiveState) -> tuple[str, Look]:
+    """`✓ `, `✗ `, or `? ` for what is not known."""
+    return f"{fmt.STATE_MARKS[state]} ", STATE_LOOKS[state]
 
 
 def _objectives(report: Report) -> Iterator[Line]:
@@ -70,13 +80,22 @@ def _objectives(report: Report) -> Iterator[Line]:
             yield objective_line(first)
             continue
         text = f"{first.objective.metric} {fmt.bound(first.objective)}"
-        missed = [f"{slug} ({one.reason or fmt.actual(one)})" for slug, one in results if not one.met]
-        if not missed:
-            yield line(("✓ ", "met"), f"{text} is met by all {len(results)} cells")
+        met = sum(one.met for _, one in results)
+        if met == len(results):
+            yield line(mark("met"), f"{text} is met by all {met} cells")
             continue
-        more = f" and {len(missed) - _NAMED:,} more" if len(missed) > _NAMED else ""
-        met = f"; {len(results) - len(missed):,} of {len(results):,} cells meet it"
-        yield line(("✗ ", "missed"), f"{text} is not met by {', '.join(missed[:_NAMED])}{more}{met}")
+        missed, unknown = (_named(results, state) for state in ("missed", "not known"))
+        said = [f"{text} is not met by {missed}"] if missed else []
+        said += [f"{'' if missed else text + ' is '}not known of {unknown}"] if unknown else []
+        of_all = f"{met:,} of {len(results):,} cells meet it"
+        yield line(mark("missed" if missed else "not known"), "; ".join((*said, of_all)))
+
+
+def _named(results: Sequence[tuple[str, ObjectiveResult]], state: str) -> str:
+    """The first cells of which an objective came to that, each with its number or the reason; empty for none."""
+    found = [f"{slug} ({one.reason or fmt.actual(one)})" for slug, one in results if one.state == state]
+    more = f" and {len(found) - _NAMED:,} more" if len(found) > _NAMED else ""
+    return f"{', '.join(found[:_NAMED])}{more}"
 
 
 def limit_answer(report: LimitReport) -> Iterator[Section]:

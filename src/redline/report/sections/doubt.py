@@ -38,7 +38,7 @@ def limit_doubt(report: LimitReport) -> Section:
 
 def _spoilt(report: LimitReport) -> str:
     probes = [probe for cell in report.cells for probe in cell.probes]
-    spoilt = sum(bool(probe.client) for probe in probes)
+    spoilt = sum(probe.is_void for probe in probes)
     parts = (
         [f"{spoilt:,} of {fmt.count(len(probes), 'probe')}, of which nothing is known of the server"] if spoilt else []
     )

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from redline.model import Finding, FindingKind, Grade
-from redline.model.limits import Beyond, CellLimit, Knee, LimitAnswer, LimitProbe, LimitReport, LimitStart
+from redline.model.limits import Beyond, CellLimit, Knee, LimitAnswer, LimitReport, LimitStart
 from redline.quantities import duration, percent, rate, significant
 from redline.report import format as fmt
 from redline.report.document import (
@@ -32,6 +32,7 @@ from redline.report.scales import Scale, rate_scale
 from redline.report.sections.answer import limit_answer
 from redline.report.sections.doubt import limit_doubt
 from redline.report.sections.limit_plots import band_colour, known_percentiles, payload
+from redline.report.sections.limit_probes import probes_summary, probes_table, rate_text
 from redline.report.sections.parts import (
     hosts_section,
     machine_line,
@@ -40,8 +41,6 @@ from redline.report.sections.parts import (
     repeat_section,
     skipped_section,
 )
-
-_PROBE_COLUMNS = tuple(Column(name, "right") for name in ("rate", "answered", "p50", "p90", "p99", "p99.9", "errors"))
 
 _COLOURS = {"p50": 2, "p90": 0, "p99": 1, "p99.9": 3}
 """As the page's script has them."""
@@ -90,21 +89,7 @@ def _in_words(report: LimitReport) -> Iterator[Block]:
 
 
 def _cell_summary(cell: CellLimit, name: str) -> Section:
-    rows = (
-        (*_numbers(each), "not the server" if each.client else "hopeless" if each.hopeless else "")
-        for each in sorted(cell.probes, key=lambda probe: probe.rate_per_s)
-    )
-    return Section(
-        name, tuple(filled(Table((*_PROBE_COLUMNS, Column("")), tuple(rows)), Prose(tuple(filter(None, _lines(cell))))))
-    )
-
-
-def _numbers(probe: LimitProbe) -> Iterator[TableCell]:
-    yield TextCell(((Span(rate_text(probe.rate_per_s), "", probe.recording),),))
-    yield rate_text(probe.answered_per_s)
-    for ns in (probe.p50_ns, probe.p90_ns, probe.p99_ns, probe.p999_ns):
-        yield time_text(ns)
-    yield fmt.integer(probe.errors)
+    return Section(name, tuple(filled(probes_summary(cell.probes), Prose(tuple(filter(None, _lines(cell)))))))
 
 
 def _lines(cell: CellLimit) -> Iterator[Line]:
@@ -216,12 +201,8 @@ def _cell_blocks(cell: CellLimit, place: int) -> Iterator[Block]:
     if percentiles := known_percentiles(cell):
         yield Plots(place, tuple(_plots(cell)), tuple(_legend(cell, percentiles)))
     if cell.probes:
-        probes = sorted(cell.probes, key=lambda probe: probe.rate_per_s)
-        rows = tuple((*_numbers(each), f"{each.seconds:.1f} s", probe_note(each)) for each in probes)
-        columns = (*_PROBE_COLUMNS, Column("length", "right"), Column(""))
-        unused = frozenset(at for at, each in enumerate(probes) if each.client)
-        name = line(fmt.count(len(probes), "probe"))
-        yield Fold(name, (Table(columns, rows, muted=unused),), open=False)
+        name = line(fmt.count(len(cell.probes), "probe"))
+        yield Fold(name, (probes_table(cell.probes),), open=False)
 
 
 def _plots(cell: CellLimit) -> Iterator[Plot]:
@@ -248,15 +229,6 @@ def _legend(cell: CellLimit, percentiles: Sequence[str]) -> Iterator[Legend]:
     for place, answer in enumerate(cell.limits):
         if answer.passed_per_s is not None and answer.failed_per_s is not None:
             yield Legend(answer.name, band_colour(place), "box")
-
-
-def probe_note(probe: LimitProbe) -> str:
-    """What there is to say of a probe beside its numbers."""
-    phase = {"search": "", "curve": "for the curve", "confirm": "to confirm"}[probe.phase]
-    state = "hopeless: ended early" if probe.hopeless else "did not keep up" if probe.overloaded else ""
-    client = f"not the server: {probe.client}" if probe.client else ""
-    start = f"start {probe.start + 1}" if probe.fresh or probe.start else ""
-    return "; ".join(part for part in (state, client, phase or probe.why, start) if part)
 
 
 def answers_table(report: LimitReport, scale: Scale | None = None) -> Table:
@@ -315,16 +287,6 @@ def facts_of(cell: CellLimit) -> Iterator[tuple[str, str]]:
         *(("overload test", text) for text in overload_texts(cell)),
     )
     return ((name, text) for name, text in facts if text)
-
-
-def time_text(ns: int | None) -> str:
-    """A percentile; a dash where too few responses lie beyond it."""
-    return "—" if ns is None else duration(ns)
-
-
-def rate_text(per_s: float | None) -> str:
-    """`1,769/s`: as many digits as an answer has; a dash where it is not known."""
-    return "—" if per_s is None else f"{per_s:,.0f}/s"
 
 
 def answer_text(answer: LimitAnswer) -> str:
@@ -473,10 +435,10 @@ def client_text(cell: CellLimit) -> str:
 
     Empty when none, or where the search's reason says it.
     """
-    clients = [each for each in cell.probes if each.client]
+    clients = [each for each in cell.probes if each.is_void]
     if not clients or cell.ended == "doomed":
         return ""
-    known = {each.rate_per_s for each in cell.probes if not each.client}
+    known = {each.rate_per_s for each in cell.probes if not each.is_void}
     if unknown := [each for each in clients if each.rate_per_s not in known]:
         highest = max(unknown, key=lambda probe: probe.rate_per_s)
         return f"the server was not the limit at {rate(highest.rate_per_s)}: {highest.client}"

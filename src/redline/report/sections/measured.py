@@ -18,6 +18,7 @@ from redline.report.document import (
     filled,
     line,
 )
+from redline.report.sections.answer import mark
 from redline.report.sections.plots import has_curves
 from redline.report.sections.trials import route_text, trial_text, warm_ups
 from redline.report.sections.views import Group, groups, invalid_reason, servers
@@ -98,12 +99,13 @@ def _table(
 def _objectives(cells: _Cells) -> Iterator[tuple[TableCell, ...]]:
     for cell, name in cells:
         for result in cell.objectives:
-            if cell.valid:
-                reason = f": {result.reason}" if result.reason else ""
-                met = line(("✓ met", "met") if result.met else ("✗ missed", "missed"), reason)
+            if cell.valid or result.known:
+                sign, look = mark(result.state)
+                met = line((f"{sign}{result.state}", look), f": {result.reason}" if result.reason else "")
             else:
                 met = line((f"{fmt.GRADE_MARKS[Grade.INVALID]} invalid", Grade.INVALID))
-            yield name, result.objective.text, fmt.actual(result) if cell.valid else "no number", TextCell((met,))
+            shown = cell.valid or result.at_most
+            yield name, result.objective.text, fmt.actual(result) if shown else "no number", TextCell((met,))
 
 
 def _estimates(cell: CellReport) -> Iterator[TableCell]:

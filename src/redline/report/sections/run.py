@@ -332,7 +332,7 @@ def _server(cell: CellReport, group: Group, series: int) -> ServerCell:
         group.against.get(cell.cell_id, ""),
         cell.load_text if group.own_loads else "",
         cell.valid,
-        tuple(ObjectiveText(each.objective.text, each.met, each.reason) for each in cell.objectives),
+        tuple(ObjectiveText(each.objective.text, each.state, each.reason) for each in cell.objectives),
         tuple(worst.items()),
         series,
     )

@@ -23,7 +23,7 @@ from markupsafe import Markup
 
 from redline.model import Grade
 from redline.report import format as fmt
-from redline.report.document import Bar, BarChart, ChangeCell, Heat, Line, Page, Table, TableCell, filled
+from redline.report.document import STATE_LOOKS, Bar, BarChart, ChangeCell, Heat, Line, Page, Table, TableCell, filled
 from redline.visible import visible
 
 _HERE = Path(__file__).parent
@@ -118,6 +118,8 @@ def _templates() -> Environment:
         fmt=fmt,
         Grade=Grade,
         marks=dict([*fmt.MARKS.items(), *fmt.GRADE_MARKS.items()]),
+        states=fmt.STATE_MARKS,
+        looks=STATE_LOOKS,
         breakable=_breakable,
         camel=_camel,
         bodies=_bodies,

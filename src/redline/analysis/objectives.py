@@ -1,0 +1,98 @@
+"""What became of objectives: of a cell over all of its trials, and of one load."""
+
+from collections.abc import Iterable, Sequence
+
+from redline.analysis.judged import JudgedCell
+from redline.findings import only_lengthened, servers_doing
+from redline.model import Cell, Closed, Counts, Finding, Grade, Histogram, Objective, ObjectiveResult, Traffic
+from redline.stats import TrialNumbers
+from redline.stats.objectives import DEPTHS, Measured, judge_objective
+
+
+def objective_results(judged: JudgedCell, objectives: Iterable[Objective]) -> tuple[ObjectiveResult, ...]:
+    """Every objective that applies to the cell.
+
+    Nothing is met when the server lost a trial: the trials that it did not lose say how it is on a good day, and an
+    objective is about every day. Of an invalid cell nothing is known but what its trials bound.
+    """
+    cell = judged.cell
+    if cell.role == "ceiling":
+        return ()
+    applying = [one for one in objectives if one.metric != "achieved" or not isinstance(cell.load.shape, Closed)]
+    made = _measured(judged, judged.used or judged.bounding)
+    if lost := _lost(judged):
+        return missed_all(applying, made, lost)
+    if judged.valid:
+        return judged_all(applying, made)
+    if bounding := judged.bounding:
+        return judged_all(applying, _measured(judged, bounding), at_most=True)
+    return unknown_all(applying, "the cell is invalid")
+
+
+def load_objectives(
+    cell: Cell, traffic: Traffic, findings: Sequence[Finding], objectives: Iterable[Objective]
+) -> tuple[ObjectiveResult, ...]:
+    """Every objective of one load."""
+    applying, made = (
+        tuple(objectives),
+        Measured(traffic.counts, traffic.response, traffic.service, traffic.lateness, traffic.seconds),
+    )
+    if kinds := servers_doing(findings):
+        return missed_all(applying, made, f"the load is invalid by {', '.join(dict.fromkeys(kinds))}")
+    if traffic.seconds > 0 and all(each.grade is not Grade.INVALID for each in findings):
+        return judged_all(applying, made)
+    if traffic.seconds > 0 and only_lengthened(cell, findings):
+        return judged_all(applying, made, at_most=True)
+    return unknown_all(applying, "the load is invalid")
+
+
+def judged_all(
+    objectives: Iterable[Objective], made: Measured, *, at_most: bool = False
+) -> tuple[ObjectiveResult, ...]:
+    """Each by what was counted and how long responses took; `at_most`: these are upper bounds."""
+    return tuple(_result(one, made, at_most=at_most) for one in objectives)
+
+
+def missed_all(objectives: Iterable[Objective], made: Measured, reason: str) -> tuple[ObjectiveResult, ...]:
+    """None was met, by the server's doing."""
+    results = judged_all(objectives, made)
+    return tuple(one.model_copy(update={"met": False, "known": True, "reason": reason}) for one in results)
+
+
+def unknown_all(objectives: Iterable[Objective], reason: str) -> tuple[ObjectiveResult, ...]:
+    """None is known to be met, or missed."""
+    return tuple(
+        ObjectiveResult(objective=one, actual=None, met=False, known=False, reason=reason) for one in objectives
+    )
+
+
+def _result(objective: Objective, made: Measured, *, at_most: bool) -> ObjectiveResult:
+    found = judge_objective(objective, made)
+    return ObjectiveResult(
+        objective=objective,
+        actual=found.actual,
+        met=found.state == "met",
+        known=found.state != "not known",
+        at_most=at_most and found.state == "met" and objective.metric in DEPTHS,
+        reason=found.reason,
+    )
+
+
+def _measured(judged: JudgedCell, trials: Sequence[TrialNumbers]) -> Measured:
+    """What these trials took; counts are those of all trials that were made."""
+    made = [trial.numbers.traffic for trial in judged.trials if trial.numbers.traffic]
+    used = [trial.traffic for trial in trials if trial.traffic]
+    return Measured(
+        Counts.merged(each.counts for each in made),
+        Histogram.merged(each.response for each in used),
+        Histogram.merged(each.service for each in used),
+        Histogram.merged(each.lateness for each in used),
+        sum(each.seconds for each in made) / max(len(made), 1),
+    )
+
+
+def _lost(judged: JudgedCell) -> str:
+    """How many trials the server lost, and to what; empty when none."""
+    lost = [trial.lost_to for trial in judged.trials if trial.lost_to]
+    kinds = sorted({kind.value for kinds in lost for kind in kinds})
+    return f"{len(lost)} of {len(judged.trials)} trials lost to {', '.join(kinds)}" if lost else ""

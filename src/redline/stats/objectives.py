@@ -1,0 +1,117 @@
+"""Whether a load met an objective: met, missed, or not known. The same for loads, runs and searches; pure."""
+
+from dataclasses import dataclass
+
+from redline.model import Counts, Histogram, Metric, Objective, ObjectiveState
+from redline.quantities import duration, percent
+from redline.stats.trials import QUANTILE_OF, enough_beyond
+
+DEPTHS = {**{metric.value: q for metric, q in QUANTILE_OF.items()}, "max": 1.0}
+"""Which quantile of the response times an objective of latency is about."""
+
+LATE = 0.1
+"""Of a limit of latency: an engine that is later than this may be why it is not met."""
+
+_SURELY_LATE = 0.99
+"""The quantile of lateness that matters at least, however shallow the objective."""
+
+_HALF = 0.5
+_TIMES_ALLOWED = 1.5
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One load, or the sum of several: what was counted, and how long requests took. `seconds`: the length of each."""
+
+    counts: Counts
+    response: Histogram
+    service: Histogram
+    lateness: Histogram
+    seconds: float
+
+
+@dataclass(frozen=True)
+class JudgedObjective:
+    """What became of an objective; `actual` is what it is held against, None where that is not known."""
+
+    state: ObjectiveState
+    actual: float | None
+    reason: str = ""
+
+
+def judge_objective(objective: Objective, measured: Measured) -> JudgedObjective:
+    """Whether it was met. What is not surely missed by the server's doing is not known.
+
+    A client that is late only lengthens response times: what is met is met in spite of it, and what is missed has to be
+    missed by more than that.
+    """
+    actual = _actual(objective.metric, measured)
+    if actual is None:
+        return _too_few(objective, measured.response)
+    if actual < objective.limit if objective.below else actual > objective.limit:
+        return JudgedObjective("met", actual)
+    reason = excused(objective, measured)
+    return JudgedObjective("not known" if reason else "missed", actual, reason)
+
+
+def excused(objective: Objective, measured: Measured) -> str:
+    """Why an objective that was not met may have been missed by the client alone; empty where the server missed it.
+
+    The departures of a queue are no later than its arrivals are late: so a client that is late by at most M lengthens
+    no response time by more than M, whatever waits for what. A service time begins when the request is written, and
+    has no lateness of its own in it. Errors have none either.
+    """
+    late_ns, service_q = measured.lateness.max_ns, DEPTHS.get(objective.metric)
+    if objective.metric == "achieved":
+        more = 1 + late_ns / 1e9 / max(measured.seconds, 1e-9)
+        if measured.counts.completed * more <= objective.limit * measured.counts.due:
+            return ""
+        return _late(late_ns, "at most")
+    if service_q is None:
+        return ""
+    long_ns = measured.lateness.quantile_ns(max(service_q, _SURELY_LATE))
+    if long_ns <= LATE * objective.limit:
+        return ""
+    service_ns, response_ns = (each.quantile_ns(service_q) for each in (measured.service, measured.response))
+    if service_ns >= objective.limit or response_ns - late_ns >= objective.limit:
+        return ""
+    return _late(long_ns, "at most" if service_q >= 1 else "p99" if service_q <= _SURELY_LATE else objective.metric)
+
+
+def surely_missed(share: float, allowed: float) -> bool:
+    """Whether so large a share of all requests was wrong that no chance explains it, however few they were.
+
+    Where at most 1% may be, half of them is: of stationary loads at the limit at most one in fifty shows that much
+    (Markov's inequality), and of queues far fewer.
+    """
+    return share >= max(_HALF, _TIMES_ALLOWED * allowed)
+
+
+def share_beyond(response: Histogram, limit_ns: float) -> float:
+    """The share of responses that took that long, or longer."""
+    values, counts = response.buckets()
+    return float(counts[values >= limit_ns].sum()) / max(response.count, 1)
+
+
+def _late(late_ns: float, which: str) -> str:
+    return f"the engine was late ({which} {duration(late_ns)}): pin it or free a core"
+
+
+def _actual(metric: str, measured: Measured) -> float | None:
+    counts, response = measured.counts, measured.response
+    if metric in ("errors", "achieved"):
+        part = counts.outcomes.errors if metric == "errors" else counts.completed
+        return part / counts.due if counts.due else None
+    if metric == "max":
+        return float(response.max_ns) if response.count else None
+    share = QUANTILE_OF[Metric(metric)]
+    return float(response.quantile_ns(share)) if enough_beyond(response.count, share) else None
+
+
+def _too_few(objective: Objective, response: Histogram) -> JudgedObjective:
+    """Too few requests fix no percentile; most of them beyond its limit miss it all the same."""
+    beyond = share_beyond(response, objective.limit)
+    if response.count and surely_missed(beyond, 1 - DEPTHS.get(objective.metric, 0.0)):
+        reason = f"{percent(beyond)} of {response.count:,} requests took as long"
+        return JudgedObjective("missed", None, reason)
+    return JudgedObjective("not known", None, f"{response.count:,} requests are too few for {objective.metric}")

@@ -1,0 +1,129 @@
+"""What becomes of an objective: lateness of the client only lengthens, and is an excuse for no more than it is."""
+
+from dataclasses import replace
+
+import pytest
+
+from redline.cli import exits
+from redline.cli.commands.load import exit_code
+from redline.cli.load_view import load_result, load_section
+from redline.model import Counts, Histogram, ObjectiveResult, Open, Outcomes
+from redline.quantities import duration
+from redline.stats.objectives import Measured, judge_objective
+from redline.suite import parse_objectives
+from tests.fakes.behaviour import GOOD
+from tests.fakes.probed import cell
+from tests.fakes.recordings import simulated_recording
+from tests.unit.test_terminal_views import loaded, shown
+
+MS = 1e6
+
+
+def measured(
+    response_ms: float,
+    *,
+    service_ms: float = 0.5,
+    late_ms: float = 0.05,
+    latest_ms: float | None = None,
+    count: int = 10_000,
+    share: float = 0.05,
+    errors: int = 0,
+    completed: int | None = None,
+) -> Measured:
+    """A load of 5 s of which `share` of the requests had these times, and all others no time to speak of."""
+
+    def times(long_ms: float) -> Histogram:
+        slow = round(share * count)
+        return Histogram.of([1e4] * (count - slow) + [long_ms * MS] * slow)
+
+    late = Histogram.merged([times(late_ms), Histogram.of([] if latest_ms is None else [latest_ms * MS])])
+    counts = Counts(
+        due=count,
+        completed=count - errors if completed is None else completed,
+        outcomes=Outcomes(ok=count - errors, timeout=errors),
+    )
+    return Measured(counts, times(response_ms), times(service_ms), late, 5.0)
+
+
+def state(text: str, made: Measured) -> str:
+    return judge_objective(parse_objectives(text)[0], made).state
+
+
+@pytest.mark.parametrize("metric", ["p50", "p90", "p99", "p99.9", "max"])
+def test_what_is_met_is_met_however_late_the_client_was(metric: str) -> None:
+    assert state(f"{metric} < 20ms", measured(0.765, service_ms=0.3, late_ms=0.6)) == "met"
+    assert state(f"{metric} < 20ms", measured(19, service_ms=0.3, late_ms=18.5, share=1.0)) == "met"
+
+
+@pytest.mark.parametrize("metric", ["p99", "p99.9", "max"])
+def test_a_client_that_is_late_by_little_excuses_little(metric: str) -> None:
+    """A pool of connections hid the queue of the server: its service times were short."""
+    assert state(f"{metric} < 20ms", measured(769, service_ms=6, late_ms=2.9, latest_ms=40)) == "missed"
+    assert state(f"{metric} < 20ms", measured(30, service_ms=6, late_ms=2.9, latest_ms=9)) == "missed"
+
+
+@pytest.mark.parametrize("metric", ["p99", "p99.9", "max"])
+def test_what_the_lateness_of_the_client_explains_is_not_known(metric: str) -> None:
+    found = judge_objective(parse_objectives(f"{metric} < 20ms")[0], measured(30, service_ms=6, late_ms=25))
+    assert found.state == "not known"
+    assert found.reason.startswith("the engine was late (")
+    assert state(f"{metric} < 20ms", measured(30, service_ms=21, late_ms=25)) == "missed", "the server alone missed it"
+    assert state(f"{metric} < 20ms", measured(30, service_ms=6, late_ms=1)) == "missed", "too little to matter"
+
+
+@pytest.mark.parametrize("metric", ["p99.9", "max"])
+def test_lateness_matters_as_deep_as_the_objective(metric: str) -> None:
+    """One request in 200 was late, and as slow: of that p99 of lateness shows nothing."""
+    rare = measured(30, service_ms=6, late_ms=28, share=0.005)
+    assert state(f"{metric} < 20ms", rare) == "not known"
+
+
+def test_errors_have_no_lateness() -> None:
+    late = measured(30, late_ms=25, errors=200)
+    assert state("errors < 1%", late) == "missed"
+    assert state("errors < 3%", late) == "met"
+
+
+def test_what_was_not_achieved_may_be_what_the_client_sent_too_late() -> None:
+    assert state("achieved > 99%", measured(1, completed=9_800)) == "missed"
+    assert state("achieved > 99%", measured(1, completed=9_800, latest_ms=200)) == "not known"
+    assert state("achieved > 99%", measured(1, completed=5_000, latest_ms=200)) == "missed"
+    assert state("achieved > 99%", measured(1, completed=9_950, latest_ms=200)) == "met"
+
+
+def test_most_of_few_requests_beyond_the_limit_miss_it() -> None:
+    assert state("p99 < 20ms", measured(30, count=100, share=0.5)) == "missed"
+    assert state("p99 < 20ms", measured(30, count=100, share=0.4)) == "not known"
+    assert state("p99 < 20ms", measured(10, count=100)) == "not known"
+
+
+def test_a_load_that_is_invalid_by_lateness_alone_shows_what_it_met() -> None:
+    loaded_late = cell().model_copy(
+        update={"load": cell().load.model_copy(update={"shape": Open(rate_per_s=1000, connections=8)})}
+    )
+    recording = simulated_recording(loaded_late, replace(GOOD, lateness_ns=150_000.0))
+    result = load_result("http://a/", loaded_late, recording, parse_objectives("p99 < 20ms, p50 < 1us, errors < 1%"))
+    assert not result.valid
+    assert [one.state for one in result.objectives] == ["met", "missed", "met"]
+    assert f"✓ p99 at most {duration(int(result.objectives[0].actual or 0))} < 20 ms" in shown(load_section(result))
+
+
+@pytest.mark.parametrize(
+    ("valid", "states", "code"),
+    [
+        (True, [], exits.DONE),
+        (True, ["met"], exits.DONE),
+        (True, ["met", "missed"], exits.MISSED),
+        (True, ["met", "not known"], exits.MISSED),
+        (False, [], exits.COULD_NOT_RUN),
+        (False, ["met"], exits.DONE),
+        (False, ["not known", "missed"], exits.MISSED),
+        (False, ["met", "not known"], exits.COULD_NOT_RUN),
+    ],
+)
+def test_what_is_not_known_is_no_pass(valid: bool, states: list[str], code: int) -> None:
+    objective = parse_objectives("p99 < 1ms")[0]
+    results = [
+        ObjectiveResult(objective=objective, actual=None, met=one == "met", known=one != "not known") for one in states
+    ]
+    assert exit_code(loaded(valid=valid).model_copy(update={"objectives": tuple(results)})) == code
