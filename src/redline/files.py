@@ -1,8 +1,9 @@
-"""Files that are whole or not there, and what a file system refuses, as an error with advice."""
+"""Files that are whole or not there, locks, and what a file system refuses, as an error with advice."""
 
 import contextlib
 import errno
 import os
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +14,8 @@ def write_atomically(file: Path, content: bytes) -> None:
     """Replace a file: a reader sees the old content or the new, whatever happens. Raises OSError."""
     scratch = file.with_name(f".{file.name}.{os.getpid()}.part")
     try:
-        with scratch.open("wb") as out:
+        scratch.unlink(missing_ok=True)
+        with scratch.open("xb") as out:  # never through a link that somebody put there
             out.write(content)
             out.flush()
             os.fsync(out.fileno())
@@ -21,6 +23,20 @@ def write_atomically(file: Path, content: bytes) -> None:
     except BaseException:
         scratch.unlink(missing_ok=True)
         raise
+
+
+def open_lock(file: Path) -> int:
+    """A descriptor of a file to lock, which is made where there is none. Raises OSError.
+
+    Its content, if it has any, stays, and a link or a pipe that somebody put there is refused.
+    """
+    if file.is_symlink():  # for the message; the flag is what refuses
+        raise OSError(errno.ELOOP, f"{file.name} is a link, which Redline does not lock", str(file))
+    held = os.open(file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
+    if not stat.S_ISREG(os.fstat(held).st_mode):
+        os.close(held)
+        raise OSError(errno.EINVAL, f"{file.name} is no file, which Redline could lock", str(file))
+    return held
 
 
 @contextlib.contextmanager

@@ -1,6 +1,5 @@
 """Revisions of a git repository: checked out in temporary worktrees, and built there."""
 
-import os
 import shutil
 import subprocess
 import tempfile
@@ -12,10 +11,10 @@ from pathlib import Path
 from redline.errors import BuildError, UsageError
 from redline.model.duet import Revision
 from redline.plugins.commands import started
-from redline.plugins.git import git
+from redline.plugins.git import git, git_command
 from redline.plugins.launchers.failures import tail
 from redline.plugins.launchers.guard import signal_name
-from redline.plugins.temporary import temporary_folder
+from redline.plugins.temporary import private_folder, temporary_folder
 from redline.ports import Building
 
 WORK_TREE = "the work tree"
@@ -106,21 +105,26 @@ class Repository:
     @contextmanager
     def checked_out(self, revisions: Sequence[Revision]) -> Iterator[tuple[Path, ...]]:
         """Folders with the revisions, removed when the block is left. Raises BuildError, and OSError for no folder."""
-        parent = Path(tempfile.gettempdir(), f"redline-worktrees-{os.getuid()}")
+        parent = private_folder("worktrees")
         try:
             with temporary_folder(parent) as folder:
                 self._forget(parent)
                 # Of equal length: paths take room in a process, and that moves what it measures.
                 folders = tuple(folder / f"{number:02d}" for number in range(len(revisions)))
                 for each, revision in zip(folders, revisions, strict=True):
-                    done = _git(self.folder, "worktree", "add", "--force", "--detach", str(each), revision.commit)
-                    if done.returncode != 0:
-                        said = "".join(f"\n    {line}" for line in done.stderr.strip().splitlines()[-_SHOWN_LINES:])
-                        hint = f"is there room in {parent.parent}? TMPDIR names another folder"
-                        raise BuildError(f"git cannot check out {revision}:{said}", hint=hint)
+                    self._check_out(revision, each)
                 yield folders
         finally:
             self._forget(parent)
+
+    def _check_out(self, revision: Revision, folder: Path) -> None:
+        how = ("worktree", "add", "--force", "--detach", str(folder), revision.commit)
+        with started(git_command(self.folder, *how)) as process:
+            said = process.communicate()[0].decode(errors="replace").strip()
+        if process.returncode != 0:
+            lines = "".join(f"\n    {line}" for line in said.splitlines()[-_SHOWN_LINES:])
+            hint = f"is there room in {folder.parent}? TMPDIR names another folder"
+            raise BuildError(f"git cannot check out {revision}:{lines}", hint=hint)
 
     def _forget(self, parent: Path) -> None:
         """Let git forget the worktrees below this folder that are gone, also those of a lab that was killed."""

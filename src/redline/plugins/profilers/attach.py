@@ -48,7 +48,7 @@ def _connected(pid: int) -> socket.socket:
     temporary = Path(f"/proc/{pid}/root/tmp")
     address, trigger = temporary / f".java_pid{own_pid}", temporary / f".attach_pid{own_pid}"
     if not address.is_socket():
-        trigger.touch(mode=0o600)
+        _make(trigger)
         try:
             os.kill(pid, signal.SIGQUIT)
             deadline = time.monotonic() + _OPENS_WITHIN_S
@@ -58,6 +58,8 @@ def _connected(pid: int) -> socket.socket:
                 time.sleep(_PAUSE_S)
         finally:
             trigger.unlink(missing_ok=True)
+    if address.lstat().st_uid not in (Path(f"/proc/{pid}").stat().st_uid, os.geteuid()):
+        raise ProfilerError(f"another user holds {address}, the socket by which the JVM answers its tools")
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         connection.settimeout(_ANSWERS_WITHIN_S)
@@ -66,3 +68,9 @@ def _connected(pid: int) -> socket.socket:
         connection.close()
         raise
     return connection
+
+
+def _make(trigger: Path) -> None:
+    """Anew, for the folder is everybody's: a link that somebody put there is not followed. Raises OSError."""
+    trigger.unlink(missing_ok=True)
+    os.close(os.open(trigger, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
