@@ -123,3 +123,34 @@ def test_an_interrupt_ends_the_build_and_leaves_nothing_built(redline: Redline, 
     assert eventually(ended)
     (family / "wait").unlink()
     assert "built now" in redline("build", "fake.first").out
+
+
+WRITES = """\
+#!/bin/sh
+# All that it starts writes into one log until it ends, and the first build never does.
+echo "begin $PPID" >> log
+number=$(grep --count begin log)
+setsid sh -c 'while :; do echo "$0" >> log; sleep 0.01; done' "$number" &
+writer=$!
+if [ "$number" = 1 ]; then wait; fi
+sleep 0.3
+kill -KILL $writer
+cp source first.out
+echo "end" >> log
+"""
+
+
+def test_the_build_of_a_killed_lab_ends_before_the_next_begins(redline: Redline, family: Path) -> None:
+    log = family / "log"
+    (family / "build").write_text(WRITES)
+    killed = redline.start("build", "fake.first")
+    assert eventually(lambda: log.exists() and log.read_text().count("1\n") > 10)
+    killed.send_signal(signal.SIGKILL)
+    again = redline("build", "fake.first")
+    killed.communicate(timeout=60)
+    assert "built now" in again.out, again.err
+    first, second = log.read_text().split("begin ")[1:]
+    assert set(first.splitlines()[1:]) == {"1"}
+    assert set(second.splitlines()[1:]) == {"2", "end"}
+    supervisor = int(first.splitlines()[0])
+    assert procfs.read_bytes(f"/proc/{supervisor}/cmdline") == b""
