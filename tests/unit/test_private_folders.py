@@ -2,7 +2,9 @@
 
 import errno
 import os
+import socket
 import stat
+import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,6 +15,7 @@ from redline.errors import LaunchError, StoreError
 from redline.files import open_lock, write_atomically
 from redline.plugins.launchers.command import CommandLauncher
 from redline.plugins.profilers import attach
+from redline.plugins.profilers.sampler import ProfilerError
 from redline.plugins.temporary import private_folder, temporary_folder
 from redline.ports import Placement
 from redline.storage.runs import RunStore
@@ -150,6 +153,20 @@ def test_a_file_is_not_written_through_a_link(tmp_path: Path, precious: Path) ->
     assert (tmp_path / "file").read_bytes() == b"new"
     assert not (tmp_path / "file").is_symlink()
     assert precious.read_text() == "as it was"
+
+
+def test_a_jvm_is_asked_through_no_socket_but_its_own() -> None:
+    """Another process listens where that of a JVM with this number would."""
+    with subprocess.Popen(["sleep", "600"]) as sleeps, socket.socket(socket.AF_UNIX) as listening:
+        address = Path(f"/tmp/.java_pid{sleeps.pid}")
+        try:
+            listening.bind(str(address))
+            listening.listen()
+            with pytest.raises(ProfilerError, match=f"but of process {os.getpid()}$"):
+                attach.ask_as_jcmd(sleeps.pid, "VM.version")
+        finally:
+            address.unlink()
+            sleeps.kill()
 
 
 def test_what_asks_a_jvm_for_its_socket_is_not_made_through_a_link(tmp_path: Path) -> None:

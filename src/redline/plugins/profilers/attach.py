@@ -7,6 +7,7 @@ The protocol is that of HotSpot's AttachListener (src/hotspot/os/posix/attachLis
 import os
 import signal
 import socket
+import struct
 import time
 from pathlib import Path
 
@@ -16,6 +17,7 @@ _OPENS_WITHIN_S = 10.0
 _ANSWERS_WITHIN_S = 30.0
 _PAUSE_S = 0.005
 _VERSION = "1"
+_CREDENTIALS = struct.Struct("3i")  # process, user and group
 
 
 def load_agent(pid: int, library: Path, options: str) -> None:
@@ -58,16 +60,22 @@ def _connected(pid: int) -> socket.socket:
                 time.sleep(_PAUSE_S)
         finally:
             trigger.unlink(missing_ok=True)
-    if address.lstat().st_uid not in (Path(f"/proc/{pid}").stat().st_uid, os.geteuid()):
-        raise ProfilerError(f"another user holds {address}, the socket by which the JVM answers its tools")
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         connection.settimeout(_ANSWERS_WITHIN_S)
         connection.connect(str(address))
+        _refuse_another(connection, pid, address)
     except BaseException:
         connection.close()
         raise
     return connection
+
+
+def _refuse_another(connection: socket.socket, pid: int, address: Path) -> None:
+    """Everybody can make a socket of that name. Raises ProfilerError where it is not the JVM's own."""
+    listens, _, _ = _CREDENTIALS.unpack(connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size))
+    if listens != pid:
+        raise ProfilerError(f"{address} is not the socket of the JVM, process {pid}, but of process {listens}")
 
 
 def _make(trigger: Path) -> None:
