@@ -8,11 +8,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from redline.files import open_lock
+from redline.plugins import locks
 from redline.plugins.commands import started
 from redline.plugins.linux import procfs
 from redline.plugins.locks import locked
@@ -33,6 +35,7 @@ LAB = """
 import sys
 from pathlib import Path
 from redline.files import open_lock
+from redline.plugins import locks
 from redline.plugins.commands import started
 from redline.plugins.locks import locked
 with locked(open_lock(Path(sys.argv[1]))), started(sys.argv[2:]) as process:
@@ -164,3 +167,20 @@ def test_a_lock_is_waited_for(tmp_path: Path) -> None:
     with locked(open_lock(tmp_path / "lock"), waits):
         assert lab.wait() == -signal.SIGKILL
     lab.communicate()
+
+
+def test_threads_that_lock_and_start_are_not_in_each_others_way(tmp_path: Path) -> None:
+    def lock_and_start(number: int) -> list[int]:
+        codes = []
+        for _ in range(20):
+            with locked(open_lock(tmp_path / str(number))):
+                pass
+            if number % 2:
+                with started(["true"]) as process:
+                    codes.append(process.wait())
+        return codes
+
+    with ThreadPoolExecutor() as threads:
+        assert [code for codes in threads.map(lock_and_start, range(4)) for code in codes] == [0] * 40
+    with locks.held() as held:
+        assert held == ()

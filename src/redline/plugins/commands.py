@@ -29,15 +29,16 @@ def started(command: Sequence[str], folder: Path | None = None) -> Iterator["sub
     failed, failing = os.pipe()
     try:
         try:
-            process = subprocess.Popen(
-                [*_SUPERVISOR, str(failing), *command],
-                cwd=folder,
-                stdin=stdin,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-                pass_fds=(failing, *locks.held()),
-            )
+            with locks.held() as held:
+                process = subprocess.Popen(
+                    [*_SUPERVISOR, str(failing), *command],
+                    cwd=folder,
+                    stdin=stdin,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                    pass_fds=(failing, *held),
+                )
         finally:
             os.close(stdin)
             os.close(failing)

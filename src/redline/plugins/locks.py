@@ -6,15 +6,19 @@ the lab is killed, the lock is held until the last process of its build has ende
 
 import fcntl
 import os
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 _held: set[int] = set()
+_changing = threading.Lock()
 
 
-def held() -> tuple[int, ...]:
-    """The descriptors of all locks that this process holds now."""
-    return tuple(_held)
+@contextmanager
+def held() -> Iterator[tuple[int, ...]]:
+    """The descriptors of all locks that this process holds. No thread lets go of one until the block is left."""
+    with _changing:
+        yield tuple(_held)
 
 
 @contextmanager
@@ -29,11 +33,13 @@ def locked(descriptor: int, waiting: Callable[[], object] = lambda: None) -> Ite
         except BlockingIOError:
             waiting()
             fcntl.flock(descriptor, fcntl.LOCK_EX)
-        _held.add(descriptor)
         try:
+            with _changing:
+                _held.add(descriptor)
             yield
         finally:
-            _held.discard(descriptor)
+            with _changing:
+                _held.discard(descriptor)
             # To close it would not do: a daemon that a build left has inherited it.
             fcntl.flock(descriptor, fcntl.LOCK_UN)
     finally:
