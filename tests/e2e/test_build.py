@@ -125,6 +125,16 @@ def test_an_interrupt_ends_the_build_and_leaves_nothing_built(redline: Redline, 
     assert "built now" in redline("build", "fake.first").out
 
 
+def test_no_build_gets_the_repository_of_a_hook(redline: Redline, family: Path) -> None:
+    """That of `redline run` in a hook neither: it is one way."""
+    (family / "build").write_text("#!/bin/sh\nenv > environment\ncp source first.out\n")
+    redline.environment |= {"GIT_DIR": "/repository/.git", "GIT_INDEX_FILE": "/repository/.git/index.lock"}
+    redline.environment |= {"GIT_AUTHOR_NAME": "somebody"}
+    assert redline("build", "fake.first").code == 0
+    names = {line.partition("=")[0] for line in (family / "environment").read_text().splitlines()}
+    assert names & {"GIT_DIR", "GIT_INDEX_FILE", "GIT_AUTHOR_NAME"} == {"GIT_AUTHOR_NAME"}
+
+
 WRITES = """\
 #!/bin/sh
 # All that it starts writes into one log until it ends, and the first build never does.

@@ -5,7 +5,7 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-_NOTHING_MORE: Mapping[str, str] = {}
+# Nothing of ours is imported: the script uses this also where it only completes words, without pydantic.
 NAMES_A_REPOSITORY = (
     # What `git rev-parse --local-env-vars` lists, in any version of git.
     *("GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_COMMON_DIR", "GIT_CONFIG", "GIT_CONFIG_COUNT", "GIT_CONFIG_PARAMETERS"),
@@ -42,12 +42,12 @@ def git_command(folder: Path, *args: str) -> list[str]:
 
 
 def git(
-    folder: Path, *args: str, env: Mapping[str, str] = _NOTHING_MORE, within_s: float | None = None
+    folder: Path, *args: str, env: Mapping[str, str] | None = None, within_s: float | None = None
 ) -> "subprocess.CompletedProcess[str]":
     """Run it out of reach of the terminal's Ctrl-C. Raises FileNotFoundError without git, and TimeoutExpired."""
     return subprocess.run(
         git_command(folder, *args),
-        env={**os.environ, **env},
+        env={**os.environ, **(env or {})},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,

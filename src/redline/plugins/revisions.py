@@ -20,7 +20,6 @@ from redline.ports import Building
 WORK_TREE = "the work tree"
 _SHOWN_LINES = 20
 _READ_AT_MOST = 65_536
-_NOTHING_MORE: Mapping[str, str] = {}
 _NOBODY = {f"GIT_{role}_{what}": "redline" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
 
 
@@ -79,7 +78,7 @@ class Repository:
                 commit = self._said("commit-tree", tree, "-p", "HEAD", "-m", WORK_TREE, env=env)
         return Revision(name=WORK_TREE, commit=commit)
 
-    def _said(self, *args: str, env: Mapping[str, str] = _NOTHING_MORE) -> str:
+    def _said(self, *args: str, env: Mapping[str, str] | None = None) -> str:
         """What git prints. Raises UsageError where it fails."""
         done = _git(self.folder, *args, env=env)
         if done.returncode != 0:
@@ -150,7 +149,7 @@ def build(command: str, folder: Path, name: str, log: Path, progress: Callable[[
         raise BuildError(f"{name} does not build: `build` ended {how}:{said or ' it wrote nothing'}", hint=hint)
 
 
-def _git(folder: Path, *args: str, env: Mapping[str, str] = _NOTHING_MORE) -> "subprocess.CompletedProcess[str]":
+def _git(folder: Path, *args: str, env: Mapping[str, str] | None = None) -> "subprocess.CompletedProcess[str]":
     """Raises UsageError when there is no git."""
     with suppress(FileNotFoundError):
         return git(folder, *args, env=env)
