@@ -1,4 +1,4 @@
-"""Files that are whole or not there, files that others name, and what a file system refuses, with advice."""
+"""Files that are whole or not there, that others name, or that lock; what a file system refuses, with advice."""
 
 import contextlib
 import errno
@@ -15,7 +15,8 @@ def write_atomically(file: Path, content: bytes) -> None:
     """Replace a file: a reader sees the old content or the new, whatever happens. Raises OSError."""
     scratch = file.with_name(f".{file.name}.{os.getpid()}.part")
     try:
-        with scratch.open("wb") as out:
+        scratch.unlink(missing_ok=True)
+        with scratch.open("xb") as out:  # never through a link that somebody put there
             out.write(content)
             out.flush()
             os.fsync(out.fileno())
@@ -52,6 +53,20 @@ def open_regular(path: Path) -> BinaryIO:
 def _without_waiting(path: str, flags: int) -> int:
     """A pipe that nobody writes to is opened at once too."""
     return os.open(path, flags | os.O_NONBLOCK)
+
+
+def open_lock(file: Path) -> int:
+    """A descriptor of a file to lock, which is made where there is none. Raises OSError.
+
+    Its content, if it has any, stays, and a link or a pipe that somebody put there is refused.
+    """
+    if file.is_symlink():  # for the message; the flag is what refuses
+        raise OSError(errno.ELOOP, f"{file.name} is a link, which Redline does not lock", str(file))
+    held = os.open(file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
+    if not stat.S_ISREG(os.fstat(held).st_mode):
+        os.close(held)
+        raise OSError(errno.EINVAL, f"{file.name} is no file, which Redline could lock", str(file))
+    return held
 
 
 @contextlib.contextmanager

@@ -14,6 +14,7 @@ from redline.model import Metric, Verdict
 from redline.model.duet import AbReport
 from tests.e2e.conftest import CHECKOUT, Redline
 from tests.e2e.leftovers import left_of, wait_for_the_second_start
+from tests.fakes.servers.entries import eventually
 
 pytestmark = pytest.mark.e2e
 
@@ -196,15 +197,32 @@ def test_a_virtual_machine_is_measured_when_it_is_warm(redline: Redline, project
 
 
 def test_what_a_killed_command_left_is_removed_by_the_next(redline: Redline, project: Project) -> None:
-    (project.folder / "redline.yaml").write_text("build: exec sleep 300\nstart: sh run.sh {port}\n")
+    """Its build ends at once; its worktrees are there until then."""
+    (project.folder / "redline.yaml").write_text("build: sleep 300\nstart: sh run.sh {port}\n")
     killed = redline.start("ab", "--git", "v1..v2")
     wait_for_a_build(killed)
     os.killpg(killed.pid, signal.SIGKILL)
     killed.communicate()
+    assert eventually(lambda: not [left for left in left_of(redline) if left.startswith("/proc/")])
     assert len(project.git("worktree", "list").splitlines()) > 1
-    for left in left_of(redline):
-        if left.startswith("/proc/"):
-            os.kill(int(Path(left).name), signal.SIGKILL)
     (project.folder / "redline.yaml").write_text("build: exit 1\nstart: sh run.sh {port}\n")
     redline("ab", "--git", "v1..v2").refused(1, "does not build")
     assert len(project.git("worktree", "list").splitlines()) == 1
+    assert [left for left in left_of(redline) if "worktrees" in left] == []
+
+
+def test_a_checkout_of_a_killed_command_ends_with_it(redline: Redline, project: Project, tmp_path: Path) -> None:
+    """A filter that fetches large files may take long."""
+    project.git("config", "filter.slow.smudge", f"echo begun >> {tmp_path / 'log'}; sleep 300")
+    project.git("config", "filter.slow.clean", "cat")
+    (project.folder / ".git/info/attributes").write_text("run.sh filter=slow\n")
+    killed = redline.start("ab", "--git", "v1..v2")
+    assert eventually((tmp_path / "log").exists)
+    killed.kill()
+    killed.communicate()
+    assert eventually(lambda: not [left for left in left_of(redline) if left.startswith("/proc/")])
+    (project.folder / ".git/info/attributes").unlink()
+    (project.folder / "redline.yaml").write_text("build: exit 1\nstart: sh run.sh {port}\n")
+    redline("ab", "--git", "v1..v2").refused(1, "does not build")
+    assert len(project.git("worktree", "list").splitlines()) == 1
+    assert [left for left in left_of(redline) if "worktrees" in left] == []

@@ -123,3 +123,44 @@ def test_an_interrupt_ends_the_build_and_leaves_nothing_built(redline: Redline, 
     assert eventually(ended)
     (family / "wait").unlink()
     assert "built now" in redline("build", "fake.first").out
+
+
+def test_no_build_gets_the_repository_of_a_hook(redline: Redline, family: Path) -> None:
+    """That of `redline run` in a hook neither: it is one way."""
+    (family / "build").write_text("#!/bin/sh\nenv > environment\ncp source first.out\n")
+    redline.environment |= {"GIT_DIR": "/repository/.git", "GIT_INDEX_FILE": "/repository/.git/index.lock"}
+    redline.environment |= {"GIT_AUTHOR_NAME": "somebody"}
+    assert redline("build", "fake.first").code == 0
+    names = {line.partition("=")[0] for line in (family / "environment").read_text().splitlines()}
+    assert names & {"GIT_DIR", "GIT_INDEX_FILE", "GIT_AUTHOR_NAME"} == {"GIT_AUTHOR_NAME"}
+
+
+WRITES = """\
+#!/bin/sh
+# All that it starts writes into one log until it ends, and the first build never does.
+echo "begin $PPID" >> log
+number=$(grep --count begin log)
+setsid sh -c 'while :; do echo "$0" >> log; sleep 0.01; done' "$number" &
+writer=$!
+if [ "$number" = 1 ]; then wait; fi
+sleep 0.3
+kill -KILL $writer
+cp source first.out
+echo "end" >> log
+"""
+
+
+def test_the_build_of_a_killed_lab_ends_before_the_next_begins(redline: Redline, family: Path) -> None:
+    log = family / "log"
+    (family / "build").write_text(WRITES)
+    killed = redline.start("build", "fake.first")
+    assert eventually(lambda: log.exists() and log.read_text().count("1\n") > 10)
+    killed.send_signal(signal.SIGKILL)
+    again = redline("build", "fake.first")
+    killed.communicate(timeout=60)
+    assert "built now" in again.out, again.err
+    first, second = log.read_text().split("begin ")[1:]
+    assert set(first.splitlines()[1:]) == {"1"}
+    assert set(second.splitlines()[1:]) == {"2", "end"}
+    supervisor = int(first.splitlines()[0])
+    assert procfs.read_bytes(f"/proc/{supervisor}/cmdline") == b""

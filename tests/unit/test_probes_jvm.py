@@ -1,5 +1,6 @@
 """What a JVM says of itself is read from its counters, its threads and its log, and nothing of it from others."""
 
+import os
 import struct
 from pathlib import Path
 
@@ -156,6 +157,22 @@ def test_the_log_is_that_of_the_command_as_the_process_sees_it(tmp_path: Path) -
 def test_a_jvm_of_before_unified_logging_gets_no_flag() -> None:
     assert log_flag(8, Path("/log")) == ()
     assert log_flag(11, Path("/log"))[0].startswith("-Xlog:gc,")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_counters_are_those_of_the_processs_user_alone(tmp_path: Path) -> None:
+    """Everybody may make files of such names in /tmp."""
+    a_jvm(tmp_path)
+    own = tmp_path / "12/root/tmp/hsperfdata_root/1"
+    for name in ("hsperfdata_a", "hsperfdata_z"):
+        other = tmp_path / "12/root/tmp" / name / "1"
+        other.parent.mkdir()
+        other.write_bytes(perf_file(release="11"))
+        os.chown(other, 65534, 65534)
+    assert found(tmp_path).sample()["safepoint_ns"] == 7_000_000
+    own.rename(tmp_path / "elsewhere")
+    own.symlink_to(tmp_path / "elsewhere")
+    assert PerfData.of(12, str(tmp_path)) is None
 
 
 def test_a_process_that_is_no_jvm_says_nothing(tmp_path: Path) -> None:

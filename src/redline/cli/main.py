@@ -63,7 +63,9 @@ def _run() -> int:
 
     from redline.cli.command_line import app  # noqa: PLC0415
     from redline.errors import RedlineError  # noqa: PLC0415
+    from redline.plugins.git import leave_the_callers_repository  # noqa: PLC0415
 
+    leave_the_callers_repository()
     try:
         code = app(sys.argv[1:] or ["--help"], standalone_mode=False)
     except SystemExit as done:

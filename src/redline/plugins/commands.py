@@ -1,36 +1,58 @@
 """Commands that the lab runs and reads line by line: builds and installers."""
 
 import os
-import signal
 import subprocess
+import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
+from redline.plugins import locks
+
 OUT_OF_RESOURCES = "this machine is out of processes, memory or open files: end what is not needed (`ulimit -a`)"
+# Isolated, and without site packages: it needs none, and starts in a few milliseconds.
+_SUPERVISOR = (
+    *(sys.executable, "-I", "-S", "-c"),
+    "import sys; sys.path.append(sys.argv[1]); from redline.plugins import supervisor; supervisor.main()",
+    str(Path(__file__).parents[2]),
+)
 
 
 @contextmanager
 def started(command: Sequence[str], folder: Path | None = None) -> Iterator["subprocess.Popen[bytes]"]:
-    """The command with both outputs in one pipe; killed with all it started when the block is left by an exception.
+    """The command with both outputs in one pipe, behind a supervisor that ends as it does.
 
-    Raises OSError when it cannot be run.
+    It ends with all that it started when the block is left before, or when the lab is killed. Until then it holds
+    the locks that the lab holds. Raises OSError when it cannot be run.
     """
-    process = subprocess.Popen(
-        command,
-        cwd=folder,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        start_new_session=True,
-    )
+    stdin, alive = os.pipe()
+    failed, failing = os.pipe()
     try:
-        yield process
-    except BaseException:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        raise
+        try:
+            with locks.held() as held:
+                process = subprocess.Popen(
+                    [*_SUPERVISOR, str(failing), *command],
+                    cwd=folder,
+                    stdin=stdin,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                    pass_fds=(failing, *held),
+                )
+        finally:
+            os.close(stdin)
+            os.close(failing)
+        try:
+            if errno := os.read(failed, 64):
+                raise OSError(int(errno), os.strerror(int(errno)), command[0])
+            yield process
+        finally:
+            os.close(alive)
+            alive = -1
+            process.wait()
+            if process.stdout is not None:
+                process.stdout.close()
     finally:
-        if process.stdout is not None:
-            process.stdout.close()
+        os.close(failed)
+        if alive >= 0:
+            os.close(alive)

@@ -236,15 +236,8 @@ def _share_classes(home: Path) -> None:
 
     Without it a server runs all the same.
     """
-    with suppress(OSError, subprocess.TimeoutExpired):
-        subprocess.run(
-            (home / "bin/java", "-Xshare:dump"),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            timeout=_SHARING_WITHIN_S,
-            check=False,
-        )
+    with suppress(OSError, subprocess.TimeoutExpired), started([str(home / "bin/java"), "-Xshare:dump"]) as process:
+        process.communicate(timeout=_SHARING_WITHIN_S)
 
 
 def _complete_release(home: Path, pin: Pin) -> None:

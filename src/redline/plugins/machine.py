@@ -11,6 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from redline.model import Environment
+from redline.plugins.git import git
 from redline.plugins.linux.cgroup import read_limits
 from redline.plugins.linux.host import CpuTimes, Host
 from redline.ports import Placement
@@ -133,13 +134,7 @@ def _commit(own_file: Path) -> str:
 
 def _git(own_file: Path, *arguments: str) -> str:
     try:
-        done = subprocess.run(
-            ["git", "-C", str(own_file.parent), *arguments],
-            capture_output=True,
-            text=True,
-            timeout=_GIT_WITHIN_S,
-            check=False,
-        )
+        done = git(own_file.parent, *arguments, within_s=_GIT_WITHIN_S)
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return done.stdout.strip() if done.returncode == 0 else ""

@@ -1,5 +1,6 @@
 """Temporary folders, removed with their task; those of killed labs are removed by the next task."""
 
+import errno
 import fcntl
 import os
 import re
@@ -10,10 +11,37 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
+from redline.files import open_lock
+from redline.plugins.locks import locked
+
 _GUARD = ".lock"
 _LOCK = ".lock"
 # What mkstemp makes of the prefix and the suffix below. Whatever else is there is somebody's, and left alone.
 _OURS = re.compile(rf"redline-\d+-[a-z0-9_]{{8}}{re.escape(_LOCK)}")
+
+
+def private_folder(name: str) -> Path:
+    """`redline-NAME-UID` in the folder for temporary files, for this user alone. Raises OSError.
+
+    Its name is known to everybody, and so is that of what will be there: whoever made it, or can put another in its
+    place, could change what is built and started there, or let the lab write where only this user may.
+    """
+    folder = Path(tempfile.gettempdir()).resolve() / f"redline-{name}-{os.geteuid()}"
+    for above in folder.parents:
+        mode = above.stat().st_mode
+        if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
+            raise PermissionError(errno.EPERM, f"everybody can replace what is in {above}")
+    with suppress(FileExistsError):
+        folder.mkdir(mode=0o700)
+    found = folder.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
+        raise PermissionError(errno.EPERM, f"{folder} is no folder of this user's")
+    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        os.fchmod(opened, 0o700)  # an older lab let others look into it
+    finally:
+        os.close(opened)
+    return folder
 
 
 @contextmanager
@@ -35,8 +63,7 @@ def temporary_folder(parent: Path) -> Iterator[Path]:
 @contextmanager
 def guarded(parent: Path) -> Iterator[None]:
     """One lab at a time: between making a folder and locking it, nobody may take it for a dead lab's."""
-    with (parent / _GUARD).open("wb") as guard:
-        fcntl.flock(guard, fcntl.LOCK_EX)
+    with locked(open_lock(parent / _GUARD)):
         yield
 
 
@@ -46,12 +73,14 @@ def _locked_folder(parent: Path) -> Iterator[Path]:
     lock = Path(name)
     folder = lock.with_suffix("")
     try:
-        fcntl.flock(held, fcntl.LOCK_EX)
-        folder.mkdir(mode=0o700)
-        yield folder
+        with locked(held):
+            try:
+                folder.mkdir(mode=0o700)
+                yield folder
+            finally:
+                _remove(folder, lock)
     finally:
-        _remove(folder, lock)
-        os.close(held)
+        _remove(folder, lock)  # where it could not be locked
 
 
 def _sweep(parent: Path) -> None:

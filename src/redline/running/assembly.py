@@ -193,7 +193,7 @@ def built(checkout: Checkout, view: AbstractContextManager[Callable[[Building], 
                 for folder, name in zip(folders, names, strict=True):
                     _build(checkout, folder, name, progress)
         except OSError as error:
-            hint = "make room for temporary files; TMPDIR names their folder"
+            hint = "make room for temporary files; TMPDIR names another folder for them"
             raise BuildError(f"the revisions cannot be checked out: {error.strerror}", hint=hint) from error
         yield tuple(folder / checkout.below for folder in folders)
 

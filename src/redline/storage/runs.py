@@ -19,6 +19,7 @@ Layout, version 1 (docs/reference/run-directory.md):
 import contextlib
 import fcntl
 import glob
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,7 +28,7 @@ from typing import ClassVar, TypeVar
 from pydantic import ValidationError
 
 from redline.errors import StoreError, UsageError
-from redline.files import as_store_error, check_within, open_regular, write_atomically
+from redline.files import as_store_error, check_within, open_lock, open_regular, write_atomically
 from redline.model import (
     Calibration,
     Cell,
@@ -120,7 +121,7 @@ class Store:
     def locked(self) -> Iterator[None]:
         """Hold it for writing. Raises StoreError when another process does; the kernel lets go when we die."""
         with as_store_error(self.folder):
-            lock = (self.folder / ".lock").open("w")
+            lock = os.fdopen(open_lock(self.folder / ".lock"), "wb")
         with lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

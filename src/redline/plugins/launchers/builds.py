@@ -1,6 +1,5 @@
 """Builds of servers, done once for each content of their inputs, many by one command where they share it."""
 
-import fcntl
 import hashlib
 import os
 import shutil
@@ -14,13 +13,14 @@ from typing import Literal, NamedTuple
 from pydantic import ValidationError
 
 from redline.errors import BuildError, LaunchError
-from redline.files import write_atomically
+from redline.files import open_lock, write_atomically
 from redline.model import ServerEntry
 from redline.model.base import Frozen
 from redline.plugins.commands import started
 from redline.plugins.launchers.failures import tail
 from redline.plugins.launchers.guard import signal_name
 from redline.plugins.launchers.inputs import Contents, ToolVersions, cache_writes, input_files
+from redline.plugins.locks import locked
 from redline.ports import Building, BuildOutcome
 
 _KEPT_LINES = 15
@@ -341,18 +341,13 @@ class Builds:
 
     @contextmanager
     def _lock(self, entries: list[ServerEntry], progress: Callable[[Building], None]) -> Iterator[None]:
-        """One build at a time in a folder, of all labs on this machine."""
+        """One build at a time in a folder, of all labs on this machine; one whose lab was killed ends first."""
         names = tuple(entry.name for entry in entries)
         path = self._cache / "locks" / f"{_short_hash(str(self.folder(entries[0])))}.lock"
         with cache_writes(self._cache, ", ".join(names)):
             path.parent.mkdir(parents=True, exist_ok=True)
-            file = path.open("wb")
-        with file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                progress(Building(names, "waiting for another build in the same folder"))
-                fcntl.flock(file, fcntl.LOCK_EX)
+            lock = open_lock(path)
+        with locked(lock, lambda: progress(Building(names, "waiting for another build in the same folder"))):
             yield
 
     def _stamp_file(self, entry: ServerEntry) -> Path:

@@ -1,16 +1,16 @@
 """Servers that are commands of the user's: nothing is built, and nobody vouches for them."""
 
 import hashlib
-import os
 import shutil
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from redline.errors import LaunchError
 from redline.model import Variant
 from redline.plugins.launchers.builds import StandingBuild
 from redline.plugins.launchers.process import Prepared, ProcessServer, started
+from redline.plugins.temporary import private_folder
 from redline.ports import NOTHING_MORE, Building, BuildOutcome, Placement
 
 
@@ -49,6 +49,12 @@ class CommandLauncher:
         del copy
         folder = Path(variant.catalogued.family_folder)
         built = StandingBuild(variant.catalogued, hash="", folder=folder, runtime_version="")
-        scratch = Path(tempfile.gettempdir(), f"redline-scratch-{os.getuid()}")
+        try:
+            scratch = private_folder("scratch")
+        except OSError as error:
+            hint = "TMPDIR names another folder for temporary files"
+            raise LaunchError(
+                f"{variant.slug} could not be given a scratch folder: {error.strerror}", hint=hint
+            ) from error
         with started(variant, Prepared(built, None, scratch), placement, log, seed=seed, env=env) as server:
             yield server

@@ -3,6 +3,7 @@
 Source of the format: `perfMemory.hpp` and `perfData.hpp` of OpenJDK, version 2.0, which JDK 8 to 25 write.
 """
 
+import stat
 import struct
 from dataclasses import dataclass
 from pathlib import Path
@@ -74,11 +75,21 @@ class PerfData:
 
 
 def _file_of(process: str) -> str | None:
-    """`/tmp/hsperfdata_USER/PID`, with the process's own root and its number in its own namespace."""
+    """`/tmp/hsperfdata_USER/PID`, with the process's own root and its number in its own namespace.
+
+    Everybody can make files of such names there, so only those of the process's user count.
+    """
     status = procfs.read_bytes(f"{process}/status")
     line = next((each for each in status.split(b"\n") if each.startswith(b"NSpid:")), b"")
     inner = line.split()[-1].decode() if line else Path(process).name
     try:
-        return next((str(path) for path in Path(f"{process}/root/tmp").glob(f"hsperfdata_*/{inner}")), None)
+        user = Path(process).stat().st_uid
+        paths = Path(f"{process}/root/tmp").glob(f"hsperfdata_*/{inner}")
+        return next((str(path) for path in paths if _is_file_of(path, user)), None)
     except OSError:
         return None
+
+
+def _is_file_of(path: Path, user: int) -> bool:
+    found = path.lstat()
+    return stat.S_ISREG(found.st_mode) and found.st_uid == user

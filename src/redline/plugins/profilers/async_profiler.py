@@ -14,6 +14,7 @@ from pathlib import Path
 
 from redline.files import write_atomically
 from redline.model import NativeMemory, ProfileFile, ProfileKind, ProfileUnit, Slice
+from redline.plugins.commands import started
 from redline.plugins.linux import procfs
 from redline.plugins.profilers.attach import ask_as_jcmd, load_agent
 from redline.plugins.profilers.sampler import ProfilerError, Sampled
@@ -94,30 +95,21 @@ def _fetch(jar: str, folder: Path) -> None:
     name, _, version = jar.removesuffix(".jar").rpartition("-")
     quiet = ["mvn", "--batch-mode", "--quiet", "--no-transfer-progress"]
     copy = ["dependency:copy", f"-Dartifact=tools.profiler:{name}:{version}", f"-DoutputDirectory={folder}"]
-    done = _run([*quiet, *copy], _FETCH_WITHIN_S, folder)
-    if done.returncode:
-        said = next((line for line in done.stdout.splitlines() if "ERROR" in line), f"status {done.returncode}")
-        raise ProfilerError(f"Maven could not fetch {jar}: {said.removeprefix('[ERROR] ')}; {_HINT}")
+    code, said = _run([*quiet, *copy], _FETCH_WITHIN_S, folder)
+    if code:
+        reason = next((line for line in said.splitlines() if "ERROR" in line), f"status {code}")
+        raise ProfilerError(f"Maven could not fetch {jar}: {reason.removeprefix('[ERROR] ')}; {_HINT}")
     sha256 = hashlib.sha256((folder / jar).read_bytes()).hexdigest()
     if sha256 != _SHA256[jar]:
         raise ProfilerError(f"{jar} has the SHA-256 {sha256}, which is not that of its release")
 
 
-def _run(command: Sequence[str], within_s: float, folder: Path | None = None) -> "subprocess.CompletedProcess[str]":
-    """Raises ProfilerError where it cannot be run, or takes too long."""
+def _run(command: Sequence[str], within_s: float, folder: Path | None = None) -> tuple[int, str]:
+    """Its code and what it said. Raises ProfilerError where it cannot be run, or takes too long."""
     try:
-        return subprocess.run(
-            command,
-            cwd=folder,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            timeout=within_s,
-            check=False,
-            process_group=0,  # Ctrl-C is for the lab
-        )
+        with started(command, folder) as process:
+            said = process.communicate(timeout=within_s)[0]
+            return process.returncode, said.decode(errors="replace")
     except FileNotFoundError:
         raise ProfilerError(f"there is no {Path(command[0]).name}; {_HINT}") from None
     except subprocess.TimeoutExpired:
@@ -192,9 +184,9 @@ class AsyncProfiler:
 
     def _convert(self, made: Path, *options: str) -> None:
         java = [str(self._java), "-Xmx1g", "-jar", str(self._artefacts.converter)]
-        done = _run([*java, self._flag, *options, str(self._jfr), str(made)], _CONVERT_WITHIN_S)
-        if done.returncode or not made.exists():
-            said = next((line for line in done.stdout.splitlines() if line.strip()), f"status {done.returncode}")
+        code, output = _run([*java, self._flag, *options, str(self._jfr), str(made)], _CONVERT_WITHIN_S)
+        if code or not made.exists():
+            said = next((line for line in output.splitlines() if line.strip()), f"status {code}")
             raise ProfilerError(f"what async-profiler wrote could not be converted: {said}")
 
 

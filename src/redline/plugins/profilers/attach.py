@@ -7,6 +7,7 @@ The protocol is that of HotSpot's AttachListener (src/hotspot/os/posix/attachLis
 import os
 import signal
 import socket
+import struct
 import time
 from pathlib import Path
 
@@ -16,6 +17,7 @@ _OPENS_WITHIN_S = 10.0
 _ANSWERS_WITHIN_S = 30.0
 _PAUSE_S = 0.005
 _VERSION = "1"
+_CREDENTIALS = struct.Struct("3i")  # process, user and group
 
 
 def load_agent(pid: int, library: Path, options: str) -> None:
@@ -48,7 +50,7 @@ def _connected(pid: int) -> socket.socket:
     temporary = Path(f"/proc/{pid}/root/tmp")
     address, trigger = temporary / f".java_pid{own_pid}", temporary / f".attach_pid{own_pid}"
     if not address.is_socket():
-        trigger.touch(mode=0o600)
+        _make(trigger)
         try:
             os.kill(pid, signal.SIGQUIT)
             deadline = time.monotonic() + _OPENS_WITHIN_S
@@ -62,7 +64,21 @@ def _connected(pid: int) -> socket.socket:
     try:
         connection.settimeout(_ANSWERS_WITHIN_S)
         connection.connect(str(address))
+        _refuse_another(connection, pid, address)
     except BaseException:
         connection.close()
         raise
     return connection
+
+
+def _refuse_another(connection: socket.socket, pid: int, address: Path) -> None:
+    """Everybody can make a socket of that name. Raises ProfilerError where it is not the JVM's own."""
+    listens, _, _ = _CREDENTIALS.unpack(connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size))
+    if listens != pid:
+        raise ProfilerError(f"{address} is not the socket of the JVM, process {pid}, but of process {listens}")
+
+
+def _make(trigger: Path) -> None:
+    """Anew, for the folder is everybody's: a link that somebody put there is not followed. Raises OSError."""
+    trigger.unlink(missing_ok=True)
+    os.close(os.open(trigger, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))

@@ -1,0 +1,111 @@
+"""Runs one command for the lab, and ends all of it when the lab wants so, or is gone.
+
+A process of its own, see `commands.py`, as the warden is for a server.
+
+- Its arguments are the number of a descriptor, and the command.
+- stdin is a pipe whose other end only the lab holds. Its end means: kill the command and all that it started.
+- Why the command cannot be executed is written to the descriptor, as the number of an error. Its end: the command runs.
+- stdout and stderr are the command's, which also inherits the locks that the lab holds.
+
+It ends as the command ended. What the command left running, as a compiler's daemon, then goes on.
+"""
+
+import ctypes
+import os
+import resource
+import select
+import signal
+import sys
+import time
+
+from redline.plugins.launchers.warden import (
+    CHANGED_SIGNALS,
+    PR_SET_CHILD_SUBREAPER,
+    PR_SET_PDEATHSIG,
+    SWEEP_S,
+    descendants,
+    reap_all,
+    send,
+)
+
+
+def main() -> None:
+    """Run the command in a session of its own."""
+    failed, command = int(sys.argv[2]), sys.argv[3:]
+    os.set_inheritable(failed, False)  # noqa: FBT003
+    libc = ctypes.CDLL(None)
+    libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    wake = _children_that_end()
+    child = os.fork()
+    if child == 0:
+        _become(command, failed, libc)
+    os.close(failed)
+    status = _watched(child, wake)
+    if status is None:
+        _end_all(child)
+    elif os.WIFSIGNALED(status):
+        _die_by(os.WTERMSIG(status))
+    os._exit(1 if status is None else os.WEXITSTATUS(status))
+
+
+def _children_that_end() -> int:
+    """A pipe that can be read when a child has ended. Signals of a terminal are for the lab."""
+    read, write = os.pipe()
+    for end in (read, write):
+        os.set_blocking(end, False)
+    signal.set_wakeup_fd(write, warn_on_full_buffer=False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    return read
+
+
+def _become(command: list[str], failed: int, libc: ctypes.CDLL) -> None:
+    try:
+        os.setsid()
+        libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        signal.set_wakeup_fd(-1)
+        for number in CHANGED_SIGNALS:
+            signal.signal(number, signal.SIG_DFL)
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        os.execvp(command[0], command)  # noqa: S606 - the lab's own words
+    except OSError as error:
+        os.write(failed, str(error.errno or 0).encode())
+    finally:
+        os._exit(127)
+
+
+def _watched(child: int, wake: int) -> int | None:
+    """The status with which the command ended, or None when the lab is gone before."""
+    poll = select.poll()
+    for fd in (0, wake):
+        poll.register(fd, select.POLLIN)
+    while True:
+        ready = {fd for fd, _ in poll.poll()}
+        if wake in ready:
+            os.read(wake, 256)
+        pid = -1
+        while pid:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+            if pid == child:
+                return status
+        if 0 in ready and not os.read(0, 4096):
+            return None
+
+
+def _end_all(child: int) -> None:
+    """Kill until nothing is left of what fell to this process, which its orphans do wherever they went."""
+    send(-child, signal.SIGKILL)
+    deadline = time.monotonic() + SWEEP_S
+    while reap_all() and time.monotonic() < deadline:
+        for pid in descendants(os.getpid()):
+            send(pid, signal.SIGKILL)
+        time.sleep(0.001)
+
+
+def _die_by(number: int) -> None:
+    """By the signal that ended the command, without a core of this process."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if number != signal.SIGKILL:
+        signal.signal(number, signal.SIG_DFL)
+    os.kill(os.getpid(), number)
