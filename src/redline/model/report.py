@@ -346,11 +346,18 @@ class MainEffects(Frozen):
 
 
 class Place(Frozen):
-    """One cell in a ranking. Cells whose interval overlaps that of the first of a rank share the rank."""
+    """One cell in a ranking. Cells share a rank if nothing distinguishes any two of them.
+
+    What compares two cells elsewhere in the report, a duet too, also orders them here.
+    """
 
     rank: int = Field(ge=1)
     cell_id: str
-    estimate: Estimate
+    estimate: Estimate = Field(description="by trials of it alone")
+    ratio: Estimate | None = omitted_if_default(
+        None, description="to its baseline, on which its place rests; absent if it is compared with none"
+    )
+    in_duets: bool = omitted_if_default(default=False, description="whether that ratio is of duets")
 
 
 class Ranking(Frozen):

@@ -10,6 +10,7 @@ from redline.quantities import significant
 from redline.report import format as fmt
 from redline.report.document import Line, Look, Prose, Section, line
 from redline.report.sections.main_effects import sentence
+from redline.report.sections.ranking import ratio_text
 from redline.report.sections.views import comparisons_by_cell, groups, invalid_reason, tally
 
 TITLE = "The answer, in words"
@@ -235,7 +236,8 @@ def _ranking(ranking: Ranking, cells: dict[str, CellReport]) -> str:
     """`by throughput 1. hyper 96.0 k/s ±0.7%, 2. axum 89.7 k/s ±0.7%`."""
     setting = f" ({ranking.setting})" if ranking.setting else ""
     places = (
-        f"{place.rank}. {cells[place.cell_id].server} {fmt.with_spread(place.estimate)}" for place in ranking.places
+        f"{place.rank}. {cells[place.cell_id].server} {fmt.with_spread(place.estimate)}{ratio_text(place)}"
+        for place in ranking.places
     )
     return f"by {fmt.label(ranking.metric)}{setting} {', '.join(places)}"
 
