@@ -240,7 +240,7 @@ class _Profile:
     def change(self, other: "_Profile", cell_id: str, cpu: Estimate | None) -> ProfileChange:
         """Against the profile of a cell. With the ratio of CPU times, in parts of that cell's CPU per request.
 
-        A ratio without an interval says nothing of what it compares: then shares are compared.
+        A ratio that is not known says nothing of what it compares: then shares are compared.
         """
         ratio = cpu if self.facts.kind == "cpu" and self.facts.subject == "server" else None
         error = error_of(ratio) if ratio else None
@@ -250,7 +250,7 @@ class _Profile:
                 yield name, self.share(name, of), other.share(name, of)
 
         shares = {name: own.minus(base) for name, own, base in both("own")}
-        if ratio is None or error is None:
+        if ratio is None or error is None or ratio.says_nothing:
             return _change(cell_id, None, shares, {name: own.minus(base) for name, own, base in both("frames")})
         points, frames = (
             {name: CostChange(own, base, ratio.value, error) for name, own, base in both(of)}

@@ -51,6 +51,9 @@ COMPARED = (
 given in the primary metrics of the load alone."""
 
 
+_SAYS_NOTHING = 1000.0
+
+
 class Estimate(Frozen):
     """A value with its interval. `low` and `high` are None if there are too few trials (n < 2)."""
 
@@ -68,6 +71,16 @@ class Estimate(Frozen):
         if self.low is None or self.high is None or self.value == 0:
             return None
         return (self.high - self.low) / 2 / abs(self.value)
+
+    @property
+    def says_nothing(self) -> bool:
+        """Whether one end is a thousand times the other, as of two trials that differ: then it is shown as not known.
+
+        Only of what cannot be negative, such as a level or a ratio.
+        """
+        if self.low is None or self.high is None:
+            return False
+        return self.high >= self.low * _SAYS_NOTHING and self.high > self.low
 
 
 class Verdict(StrEnum):

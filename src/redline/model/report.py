@@ -96,7 +96,7 @@ class TrialReport(Frozen):
     position: int
     round: int
     used: bool = Field(description="whether the cell's estimates include it")
-    rate_per_s: float | None
+    rate_per_s: float | None = Field(description="of right answers; null if there were none")
     p50_ns: int | None
     p99_ns: int | None
     cpu_per_request_ns: float | None

@@ -184,13 +184,15 @@ def difference(one: Comparison, against: str = "") -> str:
     assert one.ratio is not None
     verb, noun, more, less = _WORDS[one.metric]
     ratio, low, high = one.ratio.value, one.ratio.low, one.ratio.high
+    none = f" [{fmt.NOT_KNOWN}]" if one.ratio.says_nothing else ""
     if ratio >= 2:
-        bounds = "" if low is None or high is None else f" [{significant(low, 2)}, {significant(high, 2)}]"
+        bounds = none or ("" if low is None or high is None else f" [{significant(low, 2)}, {significant(high, 2)}]")
         of = f" of {against}" if against else ""
         return f"{verb} {significant(ratio, 2)} times the {noun}{of}{bounds}"
     ends = sorted((end - 1) * (1 if ratio > 1 else -1) for end in (low, high) if end is not None)
     places = int(abs(ratio - 1) < 0.1)
-    bounds = f" [{', '.join(fmt.signed(end * 100, places).removeprefix('+') for end in ends)}]" if ends else ""
+    text = ", ".join(fmt.signed(end * 100, places).removeprefix("+") for end in ends)
+    bounds = none or (f" [{text}]" if ends else "")
     size, than = _percent(abs(ratio - 1)), f" than {against}" if against else ""
     word = more if ratio > 1 else less
     if one.metric is Metric.P99:
