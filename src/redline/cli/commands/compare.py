@@ -16,6 +16,7 @@ from redline.errors import RedlineError, UsageError
 from redline.model import Comparison, Finding, Grade, Report, Run, Verdict
 from redline.report.sections.comparison import comparison_sections
 from redline.stats import FEWEST_TRIALS
+from redline.storage.runs import RunStore
 
 
 def execute(flags: CompareFlags) -> None:
@@ -27,6 +28,9 @@ def execute(flags: CompareFlags) -> None:
     else:
         show(comparison_sections(result.comparisons, base=result.base, other=result.other))
     _warn(result)
+    for folder in (flags.run, flags.other):
+        if folder and RunStore(folder).is_being_written:
+            sys.stderr.write(f"{Grade.WARN}: {folder} is still being measured: only what it has so far was compared\n")
     if flags.fail_on:
         gate(result, {Verdict(verdict) for verdict in flags.fail_on})
 
