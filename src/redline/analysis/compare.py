@@ -98,6 +98,21 @@ def compare_by_round(cell: JudgedCell, baseline: JudgedCell, metric: Metric, thr
     return _compare(cell, baseline, metric, threshold, "by round")
 
 
+def why_no_verdict(one: Comparison) -> str:
+    """Why there can be no verdict, however large the difference; empty where there is one."""
+    ratio, duet = one.ratio, one.duet
+    if ratio is None:
+        return one.refused
+    if ratio.n < FEWEST_TRIALS:
+        return f"{ratio.n} of the {FEWEST_TRIALS} {'starts' if duet else 'trials'} that a verdict needs"
+    if ratio.low is None:
+        return ratio.method
+    if one.verdict is not None:
+        return ""
+    cold = (finding.message for finding in duet.findings if finding.kind == "cold") if duet else iter(())
+    return next(cold, "none was asked for")
+
+
 def _compare(cell: JudgedCell, baseline: JudgedCell, metric: Metric, threshold: float, pairing: Pairing) -> Comparison:
     ours, theirs = cell.having(metric), baseline.having(metric)
     if pairing == "by round":

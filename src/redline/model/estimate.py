@@ -175,9 +175,12 @@ class Comparison(Frozen):
         return math.sqrt(self.ratio.high / self.ratio.low) - 1
 
     @property
+    def differs(self) -> bool:
+        """Whether its own interval excludes 1, whatever the verdict: a difference that is there by this comparison."""
+        low, high = (self.ratio.low, self.ratio.high) if self.ratio else (None, None)
+        return low is not None and high is not None and not low <= 1 <= high
+
+    @property
     def held_back(self) -> bool:
         """Whether the interval excludes 1, but the number of comparisons does not allow a verdict."""
-        if self.verdict is not Verdict.INCONCLUSIVE or self.ratio is None:
-            return False
-        low, high = self.ratio.low, self.ratio.high
-        return low is not None and high is not None and not low <= 1 <= high
+        return self.verdict is Verdict.INCONCLUSIVE and self.differs
