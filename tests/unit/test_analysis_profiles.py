@@ -10,7 +10,7 @@ from redline.analysis import build_report
 from redline.analysis.libraries import OTHER, Libraries
 from redline.analysis.profiles import profile_reports
 from redline.errors import StoreError
-from redline.model import FlameGraph, Metric, ProfileReport, Recording, Run, RuntimeFacts, Stacks
+from redline.model import Estimate, FlameGraph, Metric, ProfileReport, Recording, Run, RuntimeFacts, Stacks
 from redline.suite import load_libraries
 from tests.fakes.behaviour import GOOD
 from tests.fakes.profiles import TAPIR, VANILLA, Mix, profiled, stack_of, stacks_of
@@ -27,8 +27,10 @@ def run_of_two() -> Run:
     return simulated_run(SERVERS, loads=(SATURATE,), ceiling=None, baseline="http4s.vanilla", trial_effect=0.002)
 
 
-def made(*, slices: int = 50, starts: int = 1, stacks: bool = True) -> tuple[ProfileReport, ...]:
-    """The reports of both servers, each profiled on so many starts."""
+def made(
+    *, slices: int = 50, starts: int = 1, stacks: bool = True, ratio: Estimate | None = None
+) -> tuple[ProfileReport, ...]:
+    """The reports of both servers, each profiled on so many starts; `ratio` in place of that of their CPU times."""
     run, mixes = run_of_two(), dict[str, tuple[Mix, Recording]]()
     recordings = []
     for position, cell in enumerate(list(run.manifest.plan.cells.values()) * starts, 100):
@@ -43,7 +45,10 @@ def made(*, slices: int = 50, starts: int = 1, stacks: bool = True) -> tuple[Pro
         return stacks_of(mix, recording.traffic.window_unix_ns, slices=slices, seed=recording.position)
 
     report = build_report(run)
-    return profile_reports(recordings, read, TABLE, report.cells, report.comparisons)
+    comparisons = report.comparisons
+    if ratio is not None:
+        comparisons = tuple(one.model_copy(update={"ratio": ratio}) for one in comparisons)
+    return profile_reports(recordings, read, TABLE, report.cells, comparisons)
 
 
 def without_graph(one: ProfileReport) -> ProfileReport:
@@ -95,6 +100,27 @@ def test_the_difference_is_explained_by_what_was_added() -> None:
     assert high is not None
     assert low < 0.20 < high
     assert sum(one.value for one in points.values()) == pytest.approx(change.ratio.value - 1, abs=0.005)
+
+
+@pytest.mark.parametrize("low", [0.1, 0.89])
+def test_what_only_one_of_both_has_is_named_however_uncertain_the_ratio_is(low: float) -> None:
+    wild = Estimate(value=1.24, low=low, high=1.24**2 / low, unit="ratio", n=5, method="given")
+    _, tapir = made(ratio=wild)
+    assert tapir.change is not None
+    assert tapir.change.ratio == wild
+    named = [one.name for one in tapir.change.libraries if (one.p_adjusted or 0.0) < 0.05]
+    assert named == ["tapir's interpreter", "tapir"]
+    assert all(one.points.low is not None and one.points.low > 0 for one in tapir.change.libraries[:1])
+    assert {one.name for one in tapir.change.shares if (one.p_adjusted or 0.0) < 0.05} >= set(named)
+
+
+def test_a_ratio_without_an_interval_leaves_the_shares() -> None:
+    _, tapir = made(ratio=Estimate(value=1.24, low=None, high=None, unit="ratio", n=1, method="given"))
+    assert tapir.change is not None
+    assert tapir.change.ratio is None
+    assert tapir.change.shares == ()
+    named = {one.name for one in tapir.change.libraries if (one.p_adjusted or 0.0) < 0.05}
+    assert named >= {"tapir's interpreter", "tapir"}
 
 
 def test_the_highest_rate_is_compared_with_the_lowest() -> None:

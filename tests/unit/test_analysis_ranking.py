@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from redline.analysis import build_report
 from redline.analysis.ranking import places
-from redline.model import Closed, Estimate, Metric, Open, Option, Place, Run, Share, Think
+from redline.model import Closed, Comparison, Estimate, Metric, Open, Option, Place, Run, Share, Think, Verdict
 from tests.fakes.behaviour import GOOD, Behaviour
 from tests.fakes.recordings import SATURATE, STEADY, simulated_run
 
@@ -78,6 +78,72 @@ def test_the_laws_of_ranks(found: dict[str, Estimate], higher: bool) -> None:
         assert place.estimate.high is not None
         assert place.estimate.low <= leader.high
         assert leader.low <= place.estimate.high
+
+
+def compared(cell: str, baseline: str, low: float, high: float, verdict: Verdict | None = None) -> Comparison:
+    ratio = Estimate(value=(low * high) ** 0.5, low=low, high=high, unit="ratio", n=5, method="given")
+    said = verdict or (Verdict.INCONCLUSIVE if low <= 1 <= high else Verdict.FASTER if low > 1 else Verdict.SLOWER)
+    return Comparison(
+        metric=Metric.THROUGHPUT, cell_id=cell, baseline_id=baseline, ratio=ratio, verdict=said, threshold=0.02
+    )
+
+
+NOISY = {name: estimate(100, 40, 160) for name in "abc"}
+
+
+def test_a_ranking_rests_on_the_comparisons_where_there_are_some() -> None:
+    found = [compared("b", "a", 0.66, 0.70), compared("c", "a", 1.3, 1.4)]
+    ranked = places(NOISY, found, higher_is_better=True)
+    assert ranks(ranked) == [("c", 1), ("a", 2), ("b", 3)]
+    assert [place.ratio for place in ranked] == [found[1].ratio, None, found[0].ratio]
+    assert ranks(places(NOISY, found, higher_is_better=False)) == [("b", 1), ("a", 2), ("c", 3)]
+
+
+def test_levels_that_are_off_do_not_turn_a_comparison_around() -> None:
+    levels = {"a": estimate(80, 79, 81), "b": estimate(120, 119, 121), "z": estimate(40, 39, 41)}
+    ranked = places(levels, [compared("b", "a", 0.66, 0.70)], higher_is_better=True)
+    assert ranks(ranked) == [("a", 1), ("b", 2), ("z", 3)]
+
+
+def test_two_with_a_common_baseline_are_compared_by_their_ratios_to_it() -> None:
+    apart = [compared("b", "a", 0.50, 0.52), compared("c", "a", 0.66, 0.70)]
+    assert ranks(places(NOISY, apart, higher_is_better=True)) == [("a", 1), ("c", 2), ("b", 3)]
+    near = [compared("b", "a", 0.50, 0.52), compared("c", "a", 0.51, 0.53)]
+    assert ranks(places(NOISY, near, higher_is_better=True)) == [("a", 1), ("c", 2), ("b", 2)]
+
+
+def test_a_chain_of_comparisons_is_one_order() -> None:
+    chain = [compared("b", "a", 0.80, 0.84), compared("c", "b", 0.80, 0.84)]
+    assert ranks(places(NOISY, chain, higher_is_better=True)) == [("a", 1), ("b", 2), ("c", 3)]
+    held_back = [chain[0], compared("c", "b", 0.95, 0.99, Verdict.INCONCLUSIVE)]
+    assert ranks(places(NOISY, held_back, higher_is_better=True)) == [("a", 1), ("b", 2), ("c", 2)]
+
+
+def test_what_compares_two_elsewhere_in_the_report_distinguishes_them() -> None:
+    found = [compared("b", "a", 0.9, 0.99), compared("c", "a", 0.9, 0.97)]
+    step = compared("c", "b", 0.96, 0.99)
+    assert [place.rank for place in places(NOISY, found, higher_is_better=True)] == [1, 2, 2]
+    assert [place.rank for place in places(NOISY, found, [step], higher_is_better=True)] == [1, 2, 3]
+
+
+ratios = st.dictionaries(
+    st.sampled_from("bcdefg"),
+    st.tuples(st.sampled_from("abc"), st.floats(0.3, 3), st.floats(1.0, 1.6)),
+    max_size=6,
+)
+
+
+@given(ratios, st.dictionaries(st.sampled_from("abcdefg"), st.floats(50, 150), min_size=1))
+def test_no_ranking_contradicts_a_comparison(
+    written: dict[str, tuple[str, float, float]], levels: dict[str, float]
+) -> None:
+    """Whatever trials alone say: what a comparison calls faster stands above its baseline, and shares no rank."""
+    found = [compared(one, base, at / wide, at * wide) for one, (base, at, wide) in written.items() if base < one]
+    ranked = places({name: estimate(at, at / 3, at * 3) for name, at in levels.items()}, found, higher_is_better=True)
+    rank = {place.cell_id: place.rank for place in ranked}
+    for one in found:
+        if one.cell_id in rank and one.baseline_id in rank and one.verdict is not Verdict.INCONCLUSIVE:
+            assert (rank[one.cell_id] < rank[one.baseline_id]) == (one.verdict is Verdict.FASTER)
 
 
 FIELD = {

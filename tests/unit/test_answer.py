@@ -1,12 +1,22 @@
 """The answer in words says what verdicts say, and no more."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
 
-from redline.model import Comparison, Estimate, Metric, Report, Verdict
+from redline.cli.commands.compare import gate
+from redline.cli.contracts import CompareResult
+from redline.errors import RedlineError
+from redline.model import Comparison, Estimate, Grade, LevelEffect, MainEffect, Metric, Report, Verdict
+from redline.model.estimate import DuetComparison, DuetFinding
 from redline.report.document import Prose, Section
 from redline.report.render import RENDERERS
+from redline.report.render.terminal import render
 from redline.report.sections.answer import difference, limit_answer, run_answer
+from redline.report.sections.comparison import comparison_sections
 from redline.report.sections.limit import limit_page, limit_summary
+from redline.report.sections.main_effects import sentence
 from redline.report.sections.run import run_page, run_summary
 from tests.fakes import limits, reports, studies
 
@@ -84,6 +94,81 @@ def test_what_many_comparisons_leave_open_has_its_size() -> None:
     held = one.model_copy(update={"verdict": Verdict.INCONCLUSIVE, "p": 0.01, "p_adjusted": 0.057, "family": 5})
     assert said(report.model_copy(update={"comparisons": (held,)}))[0].endswith(
         ": throughput reads \u22126.6% [\u22127.6, \u22125.6], which may be chance (p 0.057 among 5)"
+    )
+
+
+COLD = DuetFinding(kind="cold", grade=Grade.WARN, message="in 2 of 3 starts the servers were not warm")
+
+
+def unjudged(*, n: int, duet: bool, low: float = 1.45, high: float = 1.98) -> Report:
+    """One comparison that has a ratio and no verdict, because of cold servers or too few trials."""
+    report = reports.healthy()
+    one = next(each for each in report.comparisons if each.verdict is Verdict.SLOWER)
+    ratio = Estimate(value=1.69, low=low, high=high, unit="ratio", n=n, method="t")
+    about = DuetComparison(starts=n, between_sd=None, blocks_se=None, control=None, alone=None, findings=(COLD,))
+    update = {"metric": Metric.CPU_PER_REQUEST, "ratio": ratio, "verdict": None, "p": None, "primary": True}
+    made = one.model_copy(update={**update, "duet": about if duet else None})
+    return report.model_copy(update={"comparisons": (made,)})
+
+
+def test_what_differs_and_has_no_verdict_says_both() -> None:
+    differs = "rust.axum and rust.hyper: CPU per request differs, +69.0% [+45.0, +98.0], but no verdict: "
+    assert said(unjudged(n=3, duet=True))[0].endswith(f"{differs}{COLD.message}")
+    assert said(unjudged(n=2, duet=True))[0].endswith(f"{differs}2 of the 3 starts that a verdict needs")
+    assert said(unjudged(n=2, duet=False))[0].endswith(f"{differs}2 of the 3 trials that a verdict needs")
+
+
+def test_a_comparison_without_a_verdict_says_why_and_is_no_pass() -> None:
+    report = unjudged(n=3, duet=True)
+    sections = comparison_sections(report.comparisons, base="a", other="b")
+    assert f"no verdict: {COLD.message}" in " ".join(render(sections, Console(width=200)).plain.split())
+    result = CompareResult(
+        base="a", other="b", comparisons=report.comparisons, unmatched=(), environment_differs=(), findings=()
+    )
+    with pytest.raises(RedlineError, match=r"not everything could be compared: .*not warm"):
+        gate(result, {Verdict.SLOWER})
+
+
+def test_a_difference_that_is_there_and_too_small_to_matter_has_its_size() -> None:
+    report = unjudged(n=9, duet=False)
+    ratio = Estimate(value=1.008, low=1.005, high=1.011, unit="ratio", n=9, method="t")
+    same = report.comparisons[0].model_copy(update={"ratio": ratio, "verdict": Verdict.EQUIVALENT})
+    report = report.model_copy(update={"comparisons": (same,)})
+    assert said(report)[0].endswith(": CPU per request differs by less than 2% (+0.8% [+0.5, +1.1])")
+
+
+VALUES = st.floats(0.3, 3.0)
+
+
+@given(VALUES, st.floats(1.0, 3.0), st.sampled_from([None, *Verdict]), st.integers(2, 9), st.booleans())
+def test_nothing_that_differs_by_its_interval_cannot_be_distinguished(
+    value: float, wide: float, verdict: Verdict | None, n: int, duet: bool
+) -> None:
+    report = unjudged(n=n, duet=duet, low=value / wide, high=value * wide)
+    (one,) = report.comparisons
+    text = " ".join(said(report.model_copy(update={"comparisons": (one.model_copy(update={"verdict": verdict}),)})))
+    if one.differs:
+        assert "cannot be distinguished" not in text
+        assert "not compared" not in text
+
+
+def test_an_axis_whose_interval_excludes_1_is_not_said_not_to_show() -> None:
+    def effect(axis: str, low: float, high: float) -> MainEffect:
+        ratio = Estimate(value=(low * high) ** 0.5, low=low, high=high, unit="ratio", n=9, method="t")
+        return MainEffect(
+            axis=axis,
+            reference="a",
+            levels=(LevelEffect(value="b", ratio=ratio),),
+            p=0.02,
+            p_adjusted=0.08,
+            resolution=0.07,
+            verdict="not shown",
+            mixed_with=(),
+        )
+
+    effects = [effect("gc", 0.96, 1.1), effect("heap", 1.02, 1.165)]
+    assert sentence(effects) == (
+        "gc does not show (resolution 7%); heap reads +9.0% [+2.0, +16.5], which may be chance (p 0.08 among all axes)"
     )
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from redline.analysis import build_report
 from redline.analysis.judged import judge_run
+from redline.analysis.layers import _difference
 from redline.analysis.precision import enough, precision
 from redline.errors import UsageError
 from redline.model import (
@@ -21,6 +22,7 @@ from redline.model import (
 )
 from redline.model.traffic import Counts, Outcomes
 from redline.ports import Placement
+from redline.report import format as fmt
 from redline.report.render import RENDERERS
 from redline.report.sections.trials import precision_text
 from redline.running.executors import LocalExecutor
@@ -149,6 +151,40 @@ def test_two_starts_are_too_few_for_a_verdict() -> None:
     found = [each for each in build_report(run_with_duets(rounds=2)).comparisons if each.duet]
     assert found
     assert all(each.ratio is not None and each.verdict is None and each.p is None for each in found)
+
+
+@pytest.mark.parametrize(("costs", "order"), [(1.48, ["hyper", "axum"]), (1 / 1.48, ["axum", "hyper"])])
+def test_the_ranking_is_that_of_the_duet(costs: float, order: list[str]) -> None:
+    report = build_report(run_with_duets(costs))
+    (ranking,) = (one for one in report.rankings if one.metric is Metric.THROUGHPUT)
+    assert [(place.rank, place.cell_id.split(".")[1]) for place in ranking.places] == list(enumerate(order, start=1))
+    said = next(one for one in report.comparisons if one.metric is Metric.THROUGHPUT and one.duet)
+    assert [place.ratio for place in ranking.places if place.cell_id == said.cell_id] == [said.ratio]
+    assert said.ratio is not None
+    for form in ("md", "html"):
+        shown = RENDERERS[form](report).decode().replace("\\", "")
+        assert f"({fmt.change(said.ratio)} {fmt.change_bounds(said.ratio)} in duets)" in shown
+
+
+def test_what_a_layer_adds_in_microseconds_is_what_its_duet_says() -> None:
+    run = run_with_duets()
+    plan = run.manifest.plan
+    (hyper,) = {cell_id for cell_id in plan.cells if cell_id.startswith("rust.hyper.SimpleGet.saturate")}
+    ours = next(each for each in run.duets if each.cell_ids[0] == hyper).cell_ids[1]
+    report = build_report(run)
+    cpu = next(one for one in report.comparisons if one.cell_id == ours and one.metric is Metric.CPU_PER_REQUEST)
+    judged = judge_run(run)
+    found = _difference(judged[ours], judged[hyper], cpu)
+    assert found is not None
+    level = judged[hyper].estimate(Metric.CPU_PER_REQUEST).value
+    assert found.value == pytest.approx(level * (AXUM_COSTS - 1), rel=0.1)
+    assert found.low is not None
+    assert found.low > 0  # by trials alone nobody would know
+    alone = _difference(judged[ours], judged[hyper], cpu.model_copy(update={"duet": None}))
+    assert alone is not None
+    assert alone.low is not None
+    assert alone.high is not None
+    assert alone.low < 0 < alone.high
 
 
 def test_a_duet_compares_what_trials_alone_cannot() -> None:

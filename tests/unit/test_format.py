@@ -125,6 +125,10 @@ def test_beyond_100_percent_an_interval_is_its_ends(ends: tuple[float, float], u
 
 def test_an_interval_of_many_times_the_value_is_not_put_into_digits() -> None:
     assert fmt.spread(an_estimate(1.0, 1e-9, 1.04e9)) == "not known"
+    wild = an_estimate(2.523, 3.75e-6, 1.7e6, unit="ratio")
+    assert fmt.interval(wild) == fmt.spread(wild) == "not known"
+    assert fmt.change_bounds(wild) == "[not known]"
+    assert fmt.interval(an_estimate(0.0, 0.0, 0.0)) == "0.00\u20130.00 /s"
 
 
 def test_every_metric_has_a_name_and_its_unit_a_scale() -> None:

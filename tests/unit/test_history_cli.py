@@ -8,12 +8,13 @@ import jsonschema
 import pytest
 from typer.testing import CliRunner, Result
 
-from redline.analysis.history import build_history, overlooked
+from redline.analysis.history import SeenRun, build_history, overlooked
 from redline.cli.command_line import app
 from redline.cli.commands.history import gate
 from redline.errors import RedlineError, StoreError, UsageError
 from redline.model.history import History, LeftOut
 from redline.storage.archive import open_archive
+from redline.storage.runs import RunStore
 from tests.fakes.histories import level_series, seen, stored_run
 from tests.fakes.recordings import STEADY, simulated_environment
 
@@ -105,6 +106,69 @@ def test_what_the_last_run_lacks_is_no_pass() -> None:
     runs = [seen(place, one) for place, one in enumerate(level_series([1000.0] * 5, 1))]
     with pytest.raises(RedlineError, match=r"the last run does not show everything: .*the cell is invalid"):
         gate(build_history("runs", [*runs, seen(5, "the cell is invalid")]), None)
+
+
+NO_NUMBER = "not measured"
+
+
+def of_two_suites(*says: tuple[str, bool]) -> History:
+    """Runs of these suites, one after the other, that have a number for the cell or do not."""
+    levels = level_series([1000.0] * len(says), 1)
+    return build_history(
+        "runs",
+        [seen(place, levels[place] if shows else NO_NUMBER, suite=suite) for place, (suite, shows) in enumerate(says)],
+    )
+
+
+def another(history: History, place: int) -> History:
+    """With a run of something else, which does not have the cell, as the last one."""
+    last = seen(place, "", suite="else")
+    run = build_history("runs", [SeenRun(**{**vars(last), "cells": {}})]).runs[0]
+    return history.model_copy(update={"runs": (*history.runs, run)})
+
+
+@pytest.mark.parametrize(
+    "says",
+    [
+        [("a", True)] * 4 + [("b", False)],  # another suite without a number for a cell of this one
+        [("b", False)],  # nothing to compare it with
+        [("b", False), ("a", True)],
+    ],
+)
+def test_a_run_of_something_else_does_not_fail_the_gate(says: list[tuple[str, bool]]) -> None:
+    gate(another(of_two_suites(*says), len(says)), None)
+
+
+@pytest.mark.parametrize(
+    "says", [[("a", True)] * 4 + [("a", False)], [("a", True), ("b", True), ("b", False)], [("a", True), ("b", False)]]
+)
+def test_the_last_run_of_a_suite_has_to_show_what_it_showed(says: list[tuple[str, bool]]) -> None:
+    found = of_two_suites(*says)
+    with pytest.raises(RedlineError, match=f"run-{len(says) - 1:02}: .*{NO_NUMBER}"):
+        gate(found, None)
+    if says[-1][0] == says[-2][0]:
+        with pytest.raises(RedlineError, match=f"run-{len(says) - 1:02}: .*{NO_NUMBER}"):
+            gate(another(found, len(says)), None)
+
+
+def test_a_run_that_is_still_going_is_left_out(tmp_path: Path) -> None:
+    for place in range(5):
+        stored_run(tmp_path, place)
+    (tmp_path / "started" / "capacity").mkdir(parents=True)
+    stored_run(tmp_path, 5)
+    (tmp_path / "run-05").rename(tmp_path / "started" / "run-05")
+    shutil.move(tmp_path / "started" / "run-05" / "run.json", tmp_path / "started" / "capacity" / "run.json")
+    shutil.rmtree(tmp_path / "started" / "run-05")
+    for file in (tmp_path / "run-04" / "recordings").iterdir():
+        file.unlink()
+    with RunStore(tmp_path / "run-04").locked(), RunStore(tmp_path / "started").locked():
+        done = redline(tmp_path, "--fail-on", "regression")
+        assert done.exit_code == 0, done.output
+        for name in ("run-04", "started"):
+            assert f"note: left out: {tmp_path / name}: is still being measured\n" in done.stderr
+    done = redline(tmp_path, "--fail-on", "regression")  # it was broken off
+    assert isinstance(done.exception, RedlineError)
+    assert done.exception.exit_code == 1
 
 
 def test_a_new_era_is_reported_and_fails_nothing(tmp_path: Path) -> None:
@@ -225,3 +289,14 @@ def test_an_open_load_is_followed_by_its_p99(tmp_path: Path) -> None:
         stored_run(tmp_path, place, loads=(STEADY,))
     result = History.model_validate_json(redline(tmp_path, "--json").stdout)
     assert [cell.metric.value for cell in result.cells] == ["p99", "cpu-per-request"]
+
+
+def test_a_comparison_says_that_a_run_is_still_going(tmp_path: Path) -> None:
+    for place in range(2):
+        stored_run(tmp_path, place)
+    runs = [str(tmp_path / f"run-{place:02}") for place in range(2)]
+    with RunStore(tmp_path / "run-01").locked():
+        done = CliRunner().invoke(app, ["compare", *runs])
+    assert done.exit_code == 0, done.output
+    assert f"warn: {runs[1]} is still being measured: only what it has so far was compared\n" in done.stderr
+    assert "is still being measured" not in CliRunner().invoke(app, ["compare", *runs]).output

@@ -56,6 +56,18 @@ def test_a_difference_is_explained_in_a_sentence() -> None:
     assert text(change(("netty", 0.02, 0.6))).endswith("]. No library differs by more than chance.")
 
 
+def test_where_the_ratio_says_nothing_shares_that_differ_are_named() -> None:
+    shares = (Points(name="tapir", points=estimate(0.271, 0.016), p_adjusted=1e-9),)
+    found = change(("tapir", 0.51, 0.2)).model_copy(update={"shares": shares})
+    assert text(found).endswith("]. What each library adds to that is not known; in points of share: tapir +27.1 ±1.6.")
+
+
+def test_an_interval_that_reaches_further_to_one_side_has_its_ends() -> None:
+    skewed = Estimate(value=0.51, low=0.24, high=1.08, unit="share", n=1, method="t")
+    found = change().model_copy(update={"libraries": (Points(name="tapir", points=skewed, p_adjusted=1e-9),)})
+    assert text(found).endswith("In points of that: tapir +51.0 [+24.0, +108.0].")
+
+
 def test_shares_alone_are_named_as_such() -> None:
     assert text(change(("tapir", 0.1, 0.001), ratio=None)) == "b against a, in points of share: tapir +10.0 ±1.0."
     assert text(change(ratio=None)) == "b against a, in points of share: no library differs by more than chance."

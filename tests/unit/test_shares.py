@@ -13,11 +13,13 @@ from redline.stats import holm_adjust
 from redline.stats.distributions import t_quantile, t_tail
 from redline.stats.duets import METHOD_BLOCKS as METHOD_WITHIN_STARTS
 from redline.stats.estimate import METHOD, Spread
+from redline.stats.samples import Floats
 from redline.stats.shares import (
     METHOD_BLOCKS,
     METHOD_COUNT,
     METHOD_NONE,
     METHOD_TRIALS,
+    CostChange,
     MeasuredShare,
     TrialWeights,
     error_of,
@@ -89,16 +91,21 @@ def test_a_part_and_the_rest_add_up_with_equal_intervals() -> None:
     assert ours.variance == pytest.approx(theirs.variance)
 
 
-def test_differences_and_products_keep_their_errors() -> None:
+def test_differences_keep_their_errors() -> None:
     rng = np.random.default_rng(3)
     ours, theirs = (share([drawn(rng, 100, 200)], 0) for _ in range(2))
-    grown = ours.scaled(1.24, Spread((0.01 / 1.24) ** 2, 2))
-    assert grown.value == pytest.approx(1.24 * ours.value)
-    assert grown.variance == pytest.approx(1.24**2 * ours.variance + ours.value**2 * 0.01**2)
-    added = grown.minus(theirs)
-    assert added.value == pytest.approx(grown.value - theirs.value)
-    assert added.variance == pytest.approx(grown.variance + theirs.variance)
+    added = ours.minus(theirs)
+    assert added.value == pytest.approx(ours.value - theirs.value)
+    assert added.variance == pytest.approx(ours.variance + theirs.variance)
     assert added.minus(share([], 0)).estimate().low is None
+
+
+def test_what_was_never_seen_is_rare_and_not_known_to_be_absent() -> None:
+    never = TrialWeights(np.zeros(50), np.full(50, 200.0))
+    found = share([never], 10_000).estimate()
+    assert found.value == 0.0
+    assert found.high is not None
+    assert 2 / 10_000 < found.high < 10 / 10_000
 
 
 def ratio_of(value: float, error: float, n: int, method: str = METHOD, freedom: int = 0) -> Estimate:
@@ -120,39 +127,102 @@ def test_the_error_of_a_ratio_is_that_which_made_its_interval() -> None:
     assert error_of(ratio_of(1.2, 0.03, 3).model_copy(update={"low": None})) is None
 
 
+def change(ours: MeasuredShare, theirs: MeasuredShare, ratio: Estimate) -> CostChange:
+    error = error_of(ratio)
+    assert error is not None
+    return CostChange(ours, theirs, ratio.value, error)
+
+
 def test_a_ratio_of_three_trials_is_as_uncertain_in_points_as_by_itself() -> None:
-    """t = 9.9 with two degrees of freedom is p = 1%, whatever is known of the shares."""
+    """t = 9.925 with two degrees of freedom is p = 1%, whatever is known of the shares."""
     whole = MeasuredShare(1.0, (Spread(1e-12, 19),), 1, METHOD_BLOCKS)
-    points = whole.scaled(1.1, error_of(ratio_of(1.1, 0.1 / 1.1 / 9.925, 3))).minus(whole)
+    ratio = ratio_of(1.1, math.log(1.1) / 9.925, 3)
+    points = change(whole, whole, ratio)
     assert points.p == pytest.approx(0.01, rel=0.01)
-    estimate = points.estimate(-1.0, 1.0)
-    assert estimate.low == pytest.approx(0.1 - 0.1 * 4.303 / 9.925, rel=0.01)
+    found = points.estimate()
+    assert ratio.low is not None
+    assert ratio.high is not None
+    assert (found.low, found.high) == pytest.approx((ratio.low - 1, ratio.high - 1), rel=0.01)
 
 
 def test_where_the_shares_are_all_that_is_uncertain_few_trials_cost_nothing() -> None:
     part = MeasuredShare(0.2, (Spread(1e-4, 19),), 1, METHOD_BLOCKS)
-    points = part.scaled(1.0, error_of(ratio_of(1.0, 1e-9, 3))).minus(MeasuredShare(0.1, (), 1, METHOD_BLOCKS))
+    points = change(part, MeasuredShare(0.1, (), 1, METHOD_BLOCKS), ratio_of(1.0, 1e-9, 3))
     assert points.p == pytest.approx(2 * t_tail(10, 19), rel=0.01)
+    found = points.estimate()
+    assert found.low == pytest.approx(0.1 - t_quantile(0.975, 19) * 0.01, rel=1e-3)
+
+
+@pytest.mark.parametrize("error", [0.01, 0.36, 1.0])
+def test_what_only_one_of_two_has_differs_however_little_the_ratio_is_known(error: float) -> None:
+    """27.1% ±1.6 of one server and none of the other: no ratio makes that nothing."""
+    ours = MeasuredShare(0.271, (Spread((0.016 / t_quantile(0.975, 19)) ** 2, 19),), 1, METHOD_BLOCKS)
+    absent = share([TrialWeights(np.zeros(50), np.full(50, 200.0))], 10_000)
+    for points, sign in (
+        (change(ours, absent, ratio_of(1.88, error, 5)), 1),
+        (change(absent, ours, ratio_of(1.88, error, 5)), -1),
+    ):
+        found = points.estimate()
+        assert points.p is not None
+        assert points.p < 1e-6
+        assert found.low is not None
+        assert found.high is not None
+        assert min(sign * found.low, sign * found.high) > 0
+        assert found.low < found.value < found.high
+
+
+def test_the_interval_of_points_holds_what_the_ratio_may_be() -> None:
+    """With 1.88 [0.89, 3.98] a share of 27.1% is 24 to 108 points, of which the symmetric error said -6 to 108."""
+    ours = MeasuredShare(0.271, (Spread(1e-8, 19),), 1, METHOD_BLOCKS)
+    ratio = Estimate(value=1.88, low=0.888, high=3.98, unit="ratio", n=5, method=METHOD)
+    found = change(ours, MeasuredShare(0.0, (), 1, METHOD_BLOCKS), ratio).estimate()
+    assert (found.low, found.high) == pytest.approx((0.271 * 0.888, 0.271 * 3.98), rel=0.01)
+
+
+SHARES = np.array([0.35, 0.2, 0.15, 0.12, 0.08, 0.05, 0.03, 0.0197, 0.0002, 0.0001])
+"""Of libraries; the last ones are so rare that a profile may see none of them."""
+
+
+def profile_of(rng: Generator, shares: Floats, *, slices: int = 50, each: int = 100) -> list[MeasuredShare]:
+    drawn = rng.multinomial(each, shares / shares.sum(), slices).astype(float)
+    whole = np.full(slices, float(each))
+    return [share([TrialWeights(drawn[:, at], whole)], slices * each) for at in range(len(shares))]
+
+
+def measured_ratio(rng: Generator, truth: float, error: float, trials: int) -> Estimate:
+    value, scatter = truth * math.exp(rng.normal(0, error)), math.sqrt(rng.chisquare(trials - 1) / (trials - 1))
+    return ratio_of(value, error * scatter, trials)
 
 
 @pytest.mark.parametrize("trials", [2, 3, 5])
 @pytest.mark.parametrize("error", [0.002, 0.03, 0.3])
 def test_few_trials_name_no_library_by_chance_in_more_than_one_of_twenty_profiles(trials: int, error: float) -> None:
-    """Two servers that are the same: shares of 19 degrees of freedom, and a ratio of so many trials."""
+    """Two servers that are the same: points and shares of all libraries are one family."""
     rng, profiles, named = np.random.default_rng(11), 400, 0
-    shares = np.array([0.35, 0.2, 0.15, 0.12, 0.08, 0.05, 0.03, 0.02])
-    errors = 0.01 * np.sqrt(shares * (1 - shares))
-
-    def seen() -> list[MeasuredShare]:
-        values, spreads = rng.normal(shares, errors), errors**2 * rng.chisquare(19, len(shares)) / 19
-        return [
-            MeasuredShare(float(value), (Spread(float(variance), 19),), 1, METHOD_BLOCKS)
-            for value, variance in zip(values, spreads, strict=True)
-        ]
-
     for _ in range(profiles):
-        value, scatter = math.exp(rng.normal(0, error)), error * math.sqrt(rng.chisquare(trials - 1) / (trials - 1))
-        ratio = ratio_of(value, scatter, trials)
-        points = [one.scaled(value, error_of(ratio)).minus(other) for one, other in zip(seen(), seen(), strict=True)]
-        named += min(holm_adjust([one.p or 0.0 for one in points])) < 0.05
+        pairs = list(zip(profile_of(rng, SHARES), profile_of(rng, SHARES), strict=True))
+        ratio = measured_ratio(rng, 1.0, error, trials)
+        ps = [*(change(*pair, ratio).p for pair in pairs), *(one.minus(other).p for one, other in pairs)]
+        named += min(holm_adjust([p or 0.0 for p in ps])) < 0.05
     assert named <= 0.06 * profiles
+
+
+@pytest.mark.parametrize("error", [0.03, 0.3])
+def test_libraries_that_cost_the_same_are_not_named_where_another_one_is_added(error: float) -> None:
+    """All shares shrink beside what was added, and the ratio grows: what they cost stays. Only the new one differs."""
+    rng, profiles, wrong, right, held = np.random.default_rng(5), 200, 0, 0, 0
+    added = np.append(SHARES, 0.37)
+    for _ in range(profiles):
+        ours, theirs = profile_of(rng, added / added.sum()), profile_of(rng, np.append(SHARES, 0.0))
+        ratio = measured_ratio(rng, float(added.sum()), error, 5)
+        found = [change(*pair, ratio) for pair in zip(ours, theirs, strict=True)]
+        ps = holm_adjust([one.p or 0.0 for one in found])
+        wrong += min(ps[:-1]) < 0.05
+        right += ps[-1] < 0.05
+        last = found[-1].estimate()
+        assert last.low is not None
+        assert last.high is not None
+        held += last.low <= 0.37 <= last.high
+    assert wrong <= 0.06 * profiles
+    assert right == profiles
+    assert held >= 0.92 * profiles

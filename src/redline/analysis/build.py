@@ -1,6 +1,6 @@
 """Run -> Report: pure, and the same run gives the same report. A run that was cut short gives one of what is there."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from redline.analysis.capacity import with_stage
 from redline.analysis.cells import cell_report
@@ -16,7 +16,18 @@ from redline.analysis.ranking import rankings
 from redline.analysis.resolution import resolutions
 from redline.analysis.speeds import core_speeds, differing_pairs, pair_speeds
 from redline.findings import host_mode
-from redline.model import CellReport, Finding, ProfileReport, Report, Run, RunReport, Suite
+from redline.model import (
+    CellReport,
+    Comparison,
+    Effect,
+    Finding,
+    ProfileReport,
+    Report,
+    Run,
+    RunReport,
+    Suite,
+    Waterfall,
+)
 from redline.suite.screening import axes_of_server, by_server
 
 
@@ -27,6 +38,8 @@ def build_report(run: Run, folder: str = "") -> Report:
     found = {cell_id: (one, _with_settings(one, plan.suite, varying)) for cell_id, one in judged_cells(run)}
     judged = {cell_id: found[cell_id][0] for cell_id in plan.cells}
     comparisons = compare_with_baseline(judged, plan.suite, duets_of(run))
+    layers = waterfalls(judged, plan, comparisons)
+    steps = () if plan.suite.screened else effects(judged, plan.suite, comparisons)
     by_axis = main_effects(judged, plan.suite)
     doubts, speeds = resolutions(judged, comparisons, plan, folder), core_speeds(judged)
     pairs = pair_speeds(run.calibration)
@@ -46,15 +59,22 @@ def build_report(run: Run, folder: str = "") -> Report:
         pairs=pairs,
         cells=cells,
         comparisons=comparisons,
-        layers=waterfalls(judged, plan, comparisons),
-        effects=() if plan.suite.screened else effects(judged, plan.suite, comparisons),
-        rankings=rankings(judged, cells, plan.suite),
+        layers=layers,
+        effects=steps,
+        rankings=rankings(judged, cells, plan.suite, comparisons, _of_other_pairs(layers, steps)),
         main_effects=by_axis,
         next_command=next_command(plan.suite, by_axis, run.manifest.command) if plan.suite.screened else "",
         profiles=profiles,
         unprofiled=plan.unprofiled,
         skipped=plan.skipped,
     )
+
+
+def _of_other_pairs(layers: Iterable[Waterfall], steps: Iterable[Effect]) -> Iterator[Comparison]:
+    """The comparisons of cells that are not each other's baselines."""
+    for fall in layers:
+        yield from filter(None, (fall.whole.throughput, fall.whole.cpu))
+    yield from (step.comparison for step in steps)
 
 
 def _with_settings(one: JudgedCell, suite: Suite, varying: Mapping[str, Collection[str]]) -> CellReport:

@@ -7,7 +7,7 @@ from typing import Literal
 from redline.analysis.duet import Duets, in_duet
 from redline.analysis.environments import Difference, differences
 from redline.analysis.judged import JudgedCell, judge_run, subjects_by_name
-from redline.model import COMPARED, Closed, Comparison, Grade, Load, Metric, Run, Suite
+from redline.model import COMPARED, Closed, Comparison, Grade, Load, Metric, Run, Suite, Verdict
 from redline.quantities import percent
 from redline.stats import (
     FEWEST_TRIALS,
@@ -96,6 +96,20 @@ def compare_by_round(cell: JudgedCell, baseline: JudgedCell, metric: Metric, thr
     Its p-value is its own: `holm_verdicts` adjusts those that are read together.
     """
     return _compare(cell, baseline, metric, threshold, "by round")
+
+
+def why_no_verdict(one: Comparison) -> str:
+    """Why there can be no verdict, however large the difference; empty where there is one."""
+    ratio, duet = one.ratio, one.duet
+    if ratio is None:
+        return one.refused
+    if ratio.n < FEWEST_TRIALS:
+        return f"{ratio.n} of the {FEWEST_TRIALS} {'starts' if duet else 'trials'} that a verdict needs"
+    if ratio.low is None:
+        return ratio.method
+    if one.verdict is Verdict.INCONCLUSIVE and duet is not None:
+        return duet.unsettled
+    return "" if one.verdict is not None else "none was asked for"
 
 
 def _compare(cell: JudgedCell, baseline: JudgedCell, metric: Metric, threshold: float, pairing: Pairing) -> Comparison:

@@ -99,17 +99,34 @@ def _held_by(one: Followed, history: History) -> int:
 
 
 def silent(history: History) -> tuple[Followed, ...]:
-    """The subjects of which the last run says nothing, in plans that are still run."""
-    return tuple(one for one in history.cells if one.current and one.role == "subject" and one.last is None)
+    """The subjects of which the last run says nothing, in plans that are still run.
+
+    That is the last run of all, or the last one of the suite that showed them before: a run of something else that has
+    no number for a cell does not speak for that suite, and what was never shown has nothing to be compared with.
+    """
+    return tuple(one for one in history.cells if one.current and one.role == "subject" and _is_silent(one, history))
+
+
+def _is_silent(one: Followed, history: History) -> bool:
+    if one.last is not None or one.points[-1].run == len(history.runs) - 1:
+        return one.last is None
+    suites = [history.runs[point.run].suite for point in one.points]
+    shown = [suite for suite, point in zip(suites, one.points, strict=True) if point.estimate is not None]
+    lasts = dict(zip(suites, one.points, strict=True))
+    return bool(shown) and lasts[shown[-1]].estimate is None
 
 
 def overlooked(history: History) -> tuple[LeftOut, ...]:
-    """What was left out and is not known to be older than the last run of its suite, which then speaks in its place."""
+    """What was left out and is not known to be older than the last run of its suite, which then speaks in its place.
+
+    A run that is still going will be judged when it has ended.
+    """
     last = {run.suite: run.started_unix_ns for run in history.runs}
     return tuple(
         one
         for one in history.left_out
-        if one.started_unix_ns is None or one.started_unix_ns >= last.get(one.suite, one.started_unix_ns)
+        if not one.going
+        and (one.started_unix_ns is None or one.started_unix_ns >= last.get(one.suite, one.started_unix_ns))
     )
 
 

@@ -203,7 +203,7 @@ def _judge_trial(cell: Cell, trial: Trial) -> JudgedTrial:
             position=recording.position,
             round=recording.round,
             used=used,
-            rate_per_s=traffic.rate_per_s if traffic else None,
+            rate_per_s=traffic.rate_per_s if traffic and traffic.counts.completed else None,
             p50_ns=p50,
             p99_ns=p99,
             cpu_per_request_ns=trial.cpu_per_request_ns,

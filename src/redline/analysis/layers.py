@@ -10,6 +10,7 @@ from redline.model import Comparison, Estimate, Layer, Metric, Plan, Suite, Wate
 from redline.stats import paired_difference, sample_of
 
 _CPU = Metric.CPU_PER_REQUEST
+_METHOD_OF_DUETS = "the ratio of duets times the level of trials alone, both intervals at their ends"
 
 
 def waterfalls(
@@ -89,7 +90,7 @@ class _Bearing:
             against=against,
             throughput=self._compared(one, other, Metric.THROUGHPUT) if one.cell.load.saturates else None,
             cpu=cpu,
-            cpu_ns=None if cpu.refused else _difference(one, other),
+            cpu_ns=None if cpu.refused else _difference(one, other, cpu),
         )
 
     def _compared(self, one: JudgedCell, other: JudgedCell, metric: Metric) -> Comparison:
@@ -102,12 +103,34 @@ class _Bearing:
         return f"{slug} was skipped: {reason}" if reason else f"{slug} is not in this run"
 
 
-def _difference(one: JudgedCell, other: JudgedCell) -> Estimate | None:
-    """In CPU time per request, over the rounds in which both have a trial with it; None without a valid one."""
+def _difference(one: JudgedCell, other: JudgedCell, cpu: Comparison) -> Estimate | None:
+    """In CPU time per request, over the rounds in which both have a trial with it; None without a valid one.
+
+    Of a duet it is what the ratio makes of the level, so that the two say one thing.
+    """
+    if cpu.duet is not None:
+        level = _known(other, _CPU)
+        return _of_ratio(cpu.ratio, level) if cpu.ratio and level else None
     mine, theirs = same_rounds(one.having(_CPU), other.having(_CPU))
-    if not (one.valid and other.valid and mine):  # a duet may compare what trials alone cannot
+    if not (one.valid and other.valid and mine):
         return None
     return paired_difference(sample_of(mine, _CPU), sample_of(theirs, _CPU), _CPU)
+
+
+def _of_ratio(ratio: Estimate, level: Estimate) -> Estimate:
+    """What a change by this ratio adds to the level. Zero is in its interval exactly if 1 is in that of the ratio."""
+    value, ends = level.value * (ratio.value - 1), tuple[float, ...]()
+    if None not in (bounds := (ratio.low, ratio.high, level.low, level.high)):
+        low, high, least, most = (bound or 0.0 for bound in bounds)
+        ends = tuple(at * (end - 1) for at in (least, most) for end in (low, high))
+    return Estimate(
+        value=value,
+        low=min(ends, default=None),
+        high=max(ends, default=None),
+        unit=level.unit,
+        n=min(ratio.n, level.n),
+        method=_METHOD_OF_DUETS,
+    )
 
 
 def _known(one: JudgedCell, metric: Metric) -> Estimate | None:

@@ -2,8 +2,8 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
@@ -37,7 +37,7 @@ from redline.model import (
 )
 from redline.model.profile import LibraryRuntime
 from redline.stats import holm_adjust
-from redline.stats.shares import METHOD_NONE, MeasuredShare, TrialWeights, error_of, share
+from redline.stats.shares import METHOD_NONE, CostChange, MeasuredShare, TrialWeights, error_of, share
 from redline.stats.stacks import flame_graph, normal, self_weights, thread_weights, total_weights
 
 LEAST = 0.001
@@ -238,19 +238,25 @@ class _Profile:
         return self.change(other, compared.baseline_id, ratio)
 
     def change(self, other: "_Profile", cell_id: str, cpu: Estimate | None) -> ProfileChange:
-        """Against the profile of a cell. With the ratio of CPU times, in parts of that cell's CPU per request."""
+        """Against the profile of a cell. With the ratio of CPU times, in parts of that cell's CPU per request.
+
+        A ratio that is not known says nothing of what it compares: then shares are compared.
+        """
         ratio = cpu if self.facts.kind == "cpu" and self.facts.subject == "server" else None
         error = error_of(ratio) if ratio else None
 
-        def points(of: _Of) -> dict[str, MeasuredShare]:
-            found = {}
+        def both(of: _Of) -> Iterator[tuple[str, MeasuredShare, MeasuredShare]]:
             for name in dict.fromkeys((*self.names(of), *other.names(of))):
-                own = self.share(name, of).scaled(ratio.value, error) if ratio else self.share(name, of)
-                one = own.minus(other.share(name, of))
-                found[name] = replace(one, method=METHOD_NONE) if ratio and not error else one
-            return found
+                yield name, self.share(name, of), other.share(name, of)
 
-        return _change(cell_id, ratio, points("own"), points("frames"))
+        shares = {name: own.minus(base) for name, own, base in both("own")}
+        if ratio is None or error is None or ratio.says_nothing:
+            return _change(cell_id, None, shares, {name: own.minus(base) for name, own, base in both("frames")})
+        points, frames = (
+            {name: CostChange(own, base, ratio.value, error) for name, own, base in both(of)}
+            for of in ("own", "frames")
+        )
+        return _change(cell_id, ratio, points, frames, shares)
 
     def slow(self) -> ProfileChange | None:
         """Slow moments against the rest of the same profile."""
@@ -331,24 +337,42 @@ def _report(cell: CellReport, one: _Profile, change: ProfileChange | None, nodes
     )
 
 
+_Changes = Mapping[str, MeasuredShare | CostChange]
+
+
 def _change(
-    against: str, ratio: Estimate | None, libraries: Mapping[str, MeasuredShare], frames: Mapping[str, MeasuredShare]
+    against: str, ratio: Estimate | None, libraries: _Changes, frames: _Changes, shares: _Changes | None = None
 ) -> ProfileChange:
+    """The libraries, in both ways where `shares` are compared besides, are one family; functions are another."""
+    ps = [one.p for each in (libraries, shares or {}) for one in each.values()]
+    adjusted = _adjusted(ps)
     return ProfileChange(
-        against=against, ratio=ratio, libraries=_points(libraries), frames=_points(frames)[:_CHANGED_FRAMES]
+        against=against,
+        ratio=ratio,
+        libraries=_points(libraries, adjusted[: len(libraries)]),
+        frames=_points(frames, _adjusted([one.p for one in frames.values()]))[:_CHANGED_FRAMES],
+        shares=_points(shares or {}, adjusted[len(libraries) :]),
     )
 
 
-def _points(shares: Mapping[str, MeasuredShare]) -> tuple[Points, ...]:
-    """Those that are worth a word, the largest first."""
-    ps = [each.p for each in shares.values()]
+def _adjusted(ps: Sequence[float | None]) -> tuple[float | None, ...]:
+    """By Holm, for all of them; those that are not known count too."""
     adjusted = holm_adjust([1.0 if p is None else p for p in ps])
+    return tuple(None if p is None else one for p, one in zip(ps, adjusted, strict=True))
+
+
+def _points(changes: _Changes, adjusted: Sequence[float | None]) -> tuple[Points, ...]:
+    """Those that are worth a word, the largest first."""
     found = [
-        Points(name=name, points=each.estimate(-math.inf, math.inf), p_adjusted=None if p is None else p_adjusted)
-        for (name, each), p, p_adjusted in zip(shares.items(), ps, adjusted, strict=True)
+        Points(name=name, points=_estimate(each), p_adjusted=p)
+        for (name, each), p in zip(changes.items(), adjusted, strict=True)
         if abs(each.value) >= LEAST
     ]
     return tuple(sorted(found, key=lambda each: (-abs(each.points.value), each.name)))
+
+
+def _estimate(change: MeasuredShare | CostChange) -> Estimate:
+    return change.estimate() if isinstance(change, CostChange) else change.estimate(-math.inf, math.inf)
 
 
 def _frames(stacks: Stacks, libraries: Libraries) -> tuple[FrameShare, ...]:

@@ -22,6 +22,7 @@ from redline.model import (
     Finding,
     FindingKind,
     Grade,
+    Histogram,
     Interval,
     Plan,
     PlannedDuet,
@@ -34,7 +35,7 @@ from redline.model.limits import LimitStart
 from redline.ports import BuildOutcome
 from redline.quantities import significant
 from redline.report.document import Column, Prose, Section, Table
-from redline.report.format import GRADE_MARKS, count, duration, rate
+from redline.report.format import GRADE_MARKS, NO_ANSWERS, count, duration, rate
 from redline.report.render.terminal import COLOURS
 from redline.report.sections.limit import warm_up_text
 from redline.report.sections.trials import precision_text
@@ -91,10 +92,15 @@ class SessionView:
         self._console.print(f"    {error}", style="red", markup=False, highlight=False, soft_wrap=True)
 
 
+def pace(rate_per_s: float, response: Histogram) -> str:
+    """`1.77 k/s  p99 18 ms`; a percentile of nothing is not 0."""
+    return f"{rate(rate_per_s)}  p99 {duration(response.quantile_ns(0.99))}" if response.count else NO_ANSWERS
+
+
 def probe_line(evidence: Evidence, why: str, number: int) -> str:
     """`3  1.77 k/s  p50 2.1 ms  p99 18 ms  (near where the model sees the limit)`."""
     p50, p99 = evidence.response.quantiles_ns((0.5, 0.99))
-    result = f"p50 {duration(p50)}  p99 {duration(p99)}"
+    result = f"p50 {duration(p50)}  p99 {duration(p99)}" if evidence.response.count else NO_ANSWERS
     if evidence.hopeless:
         result = f"hopeless after {significant(evidence.seconds, 2)} s: answered {rate(evidence.answered_per_s)}"
     errors = sum(each.errors for each in evidence.slices)
@@ -166,10 +172,8 @@ class TrialsView(OneLine):
         if seconds <= 0:
             return
         cell = self._plan.cells[planned.cell_id]
-        self._show_trial(
-            f"{cell.slug}  {_which(planned)}  {interval.phase}"
-            f"  {rate(interval.counts.completed / seconds)}  p99 {duration(interval.response.quantile_ns(0.99))}"
-        )
+        seen = pace(interval.counts.completed / seconds, interval.response)
+        self._show_trial(f"{cell.slug}  {_which(planned)}  {interval.phase}  {seen}")
 
     def trial_ended(self, recording: Recording, cell: Cell) -> None:
         """Count it, and say at once what is doubtful about it."""
@@ -219,8 +223,7 @@ class TrialsView(OneLine):
     def _ended(self, recording: Recording, cell: Cell, findings: list[Finding]) -> Text:
         text = Text(f"[{self._done}/{self._plan.length}] {cell.slug}")
         if recording.traffic:
-            p99 = duration(recording.traffic.response.quantile_ns(0.99))
-            text.append(f"  {rate(recording.traffic.rate_per_s)}  p99 {p99}")
+            text.append(f"  {pace(recording.traffic.rate_per_s, recording.traffic.response)}")
         if recording.profile is not None:
             text.append(f"  profiled: {'engine' if recording.profile.subject == 'engine' else recording.profile.kind}")
             if problem := recording.profile.problem:

@@ -51,6 +51,9 @@ COMPARED = (
 given in the primary metrics of the load alone."""
 
 
+_SAYS_NOTHING = 1000.0
+
+
 class Estimate(Frozen):
     """A value with its interval. `low` and `high` are None if there are too few trials (n < 2)."""
 
@@ -68,6 +71,16 @@ class Estimate(Frozen):
         if self.low is None or self.high is None or self.value == 0:
             return None
         return (self.high - self.low) / 2 / abs(self.value)
+
+    @property
+    def says_nothing(self) -> bool:
+        """Whether one end is a thousand times the other, as of two trials that differ: then it is shown as not known.
+
+        Only of what cannot be negative, such as a level or a ratio.
+        """
+        if self.low is None or self.high is None:
+            return False
+        return self.high >= self.low * _SAYS_NOTHING and self.high > self.low
 
 
 class Verdict(StrEnum):
@@ -165,9 +178,12 @@ class Comparison(Frozen):
         return math.sqrt(self.ratio.high / self.ratio.low) - 1
 
     @property
+    def differs(self) -> bool:
+        """Whether its own interval excludes 1, whatever the verdict: a difference that is there by this comparison."""
+        low, high = (self.ratio.low, self.ratio.high) if self.ratio else (None, None)
+        return low is not None and high is not None and not low <= 1 <= high
+
+    @property
     def held_back(self) -> bool:
         """Whether the interval excludes 1, but the number of comparisons does not allow a verdict."""
-        if self.verdict is not Verdict.INCONCLUSIVE or self.ratio is None:
-            return False
-        low, high = self.ratio.low, self.ratio.high
-        return low is not None and high is not None and not low <= 1 <= high
+        return self.verdict is Verdict.INCONCLUSIVE and self.differs

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from redline.model.base import Frozen
+from redline.model.base import Frozen, omitted_if_default
 from redline.model.estimate import Estimate, Metric, Verdict
 
 HISTORY_FORMAT: Literal["redline.history/1"] = "redline.history/1"
@@ -94,6 +94,7 @@ class LeftOut(Frozen):
     reason: str
     suite: str = Field(default="", description="empty if its manifest cannot be read")
     started_unix_ns: int | None = Field(default=None, description="null if its manifest cannot be read")
+    going: bool = omitted_if_default(default=False, description="whether it is still being measured")
 
 
 class History(Frozen):

@@ -44,7 +44,8 @@ class Points(Frozen):
     name: str
     points: Estimate
     p_adjusted: float | None = Field(
-        description="how likely chance alone makes it as large, with all libraries, or functions, counted (Holm)"
+        description="how likely chance alone makes it as large, with all libraries in both ways, or all functions, "
+        "counted (Holm)"
     )
 
 
@@ -57,6 +58,9 @@ class ProfileChange(Frozen):
     )
     libraries: tuple[Points, ...] = Field(description="those that add or save most first")
     frames: tuple[Points, ...] = Field(description="the same of functions, of what ran in them themselves")
+    shares: tuple[Points, ...] = omitted_if_default(
+        (), description="with a ratio: the differences of the libraries' shares of their own profiles, largest first"
+    )
 
 
 class FlameNode(NamedTuple):

@@ -107,7 +107,7 @@ class TrialReport(Frozen):
     position: int
     round: int
     used: bool = Field(description="whether the cell's estimates include it")
-    rate_per_s: float | None
+    rate_per_s: float | None = Field(description="of right answers; null if there were none")
     p50_ns: int | None
     p99_ns: int | None
     cpu_per_request_ns: float | None
@@ -357,11 +357,18 @@ class MainEffects(Frozen):
 
 
 class Place(Frozen):
-    """One cell in a ranking. Cells whose interval overlaps that of the first of a rank share the rank."""
+    """One cell in a ranking. Cells share a rank if nothing distinguishes any two of them.
+
+    What compares two cells elsewhere in the report, a duet too, also orders them here.
+    """
 
     rank: int = Field(ge=1)
     cell_id: str
-    estimate: Estimate
+    estimate: Estimate = Field(description="by trials of it alone")
+    ratio: Estimate | None = omitted_if_default(
+        None, description="to its baseline, on which its place rests; absent if it is compared with none"
+    )
+    in_duets: bool = omitted_if_default(default=False, description="whether that ratio is of duets")
 
 
 class Ranking(Frozen):

@@ -25,6 +25,8 @@ from redline.quantities import amount, duration, integer, percent, rate, ratio, 
 __all__ = [
     "GRADE_MARKS",
     "MARKS",
+    "NOT_KNOWN",
+    "NO_ANSWERS",
     "STATE_MARKS",
     "actual",
     "agreed",
@@ -57,6 +59,9 @@ MARKS = {Verdict.FASTER: "▲", Verdict.SLOWER: "▼", Verdict.EQUIVALENT: "≈"
 GRADE_MARKS = {Grade.NOTE: "i", Grade.WARN: "!", Grade.INVALID: "✕"}
 STATE_MARKS: dict[ObjectiveState, str] = {"met": "✓", "missed": "✗", "not known": "?"}
 
+NOT_KNOWN = "not known"
+NO_ANSWERS = "no answers"
+
 _DASH = "\u2013"
 _MINUS = "\u2212"
 
@@ -83,9 +88,14 @@ def label(metric: Metric) -> str:
 
 
 def interval(estimate: Estimate) -> str:
-    """The interval in the value's unit, to two digits of its own half width; empty when there is none."""
+    """The interval in the value's unit, to two digits of its own half width; empty when there is none.
+
+    `not known` where it says nothing: its digits would look like knowledge. So do all texts of intervals.
+    """
     if estimate.low is None or estimate.high is None:
         return ""
+    if estimate.says_nothing:
+        return NOT_KNOWN
     if estimate.unit == "ratio":
         return f"{ratio(estimate.low)}{_DASH}{ratio(estimate.high)}"
     scale, name = scale_of(estimate.value, estimate.unit)
@@ -101,14 +111,11 @@ def change(ratio_estimate: Estimate, *, whole_from: float = 1.0) -> str:
 
 
 def change_bounds(ratio_estimate: Estimate) -> str:
-    """The interval of a change: `[+1.2, +5.0]`, in percent; empty when there is none.
-
-    `[not known]` if one end is a thousand times the other, as in `spread`.
-    """
+    """The interval of a change: `[+1.2, +5.0]`, in percent; empty when there is none."""
     if ratio_estimate.low is None or ratio_estimate.high is None:
         return ""
-    if _says_nothing(ratio_estimate.low, ratio_estimate.high):
-        return "[not known]"
+    if ratio_estimate.says_nothing:
+        return f"[{NOT_KNOWN}]"
     places = int(abs(ratio_estimate.value - 1) < 1)
     low, high = (signed((end - 1) * 100, places) for end in (ratio_estimate.low, ratio_estimate.high))
     return f"[{low}, {high}]"
@@ -130,8 +137,7 @@ def quantile_name(q: float) -> str:
 def spread(estimate: Estimate) -> str:
     """Half of the interval's width against the value: `±0.7%`, `±12%`; empty when there is no interval.
 
-    Beyond ±100% its ends, in the value's unit: `0.56\u201312` behind 2.63 ms. `not known` if one is a thousand times
-    the other, as of two trials that differ: the digits would say nothing.
+    Beyond ±100% its ends, in the value's unit: `0.56\u201312` behind 2.63 ms.
     """
     half = estimate.relative_half_width
     if half is None or estimate.low is None or estimate.high is None:
@@ -139,15 +145,10 @@ def spread(estimate: Estimate) -> str:
     if half > 1:
         scale, _ = scale_of(estimate.value, estimate.unit)
         ends = _DASH.join(significant(end / scale, 2) for end in (estimate.low, estimate.high))
-        return "not known" if _says_nothing(estimate.low, estimate.high) else ends
+        return NOT_KNOWN if estimate.says_nothing else ends
     if 0 < half < 0.0005:
         return "±<0.1%"
     return f"±{half * 100:.1f}%" if half < 0.0995 else f"±{half * 100:.0f}%"
-
-
-def _says_nothing(low: float, high: float) -> bool:
-    """Whether the ends of an interval are so far apart that their digits would say nothing."""
-    return high >= 1000 * low
 
 
 def with_spread(estimate: Estimate) -> str:

@@ -85,8 +85,8 @@ def ratio_scale(comparisons: Iterable[Comparison], threshold: float, name: str =
 
 
 def value_scale(estimates: Sequence[Estimate]) -> Scale:
-    """From zero to somewhat beyond the highest end of any interval, without labels."""
-    ends = [one.value if one.high is None else max(one.value, one.high) for one in estimates]
+    """From zero to somewhat beyond the highest end of any interval that says something, without labels."""
+    ends = [one.value if one.high is None or one.says_nothing else max(one.value, one.high) for one in estimates]
     return Scale(0.0, 1.04 * max(ends, default=0.0) or 1.0)
 
 

@@ -55,9 +55,13 @@ class MeasuredShare:
         """
         if self.method == METHOD_NONE:
             return Estimate(value=self.value, low=None, high=None, unit="share", n=self.n, method=self.method)
-        half = self._weighted(lambda freedom: t_quantile((1 + CONFIDENCE) / 2, freedom)) * math.sqrt(self.variance)
-        ends = max(low, self.value - half), min(high, self.value + half)
+        ends = max(low, self.value - self.half_width), min(high, self.value + self.half_width)
         return Estimate(value=self.value, low=ends[0], high=ends[1], unit="share", n=self.n, method=self.method)
+
+    @property
+    def half_width(self) -> float:
+        """Of its 95% interval."""
+        return self._weighted(lambda freedom: t_quantile((1 + CONFIDENCE) / 2, freedom)) * math.sqrt(self.variance)
 
     @property
     def p(self) -> float | None:
@@ -72,13 +76,6 @@ class MeasuredShare:
             return float(self.value == 0)
         return 2 * self._weighted(lambda freedom: t_tail(abs(self.value) / error, freedom))
 
-    def scaled(self, factor: float, error: Spread | None = None) -> "MeasuredShare":
-        """Times a factor whose logarithm has that error; the two have nothing in common."""
-        own = [Spread(factor**2 * each.variance, each.freedom) for each in self.spreads]
-        value = self.value * factor
-        added = (Spread(value**2 * error.variance, error.freedom),) if error else ()
-        return MeasuredShare(value, (*own, *added), self.n, self.method)
-
     def minus(self, other: "MeasuredShare") -> "MeasuredShare":
         """The difference of two that have nothing in common."""
         known = METHOD_NONE not in (self.method, other.method)
@@ -92,6 +89,78 @@ class MeasuredShare:
         if not variance:
             return of_freedom(_MANY)
         return sum(each.variance * of_freedom(each.freedom) for each in self.spreads if each.variance) / variance
+
+
+@dataclass(frozen=True)
+class CostChange:
+    """What a part costs in parts of another's whole cost, and how that differs from its share there.
+
+    `ratio` is the one whole cost over the other, `error` that of its logarithm; it has nothing in common with either
+    share.
+    """
+
+    ours: MeasuredShare
+    theirs: MeasuredShare
+    ratio: float
+    error: Spread
+
+    @property
+    def value(self) -> float:
+        """Our share times the ratio, less their share."""
+        return self._cost - self.theirs.value
+
+    def estimate(self) -> Estimate:
+        """With its 95% interval, from those of the cost and of their share (MOVER: Zou and Donner, 2008).
+
+        The cost is a product, whose logarithm is as uncertain as those of its factors: it does not fall below zero
+        because the ratio is hardly known.
+        """
+        n = min(self.ours.n, self.theirs.n)
+        if self._method == METHOD_NONE:
+            return Estimate(value=self.value, low=None, high=None, unit="share", n=n, method=METHOD_NONE)
+        share, half, off = self.ours.value, self.ours.half_width, self.theirs.half_width
+        reach = t_quantile((1 + CONFIDENCE) / 2, self.error.freedom) * math.sqrt(self.error.variance)
+        below = self._cost * math.exp(-math.hypot(reach, math.log(share / (share - half)))) if share > half else 0.0
+        above = self.ratio * half * math.exp(reach)
+        if share > 0:
+            above = self._cost * math.exp(math.hypot(reach, math.log1p(half / share)))
+        low = self.value - math.hypot(self._cost - below, off)
+        high = self.value + math.hypot(above - self._cost, min(off, self.theirs.value))
+        return Estimate(value=self.value, low=low, high=high, unit="share", n=n, method=self._method)
+
+    @property
+    def p(self) -> float | None:
+        """How likely chance alone puts it as far from zero, to either side; None where chance is not known.
+
+        If the two cost the same, the ratio's error is that of this same cost, in between what was seen of both: their
+        logarithmic mean, so that a wrong ratio alone is tested on its own scale. What has no share in one of them is
+        not made doubtful by the ratio, which is not zero.
+        """
+        if self._method == METHOD_NONE:
+            return None
+        alike = _logarithmic_mean(self._cost, self.theirs.value)
+        spreads = (
+            *(Spread(self.ratio**2 * each.variance, each.freedom) for each in self.ours.spreads),
+            *self.theirs.spreads,
+            Spread(alike**2 * self.error.variance, self.error.freedom),
+        )
+        return MeasuredShare(self.value, spreads, 1, self._method).p
+
+    @property
+    def _cost(self) -> float:
+        return self.ours.value * self.ratio
+
+    @property
+    def _method(self) -> str:
+        return METHOD_NONE if METHOD_NONE in (self.ours.method, self.theirs.method) else self.ours.method
+
+
+def _logarithmic_mean(one: float, other: float) -> float:
+    """Between the two; 0 where one of them is."""
+    if min(one, other) <= 0:
+        return 0.0
+    apart = math.log(one / other)
+    return (one - other) / apart if abs(apart) > 1e-9 else one
 
 
 def error_of(ratio: Estimate) -> Spread | None:
@@ -111,7 +180,8 @@ def share(trials: Sequence[TrialWeights], samples: int) -> MeasuredShare:
 
     Its variance is that of a bootstrap of blocks with endlessly many draws (Carlstein 1986, blocks that do not
     overlap; linearised): within trials over at most BLOCKS blocks each, and over trials where there are several; the
-    one that makes the wider interval counts. Where no trial has two slices it is that of `samples` draws.
+    one that makes the wider interval counts. Where no trial has two slices it is that of `samples` draws, and where the
+    part was never seen, which says that it is rare and not that it is not there.
     """
     whole = float(sum(each.whole.sum() for each in trials))
     if whole <= 0:
@@ -119,7 +189,7 @@ def share(trials: Sequence[TrialWeights], samples: int) -> MeasuredShare:
     value = float(sum(each.part.sum() for each in trials)) / whole
     found = [_within(trials, value, whole), _over(trials, value, whole)]
     spreads = [each for each in found if each]
-    if not spreads:
+    if not spreads or value == 0:
         draws = max(samples, 1) / DESIGN_EFFECT
         # Agresti and Coull, The American Statistician 52, 1998: two hits and two misses more.
         near = (value * draws + 2) / (draws + 4)

@@ -213,7 +213,7 @@ class TrialNumbers:
             return self.traffic.counts.completed > 0 and self.server_cpu_ns is not None
         if metric is Metric.MEMORY:
             return self.most_memory_bytes is not None
-        return self.traffic.counts.due > 0
+        return self.traffic.response.count > 0
 
 
 def merged_of(trials: Sequence[TrialNumbers]) -> Merged:

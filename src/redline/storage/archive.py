@@ -63,11 +63,15 @@ def _within(folder: Path) -> Iterator[RunStore | LeftOut]:
 
 
 def _at(folder: Path) -> Iterator[RunStore | LeftOut]:
-    """The run that stands in this very folder, or what became of it."""
-    if (folder / "run.json").is_file():
-        yield RunStore(folder)
-    elif (folder / "capacity" / "run.json").is_file():
-        yield left_out(folder, "has been measured no further than its capacity", RunStore(folder / "capacity"))
+    """The run that stands in this very folder, or why it does not count: it is going on, or was broken off."""
+    whole, capacity = RunStore(folder), RunStore(folder / "capacity")
+    if whole.exists and not whole.is_being_written:
+        yield whole
+    elif whole.exists or capacity.exists:
+        store = whole if whole.exists else capacity
+        going = whole.is_being_written or capacity.is_being_written
+        reason = "is still being measured" if going else "has been measured no further than its capacity"
+        yield left_out(folder, reason, store).model_copy(update={"going": going})
 
 
 def _children(folder: Path) -> list[Path]:

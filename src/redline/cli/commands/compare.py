@@ -5,7 +5,7 @@ import sys
 import typer
 
 from redline.analysis import build_report, compare_runs
-from redline.analysis.compare import not_run
+from redline.analysis.compare import not_run, why_no_verdict
 from redline.analysis.environments import grave
 from redline.cli import exits
 from redline.cli.command_line import CompareFlags
@@ -13,9 +13,9 @@ from redline.cli.commands.report import read_run
 from redline.cli.contracts import CompareResult
 from redline.cli.show import show
 from redline.errors import RedlineError, UsageError
-from redline.model import Comparison, Finding, Grade, Report, Run, Verdict
+from redline.model import Finding, Grade, Report, Run, Verdict
 from redline.report.sections.comparison import comparison_sections
-from redline.stats import FEWEST_TRIALS
+from redline.storage.runs import RunStore
 
 
 def execute(flags: CompareFlags) -> None:
@@ -27,6 +27,9 @@ def execute(flags: CompareFlags) -> None:
     else:
         show(comparison_sections(result.comparisons, base=result.base, other=result.other))
     _warn(result)
+    for folder in (flags.run, flags.other):
+        if folder and RunStore(folder).is_being_written:
+            sys.stderr.write(f"{Grade.WARN}: {folder} is still being measured: only what it has so far was compared\n")
     if flags.fail_on:
         gate(result, {Verdict(verdict) for verdict in flags.fail_on})
 
@@ -52,24 +55,12 @@ def gate(result: CompareResult, unwanted: set[Verdict]) -> None:
     if not primary:
         missing = "; ".join(result.unmatched) or "no cell of the run has its baseline in it"
         raise RedlineError(f"nothing could be compared: {missing}", hint="measure a cell and its baseline in one run")
-    refused = sorted({f"{c.cell_id.rpartition('-')[0]}: {reason}" for c in primary if (reason := _why_none(c))})
+    refused = sorted({f"{c.cell_id.rpartition('-')[0]}: {reason}" for c in primary if (reason := why_no_verdict(c))})
     if refused or result.unmatched:
         missing = "; ".join((*refused, *result.unmatched))
         raise RedlineError(
             f"not everything could be compared: {missing}", hint="fix these cells and measure them again"
         )
-
-
-def _why_none(comparison: Comparison) -> str:
-    """Why there can be no verdict, however large the difference; empty where there can."""
-    ratio = comparison.ratio
-    if ratio is None:
-        return comparison.refused
-    if ratio.n < FEWEST_TRIALS:
-        return f"{ratio.n} of the {FEWEST_TRIALS} trials that a verdict needs"
-    if comparison.duet is not None and comparison.duet.unsettled and comparison.verdict is Verdict.INCONCLUSIVE:
-        return comparison.duet.unsettled
-    return ratio.method if ratio.low is None else ""
 
 
 def _within(run: Run) -> CompareResult:

@@ -16,7 +16,7 @@ from redline.cli.flags import at_least_one, split
 from redline.cli.show import OneLine, Terminal, show
 from redline.cli.streams import write_document
 from redline.errors import RedlineError, StoreError, UsageError
-from redline.model import Cell
+from redline.model import Cell, Grade
 from redline.model.history import History
 from redline.report.render import markdown
 from redline.report.sections.history import history_comment, history_summary
@@ -60,11 +60,13 @@ def gate(found: History, recent: int | None) -> None:
             f"the newest run may not have been judged: {'; '.join(f'{one.folder}: {one.reason}' for one in unread)}",
             hint="mend it, go on with it (redline run --resume DIR), or move it away, and ask again",
         )
-    missing = sorted({f"{one.slug}: {one.points[-1].missing}" for one in silent(found)})
+    missing = silent(found)
     if missing:
+        said = sorted({f"{one.slug}: {one.points[-1].missing}" for one in missing})
+        last = found.runs[max(one.points[-1].run for one in missing)]
         raise RedlineError(
-            f"the last run does not show everything: {'; '.join(missing)}",
-            hint=f"see why: redline report {found.runs[-1].folder}",
+            f"the last run does not show everything: {last.name}: {'; '.join(said)}",
+            hint=f"see why: redline report {last.folder}",
         )
     newest = found.runs[-1].era
     runs = sum(run.era == newest for run in found.runs)
@@ -111,6 +113,7 @@ def _refuse_nothing(found: History, *, asked: bool) -> None:
 def _tell_left_out(found: History) -> None:
     """What is no part of it, on stderr: runs one by one, foreign directories together."""
     for one in found.left_out:
-        sys.stderr.write(f"warn: left out: {one.folder}: {one.reason}\n")
+        grade = Grade.NOTE if one.going else Grade.WARN
+        sys.stderr.write(f"{grade}: left out: {one.folder}: {one.reason}\n")
     if found.foreign:
         sys.stderr.write(f"note: no run is in {', '.join(found.foreign)}\n")

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 
+from redline.analysis.compare import why_no_verdict
 from redline.findings.cell import USELESS
 from redline.model import CellReport, Comparison, Metric, ObjectiveResult, ObjectiveState, Ranking, Report, Verdict
 from redline.model.limits import LimitAnswer, LimitReport
@@ -10,7 +11,9 @@ from redline.quantities import significant
 from redline.report import format as fmt
 from redline.report.document import STATE_LOOKS, Line, Look, Prose, Section, line
 from redline.report.sections.main_effects import sentence
+from redline.report.sections.ranking import ratio_text
 from redline.report.sections.views import comparisons_by_cell, groups, invalid_reason, tally
+from redline.stats import ALPHA
 
 TITLE = "The answer, in words"
 _MOST = 12
@@ -32,7 +35,8 @@ def run_answer(report: Report) -> Section:
     """The answer of a run: comparisons, or levels where nothing is compared."""
     said: Iterator[Line] = iter(())
     if not report.next_command:  # a screen compares nothing
-        said = _compared(report) if any(one.verdict for one in report.comparisons) else _levels(report)
+        compared = any(one.verdict or _is_unjudged(one) for one in report.comparisons)
+        said = _compared(report) if compared else _levels(report)
     return Section(TITLE, (Prose((*said, *_by_axis(report), *_objectives(report)), listed=True),), anchor="answer")
 
 
@@ -135,7 +139,7 @@ def _compared(report: Report) -> Iterator[Line]:
         where = f"{group.title}: " if several else ""
         for cell in group.cells:
             found = [compared.get(cell.cell_id, {}).get(metric) for metric in _SAID]
-            judged = [one for one in found if one is not None and one.verdict]
+            judged = [one for one in found if one is not None and (one.verdict or _is_unjudged(one))]
             if cell.role == "ceiling" or not any(found):
                 continue
             against = next(names.get(one.baseline_id, one.baseline_id) for one in found if one)
@@ -145,8 +149,10 @@ def _compared(report: Report) -> Iterator[Line]:
             elif judged:
                 rest.append(line((where, "dim"), f"{cell.server} and {against}: {_undecided(judged)}"))
             else:
-                reason = next((one.refused for one in found if one and one.refused), "no verdict")
-                rest.append(line((where, "dim"), f"{cell.server} and {against} are not compared: {reason}"))
+                known = [one for one in found if one]
+                first = next((one for one in known if one.primary), known[0])
+                are = "are not compared" if first.ratio is None else "have no verdict"
+                rest.append(line((where, "dim"), f"{cell.server} and {against} {are}: {why_no_verdict(first)}"))
     if len(decided) + len(rest) <= _MOST:
         yield from (said for _, said in decided)
         yield from rest
@@ -176,17 +182,44 @@ def _undecided(found: Sequence[Comparison]) -> str:
     What many comparisons leave open has its size: `CPU per request reads +26.5% [+11.9, +43.0], which may be chance`.
     """
     same = [one for one in found if one.verdict is Verdict.EQUIVALENT]
-    parts = [f"{fmt.label(one.metric)} is the same within {fmt.percent(one.threshold)}" for one in same]
+    parts = [f"{fmt.label(one.metric)} {_same(one)}" for one in same]
+    parts += [
+        f"{fmt.label(one.metric)} differs, {fmt.change(one.ratio)} {fmt.change_bounds(one.ratio)}, but no verdict: "
+        f"{why_no_verdict(one)}"
+        for one in found
+        if one.ratio and _is_unjudged(one)
+    ]
     parts += [
         f"{fmt.label(one.metric)} reads {fmt.change(one.ratio)} {fmt.change_bounds(one.ratio)}, which may be chance "
         f"{fmt.held_back(one)}".rstrip()
         for one in found
         if one.held_back and one.ratio
     ]
-    open_ = [f"{fmt.label(one.metric)} ({_why(one)})" for one in found if one not in same and not one.held_back]
+    unsettled = [one for one in found if one.verdict is Verdict.INCONCLUSIVE and one.duet and one.duet.unsettled]
+    parts += [
+        f"{fmt.label(one.metric)} has no verdict, {fmt.change(one.ratio)} {fmt.change_bounds(one.ratio)}: "
+        f"{why_no_verdict(one)}"
+        for one in unsettled
+        if one.ratio
+    ]
+    closed = [*same, *unsettled]
+    open_ = [f"{fmt.label(one.metric)} ({_why(one)})" for one in found if one not in closed and not one.differs]
     if open_:
         parts.append(f"{' and '.join(filter(None, (', '.join(open_[:-1]), open_[-1])))} cannot be distinguished")
     return ", ".join(parts)
+
+
+def _is_unjudged(one: Comparison) -> bool:
+    """Whether a verdict is asked for and there is none, though the interval excludes 1, as where servers were cold."""
+    return one.primary and one.verdict is None and one.differs
+
+
+def _same(one: Comparison) -> str:
+    """That it is too small to matter; and how large it is, where it is surely there."""
+    within = fmt.percent(one.threshold)
+    if one.ratio is None or not one.differs or (one.p_adjusted is not None and one.p_adjusted >= ALPHA):
+        return f"is the same within {within}"
+    return f"differs by less than {within} ({fmt.change(one.ratio)} {fmt.change_bounds(one.ratio)})"
 
 
 def _why(one: Comparison) -> str:
@@ -202,13 +235,15 @@ def difference(one: Comparison, against: str = "") -> str:
     assert one.ratio is not None
     verb, noun, more, less = _WORDS[one.metric]
     ratio, low, high = one.ratio.value, one.ratio.low, one.ratio.high
+    none = f" [{fmt.NOT_KNOWN}]" if one.ratio.says_nothing else ""
     if ratio >= 2:
-        bounds = "" if low is None or high is None else f" [{significant(low, 2)}, {significant(high, 2)}]"
+        bounds = none or ("" if low is None or high is None else f" [{significant(low, 2)}, {significant(high, 2)}]")
         of = f" of {against}" if against else ""
         return f"{verb} {significant(ratio, 2)} times the {noun}{of}{bounds}"
     ends = sorted((end - 1) * (1 if ratio > 1 else -1) for end in (low, high) if end is not None)
     places = int(abs(ratio - 1) < 0.1)
-    bounds = f" [{', '.join(fmt.signed(end * 100, places).removeprefix('+') for end in ends)}]" if ends else ""
+    text = ", ".join(fmt.signed(end * 100, places).removeprefix("+") for end in ends)
+    bounds = none or (f" [{text}]" if ends else "")
     size, than = _percent(abs(ratio - 1)), f" than {against}" if against else ""
     word = more if ratio > 1 else less
     if one.metric is Metric.P99:
@@ -254,7 +289,8 @@ def _ranking(ranking: Ranking, cells: dict[str, CellReport]) -> str:
     """`by throughput 1. hyper 96.0 k/s ±0.7%, 2. axum 89.7 k/s ±0.7%`."""
     setting = f" ({ranking.setting})" if ranking.setting else ""
     places = (
-        f"{place.rank}. {cells[place.cell_id].server} {fmt.with_spread(place.estimate)}" for place in ranking.places
+        f"{place.rank}. {cells[place.cell_id].server} {fmt.with_spread(place.estimate)}{ratio_text(place)}"
+        for place in ranking.places
     )
     return f"by {fmt.label(ranking.metric)}{setting} {', '.join(places)}"
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
+from redline.analysis.compare import why_no_verdict
 from redline.model import Comparison
 from redline.report import format as fmt
 from redline.report.document import Column, Prose, Section, Table, TextCell, filled, line, words
@@ -29,7 +30,9 @@ def comparison_sections(comparisons: Iterable[Comparison], *, base: str, other: 
 def _row(found: Comparison) -> tuple[TextCell, ...]:
     if found.ratio is None:
         return words(fmt.label(found.metric)), words(), words(), words(f"not compared: {found.refused}", look="dim")
-    verdict = f"{fmt.MARKS[found.verdict]} {found.verdict} {fmt.held_back(found)}".rstrip() if found.verdict else ""
+    verdict = f"no verdict: {why_no_verdict(found)}" if found.primary else ""
+    if found.verdict:
+        verdict = f"{fmt.MARKS[found.verdict]} {found.verdict} {fmt.held_back(found)}".rstrip()
     return (
         words(fmt.label(found.metric)),
         words(fmt.ratio(found.ratio.value)),

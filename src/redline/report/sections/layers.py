@@ -236,5 +236,6 @@ def _microseconds(layer: Layer, numbers: dict[str, int]) -> ChangeCell:
     places = min(4, max(0, 1 - math.floor(math.log10(half / _US)))) if half > 0 else 2
     bounds = ", ".join(fmt.signed(end / _US, places) for end in ends)
     text, cpu = f"{fmt.signed(found.value / _US, places)} µs", layer.cpu
+    bounds = fmt.NOT_KNOWN if cpu and cpu.ratio and cpu.ratio.says_nothing else bounds
     size = abs(cpu.ratio.value - 1) if cpu and cpu.ratio else 0.0
     return ChangeCell(text, f"[{bounds}]" if ends else "", cpu.verdict if cpu else None, size=size)

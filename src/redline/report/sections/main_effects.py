@@ -1,8 +1,9 @@
 """Which axes of each server matter, what each of their values does, and of a screen the command of the full matrix."""
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 
-from redline.model import MainEffect, MainEffects, Report
+from redline.model import Estimate, MainEffect, MainEffects, Report
 from redline.report import format as fmt
 from redline.report.document import Block, ChangeCell, Column, Line, Prose, Section, Table, filled, line
 
@@ -48,20 +49,41 @@ def effect_lines(found: Iterable[MainEffects]) -> Iterator[Line]:
 
 def sentence(effects: Sequence[MainEffect]) -> str:
     """Which axes matter, are too small to, and do not show; empty where nothing is judged."""
-    said = []
+    said, held_back = [], [effect for effect in effects if _held_back(effect)]
     for verdict, one_does, several_do in (
         ("matters", "matters", "matter"),
         ("too small", "is too small to matter", "are too small to matter"),
         ("not shown", "does not show", "do not show"),
     ):
-        those = [effect for effect in effects if effect.verdict == verdict]
+        those = [effect for effect in effects if effect.verdict == verdict and effect not in held_back]
         if not those:
             continue
         names = " and ".join(filter(None, (", ".join(each.axis for each in those[:-1]), those[-1].axis)))
         widest = max((each.resolution for each in those if each.resolution is not None), default=None)
         resolution = f" (resolution {fmt.percent(widest)})" if verdict == "not shown" and widest is not None else ""
         said.append(f"{names} {several_do if len(those) > 1 else one_does}{resolution}")
+    said += [f"{one.axis} reads {_largest(one)}, which may be chance{_chance(one)}" for one in held_back]
     return "; ".join(said)
+
+
+def _held_back(effect: MainEffect) -> bool:
+    """Whether the interval of a level excludes 1, but the number of axes does not allow to say that it matters."""
+    return effect.verdict == "not shown" and any(_excludes_one(level.ratio) for level in effect.levels)
+
+
+def _excludes_one(ratio: Estimate) -> bool:
+    return ratio.low is not None and ratio.high is not None and not ratio.low <= 1 <= ratio.high
+
+
+def _largest(effect: MainEffect) -> str:
+    """`+9.0% [+2.0, +16.5]`, the level farthest from 1 of those whose interval excludes it."""
+    ratios = (level.ratio for level in effect.levels if _excludes_one(level.ratio))
+    largest = max(ratios, key=lambda ratio: abs(math.log(ratio.value)))
+    return f"{fmt.change(largest)} {fmt.change_bounds(largest)}"
+
+
+def _chance(effect: MainEffect) -> str:
+    return "" if effect.p_adjusted is None else f" (p {effect.p_adjusted:.2g} among all axes)"
 
 
 def _share(one: MainEffects) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from redline.model import CellReport, Estimate, Grade, Metric, Report
+from redline.model import CellReport, Estimate, Grade, Metric, Report, TrialReport
 from redline.report import format as fmt
 from redline.report.document import (
     Block,
@@ -67,7 +67,7 @@ def _tables(cells: _Cells) -> Iterator[Block]:
             str(trial.round),
             str(trial.position),
             "yes" if trial.used else "no",
-            "" if trial.rate_per_s is None else fmt.rate(trial.rate_per_s),
+            _rate(trial),
             *("" if ns is None else fmt.duration(ns) for ns in (trial.p50_ns, trial.p99_ns, trial.cpu_per_request_ns)),
             trial_text(trial.warm_up),
             TextCell((line(trial.failure),), trial.log_tail) if trial.failure or trial.log_tail else "",
@@ -94,6 +94,12 @@ def _table(
 ) -> Table:
     columns = (Column(head, "left" if head in left else "right") for head in heads)
     return Table((_SERVER, *columns), tuple(rows), line((title, "strong")), muted=muted)
+
+
+def _rate(trial: TrialReport) -> str:
+    if trial.rate_per_s is not None:
+        return fmt.rate(trial.rate_per_s)
+    return "" if trial.failure else fmt.NO_ANSWERS
 
 
 def _objectives(cells: _Cells) -> Iterator[tuple[TableCell, ...]]:

@@ -56,7 +56,7 @@ def _speed_line(pair: PairSpeed) -> str:
         return f"before the run all {fmt.count(pair.failed, 'start')} failed"
     text = f"before the run {fmt.duration(pair.cpu_per_request_ns)} of CPU time for a request"
     if pair.ratio is not None and pair.ratio.low is not None and pair.ratio.high is not None:
-        ends = f"[{pair.ratio.low:.2f}, {pair.ratio.high:.2f}]"
+        ends = f"[{fmt.NOT_KNOWN if pair.ratio.says_nothing else f'{pair.ratio.low:.2f}, {pair.ratio.high:.2f}'}]"
         text += f", {pair.ratio.value:.2f} {ends} times that of the other hosts"
     return text + (f"; {fmt.count(pair.failed, 'start')} failed" if pair.failed else "")
 

@@ -56,6 +56,8 @@ _NAMED = 5
 _FUNCTIONS = 5
 _THREADS = 6
 _WIDE = 4.0
+_SKEWED = 0.1
+"""From this part of an interval on that lies more to one side than to the other its ends are given."""
 _IN_FULL = 4
 """Of so many profiles a terminal shows functions; of more the page does."""
 _WITH_CALLEES = 2
@@ -193,19 +195,31 @@ def profiles_payload(report: Report) -> PlotProfiles | None:
 
 
 def sentence(change: ProfileChange, server: str, baseline: str) -> Line:
-    """`http4s.tapir against http4s.vanilla: +24% CPU per request [+23, +25]. Points of it: tapir +3.9 ±0.4, …`."""
-    listed: list[str | tuple[str, Look]] = []
-    for one in [one for one in change.libraries if _is_certain(one)][:_NAMED]:
-        listed += [", " if listed else "", (one.name, "strong"), f" {_points(one.points)}"]
+    """`http4s.tapir against http4s.vanilla: +24% CPU per request [+23, +25]. Points of it: tapir +3.9 ±0.4, …`.
+
+    Where the ratio is too uncertain to say what a library costs, their shares may differ all the same.
+    """
+    listed = _listed(change.libraries)
     if not change.against:
         return line(f"{server}, slow moments against the rest, in points of share: ", *listed, ".")
-    begin = f"{server} against {baseline}"
+    begin, none = f"{server} against {baseline}", "no library differs by more than chance"
     if change.ratio is None:
-        return line(f"{begin}, in points of share: ", *(listed or ["no library differs by more than chance"]), ".")
+        return line(f"{begin}, in points of share: ", *(listed or [none]), ".")
     total = f"{begin}: {fmt.change(change.ratio, whole_from=0.1)} CPU per request {fmt.change_bounds(change.ratio)}"
-    if not listed:
-        return line(f"{total.rstrip()}. No library differs by more than chance.")
-    return line(f"{total.rstrip()}. In points of that: ", *listed, ".")
+    if listed:
+        return line(f"{total.rstrip()}. In points of that: ", *listed, ".")
+    if by_share := _listed(change.shares):
+        unknown = "What each library adds to that is not known; in points of share: "
+        return line(f"{total.rstrip()}. {unknown}", *by_share, ".")
+    return line(f"{total.rstrip()}. {none.capitalize()}.")
+
+
+def _listed(found: Iterable[Points]) -> list[str | tuple[str, Look]]:
+    """The first of those that are no work of chance: `tapir +3.9 ±0.4, cats …`."""
+    listed: list[str | tuple[str, Look]] = []
+    for one in [one for one in found if _is_certain(one)][:_NAMED]:
+        listed += [", " if listed else "", (one.name, "strong"), f" {_points(one.points)}"]
+    return listed
 
 
 def _is_certain(one: Points) -> bool:
@@ -214,10 +228,14 @@ def _is_certain(one: Points) -> bool:
 
 
 def _points(estimate: Estimate) -> str:
+    """`+3.9 ±0.4`, or `+51.0 [+23.4, +109.2]` where it may be more above than below."""
     text = fmt.signed(100 * estimate.value, 1)
     if estimate.low is None or estimate.high is None:
         return text
-    return f"{text} ±{50 * (estimate.high - estimate.low):.1f}"
+    below, above = 100 * (estimate.value - estimate.low), 100 * (estimate.high - estimate.value)
+    if abs(above - below) > _SKEWED * (above + below):
+        return f"{text} [{fmt.signed(100 * estimate.low, 1)}, {fmt.signed(100 * estimate.high, 1)}]"
+    return f"{text} ±{(below + above) / 2:.1f}"
 
 
 def _groups(report: Report) -> list[tuple[str, tuple[ProfileReport, ...]]]:

@@ -41,9 +41,9 @@ def ranking_page(report: Report) -> Iterator[Section]:
         folds.append(Fold(load_line(load, shown), blocks, is_open if len(by_load) > 1 else None))
     intro = (
         *key(
-            "Best first. Servers that cannot be distinguished from the first of their rank **share it** (2=). "
-            "Whiskers are 95% intervals, dots are trials. What is close to this machine's ceiling is limited by the "
-            "machine."
+            "Best first. Servers of which nothing distinguishes any two **share a rank** (2=). A change in brackets is "
+            "a comparison with the baseline, which decides the place; the value is of trials of it alone. Whiskers "
+            "are 95% intervals, dots are trials. What is close to this machine's ceiling is limited by the machine."
         ),
     )
     if folds:
@@ -61,7 +61,8 @@ def _columns_of(rankings: Sequence[Ranking], cells: Mapping[str, CellReport]) ->
 
 def _place(ranking: Ranking, place: Place, cells: Mapping[str, CellReport]) -> TextCell:
     name = server_in(ranking, place, cells)
-    return TextCell((line(f"{rank_text(ranking, place)} ", (name, "strong"), f" {fmt.with_spread(place.estimate)}"),))
+    level, change = fmt.with_spread(place.estimate), ratio_text(place)
+    return TextCell((line(f"{rank_text(ranking, place)} ", (name, "strong"), f" {level}", (change, "dim")),))
 
 
 def _with_bars(ranking: Ranking, cells: Mapping[str, CellReport]) -> Table:
@@ -70,13 +71,21 @@ def _with_bars(ranking: Ranking, cells: Mapping[str, CellReport]) -> Table:
     rows = []
     for place in ranking.places:
         one = place.estimate
-        value = TextCell((line(fmt.amount(one.value, one.unit), (f" {fmt.spread(one)}", "dim")),))
+        value = TextCell((line(fmt.amount(one.value, one.unit), (f" {fmt.spread(one)}{ratio_text(place)}", "dim")),))
         behind = dots.values(cells, place.cell_id, ranking.metric)
         bar = Strip(scale, "bar", one.value, one.low, one.high, dots=behind)
         rows.append((rank_text(ranking, place), server_in(ranking, place, cells), bar, value))
     columns = (Column("rank"), Column("server"), Column(""), Column(label, "right"))
     title = line((ranking.scenario, "strong"), (f" {', '.join(filter(None, (ranking.setting, label)))}", "dim"))
     return Table(columns, tuple(rows), title, look="ranking")
+
+
+def ratio_text(place: Place) -> str:
+    """` (+32.4% [+29.0, +35.1] in duets)`: the change from its baseline, on which its place rests; empty of others."""
+    if place.ratio is None:
+        return ""
+    in_duets = " in duets" if place.in_duets else ""
+    return f" ({fmt.change(place.ratio)} {fmt.change_bounds(place.ratio)}{in_duets})"
 
 
 def rank_text(ranking: Ranking, place: Place) -> str:
