@@ -26,6 +26,7 @@ from redline.plugins.launchers.builds import Builds
 from redline.plugins.launchers.command import CommandLauncher
 from redline.plugins.launchers.process import ProcessLauncher
 from redline.plugins.launchers.route import RouteLauncher
+from redline.plugins.launchers.watching import watch
 from redline.plugins.machine import plan_placement, read_environment
 from redline.plugins.probes.jvm import compilers_of
 from redline.plugins.probes.process_tree import ProcessTreeProbe
@@ -119,7 +120,7 @@ def duet_tools(cells: tuple[Cell, ...]) -> DuetTools:
     launchers = tuple(
         AttachedLauncher() if isinstance(cell.variant.entry, AttachedServer) else CommandLauncher() for cell in cells
     )
-    return DuetTools(launchers, processes_of, EngineDriver(find_engine()), plan_placement())
+    return DuetTools(launchers, watch, EngineDriver(find_engine()), plan_placement())
 
 
 def duet_environment() -> Environment:
