@@ -202,21 +202,33 @@ def retransmits(trial: Trial) -> tuple[Finding, ...]:
     sent = trial.increase("tcp_segments_sent", "machine")
     if again is None or not sent:
         return ()
-    message = f"{again:,.0f} TCP segments were sent again, of {sent:,.0f} sent ({percent(again / sent)})."
+    message = (
+        f"On this machine {again:,.0f} TCP segments were sent again, of {sent:,.0f} sent ({percent(again / sent)}), "
+        "those of other programs included."
+    )
     return graded(FindingKind.RETRANSMITS, again / sent, message, trial)
 
 
 def listen_overflow(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
-    """Whether a listener dropped attempts to connect."""
+    """Whether a listener dropped attempts to connect: the server's, where the kernel counts it alone."""
+    own = [drops for part in trial.recording.parts if (drops := trial.increase("listen_drops", part)) is not None]
+    if any(own) or (own and not trial.increase("syn_cookies", "machine")):
+        share = sum(own) / traffic.counts.due
+        message = (
+            f"The server's listener dropped {sum(own):,.0f} attempts to connect: {percent(share)} of "
+            f"{traffic.counts.due:,} requests."
+        )
+        return graded(FindingKind.LISTEN_OVERFLOW, share, message, trial)
     dropped, full, cookies = (
         round(trial.increase(name, "machine") or 0.0) for name in ("listen_drops", "listen_overflows", "syn_cookies")
     )
     share = (dropped + cookies) / traffic.counts.due
     message = (
-        f"Listeners dropped {dropped:,} attempts to connect, {full:,} of them because their queue was full, and "
-        f"answered {cookies:,} by a SYN cookie: {percent(share)} of {traffic.counts.due:,} requests."
+        f"On this machine listeners dropped {dropped:,} attempts to connect, {full:,} of them because their queue was "
+        f"full, and answered {cookies:,} by a SYN cookie, those of other programs included; there were "
+        f"{traffic.counts.due:,} requests."
     )
-    return graded(FindingKind.LISTEN_OVERFLOW, share, message, trial)
+    return graded(FindingKind.LISTEN_OVERFLOW, share, message, trial, at_most=Grade.NOTE)
 
 
 def port_pressure(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:

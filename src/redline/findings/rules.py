@@ -387,9 +387,9 @@ _TABLE = (
     Rule(
         FindingKind.RETRANSMITS,
         note=0.001,
-        warn=0.01,
         reason="A request or answer has nothing after it, so a lost one is sent again only after a timeout of 200 ms "
-        "or more. As with `errors`, 0.1% can be everything beyond p99.9, and 1% everything beyond p99.",
+        "or more. As with `errors`, 0.1% can be everything beyond p99.9. The kernel counts for all programs of a "
+        "network namespace together, so it is never more than a note.",
         advice="Find what loses packets: a full link or queue (`ip -s link`, `tc -s qdisc`), or a listen queue "
         "that overflows.",
         biases=_TAIL,

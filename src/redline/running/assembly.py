@@ -101,9 +101,9 @@ def on_hosts(pairs: tuple[Pair, ...], catalogue: Path, cache: Path) -> Workbench
 
 def attached(variant: Variant) -> Workbench:
     """For a server that is already running. Raises DriveError when there is no engine."""
-    host = variant.entry.host if isinstance(variant.entry, AttachedServer) else None
+    peer = (variant.entry.host, variant.entry.port) if isinstance(variant.entry, AttachedServer) else None
     driver = EngineDriver(find_engine())
-    tools = Tools(AttachedLauncher(), driver, lambda: (ProcessTreeProbe(peer=host),), Placement())
+    tools = Tools(AttachedLauncher(), driver, lambda: (ProcessTreeProbe(peer=peer),), Placement())
     return _with_environment(tools, driver)
 
 

@@ -345,7 +345,7 @@ class HostAgent:
         self.end_engine()
         cpus = list(self._placement.engine_cpus)
         self._engine = HeldEngine(find_engine(), job | ({"cpus": cpus} if cpus else {}), self._scratch / "engine.log")
-        self._engine_probe = ProcessTreeProbe(peer=job["target"]["host"])
+        self._engine_probe = ProcessTreeProbe(peer=(job["target"]["host"], job["target"]["port"]))
         self._engine_probe.follow("engine", self._engine.pid)
 
     def _held(self) -> HeldEngine:

@@ -89,6 +89,17 @@ def answering(found: Iterable[Tcp], at: At) -> tuple[Tcp, ...]:
     return tuple(each for each in chosen if (bool(each.device), not each.of_ipv6) == best)
 
 
+def listening_for(host: str, port: int) -> frozenset[At]:
+    """Where the sockets listen that get connections to this host and port; empty where they are not of this network."""
+    try:
+        asked = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        found, ips = listeners(), [plain(ip_address(str(address[0]).partition("%")[0])) for *_, address in asked]
+    except (OSError, UnicodeError):
+        return frozenset()
+    at = (At(ip, port) for ip in ips)
+    return frozenset(each.local for one in at if local_end(one) for each in answering(found, one))
+
+
 def local_end(at: At) -> bool:
     """Whether the address is one of this network namespace. Nothing is sent to find out."""
     family = socket.AF_INET if at.ip.version == 4 else socket.AF_INET6
