@@ -47,7 +47,7 @@ def server_share(trial: Trial) -> float | None:
 def _on_servers_host_ns(trial: Trial) -> float | None:
     """CPU time of the server, and of its proxies unless these have a host of their own."""
     apart = any(host.role == "proxy" for host in trial.recording.hosts)
-    return trial.recording.sampled_increase("cpu_ns", "server") if apart else trial.increase("cpu_ns", "server")
+    return trial.recording.sampled_increase("cpu_ns", "server") if apart else trial.server_cpu_ns
 
 
 def interrupts_ns(trial: Trial, subject: Subject) -> float:
@@ -83,6 +83,15 @@ def cpu_sampled(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
         return ()
     message = "Processes of the server began or ended during the load, so its CPU time comes from samples."
     return graded(FindingKind.CPU_SAMPLED, 1.0, message, trial)
+
+
+def cpu_unknown(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
+    """Whether the processes that were read cannot be those that answered."""
+    used, answers = trial.recording.increase("cpu_ns", "server"), traffic.counts.completed
+    if used is None or used > 0 or not answers:
+        return ()
+    message = f"The server's processes used no CPU time, and {answers:,} requests were answered: others answered."
+    return graded(FindingKind.CPU_UNKNOWN, 1.0, message, trial)
 
 
 def cpu_pressure(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
@@ -147,7 +156,7 @@ def _server_held_up(trial: Trial, traffic: Traffic) -> float:
 
     A server's threads wait for each other as well, so its run-queue delay counts only as far as others used its cores.
     """
-    waited, used = trial.increase("run_delay_ns", "server"), trial.increase("cpu_ns", "server")
+    waited, used = trial.increase("run_delay_ns", "server"), trial.server_cpu_ns
     busy = trial.increase("cores_busy_ns", "server")
     if waited is None or used is None or busy is None or trial.recording.server is None:
         return 0.0

@@ -520,6 +520,14 @@ _TABLE = (
         scatters=True,
     ),
     Rule(
+        FindingKind.CPU_UNKNOWN,
+        warn=0.0,
+        reason="Whoever answers a request uses CPU time. Where the processes that were read used none, others "
+        "answered, so what the answers cost is not known, and is not 0.",
+        advice="Start what answers itself, not a command that asks something else to start it or that only passes "
+        "requests on.",
+    ),
+    Rule(
         FindingKind.PERTURBED,
         warn=0.0,
         reason="A profiler takes time from what it watches.",
