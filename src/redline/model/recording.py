@@ -47,10 +47,11 @@ class Series(Frozen):
       and `interrupts_ns` if the kernel leaves it out of processes' times (part of `busy_ns`; counter);
       of all programs in the network namespace of the server, or of the engine if no server is watched:
       `tcp_segments_sent`, `tcp_segments_retransmitted`, `listen_drops`, `listen_overflows` (part of them),
-      `syn_cookies` (counters), `time_wait` (sockets; gauge), `local_ports` (number of ports to connect from; gauge); and if
-      the load goes to another machine, of the link to it: `link_sent_bytes`, `link_received_bytes` (counters) and
-      `link_bits_per_s` (gauge); and `other_cpu_ns:NAME`, the CPU time of the processes of that name that used most, of
-      those that are neither server nor engine nor the lab, as far as they lived to the end (counter, two samples).
+      `syn_cookies` (counters), `time_wait` (sockets; gauge), `local_ports` (number of ports to connect from; gauge);
+      and if the load goes to another machine, of the link to it: `link_sent_bytes`, `link_received_bytes` (counters)
+      and `link_bits_per_s` (gauge); and `other_cpu_ns:NAME`, the CPU time of the processes of that name that used
+      most, of those that are neither server nor engine nor the lab, as far as they lived to the end (counter, two
+      samples).
     """
 
     name: str

@@ -93,6 +93,8 @@ def begin(how: str, host: str, port: int, more: list[str]) -> tuple[list[int], C
         forked(beside)
         neighbour.close()
         return [own, worker], lambda: wait(listener)
+    if how == "hands":
+        return [own], hand_over(listener)
     if how == "restarts":
         first = forked(lambda: for_a_while(listener))
         return [own, first], lambda: replace(listener, first)
@@ -106,9 +108,31 @@ def wait(_held: socket.socket) -> None:
     signal.pause()
 
 
+def hand_over(listener: socket.socket) -> Callable[[], None]:
+    """Accept connections for a process that is nobody's child."""
+    mine, its = socket.socketpair()
+
+    def serve_handed() -> None:
+        listener.close()
+        while handed := socket.recv_fds(its, 1, 1)[1]:
+            threading.Thread(target=answer, args=(socket.socket(fileno=handed[0]),), daemon=True).start()
+
+    def leave() -> None:
+        forked(serve_handed)
+
+    os.waitpid(forked(leave), 0)
+
+    def accept() -> None:
+        while True:
+            with listener.accept()[0] as connection:
+                socket.send_fds(mine, [b"x"], [connection.fileno()])
+
+    return accept
+
+
 def for_a_while(listener: socket.socket) -> None:
     threading.Thread(target=serve, args=(listener,), daemon=True).start()
-    time.sleep(0.4)
+    time.sleep(1)
 
 
 def replace(listener: socket.socket, worker: int) -> None:

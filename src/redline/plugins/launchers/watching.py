@@ -1,5 +1,7 @@
 """Whose CPU time is read for a server, and whether that stays true while it is loaded."""
 
+import os
+import time
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -12,7 +14,7 @@ from redline.plugins.linux.owners import Owner, owner_of
 from redline.plugins.linux.sockets import At, Tcp, connections, listeners
 from redline.ports import RunningServer, ServerWatch
 
-_LOOKS = 8
+_LOOKS, _MOST_LOOKS, _APART_S = 8, 100, 0.1
 _SAME = 0.02
 """Of the bytes in either direction: a relay that sends on what it gets differs by what is on its way."""
 
@@ -50,7 +52,7 @@ class _Bytes(NamedTuple):
 
 @dataclass
 class _Counted:
-    """The bytes of some connections from the first look on, by inode; `at` is who is at their other ends."""
+    """The bytes of some connections at the first look and at the last one, by inode; `at` are their other ends."""
 
     first: dict[int, _Bytes] = field(default_factory=dict)
     last: dict[int, _Bytes] = field(default_factory=dict)
@@ -63,20 +65,16 @@ class _Counted:
             self.first.setdefault(each.inode, now if begins else _Bytes())
             self.last[each.inode], self.at[each.inode] = now, each.remote
 
-    def grown(self, inode: int) -> _Bytes:
-        """What one has counted."""
-        return _Bytes(*(now - before for now, before in zip(self.last[inode], self.first[inode], strict=True)))
-
     @property
-    def busy(self) -> list[int]:
-        """Those on which something was received."""
-        return [inode for inode in self.last if self.grown(inode).received]
+    def busy(self) -> list[At]:
+        """The other ends of those on which something was received meanwhile."""
+        received = (inode for inode, now in self.last.items() if now.received > self.first[inode].received)
+        return sorted({self.at[inode] for inode in received})
 
     @property
     def total(self) -> _Bytes:
-        """Of all."""
-        found = [self.grown(inode) for inode in self.last]
-        return _Bytes(sum(each.received for each in found), sum(each.acked for each in found))
+        """Of all since they began: what is passed on is on two connections of one age."""
+        return _Bytes(sum(each.received for each in self.last.values()), sum(each.acked for each in self.last.values()))
 
 
 class AttachedWatch:
@@ -85,7 +83,8 @@ class AttachedWatch:
     def __init__(self, host: str, port: int, owner: Owner) -> None:
         self.pids = owner.pids
         self._host, self._port, self._at, self._unknown = host, port, owner.at, owner.unknown
-        self._known, self._looks = set(owner.pids), 0
+        self._known = set(owner.pids)
+        self._looks, self._seen, self._due_s = 0, 0, 0.0
         self._strangers: frozenset[int] = frozenset()
         self._clients, self._others = _Counted(), _Counted()
 
@@ -96,9 +95,11 @@ class AttachedWatch:
         return cls(host, port, owner_of(host, port))
 
     def look(self) -> None:
-        """See whether they answer its connections, and whom else they ask. The first times only: it costs time."""
-        if self._unknown or self._looks == _LOOKS:
+        """See whether they answer its connections, and whom else they ask: a few times, until that was seen."""
+        now_s = time.monotonic()
+        if self._unknown or self._seen == _LOOKS or self._looks == _MOST_LOOKS or now_s < self._due_s:
             return
+        self._due_s = now_s + _APART_S
         with suppress(OSError):
             found = connections()
             held = self._held()
@@ -108,19 +109,20 @@ class AttachedWatch:
             self._clients.add((each for each in mine if each.local == self._at), begins=not self._looks)
             self._others.add((each for each in mine if each.local.port not in listening), begins=not self._looks)
             self._looks += 1
+            self._seen += any(each.local == self._at for each in mine)
             self._see_strangers({each.inode: each.uid for each in accepted if each.inode not in held})
 
     def finish(self) -> CpuOwner:
         """What is known of it once the load has ended."""
-        self._unknown = self._unknown or self._newcomers() or self._relayed()
+        self._unknown = self._unknown or self._newcomers() or self._relayed() or self._unseen()
         names = tuple(map(procfs.name_of, self.pids))
-        busy = sorted({self._others.at[inode] for inode in self._others.busy})
-        behind = "" if self._unknown else ", ".join(map(str, busy))
+        behind = "" if self._unknown else ", ".join(map(str, self._others.busy))
         return CpuOwner(processes=names, unknown=self._unknown, behind=behind)
 
     def _held(self) -> set[int]:
         """The sockets of its processes, and of those that they have started."""
-        below, grown = procfs.children(), list(self._known)
+        below, above = procfs.children(), procfs.line_of(os.getpid())
+        grown = [pid for pid in self._known if pid not in above]
         for pid in grown:
             grown += [child for child in below.get(pid, ()) if child not in self._known]
             self._known.update(below.get(pid, ()))
@@ -150,5 +152,9 @@ class AttachedWatch:
         """That they send on, byte by byte, what they get from another listener."""
         if not self._clients.total.is_like(self._others.total):
             return ""
-        to = min(self._others.at[inode] for inode in self._others.busy)
+        to = min(self._others.at.values())
         return f"{self._at} is answered by {procfs.name_of(self.pids[0])}, which passes on what it gets from {to}"
+
+    def _unseen(self) -> str:
+        """That they were never seen to hold a connection."""
+        return "" if self._seen else f"nobody saw who holds the connections to {self._at}"
