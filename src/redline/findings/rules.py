@@ -526,6 +526,7 @@ _TABLE = (
         "answered, so what the answers cost is not known, and is not 0.",
         advice="Start what answers itself, not a command that asks something else to start it or that only passes "
         "requests on.",
+        biases="what a request costs is not known",
     ),
     Rule(
         FindingKind.PERTURBED,
