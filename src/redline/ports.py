@@ -30,6 +30,7 @@ from redline.model import (
     Traffic,
     Variant,
 )
+from redline.model.duet import CpuOwner
 
 T = TypeVar("T")
 NOTHING_MORE: Mapping[str, str] = MappingProxyType({})
@@ -242,6 +243,20 @@ class DuetDrive:
     guard_ns: int
     parallel: bool = False
     on_block: Callable[[DuetBlock], None] = field(default=lambda _block: None)
+
+
+class ServerWatch(Protocol):
+    """Whose CPU time is read for a server: `pids`, and what they start during the load."""
+
+    @property
+    def pids(self) -> tuple[int, ...]:
+        """Its processes; none where they are not known."""
+
+    def look(self) -> None:
+        """Look at it under load, once for each block."""
+
+    def finish(self) -> CpuOwner:
+        """Whether that was all, once the load has ended."""
 
 
 class Driver(Protocol):

@@ -14,6 +14,7 @@ from redline.cli.commands import ab
 from redline.errors import DriveError, StoreError, UsageError
 from redline.model import DuetRecording, Failure, Metric
 from redline.model.duet import AbPlan, AbReport, Checkout, Revision
+from redline.plugins.launchers.watching import KnownProcesses
 from redline.ports import Placement
 from redline.running.duet import DuetLogs, DuetTools, is_over, run_duet
 from redline.storage.comparisons import ComparisonStore
@@ -68,7 +69,7 @@ def _one_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 def fakes(monkeypatch: pytest.MonkeyPatch) -> FakeDriver:
     """Servers and an engine that take no time."""
     driver = FakeDriver([])
-    tools = DuetTools((FakeLauncher([]),) * 2, lambda _server: (), driver, Placement())
+    tools = DuetTools((FakeLauncher([]),) * 2, lambda _server: KnownProcesses(()), driver, Placement())
     monkeypatch.setattr(ab, "duet_tools", lambda _cells: tools)
     return driver
 
@@ -156,7 +157,7 @@ def failed(recording: DuetRecording) -> DuetRecording:
 
 def test_starts_that_are_missing_failed_or_cut_are_made_again(tmp_path: Path) -> None:
     plan = planned().duet
-    tools = DuetTools((FakeLauncher([]),) * 2, lambda _server: (), FakeDriver([]), Placement())
+    tools = DuetTools((FakeLauncher([]),) * 2, lambda _server: KnownProcesses(()), FakeDriver([]), Placement())
     before = [simulated_duet(0), simulated_duet(2), cut(simulated_duet(3)), failed(simulated_duet(4))]
     made = []
     for recording in run_duet(plan, tools, DuetLogs(tmp_path, are_kept=True), lambda _start, _block: None, before):

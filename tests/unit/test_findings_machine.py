@@ -5,7 +5,9 @@ from dataclasses import replace
 import pytest
 
 from redline.findings import judge
-from redline.model import Clocks, FindingKind, Grade, Recording
+from redline.findings.machine import server_share
+from redline.model import Clocks, FindingKind, Grade, Metric, Recording
+from redline.stats import Trial
 from tests.fakes.behaviour import GOOD, Behaviour
 from tests.fakes.recordings import SATURATE, simulated_cell, simulated_recording
 from tests.fakes.series import counting
@@ -139,6 +141,18 @@ def test_a_quota_with_no_period_in_the_window_did_not_run_out() -> None:
         simulated_recording(CELL), "server", quota_periods=0.0, throttled_periods=0.0, throttled_ns=0.0
     )
     assert raised(recording) == {}
+
+
+def test_no_cpu_time_beside_answers_is_unknown_and_said() -> None:
+    recording = with_clocks(0)
+    assert Trial(recording).server_cpu_ns is None
+    assert Trial(recording).cpu_per_request_ns is None
+    assert not Trial(recording).numbers.has_metric(Metric.CPU_PER_REQUEST)
+    (finding,) = [one for one in judge(CELL, recording) if one.kind is FindingKind.CPU_UNKNOWN]
+    assert finding.grade is Grade.WARN
+    assert "used no CPU time" in finding.message
+    assert server_share(Trial(recording)) is None
+    assert FindingKind.CPU_UNKNOWN not in {one.kind for one in judge(CELL, with_clocks(300_000_000))}
 
 
 def with_clocks(server_cpu_ns: int | None, steal_ns: int | None = 0, late_ns: int = 0) -> Recording:

@@ -53,9 +53,9 @@ def test_a_clean_network_is_left_alone(cell: Cell, seed: int) -> None:
     [
         ({"tcp_segments_retransmitted": 90.0}, {}),
         ({"tcp_segments_retransmitted": 200.0}, {FindingKind.RETRANSMITS: Grade.NOTE}),
-        ({"tcp_segments_retransmitted": 2_000.0}, {FindingKind.RETRANSMITS: Grade.WARN}),
+        ({"tcp_segments_retransmitted": 2_000.0}, {FindingKind.RETRANSMITS: Grade.NOTE}),
         ({"listen_drops": 4.0}, {FindingKind.LISTEN_OVERFLOW: Grade.NOTE}),
-        ({"listen_drops": 40.0, "listen_overflows": 40.0}, {FindingKind.LISTEN_OVERFLOW: Grade.WARN}),
+        ({"listen_drops": 40.0, "listen_overflows": 40.0}, {FindingKind.LISTEN_OVERFLOW: Grade.NOTE}),
         ({"syn_cookies": 4.0}, {FindingKind.LISTEN_OVERFLOW: Grade.NOTE}),
         ({"link_sent_bytes": 95e6}, {FindingKind.NETWORK_LIMITED: Grade.NOTE}),
         ({"link_received_bytes": 120e6}, {FindingKind.NETWORK_LIMITED: Grade.WARN}),
@@ -63,6 +63,32 @@ def test_a_clean_network_is_left_alone(cell: Cell, seed: int) -> None:
 )
 def test_each_doubt_is_raised_by_its_cause_alone(per_s: dict[str, float], expected: dict[FindingKind, Grade]) -> None:
     assert raised(network(simulated_recording(CLOSED), **per_s)) == expected
+
+
+@pytest.mark.parametrize(
+    ("own", "of_all", "cookies", "grade", "words"),
+    [
+        (0.0, 48.0, 0.0, None, ""),
+        (4.0, 48.0, 0.0, Grade.NOTE, "The server's listener dropped"),
+        (40.0, 48.0, 9.0, Grade.WARN, "The server's listener dropped"),
+        (0.0, 0.0, 9.0, Grade.NOTE, "On this machine listeners dropped"),
+    ],
+)
+def test_what_other_listeners_dropped_is_not_the_servers(
+    own: float, of_all: float, cookies: float, grade: Grade | None, words: str
+) -> None:
+    recording = network(simulated_recording(CLOSED), listen_drops=of_all, listen_overflows=of_all, syn_cookies=cookies)
+    found = judge(CLOSED, counting(recording, "server", listen_drops=own))
+    assert [each.grade for each in found] == ([] if grade is None else [grade])
+    assert all(words in each.message for each in found)
+
+
+@pytest.mark.parametrize("again", [200.0, 20_000.0])
+def test_what_is_counted_for_all_programs_is_blamed_on_none(again: float) -> None:
+    dropped = {"listen_drops": 500.0, "listen_overflows": 500.0}
+    found = judge(CLOSED, network(simulated_recording(CLOSED), tcp_segments_retransmitted=again, **dropped))
+    assert {each.kind for each in found} == {FindingKind.RETRANSMITS, FindingKind.LISTEN_OVERFLOW}
+    assert all(each.grade is Grade.NOTE and "n this machine" in each.message for each in found)
 
 
 @pytest.mark.parametrize(

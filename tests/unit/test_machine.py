@@ -219,7 +219,10 @@ def test_a_file_that_is_in_no_checkout_has_no_commit(tmp_path: Path) -> None:
 def test_where_a_port_listens_and_who_holds_it() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener, subprocess.Popen(["sleep", "60"]) as another:
         port = listener.getsockname()[1]
-        assert listens(port, os.getpid())
-        assert not listens(port, another.pid)
+        assert listens("127.0.0.1", port, os.getpid())
+        assert not listens("127.0.0.1", port, another.pid)
+        with socket.create_server(("127.0.0.2", port)):
+            assert listens("127.0.0.2", port, os.getpid())
+            assert not listens("127.0.0.2", port, another.pid)
         another.kill()
-    assert listens(port, another.pid), "what nobody says is no reason for doubt"
+    assert listens("127.0.0.1", port, another.pid), "what nobody says is no reason for doubt"

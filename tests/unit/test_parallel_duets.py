@@ -14,6 +14,7 @@ from redline.cli.commands.ab import read_plan
 from redline.errors import UsageError
 from redline.model import DuetRecording, Metric
 from redline.plugins.drivers.protocol import duet_job
+from redline.plugins.launchers.watching import KnownProcesses
 from redline.plugins.machine import place
 from redline.ports import Placement
 from redline.running.duet import DuetStart, DuetTools, run_start
@@ -104,7 +105,7 @@ def test_servers_and_their_loads_get_the_cores_of_their_places(tmp_path: Path) -
     planned, launcher, driver = plan.duets[0], NotingLauncher(), FakeDriver([])
     cells = tuple(plan.cells[cell_id] for cell_id in planned.cell_ids)
     placement = dataclasses.replace(place(cores(13)), cores=cores(13))
-    tools = DuetTools((launcher,) * len(cells), lambda _server: (), driver, placement)
+    tools = DuetTools((launcher,) * len(cells), lambda _server: KnownProcesses(()), driver, placement)
     recording = run_start(DuetStart(planned, cells, tmp_path / "logs", lambda _block: None), tools)
     found = [sides(cores(13), SERVERS)[place] for place in planned.places]
     assert launcher.placements == found
@@ -121,7 +122,7 @@ def test_each_server_of_a_duet_is_warmed_up_by_the_load_of_the_suite(tmp_path: P
     planned, driver = plan.duets[0], FakeDriver([])
     cells = tuple(plan.cells[cell_id] for cell_id in planned.cell_ids)
     placement = dataclasses.replace(place(cores(13)), cores=cores(13))
-    tools = DuetTools((FakeLauncher([]),) * len(cells), lambda _server: (), driver, placement)
+    tools = DuetTools((FakeLauncher([]),) * len(cells), lambda _server: KnownProcesses(()), driver, placement)
     run_start(DuetStart(planned, cells, tmp_path / "logs", lambda _block: None), tools)
     assert [drive.cell.variant.slug for drive in driver.drives] == [cell.variant.slug for cell in (*cells, cells[0])]
     warming = {(drive.cell.load.connections, drive.cell.load.duration_ns) for drive in driver.drives}

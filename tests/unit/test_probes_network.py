@@ -5,16 +5,18 @@ import shutil
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from redline.plugins.linux import sockets
 from redline.plugins.linux.cgroup import Throttling, quotas, throttling
 from redline.plugins.linux.host import Host, cpu_times
 from redline.plugins.linux.network import Link, Namespace, TcpCounts, link, towards
-from redline.plugins.probes.process_tree import MachineShare, ProcessTreeProbe, Surroundings
+from redline.plugins.probes.process_tree import ListenDrops, MachineShare, ProcessTreeProbe, Surroundings
 from tests.fakes.quota import group_with_a_quota
 from tests.unit.test_machine import write
 
@@ -267,3 +269,56 @@ def test_a_pinned_process_has_cores_and_another_has_not() -> None:
     with sleeping("taskset", "-c", str(core)) as child:
         assert MachineShare.of(child).cores == (core,)
     assert MachineShare.of(child).cores == ()
+
+
+def fill(listener: socket.socket) -> list[socket.socket]:
+    """Attempts to connect, more than its queue holds: nobody accepts them."""
+    attempts = [socket.socket(listener.family) for _ in range(8)]
+    for one in attempts:
+        one.setblocking(False)
+        one.connect_ex(listener.getsockname())
+    return attempts
+
+
+@pytest.mark.parametrize("attached", [True, False], ids=["somebody else's", "started"])
+def test_only_what_the_servers_own_listener_dropped_is_counted(attached: bool) -> None:
+    with (
+        socket.create_server(("127.0.0.1", 0), backlog=1) as own,
+        socket.create_server(("127.0.0.2", own.getsockname()[1]), backlog=1) as other,
+    ):
+        probe = ProcessTreeProbe(peer=("localhost", own.getsockname()[1]) if attached else None)
+        if attached:
+            probe.follow("engine", os.getpid())
+        else:
+            probe.follow("server", os.getpid())
+            probe._watched["server"].drops = ListenDrops(sockets.listening_for("127.0.0.1", own.getsockname()[1]))
+        attempts = fill(other)
+        time.sleep(0.1)
+        assert drops(probe) == 0
+        attempts += fill(own)
+        time.sleep(0.1)
+        seen = drops(probe)
+        probe.finish()
+        for one in attempts:
+            one.close()
+    assert seen >= 4
+
+
+def drops(probe: ProcessTreeProbe) -> float:
+    """What it has counted until now."""
+    probe._sample_all(whole=True)
+    kept = probe._kept["server", "listen_drops"].values
+    return kept[-1] - kept[0]
+
+
+def test_the_listeners_of_a_process_are_found_among_its_sockets() -> None:
+    with socket.create_server(("127.0.0.1", 0), backlog=1) as own:
+        found = ListenDrops.of([os.getpid()])
+        assert found is not None
+        before = found.sample()["listen_drops"]
+        attempts = fill(own)
+        time.sleep(0.1)
+        assert found.sample()["listen_drops"] - before >= 4
+        for one in attempts:
+            one.close()
+    assert ListenDrops.of([]) is None

@@ -16,6 +16,7 @@ from redline.plugins.launchers.attached import AttachedLauncher, RunningElsewher
 from redline.plugins.launchers.command import CommandLauncher
 from redline.plugins.launchers.process import free_port
 from redline.plugins.launchers.readiness import request_status
+from redline.plugins.launchers.watching import KnownProcesses
 from redline.plugins.linux.runtimes import runtimes_in, runtimes_of
 from redline.ports import Endpoint, LoadOptions, Placement
 from redline.running.assembly import attached
@@ -119,7 +120,7 @@ def test_slices_are_as_long_as_what_runs_needs(runs_on: str, slice_ns: int, guar
     assert {cell.variant.runtime for cell in cells} == {"native"}
     launchers = (FakeLauncher([]), FakeLauncher([], FakeServer(runtimes=frozenset({runs_on}))))
     planned = PlannedDuet(cell_ids=tuple(cell.id for cell in cells), round=0, position=0, seed=1)
-    tools = DuetTools(launchers, lambda _server: (), driver, Placement())
+    tools = DuetTools(launchers, lambda _server: KnownProcesses(()), driver, Placement())
     run_start(DuetStart(planned, cells, tmp_path / "logs", lambda _block: None), tools)
     (asked,) = driver.duets
     assert (asked.slice_ns, asked.guard_ns) == (slice_ns * 1_000_000, guard_ns * 1_000_000)

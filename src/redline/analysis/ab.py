@@ -28,18 +28,21 @@ def judge(  # noqa: PLR0913 - what was measured, and how
     """The report; None where no start has a complete block.
 
     `cores` are those of each server, 0 where not known; `detects` says that the warm-up was to end with warm servers.
+    Where CPU time is not known the rate is compared, and the median response time of what is loaded at a given rate.
     """
     duet = Duet(tuple(filter(is_whole, recordings)), saturates=closed, detects=detects, cores=cores)
     if not duet.starts:
         return None
     metrics = [found for each in (*duet.metrics, Metric.P50, Metric.P99) if (found := _compare(each, duet)) is not None]
     chosen = next((each for each in metrics if each.metric is metric), None)
+    if chosen is None and metric is Metric.CPU_PER_REQUEST:
+        chosen = next(iter(metrics), None)  # a finding says why CPU time is not known
     if chosen is None:
         return None
     return AbReport(
         a=names[0],
         b=names[1],
-        metric=metric,
+        metric=chosen.metric,
         ratio=chosen.ratio,
         verdict=chosen.verdict,
         self_ratio=chosen.self_ratio,

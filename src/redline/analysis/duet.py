@@ -107,6 +107,7 @@ class Duet:
         if control is not None and _excludes_zero(control):
             message = f"{self.names[0]} against itself reads as different, which happens by chance in 5 of 100 duets"
             yield DuetFinding(kind="control", grade=Grade.WARN, message=message)
+        yield from self._owners()
         yield from self._cold()
         yield from self._rare_costs()
         yield from self._disagreement()
@@ -149,6 +150,22 @@ class Duet:
                 kinds = ", ".join(f"{kind.replace('_', ' ')} {number:,}" for kind, number in failed.items())
                 return f"{sum(failed.values()):,} of {ended.total():,} requests to {name} failed: {kinds}"
         return None
+
+    def _owners(self) -> Iterator[DuetFinding]:
+        """Whose CPU time is not known, and who works for a server without being counted."""
+        for name, server_at in zip(self.names, (BASELINE, self.target), strict=True):
+            owners = [each.owners[server_at] for each in self.starts if each.owners]
+            reasons = [each.unknown for each in owners if each.unknown]
+            reasons += filter(None, (_cpu_unknown(traffic_of(each), server_at) for each in self.starts))
+            if reasons:
+                message = f"the CPU time of {name} is not known: {reasons[0]}"
+                yield DuetFinding(kind="cpu-unknown", grade=Grade.WARN, message=message)
+            elif behind := next((each for each in owners if each.behind), None):
+                message = (
+                    f"the CPU time of {name} is that of {', '.join(behind.processes)} alone: what was used at "
+                    f"{behind.behind}, which it asks to answer, is not counted"
+                )
+                yield DuetFinding(kind="cpu-behind", grade=Grade.WARN, message=message)
 
     def _cold(self) -> Iterator[DuetFinding]:
         """Servers that were not warm, and what that does to the interval."""
@@ -202,7 +219,9 @@ class Duet:
             used = percent(idle_ns / loaded_ns)
             message = f"servers that were not loaded used {used} of a core in the slices of others"
             yield DuetFinding(kind="idle-work", grade=Grade.WARN, message=message)
-        busy_ns = sum(each.cpu_ns[each.target] or 0 for each in slices if each.cpu_ns)
+        slices = [each for each in slices if each.cpu_ns and each.cpu_ns[each.target] is not None]
+        loaded_ns = sum(each.end_ns - each.start_ns for each in slices)
+        busy_ns = sum(each.cpu_ns[each.target] or 0 for each in slices)
         first = self.starts[0]
         cores = len(first.servers[0].cpus) if first.places and first.servers and first.servers[0] else self.cores
         if self.saturates and cores and busy_ns and busy_ns / loaded_ns / cores < BUSY:
@@ -341,6 +360,8 @@ def _slices(metric: Metric, traffic: DuetTraffic) -> Slices | None:
     ]
     if {server for server, _ in known} != set(range(len(traffic.targets))):
         return None
+    if metric is Metric.CPU_PER_REQUEST and any(_cpu_unknown(traffic, at) for at in range(len(traffic.targets))):
+        return None
     servers, logs = zip(*known, strict=True)
     return Slices(np.array(servers), np.array(logs))
 
@@ -348,6 +369,17 @@ def _slices(metric: Metric, traffic: DuetTraffic) -> Slices | None:
 def _cpu_per_request(of: DuetSlice) -> float | None:
     used = of.cpu_ns[of.target] if of.cpu_ns else None
     return used / of.completed if used and of.completed else None
+
+
+def _cpu_unknown(traffic: DuetTraffic, target: int) -> str:
+    """Why nobody knows what a server used in most of the slices in which it answered; empty where that is known."""
+    slices = [each for block in measured(traffic) for each in block.slices if each.target == target and each.completed]
+    used = [each.cpu_ns[target] if each.cpu_ns else None for each in slices]
+    if 2 * used.count(0) > len(used):
+        return "its processes used none while it answered, so others answer"
+    if 2 * (used.count(0) + used.count(None)) > len(used):
+        return "its processes came and went while it answered, or could not be read"
+    return ""
 
 
 def cpu_of_all(traffic: DuetTraffic) -> Floats | None:

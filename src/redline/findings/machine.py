@@ -47,7 +47,7 @@ def server_share(trial: Trial) -> float | None:
 def _on_servers_host_ns(trial: Trial) -> float | None:
     """CPU time of the server, and of its proxies unless these have a host of their own."""
     apart = any(host.role == "proxy" for host in trial.recording.hosts)
-    return trial.recording.sampled_increase("cpu_ns", "server") if apart else trial.increase("cpu_ns", "server")
+    return trial.recording.sampled_increase("cpu_ns", "server") if apart else trial.server_cpu_ns
 
 
 def interrupts_ns(trial: Trial, subject: Subject) -> float:
@@ -83,6 +83,15 @@ def cpu_sampled(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
         return ()
     message = "Processes of the server began or ended during the load, so its CPU time comes from samples."
     return graded(FindingKind.CPU_SAMPLED, 1.0, message, trial)
+
+
+def cpu_unknown(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
+    """Whether the processes that were read cannot be those that answered."""
+    used, answers = trial.recording.increase("cpu_ns", "server"), traffic.counts.completed
+    if used is None or used > 0 or not answers:
+        return ()
+    message = f"The server's processes used no CPU time, and {answers:,} requests were answered: others answered."
+    return graded(FindingKind.CPU_UNKNOWN, 1.0, message, trial)
 
 
 def cpu_pressure(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
@@ -147,7 +156,7 @@ def _server_held_up(trial: Trial, traffic: Traffic) -> float:
 
     A server's threads wait for each other as well, so its run-queue delay counts only as far as others used its cores.
     """
-    waited, used = trial.increase("run_delay_ns", "server"), trial.increase("cpu_ns", "server")
+    waited, used = trial.increase("run_delay_ns", "server"), trial.server_cpu_ns
     busy = trial.increase("cores_busy_ns", "server")
     if waited is None or used is None or busy is None or trial.recording.server is None:
         return 0.0
@@ -202,21 +211,33 @@ def retransmits(trial: Trial) -> tuple[Finding, ...]:
     sent = trial.increase("tcp_segments_sent", "machine")
     if again is None or not sent:
         return ()
-    message = f"{again:,.0f} TCP segments were sent again, of {sent:,.0f} sent ({percent(again / sent)})."
+    message = (
+        f"On this machine {again:,.0f} TCP segments were sent again, of {sent:,.0f} sent ({percent(again / sent)}), "
+        "those of other programs included."
+    )
     return graded(FindingKind.RETRANSMITS, again / sent, message, trial)
 
 
 def listen_overflow(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
-    """Whether a listener dropped attempts to connect."""
+    """Whether a listener dropped attempts to connect: the server's, where the kernel counts it alone."""
+    own = [drops for part in trial.recording.parts if (drops := trial.increase("listen_drops", part)) is not None]
+    if any(own) or (own and not trial.increase("syn_cookies", "machine")):
+        share = sum(own) / traffic.counts.due
+        message = (
+            f"The server's listener dropped {sum(own):,.0f} attempts to connect: {percent(share)} of "
+            f"{traffic.counts.due:,} requests."
+        )
+        return graded(FindingKind.LISTEN_OVERFLOW, share, message, trial)
     dropped, full, cookies = (
         round(trial.increase(name, "machine") or 0.0) for name in ("listen_drops", "listen_overflows", "syn_cookies")
     )
     share = (dropped + cookies) / traffic.counts.due
     message = (
-        f"Listeners dropped {dropped:,} attempts to connect, {full:,} of them because their queue was full, and "
-        f"answered {cookies:,} by a SYN cookie: {percent(share)} of {traffic.counts.due:,} requests."
+        f"On this machine listeners dropped {dropped:,} attempts to connect, {full:,} of them because their queue was "
+        f"full, and answered {cookies:,} by a SYN cookie, those of other programs included; there were "
+        f"{traffic.counts.due:,} requests."
     )
-    return graded(FindingKind.LISTEN_OVERFLOW, share, message, trial)
+    return graded(FindingKind.LISTEN_OVERFLOW, share, message, trial, at_most=Grade.NOTE)
 
 
 def port_pressure(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:

@@ -410,9 +410,9 @@ _TABLE = (
     Rule(
         FindingKind.RETRANSMITS,
         note=0.001,
-        warn=0.01,
         reason="A request or answer has nothing after it, so a lost one is sent again only after a timeout of 200 ms "
-        "or more. As with `errors`, 0.1% can be everything beyond p99.9, and 1% everything beyond p99.",
+        "or more. As with `errors`, 0.1% can be everything beyond p99.9. The kernel counts for all programs of a "
+        "network namespace together, so it is never more than a note.",
         advice="Find what loses packets: a full link or queue (`ip -s link`, `tc -s qdisc`), or a listen queue "
         "that overflows.",
         biases=_TAIL,
@@ -541,6 +541,15 @@ _TABLE = (
         "may be some ticks off, and leave out processes that live shorter than the time between two of them.",
         advice="Read CPU per request with care, or let the server start its processes before the load.",
         scatters=True,
+    ),
+    Rule(
+        FindingKind.CPU_UNKNOWN,
+        warn=0.0,
+        reason="Whoever answers a request uses CPU time. Where the processes that were read used none, others "
+        "answered, so what the answers cost is not known, and is not 0.",
+        advice="Start what answers itself, not a command that asks something else to start it or that only passes "
+        "requests on.",
+        biases="what a request costs is not known",
     ),
     Rule(
         FindingKind.PERTURBED,

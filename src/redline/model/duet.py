@@ -69,6 +69,14 @@ class DuetTraffic(Frozen):
     targets: tuple[TargetTraffic, ...]
 
 
+class CpuOwner(Frozen):
+    """Whose CPU time was read for a server that somebody else runs."""
+
+    processes: tuple[str, ...] = Field(default=(), description="their names and numbers when the load began")
+    unknown: str = Field(default="", description="why it is not known whose it is; empty where it is")
+    behind: str = Field(default="", description="whom they asked to answer: the CPU time there is not counted")
+
+
 class DuetRecording(Frozen):
     """The raw facts of one start of all servers of a duet, without judgement.
 
@@ -85,6 +93,9 @@ class DuetRecording(Frozen):
     took_ns: int = Field(default=0, ge=0, description="from the launch of the first server to the end of the last")
     places: tuple[int, ...] = omitted_if_default((), description=PLACES)
     servers: tuple[ServerFacts | None, ...] = ()
+    owners: tuple[CpuOwner, ...] = omitted_if_default(
+        (), description="of each server, whose CPU time was read; empty if all were started for the duet"
+    )
     traffic: DuetTraffic | None = None
     failure: Failure | None = None
     hosts: tuple[HostFacts, ...] = omitted_if_default((), description="the hosts it ran on; empty if it was one")

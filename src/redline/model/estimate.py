@@ -104,6 +104,8 @@ class DuetFinding(Frozen):
         "disagreement",
         "errors",
         "answer-sizes",
+        "cpu-unknown",
+        "cpu-behind",
         "idle-work",
         "client-limited",
         "rare-costs",

@@ -79,6 +79,7 @@ class FindingKind(StrEnum):
     THROTTLED = "throttled"
     NOISY_NEIGHBOUR = "noisy-neighbour"
     CPU_SAMPLED = "cpu-sampled"
+    CPU_UNKNOWN = "cpu-unknown"
 
 
 class Finding(Frozen):

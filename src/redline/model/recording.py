@@ -32,6 +32,8 @@ class Series(Frozen):
       `preemptions` (the involuntary ones of threads without idle priority), `run_delay_ns` (of the same threads;
       counters),
       `processes_started`, `processes_ended` (since the first sample; counters),
+      `listen_drops` (attempts to connect that its own listening sockets dropped; counter; also of a server that
+      somebody else runs, of which nothing else is known),
       `rss_bytes`, `threads`, `processes`, `processes_replaced` (those of the first sample that have ended while
       others of the same name took their place; gauges); if it was pinned to some of the cores, `cores_busy_ns` (CPU
       time of those that was not idle, of all processes) and, if the kernel leaves it out of processes' times,
@@ -43,12 +45,13 @@ class Series(Frozen):
       `collector_ns` and `compile_ns`;
     - machine: `busy_ns` (CPU time of all cores that was not idle), `steal_ns`, `cpu_pressure_ns` (PSI some; counters),
       and `interrupts_ns` if the kernel leaves it out of processes' times (part of `busy_ns`; counter);
-      of the network namespace of the server, or of the engine if no server is watched: `tcp_segments_sent`,
-      `tcp_segments_retransmitted`, `listen_drops`, `listen_overflows` (part of them), `syn_cookies` (counters),
-      `time_wait` (sockets; gauge), `local_ports` (number of ports to connect from; gauge); and if
-      the load goes to another machine, of the link to it: `link_sent_bytes`, `link_received_bytes` (counters) and
-      `link_bits_per_s` (gauge); and `other_cpu_ns:NAME`, the CPU time of the processes of that name that used most, of
-      those that are neither server nor engine nor the lab, as far as they lived to the end (counter, two samples).
+      of all programs in the network namespace of the server, or of the engine if no server is watched:
+      `tcp_segments_sent`, `tcp_segments_retransmitted`, `listen_drops`, `listen_overflows` (part of them),
+      `syn_cookies` (counters), `time_wait` (sockets; gauge), `local_ports` (number of ports to connect from; gauge);
+      and if the load goes to another machine, of the link to it: `link_sent_bytes`, `link_received_bytes` (counters)
+      and `link_bits_per_s` (gauge); and `other_cpu_ns:NAME`, the CPU time of the processes of that name that used
+      most, of those that are neither server nor engine nor the lab, as far as they lived to the end (counter, two
+      samples).
     """
 
     name: str

@@ -26,6 +26,7 @@ from redline.plugins.launchers.builds import Builds
 from redline.plugins.launchers.command import CommandLauncher
 from redline.plugins.launchers.process import ProcessLauncher
 from redline.plugins.launchers.route import RouteLauncher
+from redline.plugins.launchers.watching import watch
 from redline.plugins.machine import plan_placement, read_environment
 from redline.plugins.probes.jvm import compilers_of
 from redline.plugins.probes.process_tree import ProcessTreeProbe
@@ -100,8 +101,8 @@ def on_hosts(pairs: tuple[Pair, ...], catalogue: Path, cache: Path) -> Workbench
 
 def attached(variant: Variant) -> Workbench:
     """For a server that is already running. Raises DriveError when there is no engine."""
-    host = variant.entry.host if isinstance(variant.entry, AttachedServer) else None
-    driver, probes = EngineDriver(find_engine()), lambda: (ProcessTreeProbe(peer=host),)
+    peer = (variant.entry.host, variant.entry.port) if isinstance(variant.entry, AttachedServer) else None
+    driver, probes = EngineDriver(find_engine()), lambda: (ProcessTreeProbe(peer=peer),)
     tools = Tools(AttachedLauncher(), driver, probes, Placement(), compilers_of=_compilers_of)
     return _with_environment(tools, driver)
 
@@ -119,7 +120,7 @@ def duet_tools(cells: tuple[Cell, ...]) -> DuetTools:
     launchers = tuple(
         AttachedLauncher() if isinstance(cell.variant.entry, AttachedServer) else CommandLauncher() for cell in cells
     )
-    return DuetTools(launchers, processes_of, EngineDriver(find_engine()), plan_placement())
+    return DuetTools(launchers, watch, EngineDriver(find_engine()), plan_placement())
 
 
 def duet_environment() -> Environment:
@@ -207,7 +208,7 @@ def _build(checkout: Checkout, folder: Path, name: str, progress: Callable[[Buil
 
 
 def _compilers_of(server: RunningServer) -> Callable[[], int | None]:
-    return compilers_of(processes_of(server))
+    return compilers_of(watch(server).pids)
 
 
 def _with_environment(tools: Tools, driver: EngineDriver) -> Workbench:

@@ -12,7 +12,8 @@ from redline.errors import DriveError, LaunchError
 from redline.findings.warm_duet import DuetWarmth
 from redline.model import Cell, DuetBlock, DuetRecording, Failure, PlannedDuet
 from redline.model.duet import DuetPlan
-from redline.ports import Drive, Driver, DuetDrive, Launcher, LoadOptions, Placement, RunningServer
+from redline.ports import Drive, Driver, DuetDrive, Launcher, LoadOptions, Placement, RunningServer, ServerWatch
+from redline.running.ownership import Watches
 from redline.running.parallel import sides
 from redline.running.record import failure_of, settling, verify, warm_up
 from redline.suite import draw_places
@@ -36,10 +37,10 @@ _MEASURED_ONCE = 3 / 4
 
 @dataclass(frozen=True)
 class DuetTools:
-    """What a duet is made with; a launcher for each cell. `processes` gives those of a server."""
+    """What a duet is made with; a launcher for each cell. `watch` finds whose CPU time is a server's."""
 
     launchers: tuple[Launcher, ...]
-    processes: Callable[[RunningServer], tuple[int, ...]]
+    watch: Callable[[RunningServer], ServerWatch]
     driver: Driver
     placement: Placement
 
@@ -204,18 +205,19 @@ def _load(start: DuetStart, tools: DuetTools, running: ExitStack) -> dict[str, o
         Drive.of(options, first.model_copy(update=entire), servers[0].endpoint, start.planned.seed, cpus),
         is_warm=DuetWarmth(apart=apart).is_warm if first.warmup_detect else None,
     )
+    watches = Watches(servers, tools.watch)
     runtimes = {runtime for each in cells for runtime in each.variant.runtimes}.union(*(s.runtimes for s in servers))
     duet = DuetDrive(
         drive=drive,
         other_servers=tuple(
             (each.variant, server.endpoint) for each, server in zip(cells[1:], servers[1:], strict=True)
         ),
-        pids=tuple(tools.processes(server) for server in servers),
+        pids=watches.pids,
         slice_ns=max(SLICE_NS.get(runtime, DEFAULT_SLICE_NS) for runtime in runtimes),
         longest_slice_ns=LONGEST_SLICE_NS,
         guard_ns=max(GUARD_NS.get(runtime, DEFAULT_GUARD_NS) for runtime in runtimes),
         parallel=bool(start.planned.places),
-        on_block=start.on_block,
+        on_block=watches.looking(start.on_block),
     )
     facts = tuple(server.facts for server in servers)
     traffic, failure = None, None
@@ -224,7 +226,7 @@ def _load(start: DuetStart, tools: DuetTools, running: ExitStack) -> dict[str, o
     except DriveError as error:
         failure = failure_of("load", "engine", error)
     died = next((found for server in servers if (found := server.death()) is not None), None)
-    return {"servers": facts, "traffic": traffic, "failure": died or failure}
+    return {"servers": facts, **watches.finish(traffic), "failure": died or failure}
 
 
 def _placements(

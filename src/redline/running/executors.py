@@ -12,7 +12,7 @@ from typing import Any
 from redline.errors import UsageError
 from redline.model import Cell, DuetRecording, Interval, Plan, PlannedDuet, PlannedTrial, Recording, Suite
 from redline.plugins.hosts.remote import CALL_S
-from redline.plugins.launchers.attached import processes_of
+from redline.plugins.launchers.watching import watch
 from redline.ports import Profiler
 from redline.running.duet import DuetStart, DuetTools, run_start
 from redline.running.host_pairs import PairTools
@@ -53,7 +53,7 @@ class LocalExecutor:
         return self.tools.profilers.profiler(planned, cell, self.store.profile_folder(planned, cell))
 
     def _duet_tools(self, servers: int) -> DuetTools:
-        return DuetTools((self.tools.launcher,) * servers, processes_of, self.tools.driver, self.tools.placement)
+        return DuetTools((self.tools.launcher,) * servers, watch, self.tools.driver, self.tools.placement)
 
 
 class Shares:

@@ -15,7 +15,8 @@ from redline.model import Cell, ClockReading, Closed, DuetRecording, HostFacts, 
 from redline.plugins.hosts.agent import AgentUsage
 from redline.plugins.hosts.launcher import RemoteLauncher, RemoteRoute, RemoteServer
 from redline.plugins.hosts.remote import HostLostError, LoadHostsProbe, Pair, PartsDriver, RemoteHost, RemoteProbe, call
-from redline.ports import Placement, RunningServer
+from redline.plugins.launchers.watching import KnownProcesses
+from redline.ports import Placement, RunningServer, ServerWatch
 from redline.running.duet import DuetStart, DuetTools, run_start
 from redline.running.record import Tools
 
@@ -72,7 +73,11 @@ class PairTools:
     def duet_tools(self, servers: int) -> DuetTools:
         """What duets of so many servers are made with. Their CPU time is read on one host, so proxies are on it too."""
         launcher = self.launcher.on(self.pair.server)
-        return DuetTools((launcher,) * servers, self.processes_of, self.driver, self.tools.placement)
+
+        def watch(server: RunningServer) -> ServerWatch:
+            return KnownProcesses(self.processes_of(server))
+
+        return DuetTools((launcher,) * servers, watch, self.driver, self.tools.placement)
 
     def follow(self) -> Callable[[], tuple[HostFacts, ...]]:
         """Look at the hosts now, and when what this returns is called: their facts for what happened meanwhile."""

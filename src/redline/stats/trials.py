@@ -75,8 +75,12 @@ class Trial:
 
     @cached_property
     def server_cpu_ns(self) -> float | None:
-        """CPU time of the server's and its hops' processes within the measurement window; None when not seen."""
-        return self.increase("cpu_ns", "server")
+        """CPU time of the server's and its hops' processes within the measurement window; None when not known.
+
+        Nobody answers without any: 0 beside answers is that of others.
+        """
+        used, answered = self.increase("cpu_ns", "server"), self.traffic is not None and self.traffic.counts.completed
+        return None if used == 0 and answered else used
 
     @cached_property
     def cpu_per_request_ns(self) -> float | None:

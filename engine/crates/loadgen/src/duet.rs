@@ -27,6 +27,7 @@ use self::turns::{Turn, TurnResult, Turns, WorkerReport};
 use crate::client::ConnectResult;
 use crate::conductor::started;
 use crate::job::{Duet, Job};
+use crate::processes::between;
 use crate::protocol::{Commands, emit};
 use crate::server_clocks::ServerClocks;
 use crate::stop::Stop;
@@ -57,7 +58,7 @@ pub fn run(targets: &[DuetTarget], duet: &Duet, stop: &Arc<Stop>) -> Result<Opti
     let groups = targets.chunks(if duet.parallel { 1 } else { targets.len() }).enumerate();
     let groups = groups.map(|(number, targets)| TargetWorkers::start(number, targets, duet, stop));
     let groups = groups.collect::<Result<Vec<_>, _>>().map_err(|error| internal(&error))?;
-    let clocks = ServerClocks::open(job, duet.pids.clone(), duet.targets).map_err(|error| internal(&error))?;
+    let clocks = ServerClocks::open(job, &duet.pids, duet.targets).map_err(|error| internal(&error))?;
     let mut run = DuetRun { job, duet, stop, groups, clocks, epoch_ns: 0, warm: Arc::default() };
     let connected = run.connect(targets)?;
     if stop.code().is_some() {
@@ -240,9 +241,8 @@ impl DuetRun<'_> {
         }
         thread::sleep(SETTLE);
         let after = self.clocks.read();
-        let used = before.cpu_ns.iter().zip(after.cpu_ns);
-        let used = used.map(|(before, after)| Some(after?.saturating_sub((*before)?)));
-        let cpu_ns: Vec<Option<u64>> = used.collect();
+        let cpu_ns: Vec<_> =
+            before.cpu.iter().zip(&after.cpu).map(|(before, after)| between(*before, *after)).collect();
         let slice = |(&target, results): (&usize, Vec<TurnResult>)| {
             let sum = |of: fn(&TurnResult) -> u64| results.iter().map(of).sum::<u64>();
             let mut cpu_ns = cpu_ns.clone();

@@ -14,6 +14,7 @@ mod io;
 mod job;
 mod measure_start;
 mod merge;
+mod processes;
 mod protocol;
 mod server_clocks;
 mod shards;

@@ -4,6 +4,7 @@
 //! there, and answers one datagram for each reading. It knows processes by what the lab wrote to its standard input, and answers
 //! only who knows the token that stands there too.
 
+use std::cell::RefCell;
 use std::io::{self, BufRead, Read, Write};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,15 +15,17 @@ use redline_traffic::EngineError;
 use serde::{Deserialize, Serialize};
 
 use crate::job::{Job, bad};
+use crate::processes::{Births, Processes, Used};
 use crate::sys::process::end_now;
-use crate::sys::time::{Steal, processes_cpu_of};
+use crate::sys::time::Steal;
 
 /// How long an answer may take. A reading that takes longer is repeated: it would be of another time.
 const PATIENCE: Duration = Duration::from_millis(5);
 const TRIES: usize = 4;
 /// Bytes of a token.
 const TOKEN: usize = 16;
-/// A request: the token, and its number. An answer: that number, what the hypervisor took, and the CPU time for each server.
+/// A request: the token, and its number. An answer: that number, what the hypervisor took, and for each server its CPU time and
+/// the generation of its processes.
 const REQUEST: usize = TOKEN + 8;
 /// Stands for a time that is not known.
 const UNKNOWN: u64 = u64::MAX;
@@ -53,7 +56,7 @@ impl RawClocks {
 
 /// The clocks of the servers' host.
 pub enum ServerClocks {
-    Here { pids: Vec<Vec<u32>>, steal: Steal },
+    Here { servers: RefCell<(Vec<Processes>, Births)>, steal: Steal },
     There { socket: UdpSocket, token: [u8; TOKEN], servers: usize, number: AtomicU64 },
 }
 
@@ -61,7 +64,7 @@ pub enum ServerClocks {
 #[derive(Debug, PartialEq, Eq)]
 pub struct CpuReading {
     /// Of each server.
-    pub cpu_ns: Vec<Option<u64>>,
+    pub cpu: Vec<Option<Used>>,
     pub steal_ns: Option<u64>,
 }
 
@@ -70,9 +73,9 @@ impl ServerClocks {
     ///
     /// # Errors
     /// When no socket can be opened.
-    pub fn open(job: &Job, pids: Vec<Vec<u32>>, servers: usize) -> io::Result<Self> {
+    pub fn open(job: &Job, pids: &[Vec<u32>], servers: usize) -> io::Result<Self> {
         let Some(RemoteClocks { address, token }) = job.clocks.clone() else {
-            return Ok(Self::Here { pids, steal: Steal::open() });
+            return Ok(Self::here(pids));
         };
         let any: IpAddr = if address.is_ipv4() { [0; 4].into() } else { [0; 16].into() };
         let socket = UdpSocket::bind((any, 0))?;
@@ -81,15 +84,23 @@ impl ServerClocks {
         Ok(Self::There { socket, token, servers, number: AtomicU64::new(0) })
     }
 
+    /// Those of this host, for the processes of each server.
+    fn here(pids: &[Vec<u32>]) -> Self {
+        let processes = pids.iter().map(|pids| Processes::new(pids)).collect();
+        Self::Here { servers: RefCell::new((processes, Births::open())), steal: Steal::open() }
+    }
+
     pub fn read(&self) -> CpuReading {
         match self {
-            Self::Here { pids, steal } => {
-                CpuReading { cpu_ns: pids.iter().map(|pids| processes_cpu_of(pids)).collect(), steal_ns: steal.ns() }
+            Self::Here { servers, steal } => {
+                let (servers, births) = &mut *servers.borrow_mut();
+                let born = births.any();
+                CpuReading { cpu: servers.iter_mut().map(|one| one.used(born)).collect(), steal_ns: steal.ns() }
             }
             Self::There { socket, token, servers, number } => {
                 let asked = || request(socket, *token, number.fetch_add(1, Ordering::Relaxed), *servers);
                 let found = (0..TRIES).find_map(|_| asked());
-                found.unwrap_or_else(|| CpuReading { cpu_ns: vec![None; *servers], steal_ns: None })
+                found.unwrap_or_else(|| CpuReading { cpu: vec![None; *servers], steal_ns: None })
             }
         }
     }
@@ -110,10 +121,12 @@ fn request(socket: &UdpSocket, token: [u8; TOKEN], number: u64, servers: usize) 
         if numbers.next() != Some(number) {
             continue;
         }
-        let mut known = numbers.map(|ns| Some(ns).filter(|ns| *ns != UNKNOWN));
-        let steal_ns = known.next()?;
-        let cpu_ns: Vec<_> = known.collect();
-        return (cpu_ns.len() == servers).then_some(CpuReading { cpu_ns, steal_ns });
+        let known = |ns: u64| Some(ns).filter(|ns| *ns != UNKNOWN);
+        let steal_ns = known(numbers.next()?);
+        let of_servers: Vec<_> = numbers.collect();
+        let used = |each: &[u64]| known(each[0]).map(|ns| Used { ns, generation: each[1] });
+        let cpu: Vec<_> = of_servers.chunks_exact(2).map(used).collect();
+        return (of_servers.len() == 2 * servers).then_some(CpuReading { cpu, steal_ns });
     }
 }
 
@@ -147,7 +160,7 @@ pub fn serve(address: IpAddr) -> io::Result<()> {
         let _ = io::stdin().lock().read_to_end(&mut Vec::new());
         end_now(0);
     })?;
-    answer(&socket, token, &ServerClocks::Here { pids: served.pids, steal: Steal::open() })
+    answer(&socket, token, &ServerClocks::here(&served.pids))
 }
 
 /// Answer requests that have the token; others get no answer.
@@ -162,8 +175,9 @@ fn answer(socket: &UdpSocket, token: [u8; TOKEN], clocks: &ServerClocks) -> io::
         if length != REQUEST || request[..TOKEN] != token {
             continue;
         }
-        let CpuReading { cpu_ns, steal_ns } = clocks.read();
-        let numbers = std::iter::once(steal_ns).chain(cpu_ns).map(|ns| ns.unwrap_or(UNKNOWN));
+        let CpuReading { cpu, steal_ns } = clocks.read();
+        let of_server = |used: Option<Used>| used.map_or([UNKNOWN, 0], |used| [used.ns, used.generation]);
+        let numbers = std::iter::once(steal_ns.unwrap_or(UNKNOWN)).chain(cpu.into_iter().flat_map(of_server));
         let mut answer = request[TOKEN..REQUEST].to_vec();
         answer.extend(numbers.flat_map(u64::to_le_bytes));
         // Who does not get it asks again.
@@ -188,7 +202,7 @@ mod tests {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         let address = socket.local_addr().unwrap();
         let pids = vec![vec![std::process::id()], vec![], vec![4_194_304]];
-        thread::spawn(move || answer(&socket, MINE, &ServerClocks::Here { pids, steal: Steal::open() }));
+        thread::spawn(move || answer(&socket, MINE, &ServerClocks::here(&pids)));
         address
     }
 
@@ -203,20 +217,21 @@ mod tests {
     fn clocks_of_another_host_are_those_that_it_reads() {
         let clocks = client(server(), MINE, 3);
         let (before, after) = (clocks.read(), clocks.read());
-        assert!(before.cpu_ns[0] > Some(0) && after.cpu_ns[0] >= before.cpu_ns[0], "{before:?} {after:?}");
-        assert_eq!(before.cpu_ns[1..], [None, None]);
+        let ns = |reading: &CpuReading| reading.cpu[0].map(|used| used.ns);
+        assert!(ns(&before) > Some(0) && ns(&after) >= ns(&before), "{before:?} {after:?}");
+        assert_eq!(before.cpu[1..], [None, None]);
         assert_eq!(before.steal_ns.is_some(), Steal::open().ns().is_some());
     }
 
     #[test]
     fn who_does_not_know_the_token_gets_no_answer() {
-        let unknown = CpuReading { cpu_ns: vec![None; 3], steal_ns: None };
+        let unknown = CpuReading { cpu: vec![None; 3], steal_ns: None };
         assert_eq!(client(server(), [8; TOKEN], 3).read(), unknown);
     }
 
     #[test]
     fn an_answer_about_other_servers_is_none() {
-        let unknown = CpuReading { cpu_ns: vec![None; 2], steal_ns: None };
+        let unknown = CpuReading { cpu: vec![None; 2], steal_ns: None };
         assert_eq!(client(server(), MINE, 2).read(), unknown);
     }
 

@@ -13,6 +13,7 @@ use redline_traffic::{Clocks, Ended};
 use crate::job::Job;
 use crate::measure_start::MeasureStart;
 use crate::merge::Measured;
+use crate::processes::{Used, between};
 use crate::server_clocks::ServerClocks;
 use crate::sys::process::precise_timers;
 use crate::sys::time::now_ns;
@@ -28,10 +29,9 @@ pub struct WindowClocks {
     clocks: Receiver<Clocks>,
 }
 
-#[expect(clippy::struct_field_names, reason = "units stand in names")]
 struct TimedReading {
     at_ns: u64,
-    cpu_ns: Option<u64>,
+    cpu: Option<Used>,
     steal_ns: Option<u64>,
 }
 
@@ -43,18 +43,18 @@ impl WindowClocks {
     pub fn start(job: &Job, epoch_ns: u64, measure_start: Arc<MeasureStart>) -> io::Result<Self> {
         let (sender, clocks) = channel();
         let (latest_ns, measure_ns) = (epoch_ns + job.warmup_ns, job.measure_ns);
-        let clocks_of_host = ServerClocks::open(job, vec![job.pids.clone()], 1)?;
+        let clocks_of_host = ServerClocks::open(job, std::slice::from_ref(&job.pids), 1)?;
         thread::Builder::new().name("clocks".to_owned()).spawn(move || {
             precise_timers();
             let start_ns = measure_start.wait_until(latest_ns);
             let before = read(start_ns, &clocks_of_host);
             let after = read(start_ns + measure_ns, &clocks_of_host);
-            let between = |from: Option<u64>, to: Option<u64>| Some(to?.saturating_sub(from?));
+            let stolen = before.steal_ns.zip(after.steal_ns).map(|(before, after)| after.saturating_sub(before));
             let _ = sender.send(Clocks {
                 start_ns: before.at_ns - epoch_ns,
                 end_ns: after.at_ns - epoch_ns,
-                server_cpu_ns: between(before.cpu_ns, after.cpu_ns),
-                steal_ns: between(before.steal_ns, after.steal_ns),
+                server_cpu_ns: between(before.cpu, after.cpu),
+                steal_ns: stolen,
             });
         })?;
         Ok(Self { clocks })
@@ -75,8 +75,8 @@ fn read(at_ns: u64, clocks: &ServerClocks) -> TimedReading {
         tries += 1;
         let (before_ns, read, after_ns) = (now_ns(), clocks.read(), now_ns());
         if after_ns - before_ns <= LONGEST_READING_NS || tries == TRIES {
-            let cpu_ns = read.cpu_ns.first().copied().flatten();
-            return TimedReading { at_ns: before_ns.midpoint(after_ns), cpu_ns, steal_ns: read.steal_ns };
+            let cpu = read.cpu.first().copied().flatten();
+            return TimedReading { at_ns: before_ns.midpoint(after_ns), cpu, steal_ns: read.steal_ns };
         }
     }
 }

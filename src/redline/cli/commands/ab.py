@@ -83,7 +83,7 @@ def _compare(flags: AbFlags) -> None:
     if report is None and not interrupted:
         raise DriveError(
             f"nothing can be said of {label(plan.metric)}: too little was measured",
-            hint="give --for more time; CPU time is known of servers on this machine only",
+            hint="give --for more time",
         )
     if report is not None:
         print_report(report, "json" if flags.json else flags.form)

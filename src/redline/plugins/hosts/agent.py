@@ -40,7 +40,7 @@ from redline.plugins.launchers.process import ProcessLauncher
 from redline.plugins.launchers.route import RouteLauncher, RunningHops
 from redline.plugins.linux.host import Host as Machine
 from redline.plugins.linux.host import read_clock
-from redline.plugins.linux.procfs import tree
+from redline.plugins.linux.members import started_by
 from redline.plugins.machine import read_environment
 from redline.plugins.probes.jvm import compilers_of
 from redline.plugins.probes.process_tree import ProcessTreeProbe
@@ -224,8 +224,8 @@ class HostAgent:
         return logs
 
     def processes(self, pid: int) -> tuple[int, ...]:
-        """A process of this host and all below it."""
-        return tree(pid)
+        """A process of this host and all that it started."""
+        return started_by(pid)
 
     def compilers_ns(self, pids: tuple[int, ...]) -> int | None:
         """What the compilers of these processes have used and waited for a core; None where there are none."""
@@ -345,7 +345,7 @@ class HostAgent:
         self.end_engine()
         cpus = list(self._placement.engine_cpus)
         self._engine = HeldEngine(find_engine(), job | ({"cpus": cpus} if cpus else {}), self._scratch / "engine.log")
-        self._engine_probe = ProcessTreeProbe(peer=job["target"]["host"])
+        self._engine_probe = ProcessTreeProbe(peer=(job["target"]["host"], job["target"]["port"]))
         self._engine_probe.follow("engine", self._engine.pid)
 
     def _held(self) -> HeldEngine:

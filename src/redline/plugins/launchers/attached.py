@@ -5,14 +5,12 @@ import socket
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from ipaddress import ip_address
 from pathlib import Path
-
-import psutil
 
 from redline.errors import LaunchError
 from redline.model import AttachedServer, Failure, ServerFacts, Variant
-from redline.plugins.linux import procfs
+from redline.plugins.linux.members import started_by
+from redline.plugins.linux.owners import owner_of
 from redline.plugins.linux.runtimes import runtimes_of
 from redline.ports import NOTHING_MORE, Building, BuildOutcome, Endpoint, Placement, RunningServer
 
@@ -29,7 +27,7 @@ class RunningElsewhere:
     @property
     def runtimes(self) -> frozenset[str]:
         """What its processes run on now, where they are processes of this machine."""
-        return runtimes_of(processes_of(self))
+        return runtimes_of(owner_of(self.endpoint.host, self.endpoint.port).pids)
 
     def death(self) -> Failure | None:
         """That nothing listens at its address any more. All else that may have become of it cannot be seen."""
@@ -48,22 +46,13 @@ class RunningElsewhere:
 
 
 def processes_of(server: RunningServer) -> tuple[int, ...]:
-    """The processes of the server and its hops, and all below them; empty where it is not of this machine, or hidden.
+    """The processes of a server that was started here and of its hops, and all that they started.
 
-    Of one that somebody else runs, its process is the one that listens on its port.
+    Empty for one that somebody else runs: see `redline.plugins.launchers.watching`.
     """
-    if server.facts is not None:
-        return tuple(each for pid in server.facts.pids for each in procfs.tree(pid))
-    try:
-        local = ip_address(server.endpoint.host).is_loopback
-    except ValueError:
-        local = server.endpoint.host == "localhost"
-    if not local:
+    if server.facts is None:
         return ()
-    for each in psutil.net_connections("tcp"):
-        if each.status == psutil.CONN_LISTEN and each.laddr and each.laddr.port == server.endpoint.port and each.pid:
-            return procfs.tree(each.pid)
-    return ()
+    return tuple(each for pid in server.facts.pids for each in started_by(pid))
 
 
 class AttachedLauncher:

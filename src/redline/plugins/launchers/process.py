@@ -26,8 +26,10 @@ from redline.plugins.launchers.failures import tail
 from redline.plugins.launchers.guard import Guard, LaunchOrder, NotStarted, Started
 from redline.plugins.launchers.readiness import NOTHING, wait_until_ready
 from redline.plugins.linux import cgroup, procfs
+from redline.plugins.linux.members import started_by
 from redline.plugins.linux.network import Address, Namespace
 from redline.plugins.linux.runtimes import runtimes_of
+from redline.plugins.linux.sockets import At, answering, listeners
 from redline.plugins.probes.jvm import log_flag
 from redline.plugins.temporary import temporary_folder
 from redline.ports import NOTHING_MORE, Building, BuildOutcome, Endpoint, Placement, Upstream
@@ -68,12 +70,19 @@ def free_port(port_range: Path = Path("/proc/sys/net/ipv4/ip_local_port_range"))
     )
 
 
-def listens(port: int, pid: int) -> bool:
-    """Whether the socket that listens on this port is held by the process, one below it, or one of its group.
+def listens(host: str, port: int, pid: int) -> bool:
+    """Whether connections to this address are for the process, or for what it started: for nobody else.
 
-    True as well when the kernel does not say.
+    True as well when the kernel does not say. Of a process in another network it is known that it listens on the port.
     """
-    return port in ports_of(pid) or port not in {address.port for address in _listening(psutil.net_connections("tcp"))}
+    try:
+        answer = answering(listeners(), At(ip_address(host), port))
+    except OSError:
+        return True
+    if not Namespace.of(pid).ours and port in ports_of(pid):
+        return True
+    held = {inode for each in started_by(pid) for inode in procfs.open_sockets(each) or ()}
+    return all(each.inode in held for each in answer)
 
 
 def ports_of(pid: int) -> set[int]:
@@ -86,16 +95,10 @@ def _addresses_of(pid: int) -> set[Address]:
     if not namespace.ours and (heard := namespace.listening()):
         return heard
     found: set[Address] = set()
-    for each in _members(pid):
+    for each in started_by(pid):
         with suppress(psutil.Error):
             found |= _listening(psutil.Process(each).net_connections("tcp"))
     return found
-
-
-def _members(pid: int) -> tuple[int, ...]:
-    """The processes of its own group, or else it and all below it."""
-    group = cgroup.own_group_of(pid)
-    return (cgroup.processes(group) if group else ()) or procfs.tree(pid)
 
 
 def _listening(connections: Iterable[Any]) -> set[Address]:
@@ -233,7 +236,7 @@ class _Attempt:
 
         waited = wait_until_ready(self.host, self.port, ready, alive, started.at_ns, leg=_asked_in(self.variant))
         if waited.ended == "ready" and guard.poll() is None:
-            return self._facts(started, order, waited.at_ns) if listens(self.port, started.pid) else None
+            return self._facts(started, order, waited.at_ns) if listens(self.host, self.port, started.pid) else None
         exited, saw = guard.poll(), waited.last_answer
         if saw == NOTHING and (elsewhere := ports_of(started.pid) - {self.port}):
             saw = f"{saw}; it listens on port {', '.join(map(str, sorted(elsewhere)))} instead"
@@ -260,7 +263,7 @@ class _Attempt:
             padding_bytes=self.padding_bytes,
             build_number=self.built.copy,
             outputs=self.built.outputs,
-            runtimes=tuple(sorted(runtimes_of(_members(started.pid)))),
+            runtimes=tuple(sorted(runtimes_of(started_by(started.pid)))),
         )
 
 

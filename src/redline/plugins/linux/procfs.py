@@ -90,19 +90,53 @@ def process_ids() -> list[int]:
     return [int(name) for name in os.listdir("/proc") if name.isdigit()]  # noqa: PTH208 -- names only, and fast
 
 
-def tree(root: int) -> tuple[int, ...]:
-    """The process and all below it, by their parents; empty when it has ended."""
-    children: dict[int, list[int]] = {}
+def children() -> dict[int, list[int]]:
+    """The processes that each one started, or inherited."""
+    found: dict[int, list[int]] = {}
     for pid in process_ids():
         stat = read_stat(pid)
         if stat is not None:
-            children.setdefault(stat.parent, []).append(pid)
+            found.setdefault(stat.parent, []).append(pid)
+    return found
+
+
+def tree(root: int) -> tuple[int, ...]:
+    """The process and all below it, by their parents; empty when it has ended."""
+    below = children()
     if read_stat(root) is None:
         return ()
     found = [root]
     for pid in found:
-        found += children.get(pid, ())
+        found += below.get(pid, ())
     return tuple(found)
+
+
+def line_of(pid: int) -> tuple[int, ...]:
+    """The process and all above it."""
+    found: list[int] = []
+    while pid > 0 and pid not in found:
+        found.append(pid)
+        stat = read_stat(pid)
+        pid = stat.parent if stat is not None else 0
+    return tuple(found)
+
+
+def open_sockets(pid: int) -> frozenset[int] | None:
+    """The inodes of the sockets that a process holds; None where this user may not see them."""
+    try:
+        with os.scandir(f"/proc/{pid}/fd") as entries:
+            links = [_linked(entry.path) for entry in entries]
+    except PermissionError:
+        return None
+    except OSError:
+        return frozenset()
+    return frozenset(int(link[8:-1]) for link in links if link.startswith("socket:["))
+
+
+def name_of(pid: int) -> str:
+    """`nginx (4711)`: the command's name and the process."""
+    stat = read_stat(pid)
+    return f"{stat.name.decode(errors='replace')} ({pid})" if stat is not None else f"process {pid}"
 
 
 def threads_of(pid: int, proc: str = "/proc") -> list[int]:

@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Literal, TypeVar
 
 from redline.model import OTHERS, RuntimeFacts, Series, Subject
-from redline.plugins.linux import procfs
+from redline.plugins.linux import procfs, sockets
 from redline.plugins.linux.cgroup import quotas, throttling
 from redline.plugins.linux.host import STAT, Host, cpu_times
 from redline.plugins.linux.network import Link, Namespace, towards
 from redline.plugins.linux.scheduling import give_way
 from redline.plugins.probes.gc_traces import Traced
 from redline.plugins.probes.jvm import Jvm
-from redline.plugins.probes.tree import ProcessTree
+from redline.plugins.probes.tree import ProcessTree, Tally
 
 _GAUGES = {
     "heap_capacity_bytes",
@@ -79,6 +79,31 @@ class MachineShare:
             values["cores_interrupts_ns"] = sum(interrupts)
         quota = throttling(self.groups) if self.groups else None
         return values | (quota._asdict() if quota is not None else {})
+
+
+class ListenDrops:
+    """How many attempts to connect the listeners of a server dropped, counted by the kernel for each socket."""
+
+    def __init__(self, at: Container[sockets.At]) -> None:
+        self._at, self._drops = at, Tally()
+
+    @classmethod
+    def of(cls, pids: Iterable[int]) -> "ListenDrops | None":
+        """Those of the sockets that these processes hold; None where they hold none of this network namespace."""
+        held = {inode for pid in pids for inode in procfs.open_sockets(pid) or ()}
+        try:
+            at = frozenset(each.local for each in sockets.listeners() if each.inode in held)
+        except OSError:
+            return None
+        return cls(at) if at else None
+
+    def sample(self) -> Values:
+        """Their sum until now, with those that are there no more; empty where the kernel does not say."""
+        try:
+            found = {each.inode: each.drops for each in sockets.listeners() if each.local in self._at}
+        except OSError:
+            return {}
+        return {"listen_drops": self._drops.total(found)}
 
 
 @dataclass(frozen=True)
@@ -192,6 +217,7 @@ class _Watched:
     share: MachineShare
     jvm: Jvm | None = None
     traced: Traced | None = None
+    drops: ListenDrops | None = None
     threads: _Paced = field(default_factory=lambda: _Paced(_THREADS_SHARE))
     search: _Paced = field(default_factory=lambda: _Paced(_SEARCH_SHARE))
 
@@ -199,15 +225,17 @@ class _Watched:
 class ProcessTreeProbe:
     """Samples in a thread of its own, from the first `follow` to `finish`, and at both ends.
 
-    The network is that of the process followed first. `peer` is the host that the load goes to, where that may be
-    another machine.
+    The network is that of the process followed first. `peer` is the host and the port that the load goes to, where
+    somebody else runs the server.
     """
 
     perturbs = False
 
-    def __init__(self, period_s: float = 0.1, peer: str | None = None) -> None:
+    def __init__(self, period_s: float = 0.1, peer: tuple[str, int] | None = None) -> None:
         self._period_ns = int(period_s * 1e9)
         self._peer = peer
+        at = sockets.listening_for(*peer) if peer else frozenset()
+        self._of_peer = ListenDrops(at) if at else None
         self._host = Host()
         self._surroundings: Surroundings | None = None
         self._neighbours: Neighbours | None = None
@@ -223,10 +251,11 @@ class ProcessTreeProbe:
         watched = _Watched(tree, MachineShare.of(pid))
         if subject not in ("engine", "machine"):
             watched.jvm, watched.traced = Jvm.among(tree.members), Traced.among(tree.members)
+            watched.drops = ListenDrops.of(tree.members)
         with self._lock:
             first = self._surroundings is None
             if self._surroundings is None:
-                self._surroundings = Surroundings.of(self._host, pid, self._peer)
+                self._surroundings = Surroundings.of(self._host, pid, self._peer[0] if self._peer else None)
                 self._keep_all(self._surroundings.constants())
                 self._neighbours = Neighbours()
             self._watched[subject] = watched
@@ -283,6 +312,10 @@ class ProcessTreeProbe:
         self._keep("machine", now, **surroundings.busy(stat))
         for subject, watched in self._watched.items():
             self._keep(subject, now, **watched.share.sample(stat))
+            if watched.drops is not None:
+                self._keep(subject, time.time_ns(), **watched.drops.sample())
+        if self._of_peer is not None:
+            self._keep("server", time.time_ns(), **self._of_peer.sample())
         self._keep_all(surroundings.sample())
 
     def _keep_all(self, of_machine: Iterable[Values]) -> None:

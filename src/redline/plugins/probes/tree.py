@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from redline.plugins.linux import cgroup, procfs
+from redline.plugins.linux.members import started_by
 from redline.plugins.linux.scheduling import gives_way
 
 _SWITCHES = re.compile(rb"^voluntary_ctxt_switches:\s+(\d+)\s+nonvoluntary_ctxt_switches:\s+(\d+)", re.MULTILINE)
@@ -67,7 +68,7 @@ class ProcessTree:
     def __init__(self, root: int) -> None:
         self._root = root
         self._group = cgroup.own_group_of(root)
-        self._members = procfs.tree(root)
+        self._members = started_by(root)
         self._cpu = Tally()
         self._scheduling = (Tally(), Tally(), Tally(), Tally())
         self._first: Mapping[int, bytes] | None = None
@@ -82,7 +83,7 @@ class ProcessTree:
 
     def look_around(self) -> None:
         """Find processes that were started since."""
-        self._members = procfs.tree(self._root) if self._group is None else cgroup.processes(self._group)
+        self._members = started_by(self._root) if self._group is None else cgroup.processes(self._group)
 
     def cpu_ns(self) -> int | None:
         """CPU time, user and system, ended processes included; None when the tree is gone."""

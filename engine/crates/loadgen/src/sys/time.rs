@@ -38,11 +38,6 @@ pub fn process_cpu_of(pid: u32) -> Option<u64> {
     (read == 0).then(|| time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 
-/// CPU time of several processes; `None` for no process, and when one of them is gone.
-pub fn processes_cpu_of(pids: &[u32]) -> Option<u64> {
-    if pids.is_empty() { None } else { pids.iter().map(|pid| process_cpu_of(*pid)).sum() }
-}
-
 /// The CPU time that the hypervisor took from all cores.
 pub struct Steal {
     file: Option<File>,

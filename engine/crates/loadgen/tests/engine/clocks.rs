@@ -97,7 +97,7 @@ fn clocks_that_cannot_be_served_are_refused() {
 fn a_process_that_is_gone_has_no_clock_and_neither_have_none() {
     let server = Server::answering(HELLO);
     // The highest number that a process can have, which none has.
-    for pids in [json!([]), json!([std::process::id(), 4_194_304])] {
+    for pids in [json!([]), json!([4_194_304])] {
         let result = complete(&with(job(server.port), "/pids", pids));
         in_order(&result.event);
         assert!(result.event["clocks"]["server_cpu_ns"].is_null());

@@ -1,0 +1,160 @@
+"""Whose CPU time is read for a server, and whether that stays true while it is loaded."""
+
+import os
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from redline.model.duet import CpuOwner
+from redline.plugins.launchers.attached import processes_of
+from redline.plugins.linux import procfs
+from redline.plugins.linux.owners import Owner, owner_of
+from redline.plugins.linux.sockets import At, Tcp, connections, listeners
+from redline.ports import RunningServer, ServerWatch
+
+_LOOKS, _MOST_LOOKS, _APART_S = 8, 100, 0.1
+_SAME = 0.02
+"""Of the bytes in either direction: a relay that sends on what it gets differs by what is on its way."""
+
+
+@dataclass(frozen=True)
+class KnownProcesses:
+    """Those of a server that the lab has started: they are its own, whatever they do."""
+
+    pids: tuple[int, ...]
+
+    def look(self) -> None:
+        """There is nothing to find out."""
+
+    def finish(self) -> CpuOwner:
+        """They were known all the time."""
+        return CpuOwner()
+
+
+def watch(server: RunningServer) -> ServerWatch:
+    """The watch over a server that is about to be loaded."""
+    return KnownProcesses(processes_of(server)) if server.facts else AttachedWatch.of(server)
+
+
+class _Bytes(NamedTuple):
+    """Received and acknowledged on some connections."""
+
+    received: int = 0
+    acked: int = 0
+
+    def is_like(self, other: "_Bytes") -> bool:
+        """Whether what was received here was sent there, and the other way round."""
+        pairs = (self.received, other.acked), (self.acked, other.received)
+        return all(min(pair) > 0 and abs(pair[0] - pair[1]) <= _SAME * max(pair) for pair in pairs)
+
+
+@dataclass
+class _Counted:
+    """The bytes of some connections at the first look and at the last one, by inode; `at` are their other ends."""
+
+    first: dict[int, _Bytes] = field(default_factory=dict)
+    last: dict[int, _Bytes] = field(default_factory=dict)
+    at: dict[int, At] = field(default_factory=dict)
+
+    def add(self, found: Iterable[Tcp], *, begins: bool) -> None:
+        """Note what they have counted; those that are there when it `begins` had counted before."""
+        for each in found:
+            now = _Bytes(each.received_bytes, each.acked_bytes)
+            self.first.setdefault(each.inode, now if begins else _Bytes())
+            self.last[each.inode], self.at[each.inode] = now, each.remote
+
+    @property
+    def busy(self) -> list[At]:
+        """The other ends of those on which something was received meanwhile."""
+        received = (inode for inode, now in self.last.items() if now.received > self.first[inode].received)
+        return sorted({self.at[inode] for inode in received})
+
+    @property
+    def total(self) -> _Bytes:
+        """Of all since they began: what is passed on is on two connections of one age."""
+        return _Bytes(sum(each.received for each in self.last.values()), sum(each.acked for each in self.last.values()))
+
+
+class AttachedWatch:
+    """The watch over a server that somebody else runs."""
+
+    def __init__(self, host: str, port: int, owner: Owner) -> None:
+        self.pids = owner.pids
+        self._host, self._port, self._at, self._unknown = host, port, owner.at, owner.unknown
+        self._known = set(owner.pids)
+        self._looks, self._seen, self._due_s = 0, 0, 0.0
+        self._strangers: frozenset[int] = frozenset()
+        self._clients, self._others = _Counted(), _Counted()
+
+    @classmethod
+    def of(cls, server: RunningServer) -> "AttachedWatch":
+        """That over a server at its address."""
+        host, port = server.endpoint.host, server.endpoint.port
+        return cls(host, port, owner_of(host, port))
+
+    def look(self) -> None:
+        """See whether they answer its connections, and whom else they ask: a few times, until that was seen."""
+        now_s = time.monotonic()
+        if self._unknown or self._seen == _LOOKS or self._looks == _MOST_LOOKS or now_s < self._due_s:
+            return
+        self._due_s = now_s + _APART_S
+        with suppress(OSError):
+            found = connections()
+            held = self._held()
+            accepted = [each for each in found if each.local == self._at and each.inode]
+            listening = {each.local.port for each in listeners() if each.inode in held}
+            mine = [each for each in found if each.inode in held]
+            self._clients.add((each for each in mine if each.local == self._at), begins=not self._looks)
+            self._others.add((each for each in mine if each.local.port not in listening), begins=not self._looks)
+            self._looks += 1
+            self._seen += any(each.local == self._at for each in mine)
+            self._see_strangers({each.inode: each.uid for each in accepted if each.inode not in held})
+
+    def finish(self) -> CpuOwner:
+        """What is known of it once the load has ended."""
+        self._unknown = self._unknown or self._newcomers() or self._relayed() or self._unseen()
+        names = tuple(map(procfs.name_of, self.pids))
+        behind = "" if self._unknown else ", ".join(map(str, self._others.busy))
+        return CpuOwner(processes=names, unknown=self._unknown, behind=behind)
+
+    def _held(self) -> set[int]:
+        """The sockets of its processes, and of those that they have started."""
+        below, above = procfs.children(), procfs.line_of(os.getpid())
+        grown = [pid for pid in self._known if pid not in above]
+        for pid in grown:
+            grown += [child for child in below.get(pid, ()) if child not in self._known]
+            self._known.update(below.get(pid, ()))
+        return {inode for pid in self._known for inode in procfs.open_sockets(pid) or ()}
+
+    def _see_strangers(self, found: dict[int, int]) -> None:
+        """Connections that others hold, who are seen, or who are not twice in a row: in between they may pass."""
+        strange = frozenset(found) - self._held() if found else frozenset()
+        lasting, self._strangers = strange & self._strangers, strange
+        if not strange:
+            return
+        for pid in procfs.process_ids():
+            if strange & (procfs.open_sockets(pid) or frozenset()):
+                self._unknown = f"connections to {self._at} are answered by {procfs.name_of(pid)} as well"
+                return
+        if lasting:
+            self._unknown = f"connections to {self._at} are answered by a process that is hidden from this user"
+
+    def _newcomers(self) -> str:
+        """That others answer now, of whom none of the known processes is a parent."""
+        self._held()
+        now = owner_of(self._host, self._port)
+        new = [pid for pid in now.pids if pid not in self._known]
+        return f"{procfs.name_of(new[0])} began to answer at {self._at} during the load" if new else ""
+
+    def _relayed(self) -> str:
+        """That they send on, byte by byte, what they get from another listener."""
+        if not self._clients.total.is_like(self._others.total):
+            return ""
+        to = min(self._others.at.values())
+        return f"{self._at} is answered by {procfs.name_of(self.pids[0])}, which passes on what it gets from {to}"
+
+    def _unseen(self) -> str:
+        """That they were never seen to hold a connection."""
+        return "" if self._seen else f"nobody saw who holds the connections to {self._at}"

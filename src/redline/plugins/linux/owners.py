@@ -1,0 +1,138 @@
+"""Whose a listening address is: which processes answer connections to it, or why that is not known.
+
+A port says little: other processes may listen on it at other addresses, and several may share one address. So the
+socket is found that the kernel gives these connections to, and then all processes that hold it.
+"""
+
+import os
+import pwd
+import socket
+from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from ipaddress import ip_address
+
+from redline.plugins.linux import procfs
+from redline.plugins.linux.sockets import At, Tcp, answering, listeners, local_end, plain
+
+_ASKED_WITHIN_S = 1.0
+_FORWARDERS = frozenset(
+    {
+        "docker-proxy",
+        "gvproxy",
+        "kubectl",
+        "pasta",
+        "pasta.avx2",
+        "passt",
+        "passt.avx2",
+        "rootlesskit",
+        "rootlessport",
+        "slirp4netns",
+        "socat",
+        "ssh",
+        "sshd",
+        "sshd-session",
+    }
+)
+"""Programs that answer nothing themselves: whatever they listen for, they pass on."""
+
+
+@dataclass(frozen=True)
+class Owner:
+    """The processes that answer at an address, or why they are not known; then there are none."""
+
+    at: At | None = None
+    pids: tuple[int, ...] = ()
+    unknown: str = ""
+
+
+def owner_of(host: str, port: int) -> Owner:
+    """Who answers at this host and port, as far as it is proved."""
+    at = _address_of(host, port)
+    if at is None:
+        return Owner(unknown=f"nothing answers at {host}:{port}")
+    if not local_end(at):
+        return Owner(at, unknown=f"{at} is an address of another machine, or of another network namespace")
+    try:
+        found = listeners()
+    except OSError as error:
+        return Owner(at, unknown=f"the kernel does not say which socket listens at {at}: {error.strerror}")
+    ours = answering(found, at)
+    if not ours:
+        return Owner(at, unknown=f"no socket of this network namespace listens at {at}: the kernel passes it on")
+    return _holders(at, ours, {each.inode for each in found})
+
+
+def _address_of(host: str, port: int) -> At | None:
+    """Where the engine connects to: of several addresses, the first that accepts a connection."""
+    with suppress(OSError, UnicodeError):
+        for family, kind, protocol, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
+            with suppress(OSError), socket.socket(family, kind, protocol) as asked:
+                asked.settimeout(_ASKED_WITHIN_S)
+                asked.connect(address)
+                ip = asked.getpeername()[0].partition("%")[0]
+                return At(plain(ip_address(ip)), port)
+    return None
+
+
+def _holders(at: At, ours: Iterable[Tcp], listening: set[int]) -> Owner:
+    inodes = {each.inode for each in ours}
+    held = {pid: sockets for pid in procfs.process_ids() if (sockets := procfs.open_sockets(pid))}
+    for each in ours:
+        if not any(each.inode in sockets for sockets in held.values()):
+            whose = _of_user(each.uid)
+            return Owner(at, unknown=f"the process that listens at {at} is {whose}, and hidden from this one")
+    holders = tuple(pid for pid, sockets in held.items() if inodes & sockets)
+    for pid in holders:
+        stat = procfs.read_stat(pid)
+        if stat is not None and stat.name.decode(errors="replace") in _FORWARDERS:
+            return Owner(at, unknown=f"{at} is answered by {procfs.name_of(pid)}, which passes on what it gets")
+    elsewhere = {pid for pid, sockets in held.items() if sockets & listening and not sockets & inodes}
+    return Owner(at, members(holders, elsewhere))
+
+
+def _of_user(uid: int) -> str:
+    with suppress(KeyError):
+        return f"another user's ({pwd.getpwuid(uid).pw_name})"
+    return f"another user's ({uid})"
+
+
+def members(holders: Collection[int], elsewhere: Collection[int]) -> tuple[int, ...]:
+    """The holders of a socket and what they started; `elsewhere` are processes that listen at other addresses alone.
+
+    A supervisor that holds the socket for those whom it gave it to counts, but not the other servers that it started.
+    Of what started this process too, and of systemd, only itself counts; and nothing where others hold the socket.
+    """
+    below, above = procfs.children(), set(procfs.line_of(os.getpid())) | set(filter(_is_manager, holders))
+    holding = [pid for pid in holders if pid not in above] or list(holders)
+    found: dict[int, None] = {}
+
+    def grow(pid: int) -> None:
+        if pid in found:
+            return
+        found[pid] = None
+        if pid in above:
+            return
+        inner = {child: _all_below(child, below) for child in below.get(pid, ())}
+        passed_on = any(each & set(holding) for each in inner.values())
+        for child, each in inner.items():
+            another = passed_on and not each & set(holding) and each & set(elsewhere)
+            if not another and child not in above:
+                grow(child)
+
+    for pid in holding:
+        grow(pid)
+    return tuple(sorted(found))
+
+
+def _is_manager(pid: int) -> bool:
+    """Whether it listens for whatever services it will start."""
+    stat = procfs.read_stat(pid)
+    return stat is not None and stat.name == b"systemd"
+
+
+def _all_below(pid: int, below: Mapping[int, Iterable[int]]) -> set[int]:
+    found = [pid]
+    for each in found:
+        found += below.get(each, ())
+    return set(found)

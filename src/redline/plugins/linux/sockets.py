@@ -1,0 +1,189 @@
+"""TCP sockets of this network namespace as the kernel knows them: sock_diag(7), which anybody may ask.
+
+/proc/net/tcp lacks what decides whose a connection is: whether a listener of IPv6 takes IPv4 too.
+"""
+
+import os
+import socket
+import struct
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv6Address, ip_address
+from typing import NamedTuple
+
+_SOCK_DIAG, _BY_FAMILY, _DUMP = 4, 20, 0x301
+_ERROR, _DONE = 2, 3
+_ESTABLISHED, _LISTEN = 1, 10
+_INFO, _MEMORY, _ONLY_IPV6 = 2, 7, 11
+"""Attributes: `struct tcp_info`, the socket's memory and drops, and IPV6_V6ONLY of a listener."""
+_REQUEST = struct.Struct("=IHHIIBBBxI48x")
+_HEADER = struct.Struct("=IHHII")
+_SOCKET = struct.Struct("=BBxx4s16s16sI8x4x4x4xII")
+_ATTRIBUTE = struct.Struct("=HH")
+_RETRANSMITTED, _ACKED, _RECEIVED = 100, 120, 128
+"""Offsets in `struct tcp_info` of `tcpi_total_retrans`, `tcpi_bytes_acked` and `tcpi_bytes_received`."""
+_DROPS = 32
+"""Offset of SK_MEMINFO_DROPS."""
+
+Ip = IPv4Address | IPv6Address
+
+
+class At(NamedTuple):
+    """An address and a port. An IPv4 address within IPv6 (`::ffff:127.0.0.1`) is that IPv4 address."""
+
+    ip: Ip
+    port: int
+
+    def __str__(self) -> str:
+        return f"{self.ip}:{self.port}" if self.ip.version == 4 else f"[{self.ip}]:{self.port}"
+
+
+@dataclass(frozen=True)
+class Tcp:
+    """One socket. `inode` is 0 while nobody has accepted it; `device` is 0 unless it is bound to one.
+
+    `takes_ipv4` says whether a listener gets connections over IPv4 that are for its port. Bytes and segments sent again
+    are those of a connection since it began; `drops` are the attempts to connect that a listener has dropped.
+    """
+
+    local: At
+    remote: At
+    listens: bool
+    inode: int
+    uid: int
+    device: int
+    of_ipv6: bool
+    takes_ipv4: bool
+    drops: int = 0
+    acked_bytes: int = 0
+    received_bytes: int = 0
+    retransmitted: int = 0
+
+
+def listeners() -> tuple[Tcp, ...]:
+    """All that listen. Raises OSError where the kernel does not say."""
+    return tuple(_dump(1 << _LISTEN, _MEMORY))
+
+
+def connections() -> tuple[Tcp, ...]:
+    """All that are established. Raises OSError where the kernel does not say."""
+    return tuple(_dump(1 << _ESTABLISHED, _INFO))
+
+
+def answering(found: Iterable[Tcp], at: At) -> tuple[Tcp, ...]:
+    """Those of these listeners to which the kernel gives connections from this machine to this address.
+
+    As `inet_lookup_listener` does: an exact address goes before any address, and with IPv4 a socket of IPv4 before one
+    of IPv6 that takes it too. Several share the port by SO_REUSEPORT.
+    """
+    loopback = socket.if_nametoindex("lo")
+    on_port = [each for each in found if each.local.port == at.port and each.device in (0, loopback)]
+    exact = [each for each in on_port if each.local.ip == at.ip]
+    for_all = [
+        each
+        for each in on_port
+        if each.local.ip.is_unspecified and (each.takes_ipv4 if at.ip.version == 4 else each.of_ipv6)
+    ]
+    chosen = exact or for_all
+    best = max(((bool(each.device), not each.of_ipv6) for each in chosen), default=None)
+    return tuple(each for each in chosen if (bool(each.device), not each.of_ipv6) == best)
+
+
+def listening_for(host: str, port: int) -> frozenset[At]:
+    """Where the sockets listen that get connections to this host and port; empty where they are not of this network."""
+    try:
+        asked = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        found, ips = listeners(), [plain(ip_address(str(address[0]).partition("%")[0])) for *_, address in asked]
+    except (OSError, UnicodeError):
+        return frozenset()
+    at = (At(ip, port) for ip in ips)
+    return frozenset(each.local for one in at if local_end(one) for each in answering(found, one))
+
+
+def local_end(at: At) -> bool:
+    """Whether the address is one of this network namespace. Nothing is sent to find out."""
+    family = socket.AF_INET if at.ip.version == 4 else socket.AF_INET6
+    try:
+        with socket.socket(family, socket.SOCK_STREAM) as probe:
+            probe.bind((str(at.ip), 0))
+    except OSError:
+        return False
+    return True
+
+
+def _dump(states: int, attribute: int) -> Iterator[Tcp]:
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, _SOCK_DIAG) as asked:
+        asked.settimeout(1.0)
+        for family in (socket.AF_INET, socket.AF_INET6):
+            wanted = 1 << (attribute - 1)
+            asked.send(
+                _REQUEST.pack(_REQUEST.size, _BY_FAMILY, _DUMP, 0, 0, family, socket.IPPROTO_TCP, wanted, states)
+            )
+            try:
+                yield from _answers(asked)
+            except FileNotFoundError:
+                if family == socket.AF_INET:  # a kernel without IPv6 does not know that family
+                    raise
+
+
+def _answers(asked: socket.socket) -> Iterator[Tcp]:
+    while True:
+        data = asked.recv(1 << 18)
+        at = 0
+        while at + _HEADER.size <= len(data):
+            length, kind, *_ = _HEADER.unpack_from(data, at)
+            body = data[at + _HEADER.size : at + length]
+            if kind == _DONE:
+                return
+            if kind == _ERROR:
+                number = -struct.unpack_from("=i", body)[0]
+                raise OSError(number, os.strerror(number))
+            yield _read(body)
+            at += (length + 3) & ~3
+
+
+def _read(body: bytes) -> Tcp:
+    family, state, ports, source, target, device, uid, inode = _SOCKET.unpack_from(body)
+    of_ipv6 = family == socket.AF_INET6
+    own, peer = struct.unpack(">HH", ports)
+    extra = _attributes(body[_SOCKET.size :])
+    memory, info = extra.get(_MEMORY, b""), extra.get(_INFO, b"")
+    return Tcp(
+        local=At(_ip(source, of_ipv6=of_ipv6), own),
+        remote=At(_ip(target, of_ipv6=of_ipv6), peer),
+        listens=state == _LISTEN,
+        inode=inode,
+        uid=uid,
+        device=device,
+        of_ipv6=of_ipv6,
+        takes_ipv4=not of_ipv6 or extra.get(_ONLY_IPV6, b"\1")[:1] == b"\0",
+        drops=_number("=I", memory, _DROPS),
+        acked_bytes=_number("=Q", info, _ACKED),
+        received_bytes=_number("=Q", info, _RECEIVED),
+        retransmitted=_number("=I", info, _RETRANSMITTED),
+    )
+
+
+def _attributes(data: bytes) -> dict[int, bytes]:
+    found, at = {}, 0
+    while at + _ATTRIBUTE.size <= len(data):
+        length, kind = _ATTRIBUTE.unpack_from(data, at)
+        if length < _ATTRIBUTE.size:
+            break
+        found[kind] = data[at + _ATTRIBUTE.size : at + length]
+        at += (length + 3) & ~3
+    return found
+
+
+def _number(form: str, data: bytes, at: int) -> int:
+    """0 where an older kernel does not have it."""
+    return int(struct.unpack_from(form, data, at)[0]) if len(data) >= at + struct.calcsize(form) else 0
+
+
+def _ip(words: bytes, *, of_ipv6: bool) -> Ip:
+    return plain(ip_address(words if of_ipv6 else words[:4]))
+
+
+def plain(ip: Ip) -> Ip:
+    """An IPv4 address that is written within IPv6, as IPv4."""
+    return (ip.ipv4_mapped or ip) if isinstance(ip, IPv6Address) else ip

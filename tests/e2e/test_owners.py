@@ -1,0 +1,93 @@
+"""Whose CPU time `redline ab` of two URLs compares: real servers, whose sockets are held in many ways."""
+
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from redline.model import DuetRecording, Metric
+from redline.model.duet import AbReport
+from redline.storage.comparisons import ComparisonStore
+from tests.e2e.conftest import Redline
+from tests.fakes.servers.owned import free_port, owned
+
+pytestmark = pytest.mark.e2e
+
+SHORT = ("--for", "2500ms", "--load", "closed:2", "--json")
+
+
+def url(port: int, host: str = "127.0.0.1") -> str:
+    return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
+
+
+def compared(redline: Redline, folder: Path, a: str, b: str) -> tuple[AbReport, DuetRecording]:
+    done = redline("ab", a, b, *SHORT, "-o", str(folder / "kept"))
+    assert done.code == 0, done.err
+    (recording,) = ComparisonStore(folder / "kept").duets()
+    return AbReport.model_validate(done.json), recording
+
+
+def pids(recording: DuetRecording, target: int) -> set[int]:
+    """Whose CPU time was read."""
+    return {int(each.rpartition("(")[2].rstrip(")")) for each in recording.owners[target].processes}
+
+
+def said(report: AbReport, kind: str) -> str:
+    (message,) = (each.message for each in report.findings if each.kind == kind)
+    return message
+
+
+@pytest.mark.parametrize("bystander", ["127.0.0.2", "::1", "0.0.0.0"])
+def test_a_bystander_on_the_port_is_not_read(redline: Redline, tmp_path: Path, bystander: str) -> None:
+    with ExitStack() as stack:
+        one, other = free_port("127.0.0.1", "127.0.0.2"), free_port("127.0.0.1")
+        how = "shared" if bystander == "0.0.0.0" else "alone"
+        stack.enter_context(owned(how, bystander, one))
+        a = stack.enter_context(owned(how, "127.0.0.1", one))
+        b = stack.enter_context(owned("alone", "127.0.0.1", other))
+        report, recording = compared(redline, tmp_path, url(one), url(other))
+    assert [pids(recording, at) for at in range(3)] == [a, b, a]
+    assert report.metric is Metric.CPU_PER_REQUEST
+
+
+@pytest.mark.parametrize("how", ["forks", "supervises", "both"])
+def test_all_processes_of_a_server_are_read(redline: Redline, tmp_path: Path, how: str) -> None:
+    port, other = free_port("::") if how == "both" else free_port("127.0.0.1"), free_port("127.0.0.1")
+    with (
+        owned(how, "::" if how == "both" else "127.0.0.1", port) as a,
+        owned("shared", "127.0.0.1", other) as one,
+        owned("shared", "127.0.0.1", other) as two,
+    ):
+        report, recording = compared(redline, tmp_path, url(port, "localhost"), url(other))
+    assert [pids(recording, at) for at in range(3)] == [a, one | two, a]
+    assert report.metric is Metric.CPU_PER_REQUEST
+
+
+@pytest.mark.parametrize("name", ["docker-proxy", "my-own-relay"])
+def test_a_forwarder_is_named_and_its_cpu_time_not_compared(redline: Redline, tmp_path: Path, name: str) -> None:
+    one, other = free_port("127.0.0.1"), free_port("127.0.0.1")
+    with owned("alone", "127.0.0.1", one), owned("relays", "127.0.0.1", other, "127.0.0.1", str(one), name=name):
+        report, _ = compared(redline, tmp_path, url(one), url(other))
+    assert report.metric is Metric.THROUGHPUT
+    assert all(each.metric is not Metric.CPU_PER_REQUEST for each in report.also)
+    assert f"the CPU time of B is not known: 127.0.0.1:{other} is answered by {name}" in said(report, "cpu-unknown")
+
+
+def test_whom_a_server_asks_is_named(redline: Redline, tmp_path: Path) -> None:
+    one, other = free_port("127.0.0.1"), free_port("127.0.0.1")
+    with owned("alone", "127.0.0.1", one), owned("asks", "127.0.0.1", other, "127.0.0.1", str(one)) as (pid,):
+        report, _ = compared(redline, tmp_path, url(one), url(other))
+    assert f"({pid}) alone: what was used at 127.0.0.1:{one}" in said(report, "cpu-behind")
+
+
+def test_workers_that_come_and_go_are_followed(redline: Redline, tmp_path: Path) -> None:
+    one, other = free_port("127.0.0.1"), free_port("127.0.0.1")
+    with owned("alone", "127.0.0.1", one), owned("restarts", "127.0.0.1", other):
+        report, recording = compared(redline, tmp_path, url(one), url(other))
+    assert recording.traffic is not None
+    of_b = [each for block in recording.traffic.blocks for each in block.slices if each.target == 1 and each.completed]
+    known = [each.cpu_ns[1] for each in of_b if each.cpu_ns[1] is not None]
+    assert all(known)
+    assert None in {each.cpu_ns[1] for each in of_b}  # of slices in which a worker came or went
+    assert len(known) > len(of_b) / 2
+    assert report.metric is Metric.CPU_PER_REQUEST

@@ -1,0 +1,83 @@
+"""CPU time that is not proved to be a server's is unknown, and a comparison says why and goes by what is known."""
+
+import pytest
+
+from redline.analysis.ab import judge
+from redline.model import DuetRecording, Metric
+from redline.model.duet import AbReport, CpuOwner
+from redline.running.ownership import without_cpu
+from tests.fakes.duets import simulated_duet
+
+
+def compared(recordings: list[DuetRecording], *, closed: bool = True) -> AbReport:
+    report = judge(("A", "B"), Metric.CPU_PER_REQUEST, recordings, closed=closed, cores=1)
+    assert report is not None
+    return report
+
+
+def using(recording: DuetRecording, target: int, cpu_ns: int | None) -> DuetRecording:
+    """The same start, in which one server used that much in each of its slices."""
+    assert recording.traffic is not None
+    blocks = [
+        block.model_copy(
+            update={
+                "slices": tuple(
+                    each.model_copy(
+                        update={"cpu_ns": tuple(cpu_ns if at == target else ns for at, ns in enumerate(each.cpu_ns))}
+                    )
+                    for each in block.slices
+                )
+            }
+        )
+        for block in recording.traffic.blocks
+    ]
+    return recording.model_copy(update={"traffic": recording.traffic.model_copy(update={"blocks": tuple(blocks)})})
+
+
+@pytest.mark.parametrize(
+    ("cpu_ns", "why"), [(0, "used none while it answered"), (None, "came and went while it answered")]
+)
+@pytest.mark.parametrize(("target", "name"), [(0, "A"), (1, "B")])
+def test_no_cpu_time_beside_answers_is_unknown(cpu_ns: int | None, why: str, target: int, name: str) -> None:
+    report = compared([using(simulated_duet(start), target, cpu_ns) for start in range(5)])
+    assert report.metric is Metric.THROUGHPUT
+    assert all(each.metric is not Metric.CPU_PER_REQUEST for each in report.also)
+    (said,) = (each.message for each in report.findings if each.kind == "cpu-unknown")
+    assert said.startswith(f"the CPU time of {name} is not known: its processes")
+    assert why in said
+
+
+def test_slices_of_which_a_few_are_unknown_are_left_out() -> None:
+    recording = simulated_duet(0, (1.0, 1.2))
+    assert recording.traffic is not None
+    first, *rest = recording.traffic.blocks
+    gaps = without_cpu(recording.traffic.model_copy(update={"blocks": (first,)}), frozenset({1})).blocks
+    traffic = recording.traffic.model_copy(update={"blocks": (*gaps, *rest)})
+    report = compared([recording.model_copy(update={"traffic": traffic})])
+    assert report.metric is Metric.CPU_PER_REQUEST
+    assert report.ratio.value == pytest.approx(1.2, rel=0.03)
+
+
+@pytest.mark.parametrize(("closed", "metric"), [(True, Metric.THROUGHPUT), (False, Metric.P50)])
+def test_the_reason_is_said_once_and_another_metric_compared(closed: bool, metric: Metric) -> None:
+    owner, known = CpuOwner(unknown="127.0.0.1:80 is answered by socat (7), which passes on what it gets"), CpuOwner()
+    recordings = []
+    for start in range(5):
+        made = simulated_duet(start)
+        assert made.traffic is not None
+        traffic = without_cpu(made.traffic, frozenset({1}))
+        recordings.append(made.model_copy(update={"traffic": traffic, "owners": (known, owner, known)}))
+    report = compared(recordings, closed=closed)
+    assert report.metric is metric
+    said = [each.message for each in report.findings if each.kind == "cpu-unknown"]
+    assert said == [f"the CPU time of B is not known: {owner.unknown}"]
+    assert DuetRecording.model_validate_json(recordings[0].model_dump_json()) == recordings[0]
+
+
+def test_who_is_asked_behind_a_server_is_named() -> None:
+    owner, known = CpuOwner(processes=("nginx (7)",), behind="127.0.0.1:9000"), CpuOwner()
+    recordings = [simulated_duet(start).model_copy(update={"owners": (known, owner, known)}) for start in range(5)]
+    report = compared(recordings)
+    assert report.metric is Metric.CPU_PER_REQUEST
+    (said,) = (each.message for each in report.findings if each.kind == "cpu-behind")
+    assert "the CPU time of B is that of nginx (7) alone: what was used at 127.0.0.1:9000" in said

@@ -1,0 +1,88 @@
+"""The watch over a server under load: who answers its connections, and whom it asks, is seen and said."""
+
+import socket
+import subprocess
+import sys
+import time
+
+from redline.model.duet import CpuOwner
+from redline.plugins.launchers.attached import RunningElsewhere
+from redline.plugins.launchers.watching import AttachedWatch, watch
+from redline.plugins.linux.members import started_by
+from redline.ports import Endpoint
+from tests.fakes.servers.owned import free_port, owned
+
+
+def watched(port: int, *, looks: int = 2) -> CpuOwner:
+    """What a watch knows in the end, if there was a load while it looked."""
+    server = watch(RunningElsewhere(Endpoint("127.0.0.1", port)))
+    with socket.create_connection(("127.0.0.1", port), timeout=10) as client:
+        for _ in range(looks):
+            for _ in range(200):
+                client.sendall(b"GET / HTTP/1.1\r\nHost: here\r\n\r\n")
+                assert client.recv(65536)
+            assert isinstance(server, AttachedWatch)
+            server._due_s = 0.0
+            server.look()
+        return server.finish()
+
+
+def test_a_server_that_answers_itself_is_known() -> None:
+    port = free_port("127.0.0.1")
+    with owned("alone", "127.0.0.1", port) as (pid,):
+        found = watched(port)
+        assert (found.unknown, found.behind) == ("", "")
+        assert [name.rpartition(" ")[2] for name in found.processes] == [f"({pid})"]
+
+
+def test_who_answers_connections_that_a_server_accepted_is_named() -> None:
+    port = free_port("127.0.0.1")
+    with owned("hands", "127.0.0.1", port) as (pid,):
+        found = watched(port)
+    assert f"connections to 127.0.0.1:{port} are answered by python" in found.unknown
+    assert f"({pid})" not in found.unknown
+
+
+def test_a_relay_is_known_by_its_bytes_and_whoever_else_asks_is_named() -> None:
+    behind, port = free_port("127.0.0.1"), free_port("127.0.0.1")
+    with owned("alone", "127.0.0.1", behind):
+        with owned("relays", "127.0.0.1", port, "127.0.0.1", str(behind)):
+            assert f"which passes on what it gets from 127.0.0.1:{behind}" in watched(port).unknown
+        with owned("asks", "127.0.0.1", port, "127.0.0.1", str(behind)):
+            found = watched(port)
+    assert (found.unknown, found.behind) == ("", f"127.0.0.1:{behind}")
+
+
+def test_a_server_that_nobody_saw_answer_is_not_known() -> None:
+    port = free_port("127.0.0.1")
+    with owned("alone", "127.0.0.1", port):
+        assert watched(port, looks=0).unknown == f"nobody saw who holds the connections to 127.0.0.1:{port}"
+
+
+def test_who_begins_to_answer_during_the_load_is_named() -> None:
+    port = free_port("127.0.0.1")
+    with owned("shared", "127.0.0.1", port):
+        server = watch(RunningElsewhere(Endpoint("127.0.0.1", port)))
+        with owned("shared", "127.0.0.1", port) as (new,):
+            assert f"({new}) began to answer at 127.0.0.1:{port}" in server.finish().unknown
+
+
+WARDEN = """
+import ctypes, subprocess, sys
+ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)
+server = subprocess.Popen(["sh", "-c", "(setsid sleep 60 & echo $! >&2); exec sleep 60"], stderr=subprocess.PIPE)
+print(server.pid, server.stderr.readline().decode(), flush=True)
+input()
+"""
+
+
+def test_what_outlived_its_parent_is_of_the_server_that_started_it() -> None:
+    with subprocess.Popen([sys.executable, "-c", WARDEN], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as warden:
+        assert warden.stdout is not None
+        server, orphan = map(int, warden.stdout.readline().split())
+        deadline = time.monotonic() + 10
+        while set(started_by(server)) != {server, orphan} and time.monotonic() < deadline:
+            time.sleep(0.01)  # its parent is about to end
+        found = set(started_by(server))
+        subprocess.run(["kill", str(server), str(orphan)], check=True)
+    assert found == {server, orphan}
