@@ -58,6 +58,7 @@ class FindingKind(StrEnum):
     HOST_MODE = "host-mode"
     BUILDS_DIFFER = "builds-differ"
     BUILDS_ALIKE = "builds-alike"
+    ENGINE_PAUSED = "engine-paused"
     CPU_STEAL = "cpu-steal"
     CPU_PRESSURE = "cpu-pressure"
     TOO_FEW_TRIALS = "too-few-trials"

@@ -17,6 +17,8 @@ _COVERED = 0.9
 
 _NESTED = {"status", "outcomes"}
 
+_PAUSED = "for how long the engine's workers stood still: the sum over the workers"
+
 Phase = Literal["warmup", "measure", "drain"]
 
 
@@ -148,6 +150,7 @@ class Interval(Frozen):
     handshake: Histogram | None = omitted_if_default(None, description="only with TLS")
     one_way: OneWay | None = omitted_if_default(None, description="only if answers contain the server's clock")
     engine_cpu_ns: int
+    paused_ns: int = omitted_if_default(0, description=_PAUSED)
 
     @classmethod
     def merged(cls, parts: Sequence["Interval"], index: int, start_ns: int, end_ns: int) -> Self:
@@ -161,7 +164,7 @@ class Interval(Frozen):
 
 
 def sums(parts: "Sequence[Interval] | Sequence[Traffic]") -> dict[str, Any]:
-    """The fields of intervals, or of traffic, that add up over parts: counts, histograms and the engine's CPU time."""
+    """The fields of intervals, or of traffic, that add up over parts: counts, histograms and times of the engine."""
     handshakes = [part.handshake for part in parts if part.handshake is not None]
     return {
         "counts": Counts.merged(part.counts for part in parts),
@@ -171,6 +174,7 @@ def sums(parts: "Sequence[Interval] | Sequence[Traffic]") -> dict[str, Any]:
         "handshake": Histogram.merged(handshakes) if handshakes else None,
         "one_way": OneWay.merged(part.one_way for part in parts if part.one_way is not None),
         "engine_cpu_ns": sum(part.engine_cpu_ns for part in parts),
+        "paused_ns": sum(part.paused_ns for part in parts),
     }
 
 
@@ -225,6 +229,7 @@ class Traffic(Frozen):
     one_way: OneWay | None = omitted_if_default(None)
     tls: AgreedTls | None = omitted_if_default(None)
     engine_cpu_ns: int
+    paused_ns: int = omitted_if_default(0, description=_PAUSED)
     intervals: tuple[Interval, ...]
 
     @model_validator(mode="after")
@@ -269,6 +274,11 @@ class Traffic(Frozen):
         )
         span = clocks.end_ns - clocks.start_ns
         return None if read is None or span < _COVERED * length else read * length / span
+
+    @property
+    def paused_share(self) -> float:
+        """Share of the window for which a worker of the engine stood still, on average."""
+        return self.paused_ns / self.engine.workers / 1e9 / self.seconds if self.seconds > 0 else 0.0
 
     @property
     def window_unix_ns(self) -> tuple[int, int]:

@@ -88,8 +88,9 @@ def late_engine(traffic: Traffic, objectives: tuple[Objective, ...], *, cut: boo
 
 
 def stolen(findings: Sequence[Finding], *, some: bool = False) -> str:
-    """Says that the host took much, or `some`, of the CPU time of a load; empty when it did not."""
-    steal = [each for each in findings if each.kind is FindingKind.CPU_STEAL and (some or each.grade is not Grade.NOTE)]
+    """Says that the host took much, or `some`, of the time of a load, or that the engine stood still; else empty."""
+    kinds = (FindingKind.ENGINE_PAUSED, FindingKind.CPU_STEAL)
+    steal = [each for each in findings if each.kind in kinds and (some or each.grade is not Grade.NOTE)]
     return steal[0].message[:1].lower() + steal[0].message[1:].rstrip(".") if steal else ""
 
 

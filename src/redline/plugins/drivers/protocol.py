@@ -223,6 +223,7 @@ class Transcript:
             "service": Histogram.merged(each.service for each in measured),
             "lateness": Histogram.merged(each.lateness for each in measured),
             "engine_cpu_ns": sum(each.engine_cpu_ns for each in measured),
+            "paused_ns": sum(each.paused_ns for each in measured),
         }
         return self.traffic()
 
