@@ -1,6 +1,6 @@
 """A cell's report: its estimates, percentiles, other times, timeline, trials and objectives."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Literal
 
 from redline.analysis.judged import JudgedCell
@@ -17,7 +17,6 @@ from redline.model import (
     ObjectiveResult,
     OneWay,
     OtherTime,
-    Outcomes,
     PartReport,
     Percentile,
     Signed,
@@ -37,7 +36,7 @@ def cell_report(judged: JudgedCell, suite: Suite) -> CellReport:
     """What is shown of one cell."""
     cell = judged.cell
     used = [trial.traffic for trial in judged.used if trial.traffic]
-    counts = summed([traffic.counts for traffic in used])
+    counts = Counts.merged([traffic.counts for traffic in used])
     response = Histogram.merged(traffic.response for traffic in used)
     return CellReport(
         cell_id=judged.id,
@@ -156,7 +155,7 @@ def objective_results(
     cell = judged.cell
     if cell.role == "ceiling":
         return ()
-    made = summed([trial.numbers.traffic.counts for trial in judged.trials if trial.numbers.traffic])
+    made = Counts.merged([trial.numbers.traffic.counts for trial in judged.trials if trial.numbers.traffic])
     reason = _lost(judged) or ("" if judged.valid else "the cell is invalid")
     applying = [one for one in objectives if one.metric != "achieved" or not isinstance(cell.load.shape, Closed)]
     return results_of(applying, made, response, reason)
@@ -167,19 +166,6 @@ def results_of(
 ) -> tuple[ObjectiveResult, ...]:
     """Each objective by what was counted and how long responses took; none is met where there is a `reason` not to."""
     return tuple(_result(one, _actual(one.metric, made, response), response, reason) for one in objectives)
-
-
-def summed(parts: Sequence[Counts]) -> Counts:
-    """The sums of counters."""
-    plain = [name for name in Counts.model_fields if name not in {"status", "outcomes"}]
-    classes = sorted({name for part in parts for name in part.status})
-    return Counts(
-        **{name: sum(getattr(part, name) for part in parts) for name in plain},
-        status={name: sum(part.status.get(name, 0) for part in parts) for name in classes},
-        outcomes=Outcomes(
-            **{name: sum(getattr(part.outcomes, name) for part in parts) for name in Outcomes.model_fields}
-        ),
-    )
 
 
 def _nines() -> Iterator[float]:

@@ -211,8 +211,9 @@ def _wrong_answers(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
 
 
 def _turned(traffic: Traffic, kinds: list[str]) -> str:
-    """The status classes above 2xx, and when wrong answers began if not at once: `; 4xx, the first after 1.20 s`."""
+    """The statuses that are wrong, and when wrong answers began if not at once: `; 4xx, the first after 1.20 s`."""
     classes = sorted(name for name, count in traffic.counts.status.items() if count and name > "2xx")
+    classes += filter(None, [traffic.counts.grpc_statuses])
     measured = [interval for interval in traffic.intervals if interval.phase == "measure"]
     wrong = [any(getattr(interval.counts.outcomes, kind) for kind in kinds) for interval in measured]
     if any(wrong) and not wrong[0]:

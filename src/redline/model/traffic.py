@@ -15,7 +15,7 @@ _LATE = 0.02
 _COVERED = 0.9
 """The share of the window that lies at least between the two readings."""
 
-_NESTED = {"status", "outcomes"}
+_NESTED = {"status", "grpc_status", "outcomes"}
 
 _PAUSED = "for how long the engine's workers stood still: the sum over the workers"
 
@@ -74,6 +74,9 @@ class Counts(Frozen):
         default=0, description="part of outcomes.connect: no port, descriptor or memory left on the engine's side"
     )
     status: dict[str, int] = Field(default={}, description="responses by class: 1xx to 5xx")
+    grpc_status: dict[str, int] = omitted_if_default(
+        {}, description="gRPC: failed calls by their status; part of outcomes.unexpected_status"
+    )
     outcomes: Outcomes = Outcomes()
 
     @classmethod
@@ -82,9 +85,19 @@ class Counts(Frozen):
         given = list(parts)
         sums = {name: sum(getattr(each, name) for each in given) for name in cls.model_fields if name not in _NESTED}
         outcomes = {name: sum(getattr(each.outcomes, name) for each in given) for name in Outcomes.model_fields}
-        classes = sorted({name for each in given for name in each.status})
-        status = {name: sum(each.status.get(name, 0) for each in given) for name in classes}
-        return cls(**sums, status=status, outcomes=Outcomes(**outcomes))
+        status = _sums_by_name([each.status for each in given])
+        grpc_status = _sums_by_name([each.grpc_status for each in given])
+        return cls(**sums, status=status, grpc_status=grpc_status, outcomes=Outcomes(**outcomes))
+
+    @property
+    def grpc_statuses(self) -> str:
+        """`grpc-status 13`, or `grpc-status 13 and 14`; empty where no call failed."""
+        return f"grpc-status {' and '.join(sorted(self.grpc_status, key=int))}" if self.grpc_status else ""
+
+
+def _sums_by_name(counts: Sequence[dict[str, int]]) -> dict[str, int]:
+    names = sorted({name for each in counts for name in each})
+    return {name: sum(each.get(name, 0) for each in counts) for name in names}
 
 
 class Signed(Frozen):

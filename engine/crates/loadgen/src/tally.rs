@@ -312,6 +312,9 @@ impl Tally {
         if let Some(status) = completion.status {
             counts.status.count(status);
             counts.late += u64::from(self.phase == Phase::Drain);
+            if let Some(status @ 1..) = completion.grpc_status {
+                counts.grpc_status.count(status);
+            }
         }
     }
 

@@ -264,7 +264,8 @@ impl WorkerLoad {
 
     /// End a request that is not on a connection. It may have been, without an answer.
     fn end_waiting(&mut self, task: Task, outcome: Outcome, now_ns: u64) {
-        self.end(&Completion { task, written_ns: task.written_ns, outcome, status: None }, now_ns);
+        let written_ns = task.written_ns;
+        self.end(&Completion { task, written_ns, outcome, status: None, grpc_status: None }, now_ns);
     }
 
     /// A request has ended. In a closed load its user sends the next, now or later.
