@@ -59,9 +59,11 @@ def interrupts_ns(trial: Trial, subject: Subject) -> float:
 
 
 def engine_paused(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
-    """Whether the engine stood still while it measured; of its warm-up that is a note, for nothing of it is a result."""
+    """Whether the engine stood still while it measured; of its warm-up that is a note, since that gives no result."""
     if traffic.paused_ns:
-        message = f"{_stood_still(traffic, traffic.paused_ns)} of the {duration(traffic.seconds * 1e9)} that it measured."
+        message = (
+            f"{_stood_still(traffic, traffic.paused_ns)} of the {duration(traffic.seconds * 1e9)} that it measured."
+        )
         return graded(FindingKind.ENGINE_PAUSED, traffic.paused_share, message, trial)
     warm_up = [each for each in traffic.intervals if each.phase == "warmup"]
     paused_ns, length_ns = sum(each.paused_ns for each in warm_up), sum(each.lasts_ns for each in warm_up)

@@ -127,6 +127,16 @@ _TABLE = (
         biases=_SLOW,
     ),
     Rule(
+        FindingKind.BACKLOG,
+        warn=0.01,
+        invalid=0.05,
+        reason="What waits from the warm-up is served first, so what is measured waits for it: response times are of a "
+        "server that catches up, not of this load. 1% of requests can be the entire tail beyond p99.",
+        advice="Warm up for longer, or by few users (`warmup_by: {users: 2}`), so that the server has caught up when "
+        "the measurement begins.",
+        biases=_SLOW,
+    ),
+    Rule(
         FindingKind.SEND_LATENESS,
         note=0.20,
         warn=0.33,
@@ -478,8 +488,8 @@ _TABLE = (
         note=0.0,
         warn=0.001,
         invalid=0.01,
-        reason="Meanwhile nothing is sent, and answers wait to be read: a closed load reads as a slower server, an open "
-        "one as one that stalled. 0.1% of the time can be everything beyond p99.9, and 1% everything beyond p99.",
+        reason="Meanwhile nothing is sent, and answers wait to be read: a closed load reads as a slower server, an "
+        "open one as one that stalled. 0.1% of the time can be everything beyond p99.9, and 1% everything beyond p99.",
         advice="Find out what stopped the engine (a paused or suspended machine, a frozen cgroup, a stopped process, a "
         "quota), and measure again.",
         biases=_HOST,

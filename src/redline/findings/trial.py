@@ -1,5 +1,7 @@
 """Findings about one trial, from what the engine saw of it."""
 
+import math
+
 from redline.findings.arrivals import arrivals, bunched
 from redline.findings.hosts import clock_bound, clock_stepped, load_hosts_differ
 from redline.findings.machine import (
@@ -23,6 +25,9 @@ from redline.model import Cell, Closed, Failure, Finding, FindingKind, Interval,
 from redline.quantities import duration, percent
 from redline.stats import Trial
 
+BY_CHANCE = 4.0
+"""In standard deviations: by so much two counts differ once in 16,000 times."""
+
 
 def judge(cell: Cell, recording: Recording) -> tuple[Finding, ...]:
     """All findings about this recording; see `judge_trial`."""
@@ -38,6 +43,7 @@ def judge_trial(cell: Cell, trial: Trial) -> tuple[Finding, ...]:
         if traffic.counts.due > 0 and traffic.seconds > 0:
             found += [
                 _rate_missed(cell, trial, traffic),
+                _backlog(cell, trial, traffic),
                 client_saturated(cell, trial, traffic),
                 _send_lateness(cell, trial, traffic),
                 _client_queueing(cell, trial, traffic),
@@ -128,12 +134,29 @@ def _rate_missed(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, .
     if not isinstance(cell.load.shape, Open):
         return ()
     # Against what was due, not rate x time: the number of Poisson arrivals varies, and that is no fault.
-    missed = 1.0 - traffic.counts.completed / traffic.counts.due
+    missed = 1.0 - traffic.answered / traffic.counts.due
     message = (
         f"{traffic.rate_per_s:,.0f} right answers/s of {traffic.counts.due / traffic.seconds:,.0f} requests/s due: "
         f"{percent(max(missed, 0.0))} of the rate was missed."
     )
     return graded(FindingKind.RATE_MISSED, missed, message, trial)
+
+
+def _backlog(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
+    """Whether the server still worked off what was due in the warm-up, beyond what chance explains.
+
+    What is under way at the two ends of the window are two counts, whose difference has their sum as its variance.
+    """
+    shape = cell.load.shape
+    if not isinstance(shape, Open) and shape.pace_per_s is None:
+        return ()
+    before, left = traffic.carried_in, traffic.carried_out
+    beyond = before - left - BY_CHANCE * math.sqrt(before + left)
+    message = (
+        f"{before:,} requests that were due before the measurement were answered in it, and {left:,} were left at its "
+        f"end: when it began, the server had not caught up."
+    )
+    return graded(FindingKind.BACKLOG, beyond / traffic.counts.due, message, trial)
 
 
 def _send_lateness(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:

@@ -22,6 +22,7 @@ class FindingKind(StrEnum):
     """The kind of a finding. Each has its condition, thresholds and reason in the table of `redline.findings`."""
 
     RATE_MISSED = "rate-missed"
+    BACKLOG = "backlog"
     CLIENT_SATURATED = "client-saturated"
     SEND_LATENESS = "send-lateness"
     CLIENT_QUEUEING = "client-queueing"

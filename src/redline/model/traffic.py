@@ -299,6 +299,31 @@ class Traffic(Frozen):
         return self.epoch_unix_ns + self.measure_start_ns, self.epoch_unix_ns + self.measure_end_ns
 
     @property
+    def carried_in(self) -> int:
+        """Right answers within the window to requests that were due before it."""
+        measured = (each.counts.outcomes.ok for each in self.intervals if each.phase == "measure")
+        return max(0, self.counts.completed - sum(measured))
+
+    @property
+    def carried_out(self) -> int:
+        """Requests that were due within the window and had no outcome at its end."""
+        measured = (each.counts.outcomes.total for each in self.intervals if each.phase == "measure")
+        return max(0, self.counts.due - sum(measured))
+
+    @property
+    def backlog(self) -> int:
+        """Right answers within the window beyond its own: the server caught up with what was due before.
+
+        A load that goes on carries as many requests into a window as out of it, but for chance.
+        """
+        return max(0, self.carried_in - self.carried_out)
+
+    @property
+    def answered(self) -> int:
+        """Right answers to what was due within the window, or to as many due before it as are left at its end."""
+        return self.counts.completed - self.backlog
+
+    @property
     def rate_per_s(self) -> float:
-        """Right answers per second within the measurement window."""
-        return self.counts.completed / self.seconds if self.seconds > 0 else 0.0
+        """Right answers per second within the measurement window, without those that worked off a backlog."""
+        return self.answered / self.seconds if self.seconds > 0 else 0.0
