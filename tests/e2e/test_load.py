@@ -33,6 +33,7 @@ def test_a_healthy_server_is_measured(redline: Redline) -> None:
     outcomes = result.counts.outcomes
     assert outcomes.ok > 0
     assert outcomes.errors == 0
+    assert result.throughput is not None
     assert result.throughput.value == pytest.approx(result.counts.completed / result.measured_ns * 1e9)
     assert result.response[-1].q == 1.0
 

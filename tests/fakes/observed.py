@@ -44,7 +44,7 @@ def observed_traffic(cell: Cell, behaviour: Behaviour, rng: Generator, started_u
         measure_start_ns=cell.warmup_ns,
         measure_end_ns=end_ns,
         ended=behaviour.ended,
-        counts=_summed([interval.counts for interval in measured]),
+        counts=Counts.merged(interval.counts for interval in measured),
         response=Histogram.merged(interval.response for interval in measured),
         service=Histogram.merged(interval.service for interval in measured),
         lateness=Histogram.merged(interval.lateness for interval in measured),
@@ -148,16 +148,6 @@ def _rate_and_mean(
         return rate, users * shape.depth / rate * 1e9 * behaviour.littles_law
     assert shape.rate_per_s is not None, "replayed arrivals are not simulated"
     return shape.rate_per_s, behaviour.response_ns * growth * noise / speed
-
-
-def _summed(parts: list[Counts]) -> Counts:
-    def total(name: str) -> int:
-        return sum(getattr(part, name) for part in parts)
-
-    outcomes = {name: sum(getattr(p.outcomes, name) for p in parts) for name in Outcomes.model_fields}
-    plain = [name for name in Counts.model_fields if name not in ("status", "outcomes")]
-    status = {"2xx": sum(part.status.get("2xx", 0) for part in parts)}
-    return Counts(**{name: total(name) for name in plain}, status=status, outcomes=Outcomes(**outcomes))
 
 
 def observed_series(behaviour: Behaviour, traffic: Traffic) -> tuple[Series, ...]:

@@ -75,6 +75,17 @@ def test_what_a_server_does_in_few_slices_is_reported() -> None:
     assert rare.message.startswith("by all its CPU time, B takes ")
 
 
+def test_blocks_that_were_left_out_because_the_engine_stood_still_are_counted() -> None:
+    starts = [duet(number, cost=1.0) for number in range(3)]
+    assert starts[0].traffic is not None
+    stopped = starts[0].model_copy(update={"traffic": starts[0].traffic.model_copy(update={"paused_blocks": 4})})
+    for made, expected in (([stopped, *starts[1:]], ["4 blocks were left out"]), (starts, [])):
+        found = judge(("a", "b"), Metric.CPU_PER_REQUEST, made, closed=True, cores=1)
+        assert found is not None
+        said = [each.message for each in found.findings if each.kind == "engine-paused"]
+        assert [message[: len("4 blocks were left out")] for message in said] == expected
+
+
 def test_the_throughput_of_an_open_load_is_no_comparison() -> None:
     assert Metric.THROUGHPUT not in {each.metric for each in judged(cost=1.0, closed=False).also}
     assert judge(("a", "b"), Metric.THROUGHPUT, [duet(0, cost=1)], closed=False, cores=1) is None

@@ -33,7 +33,8 @@ def trials(speeds: list[float]) -> list[Recording]:
     usual = ONE.traffic.counts
     made = []
     for position, speed in enumerate(speeds):
-        counts = usual.model_copy(update={"completed": round(usual.completed * speed)})
+        update = {"completed": round(usual.completed * speed), "due": round(usual.due * speed)}
+        counts = usual.model_copy(update=update)
         traffic = ONE.traffic.model_copy(update={"counts": counts})
         made.append(ONE.model_copy(update={"position": position, "traffic": traffic}))
     return made

@@ -42,7 +42,7 @@ def measured(
         completed=count - errors if completed is None else completed,
         outcomes=Outcomes(ok=count - errors, timeout=errors),
     )
-    return Measured(counts, times(response_ms), times(service_ms), late, 5.0)
+    return Measured(counts, counts.completed, times(response_ms), times(service_ms), late, 5.0)
 
 
 def state(text: str, made: Measured) -> str:

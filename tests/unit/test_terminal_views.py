@@ -1,13 +1,15 @@
 """What `redline load` and `redline selftest` print: everything of the result, within the terminal's width."""
 
 import io
+import json
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
 
 from redline.analysis import judged_all
 from redline.cli.contracts import LoadResult
-from redline.cli.load_view import load_section
+from redline.cli.load_view import live_line, load_result, load_section
 from redline.cli.selftest_view import selftest_sections
 from redline.cli.show import show
 from redline.model import Counts, Engine, Estimate, Finding, FindingKind, Grade, Histogram, Outcomes, Percentile
@@ -15,6 +17,8 @@ from redline.report.document import Section
 from redline.selftest.results import CaseResult, Check, MachineFacts, Noise, PeerAnswer, Point, Quantile, SelftestResult
 from redline.stats.objectives import Measured
 from redline.suite import parse_objectives
+from tests.fakes.behaviour import GOOD
+from tests.fakes.recordings import simulated_cell, simulated_recording
 
 TIMES = (Quantile(q=0.5, ns=21_000), Quantile(q=1, ns=90_000))
 
@@ -70,7 +74,7 @@ def test_a_load_has_its_numbers_and_its_findings() -> None:
 def test_a_met_objective_is_shown_as_plainly_as_a_missed_one() -> None:
     counts, response = Counts(due=2_000, outcomes=Outcomes(ok=1_980, timeout=20)), Histogram.of([435_000.0] * 2_000)
     objectives = parse_objectives("p99 < 50ms, p50 < 400us, errors < 2%, p99.9 < 1s")
-    results = judged_all(objectives, Measured(counts, response, Histogram(), Histogram(), 1.0))
+    results = judged_all(objectives, Measured(counts, counts.completed, response, Histogram(), Histogram(), 1.0))
     lines = shown(load_section(loaded(valid=True).model_copy(update={"objectives": results})))
     assert lines[-4:] == [
         "✓ p99 435 µs < 50 ms",
@@ -84,6 +88,32 @@ def test_an_invalid_load_has_no_numbers() -> None:
     lines = shown(load_section(loaded(valid=False)))
     assert not [line for line in lines if line.startswith(("throughput", "p50"))]
     assert "invalid: 12 of 1,012 requests failed." in lines
+
+
+def test_what_was_measured_of_an_interrupted_load_is_shown_however_short_it_is() -> None:
+    cut = Finding(kind=FindingKind.CUT_SHORT, grade=Grade.INVALID, cell_id="load", message="Cut.", advice="Again.")
+    interrupted = loaded(valid=False).model_copy(update={"ended": "interrupted", "findings": (cut,)})
+    lines = shown(load_section(interrupted))
+    assert "throughput  100 /s (interrupted)" in lines
+    assert "p50   1.24 ms  1.24 ms          1.24 ms" in lines
+    assert "invalid: Cut." in lines
+    doubtful = interrupted.model_copy(update={"findings": (cut, *loaded(valid=False).findings)})
+    nothing = interrupted.model_copy(update={"measured_ns": 0})
+    cut_by_itself = interrupted.model_copy(update={"ended": "deadline"})
+    for other in (doubtful, nothing, cut_by_itself):
+        assert not [line for line in shown(load_section(other)) if line.startswith(("throughput", "p50"))]
+
+
+def test_a_load_without_a_right_answer_has_no_speed() -> None:
+    recording = simulated_recording(simulated_cell(), replace(GOOD, achieved=0.0))
+    result = load_result("http://127.0.0.1:8080/", simulated_cell(), recording)
+    assert json.loads(result.model_dump_json())["throughput"] is None
+    unanswered = result.model_copy(update={"valid": True})
+    assert "throughput  not known: no right answers" in shown(load_section(unanswered))
+    assert recording.traffic is not None
+    first = recording.traffic.intervals[0]
+    assert "no right answers" in live_line(simulated_cell(), first)
+    assert "0 ns" not in live_line(simulated_cell(), first)
 
 
 def selftested() -> SelftestResult:

@@ -242,3 +242,9 @@ def test_where_two_servers_answer_differently_is_reported(other: targets.Habit, 
     with targets.target(answers()) as one, targets.target(other) as two:
         ends = [Endpoint("127.0.0.1", urlsplit(url).port or 0) for url in (one, two)]
         assert differ(simulated_cell(), ("A", "B"), (ends[0], ends[1])) == says
+
+
+def test_an_answer_of_grpc_is_refused_over_http_1() -> None:
+    assert asked(answers(kind="application/grpc"), cell_of(Request(path="/path0"))) == (
+        "GET /path0: it answers gRPC, whose status is read over HTTP/2 alone"
+    )

@@ -108,6 +108,9 @@ class Duet:
             message = f"{self.names[0]} against itself reads as different, which happens by chance in 5 of 100 duets"
             yield DuetFinding(kind="control", grade=Grade.WARN, message=message)
         yield from self._owners()
+        if left_out := sum(traffic_of(start).paused_blocks for start in self.starts):
+            message = f"{left_out:,} blocks were left out, because the engine stood still while they were measured"
+            yield DuetFinding(kind="engine-paused", grade=Grade.NOTE, message=message)
         yield from self._cold()
         yield from self._rare_costs()
         yield from self._disagreement()

@@ -233,4 +233,4 @@ def _rate_per_s(one: JudgedCell) -> float | None:
     """Right answers per second over its used trials."""
     traffics = [trial.traffic for trial in one.used if trial.traffic]
     seconds = sum(traffic.seconds for traffic in traffics)
-    return sum(traffic.counts.completed for traffic in traffics) / seconds if seconds > 0 else None
+    return sum(traffic.in_window for traffic in traffics) / seconds if seconds > 0 else None

@@ -35,7 +35,9 @@ def load_objectives(
     """Every objective of one load."""
     applying, made = (
         tuple(objectives),
-        Measured(traffic.counts, traffic.response, traffic.service, traffic.lateness, traffic.seconds),
+        Measured(
+            traffic.counts, traffic.answered, traffic.response, traffic.service, traffic.lateness, traffic.seconds
+        ),
     )
     if kinds := servers_doing(findings):
         return missed_all(applying, made, f"the load is invalid by {', '.join(dict.fromkeys(kinds))}")
@@ -84,6 +86,7 @@ def _measured(judged: JudgedCell, trials: Sequence[TrialNumbers]) -> Measured:
     used = [trial.traffic for trial in trials if trial.traffic]
     return Measured(
         Counts.merged(each.counts for each in made),
+        sum(each.in_window for each in made),
         Histogram.merged(each.response for each in used),
         Histogram.merged(each.service for each in used),
         Histogram.merged(each.lateness for each in used),

@@ -82,7 +82,7 @@ class LoadResult(Frozen):
     valid: bool = Field(description="if false, an `invalid` finding says why the numbers are no result")
     ended: Literal["complete", "interrupted", "deadline"]
     measured_ns: int
-    throughput: Estimate
+    throughput: Estimate | None = Field(description="null if no right answer came")
     engine_cpu_per_request: Estimate | None
     response: tuple[Percentile, ...] = Field(description="from when each request was due; ns")
     service: tuple[Percentile, ...] = Field(description="from when each request was written; ns")

@@ -4,7 +4,7 @@ from redline.analysis import load_objectives, other_times, percentiles
 from redline.cli.contracts import LoadResult
 from redline.errors import DriveError
 from redline.findings import judge, warm_up
-from redline.model import Cell, Counts, Estimate, Grade, Interval, Objective, Recording, Traffic
+from redline.model import Cell, Counts, Estimate, FindingKind, Grade, Interval, Objective, Recording, Traffic
 from redline.report.document import Column, Item, Items, Prose, Section, Table, filled, line
 from redline.report.format import agreed, duration, integer, other_time, quantile_name, rate
 from redline.report.sections.answer import objective_line
@@ -17,15 +17,21 @@ _METHOD = "one trial: no interval"
 
 def live_line(cell: Cell, interval: Interval) -> str:
     """One interval, as it passes by."""
-    seconds = max(interval.end_ns - interval.start_ns, 1) / 1e9
     outcomes = interval.counts.outcomes
     errors = f"  errors {outcomes.errors}" if outcomes.errors else ""
     return (
         f"{interval.phase}  {interval.end_ns / 1e9:.1f} s of {(cell.warmup_ns + cell.load.duration_ns) / 1e9:g} s"
-        f"  {rate(interval.counts.completed / seconds)}"
-        f"  p50 {duration(interval.response.quantile_ns(0.5))}"
-        f"  p99 {duration(interval.response.quantile_ns(0.99))}{errors}"
+        f"  {speed_text(interval, 0.5, 0.99)}{errors}"
     )
+
+
+def speed_text(interval: Interval, *quantiles: float) -> str:
+    """`20.1 k/s  p99 1.20 ms`: its rate, and the response times that are known."""
+    if not interval.counts.completed:
+        return "no right answers"
+    times = zip(quantiles, interval.response.quantiles_ns(quantiles), strict=True) if interval.response.count else ()
+    per_s = rate(interval.counts.completed / max(interval.lasts_ns, 1) * 1e9)
+    return "  ".join([per_s, *(f"{quantile_name(q)} {duration(ns)}" for q, ns in times)])
 
 
 def load_result(url: str, cell: Cell, recording: Recording, objectives: tuple[Objective, ...] = ()) -> LoadResult:
@@ -42,7 +48,7 @@ def load_result(url: str, cell: Cell, recording: Recording, objectives: tuple[Ob
         valid=valid,
         ended=traffic.ended,
         measured_ns=traffic.measure_end_ns - traffic.measure_start_ns,
-        throughput=_single(traffic.rate_per_s, "1/s"),
+        throughput=_single(traffic.rate_per_s, "1/s") if traffic.counts.completed else None,
         engine_cpu_per_request=_cpu_per_request(traffic),
         response=percentiles(traffic.response),
         service=percentiles(traffic.service),
@@ -69,8 +75,14 @@ def _single(value: float, unit: str) -> Estimate:
 
 
 def load_section(result: LoadResult) -> Section:
-    """Throughput, percentiles, outcomes and findings; of an invalid load, why in place of its numbers."""
-    times = map(other_time, result.other_times if result.valid else ())
+    """Throughput, percentiles, outcomes and findings; of an invalid load, why in place of its numbers.
+
+    What was interrupted is shown as far as it was measured: that it is short is no reason to hide it.
+    """
+    grave = {one.kind for one in result.findings if one.grade is Grade.INVALID}
+    interrupted = result.ended == "interrupted" and result.measured_ns > 0 and grave <= {FindingKind.CUT_SHORT}
+    shown = result.valid or interrupted
+    times = map(other_time, result.other_times if shown else ())
     lines = (*times, agreed(result.tls) if result.tls else "", f"outcomes  {outcomes_text(result.counts)}")
     warm = f"warm-up  {trial_text(result.warm_up)}" if result.warm_up else ""
     findings = (
@@ -78,13 +90,18 @@ def load_section(result: LoadResult) -> Section:
         for one in sorted(result.findings, key=lambda found: -found.grade.weight)
     )
     blocks = filled(
-        Prose.of([f"throughput  {rate(result.throughput.value)}"] if result.valid else []),
-        _percentiles(result) if result.valid else None,
+        Prose.of([f"throughput  {_throughput(result)}"] if shown else []),
+        _percentiles(result) if shown else None,
         Prose.of((*lines, warm)),
         Items(tuple(findings)),
         Prose(tuple(map(objective_line, result.objectives))),
     )
     return Section(result.url, tuple(blocks), result.load)
+
+
+def _throughput(result: LoadResult) -> str:
+    so_far = " (interrupted)" if result.ended == "interrupted" else ""
+    return f"{rate(result.throughput.value)}{so_far}" if result.throughput else "not known: no right answers"
 
 
 def _percentiles(result: LoadResult) -> Table:
@@ -95,8 +112,9 @@ def _percentiles(result: LoadResult) -> Table:
 
 
 def outcomes_text(counts: Counts) -> str:
-    """`480,000 ok, 12 timeout; 3 late; 2 retried`."""
+    """`480,000 ok, 12 timeout; 3 late; 2 retried`; failed calls of gRPC are among those of an unexpected status."""
     kinds = [f"{integer(n)} {kind.replace('_', ' ')}" for kind, n in counts.outcomes if n]
+    kinds += [f"{integer(n)} with grpc-status {status}" for status, n in counts.grpc_status.items()]
     more = {
         "late": counts.late,
         "waited for a connection": counts.waited,

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from redline.analysis.search_state import load_text, longest_ns, open_shape
 from redline.cli.build_view import BuildView, print_failures
-from redline.cli.load_view import live_line
+from redline.cli.load_view import live_line, speed_text
 from redline.cli.show import OneLine, show
 from redline.errors import RedlineError
 from redline.findings import judge
@@ -168,12 +168,10 @@ class TrialsView(OneLine):
 
     def interval_seen(self, planned: PlannedTrial, interval: Interval) -> None:
         """Show how it goes."""
-        seconds = (interval.end_ns - interval.start_ns) / 1e9
-        if seconds <= 0:
+        if interval.lasts_ns <= 0:
             return
         cell = self._plan.cells[planned.cell_id]
-        seen = pace(interval.counts.completed / seconds, interval.response)
-        self._show_trial(f"{cell.slug}  {_which(planned)}  {interval.phase}  {seen}")
+        self._show_trial(f"{cell.slug}  {_which(planned)}  {interval.phase}  {speed_text(interval, 0.99)}")
 
     def trial_ended(self, recording: Recording, cell: Cell) -> None:
         """Count it, and say at once what is doubtful about it."""

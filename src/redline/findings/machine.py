@@ -2,7 +2,7 @@
 
 from redline.findings.rules import BUSY_SERVER, FULL_SERVER, OTHERS_BUSY, RULES, TICK_NS, graded
 from redline.model import OTHERS, Cell, Closed, Finding, FindingKind, Grade, Recording, Subject, Traffic
-from redline.quantities import percent
+from redline.quantities import duration, percent
 from redline.stats import Trial
 
 
@@ -56,6 +56,25 @@ def interrupts_ns(trial: Trial, subject: Subject) -> float:
     On cores of one's own they are the load's: the kernel delivers packets in them.
     """
     return trial.increase("cores_interrupts_ns", subject) or 0.0
+
+
+def engine_paused(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
+    """Whether the engine stood still while it measured; of its warm-up that is a note, since that gives no result."""
+    if traffic.paused_ns:
+        message = (
+            f"{_stood_still(traffic, traffic.paused_ns)} of the {duration(traffic.seconds * 1e9)} that it measured."
+        )
+        return graded(FindingKind.ENGINE_PAUSED, traffic.paused_share, message, trial)
+    warm_up = [each for each in traffic.intervals if each.phase == "warmup"]
+    paused_ns, length_ns = sum(each.paused_ns for each in warm_up), sum(each.lasts_ns for each in warm_up)
+    message = f"{_stood_still(traffic, paused_ns)} of its warm-up of {duration(length_ns)}: the server had less of it."
+    return graded(FindingKind.ENGINE_PAUSED, paused_ns / max(length_ns, 1), message, trial, at_most=Grade.NOTE)
+
+
+def _stood_still(traffic: Traffic, paused_ns: int) -> str:
+    workers = traffic.engine.workers
+    on_average = f" (the mean of its {workers} workers)" if workers > 1 else ""
+    return f"The engine stood still for {duration(paused_ns / workers)}{on_average}"
 
 
 def cpu_steal(trial: Trial) -> tuple[Finding, ...]:

@@ -39,7 +39,9 @@ WANTED_BEYOND = 100
 REASSURING = frozenset({FindingKind.SERVER_LIMITED, FindingKind.PAUSES_IN_TAIL})
 """Good to know and no reason to doubt: reported once, and marks no number."""
 
-OF_THE_MACHINE = frozenset({FindingKind.CPU_STEAL, FindingKind.CPU_PRESSURE, FindingKind.NOISY_NEIGHBOUR})
+OF_THE_MACHINE = frozenset(
+    {FindingKind.ENGINE_PAUSED, FindingKind.CPU_STEAL, FindingKind.CPU_PRESSURE, FindingKind.NOISY_NEIGHBOUR}
+)
 """What passes by: interleaved trials average it, so it weighs on a cell as far as it met most of its trials."""
 
 SERVERS_DOING = frozenset(
@@ -128,6 +130,16 @@ _TABLE = (
         reason="A queue that never drains grows as long as the load lasts, so its percentiles measure the length of "
         "the trial. 1% of requests can be the entire tail beyond p99; at 5% the load was not the one specified.",
         advice="Lower the rate until the server keeps up, or search for the highest rate that meets the objective.",
+        biases=_SLOW,
+    ),
+    Rule(
+        FindingKind.BACKLOG,
+        warn=0.01,
+        invalid=0.05,
+        reason="What waits from the warm-up is served first, so what is measured waits for it: response times are of a "
+        "server that catches up, not of this load. 1% of requests can be the entire tail beyond p99.",
+        advice="Warm up for longer, or by few users (`warmup_by: {users: 2}`), so that the server has caught up when "
+        "the measurement begins.",
         biases=_SLOW,
     ),
     Rule(
@@ -493,6 +505,18 @@ _TABLE = (
         "cores of its own for each side, and a server with capacity to spare. `send-lateness` judges open loads.",
         advice="Give the engine more cores or workers, or lower the load, until the server is the limit.",
         biases="throughput is too low and differences are too small",
+    ),
+    Rule(
+        FindingKind.ENGINE_PAUSED,
+        note=0.0,
+        warn=0.001,
+        invalid=0.01,
+        reason="Meanwhile nothing is sent, and answers wait to be read: a closed load reads as a slower server, an "
+        "open one as one that stalled. 0.1% of the time can be everything beyond p99.9, and 1% everything beyond p99.",
+        advice="Find out what stopped the engine (a paused or suspended machine, a frozen cgroup, a stopped process, a "
+        "quota), and measure again.",
+        biases=_HOST,
+        scatters=True,
     ),
     Rule(
         FindingKind.CPU_STEAL,

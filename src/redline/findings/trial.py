@@ -1,5 +1,7 @@
 """Findings about one trial, from what the engine saw of it."""
 
+import math
+
 from redline.findings.arrivals import arrivals, bunched
 from redline.findings.hosts import clock_bound, clock_stepped, load_hosts_differ
 from redline.findings.machine import (
@@ -8,6 +10,7 @@ from redline.findings.machine import (
     cpu_sampled,
     cpu_steal,
     cpu_unknown,
+    engine_paused,
     listen_overflow,
     network_limited,
     noisy_neighbour,
@@ -22,6 +25,9 @@ from redline.findings.steadiness import not_warmed_up, shrinking, still_compilin
 from redline.model import Cell, Closed, Failure, Finding, FindingKind, Interval, Open, Outcomes, Recording, Traffic
 from redline.quantities import duration, percent
 from redline.stats import Trial
+
+BY_CHANCE = 4.0
+"""In standard deviations: by so much two counts differ once in 16,000 times."""
 
 
 def judge(cell: Cell, recording: Recording) -> tuple[Finding, ...]:
@@ -38,6 +44,7 @@ def judge_trial(cell: Cell, trial: Trial) -> tuple[Finding, ...]:
         if traffic.counts.due > 0 and traffic.seconds > 0:
             found += [
                 _rate_missed(cell, trial, traffic),
+                _backlog(cell, trial, traffic),
                 client_saturated(cell, trial, traffic),
                 _send_lateness(cell, trial, traffic),
                 _client_queueing(cell, trial, traffic),
@@ -58,6 +65,7 @@ def judge_trial(cell: Cell, trial: Trial) -> tuple[Finding, ...]:
                 debug_logging(cell, trial, traffic),
                 memory(cell, trial, traffic),
                 runtime_differs(cell, trial),
+                engine_paused(trial, traffic),
                 cpu_steal(trial),
                 cpu_pressure(trial, traffic),
                 noisy_neighbour(trial, traffic),
@@ -84,6 +92,7 @@ def judge_probe(cell: Cell, recording: Recording) -> tuple[Finding, ...]:
         *_send_lateness(cell, trial, traffic),
         *_exhausted(trial, traffic),
         *still_compiling(trial, traffic),
+        *engine_paused(trial, traffic),
         *cpu_steal(trial),
         *cpu_pressure(trial, traffic),
         *noisy_neighbour(trial, traffic),
@@ -135,12 +144,29 @@ def _rate_missed(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, .
     if not isinstance(cell.load.shape, Open):
         return ()
     # Against what was due, not rate x time: the number of Poisson arrivals varies, and that is no fault.
-    missed = 1.0 - traffic.counts.completed / traffic.counts.due
+    missed = 1.0 - traffic.answered / traffic.counts.due
     message = (
         f"{traffic.rate_per_s:,.0f} right answers/s of {traffic.counts.due / traffic.seconds:,.0f} requests/s due: "
         f"{percent(max(missed, 0.0))} of the rate was missed."
     )
     return graded(FindingKind.RATE_MISSED, missed, message, trial)
+
+
+def _backlog(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
+    """Whether the server still worked off what was due in the warm-up, beyond what chance explains.
+
+    What is under way at the two ends of the window are two counts, whose difference has their sum as its variance.
+    """
+    shape = cell.load.shape
+    if not isinstance(shape, Open) and shape.pace_per_s is None:
+        return ()
+    before, left = traffic.carried_in, traffic.carried_out
+    beyond = before - left - BY_CHANCE * math.sqrt(before + left)
+    message = (
+        f"{before:,} requests that were due before the measurement were answered in it, and {left:,} were left at its "
+        f"end: when it began, the server had not caught up."
+    )
+    return graded(FindingKind.BACKLOG, beyond / traffic.counts.due, message, trial)
 
 
 def _send_lateness(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
@@ -218,8 +244,9 @@ def _wrong_answers(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
 
 
 def _turned(traffic: Traffic, kinds: list[str]) -> str:
-    """The status classes above 2xx, and when wrong answers began if not at once: `; 4xx, the first after 1.20 s`."""
+    """The statuses that are wrong, and when wrong answers began if not at once: `; 4xx, the first after 1.20 s`."""
     classes = sorted(name for name, count in traffic.counts.status.items() if count and name > "2xx")
+    classes += filter(None, [traffic.counts.grpc_statuses])
     measured = [interval for interval in traffic.intervals if interval.phase == "measure"]
     wrong = [any(getattr(interval.counts.outcomes, kind) for kind in kinds) for interval in measured]
     if any(wrong) and not wrong[0]:

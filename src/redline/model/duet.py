@@ -66,6 +66,7 @@ class DuetTraffic(Frozen):
     tls: AgreedTls | None = omitted_if_default(None)
     ended: Literal["complete", "interrupted", "deadline"]
     blocks: tuple[DuetBlock, ...]
+    paused_blocks: int = omitted_if_default(0, description="left out because the engine stood still meanwhile")
     targets: tuple[TargetTraffic, ...]
 
 

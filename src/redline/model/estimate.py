@@ -109,6 +109,7 @@ class DuetFinding(Frozen):
         "idle-work",
         "client-limited",
         "rare-costs",
+        "engine-paused",
         "parallel",
         "builds-differ",
         "builds-alike",

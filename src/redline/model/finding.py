@@ -22,6 +22,7 @@ class FindingKind(StrEnum):
     """The kind of a finding. Each has its condition, thresholds and reason in the table of `redline.findings`."""
 
     RATE_MISSED = "rate-missed"
+    BACKLOG = "backlog"
     CLIENT_SATURATED = "client-saturated"
     SEND_LATENESS = "send-lateness"
     CLIENT_QUEUEING = "client-queueing"
@@ -60,6 +61,7 @@ class FindingKind(StrEnum):
     HOST_MODE = "host-mode"
     BUILDS_DIFFER = "builds-differ"
     BUILDS_ALIKE = "builds-alike"
+    ENGINE_PAUSED = "engine-paused"
     CPU_STEAL = "cpu-steal"
     CPU_PRESSURE = "cpu-pressure"
     TOO_FEW_TRIALS = "too-few-trials"

@@ -15,7 +15,9 @@ _LATE = 0.02
 _COVERED = 0.9
 """The share of the window that lies at least between the two readings."""
 
-_NESTED = {"status", "outcomes"}
+_NESTED = {"status", "grpc_status", "outcomes"}
+
+_PAUSED = "for how long the engine's workers stood still: the sum over the workers"
 
 Phase = Literal["warmup", "measure", "drain"]
 
@@ -72,6 +74,9 @@ class Counts(Frozen):
         default=0, description="part of outcomes.connect: no port, descriptor or memory left on the engine's side"
     )
     status: dict[str, int] = Field(default={}, description="responses by class: 1xx to 5xx")
+    grpc_status: dict[str, int] = omitted_if_default(
+        {}, description="gRPC: failed calls by their status; part of outcomes.unexpected_status"
+    )
     outcomes: Outcomes = Outcomes()
 
     @classmethod
@@ -80,9 +85,19 @@ class Counts(Frozen):
         given = list(parts)
         sums = {name: sum(getattr(each, name) for each in given) for name in cls.model_fields if name not in _NESTED}
         outcomes = {name: sum(getattr(each.outcomes, name) for each in given) for name in Outcomes.model_fields}
-        classes = sorted({name for each in given for name in each.status})
-        status = {name: sum(each.status.get(name, 0) for each in given) for name in classes}
-        return cls(**sums, status=status, outcomes=Outcomes(**outcomes))
+        status = _sums_by_name([each.status for each in given])
+        grpc_status = _sums_by_name([each.grpc_status for each in given])
+        return cls(**sums, status=status, grpc_status=grpc_status, outcomes=Outcomes(**outcomes))
+
+    @property
+    def grpc_statuses(self) -> str:
+        """`grpc-status 13`, or `grpc-status 13 and 14`; empty where no call failed."""
+        return f"grpc-status {' and '.join(sorted(self.grpc_status, key=int))}" if self.grpc_status else ""
+
+
+def _sums_by_name(counts: Sequence[dict[str, int]]) -> dict[str, int]:
+    names = sorted({name for each in counts for name in each})
+    return {name: sum(each.get(name, 0) for each in counts) for name in names}
 
 
 class Signed(Frozen):
@@ -148,6 +163,7 @@ class Interval(Frozen):
     handshake: Histogram | None = omitted_if_default(None, description="only with TLS")
     one_way: OneWay | None = omitted_if_default(None, description="only if answers contain the server's clock")
     engine_cpu_ns: int
+    paused_ns: int = omitted_if_default(0, description=_PAUSED)
 
     @classmethod
     def merged(cls, parts: Sequence["Interval"], index: int, start_ns: int, end_ns: int) -> Self:
@@ -161,7 +177,7 @@ class Interval(Frozen):
 
 
 def sums(parts: "Sequence[Interval] | Sequence[Traffic]") -> dict[str, Any]:
-    """The fields of intervals, or of traffic, that add up over parts: counts, histograms and the engine's CPU time."""
+    """The fields of intervals, or of traffic, that add up over parts: counts, histograms and times of the engine."""
     handshakes = [part.handshake for part in parts if part.handshake is not None]
     return {
         "counts": Counts.merged(part.counts for part in parts),
@@ -171,6 +187,7 @@ def sums(parts: "Sequence[Interval] | Sequence[Traffic]") -> dict[str, Any]:
         "handshake": Histogram.merged(handshakes) if handshakes else None,
         "one_way": OneWay.merged(part.one_way for part in parts if part.one_way is not None),
         "engine_cpu_ns": sum(part.engine_cpu_ns for part in parts),
+        "paused_ns": sum(part.paused_ns for part in parts),
     }
 
 
@@ -225,6 +242,7 @@ class Traffic(Frozen):
     one_way: OneWay | None = omitted_if_default(None)
     tls: AgreedTls | None = omitted_if_default(None)
     engine_cpu_ns: int
+    paused_ns: int = omitted_if_default(0, description=_PAUSED)
     intervals: tuple[Interval, ...]
 
     @model_validator(mode="after")
@@ -271,11 +289,41 @@ class Traffic(Frozen):
         return None if read is None or span < _COVERED * length else read * length / span
 
     @property
+    def paused_share(self) -> float:
+        """Share of the window for which a worker of the engine stood still, on average."""
+        return self.paused_ns / self.engine.workers / 1e9 / self.seconds if self.seconds > 0 else 0.0
+
+    @property
     def window_unix_ns(self) -> tuple[int, int]:
         """Start and end of the measurement window in Unix time."""
         return self.epoch_unix_ns + self.measure_start_ns, self.epoch_unix_ns + self.measure_end_ns
 
     @property
+    def carried_in(self) -> int:
+        """Right answers within the window to requests that were due before it."""
+        measured = (each.counts.outcomes.ok for each in self.intervals if each.phase == "measure")
+        return max(0, self.counts.completed - sum(measured))
+
+    @property
+    def carried_out(self) -> int:
+        """Requests that were due within the window and had no outcome at its end."""
+        measured = (each.counts.outcomes.total for each in self.intervals if each.phase == "measure")
+        return max(0, self.counts.due - sum(measured))
+
+    @property
+    def backlog(self) -> int:
+        """Right answers within the window beyond its own: the server caught up with what was due before.
+
+        A load that goes on carries as many requests into a window as out of it, but for chance.
+        """
+        return max(0, self.carried_in - self.carried_out)
+
+    @property
+    def answered(self) -> int:
+        """Right answers to what was due within the window, or to as many due before it as are left at its end."""
+        return self.counts.completed - self.backlog
+
+    @property
     def rate_per_s(self) -> float:
-        """Right answers per second within the measurement window."""
-        return self.counts.completed / self.seconds if self.seconds > 0 else 0.0
+        """Right answers per second within the measurement window, without those that worked off a backlog."""
+        return self.answered / self.seconds if self.seconds > 0 else 0.0

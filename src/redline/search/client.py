@@ -77,7 +77,7 @@ def late_engine(evidence: Evidence, traffic: Traffic, objectives: Sequence[Objec
     lateness, grew = traffic.lateness, overloaded(evidence)
     if grew and float(evidence.backlog().max(initial=0.0)) > lateness.max_ns / 1e9 * evidence.offered_per_s:
         return evidence
-    made = Measured(traffic.counts, traffic.response, traffic.service, lateness, traffic.seconds)
+    made = Measured(traffic.counts, traffic.answered, traffic.response, traffic.service, lateness, traffic.seconds)
     beyond = {each.text: excused(each, made) for each in objectives if grew or _is_beyond(each, made)}
     reasons = list(filter(None, beyond.values()))
     if grew and not any(each.metric in DEPTHS for each in objectives):
@@ -96,8 +96,9 @@ def _is_beyond(objective: Objective, made: Measured) -> bool:
 
 
 def stolen(findings: Sequence[Finding], *, some: bool = False) -> str:
-    """Says that the host took much, or `some`, of the CPU time of a load; empty when it did not."""
-    steal = [each for each in findings if each.kind is FindingKind.CPU_STEAL and (some or each.grade is not Grade.NOTE)]
+    """Says that the host took much, or `some`, of the time of a load, or that the engine stood still; else empty."""
+    kinds = (FindingKind.ENGINE_PAUSED, FindingKind.CPU_STEAL)
+    steal = [each for each in findings if each.kind in kinds and (some or each.grade is not Grade.NOTE)]
     return steal[0].message[:1].lower() + steal[0].message[1:].rstrip(".") if steal else ""
 
 

@@ -21,9 +21,13 @@ _TIMES_ALLOWED = 1.5
 
 @dataclass(frozen=True)
 class Measured:
-    """One load, or the sum of several: what was counted, and how long requests took. `seconds`: the length of each."""
+    """One load, or the sum of several: what was counted, and how long requests took. `seconds`: the length of each.
+
+    `answered` are the right answers without those that worked off a backlog: see `Traffic.answered`.
+    """
 
     counts: Counts
+    answered: int
     response: Histogram
     service: Histogram
     lateness: Histogram
@@ -64,7 +68,7 @@ def excused(objective: Objective, measured: Measured) -> str:
     late_ns, service_q = measured.lateness.max_ns, DEPTHS.get(objective.metric)
     if objective.metric == "achieved":
         more = 1 + late_ns / 1e9 / max(measured.seconds, 1e-9)
-        if measured.counts.completed * more <= objective.limit * measured.counts.due:
+        if measured.answered * more <= objective.limit * measured.counts.due:
             return ""
         return _late(late_ns, "at most")
     if service_q is None:
@@ -100,7 +104,7 @@ def _late(late_ns: float, which: str) -> str:
 def _actual(metric: str, measured: Measured) -> float | None:
     counts, response = measured.counts, measured.response
     if metric in ("errors", "achieved"):
-        part = counts.outcomes.errors if metric == "errors" else counts.completed
+        part = counts.outcomes.errors if metric == "errors" else measured.answered
         return part / counts.due if counts.due else None
     if metric == "max":
         return float(response.max_ns) if response.count else None

@@ -132,6 +132,8 @@ class MeasuredTraffic:
     handshakes: Histogram | None
     one_way: OneWay | None
     tls: AgreedTls | None
+    in_window: int
+    """Right answers that the rate counts: see `Traffic.answered`."""
     answered: tuple[int, ...]
     lasted_s: tuple[float, ...]
     responses: tuple[Histogram, ...]
@@ -154,6 +156,7 @@ class MeasuredTraffic:
             handshakes=traffic.all_handshakes,
             one_way=traffic.measured_one_way,
             tls=traffic.tls,
+            in_window=traffic.answered,
             answered=tuple(each.counts.completed for each in measured),
             lasted_s=tuple((each.end_ns - each.start_ns) / 1e9 for each in measured),
             responses=tuple(responses),
@@ -167,7 +170,7 @@ class MeasuredTraffic:
     @property
     def rate_per_s(self) -> float:
         """Right answers per second within the window."""
-        return self.counts.completed / self.seconds if self.seconds > 0 else 0.0
+        return self.in_window / self.seconds if self.seconds > 0 else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,9 +241,9 @@ def sample_of(trials: Sequence[TrialNumbers], metric: Metric, merged: Merged | N
 
 def _sample_of(trials: Sequence[TrialNumbers], metric: Metric, merged: Merged | None) -> Sample:
     traffics = _traffics(trials)
-    completed = [traffic.counts.completed for traffic in traffics]
     if metric is Metric.THROUGHPUT:
-        return Ratios(_array(completed), _array([each.seconds for each in traffics]), blocks=_answered(traffics))
+        in_window = [traffic.in_window for traffic in traffics]
+        return Ratios(_array(in_window), _array([each.seconds for each in traffics]), blocks=_answered(traffics))
     if metric is Metric.RECEIVED:
         received = [traffic.counts.bytes_received for traffic in traffics]
         return Ratios(_array(received), _array([each.seconds for each in traffics]))
@@ -249,7 +252,8 @@ def _sample_of(trials: Sequence[TrialNumbers], metric: Metric, merged: Merged | 
         return Ratios(_array([traffic.response.mean_ns for traffic in traffics]) * counts, counts)
     if metric is Metric.CPU_PER_REQUEST:
         # It has no blocks: what one reading is late, the next block gets.
-        return Ratios(_array([trial.server_cpu_ns or 0.0 for trial in trials]), _array(completed))
+        completed = _array([traffic.counts.completed for traffic in traffics])
+        return Ratios(_array([trial.server_cpu_ns or 0.0 for trial in trials]), completed)
     if metric is Metric.MEMORY:
         most = _array([trial.most_memory_bytes or 0.0 for trial in trials])
         return Ratios(most, np.ones(len(trials)), resolution=PAGE_BYTES / max(float(most.mean()), PAGE_BYTES))

@@ -20,6 +20,8 @@ pub enum Event {
         token: u32,
         /// 200 to 599: interim answers are passed over.
         status: u16,
+        /// The status of gRPC, if it is an answer of gRPC; 0 is OK.
+        grpc_status: Option<u32>,
         /// Bytes of the body.
         body_length: u64,
         /// SHA-256 of the body, when it was requested.

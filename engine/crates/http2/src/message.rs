@@ -33,7 +33,13 @@ pub struct Message {
     status: u16,
     content_length: Option<u64>,
     body_length: u64,
+    /// It is an answer of gRPC, which has a status of its own.
+    is_grpc: bool,
+    grpc_status: Option<u32>,
 }
+
+/// The status UNKNOWN of gRPC, which an answer without a status has.
+const GRPC_UNKNOWN: u32 = 2;
 
 impl Message {
     pub fn new(head_only: bool) -> Self {
@@ -42,6 +48,11 @@ impl Message {
 
     pub fn status(&self) -> u16 {
         self.status
+    }
+
+    /// The status of gRPC, in trailers or, where the answer is nothing but these, in its head; `None` of any other answer.
+    pub fn grpc_status(&self) -> Option<u32> {
+        if self.is_grpc { self.grpc_status.or(Some(GRPC_UNKNOWN)) } else { self.grpc_status }
     }
 
     pub fn body_length(&self) -> u64 {
@@ -76,6 +87,15 @@ impl Message {
                 let earlier = self.content_length;
                 self.content_length = number(value);
                 Verdict::fine_if(self.content_length.is_some() && (earlier.is_none() || earlier == self.content_length))
+            }
+            b"content-type" if self.status == 0 => {
+                self.is_grpc = value.starts_with(b"application/grpc");
+                Verdict::Fine
+            }
+            b"grpc-status" => {
+                let status = number(value).and_then(|status| u32::try_from(status).ok());
+                self.grpc_status = status.or(Some(GRPC_UNKNOWN));
+                Verdict::Fine
             }
             // They are about one connection of HTTP/1.1 (section 8.2.2); `te` may be in requests alone.
             b"connection" | b"keep-alive" | b"proxy-connection" | b"te" | b"transfer-encoding" | b"upgrade" => {

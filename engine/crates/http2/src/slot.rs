@@ -70,9 +70,10 @@ impl Slot {
     /// The peer has ended its side.
     pub fn answer(&mut self, events: &mut Vec<Event>) {
         let (status, body_length) = (self.message.status(), self.message.body_length());
+        let grpc_status = self.message.grpc_status();
         let body_sha256 = self.hash.take().map(|hash| hash.finalize().into());
         let body = self.kept.take().map(Vec::into_boxed_slice);
-        self.report(events, |token| Event::Answer { token, status, body_length, body_sha256, body });
+        self.report(events, |token| Event::Answer { token, status, grpc_status, body_length, body_sha256, body });
     }
 
     /// Bytes of the request's body that were not sent.

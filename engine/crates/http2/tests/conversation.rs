@@ -37,7 +37,10 @@ fn answers_are_reported_with_what_was_requested() {
     let events = feed(&mut session, &bytes).unwrap();
     let sha = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
     let kept = Some(Box::from(*b"abc"));
-    assert_eq!(events[0], Event::Answer { token: 9, status: 200, body_length: 3, body_sha256: None, body: kept });
+    assert_eq!(
+        events[0],
+        Event::Answer { token: 9, status: 200, grpc_status: None, body_length: 3, body_sha256: None, body: kept }
+    );
     let Event::Answer { token: 8, body_sha256: Some(hash), .. } = &events[1] else { panic!("{events:?}") };
     assert_eq!(hash.map(|byte| format!("{byte:02x}")).concat(), sha);
     assert_eq!(events[2], plain(7, 200, 3));
@@ -58,7 +61,7 @@ fn interim_answers_are_passed_over_and_trailers_taken() {
     ]
     .concat();
     let body = Some(Box::from(*b"no"));
-    let expected = Event::Answer { token: 0, status: 404, body_length: 2, body_sha256: None, body };
+    let expected = Event::Answer { token: 0, status: 404, grpc_status: None, body_length: 2, body_sha256: None, body };
     assert_eq!(feed(&mut session, &bytes), Ok(vec![expected]));
 }
 
@@ -75,7 +78,14 @@ fn some_answers_have_a_length_and_no_body() {
         headers(5, &[(":status", "304"), ("content-length", "12")], END_STREAM),
     ]
     .concat();
-    let head = Event::Answer { token: 1, status: 200, body_length: 0, body_sha256: None, body: Some(Box::default()) };
+    let head = Event::Answer {
+        token: 1,
+        status: 200,
+        grpc_status: None,
+        body_length: 0,
+        body_sha256: None,
+        body: Some(Box::default()),
+    };
     assert_eq!(feed(&mut session, &bytes), Ok(vec![head, plain(2, 204, 0), plain(3, 304, 0)]));
 }
 

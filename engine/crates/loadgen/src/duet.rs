@@ -150,6 +150,7 @@ impl DuetRun<'_> {
         let mut measure_ns = self.epoch_ns + self.job.warmup_ns;
         // Those of the warm-up are short; how fast the targets answer at its end says how long the others are.
         let (mut slice_ns, mut needed_ns) = (self.duet.slice_ns, self.duet.longest_slice_ns);
+        let mut paused_blocks = 0;
         for index in 0.. {
             let now_ns = now_ns();
             if self.warm.load(Ordering::Relaxed) {
@@ -163,18 +164,21 @@ impl DuetRun<'_> {
                 slice_ns = needed_ns;
             }
             let mut slices = Vec::with_capacity(2 * self.duet.targets);
+            let mut paused = false;
             let order = order(self.job.seed, index, self.duet.targets);
             for at_once in order.chunks(self.groups.len()) {
                 // The two slices of a target have different arrivals; the targets have the same.
                 let arrivals = 2 * index + (slices.len() / self.duet.targets) as u64;
-                let more = self.slices(at_once, arrivals, slice_ns, phase == Phase::Measure)?;
+                let (more, paused_ns) = self.slices(at_once, arrivals, slice_ns, phase == Phase::Measure)?;
+                paused |= paused_ns > 0;
                 if self.stop.code().is_some() {
                     break;
                 }
                 slices.extend(more);
             }
-            // A block that was cut is of no use: its slices do not balance.
-            if slices.len() == 2 * self.duet.targets {
+            // A block that was cut, or during which a worker stood still, is of no use: its slices do not balance.
+            paused_blocks += u64::from(paused && phase == Phase::Measure);
+            if slices.len() == 2 * self.duet.targets && !paused {
                 if phase == Phase::Warmup {
                     needed_ns = self.needed_ns(&slices);
                 }
@@ -182,7 +186,7 @@ impl DuetRun<'_> {
             }
         }
         let ended = self.stop.ended();
-        emit(&Event::Duet(DuetResult { ended, targets: &self.totals()? }));
+        emit(&Event::Duet(DuetResult { ended, paused_blocks, targets: &self.totals()? }));
         Ok(ended)
     }
 
@@ -211,14 +215,15 @@ impl DuetRun<'_> {
         slowest_ns.saturating_mul(EXCHANGES).clamp(self.duet.slice_ns, self.duet.longest_slice_ns)
     }
 
-    /// Run one slice of each of these targets, all at the same time: of one where they are loaded in turn.
+    /// Run one slice of each of these targets, all at the same time: of one where they are loaded in turn. Also for how long
+    /// their workers stood still.
     fn slices(
         &mut self,
         targets: &[usize],
         arrivals: u64,
         slice_ns: u64,
         counts: bool,
-    ) -> Result<Vec<DuetSlice>, EngineError> {
+    ) -> Result<(Vec<DuetSlice>, u64), EngineError> {
         let before = self.clocks.read();
         let epoch_ns = now_ns() + NOTICE_NS;
         for &number in targets {
@@ -266,7 +271,8 @@ impl DuetRun<'_> {
                 steal_ns: before.steal_ns.zip(after.steal_ns).map(|(before, after)| after.saturating_sub(before)),
             }
         };
-        Ok(targets.iter().zip(results).map(slice).collect())
+        let paused_ns = results.iter().flatten().map(|result| result.paused_ns).sum();
+        Ok((targets.iter().zip(results).map(slice).collect(), paused_ns))
     }
 
     /// Who loads a target, and its number among those that they load.

@@ -9,6 +9,7 @@ mod demand;
 mod duet;
 mod failure_log;
 mod fixed_work;
+mod heartbeat;
 mod ids;
 mod io;
 mod job;

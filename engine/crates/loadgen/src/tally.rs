@@ -9,6 +9,7 @@ use std::sync::mpsc::{Receiver, Sender};
 use redline_traffic::{Outcome, Phase, Slice};
 
 use crate::client::Completion;
+use crate::heartbeat::{Heartbeat, Pause};
 use crate::measure_start::MeasureStart;
 use crate::sys::time::thread_cpu_ns;
 
@@ -80,6 +81,7 @@ pub struct Tally {
     number: u64,
     start_ns: u64,
     end_ns: u64,
+    heart: Heartbeat,
     slice: Box<Slice>,
     /// Slices that were sent and have not come back.
     lent: usize,
@@ -103,6 +105,7 @@ impl Tally {
             number: 0,
             start_ns,
             end_ns,
+            heart: Heartbeat::new(start_ns),
             slice: Box::default(),
             lent: 0,
             cpu_ns: thread_cpu_ns(),
@@ -120,6 +123,7 @@ impl Tally {
         self.number = 0;
         self.start_ns = window.epoch_ns;
         self.end_ns = self.next_end_ns(window.epoch_ns);
+        self.heart.restart(window.epoch_ns);
         self.cpu_ns = thread_cpu_ns();
         self.ends_when_noticed = true;
     }
@@ -134,21 +138,29 @@ impl Tally {
         self.window
     }
 
-    /// When the present interval ends.
+    /// When the present interval ends, or the worker has to show that it runs.
     #[inline]
-    pub fn interval_end_ns(&self) -> u64 {
-        self.end_ns
+    pub fn next_ns(&self) -> u64 {
+        self.end_ns.min(self.heart.due_ns())
     }
 
-    /// Time has come this far: send the intervals that have ended.
-    #[inline]
-    pub fn advance(&mut self, now_ns: u64) {
+    /// Time has come this far: send the intervals that have ended. Returns whether the worker stood still before.
+    pub fn advance(&mut self, now_ns: u64) -> bool {
+        let pause = self.heart.beat(now_ns);
+        let Pause { stopped_ns, suspended_ns } = pause.unwrap_or_default();
+        self.slice.paused_ns += suspended_ns;
+        // Each interval has its part of what the monotonic clock shows.
+        let mut paused_to_ns = now_ns - stopped_ns;
         while now_ns >= self.end_ns {
             if self.ends_when_noticed && self.phase == Phase::Measure && self.end_ns == self.window.end_ns {
                 (self.window.end_ns, self.end_ns) = (now_ns, now_ns);
             }
+            self.slice.paused_ns += self.end_ns.saturating_sub(paused_to_ns);
+            paused_to_ns = paused_to_ns.max(self.end_ns);
             self.end_interval();
         }
+        self.slice.paused_ns += now_ns - paused_to_ns;
+        pause.is_some()
     }
 
     /// The present interval has ended. It is sent, unless too many slices are lent and its phase continues.
@@ -300,6 +312,9 @@ impl Tally {
         if let Some(status) = completion.status {
             counts.status.count(status);
             counts.late += u64::from(self.phase == Phase::Drain);
+            if let Some(status @ 1..) = completion.grpc_status {
+                counts.grpc_status.count(status);
+            }
         }
     }
 

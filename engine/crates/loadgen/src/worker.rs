@@ -80,7 +80,16 @@ impl<I: Io> Worker<I> {
     #[inline]
     fn tick(&mut self) {
         self.now_ns = now_ns();
-        self.load.advance(self.now_ns);
+        if self.now_ns >= self.load.next_ns() {
+            self.advance();
+        }
+    }
+
+    #[cold]
+    fn advance(&mut self) {
+        if self.load.advance(self.now_ns) {
+            self.client.begin_timeouts_again(self.now_ns);
+        }
     }
 
     fn handle(&mut self, event: Event) {

@@ -178,6 +178,52 @@ impl AddAssign for StatusClasses {
     }
 }
 
+/// Answers by a status of gRPC that is not OK. Serialized as a map of those that occurred: `{"13": 123}`. There are 16 codes;
+/// whatever is none of them counts as 2, UNKNOWN, as clients of gRPC take it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct GrpcStatuses([u64; 17]);
+
+impl GrpcStatuses {
+    /// Count a status.
+    pub fn count(&mut self, status: u32) {
+        const UNKNOWN: usize = 2;
+        let code = usize::try_from(status).unwrap_or(UNKNOWN);
+        self.0[if code < self.0.len() { code } else { UNKNOWN }] += 1;
+    }
+
+    /// Whether none was counted.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.iter().all(|count| *count == 0)
+    }
+}
+
+impl Serialize for GrpcStatuses {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let occurred = self.0.iter().enumerate().filter(|(_, count)| **count > 0);
+        serializer.collect_map(occurred.map(|(code, count)| (code.to_string(), count)))
+    }
+}
+
+impl<'de> Deserialize<'de> for GrpcStatuses {
+    fn deserialize<D: Deserializer<'de>>(format: D) -> Result<Self, D::Error> {
+        let mut statuses = Self::default();
+        for (code, count) in BTreeMap::<String, u64>::deserialize(format)? {
+            let known = code.parse::<usize>().ok().and_then(|code| statuses.0.get_mut(code));
+            *known.ok_or_else(|| D::Error::custom(format_args!("{code:?} is no status of gRPC")))? = count;
+        }
+        Ok(statuses)
+    }
+}
+
+impl AddAssign for GrpcStatuses {
+    fn add_assign(&mut self, other: Self) {
+        for (sum, count) in self.0.iter_mut().zip(other.0) {
+            *sum += count;
+        }
+    }
+}
+
 /// The counters of one interval, or of a measurement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
@@ -213,6 +259,9 @@ pub struct Counts {
     pub exhausted: u64,
     /// Whole answers by status.
     pub status: StatusClasses,
+    /// Answers of gRPC that failed, by its status.
+    #[serde(default, skip_serializing_if = "GrpcStatuses::is_empty")]
+    pub grpc_status: GrpcStatuses,
     /// How requests ended.
     pub outcomes: Outcomes,
 }
@@ -234,6 +283,7 @@ impl AddAssign for Counts {
         self.saturated += other.saturated;
         self.exhausted += other.exhausted;
         self.status += other.status;
+        self.grpc_status += other.grpc_status;
         self.outcomes += other.outcomes;
     }
 }

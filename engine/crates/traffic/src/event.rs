@@ -246,6 +246,8 @@ pub struct DuetSlice {
 pub struct DuetResult<'a> {
     /// How it ended.
     pub ended: Ended,
-    /// What was measured of each target, in all its measured slices.
+    /// Blocks that were left out because a worker stood still meanwhile.
+    pub paused_blocks: u64,
+    /// What was measured of each target, in all its measured slices but those in which a worker stood still.
     pub targets: &'a [Slice],
 }

@@ -8,7 +8,7 @@ mod histogram;
 mod one_way;
 mod slice;
 
-pub use counts::{Counts, Outcome, Outcomes, StatusClasses};
+pub use counts::{Counts, GrpcStatuses, Outcome, Outcomes, StatusClasses};
 pub use event::{
     Clocks, Connected, DuetBlock, DuetResult, DuetSlice, ENGINE_FORMAT, Ended, Engine, EngineError, ErrorKind, Event,
     Interval, OwnedEvent, Phase, Started, Summary, TlsInfo,

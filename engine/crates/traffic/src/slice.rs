@@ -23,6 +23,15 @@ pub struct Slice {
     pub one_way: Option<Box<OneWay>>,
     /// CPU time of the engine's process in nanoseconds.
     pub engine_cpu_ns: u64,
+    /// For how long its workers stood still, without waiting for a core: the sum over the workers.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub paused_ns: u64,
+}
+
+/// Engines hardly ever stand still.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(ns: &u64) -> bool {
+    *ns == 0
 }
 
 impl Slice {
@@ -31,11 +40,13 @@ impl Slice {
         self.counts += other.counts;
         self.add_distributions(other);
         self.engine_cpu_ns += other.engine_cpu_ns;
+        self.paused_ns += other.paused_ns;
     }
 
     /// Add a slice of the drain to the measurement before it: all that belongs to its requests, and nothing of what is a
-    /// rate over the window (right answers, bytes, CPU time).
+    /// rate over the window (right answers, bytes, CPU time). A pause of the drain is in the response times.
     pub fn add_drained(&mut self, other: &Self) {
+        self.paused_ns += other.paused_ns;
         self.counts += Counts { completed: 0, bytes_sent: 0, bytes_received: 0, ..other.counts };
         self.add_distributions(other);
     }
@@ -80,6 +91,6 @@ impl Slice {
         if let Some(one_way) = &mut self.one_way {
             one_way.clear();
         }
-        self.engine_cpu_ns = 0;
+        (self.engine_cpu_ns, self.paused_ns) = (0, 0);
     }
 }

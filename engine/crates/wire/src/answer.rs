@@ -18,6 +18,8 @@ pub struct ReadOptions {
 pub struct Answer {
     /// 200 to 599 as a rule; 1xx only for 101. Interim answers are skipped.
     pub status: u16,
+    /// The status of gRPC, if it is an answer of gRPC, which HTTP/2 carries; 0 is OK.
+    pub grpc_status: Option<u32>,
     /// Bytes of the body, without its transfer coding.
     pub body_length: u64,
     /// SHA-256 of the body, when it was requested.

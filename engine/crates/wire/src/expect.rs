@@ -32,7 +32,7 @@ pub struct Expect {
 pub enum Verdict {
     /// As expected.
     Right,
-    /// Another status.
+    /// Another status, or one of gRPC that is not OK.
     WrongStatus,
     /// The status that is right, with another length, hash or value.
     WrongBody,
@@ -49,7 +49,7 @@ impl Expect {
     #[must_use]
     #[inline]
     pub fn judge(&self, answer: &Answer, body: &[u8]) -> Verdict {
-        if answer.status != self.status {
+        if answer.status != self.status || answer.grpc_status.is_some_and(|status| status != 0) {
             return Verdict::WrongStatus;
         }
         let length_is_right = self.body_length.is_none_or(|length| length == answer.body_length);

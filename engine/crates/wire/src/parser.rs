@@ -230,8 +230,13 @@ impl Parser {
     fn complete(&mut self, used: usize, options: ReadOptions) -> ParsedAnswer {
         let body_sha256 = options.hash.then(|| self.extra.get_or_insert_default().hash.finalize_reset().into());
         self.state = State::Head;
-        let answer =
-            Answer { status: self.status, body_length: self.body_length, body_sha256, keep_alive: self.keep_alive };
+        let answer = Answer {
+            status: self.status,
+            grpc_status: None,
+            body_length: self.body_length,
+            body_sha256,
+            keep_alive: self.keep_alive,
+        };
         ParsedAnswer { answer, used }
     }
 }

@@ -4,7 +4,8 @@ use proptest::prelude::*;
 use redline_wire::{Answer, Expect, Field, Pointer, ReadOptions, Timestamp, Unit, Verdict};
 use serde_json::{Value, json};
 
-const ANSWER: Answer = Answer { status: 200, body_length: 5, body_sha256: Some([1; 32]), keep_alive: true };
+const ANSWER: Answer =
+    Answer { status: 200, grpc_status: None, body_length: 5, body_sha256: Some([1; 32]), keep_alive: true };
 
 fn pointer(text: &str) -> Pointer {
     Pointer::parse(text).unwrap()
@@ -21,6 +22,8 @@ fn status_length_and_hash_are_compared() {
     assert_eq!(Expect { status: 201, body_length: Some(4), ..right() }.judge(&ANSWER, b""), Verdict::WrongStatus);
     assert_eq!(Expect { body_length: Some(4), ..right() }.judge(&ANSWER, b""), Verdict::WrongBody);
     assert_eq!(Expect { body_sha256: Some([2; 32]), ..right() }.judge(&ANSWER, b""), Verdict::WrongBody);
+    assert_eq!(right().judge(&Answer { grpc_status: Some(0), ..ANSWER }, b""), Verdict::Right);
+    assert_eq!(right().judge(&Answer { grpc_status: Some(13), ..ANSWER }, b""), Verdict::WrongStatus);
     assert_eq!(right().judge(&Answer { body_sha256: None, ..ANSWER }, b""), Verdict::WrongBody);
 }
 

@@ -150,6 +150,7 @@ impl Response {
         let body: &[u8] = if self.has_body(options) { &self.body } else { &[] };
         let answer = Answer {
             status: self.status,
+            grpc_status: None,
             body_length: body.len() as u64,
             body_sha256: options.hash.then(|| Sha256::digest(body).into()),
             keep_alive: !self.close && !self.until_close(options),

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ValidationError
 
 from redline.errors import DriveError
 from redline.model import (
+    Cell,
     Closed,
     Counts,
     DuetBlock,
@@ -45,6 +46,7 @@ EVENTS_FORMAT = "redline.engine/1"
 def job(drive: Drive) -> dict[str, Any]:
     """The job of a drive, ready for JSON. What the drive leaves open is left to the engine's defaults."""
     cell = drive.cell
+    _check_grpc(cell)
     return _without_none(
         format=JOB_FORMAT,
         target=_target(cell.variant, drive.endpoint),
@@ -94,6 +96,22 @@ def interval_ns(duration_ns: int, *, watched: bool = False) -> int:
     At most half a second where a warm-up is `watched`: each interval decides whether it is over.
     """
     return min(max(duration_ns // 10, 50_000_000), 500_000_000 if watched else LONGEST_INTERVAL_NS)
+
+
+def _check_grpc(cell: Cell) -> None:
+    """Raises DriveError for calls of gRPC whose status could not be read: over HTTP/1.1, and of gRPC-Web."""
+    for request in cell.scenario.requests:
+        kinds = [value for name, value in request.header_lines if name.lower() == "content-type"]
+        if any(kind.startswith("application/grpc-web") for kind in kinds):
+            raise DriveError(
+                f"{request.method} {request.path} is a call of gRPC-Web, whose status stands in the body",
+                hint="call the server by gRPC: content-type application/grpc over HTTP/2",
+            )
+        if cell.variant.http == "1.1" and any(kind.startswith("application/grpc") for kind in kinds):
+            raise DriveError(
+                f"{request.method} {request.path} is a call of gRPC, which HTTP/1.1 does not carry",
+                hint="load it over HTTP/2: `--http2`, or `http: 2` of the server",
+            )
 
 
 def _without_none(**keys: Any) -> dict[str, Any]:
@@ -223,6 +241,7 @@ class Transcript:
             "service": Histogram.merged(each.service for each in measured),
             "lateness": Histogram.merged(each.lateness for each in measured),
             "engine_cpu_ns": sum(each.engine_cpu_ns for each in measured),
+            "paused_ns": sum(each.paused_ns for each in measured),
         }
         return self.traffic()
 

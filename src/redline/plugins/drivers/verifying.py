@@ -24,6 +24,7 @@ LONGEST_BODY = 64 << 20
 _VERSIONS = {"1.2": ssl.TLSVersion.TLSv1_2, "1.3": ssl.TLSVersion.TLSv1_3}
 SHOWN_BYTES = 120
 DIFFERING_BYTES = 40
+GRPC = "application/grpc"
 _NUMBER = re.compile(r"\d+(\.\d+)?([eE][+-]?\d+)?")
 
 
@@ -106,7 +107,8 @@ def verify_by_load(cell: Cell, endpoint: Endpoint, drive: Callable[[Drive], Traf
                 return f"{request_line}: {error.message}"
         wrong = [kind.replace("_", " ") for kind, number in counts.outcomes if number and kind != "ok"]
         if wrong or not counts.outcomes.ok:
-            classes = f" (status {', '.join(counts.status)})" if counts.status else ""
+            said = filter(None, [", ".join(counts.status), counts.grpc_statuses])
+            classes = f" (status {', '.join(said)})" if counts.status else ""
             return f"{request_line}: {', '.join(wrong) or 'no answer'}{classes}"
     return None
 
@@ -119,6 +121,8 @@ def verify_within_s(cell: Cell) -> float:
 
 def _verify_one(cell: Cell, request: Request, endpoint: Endpoint) -> str | None:
     answer, line = _ask(cell, request, endpoint, request.expect.body_length), _request_line(cell, request)
+    if isinstance(answer, Answer) and answer.content_type.startswith(GRPC):
+        return f"{line}: it answers gRPC, whose status is read over HTTP/2 alone"
     return f"{line}: {answer}" if isinstance(answer, str) else difference(request, line, answer.status, answer.body)
 
 

@@ -37,6 +37,8 @@ pub struct Completion {
     pub outcome: Outcome,
     /// The status of its answer, when the answer was complete.
     pub status: Option<u16>,
+    /// Of an answer of gRPC.
+    pub grpc_status: Option<u32>,
 }
 
 /// The server's clock in an answer. Offsets are in nanoseconds.

@@ -101,14 +101,15 @@ impl Exchanges {
             Verdict::WrongStatus => Outcome::UnexpectedStatus,
             Verdict::WrongBody => Outcome::UnexpectedBody,
         };
-        let completion = Completion { task, written_ns: Some(written_ns), outcome, status: Some(answer.status) };
+        let (status, grpc_status) = (Some(answer.status), answer.grpc_status);
+        let completion = Completion { task, written_ns: Some(written_ns), outcome, status, grpc_status };
         activity.events.push(ClientEvent::Ended(completion));
     }
 
     /// A request ends without a complete answer.
     pub fn fail(&mut self, flight: FlightId, connection: &mut Connection, outcome: Outcome, activity: &mut Activity) {
         let Flight { task, written_ns, .. } = self.remove(flight, connection);
-        let completion = Completion { task, written_ns: Some(written_ns), outcome, status: None };
+        let completion = Completion { task, written_ns: Some(written_ns), outcome, status: None, grpc_status: None };
         activity.events.push(ClientEvent::Ended(completion));
     }
 

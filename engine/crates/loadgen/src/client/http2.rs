@@ -22,10 +22,10 @@ pub fn handle(
     let mut any_answer = false;
     for event in events.drain(..) {
         match event {
-            Event::Answer { token, status, body_length, body_sha256, body } => {
+            Event::Answer { token, status, grpc_status, body_length, body_sha256, body } => {
                 any_answer = true;
                 let flight = exchanges.remove(FlightId(token), connection);
-                let answer = Answer { status, body_length, body_sha256, keep_alive: true };
+                let answer = Answer { status, grpc_status, body_length, body_sha256, keep_alive: true };
                 exchanges.judge(&flight, &answer, body.as_deref().unwrap_or_default(), now_ns, activity);
             }
             Event::Refused { token, code } => {

@@ -44,6 +44,8 @@ pub struct Client<I> {
     plain: Vec<u8>,
     http2_events: Vec<redline_http2::Event>,
     timeout_ns: u64,
+    /// Before this time nothing times out.
+    expires_from_ns: u64,
 }
 
 impl<I: Io> Client<I> {
@@ -69,6 +71,7 @@ impl<I: Io> Client<I> {
             plain: Vec::new(),
             http2_events: Vec::new(),
             timeout_ns: job.timeout_ns,
+            expires_from_ns: 0,
         })
     }
 
@@ -144,7 +147,13 @@ impl<I: Io> Client<I> {
     pub fn wake_ns(&self) -> u64 {
         let opening_ns = self.pool.oldest_opening().map_or(NEVER, |(_, since_ns)| since_ns);
         let written_ns = self.exchanges.oldest().map_or(NEVER, |oldest| self.exchanges.written_ns(oldest));
-        opening_ns.min(written_ns).saturating_add(self.timeout_ns).min(self.pool.next_opening_ns())
+        let expires_ns = opening_ns.min(written_ns).saturating_add(self.timeout_ns).max(self.expires_from_ns);
+        expires_ns.min(self.pool.next_opening_ns())
+    }
+
+    /// All that is under way has the whole timeout from now on: this worker stood still, and perhaps the server with it.
+    pub fn begin_timeouts_again(&mut self, now_ns: u64) {
+        self.expires_from_ns = now_ns.saturating_add(self.timeout_ns);
     }
 
     /// Put a request on a connection. [`Self::flush`] writes it.
@@ -228,6 +237,9 @@ impl<I: Io> Client<I> {
 
     /// End the requests and the openings that take longer than the timeout.
     pub fn expire(&mut self, now_ns: u64, activity: &mut Activity) {
+        if now_ns < self.expires_from_ns {
+            return;
+        }
         let timeout_ns = self.timeout_ns;
         while let Some(oldest) = self.exchanges.oldest()
             && self.exchanges.written_ns(oldest).saturating_add(timeout_ns) <= now_ns

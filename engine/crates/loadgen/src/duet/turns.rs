@@ -59,6 +59,8 @@ pub struct TurnResult {
     /// Requests without an answer when the drain was over.
     pub unanswered: u64,
     pub cpu_ns: u64,
+    /// For how long it stood still.
+    pub paused_ns: u64,
 }
 
 impl TurnResult {
@@ -70,6 +72,7 @@ impl TurnResult {
             result.failed += outcomes.total() - outcomes.ok;
             result.bytes_received += slice.counts.bytes_received;
             result.cpu_ns += slice.engine_cpu_ns;
+            result.paused_ns += slice.paused_ns;
             if *phase == Phase::Measure {
                 result.measured += slice.counts.completed;
                 result.measured_ns += end_ns - start_ns;
@@ -180,13 +183,15 @@ impl Turns {
             tally = used;
             clients.insert(turn.target, client);
             let intervals: Vec<_> = ended.try_iter().collect();
-            if self.reports.send(WorkerReport::Ended(TurnResult::of(&intervals, drained_ns, unanswered))).is_err() {
+            let result = TurnResult::of(&intervals, drained_ns, unanswered);
+            let counts = turn.counts && result.paused_ns == 0;
+            if self.reports.send(WorkerReport::Ended(result)).is_err() {
                 break;
             }
             for mut interval in intervals {
                 match interval.phase {
-                    Phase::Measure if turn.counts => totals[turn.target].add(&interval.slice),
-                    Phase::Drain if turn.counts => totals[turn.target].add_drained(&interval.slice),
+                    Phase::Measure if counts => totals[turn.target].add(&interval.slice),
+                    Phase::Drain if counts => totals[turn.target].add_drained(&interval.slice),
                     _ => {}
                 }
                 interval.slice.clear();

@@ -18,6 +18,11 @@ pub fn unix_ns() -> u64 {
     read(libc::CLOCK_REALTIME)
 }
 
+/// For how long this machine has been suspended since it was started.
+pub fn suspended_ns() -> u64 {
+    read(libc::CLOCK_BOOTTIME).saturating_sub(read(libc::CLOCK_MONOTONIC))
+}
+
 /// CPU time of the calling thread, user and system.
 pub fn thread_cpu_ns() -> u64 {
     read(libc::CLOCK_THREAD_CPUTIME_ID)

@@ -19,6 +19,8 @@ pub struct WorkerLoad {
     measure_ns: u64,
     end_ns: u64,
     drain_end_ns: u64,
+    /// Before this time no request has waited too long, because the worker stood still.
+    expires_from_ns: u64,
     /// The measurement ended before its time.
     was_cut: bool,
 }
@@ -36,6 +38,7 @@ impl WorkerLoad {
             measure_ns,
             end_ns,
             drain_end_ns: end_ns.saturating_add(job.drain_ns),
+            expires_from_ns: 0,
             was_cut: false,
         };
         if count == Some(0) {
@@ -45,17 +48,29 @@ impl WorkerLoad {
         load
     }
 
-    /// Time has come this far: intervals end, and with them perhaps the warm-up.
+    /// When [`Self::advance`] has something to do.
     #[inline]
-    pub fn advance(&mut self, now_ns: u64) {
-        if now_ns >= self.tally.interval_end_ns() {
-            self.end_intervals(now_ns);
-        }
+    pub fn next_ns(&self) -> u64 {
+        self.tally.next_ns()
     }
 
-    #[cold]
-    fn end_intervals(&mut self, now_ns: u64) {
-        self.tally.advance(now_ns);
+    /// Time has come this far: intervals end, and with them perhaps the warm-up. Returns whether the worker stood still before.
+    /// The answers that came meanwhile are not read yet, and the server may have stood still too, so what is under way has all
+    /// of its time again.
+    pub fn advance(&mut self, now_ns: u64) -> bool {
+        let paused = self.tally.advance(now_ns);
+        self.follow_window();
+        if paused {
+            self.expires_from_ns = now_ns.saturating_add(self.timeout_ns);
+            if now_ns >= self.end_ns {
+                self.drain_end_ns = self.drain_end_ns.max(now_ns.saturating_add(self.drain_ns));
+            }
+        }
+        paused
+    }
+
+    /// The measurement may have begun sooner than planned.
+    fn follow_window(&mut self) {
         let Window { measure_ns, end_ns, .. } = self.tally.window();
         if measure_ns < self.measure_ns {
             self.measure_ns = measure_ns;
@@ -78,6 +93,7 @@ impl WorkerLoad {
     pub fn stop_at(&mut self, at_ns: u64, now_ns: u64) {
         let at_ns = at_ns.max(now_ns);
         self.end_at(at_ns);
+        self.drain_ns = 0;
         self.drain_end_ns = self.drain_end_ns.min(at_ns);
     }
 
@@ -108,10 +124,7 @@ impl WorkerLoad {
     /// When the next request falls due, an interval ends, or a request has waited too long.
     pub fn wake_ns(&self, now_ns: u64) -> u64 {
         let end_ns = if now_ns < self.end_ns { self.end_ns } else { self.drain_end_ns };
-        end_ns
-            .min(self.demand.next_due_ns())
-            .min(self.tally.interval_end_ns())
-            .min(self.demand.oldest_due_ns().saturating_add(self.timeout_ns))
+        end_ns.min(self.demand.next_due_ns()).min(self.tally.next_ns()).min(self.expires_ns())
     }
 
     pub fn is_open(&self) -> bool {
@@ -231,9 +244,14 @@ impl WorkerLoad {
         }
     }
 
+    /// When the request that has waited longest has waited too long.
+    fn expires_ns(&self) -> u64 {
+        self.demand.oldest_due_ns().saturating_add(self.timeout_ns).max(self.expires_from_ns)
+    }
+
     /// End the requests that have waited longer than the timeout.
     pub fn expire_waiting(&mut self, now_ns: u64) {
-        while self.demand.oldest_due_ns().saturating_add(self.timeout_ns) <= now_ns {
+        while self.expires_ns() <= now_ns {
             self.end_oldest_waiting(Outcome::Timeout, now_ns);
         }
     }
@@ -246,7 +264,8 @@ impl WorkerLoad {
 
     /// End a request that is not on a connection. It may have been, without an answer.
     fn end_waiting(&mut self, task: Task, outcome: Outcome, now_ns: u64) {
-        self.end(&Completion { task, written_ns: task.written_ns, outcome, status: None }, now_ns);
+        let written_ns = task.written_ns;
+        self.end(&Completion { task, written_ns, outcome, status: None, grpc_status: None }, now_ns);
     }
 
     /// A request has ended. In a closed load its user sends the next, now or later.

@@ -12,6 +12,7 @@ mod jobs;
 mod loads;
 mod makers;
 mod parts;
+mod pauses;
 mod pipelines;
 mod pools;
 mod requests;

@@ -30,7 +30,7 @@ fn processes(output: &EngineOutput) -> u64 {
 }
 
 /// The processes that an engine has started.
-fn shards(engine: &Engine) -> Vec<libc::pid_t> {
+pub fn shards(engine: &Engine) -> Vec<libc::pid_t> {
     let pid = engine.pid();
     let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap();
     children.split_whitespace().map(|child| child.parse().unwrap()).collect()
@@ -48,7 +48,7 @@ fn is_gone(pid: libc::pid_t) -> bool {
     })
 }
 
-fn signal(pid: libc::pid_t, signal: i32) {
+pub fn signal(pid: libc::pid_t, signal: i32) {
     // SAFETY: no memory is passed; the process is a child of our child, which has not waited for it.
     assert_eq!(unsafe { libc::kill(pid, signal) }, 0);
 }

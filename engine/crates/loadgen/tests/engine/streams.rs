@@ -420,3 +420,22 @@ fn a_server_that_dies_leaves_no_request_uncounted() {
     let known = ["ok", "closed", "reset", "connect", "in_flight", "unsent"];
     assert_eq!(of_outcomes(&result, &known), result.total(), "{}", result.event["counts"]);
 }
+
+/// The status of HTTP says nothing of how a call went: it is 200 for all of them.
+#[test]
+fn a_call_that_failed_is_a_wrong_answer_with_its_status() {
+    let fails = [(Act::Grpc("13"), "13"), (Act::Grpc(""), "2"), (Act::Grpc("99"), "2"), (Act::Grpc("no"), "2")];
+    for (act, status) in fails.into_iter().chain([(Act::GrpcHead("14"), "14"), (Act::GrpcHead(""), "2")]) {
+        let server = Http2Server::start(Builder::new(), move |_| act);
+        let result = complete(&counted(server.port, 4, 40));
+        result.are_all("unexpected_status");
+        assert_eq!(result.event["counts"]["grpc_status"], json!({status: 40}), "{act:?}");
+        assert_eq!((result.count("completed"), &result.event["counts"]["status"]), (0, &json!({"2xx": 40})));
+    }
+    for act in [Act::Grpc("0"), Act::GrpcHead("0"), Act::Answer("hello")] {
+        let server = Http2Server::start(Builder::new(), move |_| act);
+        let result = complete(&counted(server.port, 4, 40));
+        result.are_all("ok");
+        assert!(result.event["counts"]["grpc_status"].is_null());
+    }
+}

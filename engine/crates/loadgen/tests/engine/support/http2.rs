@@ -24,6 +24,10 @@ pub enum Act {
     Status(u16),
     /// `hello`, after a time.
     Late(Duration),
+    /// An answer of gRPC, with this status in its trailers; without one if it is empty.
+    Grpc(&'static str),
+    /// An answer of gRPC that is nothing but a head, with this status.
+    GrpcHead(&'static str),
     /// The length of the request's body.
     Length,
     Reset(Reason),
@@ -141,9 +145,26 @@ async fn answer(
     if let Act::Late(time) = act {
         tokio::time::sleep(time).await;
     }
-    let response = Response::builder().status(status).body(()).unwrap();
+    let response = Response::builder().status(status);
+    if let Act::GrpcHead(status) = act {
+        return respond.send_response(grpc_head(status).body(()).unwrap(), true).map(drop);
+    }
+    if let Act::Grpc(status) = act {
+        let mut sending = respond.send_response(grpc_head("").body(()).unwrap(), false)?;
+        sending.send_data(said.into(), false)?;
+        let fields = if status.is_empty() { ("x-other", "1") } else { ("grpc-status", status) };
+        let trailers = [fields].map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap()));
+        return sending.send_trailers(trailers.into_iter().collect());
+    }
+    let response = response.body(()).unwrap();
     let mut sending = respond.send_response(response, false)?;
     sending.send_data(said.into(), true)
+}
+
+/// The head of an answer of gRPC.
+fn grpc_head(status: &str) -> http::response::Builder {
+    let head = Response::builder().header("content-type", "application/grpc+proto");
+    if status.is_empty() { head } else { head.header("grpc-status", status) }
 }
 
 pub const HEADERS: u8 = 1;
