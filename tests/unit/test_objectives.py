@@ -9,7 +9,7 @@ from redline.cli.commands.load import exit_code
 from redline.cli.load_view import load_result, load_section
 from redline.model import Counts, Histogram, ObjectiveResult, Open, Outcomes
 from redline.quantities import duration
-from redline.stats.objectives import Measured, judge_objective
+from redline.stats.objectives import LoadTotals, judge_objective
 from redline.suite import parse_objectives
 from tests.fakes.behaviour import GOOD
 from tests.fakes.probed import cell
@@ -29,7 +29,7 @@ def measured(
     share: float = 0.05,
     errors: int = 0,
     completed: int | None = None,
-) -> Measured:
+) -> LoadTotals:
     """A load of 5 s of which `share` of the requests had these times, and all others no time to speak of."""
 
     def times(long_ms: float) -> Histogram:
@@ -42,10 +42,10 @@ def measured(
         completed=count - errors if completed is None else completed,
         outcomes=Outcomes(ok=count - errors, timeout=errors),
     )
-    return Measured(counts, counts.completed, times(response_ms), times(service_ms), late, 5.0)
+    return LoadTotals(counts, counts.completed, times(response_ms), times(service_ms), late, 5.0)
 
 
-def state(text: str, made: Measured) -> str:
+def state(text: str, made: LoadTotals) -> str:
     return judge_objective(parse_objectives(text)[0], made).state
 
 

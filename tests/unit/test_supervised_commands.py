@@ -147,7 +147,8 @@ def test_a_killed_lab_leaves_its_lock_to_what_it_guards(
 def test_what_a_command_left_running_holds_no_lock_and_goes_on(tmp_path: Path) -> None:
     """As the daemon of a compiler, which the next build is faster with."""
     lock, said = tmp_path / "lock", tmp_path / "said"
-    daemon = f"setsid sleep 600 > /dev/null 2>&1 & echo $! > {said}"
+    has_left = 'until [ "$(ps -o sid= -p $! | tr -d " ")" = $! ]; do sleep 0.01; done'
+    daemon = f"setsid sleep 600 > /dev/null 2>&1 & echo $! > {said}; {has_left}"
     with locked(open_lock(lock)), started(["sh", "-c", daemon]) as process:
         process.wait()
         assert is_locked(lock)

@@ -6,7 +6,7 @@ from redline.analysis.judged import JudgedCell
 from redline.findings import only_lengthened, servers_doing
 from redline.model import Cell, Closed, Counts, Finding, Grade, Histogram, Objective, ObjectiveResult, Traffic
 from redline.stats import TrialNumbers
-from redline.stats.objectives import DEPTHS, Measured, judge_objective
+from redline.stats.objectives import DEPTHS, LoadTotals, judge_objective
 
 
 def objective_results(judged: JudgedCell, objectives: Iterable[Objective]) -> tuple[ObjectiveResult, ...]:
@@ -35,7 +35,7 @@ def load_objectives(
     """Every objective of one load."""
     applying, made = (
         tuple(objectives),
-        Measured(
+        LoadTotals(
             traffic.counts, traffic.answered, traffic.response, traffic.service, traffic.lateness, traffic.seconds
         ),
     )
@@ -49,13 +49,13 @@ def load_objectives(
 
 
 def judged_all(
-    objectives: Iterable[Objective], made: Measured, *, at_most: bool = False
+    objectives: Iterable[Objective], made: LoadTotals, *, at_most: bool = False
 ) -> tuple[ObjectiveResult, ...]:
     """Each by what was counted and how long responses took; `at_most`: these are upper bounds."""
     return tuple(_result(one, made, at_most=at_most) for one in objectives)
 
 
-def missed_all(objectives: Iterable[Objective], made: Measured, reason: str) -> tuple[ObjectiveResult, ...]:
+def missed_all(objectives: Iterable[Objective], made: LoadTotals, reason: str) -> tuple[ObjectiveResult, ...]:
     """None was met, by the server's doing."""
     results = judged_all(objectives, made)
     return tuple(one.model_copy(update={"met": False, "known": True, "reason": reason}) for one in results)
@@ -68,7 +68,7 @@ def unknown_all(objectives: Iterable[Objective], reason: str) -> tuple[Objective
     )
 
 
-def _result(objective: Objective, made: Measured, *, at_most: bool) -> ObjectiveResult:
+def _result(objective: Objective, made: LoadTotals, *, at_most: bool) -> ObjectiveResult:
     found = judge_objective(objective, made)
     return ObjectiveResult(
         objective=objective,
@@ -80,11 +80,11 @@ def _result(objective: Objective, made: Measured, *, at_most: bool) -> Objective
     )
 
 
-def _measured(judged: JudgedCell, trials: Sequence[TrialNumbers]) -> Measured:
+def _measured(judged: JudgedCell, trials: Sequence[TrialNumbers]) -> LoadTotals:
     """What these trials took; counts are those of all trials that were made."""
     made = [trial.numbers.traffic for trial in judged.trials if trial.numbers.traffic]
     used = [trial.traffic for trial in trials if trial.traffic]
-    return Measured(
+    return LoadTotals(
         Counts.merged(each.counts for each in made),
         sum(each.in_window for each in made),
         Histogram.merged(each.response for each in used),

@@ -7,7 +7,7 @@ from redline.model import Finding, FindingKind, Grade, Objective, Traffic
 from redline.quantities import duration, percent
 from redline.search.evidence import Evidence, overloaded
 from redline.search.steps import verdict
-from redline.stats.objectives import DEPTHS, Measured, excused
+from redline.stats.objectives import DEPTHS, LoadTotals, excused
 
 SATURATED = 0.95
 """Of the time of its workers: an engine that is so busy may be what holds the rate down."""
@@ -77,7 +77,7 @@ def late_engine(evidence: Evidence, traffic: Traffic, objectives: Sequence[Objec
     lateness, grew = traffic.lateness, overloaded(evidence)
     if grew and float(evidence.backlog().max(initial=0.0)) > lateness.max_ns / 1e9 * evidence.offered_per_s:
         return evidence
-    made = Measured(traffic.counts, traffic.answered, traffic.response, traffic.service, lateness, traffic.seconds)
+    made = LoadTotals(traffic.counts, traffic.answered, traffic.response, traffic.service, lateness, traffic.seconds)
     beyond = {each.text: excused(each, made) for each in objectives if grew or _is_beyond(each, made)}
     reasons = list(filter(None, beyond.values()))
     if grew and not any(each.metric in DEPTHS for each in objectives):
@@ -88,7 +88,7 @@ def late_engine(evidence: Evidence, traffic: Traffic, objectives: Sequence[Objec
     return replace(evidence, client=reasons[0], lengthens=True, missed=missed, hopeless=False)
 
 
-def _is_beyond(objective: Objective, made: Measured) -> bool:
+def _is_beyond(objective: Objective, made: LoadTotals) -> bool:
     """Whether what was measured lies beyond the limit, be it by chance."""
     if objective.metric in DEPTHS:
         return made.response.quantile_ns(DEPTHS[objective.metric]) >= objective.limit

@@ -20,7 +20,7 @@ _TIMES_ALLOWED = 1.5
 
 
 @dataclass(frozen=True)
-class Measured:
+class LoadTotals:
     """One load, or the sum of several: what was counted, and how long requests took. `seconds`: the length of each.
 
     `answered` are the right answers without those that worked off a backlog: see `Traffic.answered`.
@@ -43,7 +43,7 @@ class JudgedObjective:
     reason: str = ""
 
 
-def judge_objective(objective: Objective, measured: Measured) -> JudgedObjective:
+def judge_objective(objective: Objective, measured: LoadTotals) -> JudgedObjective:
     """Whether it was met. What is not surely missed by the server's doing is not known.
 
     A client that is late only lengthens response times: what is met is met in spite of it, and what is missed has to be
@@ -58,7 +58,7 @@ def judge_objective(objective: Objective, measured: Measured) -> JudgedObjective
     return JudgedObjective("not known" if reason else "missed", actual, reason)
 
 
-def excused(objective: Objective, measured: Measured) -> str:
+def excused(objective: Objective, measured: LoadTotals) -> str:
     """Why an objective that was not met may have been missed by the client alone; empty where the server missed it.
 
     The departures of a queue are no later than its arrivals are late: so a client that is late by at most M lengthens
@@ -101,7 +101,7 @@ def _late(late_ns: float, which: str) -> str:
     return f"the engine was late ({which} {duration(late_ns)}): pin it or free a core"
 
 
-def _actual(metric: str, measured: Measured) -> float | None:
+def _actual(metric: str, measured: LoadTotals) -> float | None:
     counts, response = measured.counts, measured.response
     if metric in ("errors", "achieved"):
         part = counts.outcomes.errors if metric == "errors" else measured.answered

@@ -30,8 +30,9 @@ def comparison_sections(comparisons: Iterable[Comparison], *, base: str, other: 
 def _row(found: Comparison) -> tuple[TextCell, ...]:
     if found.ratio is None:
         return words(fmt.label(found.metric)), words(), words(), words(f"not compared: {found.refused}", look="dim")
-    verdict = f"no verdict: {why_no_verdict(found)}" if found.primary else ""
-    if found.verdict:
+    why = why_no_verdict(found)
+    verdict = f"no verdict: {why}" if found.primary else ""
+    if found.verdict and not why:
         verdict = f"{fmt.MARKS[found.verdict]} {found.verdict} {fmt.held_back(found)}".rstrip()
     return (
         words(fmt.label(found.metric)),
