@@ -39,7 +39,7 @@ def node(tmp_path: Path) -> str:
 
 
 def warm_cpu_per_request(redline: Redline, command: str) -> float:
-    """Of the server alone, by the kernel's clock of its process, after it was loaded for a while."""
+    """What a request to the server alone costs, by the kernel's clock, after it was loaded for a while."""
     port = 18_471
     server = psutil.Popen(shlex.split(command.format(port=port)))
     try:

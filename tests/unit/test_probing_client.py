@@ -212,7 +212,7 @@ def test_what_the_server_missed_by_more_than_the_lateness_counts_beside_what_it_
 
 
 def test_what_passed_counts_though_the_client_was_the_limit() -> None:
-    """Of two objectives the late client may be why one was missed; the other was met all the same."""
+    """The late client may be why one of two objectives was missed; the other was met all the same."""
     found = late_traffic(30)
     objectives = parse_objectives("p99 < 100ms, p90 < 20ms")
     late = late_engine(evidence_of(found), found, objectives)

@@ -180,7 +180,7 @@ def test_the_interval_of_points_holds_what_the_ratio_may_be() -> None:
 
 
 SHARES = np.array([0.35, 0.2, 0.15, 0.12, 0.08, 0.05, 0.03, 0.0197, 0.0002, 0.0001])
-"""Of libraries; the last ones are so rare that a profile may see none of them."""
+"""Shares of libraries; the last ones are so rare that a profile may see none of them."""
 
 
 def profile_of(rng: Generator, shares: Floats, *, slices: int = 50, each: int = 100) -> list[MeasuredShare]:

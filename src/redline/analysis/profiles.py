@@ -356,7 +356,7 @@ def _change(
 
 
 def _adjusted(ps: Sequence[float | None]) -> tuple[float | None, ...]:
-    """By Holm, for all of them; those that are not known count too."""
+    """P-values by Holm, for all of them; those that are not known count too."""
     adjusted = holm_adjust([1.0 if p is None else p for p in ps])
     return tuple(None if p is None else one for p, one in zip(ps, adjusted, strict=True))
 

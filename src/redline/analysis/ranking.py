@@ -114,7 +114,7 @@ class _Field:
         return {name: fmean(levels[at.root]) + at.value for name, at in self._standings.items()}
 
     def distinguishes(self, one: str, other: str) -> bool:
-        """By the comparison of the two; else by whether intervals overlap, of ratios if they have a common root."""
+        """As the comparison of the two says; else if intervals do not overlap, of ratios if they have a common root."""
         for pair in ((one, other), (other, one)):
             if pair in self._pairs:
                 return self._differ(self._pairs[pair])

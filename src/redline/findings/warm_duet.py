@@ -21,7 +21,7 @@ from redline.stats.distributions import t_quantile
 from redline.stats.duets import Floats
 
 FEWEST_BLOCKS = 20
-"""Of a stretch that is called warm: some 7 s of three servers on a JVM, whose slices are long, and 2 s of others."""
+"""The shortest stretch that is called warm: 7 s of three servers on a JVM, whose slices are long, 2 s of others."""
 SHARE = 1 / 4
 """Of the blocks so far, that have to be warm: compilers rest for some seconds at a time."""
 IDLE = 0.03

@@ -104,7 +104,7 @@ def _end_all(child: int) -> None:
 
 
 def _die_by(number: int) -> None:
-    """By the signal that ended the command, without a core of this process."""
+    """End by the signal that ended the command, without a core of this process."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if number != signal.SIGKILL:
         signal.signal(number, signal.SIG_DFL)

@@ -26,11 +26,11 @@ LONGEST_SLICE_NS = 50_000_000
 FEWEST_STARTS = 3
 """However little time there is: the interval is over starts, and of two it is hardly one."""
 _MOST_STARTS, _LONGEST_START_NS = 5, 60_000_000_000
-"""Of servers that are warm late: so many starts, none of them longer. What is warm sooner has more and shorter ones."""
+"""So many starts, and none longer, of servers that are warm late. What is warm sooner has more and shorter ones."""
 _LONG_ENOUGH_NS, _SHORTEST_START_NS = 30_000_000_000, 3_000_000_000
 """Where there is little time, starts are longer than that rather than cold, and never shorter."""
 _MEASURED = 1 / 6
-"""Of a start, after its warm-up."""
+"""The share of a start that is measured, after its warm-up."""
 _MEASURED_ONCE = 3 / 4
 """The same of the only start of servers that run already."""
 

@@ -30,7 +30,7 @@ class EndCheck:
 
 @dataclass
 class Checks:
-    """Of a search. On each of `starts` fresh starts every end has one, where it lies by then.
+    """The ends of a search. On each of `starts` fresh starts every end has one, where it lies by then.
 
     Without fresh starts each end has one, and another one when it has moved by more than `precision` since.
     """

@@ -55,7 +55,7 @@ def shows(evidence: Evidence, *objectives: Objective) -> bool:
 
 
 def all_of(verdicts: Sequence[Verdict]) -> Verdict:
-    """Of all conditions of a set."""
+    """The state of all conditions of a set together."""
     if "failed" in verdicts:
         return "failed"
     return "unclear" if "unclear" in verdicts else "passed"

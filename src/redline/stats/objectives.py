@@ -10,7 +10,7 @@ DEPTHS = {**{metric.value: q for metric, q in QUANTILE_OF.items()}, "max": 1.0}
 """Which quantile of the response times an objective of latency is about."""
 
 LATE = 0.1
-"""Of a limit of latency: an engine that is later than this may be why it is not met."""
+"""The share of a limit of latency: an engine that is later than this may be why it is not met."""
 
 _SURELY_LATE = 0.99
 """The quantile of lateness that matters at least, however shallow the objective."""

@@ -60,7 +60,7 @@ class MeasuredShare:
 
     @property
     def half_width(self) -> float:
-        """Of its 95% interval."""
+        """The ends of its 95% interval."""
         return self._weighted(lambda freedom: t_quantile((1 + CONFIDENCE) / 2, freedom)) * math.sqrt(self.variance)
 
     @property

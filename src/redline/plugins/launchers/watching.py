@@ -16,7 +16,7 @@ from redline.ports import RunningServer, ServerWatch
 
 _LOOKS, _MOST_LOOKS, _APART_S = 8, 100, 0.1
 _SAME = 0.02
-"""Of the bytes in either direction: a relay that sends on what it gets differs by what is on its way."""
+"""The share of the bytes in either direction by which a relay differs: what is on its way."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class _Counted:
 
     @property
     def total(self) -> _Bytes:
-        """Of all since they began: what is passed on is on two connections of one age."""
+        """The bytes of all since they began: what is passed on is on two connections of one age."""
         return _Bytes(sum(each.received for each in self.last.values()), sum(each.acked for each in self.last.values()))
 
 

@@ -22,7 +22,7 @@ _NAMES = {
     "beam": r"beam\.smp",
     "luajit": r"luajit[\d.-]*(beta\d+)?|libluajit[\d.-]*\.so[\d.]*",
 }
-"""By the file name of what is mapped to be executed."""
+"""Runtimes by the file name of what is mapped to be executed."""
 
 _PATTERNS = {runtime: re.compile(pattern) for runtime, pattern in _NAMES.items()}
 _DELETED = " (deleted)"
