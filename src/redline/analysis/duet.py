@@ -2,15 +2,15 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from redline.findings.cell import builds_text, identical_builds
-from redline.findings.warm_duet import Course, are_warm, course, still_to_come
-from redline.model import Comparison, DuetBlock, DuetRecording, DuetSlice, DuetTraffic, Grade, Metric, Run
+from redline.findings.warm_duet import FEWEST_BLOCKS, Course, are_warm, cost_of, course, still_to_come
+from redline.model import Comparison, DuetBlock, DuetRecording, DuetSlice, DuetTraffic, Grade, Metric, Run, Verdict
 from redline.model.estimate import DuetComparison, DuetFinding
 from redline.quantities import percent
 from redline.stats import FEWEST_TRIALS, verdict
@@ -104,7 +104,7 @@ class Duet:
             message = f"{len(self.failed)} of {len(self.failed) + len(self.starts)} starts failed: {self.failed[0]}"
             yield DuetFinding(kind="failed-starts", grade=Grade.WARN, message=message)
         control = self.control(Metric.CPU_PER_REQUEST)
-        if control is not None and _excludes_zero(control):
+        if control is not None and _excludes_zero(control) and not self.unsettled:
             message = f"{self.names[0]} against itself reads as different, which happens by chance in 5 of 100 duets"
             yield DuetFinding(kind="control", grade=Grade.WARN, message=message)
         yield from self._owners()
@@ -136,9 +136,32 @@ class Duet:
     @cached_property
     def _courses(self) -> list[Course]:
         return [
-            course(traffic_of(start).blocks, self._against_baseline, are_cold=self.detects and not _was_warm(start))
+            course(
+                traffic_of(start).blocks,
+                self._against_baseline,
+                are_cold=self._was_cold(start),
+                saturates=self.saturates,
+            )
             for start in self.starts
         ]
+
+    def _was_cold(self, start: DuetRecording) -> bool:
+        """Whether the servers of a start were not warm before it was measured.
+
+        A warm-up of a fixed length ends whenever it does; then they are cold if they were not warm even later.
+        """
+        blocks = traffic_of(start).blocks
+        if self.detects:
+            blocks = tuple(block for block in blocks if block.phase == "warmup")
+        elif len(blocks) < FEWEST_BLOCKS:
+            return False
+        return not are_warm(blocks, apart=None not in start.servers, saturates=self.saturates)
+
+    def matters(self, ratio: LogRatio, judged: Callable[[LogRatio], Verdict]) -> bool:
+        """Whether servers that were not warm, rather than chance, are why it is not known more precisely."""
+        by_chance = replace(ratio, bias=0.0)
+        low, high = by_chance.interval
+        return bool(self.unsettled) and (ratio.bias > (high - low) / 2 or judged(by_chance) is not judged(ratio))
 
     @cached_property
     def failing(self) -> str | None:
@@ -155,15 +178,22 @@ class Duet:
         return None
 
     def _owners(self) -> Iterator[DuetFinding]:
-        """Whose CPU time is not known, and who works for a server without being counted."""
-        for name, server_at in zip(self.names, (BASELINE, self.target), strict=True):
+        """Whose CPU time is not known, and who works for a server without being counted.
+
+        That of any server keeps all of them from being compared by it.
+        """
+        names = {BASELINE: self.names[0], self.target: self.names[1], self._servers - 1: f"the second {self.names[0]}"}
+        for server_at in range(self._servers):
+            name = names.get(server_at, "another server of the duet")
             owners = [each.owners[server_at] for each in self.starts if each.owners]
             reasons = [each.unknown for each in owners if each.unknown]
-            reasons += filter(None, (_cpu_unknown(traffic_of(each), server_at) for each in self.starts))
+            reasons = reasons or [*filter(None, (_cpu_unknown(traffic_of(each), server_at) for each in self.starts))]
             if reasons:
-                message = f"the CPU time of {name} is not known: {reasons[0]}"
+                some = "" if len(reasons) == len(self.starts) else f"in {len(reasons)} of {len(self.starts)} starts, "
+                message = f"{some}the CPU time of {name} is not known: {reasons[0]}"
                 yield DuetFinding(kind="cpu-unknown", grade=Grade.WARN, message=message)
-            elif behind := next((each for each in owners if each.behind), None):
+                return
+            if behind := next((each for each in owners if each.behind and server_at in (BASELINE, self.target)), None):
                 message = (
                     f"the CPU time of {name} is that of {', '.join(behind.processes)} alone: what was used at "
                     f"{behind.behind}, which it asks to answer, is not counted"
@@ -171,11 +201,21 @@ class Duet:
                 yield DuetFinding(kind="cpu-behind", grade=Grade.WARN, message=message)
 
     def _cold(self) -> Iterator[DuetFinding]:
-        """Servers that were not warm, and what that does to the interval."""
+        """Servers that were not warm, or may not have been, and what that does to the interval."""
+        if not self.saturates and all(
+            cost_of(traffic_of(each).blocks, saturates=False) is None for each in self.starts
+        ):
+            message = (
+                "whether the servers were warm is not known: the load sets their rates, and their CPU time is unknown"
+            )
+            yield DuetFinding(kind="cold", grade=Grade.WARN, message=message)
         if not self.unsettled:
             return
-        reach = f"by {percent(math.expm1(self._to_come))}" if math.isfinite(self._to_come) else "by more than is known"
-        message = f"{self.unsettled}: the ratio may yet move {reach}, which the interval allows for; give more time"
+        if math.isfinite(self._to_come):
+            reach = f"the ratio may yet move by {percent(math.expm1(self._to_come))}, which the interval allows for"
+        else:
+            reach = "how far the ratio may yet move is not known, so it has no interval"
+        message = f"{self.unsettled}: {reach}; give more time"
         yield DuetFinding(kind="cold", grade=Grade.WARN, message=message)
 
     def _rare_costs(self) -> Iterator[DuetFinding]:
@@ -305,6 +345,10 @@ def in_duet(alone: Comparison, duets: Duets) -> Comparison:
         nothing = dict.fromkeys(("ratio", "verdict", "p", "p_equivalent"))
         return alone.model_copy(update={**nothing, "refused": failing})
     contrast = ratio.contrast
+
+    def judge(ratio: LogRatio) -> Verdict:
+        return verdict(ratio.contrast.ratio, alone.metric, alone.threshold)
+
     about = DuetComparison(
         starts=ratio.starts,
         parallel=any(each.places for each in duet.starts),
@@ -312,13 +356,13 @@ def in_duet(alone: Comparison, duets: Duets) -> Comparison:
         blocks_se=ratio.blocks_se,
         control=control.contrast.ratio if control else None,
         alone=alone.ratio,
-        unsettled=duet.unsettled,
+        unsettled=duet.unsettled if duet.matters(ratio, judge) else "",
         findings=tuple(duet.findings()),
     )
     judged: dict[str, object] = dict.fromkeys(("verdict", "p", "p_equivalent"))
     if alone.primary and ratio.starts >= FEWEST_TRIALS:
         judged = {
-            "verdict": verdict(contrast.ratio, alone.metric, alone.threshold),
+            "verdict": judge(ratio),
             "p": contrast.p,
             "p_equivalent": contrast.p_equivalent(alone.threshold),
         }
@@ -329,12 +373,6 @@ def in_duet(alone: Comparison, duets: Duets) -> Comparison:
 def is_whole(recording: DuetRecording) -> bool:
     """Whether this start has a block that was measured, and nothing failed."""
     return recording.failure is None and recording.traffic is not None and bool(measured(recording.traffic))
-
-
-def _was_warm(recording: DuetRecording) -> bool:
-    """Whether the servers of this start were warm at some time before it was measured."""
-    before = [block for block in traffic_of(recording).blocks if block.phase == "warmup"]
-    return are_warm(before, apart=None not in recording.servers)
 
 
 def traffic_of(recording: DuetRecording) -> DuetTraffic:
@@ -381,7 +419,7 @@ def _cpu_unknown(traffic: DuetTraffic, target: int) -> str:
     if 2 * used.count(0) > len(used):
         return "its processes used none while it answered, so others answer"
     if 2 * (used.count(0) + used.count(None)) > len(used):
-        return "its processes came and went while it answered, or could not be read"
+        return "some of its processes came or went while it was loaded, or could not be read"
     return ""
 
 

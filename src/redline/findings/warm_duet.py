@@ -10,13 +10,13 @@ way the ratio of two servers went from +16% over -24% to +20%, because the one w
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
-from redline.model import DuetBlock
+from redline.model import DuetBlock, DuetSlice
 from redline.stats.distributions import t_quantile
 from redline.stats.duets import Floats
 
@@ -47,29 +47,39 @@ TRIMMED = 0.1
 """Share of the blocks that is left out at each end of a mean, because steal makes outliers."""
 
 
+Cost = Callable[[DuetBlock], list[float] | None]
+"""What a request to each server costs in a block, in nanoseconds; None where that of one is not known."""
+
+
 class DuetWarmth:
     """Collects the blocks of a warm-up. The last server is the first one once more, as a control.
 
     `apart` says that these two are processes of their own: servers that run already are one, which is never idle.
+    `saturates`: the servers set the rate, so it says how fast they are where their CPU time is not known.
     """
 
-    def __init__(self, *, apart: bool = True) -> None:
-        self._apart = apart
-        self._costs: list[list[float]] = []
-        self._idle: list[float] = []
+    def __init__(self, *, apart: bool = True, saturates: bool = True) -> None:
+        self._apart, self._saturates, self._blocks = apart, saturates, 0
+        self._by_cpu: list[tuple[list[float], float]] = []
+        self._by_wall: list[tuple[list[float], float]] = []
 
     def is_warm(self, block: DuetBlock) -> bool:
         """Take in a block, and say whether the servers are warm after it."""
-        costs = _costs(block)
-        if costs is not None:
-            self._costs.append([math.log(cost) for cost in costs])
-            self._idle.append(_idle_share(block, apart=self._apart))
-        return warm(np.array(self._costs), np.array(self._idle))
+        self._blocks += 1
+        idle = _idle_share(block, apart=self._apart)
+        for cost, course in ((_cpu_costs, self._by_cpu), (_wall_costs, self._by_wall)):
+            if (costs := cost(block)) is not None:
+                course.append((costs, idle))
+        if _is_mostly(len(self._by_cpu), self._blocks):
+            known = self._by_cpu
+        else:
+            known = self._by_wall if self._saturates else []
+        return bool(known) and warm(np.log([costs for costs, _ in known]), np.array([share for _, share in known]))
 
 
-def are_warm(blocks: Sequence[DuetBlock], *, apart: bool = True) -> bool:
-    """Whether the servers were warm at some time in these blocks of a warm-up; `apart` as in `DuetWarmth`."""
-    warmth = DuetWarmth(apart=apart)
+def are_warm(blocks: Sequence[DuetBlock], *, apart: bool = True, saturates: bool = True) -> bool:
+    """Whether the servers were warm at some time in these blocks of a warm-up; the rest as in `DuetWarmth`."""
+    warmth = DuetWarmth(apart=apart, saturates=saturates)
     return any(warmth.is_warm(block) for block in blocks)
 
 
@@ -102,9 +112,12 @@ class Course:
     cold: float | None
 
 
-def course(blocks: Sequence[DuetBlock], contrast: Floats, *, are_cold: bool) -> Course:
-    """That of a start; `contrast` weights the logarithms of its servers."""
-    before, measured = (_log_costs([block for block in blocks if block.phase == phase]) for phase in PHASES)
+def course(blocks: Sequence[DuetBlock], contrast: Floats, *, are_cold: bool, saturates: bool = True) -> Course:
+    """That of a start; `contrast` weights the logarithms of its servers. `saturates` as in `DuetWarmth`."""
+    cost = cost_of(blocks, saturates=saturates)
+    if cost is None:
+        return Course(0.0, math.inf, None)
+    before, measured = (_log_costs([each for each in blocks if each.phase == phase], cost) for phase in PHASES)
     moved, error = _change(measured @ contrast) if len(measured) >= FEWEST_MEASURED else (0.0, math.inf)
     if not are_cold:
         return Course(moved, error, None)
@@ -154,9 +167,9 @@ def still_to_come(courses: Sequence[Course]) -> float:
     return (cold + (AHEAD * common * len(warm) if common > by_chance else 0.0)) / len(courses)
 
 
-def _log_costs(blocks: Sequence[DuetBlock]) -> Floats:
+def _log_costs(blocks: Sequence[DuetBlock], cost: Cost) -> Floats:
     """What a request costs in each of these blocks that knows it of all servers, as logarithms; by block and server."""
-    known = [costs for costs in map(_costs, blocks) if costs is not None]
+    known = [costs for costs in map(cost, blocks) if costs is not None]
     return np.log(np.array(known)) if known else np.empty((0, 0))
 
 
@@ -177,18 +190,46 @@ def _scatter(values: Floats) -> float:
     return float(np.median(np.abs(values - np.median(values)))) * 1.4826
 
 
-def _costs(block: DuetBlock) -> list[float] | None:
-    """CPU time of a request to each server, or wall time where that is not known; None where one answered nothing."""
-    count = 1 + max(each.target for each in block.slices)
+def cost_of(blocks: Sequence[DuetBlock], *, saturates: bool) -> Cost | None:
+    """What a request costs in a block: CPU time, or wall time where that is mostly unknown.
+
+    One of both for all blocks, since they do not compare. None where neither is known: a schedule sets the rate.
+    """
+    if _is_mostly(sum(_cpu_costs(block) is not None for block in blocks), len(blocks)):
+        return _cpu_costs
+    return _wall_costs if saturates else None
+
+
+def _is_mostly(known: int, blocks: int) -> bool:
+    """Whether CPU time is known in enough blocks to judge by it."""
+    return 2 * known >= blocks
+
+
+def _cpu_costs(block: DuetBlock) -> list[float] | None:
+    """CPU time of a request to each server; None where that of one is not known, or is 0."""
+
+    def used(mine: list[DuetSlice]) -> int:
+        times = [each.cpu_ns[each.target] if each.cpu_ns else None for each in mine]
+        return 0 if None in times else sum(filter(None, times))
+
+    return _costs(block, used, lambda each: each.completed)
+
+
+def _wall_costs(block: DuetBlock) -> list[float] | None:
+    """Measured time of a request to each server; None where one answered nothing."""
+    return _costs(block, lambda mine: sum(each.measured_ns for each in mine), lambda each: each.measured)
+
+
+def _costs(
+    block: DuetBlock, spent: Callable[[list[DuetSlice]], int], answered: Callable[[DuetSlice], int]
+) -> list[float] | None:
     found = []
-    for target in range(count):
+    for target in range(1 + max(each.target for each in block.slices)):
         mine = [each for each in block.slices if each.target == target]
-        used = [each.cpu_ns[target] if each.cpu_ns else None for each in mine]
-        spent = sum(filter(None, used)) if None not in used else sum(each.measured_ns for each in mine)
-        answered = sum(each.completed for each in mine)
-        if not spent or not answered:
+        time_ns, answers = spent(mine), sum(map(answered, mine))
+        if not time_ns or not answers:
             return None
-        found.append(spent / answered)
+        found.append(time_ns / answers)
     return found
 
 
