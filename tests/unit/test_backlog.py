@@ -60,4 +60,21 @@ def test_what_is_carried_in_is_no_backlog_where_as_much_is_left_or_it_is_chance(
 
 
 def test_users_who_wait_for_their_answers_have_no_backlog() -> None:
-    assert not backlogs(judge(CLOSED, with_backlog(CLOSED, 64, 64)))
+    assert not backlogs(judge(CLOSED, with_backlog(CLOSED, 64)))
+
+
+def test_a_load_that_shrinks_carries_more_into_its_measurement_than_out() -> None:
+    """A ramp down, or users who leave: nothing of that is a backlog, and no answer is lost."""
+    recording = with_backlog(OPEN, 500)
+    assert recording.traffic is not None
+    measured = [each for each in recording.traffic.intervals if each.phase == "measure"]
+    falling = {
+        id(each): each.counts.model_copy(update={"due": int(each.counts.due * (1.5 - at / len(measured)))})
+        for at, each in enumerate(measured)
+    }
+    intervals = tuple(
+        each.model_copy(update={"counts": falling.get(id(each), each.counts)}) for each in recording.traffic.intervals
+    )
+    traffic = recording.traffic.model_copy(update={"intervals": intervals})
+    assert recording.traffic.backlog == 500
+    assert (traffic.backlog, traffic.answered) == (0, traffic.counts.completed)

@@ -3,14 +3,14 @@
 import pytest
 
 from redline.analysis.ab import judge
-from redline.model import DuetRecording, Metric
+from redline.model import DuetRecording, Metric, Verdict
 from redline.model.duet import AbReport, CpuOwner
 from redline.running.ownership import without_cpu
 from tests.fakes.duets import simulated_duet
 
 
 def compared(recordings: list[DuetRecording], *, closed: bool = True) -> AbReport:
-    report = judge(("A", "B"), Metric.CPU_PER_REQUEST, recordings, closed=closed, cores=1)
+    report = judge(("A", "B"), Metric.CPU_PER_REQUEST, recordings, closed=closed, cores=1, detects=True)
     assert report is not None
     return report
 
@@ -35,20 +35,37 @@ def using(recording: DuetRecording, target: int, cpu_ns: int | None) -> DuetReco
 
 
 @pytest.mark.parametrize(
-    ("cpu_ns", "why"), [(0, "used none while it answered"), (None, "came and went while it answered")]
+    ("cpu_ns", "why"), [(0, "used none while it answered"), (None, "came or went while it was loaded")]
 )
-@pytest.mark.parametrize(("target", "name"), [(0, "A"), (1, "B")])
+@pytest.mark.parametrize(("target", "name"), [(0, "A"), (1, "B"), (2, "the second A")])
 def test_no_cpu_time_beside_answers_is_unknown(cpu_ns: int | None, why: str, target: int, name: str) -> None:
-    report = compared([using(simulated_duet(start), target, cpu_ns) for start in range(5)])
-    assert report.metric is Metric.THROUGHPUT
+    """Warm servers are known by their rates then, so that the rates are compared."""
+    made = [simulated_duet(start, (1.0, 1.2), warmup=30) for start in range(5)]
+    report = compared([using(each, target, cpu_ns) for each in made])
+    assert (report.metric, report.verdict, report.unsettled) == (Metric.THROUGHPUT, Verdict.SLOWER, "")
     assert all(each.metric is not Metric.CPU_PER_REQUEST for each in report.also)
     (said,) = (each.message for each in report.findings if each.kind == "cpu-unknown")
-    assert said.startswith(f"the CPU time of {name} is not known: its processes")
+    assert said.startswith(f"the CPU time of {name} is not known: ")
     assert why in said
 
 
+def test_one_start_of_many_without_cpu_time_is_left_out_and_counted() -> None:
+    made = [simulated_duet(start, (1.0, 1.2), warmup=30) for start in range(5)]
+    report = compared([using(made[0], 1, 0), *made[1:]])
+    assert report.metric is Metric.CPU_PER_REQUEST
+    (said,) = (each.message for each in report.findings if each.kind == "cpu-unknown")
+    assert said.startswith("in 1 of 5 starts, the CPU time of B is not known: ")
+
+
+def test_nobody_knows_whether_servers_are_warm_that_are_asked_at_a_rate_and_have_no_cpu_time() -> None:
+    made = [using(simulated_duet(start, warmup=30), 1, None) for start in range(5)]
+    report = compared(made, closed=False)
+    assert report.metric is Metric.P50
+    assert "whether the servers were warm is not known" in "".join(each.message for each in report.findings)
+
+
 def test_slices_of_which_a_few_are_unknown_are_left_out() -> None:
-    recording = simulated_duet(0, (1.0, 1.2))
+    recording = simulated_duet(0, (1.0, 1.2), warmup=30)
     assert recording.traffic is not None
     first, *rest = recording.traffic.blocks
     gaps = without_cpu(recording.traffic.model_copy(update={"blocks": (first,)}), frozenset({1})).blocks

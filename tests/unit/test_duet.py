@@ -211,9 +211,43 @@ def test_one_cold_start_of_many_widens_the_interval_a_little() -> None:
     assert found.ratio.low < warm.ratio.low
 
 
-def test_warm_ups_that_were_not_to_detect_anything_are_judged_by_what_was_measured() -> None:
-    """The ratio of starts without a warm-up moves alike in all of them, which is no chance."""
-    moving = [duet(number, cost=1.0, cold=falling(0.3, 20, of=(1,))) for number in range(5)]
+def test_too_few_blocks_to_know_anything_leave_no_interval() -> None:
+    made = [duet(number, cost=1.05, warmup=2) for number in range(3)]
+    short = [
+        each.model_copy(update={"traffic": each.traffic.model_copy(update={"blocks": each.traffic.blocks[:4]})})
+        for each in made
+        if each.traffic is not None
+    ]
+    found = of_starts(short)
+    assert (found.verdict, found.ratio.low, found.ratio.high) == (Verdict.INCONCLUSIVE, None, None)
+    (said,) = doubts(found, "cold")
+    assert "not known, so it has no interval" in said
+
+
+def test_what_chance_alone_leaves_open_is_not_blamed_on_a_cold_start() -> None:
+    """One of eight starts is hardly cold, and the servers are equal."""
+
+    def start(number: int) -> DuetRecording:
+        cold = {"cold": falling(0.06, 30, of=(0, 2))} if number == 2 else {}
+        return duet(number, cost=1.0, warmup=12 if number == 2 else WARM, noise=0.2, **cold)
+
+    found = of_starts([start(number) for number in range(8)])
+    assert found.verdict is Verdict.INCONCLUSIVE
+    assert doubts(found, "cold")
+    assert found.unsettled == ""
+    assert sentence(found).startswith("A and B cannot be distinguished")
+
+
+def test_a_warm_up_of_a_fixed_length_may_be_too_short() -> None:
+    cold = falling(0.9, 25, of=(1,))
+    found = of_starts([duet(number, cost=1.0, warmup=10, cold=cold) for number in range(3)], detects=False)
+    assert found.verdict is Verdict.INCONCLUSIVE
+    assert found.unsettled == "in 3 of 3 starts the servers were not warm"
+
+
+def test_what_all_starts_have_in_common_is_no_chance() -> None:
+    """Each start by itself is flat enough to be called warm."""
+    moving = [duet(number, cost=1.0, cold=falling(0.04, 20, of=(1,))) for number in range(8)]
     found = of_starts(moving, detects=False)
     assert found.verdict is Verdict.INCONCLUSIVE
     assert found.unsettled == "the servers were not warm: their ratio still moved while it was measured"

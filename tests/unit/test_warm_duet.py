@@ -130,7 +130,7 @@ def test_a_block_without_answers_says_nothing() -> None:
     warmth = DuetWarmth()
     silent = warm_up(idle=0.0)[0]
     silent = silent.model_copy(
-        update={"slices": tuple(each.model_copy(update={"completed": 0}) for each in silent.slices)}
+        update={"slices": tuple(each.model_copy(update={"completed": 0, "measured": 0}) for each in silent.slices)}
     )
     assert not any(warmth.is_warm(silent) for _ in range(2 * FEWEST_BLOCKS))
 

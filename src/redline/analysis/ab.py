@@ -49,7 +49,7 @@ def judge(  # noqa: PLR0913 - what was measured, and how
         starts=len(duet.starts),
         seconds=sum(each.took_ns for each in recordings) / 1e9,
         interrupted=is_interrupted(recordings),
-        unsettled=duet.unsettled,
+        unsettled=duet.unsettled if _hangs_on_warmth(chosen.metric, duet) else "",
         also=tuple(each for each in metrics if each is not chosen),
         findings=(*_few(len(duet.starts)), *duet.findings(), *_answer_sizes(duet)),
     )
@@ -66,6 +66,11 @@ def is_interrupted(recordings: Sequence[DuetRecording]) -> bool:
     return any(each.traffic is not None and each.traffic.ended != "complete" for each in recordings)
 
 
+def _hangs_on_warmth(metric: Metric, duet: Duet) -> bool:
+    ratio = duet.ratio(metric)
+    return ratio is not None and duet.matters(ratio, lambda each: _verdict(each, metric))
+
+
 def _compare(metric: Metric, duet: Duet) -> AbMetric | None:
     ratio, control = duet.ratio(metric), duet.control(metric)
     if ratio is None:
@@ -76,7 +81,8 @@ def _compare(metric: Metric, duet: Duet) -> AbMetric | None:
 
 def _shown(ratio: LogRatio) -> Ratio:
     found = ratio.contrast.ratio
-    return Ratio(value=found.value, low=found.low, high=found.high)
+    known = not found.says_nothing
+    return Ratio(value=found.value, low=found.low if known else None, high=found.high if known else None)
 
 
 def _verdict(ratio: LogRatio, metric: Metric) -> Verdict:

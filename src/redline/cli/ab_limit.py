@@ -32,6 +32,7 @@ from redline.model import (
     Suite,
     Verdict,
 )
+from redline.model.runtime import COMPILES_WHILE_RUNNING
 from redline.model.search import SearchPlan
 from redline.quantities import duration, parse_duration
 from redline.report.render import markdown
@@ -48,7 +49,7 @@ PROBES, PRECISION, CONNECTIONS = 12, 0.03, 256
 _SETTLE_SHARE, _SETTLE_NS = 0.2, 1_000_000_000
 """Of a probe, and at most: loaded before each counts; a start is warmed up for twice as long."""
 _OF_WARM_UPS = 0.5
-"""Of the time, where virtual machines are warmed up until they are steady."""
+"""Of the time, where servers that compile while they run are warmed up until they are steady."""
 _MEANINGLESS = {"threshold", "load", "metric", "same_answers", "output", "resume"}
 
 
@@ -86,13 +87,13 @@ def read_limits(
     lasts = flags.lasts or LASTS
     with naming("--for"):
         lasts_ns = parse_duration(lasts)
-    is_jvm = any(cell.variant.runtime == "jvm" for cell in cells)
-    probed = _probed(cells, lasts_ns, is_jvm=is_jvm)
+    compiles = any(cell.variant.runtime in COMPILES_WHILE_RUNNING for cell in cells)
+    probed = _probed(cells, lasts_ns, compiles=compiles)
     return LimitsRequest(names, sets, probed, flags.seed, lasts_ns, from_project)
 
 
-def _probed(cells: tuple[Cell, ...], lasts_ns: int, *, is_jvm: bool) -> tuple[Cell, ...]:
-    found = tuple(_cell(cell, name, lasts_ns, is_jvm=is_jvm) for name, cell in zip("AB", cells, strict=True))
+def _probed(cells: tuple[Cell, ...], lasts_ns: int, *, compiles: bool) -> tuple[Cell, ...]:
+    found = tuple(_cell(cell, name, lasts_ns, compiles=compiles) for name, cell in zip("AB", cells, strict=True))
     if found[0].load.duration_ns < SHORTEST_PROBE_NS:
         raise UsageError(
             f"--for {lasts_ns / 1e9:g}s is too short for two limits", hint=f"give {LASTS}, or leave it out"
@@ -101,7 +102,7 @@ def _probed(cells: tuple[Cell, ...], lasts_ns: int, *, is_jvm: bool) -> tuple[Ce
 
 
 def as_they_run(request: LimitsRequest, bench: Workbench) -> LimitsRequest:
-    """With the warm-up of virtual machines if a start shows that a command runs one, whatever it is called.
+    """With a warm-up until it is steady if a start shows that a server compiles while it runs.
 
     Raises LaunchError, and UsageError where there is too little time for that.
     """
@@ -114,21 +115,21 @@ def as_they_run(request: LimitsRequest, bench: Workbench) -> LimitsRequest:
                 cell.variant, bench.tools.placement, Path(logs, cell.load.name)
             ) as server:
                 runtimes |= server.runtimes
-    if "jvm" not in runtimes:
+    if not runtimes & COMPILES_WHILE_RUNNING:
         return request
-    return replace(request, cells=_probed(request.cells, request.lasts_ns, is_jvm=True))
+    return replace(request, cells=_probed(request.cells, request.lasts_ns, compiles=True))
 
 
-def _cell(cell: Cell, name: str, lasts_ns: int, *, is_jvm: bool) -> Cell:
+def _cell(cell: Cell, name: str, lasts_ns: int, *, compiles: bool) -> Cell:
     """The cell with a probe as its load; its name makes two URLs of one server two cells."""
     trials = _trials(cell)
-    starts, loads_ns = 2 * (1 + trials), lasts_ns * (1 - _OF_WARM_UPS if is_jvm else 1)
+    starts, loads_ns = 2 * (1 + trials), lasts_ns * (1 - _OF_WARM_UPS if compiles else 1)
     probe_ns = int(loads_ns / (_most_probes(trials) * (1 + _SETTLE_SHARE) + starts * 2 * _SETTLE_SHARE))
     load = Load(name=name, shape=Open(rate_per_s=FIRST_PER_S, connections=CONNECTIONS), duration_ns=probe_ns)
     warmup_ns = min(int(_SETTLE_SHARE * probe_ns), _SETTLE_NS)
-    if is_jvm:
+    if compiles:
         warmup_ns = int(lasts_ns * _OF_WARM_UPS) // starts
-    return cell.model_copy(update={"load": load, "warmup_ns": warmup_ns, "warmup_detect": is_jvm})
+    return cell.model_copy(update={"load": load, "warmup_ns": warmup_ns, "warmup_detect": compiles})
 
 
 def _trials(cell: Cell) -> int:

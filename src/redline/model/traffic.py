@@ -1,5 +1,6 @@
 """What the engine saw. The JSON form is the engine's event format; see docs/reference/engine-protocol.md."""
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal, Self
 
@@ -14,6 +15,9 @@ _LATE = 0.02
 
 _COVERED = 0.9
 """The share of the window that lies at least between the two readings."""
+
+_SHRINKS, _SURE = 0.05, 4.0
+"""Of what falls due per second: by which share at least a load shrinks, and by how many standard deviations."""
 
 _NESTED = {"status", "grpc_status", "outcomes"}
 
@@ -314,9 +318,22 @@ class Traffic(Frozen):
     def backlog(self) -> int:
         """Right answers within the window beyond its own: the server caught up with what was due before.
 
-        A load that goes on carries as many requests into a window as out of it, but for chance.
+        A load that goes on carries as many requests into a window as out of it, but for chance. One that shrinks
+        carries more in, which says nothing.
         """
-        return max(0, self.carried_in - self.carried_out)
+        return 0 if self._shrinks else max(0, self.carried_in - self.carried_out)
+
+    @property
+    def _shrinks(self) -> bool:
+        """Whether less falls due per second in the last third of the window than in the first, by more than chance."""
+        measured = [each for each in self.intervals if each.phase == "measure"]
+        third = -(-len(measured) // 3)
+        (first, first_ns), (last, last_ns) = (
+            (sum(each.counts.due for each in part), sum(each.lasts_ns for each in part))
+            for part in (measured[:third], measured[len(measured) - third :])
+        )
+        expected = first * last_ns / first_ns if first_ns else 0.0
+        return last < (1 - _SHRINKS) * expected and expected - last > _SURE * math.sqrt(first + last)
 
     @property
     def answered(self) -> int:

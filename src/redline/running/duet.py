@@ -203,7 +203,7 @@ def _load(start: DuetStart, tools: DuetTools, running: ExitStack) -> dict[str, o
     )
     drive = replace(
         Drive.of(options, first.model_copy(update=entire), servers[0].endpoint, start.planned.seed, cpus),
-        is_warm=DuetWarmth(apart=apart).is_warm if first.warmup_detect else None,
+        is_warm=DuetWarmth(apart=apart, saturates=first.load.saturates).is_warm if first.warmup_detect else None,
     )
     watches = Watches(servers, tools.watch)
     runtimes = {runtime for each in cells for runtime in each.variant.runtimes}.union(*(s.runtimes for s in servers))
