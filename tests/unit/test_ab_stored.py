@@ -2,6 +2,7 @@
 
 import errno
 import json
+import math
 import os
 import tempfile
 from pathlib import Path
@@ -278,6 +279,36 @@ def test_nothing_is_kept_unless_a_place_is_named(
     assert done.exit_code == 0
     assert fakes.duets
     assert [file.name for file in tmp_path.rglob("*")] == ["tmp"]
+
+
+@pytest.mark.parametrize(
+    ("flags", "code"),
+    [
+        ((), 0),
+        (("--fail-on", "slower"), 1),
+        (("--fail-on", "slower", "--threshold", "2%"), 1),
+        (("--fail-on", "slower", "--threshold", "90%"), 0),
+        (("--fail-on", "inconclusive"), 3),
+    ],
+)
+def test_cold_servers_that_leave_no_verdict_are_no_pass(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flags: tuple[str, ...], code: int
+) -> None:
+    def start(number: int) -> DuetRecording:
+        cold = lambda block, server: 0.3 * math.exp(-block / 25) if server == 1 else 0.0  # noqa: E731
+        return simulated_duet(number, (1.0, 1.0), warmup=30, cold=cold)
+
+    store = kept(tmp_path / "kept", planned(), 0)
+    for number in range(5):
+        store.save_duet(start(number), store.plan().duet.cells[0])
+
+    def measure(*_args: object, **_kwargs: object) -> bool:
+        store.save_duet(start(5), store.plan().duet.cells[0])
+        return False
+
+    monkeypatch.setattr(ab, "_measure", measure)
+    done = redline("ab", "--resume", store.folder, *flags, "--json")
+    assert (json.loads(done.stdout)["verdict"], done.exit_code) == ("inconclusive", code)
 
 
 @pytest.mark.parametrize(("tolerated", "code"), [((), 3), (("--threshold", "2%"), 3), (("--threshold", "20%"), 0)])

@@ -181,6 +181,14 @@ class Ratio(Frozen):
             return False
         return self.low > 1 + threshold or self.high < 1 / (1 + threshold)
 
+    def is_within(self, threshold: float) -> bool:
+        """Whether the whole interval is closer to 1 than that."""
+        return (
+            self.low is not None
+            and self.high is not None
+            and 1 / (1 + threshold) < self.low <= self.high < 1 + threshold
+        )
+
 
 class AbMetric(Frozen):
     """One metric of B over that of A. `self_ratio` is A over A: two servers of A in the same duet."""

@@ -92,15 +92,16 @@ def _compare(flags: AbFlags) -> None:
             again = f"{places.own_name()} ab --resume {kept}"
             console.print(f"interrupted; resume with: {again}", soft_wrap=True, highlight=False, markup=False)
         raise typer.Exit(exits.INTERRUPTED)
-    tolerated = threshold is not None and report.verdict is Verdict.SLOWER and not report.ratio.is_beyond(threshold)
-    _gate(report, flags, tolerated=tolerated)
+    _gate(report, flags, threshold)
 
 
-def _gate(report: AbReport, flags: AbFlags, *, tolerated: bool) -> None:
+def _gate(report: AbReport, flags: AbFlags, threshold: float | None) -> None:
     """Exit with 3 for an unwanted verdict, and with 1 where cold servers left none: then nothing has passed."""
+    tolerated = threshold is not None and report.verdict is Verdict.SLOWER and not report.ratio.is_beyond(threshold)
     if report.verdict in {Verdict(each.value) for each in flags.fail_on} and not tolerated:
         raise typer.Exit(exits.MISSED)
-    if flags.fail_on and report.unsettled and (tolerated or report.verdict is Verdict.INCONCLUSIVE):
+    within = threshold is not None and report.ratio.is_within(threshold)
+    if flags.fail_on and report.unsettled and report.verdict in (Verdict.INCONCLUSIVE, Verdict.SLOWER) and not within:
         raise typer.Exit(exits.COULD_NOT_RUN)
 
 
