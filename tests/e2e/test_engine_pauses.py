@@ -108,8 +108,9 @@ def test_an_engine_that_stood_still_is_reported_and_nothing_else_blamed(
 def test_a_server_that_stood_still_is_blamed_itself(redline: Redline, server: "subprocess.Popen[str]") -> None:
     result = loaded(redline, url_of(server), "-c 4", lambda _lab, _engine: [server.pid])
     assert result.counts.outcomes.timeout > 0
-    paused = [each.message for each in result.findings if each.kind is FindingKind.ENGINE_PAUSED]
-    assert not [message for message in paused if "for 1." in message]
+    # A busy machine may keep the engine from its core for a moment, but never for a share of the second.
+    paused = [each.grade for each in result.findings if each.kind is FindingKind.ENGINE_PAUSED]
+    assert Grade.INVALID not in paused
 
 
 def test_a_trial_of_a_run_whose_engine_stood_still_is_no_result(redline: Redline, oracle: Path) -> None:

@@ -220,6 +220,7 @@ def test_too_few_blocks_to_know_anything_leave_no_interval() -> None:
     ]
     found = of_starts(short)
     assert (found.verdict, found.ratio.low, found.ratio.high) == (Verdict.INCONCLUSIVE, None, None)
+    assert found.unsettled == "in 3 of 3 starts the servers were not warm"
     (said,) = doubts(found, "cold")
     assert "not known, so it has no interval" in said
 

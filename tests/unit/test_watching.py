@@ -56,7 +56,7 @@ def test_a_relay_is_known_by_its_bytes_and_whoever_else_asks_is_named() -> None:
 def test_a_server_that_nobody_saw_answer_is_not_known() -> None:
     port = free_port("127.0.0.1")
     with owned("alone", "127.0.0.1", port):
-        assert watched(port, looks=0).unknown == f"nobody saw who holds the connections to 127.0.0.1:{port}"
+        assert watched(port, looks=0).unknown == f"Redline could not see which process answers at 127.0.0.1:{port}"
 
 
 def test_who_begins_to_answer_during_the_load_is_named() -> None:

@@ -20,6 +20,7 @@ METHOD_DIFFERENCE = "t interval with the bootstrap standard error of the differe
 METHOD_MIDDLE = "t interval of the Hodges-Lehmann estimate, over trials"
 METHOD_HOSTS = "t interval with hosts as a random effect, wider than over trials"
 METHOD_NONE = "too few trials for an interval"
+METHOD_COLD = "servers were not warm, and how far their ratio may yet move is not known"
 PAIRED = "paired by round"
 UNPAIRED = "of two independent runs"
 
@@ -376,8 +377,10 @@ def contrast_of(
 
     `bias` as of `Contrast`; if it is infinite, there is no interval either.
     """
-    if not spreads or math.isinf(bias):
+    if not spreads:
         return Contrast(_estimate(value, None, "ratio", n, METHOD_NONE), (), resolution)
+    if math.isinf(bias):
+        return Contrast(_estimate(value, None, "ratio", n, METHOD_COLD), (), resolution)
     reached, method = _widest({name: _around(value, one.reach(resolution) + bias) for name, one in spreads.items()})
     return Contrast(_estimate(value, reached, "ratio", n, method), tuple(spreads.values()), resolution, bias)
 

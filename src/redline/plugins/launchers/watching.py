@@ -157,4 +157,4 @@ class AttachedWatch:
 
     def _unseen(self) -> str:
         """That they were never seen to hold a connection."""
-        return "" if self._seen else f"nobody saw who holds the connections to {self._at}"
+        return "" if self._seen else f"Redline could not see which process answers at {self._at}"
