@@ -124,10 +124,35 @@ def test_a_folder_of_which_everybody_can_rename_what_is_there_is_refused(shared:
     below.mkdir()
     shared.chmod(0o777)
     tempfile.tempdir = str(below)
-    with pytest.raises(PermissionError, match=f"everybody can replace what is in {shared}$"):
+    with pytest.raises(PermissionError, match=f"everybody can replace what is in {shared}; TMPDIR=DIR names"):
         private_folder("scratch")
-    shared.chmod(0o775)
+    shared.chmod(0o755)
     assert private_folder("scratch").is_dir()
+
+
+@needs_root
+@pytest.mark.parametrize(
+    ("uid", "gid", "mode", "who"),
+    [
+        (0, SOMEBODY, 0o2775, f"group {SOMEBODY}"),
+        (0, SOMEBODY, 0o3775, None),
+        (0, SOMEBODY, 0o2755, None),
+        (0, 0, 0o775, None),  # the owner's own group
+        (SOMEBODY, 0, 0o755, f"user {SOMEBODY}"),
+        (SOMEBODY, SOMEBODY, 0o1777, f"user {SOMEBODY}"),
+    ],
+)
+def test_nor_is_one_of_a_team_or_of_another_user_used(
+    shared: Path, uid: int, gid: int, mode: int, who: str | None
+) -> None:
+    os.chown(shared, uid, gid)
+    shared.chmod(mode)
+    if who is None:
+        assert private_folder("scratch").is_dir()
+        return
+    with pytest.raises(PermissionError, match=f"{who} can replace what is in {shared}; TMPDIR=DIR"):
+        private_folder("scratch")
+    assert not (shared / PLACE).exists()
 
 
 def test_a_lock_is_not_followed_and_keeps_what_it_holds(tmp_path: Path, precious: Path) -> None:
