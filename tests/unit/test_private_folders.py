@@ -2,6 +2,7 @@
 
 import errno
 import os
+import signal
 import socket
 import stat
 import subprocess
@@ -19,7 +20,7 @@ from redline.plugins.profilers.sampler import ProfilerError
 from redline.plugins.temporary import private_folder, temporary_folder
 from redline.ports import Placement
 from redline.storage.runs import RunStore
-from tests.fakes.servers.entries import server
+from tests.fakes.servers.entries import eventually, server
 
 SOMEBODY = 65534
 REFUSED = 13
@@ -197,8 +198,43 @@ def test_a_jvm_is_asked_through_no_socket_but_its_own() -> None:
 def test_what_asks_a_jvm_for_its_socket_is_not_made_through_a_link(tmp_path: Path) -> None:
     trigger = tmp_path / ".attach_pid1"
     trigger.symlink_to(tmp_path / "elsewhere")
-    attach._make(trigger)
+    folder = os.open(tmp_path, os.O_PATH)
+    attach._make(trigger.name, folder)
     assert not (tmp_path / "elsewhere").exists()
     assert (trigger.is_symlink(), stat.S_IMODE(trigger.stat().st_mode)) == (False, 0o600)
     with pytest.raises(OSError, match=os.strerror(errno.ENOENT)):
-        attach._make(tmp_path / "nowhere" / "file")
+        attach._make("nowhere/file", folder)
+    os.close(folder)
+
+
+@needs_root
+def test_a_link_in_a_containers_root_leads_nowhere_on_this_machine(tmp_path: Path) -> None:
+    """Its `/tmp` is a link, which means another folder outside of the container."""
+    host, root = tmp_path / "host", tmp_path / "root"
+    host.mkdir()
+    root.mkdir()
+    (root / "tmp").symlink_to(host)
+    child = os.fork()
+    if child == 0:
+        try:
+            signal.signal(signal.SIGQUIT, signal.SIG_IGN)
+            os.chroot(root)
+            signal.pause()
+        finally:
+            os._exit(1)
+    try:
+        assert eventually(lambda: Path(f"/proc/{child}/root").readlink() == root)
+        theirs = host / f".attach_pid{child}"
+        theirs.write_text("as it was")
+        with socket.socket(socket.AF_UNIX) as listening:
+            listening.bind(str(host / f".java_pid{child}"))
+            listening.listen()
+            with pytest.raises(OSError, match=os.strerror(errno.ENOTDIR)):
+                attach.ask_as_jcmd(child, "VM.version")
+        (host / f".java_pid{child}").unlink()
+        with pytest.raises(OSError, match=os.strerror(errno.ENOTDIR)):
+            attach.ask_as_jcmd(child, "VM.version")
+        assert theirs.read_text() == "as it was"
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
