@@ -5,6 +5,7 @@ import errno
 import os
 import stat
 from collections.abc import Iterator
+from io import FileIO
 from pathlib import Path
 from typing import BinaryIO
 
@@ -70,6 +71,20 @@ def _opened(path: Path, called: Path) -> BinaryIO:
 def _without_waiting(path: str, flags: int) -> int:
     """A pipe that nobody writes to is opened at once too."""
     return os.open(path, flags | os.O_NONBLOCK)
+
+
+def open_anew(path: Path) -> FileIO:
+    """A file to write from its beginning, unbuffered: what cannot be written is known at once. Raises OSError.
+
+    A link that somebody put there is refused, and a pipe that nobody reads.
+    """
+    if path.is_symlink():  # for the message; the flag is what refuses
+        raise OSError(errno.ELOOP, f"{path.name} is a link, through which Redline does not write", str(path))
+    return open(path, "wb", buffering=0, opener=_through_no_link)
+
+
+def _through_no_link(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
 
 
 def open_lock(file: Path) -> int:
