@@ -5,6 +5,7 @@ import errno
 import os
 import stat
 from collections.abc import Iterator
+from io import FileIO
 from pathlib import Path
 from typing import BinaryIO
 
@@ -26,33 +27,64 @@ def write_atomically(file: Path, content: bytes) -> None:
         raise
 
 
-def check_within(folder: Path, name: str) -> None:
-    """Raises UsageError where a file that another file names is not in the folder of that file, links followed.
+def open_within(folder: Path, name: str) -> BinaryIO:
+    """A file to read that another file names. Raises UsageError, also where it is not in that one's folder.
 
     Whoever wrote the other file must not choose what is read of the rest of the disk. Whether there is such a file is
-    not said either.
+    not said either. Links are followed. The file is held before it is looked at, by a descriptor that does nothing to
+    it (a device may do something as soon as it is opened), and what is held is read: no link can be changed between.
     """
+    inner = folder.resolve()
     try:
-        inside = (folder / name).resolve().is_relative_to(folder.resolve())
-    except (OSError, RuntimeError, ValueError):
-        return  # it leads nowhere, and reading it says why
-    if not inside:
+        held = os.open(folder / name, os.O_PATH)
+    except (OSError, ValueError):
+        with contextlib.suppress(OSError, RuntimeError, ValueError):  # it leads nowhere, which the caller says
+            _check_within(inner, (folder / name).resolve(), name)
+        raise
+    try:
+        itself = Path(f"/proc/self/fd/{held}")
+        _check_within(inner, itself.readlink(), name)
+        return _opened(itself, folder / name)
+    finally:
+        os.close(held)
+
+
+def _check_within(folder: Path, found: Path, name: str) -> None:
+    if not found.is_relative_to(folder):
         message = f"{name} leads out of the folder of the file that names it"
-        raise UsageError(message, hint=f"copy the file into that folder, {folder.resolve()}: links are followed")
+        raise UsageError(message, hint=f"copy the file into that folder, {folder}: links are followed")
 
 
 def open_regular(path: Path) -> BinaryIO:
     """A file to read. Raises UsageError for a device or a pipe, which may never end, and OSError as `open` does."""
+    return _opened(path, path)
+
+
+def _opened(path: Path, called: Path) -> BinaryIO:
     file = open(path, "rb", opener=_without_waiting)  # noqa: SIM115 - a Path has no opener; the caller closes
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         file.close()
-        raise UsageError(f"{path} is not a regular file", hint="save its content to a file, and name that")
+        raise UsageError(f"{called} is not a regular file", hint="save its content to a file, and name that")
     return file
 
 
 def _without_waiting(path: str, flags: int) -> int:
     """A pipe that nobody writes to is opened at once too."""
     return os.open(path, flags | os.O_NONBLOCK)
+
+
+def open_anew(path: Path) -> FileIO:
+    """A file to write from its beginning, unbuffered: what cannot be written is known at once. Raises OSError.
+
+    A link that somebody put there is refused, and a pipe that nobody reads.
+    """
+    if path.is_symlink():  # for the message; the flag is what refuses
+        raise OSError(errno.ELOOP, f"{path.name} is a link, through which Redline does not write", str(path))
+    return open(path, "wb", buffering=0, opener=_through_no_link)
+
+
+def _through_no_link(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
 
 
 def open_lock(file: Path) -> int:

@@ -5,8 +5,14 @@ import re
 import unicodedata
 
 _UNUSUAL = re.compile(r"[^\n\t -~\r]|\r(?!\n)")
-_BLANK = "\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0"
-"""Letters and marks that Unicode shows as nothing, unlike what else is printable."""
+_BLANK = frozenset(
+    "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0"
+    + "".join(map(chr, (*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0))))
+)
+"""Letters, marks, an empty pattern and variation selectors: shown as nothing, unlike what else is printable.
+
+Selectors can carry any text unseen. The one that asks for an emoji in colour is among them.
+"""
 
 
 def visible(text: str) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from redline.errors import BuildError
+from redline.plugins import revisions
 from redline.plugins.launchers import builds
 from tests.fakes.servers.families import Family, build
 
@@ -40,11 +41,29 @@ def test_a_stamp_that_cannot_be_written(family: Family, monkeypatch: pytest.Monk
     assert "the disk is full" in caught.value.hint
 
 
-def test_a_disk_that_is_full_of_the_builds_output_is_not_called_a_missing_command(family: Family) -> None:
-    logs = family.root / "cache/builds/logs"
-    logs.mkdir(parents=True)
-    (logs / "fake.one.log").symlink_to("/dev/full")
+def test_a_disk_that_is_full_of_the_builds_output_is_not_called_a_missing_command(
+    family: Family, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(builds, "open_anew", lambda _log: Path("/dev/full").open("wb", buffering=0))  # noqa: SIM115
     with pytest.raises(BuildError, match="No space left on device") as caught:
         build(family, family.entry())
     assert "could not be run" not in str(caught.value)
     assert "the disk is full" in caught.value.hint
+
+
+def test_a_log_is_not_written_through_a_link_nor_into_a_pipe(family: Family) -> None:
+    logs = family.root / "cache/builds/logs"
+    logs.mkdir(parents=True)
+    precious, log = family.root / "precious", logs / "fake.one.log"
+    precious.write_text("as it was")
+    log.symlink_to(precious)
+    with pytest.raises(BuildError, match=r"fake\.one\.log is a link"):
+        build(family, family.entry())
+    with pytest.raises(OSError, match=r"fake\.one\.log is a link"):
+        revisions.build("echo hello", family.folder, "HEAD", log, lambda _building: None)
+    log.unlink()
+    os.mkfifo(log)  # nobody reads it
+    with pytest.raises(OSError, match=os.strerror(errno.ENXIO)):
+        revisions.build("echo hello", family.folder, "HEAD", log, lambda _building: None)
+    assert precious.read_text() == "as it was"
+    assert family.times_built == 0

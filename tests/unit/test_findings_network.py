@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redline.findings import judge
-from redline.model import Cell, Finding, FindingKind, Grade, Recording
+from redline.model import HOPS, Cell, Finding, FindingKind, Grade, HopFacts, Recording
 from tests.fakes.recordings import SATURATE, STEADY, simulated_cell, simulated_recording
 from tests.fakes.series import counting, showing
 
@@ -69,8 +69,8 @@ def test_each_doubt_is_raised_by_its_cause_alone(per_s: dict[str, float], expect
     ("own", "of_all", "cookies", "grade", "words"),
     [
         (0.0, 48.0, 0.0, None, ""),
-        (4.0, 48.0, 0.0, Grade.NOTE, "The server's listener dropped"),
-        (40.0, 48.0, 9.0, Grade.WARN, "The server's listener dropped"),
+        (4.0, 48.0, 0.0, Grade.NOTE, "The listener of the server dropped"),
+        (40.0, 48.0, 9.0, Grade.WARN, "The listener of the server dropped"),
         (0.0, 0.0, 9.0, Grade.NOTE, "On this machine listeners dropped"),
     ],
 )
@@ -81,6 +81,28 @@ def test_what_other_listeners_dropped_is_not_the_servers(
     found = judge(CLOSED, counting(recording, "server", listen_drops=own))
     assert [each.grade for each in found] == ([] if grade is None else [grade])
     assert all(words in each.message for each in found)
+
+
+@pytest.mark.parametrize(
+    ("server", "proxy", "words"),
+    [
+        (0.0, 40.0, ["The listener of the proxy proxy.front dropped 40 "]),
+        (4.0, 40.0, ["The listener of the server dropped 4 ", "The listener of the proxy proxy.front dropped 40 "]),
+        (40.0, 0.0, ["The listener of the server dropped 40 "]),
+        (40.0, None, ["The listener of the server dropped 40 "]),
+    ],
+)
+def test_each_listener_is_blamed_for_what_it_dropped(server: float, proxy: float | None, words: list[str]) -> None:
+    recording = counting(network(simulated_recording(CLOSED)), "server", listen_drops=server)
+    assert recording.server is not None
+    front = HopFacts(name="proxy.front", process=recording.server, upstream="h1", upstream_seen="h1", certificate="")
+    routed = recording.server.model_copy(update={"hops": (front,)})
+    recording = recording.model_copy(update={"server": routed})
+    if proxy is not None:
+        recording = counting(recording, HOPS[0], listen_drops=proxy)
+    found = [each.message for each in judge(CLOSED, recording) if each.kind is FindingKind.LISTEN_OVERFLOW]
+    assert len(found) == len(words)
+    assert all(message.startswith(start) for message, start in zip(found, words, strict=True))
 
 
 @pytest.mark.parametrize("again", [200.0, 20_000.0])

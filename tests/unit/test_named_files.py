@@ -101,6 +101,43 @@ def test_a_file_outside_of_the_folder_is_refused_unread(named: Named, name: str,
     assert f"{name} leads out of the folder" in refused(named, folder, name).message
 
 
+def test_a_link_that_is_changed_meanwhile_is_not_followed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever its name meant when it was looked at, what is read is in the folder."""
+    (folder / "mine").write_text("mine")
+    swapped = folder / "swapped"
+    swapped.symlink_to("mine")
+    looks = Path.resolve, Path.readlink
+
+    def swap(path: Path) -> None:
+        if path.name == swapped.name or str(path).startswith("/proc/"):
+            swapped.unlink()
+            swapped.symlink_to("../secret")
+
+    def resolve(path: Path, strict: bool = False) -> Path:
+        found = looks[0](path, strict)
+        swap(path)
+        return found
+
+    def readlink(path: Path) -> Path:
+        found = looks[1](path)
+        swap(path)
+        return found
+
+    monkeypatch.setattr(Path, "resolve", resolve)
+    monkeypatch.setattr(Path, "readlink", readlink)
+    assert referenced_files(folder / "some.yaml")(swapped.name) == "mine"
+    assert looks[1](swapped) == Path("../secret")
+
+
+def test_what_is_refused_is_not_kept_open(folder: Path) -> None:
+    os.mkfifo(folder / "pipe")
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    for name in ("link", "pipe", "none", "below"):
+        with pytest.raises(UsageError):
+            referenced_files(folder / "some.yaml")(name)
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
+
+
 @ways
 def test_what_never_ends_is_refused_at_once(named: Named, folder: Path) -> None:
     os.mkfifo(folder / "pipe")

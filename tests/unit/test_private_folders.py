@@ -2,6 +2,7 @@
 
 import errno
 import os
+import signal
 import socket
 import stat
 import subprocess
@@ -19,7 +20,7 @@ from redline.plugins.profilers.sampler import ProfilerError
 from redline.plugins.temporary import private_folder, temporary_folder
 from redline.ports import Placement
 from redline.storage.runs import RunStore
-from tests.fakes.servers.entries import server
+from tests.fakes.servers.entries import eventually, server
 
 SOMEBODY = 65534
 REFUSED = 13
@@ -124,10 +125,35 @@ def test_a_folder_of_which_everybody_can_rename_what_is_there_is_refused(shared:
     below.mkdir()
     shared.chmod(0o777)
     tempfile.tempdir = str(below)
-    with pytest.raises(PermissionError, match=f"everybody can replace what is in {shared}$"):
+    with pytest.raises(PermissionError, match=f"everybody can replace what is in {shared}; TMPDIR=DIR names"):
         private_folder("scratch")
-    shared.chmod(0o775)
+    shared.chmod(0o755)
     assert private_folder("scratch").is_dir()
+
+
+@needs_root
+@pytest.mark.parametrize(
+    ("uid", "gid", "mode", "who"),
+    [
+        (0, SOMEBODY, 0o2775, f"group {SOMEBODY}"),
+        (0, SOMEBODY, 0o3775, None),
+        (0, SOMEBODY, 0o2755, None),
+        (0, 0, 0o775, None),  # the owner's own group
+        (SOMEBODY, 0, 0o755, f"user {SOMEBODY}"),
+        (SOMEBODY, SOMEBODY, 0o1777, f"user {SOMEBODY}"),
+    ],
+)
+def test_nor_is_one_of_a_team_or_of_another_user_used(
+    shared: Path, uid: int, gid: int, mode: int, who: str | None
+) -> None:
+    os.chown(shared, uid, gid)
+    shared.chmod(mode)
+    if who is None:
+        assert private_folder("scratch").is_dir()
+        return
+    with pytest.raises(PermissionError, match=f"{who} can replace what is in {shared}; TMPDIR=DIR"):
+        private_folder("scratch")
+    assert not (shared / PLACE).exists()
 
 
 def test_a_lock_is_not_followed_and_keeps_what_it_holds(tmp_path: Path, precious: Path) -> None:
@@ -172,8 +198,43 @@ def test_a_jvm_is_asked_through_no_socket_but_its_own() -> None:
 def test_what_asks_a_jvm_for_its_socket_is_not_made_through_a_link(tmp_path: Path) -> None:
     trigger = tmp_path / ".attach_pid1"
     trigger.symlink_to(tmp_path / "elsewhere")
-    attach._make(trigger)
+    folder = os.open(tmp_path, os.O_PATH)
+    attach._make(trigger.name, folder)
     assert not (tmp_path / "elsewhere").exists()
     assert (trigger.is_symlink(), stat.S_IMODE(trigger.stat().st_mode)) == (False, 0o600)
     with pytest.raises(OSError, match=os.strerror(errno.ENOENT)):
-        attach._make(tmp_path / "nowhere" / "file")
+        attach._make("nowhere/file", folder)
+    os.close(folder)
+
+
+@needs_root
+def test_a_link_in_a_containers_root_leads_nowhere_on_this_machine(tmp_path: Path) -> None:
+    """Its `/tmp` is a link, which means another folder outside of the container."""
+    host, root = tmp_path / "host", tmp_path / "root"
+    host.mkdir()
+    root.mkdir()
+    (root / "tmp").symlink_to(host)
+    child = os.fork()
+    if child == 0:
+        try:
+            signal.signal(signal.SIGQUIT, signal.SIG_IGN)
+            os.chroot(root)
+            signal.pause()
+        finally:
+            os._exit(1)
+    try:
+        assert eventually(lambda: Path(f"/proc/{child}/root").readlink() == root)
+        theirs = host / f".attach_pid{child}"
+        theirs.write_text("as it was")
+        with socket.socket(socket.AF_UNIX) as listening:
+            listening.bind(str(host / f".java_pid{child}"))
+            listening.listen()
+            with pytest.raises(OSError, match=os.strerror(errno.ENOTDIR)):
+                attach.ask_as_jcmd(child, "VM.version")
+        (host / f".java_pid{child}").unlink()
+        with pytest.raises(OSError, match=os.strerror(errno.ENOTDIR)):
+            attach.ask_as_jcmd(child, "VM.version")
+        assert theirs.read_text() == "as it was"
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)

@@ -175,6 +175,20 @@ def test_counters_are_those_of_the_processs_user_alone(tmp_path: Path) -> None:
     assert PerfData.of(12, str(tmp_path)) is None
 
 
+@pytest.mark.parametrize("linked", ["tmp", "tmp/hsperfdata_root", "tmp/hsperfdata_root/1"])
+def test_counters_are_read_through_no_link_also_one_that_comes_later(tmp_path: Path, linked: str) -> None:
+    """From the root of a container it would lead to another file of this machine."""
+    a_jvm(tmp_path)
+    counters = PerfData.of(12, str(tmp_path))
+    assert counters is not None
+    assert counters.values("sun.rt.safepoints") == {"sun.rt.safepoints": 7}
+    theirs = tmp_path / "12/root" / linked
+    theirs.rename(tmp_path / "elsewhere")
+    theirs.symlink_to(tmp_path / "elsewhere")
+    assert counters.values("sun.rt.safepoints") == {}
+    assert PerfData.of(12, str(tmp_path)) is None
+
+
 def test_a_process_that_is_no_jvm_says_nothing(tmp_path: Path) -> None:
     write(tmp_path, {"12/status": b"NSpid:\t12\n", "12/cmdline": b"sleep\x0060"})
     assert Jvm.among([12, 13], str(tmp_path)) is None
@@ -194,12 +208,14 @@ def test_counters_that_are_not_complete_are_none(tmp_path: Path) -> None:
 def test_counters_of_any_content_never_raise(
     tmp_path_factory: pytest.TempPathFactory, place: int, garbage: bytes, end: int
 ) -> None:
-    file = tmp_path_factory.getbasetemp() / "perfdata"
+    folder = tmp_path_factory.getbasetemp() / "perfdata"
+    a_jvm(folder)
+    file = folder / "12/root/tmp/hsperfdata_root/1"
     whole = bytearray(perf_file())
     whole[place : place + len(garbage)] = garbage
     for content in (bytes(whole), bytes(whole[:end]), garbage):
         file.write_bytes(content)
-        read = PerfData.read(str(file))
+        read = PerfData.of(12, str(folder))
         if read is not None:
             file.write_bytes(content[:end])
             read.values(*read.places)

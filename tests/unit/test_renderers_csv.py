@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from pathlib import Path
 
 import pytest
@@ -77,6 +78,25 @@ def test_no_text_begins_as_a_formula(start: str) -> None:
     row = rows(report.model_copy(update={"cells": (hostile,), "run": named}))[0]
     assert row["server"] == f"'{visible(start)}cmd|' /C calc'!A0"
     assert row["run"] == f"'{visible(start)}1+1"
+
+
+@pytest.mark.parametrize("separator", [";", "; ", "\t", "\n", "\r\n", "\r\n \t", ';"', "a;b;\u00a0"])
+@pytest.mark.parametrize("sign", ["=", "+", "-", "@", "\uff1d"])
+def test_nor_does_any_part_of_a_text_where_semicolons_separate_fields(separator: str, sign: str) -> None:
+    """A spreadsheet that splits at semicolons takes a quote within a field for a character of its text."""
+    report = reports.healthy()
+    named = report.run.model_copy(update={"name": f"x{separator}{sign}HYPERLINK(1)"})
+    content = RENDERERS["csv"](report.model_copy(update={"run": named})).decode()
+    cells = [cell.strip(' "\u00a0') for cell in re.split("[;\t\r\n]", content)]
+    assert f"'{sign}HYPERLINK(1)" in [cell.partition('"')[0].partition(",")[0] for cell in cells]
+    assert not [cell for cell in cells if cell.startswith(sign)]
+
+
+def test_signs_elsewhere_stay_as_they_are() -> None:
+    report = reports.healthy()
+    name = "a-b; c=d, e + f -1 (g@h)"
+    named = report.run.model_copy(update={"name": name})
+    assert rows(report.model_copy(update={"run": named}))[0]["run"] == name
 
 
 def test_a_trial_left_out_of_a_valid_cell_is_a_warning() -> None:

@@ -1,6 +1,7 @@
 """Commands that the lab starts: how they end, what they leave, and what they keep locked."""
 
 import contextlib
+import ctypes
 import fcntl
 import os
 import signal
@@ -18,6 +19,7 @@ from redline.plugins import locks
 from redline.plugins.commands import started
 from redline.plugins.linux import procfs
 from redline.plugins.locks import locked
+from redline.plugins.supervisor import _become
 from tests.fakes.servers.entries import eventually
 
 WANDERS = """
@@ -111,6 +113,29 @@ def test_when_it_is_left_before_nothing_of_it_is_left(wanderers: tuple[Path, lis
         assert eventually(lambda: len(alive(folder)) == 3)
         raise KeyboardInterrupt
     assert alive(folder) == []
+
+
+def test_a_supervisor_that_is_terminated_leaves_nothing_of_it(wanderers: tuple[Path, list[str]]) -> None:
+    folder, command = wanderers
+    with started(command) as process:
+        try:
+            assert eventually(lambda: len(alive(folder)) == 3)
+            process.terminate()
+            assert process.wait() == 1
+            assert alive(folder) == []
+        finally:
+            for pid in alive(folder):
+                os.kill(pid, signal.SIGKILL)
+
+
+def test_a_command_whose_supervisor_is_gone_before_it_could_begin_does_not(tmp_path: Path) -> None:
+    begun = tmp_path / "begun"
+    gone = os.getppid()  # not the parent of the child
+    child = os.fork()
+    if child == 0:
+        _become(["touch", str(begun)], 2, ctypes.CDLL(None), gone)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 127
+    assert not begun.exists()
 
 
 @pytest.mark.parametrize("with_supervisor", [False, True], ids=["the lab", "the lab and the supervisor"])

@@ -49,6 +49,14 @@ def test_what_people_write_stays() -> None:
     assert visible("\r\x1b\u3164") == r"\r\u001b\u3164"
 
 
+def test_what_is_printable_and_blank_is_seen() -> None:
+    selectors = [*range(0x180B, 0x180E), 0x180F, *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)]
+    for char in (*map(chr, selectors), "\u2800"):
+        assert char.isprintable()
+        assert visible(f"a{char}b") == f"a{json.dumps(char)[1:-1]}b"
+    assert visible("\u27ff\u2801\ufe10") == "\u27ff\u2801\ufe10"  # beside them
+
+
 def test_a_stream_lets_nothing_else_through() -> None:
     behind = io.StringIO()
     stream = VisibleStream(behind)

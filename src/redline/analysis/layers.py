@@ -119,12 +119,12 @@ def _difference(one: JudgedCell, other: JudgedCell, cpu: Comparison) -> Estimate
 
 def _of_ratio(ratio: Estimate, level: Estimate) -> Estimate:
     """What a change by this ratio adds to the level. Zero is in its interval exactly if 1 is in that of the ratio."""
-    value, ends = level.value * (ratio.value - 1), tuple[float, ...]()
+    ends: tuple[float, ...] = ()
     if None not in (bounds := (ratio.low, ratio.high, level.low, level.high)):
         low, high, least, most = (bound or 0.0 for bound in bounds)
         ends = tuple(at * (end - 1) for at in (least, most) for end in (low, high))
     return Estimate(
-        value=value,
+        value=level.value * (ratio.value - 1),
         low=min(ends, default=None),
         high=max(ends, default=None),
         unit=level.unit,

@@ -238,15 +238,14 @@ def retransmits(trial: Trial) -> tuple[Finding, ...]:
 
 
 def listen_overflow(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
-    """Whether a listener dropped attempts to connect: the server's, where the kernel counts it alone."""
-    own = [drops for part in trial.recording.parts if (drops := trial.increase("listen_drops", part)) is not None]
-    if any(own) or (own and not trial.increase("syn_cookies", "machine")):
-        share = sum(own) / traffic.counts.due
-        message = (
-            f"The server's listener dropped {sum(own):,.0f} attempts to connect: {percent(share)} of "
-            f"{traffic.counts.due:,} requests."
-        )
-        return graded(FindingKind.LISTEN_OVERFLOW, share, message, trial)
+    """Whether listeners dropped attempts to connect: the server's or a proxy's, where the kernel counts them alone."""
+    own = [
+        ("server" if part == "server" else f"proxy {name}", drops)
+        for part, name in trial.recording.parts.items()
+        if (drops := trial.increase("listen_drops", part)) is not None
+    ]
+    if any(drops for _, drops in own) or (own and not trial.increase("syn_cookies", "machine")):
+        return tuple(found for name, drops in own for found in _dropped(name, drops, trial, traffic))
     dropped, full, cookies = (
         round(trial.increase(name, "machine") or 0.0) for name in ("listen_drops", "listen_overflows", "syn_cookies")
     )
@@ -257,6 +256,15 @@ def listen_overflow(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
         f"{traffic.counts.due:,} requests."
     )
     return graded(FindingKind.LISTEN_OVERFLOW, share, message, trial, at_most=Grade.NOTE)
+
+
+def _dropped(name: str, drops: float, trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
+    share = drops / traffic.counts.due
+    message = (
+        f"The listener of the {name} dropped {drops:,.0f} attempts to connect: {percent(share)} of "
+        f"{traffic.counts.due:,} requests."
+    )
+    return graded(FindingKind.LISTEN_OVERFLOW, share, message, trial)
 
 
 def port_pressure(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:

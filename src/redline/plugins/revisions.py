@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from redline.errors import BuildError, UsageError
+from redline.files import open_anew
 from redline.model.duet import Revision
 from redline.plugins.commands import started
 from redline.plugins.git import git, git_command
@@ -137,7 +138,7 @@ class Repository:
 def build(command: str, folder: Path, name: str, log: Path, progress: Callable[[Building], None]) -> None:
     """Run commands of a shell in a folder, and keep their output in a log. Raises BuildError with its last lines."""
     progress(Building((name,)))
-    with log.open("wb") as kept, started(["sh", "-e", "-c", command], folder) as process:
+    with open_anew(log) as kept, started(["sh", "-e", "-c", command], folder) as process:
         while process.stdout and (raw := process.stdout.readline(_READ_AT_MOST)):
             kept.write(raw)
             progress(Building((name,), raw.decode(errors="replace").strip()))

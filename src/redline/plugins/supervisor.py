@@ -3,7 +3,8 @@
 A process of its own, see `commands.py`, as the warden is for a server.
 
 - Its arguments are the number of a descriptor, and the command.
-- stdin is a pipe whose other end only the lab holds. Its end means: kill the command and all that it started.
+- stdin is a pipe whose other end only the lab holds. Its end means: kill the command and all that it started. So does
+  SIGTERM.
 - Why the command cannot be executed is written to the descriptor, as the number of an error. Its end: the command runs.
 - stdout and stderr are the command's, which also inherits the locks that the lab holds.
 
@@ -35,10 +36,10 @@ def main() -> None:
     os.set_inheritable(failed, False)  # noqa: FBT003
     libc = ctypes.CDLL(None)
     libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    wake = _children_that_end()
-    child = os.fork()
+    wake = _listen_to_signals()
+    supervisor, child = os.getpid(), os.fork()
     if child == 0:
-        _become(command, failed, libc)
+        _become(command, failed, libc, supervisor)
     os.close(failed)
     status = _watched(child, wake)
     if status is None:
@@ -48,22 +49,25 @@ def main() -> None:
     os._exit(1 if status is None else os.WEXITSTATUS(status))
 
 
-def _children_that_end() -> int:
-    """A pipe that can be read when a child has ended. Signals of a terminal are for the lab."""
+def _listen_to_signals() -> int:
+    """A pipe with the numbers of signals: a child has ended, or all is to end. Those of a terminal are for the lab."""
     read, write = os.pipe()
     for end in (read, write):
         os.set_blocking(end, False)
     signal.set_wakeup_fd(write, warn_on_full_buffer=False)
-    signal.signal(signal.SIGCHLD, lambda *_: None)
+    for number in (signal.SIGTERM, signal.SIGCHLD):
+        signal.signal(number, lambda *_: None)
     for number in (signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     return read
 
 
-def _become(command: list[str], failed: int, libc: ctypes.CDLL) -> None:
+def _become(command: list[str], failed: int, libc: ctypes.CDLL, supervisor: int) -> None:
     try:
         os.setsid()
         libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        if os.getppid() != supervisor:
+            os._exit(127)  # it was gone before
         signal.set_wakeup_fd(-1)
         for number in CHANGED_SIGNALS:
             signal.signal(number, signal.SIG_DFL)
@@ -76,20 +80,19 @@ def _become(command: list[str], failed: int, libc: ctypes.CDLL) -> None:
 
 
 def _watched(child: int, wake: int) -> int | None:
-    """The status with which the command ended, or None when the lab is gone before."""
+    """The status with which the command ended, or None when the lab is gone before, or wants all to end."""
     poll = select.poll()
     for fd in (0, wake):
         poll.register(fd, select.POLLIN)
     while True:
         ready = {fd for fd, _ in poll.poll()}
-        if wake in ready:
-            os.read(wake, 256)
+        terminated = wake in ready and signal.SIGTERM in os.read(wake, 256)
         pid = -1
         while pid:
             pid, status = os.waitpid(-1, os.WNOHANG)
             if pid == child:
                 return status
-        if 0 in ready and not os.read(0, 4096):
+        if terminated or (0 in ready and not os.read(0, 4096)):
             return None
 
 

@@ -21,16 +21,16 @@ _OURS = re.compile(rf"redline-\d+-[a-z0-9_]{{8}}{re.escape(_LOCK)}")
 
 
 def private_folder(name: str) -> Path:
-    """`redline-NAME-UID` in the folder for temporary files, for this user alone. Raises OSError.
+    """`redline-NAME-UID` in the folder for temporary files, for this user alone. Raises OSError, with advice.
 
     Its name is known to everybody, and so is that of what will be there: whoever made it, or can put another in its
     place, could change what is built and started there, or let the lab write where only this user may.
     """
     folder = Path(tempfile.gettempdir()).resolve() / f"redline-{name}-{os.geteuid()}"
     for above in folder.parents:
-        mode = above.stat().st_mode
-        if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
-            raise PermissionError(errno.EPERM, f"everybody can replace what is in {above}")
+        if (who := _who_can_replace(above.stat())) is not None:
+            advice = "TMPDIR=DIR names another folder, where only you can"
+            raise PermissionError(errno.EPERM, f"{who} can replace what is in {above}; {advice}")
     with suppress(FileExistsError):
         folder.mkdir(mode=0o700)
     found = folder.lstat()
@@ -42,6 +42,21 @@ def private_folder(name: str) -> Path:
     finally:
         os.close(opened)
     return folder
+
+
+def _who_can_replace(folder: os.stat_result) -> str | None:
+    """Who can rename what others made in this folder; None if it is only this user and root.
+
+    A group with the number of the folder's owner is taken for that user's alone: most systems give each user one, and
+    let it write (umask 002).
+    """
+    if folder.st_uid not in (0, os.geteuid()):
+        return f"user {folder.st_uid}"  # also where the sticky bit is set
+    if folder.st_mode & stat.S_ISVTX:
+        return None
+    if folder.st_mode & stat.S_IWOTH:
+        return "everybody"
+    return f"group {folder.st_gid}" if folder.st_mode & stat.S_IWGRP and folder.st_gid != folder.st_uid else None
 
 
 @contextmanager

@@ -44,7 +44,7 @@ class MeasuredShare:
 
     @property
     def variance(self) -> float:
-        """By chance, of whatever kind."""
+        """The variance by chance."""
         return sum(each.variance for each in self.spreads)
 
     def estimate(self, low: float = 0.0, high: float = 1.0) -> Estimate:
@@ -60,7 +60,7 @@ class MeasuredShare:
 
     @property
     def half_width(self) -> float:
-        """The ends of its 95% interval."""
+        """Half the width of its 95% interval."""
         return self._weighted(lambda freedom: t_quantile((1 + CONFIDENCE) / 2, freedom)) * math.sqrt(self.variance)
 
     @property

@@ -28,7 +28,7 @@ from typing import ClassVar, TypeVar
 from pydantic import ValidationError
 
 from redline.errors import StoreError, UsageError
-from redline.files import as_store_error, check_within, open_lock, open_regular, write_atomically
+from redline.files import as_store_error, open_lock, open_within, write_atomically
 from redline.model import (
     Calibration,
     Cell,
@@ -229,8 +229,7 @@ class RunStore(Store):
     def stacks(self, name: str) -> Stacks:
         """Those of a file that a profiler left, by its name in a recording. Raises StoreError."""
         try:
-            check_within(self.folder, name)
-            with as_store_error(self.folder / name), open_regular(self.folder / name) as file:
+            with as_store_error(self.folder / name), open_within(self.folder, name) as file:
                 content = file.read()
         except UsageError as error:
             raise StoreError.of(error) from None

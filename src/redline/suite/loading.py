@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from redline.errors import Location, Problem, UsageError
-from redline.files import check_within, open_regular
+from redline.files import open_regular, open_within
 from redline.model import Library, Scenario, ServerEntry, Suite
 from redline.quantities import did_you_mean
 from redline.suite.catalogue import Catalogue, read_family, read_scenarios
@@ -35,8 +35,7 @@ def referenced_files(path: Path) -> Files:
     """Reads the files that a suite, a scenario or a project names, which are in its folder, links followed."""
 
     def read(name: str) -> str:
-        check_within(path.parent, name)
-        return read_data(path.parent / name)
+        return read_data(path.parent / name, lambda _: open_within(path.parent, name))
 
     return read
 
@@ -100,9 +99,9 @@ def _catalogue_text(path: Path) -> str:
     return _text(path, _content(path, MOST_BYTES, "256 KiB", _NAME_ONE))
 
 
-def read_data(path: Path) -> str:
+def read_data(path: Path, opened: Callable[[Path], BinaryIO] = open_regular) -> str:
     """A text file that a suite or a flag names, of at most 4 MiB. Raises UsageError as `read_text` does."""
-    return _text(path, _content(path, MOST_DATA_BYTES, "4 MiB", "give a part of it"))
+    return _text(path, _content(path, MOST_DATA_BYTES, "4 MiB", "give a part of it", opened))
 
 
 def read_body(path: Path) -> bytes:

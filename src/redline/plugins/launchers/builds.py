@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 from pydantic import ValidationError
 
 from redline.errors import BuildError, LaunchError
-from redline.files import open_lock, write_atomically
+from redline.files import open_anew, open_lock, write_atomically
 from redline.model import ServerEntry
 from redline.model.base import Frozen
 from redline.plugins.commands import started
@@ -258,8 +258,7 @@ class Builds:
         with ExitStack() as stack:
             with cache_writes(self._cache, ", ".join(names)):
                 log.parent.mkdir(parents=True, exist_ok=True)
-                # Unbuffered: what cannot be written is then known at once, not when it is closed.
-                kept = stack.enter_context(log.open("wb", buffering=0))
+                kept = stack.enter_context(open_anew(log))
             began_unix_ns, began_ns = time.time_ns() - _TICK_NS, time.monotonic_ns()
             try:
                 process = stack.enter_context(started([*first.build.run, *targets], folder))

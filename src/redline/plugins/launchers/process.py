@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import psutil
 
 from redline.errors import BuildError, LaunchError, UsageError
-from redline.files import check_within, open_regular
+from redline.files import open_within
 from redline.model import Failure, Leg, Ready, ServerEntry, ServerFacts, Variant
 from redline.model.catalogue import UPSTREAM, certificates, filled, has_tls, http_of, leg_of, option_text
 from redline.model.jvm import jvm_words
@@ -499,8 +499,7 @@ def authorities(variant: Variant, built: StandingBuild) -> str | None:
 
 def _certificates(folder: Path, name: str) -> str:
     """Those of a file in the folder. Raises OSError, UsageError and UnicodeDecodeError."""
-    check_within(folder, name)
-    with open_regular(folder / name) as file:
+    with open_within(folder, name) as file:
         found = certificates(file.read(_MOST_OF_AUTHORITIES).decode())
     if not found:
         raise UsageError("it holds no certificate", hint="name a PEM file")

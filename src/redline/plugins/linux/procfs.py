@@ -2,6 +2,8 @@
 
 import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
@@ -44,6 +46,23 @@ def read_bytes(path: str) -> bytes:
         return b""
     finally:
         os.close(fd)
+
+
+@contextmanager
+def temporary_files(process: str) -> Iterator[int]:
+    """A descriptor of the `/tmp` that a process sees, where /proc has it. Raises OSError, also where that is a link.
+
+    An absolute one would lead from its root into a folder of this machine.
+    """
+    root = os.open(f"{process}/root", os.O_PATH | os.O_DIRECTORY)
+    try:
+        folder = os.open("tmp", os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=root)
+    finally:
+        os.close(root)
+    try:
+        yield folder
+    finally:
+        os.close(folder)
 
 
 def read_stat(pid: int) -> Stat | None:

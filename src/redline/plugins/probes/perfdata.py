@@ -3,8 +3,10 @@
 Source of the format: `perfMemory.hpp` and `perfData.hpp` of OpenJDK, version 2.0, which JDK 8 to 25 write.
 """
 
+import os
 import stat
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,23 +23,54 @@ FREQUENCY = "sun.os.hrt.frequency"
 
 
 @dataclass(frozen=True)
+class _File:
+    """`/tmp/hsperfdata_USER/PID`, with the process's own root and its number in its own namespace."""
+
+    process: str
+    user: int
+    folder: str
+    name: str
+
+    def content(self) -> bytes:
+        """Nothing where there is no such file of the process's user; no link is followed to it.
+
+        Everybody can make files of such names there.
+        """
+        try:
+            with procfs.temporary_files(self.process) as temporary:
+                folder = os.open(self.folder, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=temporary)
+                try:
+                    file = os.open(self.name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
+                finally:
+                    os.close(folder)
+            try:
+                found = os.fstat(file)
+                ours = stat.S_ISREG(found.st_mode) and found.st_uid == self.user
+                return os.read(file, min(found.st_size, _MOST_BYTES)) if ours else b""
+            finally:
+                os.close(file)
+        except OSError:
+            return b""
+
+
+@dataclass(frozen=True)
 class PerfData:
     """The counters of one JVM: where each 64-bit number stands in the file, and the texts, which do not change."""
 
-    path: str
+    file: _File
     places: dict[str, int]
     texts: dict[str, str]
 
     @classmethod
     def of(cls, pid: int, proc: str = "/proc") -> "PerfData | None":
         """Those of a process; None if it is no JVM, keeps none (`-XX:-UsePerfData`), or may not be looked into."""
-        found = _file_of(f"{proc}/{pid}")
-        return cls.read(found) if found else None
+        read = ((file, file.content()) for file in _files_of(f"{proc}/{pid}"))
+        file, content = next((each for each in read if each[1]), (None, b""))
+        return cls._read(file, content) if file else None
 
     @classmethod
-    def read(cls, path: str) -> "PerfData | None":
-        """Those of a file; None for one of another format, or that is not complete yet."""
-        content = procfs.read_bytes(path)[:_MOST_BYTES]
+    def _read(cls, file: _File, content: bytes) -> "PerfData | None":
+        """None for one of another format, or that is not complete yet."""
         places: dict[str, int] = {}
         texts: dict[str, str] = {}
         try:
@@ -57,11 +90,11 @@ class PerfData:
                 at += length
         except (struct.error, ValueError):
             return None
-        return cls(path, places, texts)
+        return cls(file, places, texts)
 
     def values(self, *names: str) -> dict[str, int]:
         """What these numbers are now, as far as there are any."""
-        content = procfs.read_bytes(self.path)
+        content = self.file.content()
         known = ((name, self.places.get(name)) for name in names)
         return {
             name: _LONG.unpack_from(content, at)[0]
@@ -74,22 +107,15 @@ class PerfData:
         return [name for name in self.places if name.startswith(start) and name.endswith(end)]
 
 
-def _file_of(process: str) -> str | None:
-    """`/tmp/hsperfdata_USER/PID`, with the process's own root and its number in its own namespace.
-
-    Everybody can make files of such names there, so only those of the process's user count.
-    """
+def _files_of(process: str) -> Iterator[_File]:
+    """Those that may be the process's, as far as it is known and its `/tmp` may be read."""
     status = procfs.read_bytes(f"{process}/status")
     line = next((each for each in status.split(b"\n") if each.startswith(b"NSpid:")), b"")
     inner = line.split()[-1].decode() if line else Path(process).name
     try:
         user = Path(process).stat().st_uid
-        paths = Path(f"{process}/root/tmp").glob(f"hsperfdata_*/{inner}")
-        return next((str(path) for path in paths if _is_file_of(path, user)), None)
+        with procfs.temporary_files(process) as temporary:
+            folders = [name for name in os.listdir(temporary) if name.startswith("hsperfdata_")]  # noqa: PTH208
     except OSError:
-        return None
-
-
-def _is_file_of(path: Path, user: int) -> bool:
-    found = path.lstat()
-    return stat.S_ISREG(found.st_mode) and found.st_uid == user
+        return
+    yield from (_File(process, user, folder, inner) for folder in folders)

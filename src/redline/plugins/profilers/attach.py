@@ -7,10 +7,13 @@ The protocol is that of HotSpot's AttachListener (src/hotspot/os/posix/attachLis
 import os
 import signal
 import socket
+import stat
 import struct
 import time
+from contextlib import suppress
 from pathlib import Path
 
+from redline.plugins.linux.procfs import temporary_files
 from redline.plugins.profilers.sampler import ProfilerError
 
 _OPENS_WITHIN_S = 10.0
@@ -47,38 +50,50 @@ def _connected(pid: int) -> socket.socket:
     """The JVM's socket, which it opens when it finds a certain file upon SIGQUIT."""
     status = Path(f"/proc/{pid}/status").read_text().splitlines()
     own_pid = next((line.split()[-1] for line in status if line.startswith("NSpid:")), str(pid))
-    temporary = Path(f"/proc/{pid}/root/tmp")
-    address, trigger = temporary / f".java_pid{own_pid}", temporary / f".attach_pid{own_pid}"
-    if not address.is_socket():
-        _make(trigger)
+    address, trigger = f".java_pid{own_pid}", f".attach_pid{own_pid}"
+    with temporary_files(f"/proc/{pid}") as folder:
+        if not _is_socket(address, folder):
+            _make(trigger, folder)
+            try:
+                os.kill(pid, signal.SIGQUIT)
+                deadline = time.monotonic() + _OPENS_WITHIN_S
+                while not _is_socket(address, folder):
+                    if time.monotonic() > deadline:
+                        raise ProfilerError(f"the JVM opened no socket for its tools within {_OPENS_WITHIN_S:g} s")
+                    time.sleep(_PAUSE_S)
+            finally:
+                _remove(trigger, folder)
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
-            os.kill(pid, signal.SIGQUIT)
-            deadline = time.monotonic() + _OPENS_WITHIN_S
-            while not address.is_socket():
-                if time.monotonic() > deadline:
-                    raise ProfilerError(f"the JVM opened no socket for its tools within {_OPENS_WITHIN_S:g} s")
-                time.sleep(_PAUSE_S)
-        finally:
-            trigger.unlink(missing_ok=True)
-    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    try:
-        connection.settimeout(_ANSWERS_WITHIN_S)
-        connection.connect(str(address))
-        _refuse_another(connection, pid, address)
-    except BaseException:
-        connection.close()
-        raise
-    return connection
+            connection.settimeout(_ANSWERS_WITHIN_S)
+            connection.connect(f"/proc/self/fd/{folder}/{address}")
+            _refuse_another(connection, pid, address)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
 
 
-def _refuse_another(connection: socket.socket, pid: int, address: Path) -> None:
+def _refuse_another(connection: socket.socket, pid: int, address: str) -> None:
     """Everybody can make a socket of that name. Raises ProfilerError where it is not the JVM's own."""
     listens, _, _ = _CREDENTIALS.unpack(connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size))
     if listens != pid:
         raise ProfilerError(f"{address} is not the socket of the JVM, process {pid}, but of process {listens}")
 
 
-def _make(trigger: Path) -> None:
+def _is_socket(name: str, folder: int) -> bool:
+    try:
+        return stat.S_ISSOCK(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
+    except FileNotFoundError:
+        return False
+
+
+def _make(trigger: str, folder: int) -> None:
     """Anew, for the folder is everybody's: a link that somebody put there is not followed. Raises OSError."""
-    trigger.unlink(missing_ok=True)
-    os.close(os.open(trigger, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    _remove(trigger, folder)
+    os.close(os.open(trigger, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600, dir_fd=folder))
+
+
+def _remove(trigger: str, folder: int) -> None:
+    with suppress(FileNotFoundError):
+        os.unlink(trigger, dir_fd=folder)

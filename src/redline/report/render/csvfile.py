@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from collections.abc import Iterator
 
 from redline.model import CellReport, Comparison, Estimate, MemoryReport, Metric, Report
@@ -22,13 +23,15 @@ COLUMNS = (
 _POOLED = "all used trials together: no interval"
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 """The last four are the first four in full width, which a spreadsheet may take for them."""
+_FORMULA_WITHIN = re.compile(r"""([;\t\r\n][\s"]*)([=+\-@\uff1d\uff0b\uff0d\uff20])""")
+"""Where semicolons or tabs separate fields, a spreadsheet splits this text there, quoted or not."""
 Field = str | int | float | bool | None
 
 
 def render(report: Report) -> bytes:
     """Rows for each cell: one a metric, more for its proxies, profiles and other times; then one for each skipped.
 
-    Header, UTF-8, CRLF. Text that a spreadsheet would run as a formula is led by an apostrophe.
+    Header, UTF-8, CRLF. What a spreadsheet would run as a formula is led by an apostrophe.
     """
     sheet = io.StringIO(newline="")
     writer = csv.writer(sheet, lineterminator="\r\n")
@@ -128,5 +131,6 @@ def _text(field: Field) -> str:
     if isinstance(field, bool):
         return "true" if field else "false"
     if isinstance(field, str):
-        return f"'{visible(field)}" if field.startswith(_FORMULA_STARTS) else visible(field)
+        shown = _FORMULA_WITHIN.sub(r"\1'\2", visible(field))
+        return f"'{shown}" if field.startswith(_FORMULA_STARTS) else shown
     return repr(field)
