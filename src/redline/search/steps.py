@@ -83,6 +83,14 @@ def verdict(probes: tuple[Evidence, ...], objective: Objective) -> Verdict:
     return "passed" if far >= 1 and not growing else "unclear"
 
 
+def too_many_errors(evidence: Evidence, objective: Objective) -> bool:
+    """Whether a probe surely missed an objective of errors by the errors alone, whatever became of its backlog."""
+    if not evidence.due:
+        return False
+    share = _wrong_share((evidence,), objective)
+    return surely_missed(share, _allowed(objective)) or _far((evidence,), objective) <= -1
+
+
 def reason(evidence: Evidence, objective: Objective) -> str:
     """Why one probe counts as it does, where its numbers alone do not say it."""
     if not shows(evidence, objective):
