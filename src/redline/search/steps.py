@@ -65,8 +65,8 @@ def all_of(verdicts: Sequence[Verdict]) -> Verdict:
 def verdict(probes: tuple[Evidence, ...], objective: Objective) -> Verdict:
     """Of all probes of one rate. A queue that only grows has failed, whatever has been seen of its times so far.
 
-    So has a rate with half of all requests beyond the limit, however short its probes are. Probes that contradict each
-    other decide nothing: one of them was unlucky, or the server was not yet warm.
+    So has a rate with half of all requests beyond a limit that allows 1%, however short its probes are. Probes that
+    contradict each other decide nothing: one of them was unlucky, or the server was not yet warm.
     """
     if len(probes) > 1 and {"passed", "failed"} <= {verdict((each,), objective) for each in probes}:
         return "unclear"
@@ -109,7 +109,7 @@ def _unclear(evidence: Evidence, objective: Objective) -> str:
     if _far((evidence,), objective) >= 1:
         return "its backlog grew at the end"
     if objective.metric in QUANTILES:
-        return "slow requests came in too few bunches"
+        return "too few requests to be sure: probe for longer, with -d"
     return "too near to tell"
 
 
