@@ -7,7 +7,8 @@ import pytest
 from redline.cli import exits
 from redline.cli.commands.load import exit_code
 from redline.cli.load_view import load_result, load_section
-from redline.model import Counts, Histogram, ObjectiveResult, Open, Outcomes
+from redline.model import Counts, Failure, Histogram, ObjectiveResult, Open, Outcomes
+from redline.model.recording import FailureKind
 from redline.quantities import duration
 from redline.stats.objectives import LoadTotals, judge_objective, surely_missed
 from redline.suite import parse_objectives
@@ -42,7 +43,7 @@ def measured(
         completed=count - errors if completed is None else completed,
         outcomes=Outcomes(ok=count - errors, timeout=errors),
     )
-    return LoadTotals(counts, counts.completed, times(response_ms), times(service_ms), late, 5.0)
+    return LoadTotals(counts, counts.completed, times(response_ms), times(service_ms), late, late.max_ns, 5.0)
 
 
 def state(text: str, made: LoadTotals) -> str:
@@ -88,6 +89,7 @@ def both(late: float, slow: float, *, count: int = 10_000) -> LoadTotals:
         response=Histogram.of(calm + [50 * MS] * (lates + slows)),
         service=Histogram.of([1e4] * count),
         lateness=Histogram.of(calm + [1e4] * slows + [50 * MS] * lates),
+        latest_ns=round(50 * MS) if lates else 10_000,
     )
 
 
@@ -168,6 +170,14 @@ def test_a_load_that_is_invalid_by_lateness_alone_shows_what_it_met() -> None:
     assert not result.valid
     assert [one.state for one in result.objectives] == ["met", "missed", "met"]
     assert f"✓ p99 at most {duration(int(result.objectives[0].actual or 0))} < 20 ms" in shown(load_section(result))
+
+
+@pytest.mark.parametrize(("kind", "state"), [("engine", "not known"), ("died", "missed")])
+def test_a_load_that_the_engine_ended_is_no_miss_of_the_server(kind: FailureKind, state: str) -> None:
+    failure = Failure(stage="load", kind=kind, message="it was killed", hint="see its log")
+    recording = simulated_recording(cell(), GOOD).model_copy(update={"failure": failure})
+    result = load_result("http://a/", cell(), recording, parse_objectives("p99 < 20ms, errors < 1%"))
+    assert [one.state for one in result.objectives] == [state] * 2
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from redline.model import Finding, FindingKind, Grade, Objective, Traffic
 from redline.quantities import duration, percent
 from redline.search.evidence import Evidence, overloaded
 from redline.search.steps import too_many_errors, verdict
-from redline.stats.objectives import DEPTHS, LoadTotals, excused
+from redline.stats.objectives import DEPTHS, LoadTotals, excused, nothing_left
 
 SATURATED = 0.95
 """Of the time of its workers: an engine that is so busy may be what holds the rate down."""
@@ -30,7 +30,7 @@ def lacking(traffic: Traffic) -> str:
     lacked = traffic.counts.exhausted
     if lacked <= LACKED * traffic.counts.due:
         return ""
-    return f"no port, descriptor or memory was left on the engine's side for {lacked:,} requests: see `redline doctor`"
+    return f"{nothing_left(lacked)}: see `redline doctor`"
 
 
 def busy_workers(traffic: Traffic, workers: int) -> str:
@@ -77,7 +77,7 @@ def late_engine(evidence: Evidence, traffic: Traffic, objectives: Sequence[Objec
     lateness, grew = traffic.lateness, overloaded(evidence)
     if grew and float(evidence.backlog().max(initial=0.0)) > lateness.max_ns / 1e9 * evidence.offered_per_s:
         return evidence
-    made = LoadTotals(traffic.counts, traffic.answered, traffic.response, traffic.service, lateness, traffic.seconds)
+    made = LoadTotals.of_load(traffic)
     beyond = {each.text: excused(each, made) for each in objectives if grew or _is_beyond(each, made)}
     reasons = list(filter(None, beyond.values()))
     if grew and not any(each.metric in DEPTHS for each in objectives):

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from redline.model import Counts, Histogram, Metric, Objective, ObjectiveState
+from redline.model import Counts, Histogram, Metric, Objective, ObjectiveState, Traffic
 from redline.quantities import duration, percent
 from redline.stats.trials import QUANTILE_OF, enough_beyond
 
@@ -27,7 +27,8 @@ _ROUNDING = 1e-9
 class LoadTotals:
     """One load, or the sum of several: what was counted, and how long requests took. `seconds`: the length of each.
 
-    `answered` are the right answers without those that worked off a backlog: see `Traffic.answered`.
+    `answered` are the right answers without those that worked off a backlog: see `Traffic.answered`. `latest_ns`: by
+    how much the engine was late at most in all that was counted, which may be more loads than the histograms are of.
     """
 
     counts: Counts
@@ -35,7 +36,14 @@ class LoadTotals:
     response: Histogram
     service: Histogram
     lateness: Histogram
+    latest_ns: int
     seconds: float
+
+    @classmethod
+    def of_load(cls, traffic: Traffic) -> "LoadTotals":
+        """Of a single load."""
+        counts, late = traffic.counts, traffic.lateness
+        return cls(counts, traffic.answered, traffic.response, traffic.service, late, late.max_ns, traffic.seconds)
 
 
 @dataclass(frozen=True)
@@ -71,10 +79,7 @@ def excused(objective: Objective, measured: LoadTotals) -> str:
     """
     late_ns, service_q = measured.lateness.max_ns, DEPTHS.get(objective.metric)
     if objective.metric == "achieved":
-        more = 1 + late_ns / 1e9 / max(measured.seconds, 1e-9)
-        if measured.answered * more <= objective.limit * measured.counts.due:
-            return ""
-        return _late(late_ns, "at most")
+        return _not_achieved(objective, measured)
     if service_q is None:
         return ""
     long_ns = measured.lateness.quantile_ns(max(service_q, _SURELY_LATE))
@@ -86,6 +91,20 @@ def excused(objective: Objective, measured: LoadTotals) -> str:
     if often and service_q < 1:
         return _late(long_ns, "p99" if service_q <= _SURELY_LATE else objective.metric)
     return _late(late_ns, "at most")
+
+
+def _not_achieved(objective: Objective, measured: LoadTotals) -> str:
+    """Why less may have been achieved by the client alone: what it sent too late, or could not connect for."""
+    more = 1 + measured.latest_ns / 1e9 / max(measured.seconds, 1e-9)
+    wanted, lacked = objective.limit * measured.counts.due, measured.counts.exhausted
+    if (measured.answered + lacked) * more <= wanted:
+        return ""
+    return _late(measured.latest_ns, "at most") if measured.answered * more > wanted else nothing_left(lacked)
+
+
+def nothing_left(requests: int) -> str:
+    """Says that the engine's own side had nothing left to connect with."""
+    return f"no port, descriptor or memory was left on the engine's side for {requests:,} requests"
 
 
 def _beyond_without_late(objective: Objective, measured: LoadTotals) -> float:
@@ -117,7 +136,8 @@ def _late(late_ns: float, which: str) -> str:
 def _actual(metric: str, measured: LoadTotals) -> float | None:
     counts, response = measured.counts, measured.response
     if metric in ("errors", "achieved"):
-        part = counts.outcomes.errors if metric == "errors" else measured.answered
+        # Connections that the engine's own side could not open never reached the server.
+        part = counts.outcomes.errors - counts.exhausted if metric == "errors" else measured.answered
         return part / counts.due if counts.due else None
     if metric == "max":
         return float(response.max_ns) if response.count else None
