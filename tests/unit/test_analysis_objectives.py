@@ -106,6 +106,39 @@ def test_a_trial_that_the_client_lost_is_not_held_against_the_server() -> None:
     assert [(result.met, result.reason) for result in cell.objectives] == [(True, "")] * 3
 
 
+ENGINE = replace(GOOD, failure=Failure(stage="load", kind="engine", message="it was killed", hint="see its log"))
+
+
+def test_a_trial_that_the_engine_lost_is_not_known_and_no_miss() -> None:
+    objectives = (objective("p99", 1e9), objective("p99", 1.0))
+    run = simulated_run({"rust.hyper": GOOD}, loads=(STEADY,), ceiling=None, objectives=objectives)
+    for lost in ({0: ENGINE}, {0: ENGINE, 1: ENGINE}):
+        cell = build_report(with_trials(run, dict(lost))).cells[0]
+        assert cell.valid
+        said = f"{len(lost)} of 5 trials failed on the engine's side"
+        assert [(result.state, result.reason) for result in cell.objectives] == [("not known", said), ("missed", "")]
+    assert {result.state for result in objectives_when(*[ENGINE] * 4).objectives} == {"not known"}
+
+
+@pytest.mark.parametrize("late_ns", [600e6, 1000.0])
+def test_how_late_the_engine_was_in_all_trials_excuses_what_was_not_achieved_in_all(late_ns: float) -> None:
+    _, errors, achieved = objectives_when(replace(GOOD, lateness_ns=late_ns, achieved=0.9)).objectives
+    late = late_ns > 1e6
+    assert achieved.state == ("not known" if late else "missed")
+    assert errors.state == ("met" if late else "missed")
+    assert achieved.reason.startswith("the engine was late" if late else "1 of 5 trials lost to rate-missed")
+
+
+def test_what_the_engine_could_not_connect_is_no_error_of_the_server() -> None:
+    p99, errors, achieved = objectives_when(replace(GOOD, outcomes={"connect": 400}, exhausted=400)).objectives
+    assert (p99.state, errors.state, errors.actual) == ("met", "met", 0)
+    assert achieved.state == "not known"
+    assert achieved.reason == "no port, descriptor or memory was left on the engine's side for 400 requests"
+    half = replace(GOOD, outcomes={"connect": 400}, exhausted=200)
+    _, errors, _ = objectives_when(half).objectives
+    assert errors.actual == pytest.approx(200 / (5 * 5000))
+
+
 LATE = replace(GOOD, lateness_ns=150_000.0)
 
 

@@ -7,9 +7,10 @@ import pytest
 from redline.cli import exits
 from redline.cli.commands.load import exit_code
 from redline.cli.load_view import load_result, load_section
-from redline.model import Counts, Histogram, ObjectiveResult, Open, Outcomes
+from redline.model import Counts, Failure, Histogram, ObjectiveResult, Open, Outcomes
+from redline.model.recording import FailureKind
 from redline.quantities import duration
-from redline.stats.objectives import LoadTotals, judge_objective
+from redline.stats.objectives import LoadTotals, judge_objective, surely_missed
 from redline.suite import parse_objectives
 from tests.fakes.behaviour import GOOD
 from tests.fakes.probed import cell
@@ -42,7 +43,7 @@ def measured(
         completed=count - errors if completed is None else completed,
         outcomes=Outcomes(ok=count - errors, timeout=errors),
     )
-    return LoadTotals(counts, counts.completed, times(response_ms), times(service_ms), late, 5.0)
+    return LoadTotals(counts, counts.completed, times(response_ms), times(service_ms), late, late.max_ns, 5.0)
 
 
 def state(text: str, made: LoadTotals) -> str:
@@ -78,6 +79,39 @@ def test_lateness_matters_as_deep_as_the_objective(metric: str) -> None:
     assert state(f"{metric} < 20ms", rare) == "not known"
 
 
+def both(late: float, slow: float, *, count: int = 10_000) -> LoadTotals:
+    """That share of requests late by 50 ms, and as slow; another share slow, though neither late nor long served."""
+    lates, slows = round(late * count), round(slow * count)
+    calm = [1e4] * (count - lates - slows)
+    made = measured(1, count=count)
+    return replace(
+        made,
+        response=Histogram.of(calm + [50 * MS] * (lates + slows)),
+        service=Histogram.of([1e4] * count),
+        lateness=Histogram.of(calm + [1e4] * slows + [50 * MS] * lates),
+        latest_ns=round(50 * MS) if lates else 10_000,
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "late", "slow", "said"),
+    [
+        ("p99 < 20ms", 0.009, 0.002, "not known"),
+        ("p99 < 20ms", 0.002, 0.009, "not known"),
+        ("p99 < 20ms", 0.002, 0.02, "missed"),
+        ("p99 < 20ms", 0, 0.011, "missed"),
+        ("p90 < 20ms", 0.009, 0.095, "not known"),
+        ("p99.9 < 20ms", 0.0009, 0.0005, "not known"),
+        ("p99.9 < 20ms", 0.0005, 0.002, "missed"),
+    ],
+)
+def test_the_shares_of_late_and_of_slow_requests_add_up(text: str, late: float, slow: float, said: str) -> None:
+    """What the server alone made slow is within what the objective allows; with what was late it is not."""
+    found = judge_objective(parse_objectives(text)[0], both(late, slow))
+    assert found.state == said
+    assert ("at most 50.0 ms" in found.reason) is (said == "not known")
+
+
 def test_errors_have_no_lateness() -> None:
     late = measured(30, late_ms=25, errors=200)
     assert state("errors < 1%", late) == "missed"
@@ -95,6 +129,36 @@ def test_most_of_few_requests_beyond_the_limit_miss_it() -> None:
     assert state("p99 < 20ms", measured(30, count=100, share=0.5)) == "missed"
     assert state("p99 < 20ms", measured(30, count=100, share=0.4)) == "not known"
     assert state("p99 < 20ms", measured(10, count=100)) == "not known"
+    assert state("p99.9 < 20ms", measured(30, count=100, share=0.5)) == "missed"
+
+
+@pytest.mark.parametrize(("text", "share"), [("p90 < 20ms", 1.0), ("p90 < 20ms", 0.5)])
+def test_few_requests_beyond_a_limit_that_allows_many_prove_nothing(text: str, share: float) -> None:
+    assert state(text, measured(30, count=10, share=share)) == "not known"
+    assert state(text, measured(30, count=1000, share=share)) == "missed", "enough requests"
+
+
+def test_a_single_request_is_no_median() -> None:
+    assert state("p50 < 1ms", measured(1.1, count=1, share=1.0)) == "not known"
+    assert state("p50 < 1ms", measured(0.9, count=1, share=1.0)) == "not known"
+    assert state("p50 < 1ms", measured(1.1, count=20, share=1.0)) == "missed"
+    assert state("p50 < 1ms", measured(0.9, count=20, share=1.0)) == "met"
+
+
+@pytest.mark.parametrize(
+    ("share", "allowed", "surely"),
+    [
+        (0.5, 1 - 0.99, True),
+        (0.49, 1 - 0.99, False),
+        (0.5, 0.001, True),
+        (1.0, 0.02, True),
+        (0.9, 0.02, False),
+        (1.0, 0.1, False),
+        (1.0, 0.5, False),
+    ],
+)
+def test_a_chance_of_one_in_fifty_is_what_no_count_has_to_back(share: float, allowed: float, surely: bool) -> None:
+    assert surely_missed(share, allowed) is surely
 
 
 def test_a_load_that_is_invalid_by_lateness_alone_shows_what_it_met() -> None:
@@ -106,6 +170,14 @@ def test_a_load_that_is_invalid_by_lateness_alone_shows_what_it_met() -> None:
     assert not result.valid
     assert [one.state for one in result.objectives] == ["met", "missed", "met"]
     assert f"✓ p99 at most {duration(int(result.objectives[0].actual or 0))} < 20 ms" in shown(load_section(result))
+
+
+@pytest.mark.parametrize(("kind", "state"), [("engine", "not known"), ("died", "missed")])
+def test_a_load_that_the_engine_ended_is_no_miss_of_the_server(kind: FailureKind, state: str) -> None:
+    failure = Failure(stage="load", kind=kind, message="it was killed", hint="see its log")
+    recording = simulated_recording(cell(), GOOD).model_copy(update={"failure": failure})
+    result = load_result("http://a/", cell(), recording, parse_objectives("p99 < 20ms, errors < 1%"))
+    assert [one.state for one in result.objectives] == [state] * 2
 
 
 @pytest.mark.parametrize(

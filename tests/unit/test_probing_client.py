@@ -4,22 +4,25 @@ from dataclasses import dataclass, replace
 
 import pytest
 
+from redline.analysis.search_state import SearchState
 from redline.model import (
     Counts,
     Finding,
     FindingKind,
     Grade,
     Histogram,
+    Objective,
     Outcomes,
     Traffic,
 )
 from redline.ports import Drive
 from redline.search import Evidence, Proposal
-from redline.search.client import busy_connections, busy_workers, disturbed, late_engine
+from redline.search.client import busy_connections, busy_workers, disturbed, errors_missed, late_engine
 from redline.search.steps import shows, steps
 from redline.suite import parse_objectives
 from tests.fakes.behaviour import GOOD
-from tests.fakes.probed import S, ScriptedDriver, evidence_of, interval, prober, shown, traffic
+from tests.fakes.probed import S, ScriptedDriver, cell, evidence_of, interval, prober, shown, traffic
+from tests.fakes.searched import plan_of
 
 
 def stolen(grade: Grade) -> Finding:
@@ -209,6 +212,76 @@ def test_what_the_server_missed_by_more_than_the_lateness_counts_beside_what_it_
     assert late.missed == {"p90 < 2ms"}
     assert [shows(late, each) for each in objectives] == [False, True]
     assert shows(late, *objectives)
+
+
+def seen(found: Traffic, limits: tuple[Objective, ...]) -> Evidence:
+    """What a probe with that traffic shows to a search for these objectives."""
+    recording = prober(ScriptedDriver([], "complete", 1)).probe(Proposal(1000, ""), "search")
+    made = recording.model_copy(update={"recording": recording.recording.model_copy(update={"traffic": found})})
+    plan = plan_of(cell()).model_copy(update={"sets": {"good": limits}})
+    evidence = SearchState(plan, cell()).add(made)
+    assert evidence is not None
+    return evidence
+
+
+@pytest.mark.parametrize(("share", "missed"), [(0.5, True), (0.04, True), (0.0, False)])
+def test_a_busy_engine_hides_no_errors(share: float, missed: bool) -> None:
+    """Not even of a server that fails half of all requests."""
+    limits = parse_objectives("p99 < 20ms, errors < 1%")
+    found = with_errors(traffic(), share).model_copy(update={"engine_cpu_ns": round(traffic().seconds * S)})
+    evidence = seen(found, limits)
+    assert evidence.client.startswith("the engine was busy")
+    assert evidence.missed == ({"errors < 1%"} if missed else frozenset())
+    assert steps([evidence], *limits)[0].verdict == ("failed" if missed else "passed")
+
+
+def test_a_busy_engine_may_be_why_requests_timed_out() -> None:
+    found = with_errors(traffic(), 0.5, kind="timeout")
+    busy = found.model_copy(update={"engine_cpu_ns": round(found.seconds * S)})
+    limits = parse_objectives("errors < 1%")
+    assert not seen(busy, limits).missed
+    assert steps([seen(found, limits)], *limits)[0].verdict == "failed"
+
+
+def with_errors(found: Traffic, share: float, *, exhausted: int = 0, kind: str = "reset") -> Traffic:
+    """The same with that share of its requests reset, or ended by another kind of error, in each interval."""
+
+    def failed(counts: Counts) -> Counts:
+        wrong = round(share * counts.due)
+        outcomes = Outcomes.model_validate({"ok": counts.due - wrong, kind: wrong})
+        return counts.model_copy(update={"completed": counts.due - wrong, "outcomes": outcomes})
+
+    intervals = tuple(each.model_copy(update={"counts": failed(each.counts)}) for each in found.intervals)
+    counts = failed(found.counts).model_copy(update={"exhausted": exhausted})
+    return found.model_copy(update={"counts": counts, "intervals": intervals})
+
+
+def late_with_errors(found: Traffic, limits: tuple[Objective, ...], *, cut: bool = False) -> Evidence:
+    """What such a probe shows, as the search takes it in."""
+    evidence = evidence_of(found)
+    missed = errors_missed(evidence, found, limits)
+    return late_engine(replace(evidence, hopeless=cut, missed=missed), found, limits)
+
+
+@pytest.mark.parametrize("cut", [False, True])
+def test_a_late_engine_excuses_no_errors(cut: bool) -> None:
+    found = with_errors(late_traffic(30), 0.04)
+    late = late_with_errors(found, LIMITS, cut=cut)
+    assert late.client
+    assert late.missed == {"errors < 1%"}
+    assert [shows(late, each) for each in LIMITS] == [False, True]
+    lacked = with_errors(late_traffic(30), 0.04, exhausted=round(0.035 * found.counts.due))
+    assert not late_with_errors(lacked, LIMITS).missed, "these never reached the server"
+    assert not late_with_errors(late_traffic(30), LIMITS).missed
+
+
+def test_what_the_host_took_excuses_response_times_of_a_late_engine_and_no_errors() -> None:
+    limits = parse_objectives("p99 < 20ms, p90 < 2ms, errors < 1%")
+    found = with_errors(late_traffic(30, service_ms=3), 0.04)
+    late = late_with_errors(found, limits)
+    assert late.missed == {"p90 < 2ms", "errors < 1%"}
+    assert disturbed(late, [stolen(Grade.NOTE)], limits).missed == late.missed
+    assert disturbed(late, [stolen(Grade.WARN)], limits).missed == {"errors < 1%"}
 
 
 def test_what_passed_counts_though_the_client_was_the_limit() -> None:

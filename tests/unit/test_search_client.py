@@ -87,13 +87,16 @@ def clustered(rate_per_s: float, beyond: float, *, slices: int = 50, slow_ms: fl
     [
         ("p99 < 200ms", 0.5, "failed"),
         ("p99 < 200ms", 0.4, "unclear"),
-        ("p90 < 200ms", 0.5, "failed"),
+        ("p90 < 200ms", 0.5, "unclear"),
         ("p50 < 200ms", 0.5, "unclear"),
-        ("p50 < 200ms", 0.8, "failed"),
+        ("p50 < 200ms", 0.8, "unclear"),
         ("p99 < 200ms", 0.0, "passed"),
     ],
 )
-def test_half_of_all_requests_beyond_the_limit_is_a_miss_however_short(text: str, beyond: float, said: str) -> None:
+def test_half_of_all_requests_beyond_the_limit_of_p99_is_a_miss_however_short(
+    text: str, beyond: float, said: str
+) -> None:
+    """What allows more is missed surely only where the slow requests do not come all at once."""
     assert verdict((clustered(8000, beyond),), parse_objectives(text)[0]) == said
 
 
@@ -106,7 +109,7 @@ def test_errors_of_half_of_all_requests_are_a_miss_however_they_cluster() -> Non
 
 def test_why_a_probe_counts_as_it_does() -> None:
     p99 = GOOD[0]
-    assert reason(clustered(8000, 0.4, slow_ms=30), p99) == "slow requests came in too few bunches"
+    assert reason(clustered(8000, 0.4, slow_ms=30), p99) == "too few requests to be sure: probe for longer, with -d"
     assert reason(probe(1000, answered=0.9), p99) == "its backlog only grew"
     assert reason(probe(1000), p99) == ""
     busy = replace(probe(1000), client="the engine was busy", lengthens=True)

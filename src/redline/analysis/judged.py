@@ -5,7 +5,16 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from redline.analysis.memory import memory_report
-from redline.findings import is_valid, judge_cell, judge_trial, only_lengthened, servers_doing, usable, warm_up
+from redline.findings import (
+    is_valid,
+    judge_cell,
+    judge_trial,
+    of_engine,
+    only_lengthened,
+    servers_doing,
+    usable,
+    warm_up,
+)
 from redline.model import (
     Cell,
     Estimate,
@@ -39,7 +48,12 @@ class JudgedTrial:
     @property
     def lost_to(self) -> tuple[FindingKind, ...]:
         """What the server did for which this trial is not used; empty when it is used, or was lost to other causes."""
-        return servers_doing(self.findings)
+        return servers_doing(self.findings, self.numbers.failure)
+
+    @property
+    def engine_failed(self) -> bool:
+        """Whether the load generator is why it failed, which says nothing of the server."""
+        return of_engine(self.numbers.failure)
 
     def release(self) -> None:
         """Free what is decoded of its histograms."""

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from redline.analysis.judged import JudgedCell
 from redline.findings import only_lengthened, servers_doing
-from redline.model import Cell, Closed, Counts, Finding, Grade, Histogram, Objective, ObjectiveResult, Traffic
+from redline.model import Cell, Closed, Counts, Failure, Finding, Grade, Histogram, Objective, ObjectiveResult, Traffic
 from redline.stats import TrialNumbers
 from redline.stats.objectives import DEPTHS, LoadTotals, judge_objective
 
@@ -13,7 +13,8 @@ def objective_results(judged: JudgedCell, objectives: Iterable[Objective]) -> tu
     """Every objective that applies to the cell.
 
     Nothing is met when the server lost a trial: the trials that it did not lose say how it is on a good day, and an
-    objective is about every day. Of an invalid cell nothing is known but what its trials bound.
+    objective is about every day. What the others met is not known where the engine failed. Of an invalid cell nothing
+    is known but what its trials bound.
     """
     cell = judged.cell
     if cell.role == "ceiling":
@@ -23,23 +24,22 @@ def objective_results(judged: JudgedCell, objectives: Iterable[Objective]) -> tu
     if lost := _lost(judged):
         return missed_all(applying, made, lost)
     if judged.valid:
-        return judged_all(applying, made)
+        return _not_seen(judged, judged_all(applying, made))
     if bounding := judged.bounding:
         return judged_all(applying, _measured(judged, bounding), at_most=True)
     return unknown_all(applying, "the cell is invalid")
 
 
 def load_objectives(
-    cell: Cell, traffic: Traffic, findings: Sequence[Finding], objectives: Iterable[Objective]
+    cell: Cell,
+    traffic: Traffic,
+    findings: Sequence[Finding],
+    objectives: Iterable[Objective],
+    failure: Failure | None = None,
 ) -> tuple[ObjectiveResult, ...]:
-    """Every objective of one load."""
-    applying, made = (
-        tuple(objectives),
-        LoadTotals(
-            traffic.counts, traffic.answered, traffic.response, traffic.service, traffic.lateness, traffic.seconds
-        ),
-    )
-    if kinds := servers_doing(findings):
+    """Every objective of one load; `failure`: why it failed, if it did."""
+    applying, made = tuple(objectives), LoadTotals.of_load(traffic)
+    if kinds := servers_doing(findings, failure):
         return missed_all(applying, made, f"the load is invalid by {', '.join(dict.fromkeys(kinds))}")
     if traffic.seconds > 0 and all(each.grade is not Grade.INVALID for each in findings):
         return judged_all(applying, made)
@@ -81,7 +81,7 @@ def _result(objective: Objective, made: LoadTotals, *, at_most: bool) -> Objecti
 
 
 def _measured(judged: JudgedCell, trials: Sequence[TrialNumbers]) -> LoadTotals:
-    """What these trials took; counts are those of all trials that were made."""
+    """What these trials took; counts, and the lateness that excuses them, are those of all trials that were made."""
     made = [trial.numbers.traffic for trial in judged.trials if trial.numbers.traffic]
     used = [trial.traffic for trial in trials if trial.traffic]
     return LoadTotals(
@@ -90,8 +90,19 @@ def _measured(judged: JudgedCell, trials: Sequence[TrialNumbers]) -> LoadTotals:
         Histogram.merged(each.response for each in used),
         Histogram.merged(each.service for each in used),
         Histogram.merged(each.lateness for each in used),
+        max((each.lateness.max_ns for each in made), default=0),
         sum(each.seconds for each in made) / max(len(made), 1),
     )
+
+
+def _not_seen(judged: JudgedCell, results: tuple[ObjectiveResult, ...]) -> tuple[ObjectiveResult, ...]:
+    """What was met is not known after all, where nobody saw what the server did in some trials."""
+    failed = sum(trial.engine_failed for trial in judged.trials)
+    if not failed:
+        return results
+    reason = f"{failed} of {len(judged.trials)} trials failed on the engine's side"
+    changed = {"met": False, "known": False, "reason": reason}
+    return tuple(one.model_copy(update=changed) if one.met else one for one in results)
 
 
 def _lost(judged: JudgedCell) -> str:

@@ -18,6 +18,7 @@ from redline.search.client import (
     busy_workers,
     calmest_ns,
     disturbed,
+    errors_missed,
     failing,
     lacking,
     late_engine,
@@ -319,15 +320,17 @@ class SearchState:
         self._calm_ns = calmest_ns(traffic, self._calm_ns)
         if lacked := lacking(traffic):
             return replace(evidence, client=lacked, hopeless=False)
+        waited = errors_missed(evidence, traffic, self.objectives, waited=True)
         if busy := self._too_busy(made, traffic):
-            return replace(evidence, client=busy, lengthens=True, hopeless=False)
+            return replace(evidence, client=busy, lengthens=True, missed=waited, hopeless=False)
+        evidence = replace(evidence, missed=errors_missed(evidence, traffic, self.objectives))
         if failing(traffic):
             return evidence
         late = late_engine(evidence, traffic, self.objectives)
         if late.client:
             return late
         full = busy_connections(traffic, made.load.connections, self._calm_ns, room(made.load))
-        return replace(evidence, client=full, lengthens=True, hopeless=False) if full else evidence
+        return replace(evidence, client=full, lengthens=True, missed=waited, hopeless=False) if full else evidence
 
     def _too_busy(self, made: ProbeRecording, traffic: Traffic) -> str:
         """Says that the engine's workers had no time left; workers that spin are always busy."""

@@ -60,7 +60,7 @@ def load_result(url: str, cell: Cell, recording: Recording, objectives: tuple[Ob
         warm_up=warm_up(cell, Trial(recording)),
         counts=traffic.counts,
         engine=traffic.engine,
-        objectives=load_objectives(cell, traffic, findings, objectives),
+        objectives=load_objectives(cell, traffic, findings, objectives, recording.failure),
         findings=findings,
     )
 

@@ -5,6 +5,7 @@ from redline.findings.cell import (
     in_modes,
     is_valid,
     judge_cell,
+    of_engine,
     only_lengthened,
     servers_doing,
     undecided,

@@ -18,7 +18,7 @@ from redline.findings.rules import (
 )
 from redline.findings.server import server_limited
 from redline.findings.steadiness import shrinking_between
-from redline.model import Cell, Finding, FindingKind, Grade, Metric, Open, Recording, ServerFacts
+from redline.model import Cell, Failure, Finding, FindingKind, Grade, Metric, Open, Recording, ServerFacts
 from redline.quantities import duration, percent, rate
 from redline.stats import Trial
 from redline.stats.builds import BuildScatter, differing
@@ -36,14 +36,21 @@ def usable(recording: Recording, findings: Sequence[Finding]) -> bool:
     return recording.traffic is not None and all(finding.grade is not Grade.INVALID for finding in findings)
 
 
-def servers_doing(findings: Sequence[Finding]) -> tuple[FindingKind, ...]:
+def servers_doing(findings: Sequence[Finding], failure: Failure | None = None) -> tuple[FindingKind, ...]:
     """What the server did for which a load is invalid; empty where it is valid, or invalid by other causes.
 
-    A rate that was missed by a client that was itself the limit is none of it.
+    A rate that was missed by a client that was itself the limit is none of it, nor is a failure of the engine.
     """
     grave = [each.kind for each in findings if each.grade is Grade.INVALID]
-    clients = any(kind in CLIENTS_DOING for kind in grave)
-    return tuple(kind for kind in grave if kind in SERVERS_DOING and not (clients and kind is FindingKind.RATE_MISSED))
+    clients = {FindingKind.RATE_MISSED} if any(kind in CLIENTS_DOING for kind in grave) else set()
+    if of_engine(failure):
+        clients.add(FindingKind.TRIAL_FAILED)
+    return tuple(kind for kind in grave if kind in SERVERS_DOING - clients)
+
+
+def of_engine(failure: Failure | None) -> bool:
+    """Whether the load generator is why a trial failed, which says nothing of the server."""
+    return failure is not None and failure.kind == "engine"
 
 
 def only_lengthened(cell: Cell, findings: Sequence[Finding]) -> bool:

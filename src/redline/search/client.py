@@ -6,8 +6,8 @@ from dataclasses import replace
 from redline.model import Finding, FindingKind, Grade, Objective, Traffic
 from redline.quantities import duration, percent
 from redline.search.evidence import Evidence, overloaded
-from redline.search.steps import verdict
-from redline.stats.objectives import DEPTHS, LoadTotals, excused
+from redline.search.steps import too_many_errors, verdict
+from redline.stats.objectives import DEPTHS, LoadTotals, excused, nothing_left
 
 SATURATED = 0.95
 """Of the time of its workers: an engine that is so busy may be what holds the rate down."""
@@ -30,7 +30,7 @@ def lacking(traffic: Traffic) -> str:
     lacked = traffic.counts.exhausted
     if lacked <= LACKED * traffic.counts.due:
         return ""
-    return f"no port, descriptor or memory was left on the engine's side for {lacked:,} requests: see `redline doctor`"
+    return f"{nothing_left(lacked)}: see `redline doctor`"
 
 
 def busy_workers(traffic: Traffic, workers: int) -> str:
@@ -77,7 +77,7 @@ def late_engine(evidence: Evidence, traffic: Traffic, objectives: Sequence[Objec
     lateness, grew = traffic.lateness, overloaded(evidence)
     if grew and float(evidence.backlog().max(initial=0.0)) > lateness.max_ns / 1e9 * evidence.offered_per_s:
         return evidence
-    made = LoadTotals(traffic.counts, traffic.answered, traffic.response, traffic.service, lateness, traffic.seconds)
+    made = LoadTotals.of_load(traffic)
     beyond = {each.text: excused(each, made) for each in objectives if grew or _is_beyond(each, made)}
     reasons = list(filter(None, beyond.values()))
     if grew and not any(each.metric in DEPTHS for each in objectives):
@@ -85,7 +85,25 @@ def late_engine(evidence: Evidence, traffic: Traffic, objectives: Sequence[Objec
     if not reasons:
         return evidence
     missed = frozenset() if grew else frozenset(text for text, excuse in beyond.items() if not excuse)
-    return replace(evidence, client=reasons[0], lengthens=True, missed=missed, hopeless=False)
+    return replace(evidence, client=reasons[0], lengthens=True, missed=evidence.missed | missed, hopeless=False)
+
+
+def errors_missed(
+    evidence: Evidence, traffic: Traffic, objectives: Sequence[Objective], *, waited: bool = False
+) -> frozenset[str]:
+    """The objectives of errors that the server surely missed, however late or busy the engine was.
+
+    `waited`: it may have been so busy, or so short of connections, that what ended by waiting ended so by its doing.
+    """
+    errors = sum(each.errors for each in evidence.slices)
+    not_its_own = traffic.counts.exhausted + (_by_waiting(traffic) if waited else 0)
+    return frozenset(
+        each.text
+        for each in objectives
+        if each.metric == "errors"
+        and errors - not_its_own >= each.limit * evidence.due
+        and too_many_errors(evidence, each)
+    )
 
 
 def _is_beyond(objective: Objective, made: LoadTotals) -> bool:
@@ -109,11 +127,13 @@ def disturbed(
 
     What is taken only ever adds to a response time: what is met is met in spite of it. `patient`: the probe can be made
     again, so that some is enough, unless its backlog grew without bound: that is not of a few stalls. Where the load
-    generator was the limit the host may be why, also by some.
+    generator was the limit the host may be why, also by some. Errors are the server's in spite of it.
     """
     much, some = stolen(findings), stolen(findings, some=True)
+    errors = evidence.missed & {each.text for each in objectives if each.metric == "errors"}
     if evidence.client:
-        return replace(evidence, client=much or evidence.client, passing=bool(some))
+        missed = errors if much else evidence.missed
+        return replace(evidence, client=much or evidence.client, missed=missed, passing=bool(some))
     taken = some if patient and not evidence.hopeless else much
     if not taken or all(verdict((evidence,), each) == "passed" for each in objectives):
         return evidence
@@ -122,9 +142,12 @@ def disturbed(
 
 def failing(traffic: Traffic) -> bool:
     """Whether so many requests ended wrong that service times say nothing: a refusal is fast."""
+    return traffic.counts.outcomes.errors - _by_waiting(traffic) > FAILING * traffic.counts.due
+
+
+def _by_waiting(traffic: Traffic) -> int:
     outcomes = traffic.counts.outcomes
-    not_by_waiting = outcomes.errors - outcomes.in_flight - outcomes.unsent - outcomes.timeout
-    return not_by_waiting > FAILING * traffic.counts.due
+    return outcomes.in_flight + outcomes.unsent + outcomes.timeout
 
 
 def calmest_ns(traffic: Traffic, before_ns: int | None) -> int | None:

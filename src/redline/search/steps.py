@@ -65,8 +65,8 @@ def all_of(verdicts: Sequence[Verdict]) -> Verdict:
 def verdict(probes: tuple[Evidence, ...], objective: Objective) -> Verdict:
     """Of all probes of one rate. A queue that only grows has failed, whatever has been seen of its times so far.
 
-    So has a rate with half of all requests beyond the limit, however short its probes are. Probes that contradict each
-    other decide nothing: one of them was unlucky, or the server was not yet warm.
+    So has a rate with half of all requests beyond a limit that allows 1%, however short its probes are. Probes that
+    contradict each other decide nothing: one of them was unlucky, or the server was not yet warm.
     """
     if len(probes) > 1 and {"passed", "failed"} <= {verdict((each,), objective) for each in probes}:
         return "unclear"
@@ -81,6 +81,14 @@ def verdict(probes: tuple[Evidence, ...], objective: Objective) -> Verdict:
         return "failed"
     growing = any(growth(answering(each.timed)).errors > _GROWING for each in probes)
     return "passed" if far >= 1 and not growing else "unclear"
+
+
+def too_many_errors(evidence: Evidence, objective: Objective) -> bool:
+    """Whether a probe surely missed an objective of errors by the errors alone, whatever became of its backlog."""
+    if not evidence.due:
+        return False
+    share = _wrong_share((evidence,), objective)
+    return surely_missed(share, _allowed(objective)) or _far((evidence,), objective) <= -1
 
 
 def reason(evidence: Evidence, objective: Objective) -> str:
@@ -101,7 +109,7 @@ def _unclear(evidence: Evidence, objective: Objective) -> str:
     if _far((evidence,), objective) >= 1:
         return "its backlog grew at the end"
     if objective.metric in QUANTILES:
-        return "slow requests came in too few bunches"
+        return "too few requests to be sure: probe for longer, with -d"
     return "too near to tell"
 
 
