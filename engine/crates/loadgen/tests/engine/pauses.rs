@@ -199,6 +199,8 @@ fn blocks_of_a_duet_with_a_pause_are_left_out() {
     let job = with(closed(one.port, &json!({"users": 2, "think": {"fixed_ns": 1_000_000}})), "/duet", duet);
     let mut engine = Engine::start(&with(job, "/measure_ns", json!(3_000_000_000_u64)).to_string());
     engine.wait_until(|event| event["event"] == "block" && event["phase"] == "measure");
+    // Between two slices nothing is measured, so a pause there leaves nothing out.
+    thread::sleep(Duration::from_millis(30));
     stop_for_a_while(&engine);
     let output = engine.finish();
     assert_eq!(output.code, Some(0), "{:#?}\n{}", output.events.last(), output.log);
