@@ -85,13 +85,17 @@ def begin(how: str, host: str, port: int, more: list[str]) -> tuple[list[int], C
     if how == "supervises":
         worker = forked(lambda: serve(listener))
         neighbour = listen(host, 0)
+        closed, closes = os.pipe()
 
         def beside() -> None:
             listener.close()
+            os.close(closes)
             serve(neighbour)
 
         forked(beside)
         neighbour.close()
+        os.close(closes)
+        os.read(closed, 1)  # until the other server holds this one's socket no more
         return [own, worker], lambda: wait(listener)
     if how == "hands":
         return [own], hand_over(listener)
