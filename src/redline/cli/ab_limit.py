@@ -49,7 +49,7 @@ PROBES, PRECISION, CONNECTIONS = 12, 0.03, 256
 _SETTLE_SHARE, _SETTLE_NS = 0.2, 1_000_000_000
 """Of a probe, and at most: loaded before each counts; a start is warmed up for twice as long."""
 _OF_WARM_UPS = 0.5
-"""Of the time, where servers that compile while they run are warmed up until they are steady."""
+"""The share of the time in which servers that compile while they run may be warmed up until they are steady."""
 _MEANINGLESS = {"threshold", "load", "metric", "same_answers", "output", "resume"}
 
 

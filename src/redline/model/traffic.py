@@ -17,7 +17,7 @@ _COVERED = 0.9
 """The share of the window that lies at least between the two readings."""
 
 _SHRINKS, _SURE = 0.05, 4.0
-"""Of what falls due per second: by which share at least a load shrinks, and by how many standard deviations."""
+"""What falls due per second shrinks by this share at least, and by so many standard deviations."""
 
 _NESTED = {"status", "grpc_status", "outcomes"}
 

@@ -41,7 +41,7 @@ class LoadTotals:
 
     @classmethod
     def of_load(cls, traffic: Traffic) -> "LoadTotals":
-        """Of a single load."""
+        """The totals of a single load."""
         counts, late = traffic.counts, traffic.lateness
         return cls(counts, traffic.answered, traffic.response, traffic.service, late, late.max_ns, traffic.seconds)
 

@@ -169,7 +169,7 @@ mod tests {
 
     use super::*;
 
-    /// A shell that does what it is told, one line after another, and says when it has.
+    /// A shell that runs one line after another, and says when each is done.
     struct Shell {
         process: Child,
         out: BufReader<std::process::ChildStdout>,
