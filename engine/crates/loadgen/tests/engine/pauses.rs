@@ -25,7 +25,11 @@ fn closed(port: u16, load: &Value) -> Value {
 
 fn stop_for_a_while(pid: libc::pid_t) {
     signal(pid, libc::SIGSTOP);
-    while !is_stopped(pid) {
+    // Not for ever: it may have ended before.
+    for _ in 0..5_000 {
+        if is_stopped(pid) {
+            break;
+        }
         thread::sleep(Duration::from_millis(1));
     }
     thread::sleep(PAUSE);
