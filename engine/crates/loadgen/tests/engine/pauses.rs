@@ -46,12 +46,12 @@ fn stopped_once(job: &Value) -> Outcome {
     output.result()
 }
 
-/// End an engine when it has told of a pause.
+/// End an engine when it has told of a pause; on a busy machine its load may be over first.
 fn told(mut engine: Engine) -> EngineOutput {
     engine.wait_until(|event| paused_ns(event) > 0);
     engine.signal(libc::SIGINT);
     let output = engine.finish();
-    assert_eq!(output.code, Some(130), "{:#?}\n{}", output.events.last(), output.log);
+    assert!(matches!(output.code, Some(0 | 130)), "{:#?}\n{}", output.events.last(), output.log);
     output
 }
 
