@@ -12,6 +12,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use redline_pacing::{Crowd, Profile, Think};
 use redline_traffic::{Checked, EngineError, Event, Failure, Outcome, TlsInfo};
+use redline_wire::in_hex;
 
 use crate::client::{Activity, Client, OpenError};
 use crate::demand::{Demand, Users};
@@ -131,9 +132,7 @@ fn checked(job: &Job, progress: Progress, begun_ns: u64) -> Checked {
         headers: answer.map(|_| headers),
         interim,
         body_length: answer.map(|answer| answer.body_length),
-        body_sha256: answer
-            .and_then(|answer| answer.body_sha256)
-            .map(|hash| hash.iter().map(|byte| format!("{byte:02x}")).collect()),
+        body_sha256: answer.and_then(|answer| answer.body_sha256).map(|hash| in_hex(&hash)),
         body_base64: answer.map(|_| STANDARD.encode(body)),
         grpc_status: answer.and_then(|answer| answer.grpc_status),
         address: address.map(|address| address.to_string()),

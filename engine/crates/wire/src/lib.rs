@@ -21,7 +21,7 @@ mod text;
 mod timestamp;
 
 pub use answer::{Answer, Malformed, ParsedAnswer, ReadOptions};
-pub use expect::{Expect, Field, Verdict};
+pub use expect::{Expect, Field, Verdict, in_hex};
 pub use fields::Fields;
 pub use heads::Heads;
 pub use json::Pointer;
