@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use crate::support::server::{HELLO, HELLO_SHA256, Server};
 use crate::support::{Engine, with};
 
-/// A check of `/` that is `hello`.
-fn check_of(port: u16) -> Value {
+/// A check of `/`.
+pub fn check_of(port: u16) -> Value {
     json!({
         "format": "redline.check/1",
         "target": {"host": "127.0.0.1", "port": port},
@@ -20,16 +20,16 @@ fn check_of(port: u16) -> Value {
 }
 
 /// An engine that makes checks.
-struct Checks(Engine);
+pub struct Checks(Engine);
 
 impl Checks {
-    fn start() -> Self {
+    pub fn start() -> Self {
         Self(Engine::start_heeding("", |command| {
             command.arg("check");
         }))
     }
 
-    fn check(&mut self, check: &Value) -> Value {
+    pub fn check(&mut self, check: &Value) -> Value {
         self.0.say(&check.to_string());
         let mut seen = Value::Null;
         self.0.wait_until(|event| {

@@ -18,6 +18,7 @@ mod pipelines;
 mod pools;
 mod requests;
 mod robust;
+mod same_verdicts;
 mod secure;
 mod shapes;
 mod shards;
