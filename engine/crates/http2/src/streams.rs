@@ -2,6 +2,7 @@
 
 use crate::event::Event;
 use crate::message::Verdict;
+use crate::rule::Rule;
 use crate::slot::Slot;
 
 /// RFC 9113, section 7.
@@ -94,7 +95,10 @@ impl Streams {
 
     pub fn field(&mut self, place: Place, name: &[u8], value: &[u8]) -> Verdict {
         let verdict = self.slot(place).message.field(name, value);
-        self.judged(place, verdict)
+        if let Verdict::Malformed(rule) = verdict {
+            self.malformed(place, rule, Some(shown(name)));
+        }
+        verdict
     }
 
     pub fn end_head(&mut self, place: Place, last: bool) -> Verdict {
@@ -109,14 +113,15 @@ impl Streams {
     }
 
     fn judged(&mut self, place: Place, verdict: Verdict) -> Verdict {
-        if verdict == Verdict::Malformed {
-            self.malformed(place);
+        if let Verdict::Malformed(rule) = verdict {
+            self.malformed(place, rule, None);
         }
         verdict
     }
 
-    pub fn malformed(&mut self, place: Place) {
-        self.slots[place.0 as usize].1.report(&mut self.events, |token| Event::Malformed { token });
+    pub fn malformed(&mut self, place: Place, rule: Rule, field: Option<Box<str>>) {
+        let slot = &mut self.slots[place.0 as usize].1;
+        slot.report(&mut self.events, |token| Event::Malformed { token, rule, field });
     }
 
     /// Frames follow the end of a stream that may not have been answered yet.
@@ -129,8 +134,8 @@ impl Streams {
     /// The peer has ended its side.
     pub fn answered(&mut self, place: Place) -> Answered {
         let slot = &mut self.slots[place.0 as usize].1;
-        if slot.message.end() == Verdict::Malformed {
-            self.malformed(place);
+        if let Verdict::Malformed(rule) = slot.message.end() {
+            self.malformed(place, rule, None);
             return Answered::Malformed;
         }
         slot.answer(&mut self.events);
@@ -151,7 +156,7 @@ impl Streams {
         }
         self.slots[place.0 as usize].1.report(&mut self.events, |token| match code {
             REFUSED_STREAM => Event::Unprocessed { token },
-            _ => Event::Malformed { token },
+            _ => Event::Malformed { token, rule: Rule::Frame, field: None },
         });
         self.remove(place);
     }
@@ -181,4 +186,10 @@ impl Streams {
         self.slots[place.0 as usize].1.send(length, &mut self.out);
         true
     }
+}
+
+/// The name of a field for a message: what cannot be seen is escaped, and little of it is shown.
+fn shown(name: &[u8]) -> Box<str> {
+    const MOST: usize = 64;
+    name[..name.len().min(MOST)].escape_ascii().to_string().into()
 }

@@ -1,6 +1,6 @@
 //! HTTP/2: what received frames mean for the requests of a connection, each of which is a stream.
 
-use redline_http2::Event;
+use redline_http2::{Event, code_name};
 use redline_traffic::Outcome;
 use redline_wire::Answer;
 
@@ -29,15 +29,21 @@ pub fn handle(
                 exchanges.judge(&flight, &answer, body.as_deref().unwrap_or_default(), now_ns, activity);
             }
             Event::Refused { token, code } => {
-                failures.report(FailureKind::Refused, &format_args!("RST_STREAM with code {code}"));
+                failures.report(
+                    FailureKind::Refused,
+                    &format_args!("the server reset the stream with {}", code_name(code)),
+                );
                 exchanges.fail(FlightId(token), connection, Outcome::Refused, activity);
             }
             Event::Unprocessed { token } if connection.is_leaving() => {
                 exchanges.resend(FlightId(token), connection, activity);
             }
             Event::Unprocessed { token } => exchanges.retry(FlightId(token), connection, Outcome::Refused, activity),
-            Event::Malformed { token } => {
-                failures.report(FailureKind::Malformed, &"an answer that breaks the rules of its stream");
+            Event::Malformed { token, rule, field } => {
+                match field {
+                    Some(field) => failures.report(FailureKind::Malformed, &format_args!("the field {field}: {rule}")),
+                    None => failures.report(FailureKind::Malformed, &rule),
+                }
                 exchanges.fail(FlightId(token), connection, Outcome::Malformed, activity);
             }
             Event::GoAway { last, .. } => connection.go_away(last),
