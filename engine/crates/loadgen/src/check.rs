@@ -78,9 +78,8 @@ fn exchange(job: &Arc<Job>, begun_ns: u64, stop: &Arc<Stop>) -> io::Result<Progr
     let mut last = None;
     for address in addresses {
         let left_ns = end_ns.saturating_sub(now_ns()).max(1);
-        let hurried = Arc::new(Job { timeout_ns: left_ns, ..Job::clone(job) });
-        let mut client = Client::<Epoll>::new(&hurried, GlobalWorkerId(0), address, 0, 1, stop)?;
-        let connected = client.connect_first(1, stop, &mut progress.activity)?;
+        let mut client = Client::<Epoll>::new(job, GlobalWorkerId(0), address, 0, 1, stop)?;
+        let connected = client.connect_first(1, left_ns, stop, &mut progress.activity)?;
         progress.tls = connected.tls;
         if connected.open > 0 {
             progress.address = Some(address);

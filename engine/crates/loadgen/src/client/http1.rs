@@ -69,7 +69,7 @@ pub fn read(
                 }
             }
             Err(why) => {
-                let cause = || connection.cause(why.to_string(), None, bytes);
+                let cause = || connection.cause(why.to_string(), Some(why.at as u64), bytes);
                 activity.failures.note(Outcome::Malformed, now_ns, cause);
                 break ReadEnd::Malformed;
             }

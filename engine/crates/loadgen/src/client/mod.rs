@@ -74,18 +74,19 @@ impl<I: Io> Client<I> {
         })
     }
 
-    /// Open this many connections, trying each once, until the timeout. Those that are still being opened then continue.
+    /// Open this many connections, trying each once, for this long at most. Those that are still being opened then continue.
     ///
     /// # Errors
     /// When the kernel refuses to wait.
     pub fn connect_first(
         &mut self,
         connections: usize,
+        limit_ns: u64,
         stop: &Stop,
         activity: &mut Activity,
     ) -> io::Result<ConnectResult> {
         self.pool.grow(connections);
-        self.pool.open_all(self.timeout_ns, stop, activity)
+        self.pool.open_all(limit_ns, stop, activity)
     }
 
     /// One connection more is needed.
