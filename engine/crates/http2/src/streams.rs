@@ -1,7 +1,10 @@
 //! The streams of one connection, as nghttp2 reports them.
 
+use redline_wire::Record;
+
 use crate::event::Event;
 use crate::message::Verdict;
+use crate::rule::Rule;
 use crate::slot::Slot;
 
 /// RFC 9113, section 7.
@@ -33,6 +36,8 @@ pub struct Streams {
     pub out_limit: usize,
     /// The peer sent GOAWAY.
     pub going: bool,
+    /// The answer on the only stream, if it is to be shown.
+    pub record: Option<Box<Record>>,
 }
 
 impl Streams {
@@ -94,29 +99,45 @@ impl Streams {
 
     pub fn field(&mut self, place: Place, name: &[u8], value: &[u8]) -> Verdict {
         let verdict = self.slot(place).message.field(name, value);
-        self.judged(place, verdict)
+        if let Some(record) = &mut self.record
+            && !name.starts_with(b":")
+        {
+            record.field(name, value);
+        }
+        if let Verdict::Malformed(rule) = verdict {
+            self.malformed(place, rule, Some(shown(name)));
+        }
+        verdict
     }
 
     pub fn end_head(&mut self, place: Place, last: bool) -> Verdict {
-        let verdict = self.slot(place).message.end_head(last);
+        let message = &mut self.slots[place.0 as usize].1.message;
+        let verdict = message.end_head(last);
+        if let Some(record) = &mut self.record {
+            record.end_head(message.coming());
+        }
         self.judged(place, verdict)
     }
 
     pub fn data(&mut self, place: Place, bytes: &[u8]) -> Verdict {
         let slot = self.slot(place);
         let verdict = if slot.pending().is_some() { slot.data(bytes) } else { Verdict::Fine };
+        if let Some(record) = &mut self.record {
+            record.data(bytes);
+        }
         self.judged(place, verdict)
     }
 
     fn judged(&mut self, place: Place, verdict: Verdict) -> Verdict {
-        if verdict == Verdict::Malformed {
-            self.malformed(place);
+        if let Verdict::Malformed(rule) = verdict {
+            self.malformed(place, rule, None);
         }
         verdict
     }
 
-    pub fn malformed(&mut self, place: Place) {
-        self.slots[place.0 as usize].1.report(&mut self.events, |token| Event::Malformed { token });
+    pub fn malformed(&mut self, place: Place, rule: Rule, field: Option<Box<str>>) {
+        let slot = &mut self.slots[place.0 as usize].1;
+        slot.report(&mut self.events, |token| Event::Malformed { token, rule, field });
     }
 
     /// Frames follow the end of a stream that may not have been answered yet.
@@ -129,8 +150,8 @@ impl Streams {
     /// The peer has ended its side.
     pub fn answered(&mut self, place: Place) -> Answered {
         let slot = &mut self.slots[place.0 as usize].1;
-        if slot.message.end() == Verdict::Malformed {
-            self.malformed(place);
+        if let Verdict::Malformed(rule) = slot.message.end() {
+            self.malformed(place, rule, None);
             return Answered::Malformed;
         }
         slot.answer(&mut self.events);
@@ -151,7 +172,7 @@ impl Streams {
         }
         self.slots[place.0 as usize].1.report(&mut self.events, |token| match code {
             REFUSED_STREAM => Event::Unprocessed { token },
-            _ => Event::Malformed { token },
+            _ => Event::Malformed { token, rule: Rule::Frame, field: None },
         });
         self.remove(place);
     }
@@ -181,4 +202,10 @@ impl Streams {
         self.slots[place.0 as usize].1.send(length, &mut self.out);
         true
     }
+}
+
+/// The name of a field for a message: what cannot be seen is escaped, and little of it is shown.
+fn shown(name: &[u8]) -> Box<str> {
+    const MOST: usize = 64;
+    name[..name.len().min(MOST)].escape_ascii().to_string().into()
 }

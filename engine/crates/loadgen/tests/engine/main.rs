@@ -3,6 +3,7 @@
 
 mod answers;
 mod chaos;
+mod checks;
 mod clocks;
 mod commands;
 mod duets;
@@ -17,6 +18,7 @@ mod pipelines;
 mod pools;
 mod requests;
 mod robust;
+mod same_verdicts;
 mod secure;
 mod shapes;
 mod shards;
