@@ -16,9 +16,9 @@ from redline.errors import LaunchError, StoreError
 from redline.model import Tool, Variant
 from redline.plugins.launchers import process
 from redline.plugins.launchers.process import ProcessLauncher, free_port
-from redline.plugins.launchers.readiness import request_status
 from redline.plugins.linux import cgroup
 from redline.ports import Placement
+from tests.fakes.asking import request_status
 from tests.fakes.servers.entries import alive, eventually, make_catalogue, server
 
 FREE = Placement()
