@@ -17,7 +17,7 @@ from redline.model.failures import FirstFailure
 from redline.plugins.drivers.protocol import not_of_the_format
 from redline.plugins.engine_process import end_engine, log_tail, say, start_engine
 
-_BEYOND_TIMEOUT_S = 20.0
+_BEYOND_TIMEOUT_S, _ENDING_S = 20.0, 5.0
 
 
 class Checked(Frozen):
@@ -71,12 +71,16 @@ class Checks:
         say(self._process, json.dumps(check), more=True)
         line = self._line(check["timeout_ns"] / 1e9 + _BEYOND_TIMEOUT_S)
         if not line:
-            end_engine(self._process)
-            raise DriveError(
-                f"the engine ended with code {self._process.returncode} during a check: {log_tail(self._log)}",
-                hint="its exit code says how: negative is the signal that ended it",
-            )
+            raise self._ended()
         return _read(line)
+
+    def _ended(self) -> DriveError:
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(_ENDING_S)
+        code = self._process.poll()
+        how = f"was killed (signal {-code})" if code is not None and code < 0 else f"ended with code {code}"
+        hint = "try it by hand: `redline-engine --version`; `dmesg | tail` says what the kernel killed"
+        return DriveError(f"the engine {how} during a check: {log_tail(self._log)}", hint=hint)
 
     def _line(self, within_s: float) -> str:
         """What it answers; empty if it ended."""
