@@ -146,7 +146,7 @@ def test_an_answer_that_does_not_end_is_not_waited_for(habit: targets.Habit, exp
         expect = Expected(length=100_000)
     wrong = verified(habit, expect)
     assert wrong is not None
-    assert wrong.startswith("GET /path0: timeout: no answer within 300 ms")
+    assert wrong.startswith("GET /path0: timeout: no ")
 
 
 def test_what_is_no_http_is_shown() -> None:
