@@ -67,7 +67,7 @@ def errors(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
     lost = sum(getattr(outcomes, kind) for kind in kinds)
     message = (
         f"{lost:,} of {traffic.counts.due:,} requests ({percent(lost / traffic.counts.due)}) got no answer: "
-        f"{_listed(outcomes, kinds)}.{_first(traffic, _occurred(outcomes, kinds))}"
+        f"{listed(outcomes, kinds)}.{_first(traffic, _occurred(outcomes, kinds))}"
     )
     return graded(FindingKind.ERRORS, lost / traffic.counts.due, message, trial)
 
@@ -90,7 +90,7 @@ def wrong_answers(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
     began_ns = _began_ns(traffic)
     message = (
         f"{wrong:,} of {traffic.counts.due:,} requests ({percent(share)}) were answered wrongly: "
-        f"{_listed(outcomes, _WRONG)}{_turned(traffic, began_ns)}.{_first(traffic, _occurred(outcomes, _WRONG))}"
+        f"{listed(outcomes, _WRONG)}{_turned(traffic, began_ns)}.{_first(traffic, _occurred(outcomes, _WRONG))}"
     )
     never_right = outcomes.unexpected_body + outcomes.malformed > 0
     advice = _TURNED if began_ns else _MALFORMED if outcomes.malformed == wrong else None
@@ -105,10 +105,14 @@ _MALFORMED = "Fix what writes these bytes, in the server or in front of it; the 
 
 
 def _began_ns(traffic: Traffic) -> int:
-    """How long after the begin of the measurement wrong answers began; 0 for at once, or before."""
+    """How long after the begin of the measurement wrong answers began; 0 for at once, or if none before was right."""
     measured = [interval for interval in traffic.intervals if interval.phase == "measure"]
-    wrong = [any(_occurred(interval.counts.outcomes, _WRONG)) for interval in measured]
-    return measured[wrong.index(True)].start_ns - traffic.measure_start_ns if any(wrong) and not wrong[0] else 0
+    right = False
+    for interval in measured:
+        if any(_occurred(interval.counts.outcomes, _WRONG)):
+            return interval.start_ns - traffic.measure_start_ns if right else 0
+        right = right or interval.counts.outcomes.ok > 0
+    return 0
 
 
 def _turned(traffic: Traffic, began_ns: int) -> str:
@@ -164,5 +168,6 @@ def _occurred(outcomes: Outcomes, kinds: Sequence[str]) -> list[str]:
     return [kind for kind in kinds if getattr(outcomes, kind)]
 
 
-def _listed(outcomes: Outcomes, kinds: Sequence[str]) -> str:
+def listed(outcomes: Outcomes, kinds: Sequence[str] = (*_WRONG, *UNANSWERED, *_LEFT_OVER)) -> str:
+    """How many ended in each of these ways, if any: `12 malformed, 3 timeout`."""
     return ", ".join(f"{getattr(outcomes, kind):,} {kind.replace('_', ' ')}" for kind in _occurred(outcomes, kinds))

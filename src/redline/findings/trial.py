@@ -126,7 +126,7 @@ def _perturbed(trial: Trial) -> tuple[Finding, ...]:
 
 
 def _cut_short(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
-    if traffic.ended == "complete":
+    if traffic.ended in ("complete", "failing"):  # a failure says why
         return ()
     planned = cell.load.duration_ns / 1e9
     missing = 1.0 if traffic.ended == "deadline" else max(1.0 - traffic.seconds / planned, 0.0)
