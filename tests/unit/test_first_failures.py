@@ -12,6 +12,7 @@ from tests.fakes.behaviour import GOOD
 from tests.fakes.recordings import simulated_cell, simulated_recording
 
 ANSWER = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5 \r\nhello\r\n0\r\n\r\n"
+ANSWER_TEXT = r"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5 \r\nhello\r\n0\r\n\r\n"
 
 
 def failure(outcome: str = "malformed", reason: str = "it was wrong", time_ns: int = 1, **more: Any) -> FirstFailure:
@@ -32,7 +33,7 @@ def answered(answer: bytes, at: int | None, begins: int = 0) -> FirstFailure:
         (answered(b"<h1>\t\xff\x1b[2J", None), r'malformed: it was wrong: "<h1>\t\xff\u001b[2J"'),
         (
             answered(ANSWER, 48),
-            r'malformed: it was wrong, at byte 48 of "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5 \r\nhello\r\n0\r\n\r\n"',
+            f'malformed: it was wrong, at byte 48 of "{ANSWER_TEXT}"',
         ),
         (answered(b"y" * 128, 1_300, 1_236), f'malformed: it was wrong, at byte 1,300 of "…{"y" * 64}…"'),
     ],

@@ -55,12 +55,6 @@ def judge(  # noqa: PLR0913 - what was measured, and how
     )
 
 
-def failing(recordings: Sequence[DuetRecording]) -> str | None:
-    """Which server failed too many requests for any comparison, and how; None where neither did."""
-    starts = tuple(filter(is_whole, recordings))
-    return Duet(starts).failing if starts else None
-
-
 def is_interrupted(recordings: Sequence[DuetRecording]) -> bool:
     """Whether the load of some start was cut, be it before its first block."""
     return any(each.traffic is not None and each.traffic.ended != "complete" for each in recordings)

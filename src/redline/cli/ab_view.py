@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from redline.analysis.ab import failing, judge
+from redline.analysis.ab import judge
+from redline.analysis.duet import failing
 from redline.cli import places
 from redline.cli.show import show
 from redline.cli.streams import write_document
@@ -34,7 +35,7 @@ def judged(plan: AbPlan, recordings: Sequence[DuetRecording]) -> AbReport | None
     """The answer so far; None where too little was measured. Raises DriveError where a server failed."""
     if recordings and (failure := recordings[-1].failure) is not None:
         raise failure_error(failure, (plan.a, plan.b), from_project=plan.checkout is not None, once=plan.duet.once)
-    if (failed := failing(recordings)) is not None:
+    if (failed := failing(recordings, ("A", "B"))) is not None:
         raise DriveError(failed, hint="`redline load` shows when they fail; --status says which status is right")
     cell, cores = plan.duet.cells[0], len(plan.environment.server_cpus)
     closed, detects = cell.load.saturates, cell.warmup_detect

@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Sequence
 
 from redline.findings.rules import graded
-from redline.model import Cell, Closed, Failure, Finding, FindingKind, Outcomes, Traffic
+from redline.model import Cell, Closed, Counts, Failure, Finding, FindingKind, Outcomes, Traffic
 from redline.model.failures import FirstFailure
 from redline.quantities import duration, percent
 from redline.stats import Trial
 
 UNANSWERED = ("connect", "tls", "reset", "closed", "refused", "timeout")
-_LEFT_OVER = ("in_flight", "unsent")
+LEFT_OVER = ("in_flight", "unsent")
 """At the end of a load; an interrupt always leaves some."""
 _WRONG = ("unexpected_status", "unexpected_body", "malformed")
 _MOSTLY = 0.5
@@ -20,6 +20,14 @@ def failures_text(failures: Iterable[FirstFailure], outcomes: Iterable[str] | No
     """The first failure of each of these outcomes, or of all: `connect: Connection refused; timeout: no answer …`."""
     wanted = None if outcomes is None else set(outcomes)
     return "; ".join(each.text for each in failures if wanted is None or each.outcome in wanted)
+
+
+def all_failed(traffic: Traffic) -> str:
+    """Why every request of a load failed, from its warm-up to its end; empty where one did not, or none was made."""
+    counts = Counts.merged(each.counts for each in traffic.intervals)
+    if counts.outcomes.ok or counts.completed or traffic.counts.completed or not counts.outcomes.errors:
+        return ""
+    return failures_text(traffic.failures) or listed(counts.outcomes)
 
 
 def failed(cell: Cell, trial: Trial) -> tuple[Finding, ...]:
@@ -63,7 +71,7 @@ def errors(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
     ended = traffic.counts.outcomes
     # Connections that the engine's own side could not open never reached the server.
     outcomes = ended.model_copy(update={"connect": ended.connect - traffic.counts.exhausted})
-    kinds = (*UNANSWERED, *_LEFT_OVER) if traffic.ended == "complete" else UNANSWERED
+    kinds = (*UNANSWERED, *LEFT_OVER) if traffic.ended == "complete" else UNANSWERED
     lost = sum(getattr(outcomes, kind) for kind in kinds)
     message = (
         f"{lost:,} of {traffic.counts.due:,} requests ({percent(lost / traffic.counts.due)}) got no answer: "
@@ -168,6 +176,6 @@ def _occurred(outcomes: Outcomes, kinds: Sequence[str]) -> list[str]:
     return [kind for kind in kinds if getattr(outcomes, kind)]
 
 
-def listed(outcomes: Outcomes, kinds: Sequence[str] = (*_WRONG, *UNANSWERED, *_LEFT_OVER)) -> str:
+def listed(outcomes: Outcomes, kinds: Sequence[str] = (*_WRONG, *UNANSWERED, *LEFT_OVER)) -> str:
     """How many ended in each of these ways, if any: `12 malformed, 3 timeout`."""
     return ", ".join(f"{getattr(outcomes, kind):,} {kind.replace('_', ' ')}" for kind in _occurred(outcomes, kinds))

@@ -75,12 +75,15 @@ class FailingAbort(LoadAbort[Interval]):
         right = self._outcomes.ok + interval.counts.completed
         return right == 0 and self._outcomes.errors >= FEWEST_FAILED and interval.end_ns >= PATIENCE_NS
 
-    def failure(self, traffic: Traffic) -> Failure:
-        """Why the load that it ended has failed."""
+    def ended(self, traffic: Traffic) -> tuple[Traffic, Failure | None]:
+        """The traffic of a load, and why that failed if this ended it."""
+        if not self.done:
+            return traffic, None
         text = failures_text(traffic.failures) or listed(self._outcomes)
         seconds = duration(max(each.end_ns for each in traffic.intervals)) if traffic.intervals else "moments"
         message = f"all {self._outcomes.errors:,} requests of the first {seconds} failed: {text}"
-        return Failure(stage="load", kind="wrong_answer", message=message, hint=_HINT)
+        failure = Failure(stage="load", kind="wrong_answer", message=message, hint=_HINT)
+        return traffic.model_copy(update={"ended": "failing"}), failure
 
 
 class FailingDuetAbort(LoadAbort[DuetBlock]):
@@ -103,9 +106,12 @@ class FailingDuetAbort(LoadAbort[DuetBlock]):
         counts = enumerate(zip(self._failed, self._right, strict=True))
         return next((at for at, (failed, right) in counts if failed >= FEWEST_FAILED and right == 0), None)
 
-    def failure(self, traffic: DuetTraffic, names: Sequence[str]) -> Failure:
-        """Why the duet that it ended has failed; `names` are those of its servers."""
+    def ended(self, traffic: DuetTraffic, names: Sequence[str]) -> tuple[DuetTraffic, Failure | None]:
+        """The traffic of a duet of servers of these names, and why that failed if this ended it."""
+        if not self.done:
+            return traffic, None
         target = self._failing or 0
         text = failures_text(traffic.targets[target].failures) or "the engine gives no reason"
         message = f"all {self._failed[target]:,} requests to {names[target]} failed: {text}"
-        return Failure(stage="load", kind="wrong_answer", message=message, hint=_HINT)
+        failure = Failure(stage="load", kind="wrong_answer", message=message, hint=_HINT)
+        return traffic.model_copy(update={"ended": "failing"}), failure

@@ -230,10 +230,7 @@ def _load(start: DuetStart, tools: DuetTools, running: ExitStack) -> dict[str, o
     facts = tuple(server.facts for server in servers)
     traffic, failure = None, None
     try:
-        traffic = tools.driver.duet(duet)
-        if abort.done:
-            traffic = traffic.model_copy(update={"ended": "failing"})
-            failure = abort.failure(traffic, _names(cells))
+        traffic, failure = abort.ended(tools.driver.duet(duet), _names(cells))
     except DriveError as error:
         failure = failure_of("load", "engine", error)
     died = next((found for server in servers if (found := server.death()) is not None), None)

@@ -147,7 +147,7 @@ class Prober:
         )
         hosts = self.tools.hosts()
         with _heard_interrupts() as heard:
-            recording = record_load(cell, planned, self.server, self.tools, options, abort)
+            recording = record_load(cell, planned, self.server, self.tools, options, abort=abort)
         recording = recording.model_copy(update={"hosts": hosts()})
         traffic, cut = recording.traffic, abort is not None and abort.done
         if heard or self.is_over() or (traffic is not None and traffic.ended == "interrupted" and not cut):

@@ -82,6 +82,7 @@ def record_load(  # noqa: PLR0913 - what, on what, with what, and until when
     server: RunningServer,
     tools: Tools,
     options: LoadOptions,
+    *,
     abort: LoadAbort[Interval] | None = None,
 ) -> Recording:
     """Put the load of a cell on a running server, watched by probes from before it begins until it has ended.
@@ -92,11 +93,11 @@ def record_load(  # noqa: PLR0913 - what, on what, with what, and until when
     """
     abort = abort or FailingAbort()
     if cell.warmup_by is None:
-        return _record(cell, planned, server, tools, options, abort)
+        return _record(cell, planned, server, tools, options, abort=abort)
     drive = _drive(cell, planned, server, tools, options)
     if (failure := warm_up(drive, cell.warmup_by, server, tools.driver)) is not None:
         return new_recording(planned).model_copy(update={"server": server.facts, "failure": failure})
-    return _record(settling(cell), planned, server, tools, options, abort)
+    return _record(settling(cell), planned, server, tools, options, abort=abort)
 
 
 def _drive(cell: Cell, planned: PlannedTrial, server: RunningServer, tools: Tools, options: LoadOptions) -> Drive:
@@ -110,6 +111,7 @@ def _record(  # noqa: PLR0913 - as above
     server: RunningServer,
     tools: Tools,
     options: LoadOptions,
+    *,
     abort: LoadAbort[Interval],
 ) -> Recording:
     empty, profiled = new_recording(planned), _Profiled(options.profiler, cell)
@@ -154,12 +156,10 @@ def _record(  # noqa: PLR0913 - as above
     written = _size_of(options.server_log)
     window = traffic.window_unix_ns if traffic is not None else None
     runtimes = [each.runtime(window, options.server_log) for each in probes] if window else []
-    failure = death_soon(server) if error or traffic is None or lost_connections(traffic) else server.death()
-    if error is not None:
-        failure = failure or failure_of("load", "engine", error)
-    if traffic is not None and isinstance(abort, FailingAbort) and abort.done:
-        traffic = traffic.model_copy(update={"ended": "failing"})
-        failure = failure or abort.failure(traffic)
+    failure = _why_failed(server, traffic, error)
+    if traffic is not None and isinstance(abort, FailingAbort):
+        traffic, failing = abort.ended(traffic)
+        failure = failure or failing
     return empty.model_copy(
         update={
             "server": server.facts,
@@ -172,6 +172,12 @@ def _record(  # noqa: PLR0913 - as above
             "log_bytes": None if written_before is None or written is None else max(written - written_before, 0),
         }
     )
+
+
+def _why_failed(server: RunningServer, traffic: Traffic | None, error: DriveError | None) -> Failure | None:
+    """The death of the server, or else what the engine says."""
+    failure = death_soon(server) if error or traffic is None or lost_connections(traffic) else server.death()
+    return failure or (failure_of("load", "engine", error) if error is not None else None)
 
 
 class _Profiled:
@@ -238,9 +244,9 @@ def warm_up(drive: Drive, by: Load, server: RunningServer, driver: Driver) -> Fa
     try:
         if drive.cell.warmup_ns:
             more = {"on_start": started, "on_interval": seen, "keep_interrupted": False}
-            traffic = driver.drive(replace(drive, cell=cell, workers=workers, **more))
-            if abort.done:
-                return death_soon(server) or abort.failure(traffic)
+            _, failing = abort.ended(driver.drive(replace(drive, cell=cell, workers=workers, **more)))
+            if failing is not None:
+                return death_soon(server) or failing
     except DriveError as error:
         return death_soon(server) or failure_of("load", "engine", error)
     return server.death()
