@@ -260,8 +260,8 @@ class Duet:
             mine = [each for each in slices if each.target in targets]
             failed, completed = sum(each.failed for each in mine), sum(each.completed for each in mine)
             if failed:
-                first = _first_failures(map(traffic_of, self.starts), targets)
-                message = f"{failed:,} of {failed + completed:,} requests to {name} failed{first and f': {first}'}"
+                why = _first_failures(map(traffic_of, self.starts), targets)
+                message = f"{failed:,} of {failed + completed:,} requests to {name} failed{why and f': {why}'}"
                 yield DuetFinding(kind="errors", grade=Grade.WARN, message=message)
         loaded_ns = sum(each.end_ns - each.start_ns for each in slices)
         idle_ns = sum(used or 0 for each in slices for target, used in enumerate(each.cpu_ns) if target != each.target)

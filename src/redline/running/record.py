@@ -243,8 +243,8 @@ def warm_up(drive: Drive, by: Load, server: RunningServer, driver: Driver) -> Fa
     workers = min(drive.workers, load.connections)
     try:
         if drive.cell.warmup_ns:
-            more = {"on_start": started, "on_interval": seen, "keep_interrupted": False}
-            _, failing = abort.ended(driver.drive(replace(drive, cell=cell, workers=workers, **more)))
+            warming = replace(drive, cell=cell, workers=workers, keep_interrupted=False)
+            _, failing = abort.ended(driver.drive(replace(warming, on_start=started, on_interval=seen)))
             if failing is not None:
                 return death_soon(server) or failing
     except DriveError as error:
