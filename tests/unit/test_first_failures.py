@@ -1,6 +1,7 @@
 """Why requests failed, as the engine says it: read, merged over parts, and as a line of text."""
 
 from base64 import b64encode
+
 import pytest
 
 from redline.model import Recording
