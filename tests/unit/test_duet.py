@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redline.analysis.ab import judge
+from redline.analysis.ab import judge, nothing_due
 from redline.analysis.duet import failing, is_whole
 from redline.model import DuetRecording, DuetSlice, Metric, Outcomes, Verdict
 from redline.model.duet import AbReport
@@ -440,3 +440,29 @@ def test_the_interval_holds_the_truth_as_often_as_it_says() -> None:
         low, high = found.interval
         holds += low <= 0.02 <= high
     assert 0.92 <= holds / 400 <= 0.98
+
+
+@pytest.mark.parametrize(
+    ("loaded", "says"),
+    [
+        ((0, 1, 2), ""),
+        ((), "nothing fell due in 4.00 s of load"),
+        ((0, 2), "nothing fell due to one of the servers in 4.00 s of load"),
+    ],
+)
+def test_a_load_that_asks_for_nothing_is_said_to(loaded: tuple[int, ...], says: str) -> None:
+    made = duet(0, cost=1.0, warmup=20)
+    assert made.traffic is not None
+    idle = {"completed": 0, "measured": 0, "cpu_ns": ()}
+    blocks = tuple(
+        block.model_copy(
+            update={
+                "slices": tuple(
+                    each if each.target in loaded else each.model_copy(update=idle) for each in block.slices
+                )
+            }
+        )
+        for block in made.traffic.blocks
+    )
+    recording = made.model_copy(update={"traffic": made.traffic.model_copy(update={"blocks": blocks})})
+    assert nothing_due([recording]) == says
