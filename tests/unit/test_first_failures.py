@@ -1,7 +1,6 @@
 """Why requests failed, as the engine says it: read, merged over parts, and as a line of text."""
 
 from base64 import b64encode
-from typing import Any
 
 import pytest
 
@@ -12,14 +11,15 @@ from tests.fakes.behaviour import GOOD
 from tests.fakes.recordings import simulated_cell, simulated_recording
 
 ANSWER = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5 \r\nhello\r\n0\r\n\r\n"
+ANSWER_TEXT = r"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5 \r\nhello\r\n0\r\n\r\n"
 
 
-def failure(outcome: str = "malformed", reason: str = "it was wrong", time_ns: int = 1, **more: Any) -> FirstFailure:
+def failure(outcome: str = "malformed", reason: str = "it was wrong", time_ns: int = 1, **more: object) -> FirstFailure:
     return FirstFailure.model_validate({"outcome": outcome, "reason": reason, "time_ns": time_ns, **more})
 
 
 def answered(answer: bytes, at: int | None, begins: int = 0) -> FirstFailure:
-    return failure(bytes_base64=b64encode(answer).decode(), at=at, **{"from": begins})
+    return failure(bytes_base64=b64encode(answer).decode(), at=at, begins=begins)
 
 
 @pytest.mark.parametrize(
@@ -27,12 +27,12 @@ def answered(answer: bytes, at: int | None, begins: int = 0) -> FirstFailure:
     [
         (failure("timeout", "no answer within 5 s"), "timeout: no answer within 5 s"),
         (failure("unexpected_status", "status 503"), "unexpected status: status 503"),
-        (failure(at=9, **{"from": None}), "malformed: it was wrong, at byte 9"),
+        (failure(at=9), "malformed: it was wrong, at byte 9"),
         (answered(b"SSH-2.0\r\n", 0), r'malformed: it was wrong, at byte 0 of "SSH-2.0\r\n"'),
         (answered(b"<h1>\t\xff\x1b[2J", None), r'malformed: it was wrong: "<h1>\t\xff\u001b[2J"'),
         (
             answered(ANSWER, 48),
-            r'malformed: it was wrong, at byte 48 of "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5 \r\nhello\r\n0\r\n\r\n"',
+            f'malformed: it was wrong, at byte 48 of "{ANSWER_TEXT}"',
         ),
         (answered(b"y" * 128, 1_300, 1_236), f'malformed: it was wrong, at byte 1,300 of "…{"y" * 64}…"'),
     ],

@@ -3,6 +3,15 @@
 import math
 
 from redline.findings.arrivals import arrivals, bunched
+from redline.findings.failed import (
+    errors,
+    exhausted,
+    failed,
+    instead_of_cores,
+    reconnecting,
+    surplus_bytes,
+    wrong_answers,
+)
 from redline.findings.hosts import clock_bound, clock_stepped, load_hosts_differ
 from redline.findings.machine import (
     client_saturated,
@@ -22,7 +31,7 @@ from redline.findings.memory import memory
 from redline.findings.rules import graded
 from redline.findings.server import debug_logging, lock_limited, runtime_differs, server_restarted, upstream
 from redline.findings.steadiness import not_warmed_up, shrinking, still_compiling, unsteady, warmed
-from redline.model import Cell, Closed, Failure, Finding, FindingKind, Interval, Open, Outcomes, Recording, Traffic
+from redline.model import Cell, Closed, Finding, FindingKind, Interval, Open, Recording, Traffic
 from redline.quantities import duration, percent
 from redline.stats import Trial
 
@@ -38,7 +47,7 @@ def judge(cell: Cell, recording: Recording) -> tuple[Finding, ...]:
 def judge_trial(cell: Cell, trial: Trial) -> tuple[Finding, ...]:
     """All findings about one trial, in the order of the rules. A trial with an `invalid` one is not used."""
     traffic = trial.traffic
-    found: list[tuple[Finding, ...]] = [_failed(trial), _perturbed(trial)]
+    found: list[tuple[Finding, ...]] = [failed(cell, trial), _perturbed(trial)]
     if traffic is not None:
         found += [_cut_short(cell, trial, traffic), _tls_insecure(cell, trial), *upstream(trial)]
         if traffic.counts.due > 0 and traffic.seconds > 0:
@@ -50,9 +59,11 @@ def judge_trial(cell: Cell, trial: Trial) -> tuple[Finding, ...]:
                 _client_queueing(cell, trial, traffic),
                 arrivals(cell, trial, traffic),
                 bunched(cell, trial, traffic),
-                _errors(trial, traffic),
-                _exhausted(trial, traffic),
-                _wrong_answers(trial, traffic),
+                errors(trial, traffic),
+                exhausted(trial, traffic),
+                wrong_answers(trial, traffic),
+                surplus_bytes(trial, traffic),
+                reconnecting(cell, trial, traffic),
                 shrinking(cell, trial, traffic),
                 unsteady(cell, trial, traffic),
                 warmed(cell, trial, traffic),
@@ -90,7 +101,9 @@ def judge_probe(cell: Cell, recording: Recording) -> tuple[Finding, ...]:
         return ()
     return (
         *_send_lateness(cell, trial, traffic),
-        *_exhausted(trial, traffic),
+        *exhausted(trial, traffic),
+        *surplus_bytes(trial, traffic),
+        *reconnecting(cell, trial, traffic),
         *still_compiling(trial, traffic),
         *engine_paused(trial, traffic),
         *cpu_steal(trial),
@@ -107,31 +120,13 @@ def judge_server(cell: Cell, recording: Recording) -> tuple[Finding, ...]:
     return (*not_warmed_up(cell, trial), *runtime_differs(cell, trial))
 
 
-def _failed(trial: Trial) -> tuple[Finding, ...]:
-    failure = trial.recording.failure
-    if failure is not None:
-        message = f"Failed in stage {failure.stage}: {failure.message.rstrip('.')}."
-        return graded(_kind_of(failure), 1.0, message, trial)
-    if trial.traffic is None:
-        return graded(FindingKind.TRIAL_FAILED, 1.0, "The trial has no traffic and gives no reason.", trial)
-    if trial.traffic.counts.completed == 0:
-        due = trial.traffic.counts.due
-        message = f"No right answer arrived within the measurement; {due:,} requests were due."
-        return graded(FindingKind.TRIAL_FAILED, 1.0, message, trial)
-    return ()
-
-
-def _kind_of(failure: Failure) -> FindingKind:
-    return FindingKind.SERVER_DIED if failure.kind == "died" else FindingKind.TRIAL_FAILED
-
-
 def _perturbed(trial: Trial) -> tuple[Finding, ...]:
     message = "A profiler or monitor ran that slows down what it watches; this trial is not compared."
     return graded(FindingKind.PERTURBED, float(trial.recording.perturbed), message, trial)
 
 
 def _cut_short(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
-    if traffic.ended == "complete":
+    if traffic.ended in ("complete", "failing"):  # a failure says why
         return ()
     planned = cell.load.duration_ns / 1e9
     missing = 1.0 if traffic.ended == "deadline" else max(1.0 - traffic.seconds / planned, 0.0)
@@ -180,7 +175,8 @@ def _send_lateness(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding,
         f"At {('p50', 'p99')[worst]} the engine took up requests {duration(late[worst])} after they were due, which is "
         f"{percent(shares[worst])} of the response time of {duration(response[worst])}."
     )
-    return graded(FindingKind.SEND_LATENESS, shares[worst], message, trial)
+    advice = instead_of_cores(cell, traffic)
+    return graded(FindingKind.SEND_LATENESS, shares[worst], message, trial, advice=advice)
 
 
 def _client_queueing(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
@@ -200,59 +196,10 @@ def _due_by_timer(cell: Cell) -> bool:
     return isinstance(shape, Open) or shape.think is not None or shape.pace_per_s is not None
 
 
-def _errors(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
-    ended = traffic.counts.outcomes
-    # Connections that the engine's own side could not open never reached the server.
-    outcomes = ended.model_copy(update={"connect": ended.connect - traffic.counts.exhausted})
-    kinds = ["connect", "tls", "reset", "closed", "refused", "timeout"]
-    if traffic.ended == "complete":  # an interrupt always leaves requests in flight
-        kinds += ["in_flight", "unsent"]
-    failed = sum(getattr(outcomes, kind) for kind in kinds)
-    message = (
-        f"{failed:,} of {traffic.counts.due:,} requests ({percent(failed / traffic.counts.due)}) got no answer: "
-        f"{_listed(outcomes, kinds)}."
-    )
-    return graded(FindingKind.ERRORS, failed / traffic.counts.due, message, trial)
-
-
-def _exhausted(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
-    lacked, due = traffic.counts.exhausted, traffic.counts.due
-    message = (
-        f"For {lacked:,} of {due:,} requests ({percent(lacked / due)}) the engine's side had no port, descriptor or "
-        f"memory left for a connection."
-    )
-    return graded(FindingKind.EXHAUSTED, lacked / due, message, trial)
-
-
 def _tls_insecure(cell: Cell, trial: Trial) -> tuple[Finding, ...]:
     insecure = cell.variant.tls is not None and cell.variant.tls.insecure
     message = "The server's certificate was not checked: any server could have answered."
     return graded(FindingKind.TLS_INSECURE, float(insecure), message, trial)
-
-
-def _wrong_answers(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
-    outcomes = traffic.counts.outcomes
-    kinds = ["unexpected_status", "unexpected_body", "malformed"]
-    wrong = sum(getattr(outcomes, kind) for kind in kinds)
-    share = wrong / traffic.counts.due
-    message = (
-        f"{wrong:,} of {traffic.counts.due:,} requests ({percent(share)}) were answered wrongly: "
-        f"{_listed(outcomes, kinds)}{_turned(traffic, kinds)}."
-    )
-    never_right = outcomes.unexpected_body + outcomes.malformed > 0
-    return graded(FindingKind.WRONG_ANSWERS, 1.0 if never_right else share, message, trial)
-
-
-def _turned(traffic: Traffic, kinds: list[str]) -> str:
-    """The statuses that are wrong, and when wrong answers began if not at once: `; 4xx, the first after 1.20 s`."""
-    classes = sorted(name for name, count in traffic.counts.status.items() if count and name > "2xx")
-    classes += filter(None, [traffic.counts.grpc_statuses])
-    measured = [interval for interval in traffic.intervals if interval.phase == "measure"]
-    wrong = [any(getattr(interval.counts.outcomes, kind) for kind in kinds) for interval in measured]
-    if any(wrong) and not wrong[0]:
-        began_ns = measured[wrong.index(True)].start_ns - traffic.measure_start_ns
-        classes.append(f"the first after {duration(began_ns)}")
-    return f"; {', '.join(classes)}" if classes else ""
 
 
 def _carried_over(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
@@ -338,8 +285,3 @@ def _missing_s(traffic: Traffic) -> float:
             if share > 0.5:
                 break
     return missing_s
-
-
-def _listed(outcomes: Outcomes, kinds: list[str]) -> str:
-    counts = {kind.replace("_", " "): getattr(outcomes, kind) for kind in kinds}
-    return ", ".join(f"{count:,} {kind}" for kind, count in counts.items() if count)

@@ -2,7 +2,7 @@
 
 from base64 import b64decode
 from collections.abc import Iterable
-from typing import Literal
+from typing import Literal, get_args
 
 from pydantic import ConfigDict, Field
 
@@ -22,7 +22,7 @@ FailedOutcome = Literal[
     "in_flight",
     "unsent",
 ]
-_ORDER: tuple[str, ...] = FailedOutcome.__args__  # type: ignore[attr-defined]
+_ORDER: tuple[str, ...] = get_args(FailedOutcome)
 _BEFORE, _SHOWN = 48, 64
 """Bytes of an answer that a text shows before the place of a fault, and in all."""
 

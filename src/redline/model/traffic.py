@@ -25,6 +25,8 @@ _NESTED = {"status", "grpc_status", "outcomes"}
 _PAUSED = "for how long the engine's workers stood still: the sum over the workers"
 
 Phase = Literal["warmup", "measure", "drain"]
+Ended = Literal["complete", "interrupted", "deadline", "failing"]
+"""How a load ended. `failing`: early, by the lab, because every request failed from the first one on."""
 
 
 class Outcomes(Frozen):
@@ -239,7 +241,7 @@ class Traffic(Frozen):
     measure_start_ns: int
     measure_end_ns: int
     clocks: Clocks | None = omitted_if_default(None, description="what was read at both ends of the window")
-    ended: Literal["complete", "interrupted", "deadline"]
+    ended: Ended
     counts: Counts
     response: Histogram
     service: Histogram
