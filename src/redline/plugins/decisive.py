@@ -1,7 +1,7 @@
 """What a command says is wrong, in one line: the line that names the error, which is seldom the last one. Pure.
 
-Below it there are advice (`hint:`, `To add an exception …, call:`), what a runtime says of itself (`Node.js v20`), frames
-of a stack and what outer commands say of inner ones (`make: *** … Error 1`).
+Below it there are advice (`hint:`, `To add an exception …, call:`), what a runtime says of itself (`Node.js v20`),
+frames of a stack, and what outer commands say of inner ones (`make: *** … Error 1`).
 """
 
 import re
@@ -23,7 +23,7 @@ _ERROR = re.compile(
     r"|(?:\S+: )?(?:docker|Error response from daemon): "
     r"|WARNING: \w+ not found for kernel"
 )
-"""So do git, compilers, apt, Maven, npm, perf and container engines: the first such line counts, what follows is of it."""
+"""So do git, compilers, apt, Maven, npm, perf and container engines: the first such line counts."""
 _PREFIX = re.compile(
     r"^(?:(?:fatal|error|Error|ERROR|E|docker|Error response from daemon|WARNING|npm ERR!|npm error): |\[ERROR\] )+"
 )

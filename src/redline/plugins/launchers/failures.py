@@ -8,13 +8,13 @@ from pathlib import Path
 
 from redline.errors import LaunchError
 from redline.model import Failure, Ready
+from redline.plugins.decisive import decisive, lines_of
 from redline.plugins.launchers.guard import Exited, LaunchOrder, NotStarted
 
 _TAKEN = re.compile(r"address (?:is )?(?:already )?in use|EADDRINUSE|port \d+ is (?:already )?in use", re.IGNORECASE)
 _TAIL_BYTES = 16 << 10
-_ESCAPES = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
-_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-_LONGEST_LINE = 500
+_MOST_LINES = 60
+"""A stack of Node is below its error."""
 
 
 def says_port_is_taken(output: str) -> bool:
@@ -95,7 +95,7 @@ def _hint_for(exited: Exited, log: Path) -> str:
 
 
 def _last(log: Path) -> str:
-    words = last_words(tail(log))
+    words = decisive(tail(log, _MOST_LINES))
     return f"; its last words: {words}" if words else "; it wrote nothing"
 
 
@@ -112,11 +112,4 @@ def tail(log: Path, lines: int = 20) -> str:
             text = file.read().decode(errors="replace")
     except OSError:
         return ""
-    plain = [_CONTROLS.sub("", line).rstrip()[:_LONGEST_LINE] for line in _ESCAPES.sub("", text).split("\n")]
-    return "\n".join([line for line in plain if line][-lines:])
-
-
-def last_words(text: str) -> str:
-    """The last line that is not indented, as frames of a stack trace are."""
-    lines = text.splitlines()
-    return next((line for line in reversed(lines) if not line[0].isspace()), lines[-1].strip() if lines else "")
+    return "\n".join(lines_of(text)[-lines:])
