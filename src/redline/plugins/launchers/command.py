@@ -10,7 +10,7 @@ from redline.errors import LaunchError
 from redline.model import Variant
 from redline.plugins.launchers.builds import StandingBuild
 from redline.plugins.launchers.process import Prepared, ProcessServer, started
-from redline.plugins.temporary import private_folder
+from redline.plugins.temporary import elsewhere, private_folder
 from redline.ports import NOTHING_MORE, Building, BuildOutcome, Placement
 
 
@@ -52,9 +52,7 @@ class CommandLauncher:
         try:
             scratch = private_folder("scratch")
         except OSError as error:
-            hint = "TMPDIR names another folder for temporary files"
-            raise LaunchError(
-                f"{variant.slug} could not be given a scratch folder: {error.strerror}", hint=hint
-            ) from error
+            message = f"{variant.slug} could not be given a scratch folder: {error.strerror}"
+            raise LaunchError(message, hint=elsewhere()) from error
         with started(variant, Prepared(built, None, scratch), placement, log, seed=seed, env=env) as server:
             yield server
