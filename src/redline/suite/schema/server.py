@@ -9,6 +9,7 @@ from redline.errors import WrongValueError
 from redline.model import Library
 from redline.model.catalogue import FILLED_BY_THE_LAB, Leg
 from redline.quantities import clip
+from redline.suite.schema.shell import words_for_a_shell
 from redline.suite.schema.types import Http, Scalar, Schema, Wait
 
 SERVER_NAME = r"^[a-z][a-z0-9_-]*$"
@@ -22,6 +23,15 @@ def _option_name(value: str) -> str:
         raise WrongValueError(f"`{value}` is filled in by the lab", "choose another name for the option")
     return value
 
+
+def _for_a_program(words: list[str]) -> list[str]:
+    if (found := words_for_a_shell(words)) is not None:
+        raise WrongValueError(*found)
+    return words
+
+
+Command = Annotated[list[str], AfterValidator(_for_a_program)]
+"""The words of a command, none of which only a shell understands."""
 
 ServerName = Annotated[str, Field(pattern=r"^[A-Za-z0-9._:-]+$")]
 """A DNS name or an address, as TLS checks it against a certificate."""
@@ -40,7 +50,7 @@ class ToolSchema(Schema):
 class BuildSchema(Schema):
     """How a server is built. Missing keys come from its family."""
 
-    run: Annotated[list[str], Field(min_length=1)] | None = Field(
+    run: Annotated[Command, Field(min_length=1)] | None = Field(
         default=None, description="the command, as a list", examples=[["cargo", "build", "--release"]]
     )
     folder: str | None = Field(
@@ -67,7 +77,7 @@ class BuildSchema(Schema):
 class StartSchema(Schema):
     """How a built server is started; {port}, {folder}, {OPTION} and others in braces are filled in."""
 
-    command: list[str] = Field(
+    command: Command = Field(
         min_length=1, description="the command, as a list", examples=[["{folder}/server", "{port}"]]
     )
     env: dict[str, str] = Field(default={}, description="environment variables, as text")
