@@ -1,4 +1,4 @@
-"""Words that mean something to a shell only: commands start without one, so they would reach the program as they are."""
+"""Words that mean something to a shell only: commands start without one, and would get them as they are."""
 
 import re
 import shlex
