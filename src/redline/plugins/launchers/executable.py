@@ -13,6 +13,8 @@ from redline.plugins.linux.mounts import said_of_noexec
 
 _HEAD_BYTES = 4096
 _LOADER = re.compile(rb"/[\w./+-]*/ld[\w.+-]*\.so[\w.]*")
+REASONS = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EACCES, errno.ENOEXEC})
+"""Errors whose reason is in the file, or in what is around it."""
 _ELF, _MACHINE = b"\x7fELF", slice(18, 20)
 
 
@@ -25,6 +27,8 @@ class Refusal(NamedTuple):
 
 def why_not_executed(program: str, folder: Path, env: Mapping[str, str], error: int) -> Refusal:
     """The reason for this number of an error; `program` is the first word of the command, to be started in `folder`."""
+    if error not in REASONS:
+        return Refusal(f"{program} cannot be executed: {os.strerror(error) if error else 'nobody says why'}")
     if not folder.is_dir():
         return Refusal(f"there is no folder {folder} to start it in")
     if "/" in program:
@@ -40,9 +44,7 @@ def why_not_executed(program: str, folder: Path, env: Mapping[str, str], error: 
             return _not_there(file)
         case errno.EACCES:
             return _not_permitted(file)
-        case errno.ENOEXEC:
-            return _no_program(file)
-    return Refusal(f"{file} cannot be executed: {os.strerror(error)}" if error else f"{file} cannot be executed")
+    return _no_program(file)
 
 
 def _not_there(file: Path) -> Refusal:

@@ -12,7 +12,7 @@ from redline.errors import LaunchError
 from redline.model import Failure, Ready
 from redline.plugins.decisive import decisive, lines_of
 from redline.plugins.launchers import observed
-from redline.plugins.launchers.executable import why_not_executed
+from redline.plugins.launchers.executable import REASONS, why_not_executed
 from redline.plugins.launchers.guard import Exited, LaunchOrder, NotStarted
 from redline.plugins.launchers.observed import NOTHING_SEEN, Seen
 from redline.plugins.linux.mounts import said_of_noexec
@@ -76,7 +76,7 @@ def not_started(name: str, order: LaunchOrder, started: NotStarted, advice: Advi
             f"{name} could not be pinned to cores {', '.join(map(str, order.cpus))}: {started.what}",
             hint="see which cores this process may use with `taskset -p $$`",
         )
-    if started.errno in (errno.ENOENT, errno.ENOTDIR, errno.EACCES, errno.ENOEXEC):
+    if started.errno in REASONS:
         found = why_not_executed(order.command[0], order.folder, order.env, started.errno)
         return LaunchError(
             f"{name} could not be started: {found.reason}",
