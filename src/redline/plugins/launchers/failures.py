@@ -21,11 +21,9 @@ from redline.plugins.temporary import elsewhere
 _TAKEN = re.compile(r"address (?:is )?(?:already )?in use|EADDRINUSE|port \d+ is (?:already )?in use", re.IGNORECASE)
 _TAIL_BYTES = 16 << 10
 _DENIED = re.compile(r"permission denied|failed to map segment", re.IGNORECASE)
-_PORT = re.compile(r"(?<![\d.])\d{2,5}(?![\d.])")
-_ONE_PORT = (
-    "several servers run at the same time: let none listen on a port of its own besides {port};"
-    " if it has to, `ss -ltnp` shows who holds it"
-)
+_PORT = re.compile(r"(?<!\d)(?<!\d\.)\d{2,5}(?!\d|\.\d)")
+_ONE_PORT = "servers that are compared run at the same time: let each listen on {port} alone"
+_HOLDER = "let it listen on {port} alone, or end what holds the other port, which `ss -ltnp` shows"
 _MOST_NAMED = 4
 _MOST_LINES = 60
 """A stack of Node is below its error."""
@@ -36,6 +34,7 @@ class Advice:
     """What a user changes: how the server is started, and when it is ready; and how they look at it."""
 
     start: str
+    mend: str
     ready: str
     longer: str
     by_hand: str
@@ -43,12 +42,14 @@ class Advice:
 
 OF_CATALOGUE = Advice(
     start="`start.command` in its server.yaml",
+    mend="build it again, or fix",
     ready="`ready` in its server.yaml: it names the path and the status",
     longer="raise `ready.within` in its server.yaml",
     by_hand="",
 )
 OF_COMMAND = Advice(
     start="the command",
+    mend="fix",
     ready="what is requested: --path and --status, or `check` and `ready` in redline.yaml",
     longer="start it yourself and compare URLs, or raise `ready.within` in redline.yaml",
     by_hand="try the command by hand, with a port in place of {port}",
@@ -80,7 +81,7 @@ def not_started(name: str, order: LaunchOrder, started: NotStarted, advice: Advi
         found = why_not_executed(order.command[0], order.folder, order.env, started.errno)
         return LaunchError(
             f"{name} could not be started: {found.reason}",
-            hint=found.advice or f"build it again, or fix {advice.start}",
+            hint=found.advice or f"{advice.mend} {advice.start}",
         )
     return LaunchError(
         f"{name} could not be started: {started.what}",
@@ -145,10 +146,11 @@ def not_its(name: str, port: int, seen: Seen, log: Path) -> NotIts:
     named = {int(number) for line in said if _TAKEN.search(line) for number in _PORT.findall(line)} - {port}
     for other in sorted(named):
         if holders := observed.holders_of(other):
-            copies = "; it is one that runs at the same time" if all(each.is_ours for each in holders) else ""
+            copies = all(each.is_ours for each in holders)
+            who = f"{observed.said(holders)}{', which runs at the same time for this test' if copies else ''}"
             raise LaunchError(
-                f"{name} found port {other} in use, which it wants besides {port}: {observed.said(holders)}{copies}",
-                hint=_ONE_PORT,
+                f"{name} found port {other} in use, which it wants besides {port}: {who}",
+                hint=_ONE_PORT if copies else _HOLDER,
                 log_tail=tail(log),
             )
     return NotIts()
@@ -164,7 +166,7 @@ def port_taken(name: str, port: int, tries: int, last: NotIts, log: Path) -> Lau
         hint = "a command has to be the server: does it only ask another process, such as a container engine, for one?"
     elif last.held_by:
         message = f"{name} found its port in use, on {tries} ports one after the other; {last.held_by}"
-        hint = "end that process"
+        hint = _HOLDER
     else:
         ours = observed.ours()
         copies = f"; at the same time, {observed.said(ours)}" if ours else ""
@@ -172,7 +174,7 @@ def port_taken(name: str, port: int, tries: int, last: NotIts, log: Path) -> Lau
             f"{name} found a port in use in {tries} starts, and none of them was that which it was given:"
             f" nothing listens on {port}, the last{copies}"
         )
-        hint = _ONE_PORT
+        hint = _ONE_PORT if ours else _HOLDER
     return LaunchError(f"{message}{_last(log)}", hint=hint, log_tail=tail(log))
 
 

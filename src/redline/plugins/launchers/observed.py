@@ -14,7 +14,7 @@ from redline.plugins.linux import procfs
 from redline.plugins.linux.members import started_by
 from redline.plugins.linux.network import Address, Namespace
 from redline.plugins.linux.owners import owner_of
-from redline.plugins.linux.sockets import At, Tcp, answering, listeners, plain
+from redline.plugins.linux.sockets import At, Tcp, answering, is_this_machine, listeners, plain
 
 _MOST_NAMED = 4
 _LISTENS_WITHIN_S = 1.0
@@ -127,6 +127,11 @@ def ours() -> tuple[Listener, ...]:
 def who_answers(host: str, port: int) -> str:
     """Who answers at an address, in words, or why that is not known."""
     return said(holders_of(port)) or owner_of(host, port).unknown
+
+
+def listens_elsewhere(host: str, port: int) -> str:
+    """Who listens on this port of this machine, but not at this host; empty where that is another machine."""
+    return said(holders_of(port)) if is_this_machine(host) else ""
 
 
 def _holding(wanted: Callable[[Tcp], bool]) -> tuple[Listener, ...]:
