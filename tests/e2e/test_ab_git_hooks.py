@@ -216,7 +216,7 @@ def test_a_repository_of_another_users_is_refused_with_gits_advice(redline: Redl
         os.chown(each, 65534, 65534)
     redline.folder = work.folder
     redline.environment["GIT_CONFIG_GLOBAL"] = "/dev/null"
-    redline("ab", "--git", "HEAD").refused(2, "does not trust", "another user", "--add safe.directory")
+    redline("ab", "--git", "HEAD").refused(2, "does not trust", "detected dubious ownership", "--add safe.directory")
 
 
 def test_a_worktree_that_git_was_making_is_forgotten(redline: Redline, tmp_path: Path) -> None:

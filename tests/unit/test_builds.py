@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from redline.errors import BuildError, LaunchError
+from redline.plugins.launchers import builds
 from redline.plugins.launchers.builds import Availability
 from redline.plugins.linux import procfs
 from redline.ports import Building
@@ -91,7 +92,25 @@ def test_a_failing_build_shows_its_end_and_where_all_of_it_is(family: Family) ->
     assert "line 40\n    broken" in str(caught.value)
     assert "line 20" not in str(caught.value)
     assert str(family.root / "cache/builds/logs/fake.one.log") in caught.value.hint
+    assert caught.value.reason == "with code 3: broken"
     assert family.builds().availability(family.entry(script)) == Availability("not built")
+
+
+def test_the_line_that_names_the_error_is_shown_first_where_it_is_far_up(family: Family) -> None:
+    script = "echo 'in.c:1:2: error: no such thing'; for i in $(seq 40); do echo line $i; done; exit 3"
+    with pytest.raises(BuildError) as caught:
+        build(family, family.entry(script))
+    assert "failed with code 3:\n    in.c:1:2: error: no such thing\n    …\n    line 26\n" in str(caught.value)
+    assert caught.value.reason == "with code 3: in.c:1:2: error: no such thing"
+
+
+def test_a_folder_from_which_nothing_may_be_executed(family: Family, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = "echo './tool: Permission denied'; exit 126"
+    with pytest.raises(BuildError, match="failed with code 126:"):
+        build(family, family.entry(script))
+    monkeypatch.setattr(builds, "said_of_noexec", lambda _path: "/some is mounted noexec")
+    with pytest.raises(BuildError, match="failed with code 126, and /some is mounted noexec:"):
+        build(family, family.entry(script))
 
 
 def test_a_build_that_leaves_no_output(family: Family) -> None:
@@ -102,7 +121,7 @@ def test_a_build_that_leaves_no_output(family: Family) -> None:
 def test_a_build_command_that_does_not_exist(family: Family) -> None:
     entry = family.entry()
     entry = entry.model_copy(update={"build": entry.build.model_copy(update={"run": ("no-such-command",)})})
-    with pytest.raises(BuildError, match="no-such-command could not be run"):
+    with pytest.raises(BuildError, match="no-such-command could not be run: there is no no-such-command on the PATH"):
         build(family, entry)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from redline.plugins.launchers.failures import last_words, tail
+from redline.plugins.launchers.failures import tail
 from redline.plugins.launchers.guard import WARDEN, Guard, LaunchOrder, NotStarted, Started
 from redline.plugins.launchers.process import ProcessLauncher
 from redline.plugins.launchers.warden import CappedLog
@@ -165,12 +165,6 @@ def test_the_tail_is_plain_text(tmp_path: Path) -> None:
     lines = tail(tmp_path / "log").splitlines()
     assert lines == ["red \N{REPLACEMENT CHARACTER}", "y" * 500]
     assert tail(tmp_path / "missing") == ""
-
-
-def test_the_last_words_are_not_a_stack_frame() -> None:
-    assert last_words("Exception: no\n    at a.b(C)\n    ... 3 more") == "Exception: no"
-    assert last_words("   all indented") == "all indented"
-    assert last_words("") == ""
 
 
 def test_a_full_disk_loses_the_log_and_not_the_server(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redline.plugins import machine
-from redline.plugins.launchers.process import listens
+from redline.plugins.launchers.observed import listens
 from redline.plugins.linux import cgroup, procfs
 from redline.plugins.linux.cgroup import Limits, read_limits
 from redline.plugins.linux.host import CpuTimes, Host

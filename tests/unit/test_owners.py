@@ -9,6 +9,7 @@ from contextlib import ExitStack
 import pytest
 
 from redline.plugins.linux.owners import members, owner_of
+from redline.plugins.linux.sockets import listening_for
 from tests.fakes.servers.owned import free_port, listen, owned
 
 
@@ -47,6 +48,14 @@ def test_a_socket_that_takes_ipv6_alone_is_not_the_server_of_ipv4() -> None:
         assert set(owner_of("127.0.0.1", port).pids) == fourth
         assert set(owner_of("::1", port).pids) == sixth
         assert set(owner_of("::ffff:127.0.0.1", port).pids) == fourth
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.1", "::ffff:127.0.0.1", "0.0.0.0", "localhost"])
+def test_the_same_socket_is_found_however_its_address_is_written(host: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        assert [str(at) for at in listening_for(host, port)] == [f"127.0.0.1:{port}"]
+        assert owner_of(host, port).pids
 
 
 @pytest.mark.parametrize("how", ["forks", "supervises"])

@@ -230,6 +230,16 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+def test_the_setting_that_forbids_to_sample_is_named_where_it_does(tmp_path: Path) -> None:
+    setting = tmp_path / "perf_event_paranoid"
+    assert commands.by_paranoia(setting, 1000) == ""
+    setting.write_text("2\n")
+    assert commands.by_paranoia(setting, 1000) == ""
+    setting.write_text("4\n")
+    assert commands.by_paranoia(setting, 0) == ""
+    assert commands.by_paranoia(setting, 1000) == f"; {setting} is 4: lower it to 2, or run as root"
+
+
 def test_what_is_not_installed_or_not_permitted_has_a_hint(path: Path) -> None:
     profilers, python = MachineProfilers(path), runtime("python")
     assert "linux-perf" in profilers.missing(CELL.variant, "cpu", print)
@@ -237,7 +247,11 @@ def test_what_is_not_installed_or_not_permitted_has_a_hint(path: Path) -> None:
     assert "py-spy" in profilers.missing(python, "wall", print)
     tool(path, "perf", "import sys; print('Permission denied'); sys.exit(1)")
     commands.missing.cache_clear()
-    assert "perf_event_paranoid" in profilers.missing(CELL.variant, "cpu", print)
+    assert profilers.missing(CELL.variant, "cpu", print) == "perf does not sample: Permission denied"
+    wrapper = "WARNING: perf not found for kernel 6.1\\n\\n  You may need to install:\\n    linux-cloud-tools-generic"
+    tool(path, "perf", f"import sys; print('{wrapper}'); sys.exit(2)")
+    commands.missing.cache_clear()
+    assert profilers.missing(CELL.variant, "cpu", print) == "perf does not sample: perf not found for kernel 6.1"
     tool(path, "perf", "print('perf version 6.1')")
     commands.missing.cache_clear()
     assert profilers.missing(CELL.variant, "cpu", print) == ""

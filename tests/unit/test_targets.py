@@ -1,7 +1,9 @@
 """Whom a load may go to."""
 
+import socket
 from pathlib import Path
 
+import psutil
 import pytest
 
 from redline.cli.targets import check_target, config_file
@@ -13,13 +15,35 @@ def _own_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "127.8.9.10", "::1", "[::1]", "localhost", "LOCALHOST.", "a.localhost"])
+OWN = [
+    *("127.0.0.1", "127.8.9.10", "::1", "[::1]", "localhost", "LOCALHOST.", "a.localhost"),
+    *("127.1", "2130706433", "0x7f.1", "::ffff:127.0.0.1", "[::ffff:7f00:1]", "0.0.0.0", "0", "::", "[::]"),
+]
+
+
+@pytest.mark.parametrize("host", OWN)
 def test_this_machine_is_always_allowed(host: str) -> None:
     check_target(host, ())
     assert not config_file().exists()
 
 
-@pytest.mark.parametrize("host", ["10.0.0.7", "example.org", "2001:db8::1", "localhost.example.org", "128.0.0.1"])
+def test_the_addresses_of_its_interfaces_are_this_machine() -> None:
+    """As they are, and within IPv6."""
+    for addresses in psutil.net_if_addrs().values():
+        for each in addresses:
+            if each.family in (socket.AF_INET, socket.AF_INET6):
+                check_target(each.address, ())
+            if each.family == socket.AF_INET:
+                check_target(f"::ffff:{each.address}", ())
+    assert not config_file().exists()
+
+
+OTHERS = ["10.7", "::ffff:10.0.0.7", "255.255.255.255", "224.0.0.1", "ff02::1", "fe80::dead:beef"]
+
+
+@pytest.mark.parametrize(
+    "host", ["10.0.0.7", "example.org", "2001:db8::1", "localhost.example.org", "128.0.0.1", *OTHERS]
+)
 def test_another_machine_has_to_be_named(host: str) -> None:
     with pytest.raises(UsageError, match="another machine") as caught:
         check_target(host, ("10.0.0.8",))

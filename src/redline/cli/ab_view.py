@@ -15,21 +15,10 @@ from redline.report.render import AB_RENDERERS
 from redline.report.sections.ab import ab_sections
 from redline.running.duet import is_over
 from redline.storage.comparisons import REPORT, ComparisonStore
-from redline.suite.project import PROJECT_FILE
 
 _LOG_LINES = 10
-_HINTS = {
-    "launch": (
-        "try the command by hand, with a port in place of {port}; --path and --status say what is requested;"
-        " start servers that take longer yourself, and compare their URLs"
-    ),
-    "load": "start the command by hand, with a port in place of {port}, and use `redline load` on it",
-}
-_PROJECT_HINTS = {
-    **_HINTS,
-    "launch": f"in {PROJECT_FILE}, `start` is how it is started, and `ready` when it is ready: path, status, within",
-}
-"""By stage: the hints of launchers are about servers of the catalogue."""
+_BY_HAND = "start the command by hand, with a port in place of {port}, and use `redline load` on it"
+"""Of a command that ended under load: its log is that of a folder that ends with the comparison."""
 
 
 def judged(plan: AbPlan, recordings: Sequence[DuetRecording]) -> AbReport | None:
@@ -65,11 +54,9 @@ def failure_error(failure: Failure, names: tuple[str, str], *, from_project: boo
     """With the last lines of a log, for whose file nobody needs to look then. `once`: the servers run already."""
     lines = failure.log_tail.splitlines()[-_LOG_LINES:]
     said = "".join(f"\n    {text}" for text in lines) if len(lines) > 1 else ""  # the message has the last one
-    hint = failure.hint
-    if from_project and failure.stage in _PROJECT_HINTS:
-        hint = f"A is {names[0]}, B {names[1]}; {_PROJECT_HINTS[failure.stage]}"
-    elif not once:
-        hint = _HINTS.get(failure.stage, hint)
+    hint = _BY_HAND if failure.stage == "load" and not once else failure.hint
+    if from_project and failure.stage in ("launch", "load"):
+        hint = f"A is {names[0]}, B {names[1]}; {hint}"
     return DriveError(failure.message + said, hint=hint)
 
 

@@ -5,11 +5,11 @@ A load can take a server down. `--target-is-mine HOST` is needed once; it is kep
 
 import os
 from collections.abc import Iterable
-from ipaddress import ip_address
 from pathlib import Path
 
 from redline.errors import StoreError, UsageError
 from redline.files import write_atomically
+from redline.plugins.linux.sockets import is_this_machine
 
 
 def config_file() -> Path:
@@ -33,15 +33,6 @@ def check_target(host: str, mine: Iterable[str]) -> None:
             f"{host} is another machine, and a load can take a server down",
             hint=f"if it is yours, say so once: --target-is-mine {_plain(host)}",
         )
-
-
-def is_this_machine(host: str) -> bool:
-    """Whether this host is the loopback interface, by its address or as `localhost`."""
-    name = _plain(host)
-    try:
-        return ip_address(name).is_loopback
-    except ValueError:
-        return name == "localhost" or name.endswith(".localhost")
 
 
 def _plain(host: str) -> str:

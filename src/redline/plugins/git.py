@@ -47,7 +47,7 @@ def git(
     """Run it out of reach of the terminal's Ctrl-C. Raises FileNotFoundError without git, and TimeoutExpired."""
     return subprocess.run(
         git_command(folder, *args),
-        env={**os.environ, **(env or {})},
+        env={**os.environ, "LC_ALL": "C", **(env or {})},  # its reasons are read, and shown among English words
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,

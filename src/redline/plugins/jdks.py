@@ -32,6 +32,7 @@ _WORDS_KEPT = 12
 _SHARING_WITHIN_S = 120.0
 _VERSION_WITHIN_S = 20.0
 _SAYS_NOTHING = ("Error: Could not create", "Error: A fatal exception", "Error occurred during initialization")
+_WARNS = "VM warning:"
 _LINE = re.compile(r'^([A-Z_]+)="?(.*?)"?\s*$')
 # JEP 223, JEP 322: $VNUM(-$PRE)?(+$BUILD)?(-$OPT)?
 _VERSION = re.compile(r"(?P<numbers>\d+(?:[._]\d+)*)(?:-(?P<pre>[A-Za-z0-9]+))?(?:\+(?P<build>\d+))?")
@@ -357,6 +358,7 @@ def _refusal(command: tuple[str, ...]) -> str:
         return ""
     lines = (ended.stdout + ended.stderr).decode(errors="replace").splitlines()
     said = [line.strip() for line in lines if line.strip() and not line.startswith(_SAYS_NOTHING)]
+    said = [line for line in said if _WARNS not in line]
     return said[0] if said else f"it ended with code {ended.returncode}"
 
 

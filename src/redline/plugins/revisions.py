@@ -1,5 +1,8 @@
 """Revisions of a git repository: checked out in temporary worktrees, and built there."""
 
+import errno
+import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -12,13 +15,18 @@ from redline.errors import BuildError, UsageError
 from redline.files import open_anew
 from redline.model.duet import Revision
 from redline.plugins.commands import started
+from redline.plugins.decisive import reason
 from redline.plugins.git import git, git_command
 from redline.plugins.launchers.failures import tail
 from redline.plugins.launchers.guard import signal_name
-from redline.plugins.temporary import private_folder, temporary_folder
+from redline.plugins.linux.mounts import said_of_noexec
+from redline.plugins.temporary import elsewhere, private_folder, temporary_folder
 from redline.ports import Building
 
 WORK_TREE = "the work tree"
+_BARE, _INSIDE = "--is-bare-repository", "--is-inside-git-dir"
+_FULL = re.compile(r"No space left|quota exceeded", re.IGNORECASE)
+_DENIED = re.compile(r"Permission denied", re.IGNORECASE)
 _SHOWN_LINES = 20
 _READ_AT_MOST = 65_536
 _NOBODY = {f"GIT_{role}_{what}": "redline" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
@@ -35,11 +43,7 @@ class Repository:
         """The repository that a folder is in. Raises UsageError."""
         done = _git(folder, "rev-parse", "--show-toplevel")
         if done.returncode != 0:
-            said = done.stderr.strip().splitlines()[-1:] or ["it cannot be read"]
-            if "safe.directory" in said[0]:
-                raise UsageError(f"git does not trust the repository of {folder}: it is another user's", hint=said[0])
-            hint = "change to a folder of the repository; --git compares two of its revisions"
-            raise UsageError(f"{folder} is not in a git repository: {said[0]}", hint=hint)
+            raise _no_work_tree(folder, done.stderr)
         return cls(Path(done.stdout.rstrip("\n")))
 
     def range(self, written: str) -> tuple[Revision, Revision]:
@@ -51,7 +55,10 @@ class Repository:
         first = self._revision(one or "HEAD")
         second = self._revision(other or "HEAD") if dots else self._work_tree()
         if dots == "...":
-            base = _git(self.folder, "merge-base", first.commit, second.commit).stdout.strip()
+            done = _git(self.folder, "merge-base", first.commit, second.commit)
+            if done.returncode not in (0, 1):
+                raise self._unreadable(done)
+            base = done.stdout.strip()
             if not base:
                 raise UsageError(f"{first.name} and {second.name} have no common commit", hint=self._shallow_hint())
             first = Revision(name=f"merge base of {first.name} and {second.name}", commit=base)
@@ -83,9 +90,14 @@ class Repository:
         """What git prints. Raises UsageError where it fails."""
         done = _git(self.folder, *args, env=env)
         if done.returncode != 0:
-            said = done.stderr.strip().splitlines()[-1:] or [f"`git {args[0]}` ended with code {done.returncode}"]
-            raise UsageError(f"the work tree of {self.folder} cannot be read: {said[0]}", hint="see `git status`")
+            raise self._unreadable(done)
         return done.stdout.rstrip("\n")
+
+    def _unreadable(self, done: "subprocess.CompletedProcess[str]") -> UsageError:
+        said = reason(done.stderr) or f"git ended with code {done.returncode}"
+        return UsageError(
+            f"the repository {self.folder} cannot be read: {said}", hint="see `git status` and `git fsck`"
+        )
 
     def has_changes(self) -> bool:
         """Whether tracked files differ from the last commit."""
@@ -93,6 +105,10 @@ class Repository:
 
     def _revision(self, name: str) -> Revision:
         found = _git(self.folder, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
+        if found.stderr and found.returncode != 0:  # it is quiet about what is not there
+            raise self._unreadable(found)
+        if found.returncode != 0 and not _git(self.folder, "rev-list", "--all", "--max-count=1").stdout:
+            raise UsageError(f"the repository {self.folder} has no commit yet", hint="commit what is to be compared")
         if found.returncode != 0 or name.startswith("-"):
             raise UsageError(f"the revision {name} does not exist", hint=self._shallow_hint())
         return Revision(name=name, commit=found.stdout.strip())
@@ -123,8 +139,11 @@ class Repository:
             said = process.communicate()[0].decode(errors="replace").strip()
         if process.returncode != 0:
             lines = "".join(f"\n    {line}" for line in said.splitlines()[-_SHOWN_LINES:])
-            hint = f"is there room in {folder.parent}? TMPDIR names another folder"
-            raise BuildError(f"git cannot check out {revision}:{lines}", hint=hint)
+            # Git removes what it has written, so whether there was no room only git can say.
+            hint = f"`git worktree add --detach DIR {revision.commit[:9]}` does the same by hand"
+            if _FULL.search(said):
+                hint = f"make room in {folder.parent}; {elsewhere()}"
+            raise BuildError(f"git cannot check out {revision}: {reason(said)}:{lines}", hint=hint)
 
     def _forget(self, parent: Path) -> None:
         """Let git forget the worktrees below this folder that are gone, also those of a lab that was killed."""
@@ -133,6 +152,25 @@ class Repository:
             if key == "worktree" and Path(path).is_relative_to(parent.resolve()) and not Path(path).exists():
                 # Twice: git locks one that it is making, and was killed then.
                 _git(self.folder, "worktree", "remove", "--force", "--force", path)
+
+
+def _no_work_tree(folder: Path, stderr: str) -> UsageError:
+    """Why git finds no work tree around a folder, by its own reason and by what is there."""
+    said = reason(stderr) or "git gives no reason"
+    if trusting := next((line.strip() for line in stderr.splitlines() if "--add safe.directory" in line), None):
+        return UsageError(f"git does not trust the repository of {folder}: {said}", hint=trusting)
+    is_bare, is_inside = (*_git(folder, "rev-parse", _BARE, _INSIDE).stdout.split(), "", "")[:2]
+    if is_bare == "true":
+        hint = "clone it, or add a work tree with `git worktree add`, and run the command there"
+        return UsageError(f"{folder} is in a bare repository, which has no work tree", hint=hint)
+    if is_inside == "true":
+        return UsageError(f"{folder} is inside of a .git folder: {said}", hint="change to the work tree beside it")
+    there = next((above / ".git" for above in (folder, *folder.parents) if os.path.lexists(above / ".git")), None)
+    if there is not None:
+        hint = f"see `git -C {there.parent} status`; a fresh clone mends a repository"
+        return UsageError(f"git cannot use {there}: {said}", hint=hint)
+    hint = "change to a folder of the repository; --git compares two of its revisions"
+    return UsageError(f"{folder} is not in a git repository: {said}", hint=hint)
 
 
 def build(command: str, folder: Path, name: str, log: Path, progress: Callable[[Building], None]) -> None:
@@ -147,11 +185,15 @@ def build(command: str, folder: Path, name: str, log: Path, progress: Callable[[
         how = f"with code {code}" if code > 0 else f"by {signal_name(-code)}"
         said = "".join(f"\n    {line}" for line in tail(log, _SHOWN_LINES).splitlines())
         hint = "check it out and build it by hand, with `build` of redline.yaml"
+        if _DENIED.search(said) and (forbidden := said_of_noexec(folder)):
+            how, hint = f"{how}, and {forbidden}", elsewhere()
         raise BuildError(f"{name} does not build: `build` ended {how}:{said or ' it wrote nothing'}", hint=hint)
 
 
 def _git(folder: Path, *args: str, env: Mapping[str, str] | None = None) -> "subprocess.CompletedProcess[str]":
     """Raises UsageError when there is no git."""
-    with suppress(FileNotFoundError):
+    try:
         return git(folder, *args, env=env)
-    raise UsageError("git is not installed", hint="install it, or give two commands in place of --git")
+    except OSError as error:
+        why = "is not installed" if error.errno == errno.ENOENT else f"cannot be run: {error.strerror}"
+        raise UsageError(f"git {why}", hint="install it, or give two commands in place of --git") from error

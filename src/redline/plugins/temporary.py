@@ -20,6 +20,12 @@ _LOCK = ".lock"
 _OURS = re.compile(rf"redline-\d+-[a-z0-9_]{{8}}{re.escape(_LOCK)}")
 
 
+def elsewhere() -> str:
+    """How a user gets another folder for temporary files, which they may have named already."""
+    named = os.environ.get("TMPDIR")
+    return f"TMPDIR names {named}: let it name another folder" if named else "TMPDIR=DIR names another folder"
+
+
 def private_folder(name: str) -> Path:
     """`redline-NAME-UID` in the folder for temporary files, for this user alone. Raises OSError, with advice.
 
@@ -29,8 +35,9 @@ def private_folder(name: str) -> Path:
     folder = Path(tempfile.gettempdir()).resolve() / f"redline-{name}-{os.geteuid()}"
     for above in folder.parents:
         if (who := _who_can_replace(above.stat())) is not None:
-            advice = "TMPDIR=DIR names another folder, where only you can"
-            raise PermissionError(errno.EPERM, f"{who} can replace what is in {above}; {advice}")
+            raise PermissionError(
+                errno.EPERM, f"{who} can replace what is in {above}; {elsewhere()}, where only you can"
+            )
     with suppress(FileExistsError):
         folder.mkdir(mode=0o700)
     found = folder.lstat()

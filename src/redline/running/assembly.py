@@ -33,6 +33,7 @@ from redline.plugins.probes.jvm import compilers_of
 from redline.plugins.probes.process_tree import ProcessTreeProbe
 from redline.plugins.profilers.machine import MachineProfilers
 from redline.plugins.revisions import Repository, build
+from redline.plugins.temporary import elsewhere
 from redline.ports import Building, Executor, Placement, RunningServer
 from redline.running.duet import DuetTools
 from redline.running.executors import HostsExecutor, LocalExecutor, check_for_hosts
@@ -195,8 +196,7 @@ def built(checkout: Checkout, view: AbstractContextManager[Callable[[Building], 
                 for folder, name in zip(folders, names, strict=True):
                     _build(checkout, folder, name, progress)
         except OSError as error:
-            hint = "make room for temporary files; TMPDIR names another folder for them"
-            raise BuildError(f"the revisions cannot be checked out: {error.strerror}", hint=hint) from error
+            raise BuildError(f"the revisions cannot be checked out: {error.strerror}", hint=elsewhere()) from error
         yield tuple(folder / checkout.below for folder in folders)
 
 

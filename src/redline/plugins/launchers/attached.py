@@ -9,6 +9,7 @@ from pathlib import Path
 
 from redline.errors import LaunchError
 from redline.model import AttachedServer, Failure, ServerFacts, Variant
+from redline.plugins.launchers import observed
 from redline.plugins.linux.members import started_by
 from redline.plugins.linux.owners import owner_of
 from redline.plugins.linux.runtimes import runtimes_of
@@ -36,10 +37,12 @@ class RunningElsewhere:
             socket.create_connection(address, timeout=_ASKED_WITHIN_S).close()
         except OSError as error:
             if error.errno == errno.ECONNREFUSED:
+                where, host = observed.listens_elsewhere(*address), self.endpoint.host
+                named = f"[{host}]:{self.endpoint.port}" if ":" in host else f"{host}:{self.endpoint.port}"
                 return Failure(
                     stage="load",
                     kind="died",
-                    message=f"nothing listens at {address[0]}:{address[1]}: connection refused",
+                    message=f"nothing listens at {named}: connection refused{where and f'; {where}'}",
                     hint="see whether the server still runs, and what it printed",
                 )
         return None

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -17,9 +18,12 @@ from redline.files import open_anew, open_lock, write_atomically
 from redline.model import ServerEntry
 from redline.model.base import Frozen
 from redline.plugins.commands import started
+from redline.plugins.decisive import decisive
+from redline.plugins.launchers.executable import why_not_executed
 from redline.plugins.launchers.failures import tail
 from redline.plugins.launchers.guard import signal_name
 from redline.plugins.launchers.inputs import Contents, ToolVersions, cache_writes, input_files
+from redline.plugins.linux.mounts import said_of_noexec
 from redline.plugins.locks import locked
 from redline.ports import Building, BuildOutcome
 
@@ -30,6 +34,9 @@ _TICK_NS = 10_000_000
 _READ_AT_MOST = 65_536
 """Of a line that does not end, such as a bar of progress."""
 _SHOWN_LINES = 15
+_READ_LINES = 200
+"""Of the output, for the line that names the error."""
+_DENIED = re.compile(r"permission denied", re.IGNORECASE)
 _NAMED_INPUTS = 3
 
 
@@ -263,11 +270,10 @@ class Builds:
             try:
                 process = stack.enter_context(started([*first.build.run, *targets], folder))
             except OSError as error:
-                raise BuildError.of_server(
-                    ", ".join(names),
-                    f"its build command {first.build.run[0]} could not be run: {error.strerror}",
-                    hint="fix `build.run` in its server.yaml, or install the command",
-                ) from error
+                found = why_not_executed(first.build.run[0], folder, os.environ, error.errno or 0)
+                reason = f"its build command {first.build.run[0]} could not be run: {found.reason}"
+                hint = found.advice or "fix `build.run` in its server.yaml"
+                raise BuildError.of_server(", ".join(names), reason, hint=hint) from error
             while process.stdout and (raw := process.stdout.readline(_READ_AT_MOST)):
                 with cache_writes(self._cache, ", ".join(names)):
                     kept.write(raw)
@@ -299,8 +305,13 @@ class Builds:
             raise BuildError(f"building {entry.name} failed:{listed}", hint=hint, reason=reason)
         if ended.code != 0:
             how = f"with code {ended.code}" if ended.code > 0 else f"by {signal_name(-ended.code)}"
-            lines = tail(ended.log, _SHOWN_LINES).splitlines()
-            raise BuildError(f"building {entry.name} failed {how}:{_indented(lines)}", hint=hint, reason=how)
+            lines, cause = tail(ended.log, _SHOWN_LINES).splitlines(), decisive(tail(ended.log, _READ_LINES))
+            if cause and cause not in map(str.strip, lines):
+                lines = [cause, "…", *lines]
+            if _DENIED.search(cause) and (forbidden := said_of_noexec(folder)):
+                how = f"{how}, and {forbidden}"
+            reason = f"{how}: {cause}" if cause else how
+            raise BuildError(f"building {entry.name} failed {how}:{_indented(lines)}", hint=hint, reason=reason)
         raise BuildError.of_server(
             entry.name,
             f"its build succeeded but left no {', '.join(lacking)} in {folder}",

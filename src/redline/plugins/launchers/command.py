@@ -9,8 +9,9 @@ from pathlib import Path
 from redline.errors import LaunchError
 from redline.model import Variant
 from redline.plugins.launchers.builds import StandingBuild
+from redline.plugins.launchers.failures import OF_COMMAND
 from redline.plugins.launchers.process import Prepared, ProcessServer, started
-from redline.plugins.temporary import private_folder
+from redline.plugins.temporary import elsewhere, private_folder
 from redline.ports import NOTHING_MORE, Building, BuildOutcome, Placement
 
 
@@ -52,9 +53,9 @@ class CommandLauncher:
         try:
             scratch = private_folder("scratch")
         except OSError as error:
-            hint = "TMPDIR names another folder for temporary files"
-            raise LaunchError(
-                f"{variant.slug} could not be given a scratch folder: {error.strerror}", hint=hint
-            ) from error
-        with started(variant, Prepared(built, None, scratch), placement, log, seed=seed, env=env) as server:
+            message = f"{variant.slug} could not be given a scratch folder: {error.strerror}"
+            raise LaunchError(message, hint=elsewhere()) from error
+        with started(
+            variant, Prepared(built, None, scratch, advice=OF_COMMAND), placement, log, seed=seed, env=env
+        ) as server:
             yield server

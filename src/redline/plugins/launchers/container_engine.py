@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from redline.plugins import decisive
 from redline.plugins.linux.cgroup import read_limits
 
 CHOICE = "REDLINE_CONTAINER_ENGINE"
@@ -167,9 +168,5 @@ def _output(command: tuple[str, ...], verb: str, within_s: float) -> str:
 
 
 def reason_of(said: str) -> str:
-    """What an engine says is wrong, in one line: its last one, without the words that every such line has."""
-    lines = [line for line in said.splitlines() if line.strip() and not line.startswith(("See '", "Usage:", "Run '"))]
-    last = lines[-1].strip() if lines else ""
-    for word in ("Error:", "docker:", "Error response from daemon:"):
-        last = last.removeprefix(word).strip()
-    return last[:_LONGEST_REASON]
+    """What an engine says is wrong, in one line, without the words that every such line has."""
+    return decisive.reason(said)[:_LONGEST_REASON]

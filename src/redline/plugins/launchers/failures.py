@@ -4,17 +4,65 @@ import errno
 import os
 import re
 import signal
+import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 
 from redline.errors import LaunchError
 from redline.model import Failure, Ready
+from redline.plugins.decisive import decisive, lines_of
+from redline.plugins.launchers import observed
+from redline.plugins.launchers.executable import REASONS, why_not_executed
 from redline.plugins.launchers.guard import Exited, LaunchOrder, NotStarted
+from redline.plugins.launchers.observed import NOTHING_SEEN, Seen
+from redline.plugins.linux.mounts import said_of_noexec
+from redline.plugins.temporary import elsewhere
 
 _TAKEN = re.compile(r"address (?:is )?(?:already )?in use|EADDRINUSE|port \d+ is (?:already )?in use", re.IGNORECASE)
 _TAIL_BYTES = 16 << 10
-_ESCAPES = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
-_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-_LONGEST_LINE = 500
+_DENIED = re.compile(r"permission denied|failed to map segment", re.IGNORECASE)
+_PORT = re.compile(r"(?<!\d)(?<!\d\.)\d{2,5}(?!\d|\.\d)")
+_ONE_PORT = "servers that are compared run at the same time: let each listen on {port} alone"
+_HOLDER = "let it listen on {port} alone, or end what holds the other port, which `ss -ltnp` shows"
+_MOST_NAMED = 4
+_MOST_LINES = 60
+"""A stack of Node is below its error."""
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What a user changes: how the server is started, and when it is ready; and how they look at it."""
+
+    start: str
+    mend: str
+    ready: str
+    longer: str
+    by_hand: str
+
+
+OF_CATALOGUE = Advice(
+    start="`start.command` in its server.yaml",
+    mend="build it again, or fix",
+    ready="`ready` in its server.yaml: it names the path and the status",
+    longer="raise `ready.within` in its server.yaml",
+    by_hand="",
+)
+OF_COMMAND = Advice(
+    start="the command",
+    mend="fix",
+    ready="what is requested: --path and --status, or `check` and `ready` in redline.yaml",
+    longer="start it yourself and compare URLs, or raise `ready.within` in redline.yaml",
+    by_hand="try the command by hand, with a port in place of {port}",
+)
+"""Of commands that are given to `redline ab` or in a redline.yaml: their logs go with the command that ran them."""
+
+
+@dataclass(frozen=True)
+class NotIts:
+    """The port was not the server's: who answered there in its place, or who had it when the server asked for it."""
+
+    answered_by: str = ""
+    held_by: str = ""
 
 
 def says_port_is_taken(output: str) -> bool:
@@ -22,18 +70,18 @@ def says_port_is_taken(output: str) -> bool:
     return _TAKEN.search(output) is not None
 
 
-def not_started(name: str, order: LaunchOrder, started: NotStarted) -> LaunchError:
+def not_started(name: str, order: LaunchOrder, started: NotStarted, advice: Advice = OF_CATALOGUE) -> LaunchError:
     """The command could not be executed."""
-    command = order.command[0]
     if started.errno == errno.EINVAL and order.cpus:
         return LaunchError(
             f"{name} could not be pinned to cores {', '.join(map(str, order.cpus))}: {started.what}",
             hint="see which cores this process may use with `taskset -p $$`",
         )
-    if started.errno in (errno.ENOENT, errno.ENOTDIR, errno.EACCES, errno.ENOEXEC):
+    if started.errno in REASONS:
+        found = why_not_executed(order.command[0], order.folder, order.env, started.errno)
         return LaunchError(
-            f"{name} could not be started: the command {command} cannot be executed ({started.what})",
-            hint="build it again, or fix `start.command` in its server.yaml; the command must exist and be executable",
+            f"{name} could not be started: {found.reason}",
+            hint=found.advice or f"{advice.mend} {advice.start}",
         )
     return LaunchError(
         f"{name} could not be started: {started.what}",
@@ -42,37 +90,98 @@ def not_started(name: str, order: LaunchOrder, started: NotStarted) -> LaunchErr
     )
 
 
-def exited_early(name: str, exited: Exited, after_ns: int, log: Path) -> LaunchError:
+def exited_early(  # noqa: PLR0913 - how it ended, and what is known besides
+    name: str,
+    exited: Exited,
+    after_ns: int,
+    order: LaunchOrder,
+    *,
+    seen: Seen = NOTHING_SEEN,
+    advice: Advice = OF_CATALOGUE,
+) -> LaunchError:
     """It ended before it was ready."""
-    return LaunchError(
-        f"{name} {exited} {_spoken(after_ns)} after its start, before it was ready{_last(log)}",
-        hint=_hint_for(exited, log),
-        log_tail=tail(log),
-    )
+    log, ended = order.log, f"{name} {exited} {_spoken(after_ns)} after its start"
+    if exited.code == 0 and seen.living:
+        left = ", ".join(seen.living[:_MOST_NAMED])
+        where = f"; {observed.said(seen.listening)}" if seen.listening else ""
+        return LaunchError(
+            f"{ended}, and left {left} running in the background{where}",
+            hint=f"let {advice.start} stay in the foreground: without an option such as --daemon, and without `&`",
+            log_tail=tail(log),
+        )
+    if exited.code == 0 and seen.holders:
+        return LaunchError(
+            f"{ended}, and {observed.said(seen.holders)}, which it did not start itself",
+            hint=f"let {advice.start} be the server: not a client that asks another process to start one",
+            log_tail=tail(log),
+        )
+    forbidden = _noexec(order) if _DENIED.search(tail(log)) else ""
+    hint = f"{elsewhere()}; or put the server on another file system" if forbidden else _hint_for(exited, log, advice)
+    return LaunchError(f"{ended}, before it was ready{forbidden}{_last(log)}", hint=hint, log_tail=tail(log))
 
 
-def not_ready(name: str, ready: Ready, port: int, saw: int | str, log: Path) -> LaunchError:
-    """It ran, but its readiness request was not answered as it should be."""
+def not_ready(  # noqa: PLR0913 - what was asked, what was seen, and what to change
+    name: str, ready: Ready, port: int, saw: int | str, log: Path, *, where: str = "", advice: Advice = OF_CATALOGUE
+) -> LaunchError:
+    """It ran, but its readiness request was not answered as it should be. `where` it listens, if elsewhere."""
     within = _spoken(ready.within_ns)
     request = f"GET {ready.path} on port {port}"
     if isinstance(saw, int):
         message = f"{name} answers {request} with status {saw} instead of {ready.status}, for {within} since its start"
-        hint = (
-            f"fix the server, or `ready` in its server.yaml: it names the path and the status; its output is in {log}"
-        )
+        hint = f"fix the server, or {advice.ready}"
     else:
-        message = f"{name} was not ready within {within}: the last {request} got: {saw}"
-        hint = f"see {log}; if it only needs longer, raise `ready.within` in its server.yaml"
+        message = f"{name} was not ready within {within}: the last {request} got: {saw}{where and f'; {where}'}"
+        hint = f"if it only needs longer, {advice.longer}"
+        if where:
+            hint = f"let {advice.start} listen on {{port}}, at 127.0.0.1 or at all addresses"
+    hint += "" if advice.by_hand else f"; its output is in {log}"
     return LaunchError(f"{message}{_last(log)}", hint=hint, kind="not_ready", log_tail=tail(log))
 
 
-def port_taken(name: str, port: int, tries: int, log: Path) -> LaunchError:
-    """Each port that it was given turned out to be another's."""
-    return LaunchError(
-        f"{name} found its port in use, on {tries} ports one after the other, {port} the last{_last(log)}",
-        hint="does its start command listen on {port} and nothing else? `ss -ltnp` shows who holds a port",
-        log_tail=tail(log),
-    )
+def not_its(name: str, port: int, seen: Seen, log: Path) -> NotIts:
+    """The server says that a port is in use: the one that it was given? Raises LaunchError where another one is."""
+    if seen.holders:
+        return NotIts(held_by=observed.said(seen.holders))
+    said = tail(log, _MOST_LINES).splitlines()
+    named = {int(number) for line in said if _TAKEN.search(line) for number in _PORT.findall(line)} - {port}
+    for other in sorted(named):
+        if holders := observed.holders_of(other):
+            copies = all(each.is_ours for each in holders)
+            who = f"{observed.said(holders)}{', which runs at the same time for this test' if copies else ''}"
+            raise LaunchError(
+                f"{name} found port {other} in use, which it wants besides {port}: {who}",
+                hint=_ONE_PORT if copies else _HOLDER,
+                log_tail=tail(log),
+            )
+    return NotIts()
+
+
+def port_taken(name: str, port: int, tries: int, last: NotIts, log: Path) -> LaunchError:
+    """Each port that it was given turned out not to be its own."""
+    if last.answered_by:
+        message = (
+            f"{name} found its port in use: on {tries} ports one after the other, another process answered;"
+            f" {last.answered_by}"
+        )
+        hint = "a command has to be the server: does it only ask another process, such as a container engine, for one?"
+    elif last.held_by:
+        message = f"{name} found its port in use, on {tries} ports one after the other; {last.held_by}"
+        hint = _HOLDER
+    else:
+        ours = observed.ours()
+        copies = f"; at the same time, {observed.said(ours)}" if ours else ""
+        message = (
+            f"{name} found a port in use in {tries} starts, and none of them was that which it was given:"
+            f" nothing listens on {port}, the last{copies}"
+        )
+        hint = _ONE_PORT if ours else _HOLDER
+    return LaunchError(f"{message}{_last(log)}", hint=hint, log_tail=tail(log))
+
+
+def _noexec(order: LaunchOrder) -> str:
+    """What forbids to execute files where the server is, or where it keeps temporary ones."""
+    found = next(filter(None, map(said_of_noexec, (order.folder, Path(tempfile.gettempdir())))), "")
+    return f", and {found}" if found else ""
 
 
 def died_under_load(name: str, exited: Exited, log: Path) -> Failure:
@@ -86,16 +195,16 @@ def died_under_load(name: str, exited: Exited, log: Path) -> Failure:
     )
 
 
-def _hint_for(exited: Exited, log: Path) -> str:
+def _hint_for(exited: Exited, log: Path, advice: Advice = OF_CATALOGUE) -> str:
     if exited.signal == signal.SIGKILL and exited.because:
         return f"the kernel sends SIGKILL to what needs more memory than that: raise `memory`; see {log}"
     if exited.signal == signal.SIGKILL:
-        return f"nothing but the kernel or a user sends SIGKILL: out of memory? see `dmesg | tail` and {log}"
-    return f"its whole output is in {log}"
+        return f"SIGKILL is sent by a user, or by the kernel when memory runs out, which `dmesg` says; see {log}"
+    return advice.by_hand or f"its whole output is in {log}"
 
 
 def _last(log: Path) -> str:
-    words = last_words(tail(log))
+    words = decisive(tail(log, _MOST_LINES))
     return f"; its last words: {words}" if words else "; it wrote nothing"
 
 
@@ -112,11 +221,4 @@ def tail(log: Path, lines: int = 20) -> str:
             text = file.read().decode(errors="replace")
     except OSError:
         return ""
-    plain = [_CONTROLS.sub("", line).rstrip()[:_LONGEST_LINE] for line in _ESCAPES.sub("", text).split("\n")]
-    return "\n".join([line for line in plain if line][-lines:])
-
-
-def last_words(text: str) -> str:
-    """The last line that is not indented, as frames of a stack trace are."""
-    lines = text.splitlines()
-    return next((line for line in reversed(lines) if not line[0].isspace()), lines[-1].strip() if lines else "")
+    return "\n".join(lines_of(text)[-lines:])

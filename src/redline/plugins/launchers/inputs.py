@@ -14,6 +14,7 @@ from pathlib import Path
 from redline.errors import BuildError
 from redline.files import write_atomically
 from redline.model import ServerEntry, Tool
+from redline.plugins import decisive
 
 _SETTLED_NS = 1_000_000_000
 """A file that was written less than this ago may be written again with the same time."""
@@ -172,7 +173,7 @@ def _ask(name: str, tool: Tool, folder: Path) -> str:
         raise BuildError.of_server(name, reason, hint=tool.hint) from error
     text = done.stdout.decode(errors="replace").strip()
     if done.returncode != 0:
-        last = text.splitlines()[-1] if text else "nothing"
-        reason = f"`{' '.join(tool.version)}` failed with code {done.returncode} and said: {last}"
+        said = decisive.decisive(text) or "nothing"
+        reason = f"`{' '.join(tool.version)}` failed with code {done.returncode} and said: {said}"
         raise BuildError.of_server(name, reason, hint=tool.hint)
     return text

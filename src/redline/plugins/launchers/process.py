@@ -4,13 +4,11 @@ import os
 import random
 import socket
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Any, Protocol
-
-import psutil
+from typing import Protocol
 
 from redline.errors import BuildError, DriveError, LaunchError, UsageError
 from redline.files import open_within
@@ -20,17 +18,16 @@ from redline.model.jvm import jvm_words
 from redline.plugins.commands import OUT_OF_RESOURCES
 from redline.plugins.engine_process import find_engine
 from redline.plugins.jdks import Jdk, Jdks, runtime_version
-from redline.plugins.launchers import failures
+from redline.plugins.launchers import failures, observed
 from redline.plugins.launchers.builds import Availability, Builds, StandingBuild
 from redline.plugins.launchers.containers import EVERYWHERE, BoxedStart, Containers, Image, cores_of
-from redline.plugins.launchers.failures import tail
+from redline.plugins.launchers.failures import OF_CATALOGUE, Advice, NotIts, tail
 from redline.plugins.launchers.guard import Guard, LaunchOrder, NotStarted, Started
-from redline.plugins.launchers.readiness import NOTHING, wait_until_ready
-from redline.plugins.linux import cgroup, procfs
+from redline.plugins.launchers.observed import Seen, listens
+from redline.plugins.launchers.readiness import wait_until_ready
+from redline.plugins.linux import cgroup
 from redline.plugins.linux.members import started_by
-from redline.plugins.linux.network import Address, Namespace
 from redline.plugins.linux.runtimes import runtimes_of
-from redline.plugins.linux.sockets import At, answering, listeners
 from redline.plugins.probes.jvm import log_flag
 from redline.plugins.temporary import temporary_folder
 from redline.ports import NOTHING_MORE, Building, BuildOutcome, Endpoint, Placement, Upstream
@@ -69,48 +66,6 @@ def free_port(port_range: Path = Path("/proc/sys/net/ipv4/ip_local_port_range"))
         "no free TCP port was found for a server",
         hint="see what holds them with `ss -ltn`; earlier connections in TIME_WAIT end by themselves within a minute",
     )
-
-
-def listens(host: str, port: int, pid: int) -> bool:
-    """Whether connections to this address are for the process, or for what it started: for nobody else.
-
-    True as well when the kernel does not say. Of a process in another network it is known that it listens on the port.
-    """
-    try:
-        answer = answering(listeners(), At(ip_address(host), port))
-    except OSError:
-        return True
-    if not Namespace.of(pid).ours and port in ports_of(pid):
-        return True
-    held = {inode for each in started_by(pid) for inode in procfs.open_sockets(each) or ()}
-    return all(each.inode in held for each in answer)
-
-
-def ports_of(pid: int) -> set[int]:
-    """The ports on which a process listens, or one below it, or one of its group, as far as the kernel says."""
-    return {address.port for address in _addresses_of(pid)}
-
-
-def _addresses_of(pid: int) -> set[Address]:
-    namespace = Namespace.of(pid)
-    if not namespace.ours and (heard := namespace.listening()):
-        return heard
-    found: set[Address] = set()
-    for each in started_by(pid):
-        with suppress(psutil.Error):
-            found |= _listening(psutil.Process(each).net_connections("tcp"))
-    return found
-
-
-def _listening(connections: Iterable[Any]) -> set[Address]:
-    listening = (each.laddr for each in connections if each.status == psutil.CONN_LISTEN)
-    return {Address(address.ip, address.port) for address in listening}
-
-
-def _is_out_of_reach(port: int, pid: int) -> bool:
-    """Whether a process listens on this port, and on addresses of its own network's loopback alone."""
-    heard = [ip_address(address.ip) for address in _addresses_of(pid) if address.port == port]
-    return bool(heard) and all(address.is_loopback for address in heard)
 
 
 def _bindable(port: int) -> int:
@@ -160,6 +115,7 @@ class _Attempt:
     upstream: Upstream | None = None
     more_env: Mapping[str, str] = field(default_factory=dict)
     host: str = HOST
+    advice: Advice = OF_CATALOGUE
 
     @property
     def ready(self) -> Ready:
@@ -224,13 +180,13 @@ class _Attempt:
         start = BoxedStart(self.port, self.scratch, variables)
         return prepared.containers.guard(self.variant, prepared.image, order, start)
 
-    def bring_up(self, guard: Guard, order: LaunchOrder) -> ServerFacts | None:
-        """The facts of the server once it is ready, or None when another process has its port. Raises LaunchError."""
+    def bring_up(self, guard: Guard, order: LaunchOrder) -> ServerFacts | NotIts:
+        """The facts of the server once it is ready, or whose its port is. Raises LaunchError."""
         name, ready = self.variant.slug, self.ready
         started = guard.started()
         if isinstance(started, NotStarted):
             guard.stop()
-            raise failures.not_started(name, order, started)
+            raise failures.not_started(name, order, started, self.advice)
 
         def alive(pause: float) -> bool:
             return guard.poll(pause) is None
@@ -242,19 +198,31 @@ class _Attempt:
             guard.stop()
             raise LaunchError.of(error) from error
         if waited.ended == "ready" and guard.poll() is None:
-            return self._facts(started, order, waited.at_ns) if listens(self.host, self.port, started.pid) else None
-        exited, saw = guard.poll(), waited.last_answer
-        if saw == NOTHING and (elsewhere := ports_of(started.pid) - {self.port}):
-            saw = f"{saw}; it listens on port {', '.join(map(str, sorted(elsewhere)))} instead"
-        if self._listens_on != HOST and isinstance(saw, str) and _is_out_of_reach(self.port, started.pid):
-            who = "no published port" if self._listens_on == EVERYWHERE else "no other host"
-            saw = f"{saw}; it listens on 127.0.0.1 alone, which {who} reaches: use {{host}} in its entry"
+            if listens(self.host, self.port, started.pid):
+                return self._facts(started, order, waited.at_ns)
+            return NotIts(answered_by=observed.who_answers(self.host, self.port))
+        exited = guard.poll()
+        seen = Seen.of(started.pid, self.port) if exited is None else Seen.of_those_left(started.pid, self.port)
         guard.stop()
         if exited is None:
-            raise failures.not_ready(name, ready, self.port, saw, self.log)
+            where = self._where(seen)
+            raise failures.not_ready(
+                name, ready, self.port, waited.last_answer, self.log, where=where, advice=self.advice
+            )
         if failures.says_port_is_taken(tail(self.log)):
-            return None
-        raise failures.exited_early(name, exited, exited.at_ns - started.at_ns, self.log)
+            return failures.not_its(name, self.port, seen, self.log)
+        raise failures.exited_early(name, exited, exited.at_ns - started.at_ns, order, seen=seen, advice=self.advice)
+
+    def _where(self, seen: Seen) -> str:
+        """Where the server listens, if that is not where it was to listen."""
+        if self._listens_on != HOST and observed.is_out_of_reach(self.port, seen.listening):
+            who = "no published port" if self._listens_on == EVERYWHERE else "no other host"
+            return f"it listens on 127.0.0.1 alone, which {who} reaches: use {{host}} in its entry"
+        at = ip_address(self.host)
+        right = (
+            each.at.port == self.port and (each.at.ip == at or each.at.ip.is_unspecified) for each in seen.listening
+        )
+        return "" if any(right) else observed.said(seen.listening)
 
     def _facts(self, started: Started, order: LaunchOrder, ready_at_ns: int) -> ServerFacts:
         return ServerFacts(
@@ -277,7 +245,7 @@ class _Attempt:
 class Prepared:
     """What a server is started from: its build, its JDK, where its scratch folder is made, and its image, if any.
 
-    It listens on `host`.
+    It listens on `host`. `advice` says where a user changes how it is started.
     """
 
     built: StandingBuild
@@ -286,6 +254,7 @@ class Prepared:
     containers: Containers | None = None
     image: Image | None = None
     host: str = HOST
+    advice: Advice = OF_CATALOGUE
 
 
 @contextmanager
@@ -305,6 +274,7 @@ def started(  # noqa: PLR0913 - what, from what, where, and in front of what
     """
     built = prepared.built
     padding_bytes = 0 if seed is None else random.Random(seed).randrange(_MOST_PADDING)  # noqa: S311 - not a secret
+    last = NotIts()
     for _ in range(_PORTS_TRIED):
         with ExitStack() as stack:
             folder = _scratch_folder(variant, prepared.scratch, stack)
@@ -320,6 +290,7 @@ def started(  # noqa: PLR0913 - what, from what, where, and in front of what
                 upstream,
                 env,
                 prepared.host,
+                prepared.advice,
             )
             try:
                 order = attempt.order()
@@ -331,11 +302,12 @@ def started(  # noqa: PLR0913 - what, from what, where, and in front of what
                 ) from error
             stack.callback(guard.stop)
             facts = attempt.bring_up(guard, order)
-            if facts is not None:
+            if isinstance(facts, ServerFacts):
                 endpoint = Endpoint(prepared.host, attempt.port, authorities(variant, built))
                 yield ProcessServer(endpoint, facts, variant.slug, guard, log, attempt.scratch)
                 return
-    raise failures.port_taken(variant.slug, attempt.port, _PORTS_TRIED, log)
+            last = facts
+    raise failures.port_taken(variant.slug, attempt.port, _PORTS_TRIED, last, log)
 
 
 def _scratch_folder(variant: Variant, parent: Path, stack: ExitStack) -> Path:

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import NamedTuple
 
+import psutil
+
 _SOCK_DIAG, _BY_FAMILY, _DUMP = 4, 20, 0x301
 _ERROR, _DONE = 2, 3
 _ESTABLISHED, _LISTEN = 1, 10
@@ -93,15 +95,44 @@ def listening_for(host: str, port: int) -> frozenset[At]:
     """Where the sockets listen that get connections to this host and port; empty where they are not of this network."""
     try:
         asked = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        found, ips = listeners(), [plain(ip_address(str(address[0]).partition("%")[0])) for *_, address in asked]
+        found, ips = listeners(), [connected(plain(_without_zone(str(address[0])))) for *_, address in asked]
     except (OSError, UnicodeError):
         return frozenset()
     at = (At(ip, port) for ip in ips)
     return frozenset(each.local for one in at if local_end(one) for each in answering(found, one))
 
 
+def is_this_machine(host: str) -> bool:
+    """Whether connections to this host stay here: it is loopback, no address (0.0.0.0), or one of this machine's.
+
+    However the address is written (`127.1`, `::ffff:127.0.0.1`). A name but `localhost` is not looked up: it may mean
+    another machine by the time of the load.
+    """
+    name = host.strip().removeprefix("[").removesuffix("]").rstrip(".").lower()
+    if name == "localhost" or name.endswith(".localhost"):
+        return True
+    try:
+        found = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
+    except (OSError, UnicodeError):
+        return False
+    ip = connected(plain(_without_zone(str(found[0][4][0]))))
+    return ip.is_loopback or (local_end(At(ip, 0)) and not ip.is_multicast and not ip.is_reserved)
+
+
+def connected(ip: Ip) -> Ip:
+    """Where connections to an address go: those to no address (0.0.0.0, ::) go to the loopback interface."""
+    return ip_address("127.0.0.1" if ip.version == 4 else "::1") if ip.is_unspecified else ip
+
+
+def _without_zone(text: str) -> Ip:
+    return ip_address(text.partition("%")[0])
+
+
 def local_end(at: At) -> bool:
     """Whether the address is one of this network namespace. Nothing is sent to find out."""
+    if at.ip.version == 6 and at.ip.is_link_local:  # it cannot be bound without its interface
+        own = (each.address for addresses in psutil.net_if_addrs().values() for each in addresses)
+        return any(address.partition("%")[0] == str(at.ip) for address in own)
     family = socket.AF_INET if at.ip.version == 4 else socket.AF_INET6
     try:
         with socket.socket(family, socket.SOCK_STREAM) as probe:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from redline.files import write_atomically
 from redline.model import NativeMemory, ProfileFile, ProfileKind, ProfileUnit, Slice
+from redline.plugins import decisive
 from redline.plugins.commands import started
 from redline.plugins.linux import procfs
 from redline.plugins.profilers.attach import ask_as_jcmd, load_agent
@@ -97,8 +98,7 @@ def _fetch(jar: str, folder: Path) -> None:
     copy = ["dependency:copy", f"-Dartifact=tools.profiler:{name}:{version}", f"-DoutputDirectory={folder}"]
     code, said = _run([*quiet, *copy], _FETCH_WITHIN_S, folder)
     if code:
-        reason = next((line for line in said.splitlines() if "ERROR" in line), f"status {code}")
-        raise ProfilerError(f"Maven could not fetch {jar}: {reason.removeprefix('[ERROR] ')}; {_HINT}")
+        raise ProfilerError(f"Maven could not fetch {jar}: {decisive.reason(said) or f'status {code}'}")
     sha256 = hashlib.sha256((folder / jar).read_bytes()).hexdigest()
     if sha256 != _SHA256[jar]:
         raise ProfilerError(f"{jar} has the SHA-256 {sha256}, which is not that of its release")
@@ -186,7 +186,7 @@ class AsyncProfiler:
         java = [str(self._java), "-Xmx1g", "-jar", str(self._artefacts.converter)]
         code, output = _run([*java, self._flag, *options, str(self._jfr), str(made)], _CONVERT_WITHIN_S)
         if code or not made.exists():
-            said = next((line for line in output.splitlines() if line.strip()), f"status {code}")
+            said = decisive.decisive(output) or f"status {code}"
             raise ProfilerError(f"what async-profiler wrote could not be converted: {said}")
 
 

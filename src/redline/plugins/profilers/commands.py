@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 
 from redline.model import ProfileKind, ProfileUnit, Slice
+from redline.plugins import decisive
 from redline.plugins.linux import procfs
 from redline.plugins.profilers.sampler import ProfilerError, Sampled
 from redline.plugins.profilers.texts import perf_stacks, py_spy_stacks
@@ -19,6 +20,9 @@ PERF, PY_SPY = "perf", "py-spy"
 _PERF_HZ, _PY_SPY_HZ = 997, 250
 _ENV = {"node": {"NODE_OPTIONS": "--perf-basic-prof --interpreted-frames-native-stack"}}
 """What a runtime needs, so that it says which function it has compiled to which place: in /tmp/perf-PID.map."""
+_PARANOIA = Path("/proc/sys/kernel/perf_event_paranoid")
+_HIGHEST_PARANOIA = 2
+"""Up to it a user may sample their own processes."""
 _END_WITHIN_S = 20.0
 _SILENT_WITHIN_S = 120.0
 
@@ -63,7 +67,7 @@ class _Command:
                 process.kill()
                 process.wait()
         if process.returncode not in (0, -signal.SIGINT):
-            raise ProfilerError(f"{self.name} ended with {process.returncode}: {_last_line(self._log)}")
+            raise ProfilerError(f"{self.name} ended with {process.returncode}: {_said(self._log)}")
 
 
 class Perf(_Command):
@@ -125,7 +129,7 @@ def _lines_of(command: Sequence[str], log: Path) -> Iterator[str]:
         process.kill()
         process.communicate()
     if code:
-        raise ProfilerError(f"perf script ended with {code}: {_last_line(log)}")
+        raise ProfilerError(f"perf script ended with {code}: {_said(log)}")
 
 
 def _more(pipe: int) -> bytes:
@@ -168,9 +172,20 @@ def missing(command: str) -> str:
     if command == PERF:
         tried = _answer([PERF, "record", "-e", Perf.event, "-o", "/dev/null", "true"])
         if tried is None or tried.returncode:
-            said = _last_words(tried.stdout) if tried else "it did not end"
-            return f"perf may not sample: {said}; lower /proc/sys/kernel/perf_event_paranoid to 2, or run as root"
+            said = _decisive(tried.stdout) if tried else "it could not be run, or did not end"
+            return f"perf does not sample: {said}{by_paranoia(_PARANOIA, os.geteuid())}"
     return ""
+
+
+def by_paranoia(setting: Path, user: int) -> str:
+    """What to change, where this setting forbids a user to sample; root may whatever it says."""
+    try:
+        level = int(setting.read_text())
+    except (OSError, ValueError):
+        return ""
+    if level <= _HIGHEST_PARANOIA or user == 0:
+        return ""
+    return f"; {setting} is {level}: lower it to {_HIGHEST_PARANOIA}, or run as root"
 
 
 @cache
@@ -195,13 +210,12 @@ def _answer(command: Sequence[str]) -> "subprocess.CompletedProcess[bytes] | Non
         return None
 
 
-def _last_line(log: Path) -> str:
+def _said(log: Path) -> str:
     try:
-        return _last_words(log.read_bytes())
+        return _decisive(log.read_bytes())
     except OSError:
         return "nothing"
 
 
-def _last_words(said: bytes) -> str:
-    lines = [line.strip() for line in said.decode(errors="replace").splitlines() if line.strip()]
-    return lines[-1] if lines else "nothing"
+def _decisive(said: bytes) -> str:
+    return decisive.reason(said.decode(errors="replace")) or "nothing"

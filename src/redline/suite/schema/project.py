@@ -9,6 +9,7 @@ from redline.errors import WrongValueError
 from redline.model.catalogue import names_in_braces
 from redline.suite.schema.scenario import OneRequestSchema
 from redline.suite.schema.server import ReadySchema, StopSchema
+from redline.suite.schema.shell import for_a_shell
 from redline.suite.schema.types import Schema
 
 FILLED = ("port", "cpus", "scratch")
@@ -17,9 +18,11 @@ FILLED = ("port", "cpus", "scratch")
 def read_command(text: str) -> tuple[str, ...]:
     """The parts of a command, which is started without a shell. Raises WrongValueError."""
     try:
-        parts = tuple(shlex.split(text))
+        parts, found = tuple(shlex.split(text)), for_a_shell(text)
     except ValueError as error:
         raise WrongValueError(f"{text!r} is not a command: {error}", "quote it as a shell would") from None
+    if found is not None:
+        raise WrongValueError(f"{text!r}: {found[0]}", found[1])
     named = [name for part in parts for name in names_in_braces(part)]
     if "port" not in named:
         hint = "write {port} where the command takes the port that it is to listen on"

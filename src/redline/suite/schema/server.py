@@ -10,6 +10,7 @@ from redline.model import Library
 from redline.model.catalogue import FILLED_BY_THE_LAB, Leg
 from redline.quantities import clip
 from redline.suite.schema.scenario import Headers
+from redline.suite.schema.shell import words_for_a_shell
 from redline.suite.schema.types import Http, Scalar, Schema, Wait
 
 SERVER_NAME = r"^[a-z][a-z0-9_-]*$"
@@ -23,6 +24,15 @@ def _option_name(value: str) -> str:
         raise WrongValueError(f"`{value}` is filled in by the lab", "choose another name for the option")
     return value
 
+
+def _for_a_program(words: list[str]) -> list[str]:
+    if (found := words_for_a_shell(words)) is not None:
+        raise WrongValueError(*found)
+    return words
+
+
+Command = Annotated[list[str], AfterValidator(_for_a_program)]
+"""The words of a command, none of which only a shell understands."""
 
 ServerName = Annotated[str, Field(pattern=r"^[A-Za-z0-9._:-]+$")]
 """A DNS name or an address, as TLS checks it against a certificate."""
@@ -41,7 +51,7 @@ class ToolSchema(Schema):
 class BuildSchema(Schema):
     """How a server is built. Missing keys come from its family."""
 
-    run: Annotated[list[str], Field(min_length=1)] | None = Field(
+    run: Annotated[Command, Field(min_length=1)] | None = Field(
         default=None, description="the command, as a list", examples=[["cargo", "build", "--release"]]
     )
     folder: str | None = Field(
@@ -68,7 +78,7 @@ class BuildSchema(Schema):
 class StartSchema(Schema):
     """How a built server is started; {port}, {folder}, {OPTION} and others in braces are filled in."""
 
-    command: list[str] = Field(
+    command: Command = Field(
         min_length=1, description="the command, as a list", examples=[["{folder}/server", "{port}"]]
     )
     env: dict[str, str] = Field(default={}, description="environment variables, as text")

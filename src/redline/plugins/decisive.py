@@ -1,0 +1,63 @@
+"""What a command says is wrong, in one line: the line that names the error, which is seldom the last one. Pure.
+
+Below it there are advice (`hint:`, `To add an exception …, call:`), what a runtime says of itself (`Node.js v20`),
+frames of a stack, and what outer commands say of inner ones (`make: *** … Error 1`).
+"""
+
+import re
+
+_ESCAPES = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_LONGEST_LINE = 500
+
+_CRASH = re.compile(
+    r"(?:\S+: )?(?:[A-Z]\w*|[\w.$]+\.[\w.$]*)(?:Error|Exception|Exit|Interrupt)(?: \[\w+\])?(?:: |$)"
+    r"|\s*Caused by: |Exception in thread |(?:Error|panic|fatal error|terminate called|Unhandled exception\.?): ?\S"
+    r"|thread '.*' (?:\(\d+\) )?panicked at "
+)
+"""By this a process of Python, the JVM, Node, Go, Rust or C++ says why it ends: the last such line counts."""
+_ERROR = re.compile(
+    r"(?:\S+: )?(?:fatal|error|ERROR|FATAL|Error|E|npm ERR!|npm error)(?:\[\w+\])?(?::| +|$)"
+    r"|\[(?:ERROR|FATAL|error)\]"
+    r"|\S+:\d+(?::\d+)?: (?:fatal )?error: "
+    r"|(?:\S+: )?(?:docker|Error response from daemon): "
+    r"|WARNING: \w+ not found for kernel"
+)
+"""So do git, compilers, apt, Maven, npm, perf and container engines: the first such line counts."""
+_PREFIX = re.compile(
+    r"^(?:(?:fatal|error|Error|ERROR|E|docker|Error response from daemon|WARNING|npm ERR!|npm error): |\[ERROR\] )+"
+)
+_BARE = re.compile(r"(?:fatal|error|ERROR|Error|FATAL):?|\[ERROR\]|thread '.*' (?:\(\d+\) )?panicked at .*:")
+"""The error is in the next line."""
+_OF_NOTHING = re.compile(
+    r"(?:g?make|ninja)(?:\[\d+\])?: |exit status \d+$|Node\.js v\d|(?:hint|note|help|[Uu]sage|[Ww]arning|WARN): ?"
+    r"|See '|Run '|Try '|goroutine \d|Aborted|[})\]^~|\s]+$|BUILD FAIL|\[INFO\]|Error: (?:Could not create|A fatal exc)"
+)
+"""What says nothing of the cause, or less than the lines above it. It counts where there is nothing else."""
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines that are not empty, without colours, control characters, and what is beyond 500 characters."""
+    plain = (_CONTROLS.sub("", line).rstrip()[:_LONGEST_LINE] for line in _ESCAPES.sub("", text).split("\n"))
+    return [line for line in plain if line]
+
+
+def decisive(text: str) -> str:
+    """The line that names the error, else the last one that may; empty where nothing was said."""
+    said = lines_of(text)
+    lines = [line for line in said if not _OF_NOTHING.match(line)] or said
+    crashes = [at for at, line in enumerate(lines) if _CRASH.match(line)]
+    errors = [at for at, line in enumerate(lines) if _ERROR.match(line)]
+    # What is indented is a part of something else, such as a frame of a stack.
+    others = [at for at, line in enumerate(lines) if not line[0].isspace()] or range(len(lines))
+    found = [*crashes[-1:], *errors[:1], *others[-1:]]
+    if not found:
+        return ""
+    only_announces = found[0] + 1 < len(lines) and _BARE.fullmatch(lines[found[0]])
+    return lines[found[0] + 1 if only_announces else found[0]].strip()
+
+
+def reason(text: str) -> str:
+    """The same without the words by which a tool marks its errors, such as `fatal:`."""
+    line = decisive(text)
+    return _PREFIX.sub("", line, count=1).strip() or line

@@ -1,0 +1,105 @@
+"""Why the kernel does not execute a program: by its error, and by what is there."""
+
+import errno
+import os
+import re
+import shutil
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from redline.plugins.linux.mounts import said_of_noexec
+
+_HEAD_BYTES = 4096
+_LOADER = re.compile(rb"/[\w./+-]*/ld[\w.+-]*\.so[\w.]*")
+REASONS = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EACCES, errno.ENOEXEC})
+"""Errors whose reason is in the file, or in what is around it."""
+_ELF, _MACHINE = b"\x7fELF", slice(18, 20)
+
+
+class Refusal(NamedTuple):
+    """Why a program is not executed, and what to do; no advice where the reason says it."""
+
+    reason: str
+    advice: str = ""
+
+
+def why_not_executed(program: str, folder: Path, env: Mapping[str, str], error: int) -> Refusal:
+    """The reason for this number of an error; `program` is the first word of the command, to be started in `folder`."""
+    if error not in REASONS:
+        return Refusal(f"{program} cannot be executed: {os.strerror(error) if error else 'nobody says why'}")
+    if not folder.is_dir():
+        return Refusal(f"there is no folder {folder} to start it in")
+    if "/" in program:
+        file = folder / program
+    else:
+        on_path = shutil.which(program, mode=os.F_OK, path=env.get("PATH"))
+        if on_path is None:
+            advice = f"write ./{program}" if (folder / program).is_file() else f"install {program}, or write its path"
+            return Refusal(f"there is no {program} on the PATH", advice)
+        file = Path(on_path)
+    match error:
+        case errno.ENOENT | errno.ENOTDIR:
+            return _not_there(file)
+        case errno.EACCES:
+            return _not_permitted(file)
+    return _no_program(file)
+
+
+def _not_there(file: Path) -> Refusal:
+    if file.is_symlink() and not file.exists():
+        return Refusal(f"{file} is a link to {file.readlink()}, which does not exist")
+    if not file.exists():
+        return Refusal(f"there is no {file}")
+    head = _head(file)
+    if interpreter := _interpreter(head):
+        return Refusal(f"the first line of {file} names {interpreter}, which does not exist")
+    if loader := head.startswith(_ELF) and _LOADER.search(head):
+        name = loader[0].decode()
+        return Refusal(f"{file} is linked for {name}, which does not exist", "build it on a system like this one")
+    return Refusal(f"{file} cannot be executed: {os.strerror(errno.ENOENT)}")
+
+
+def _not_permitted(file: Path) -> Refusal:
+    try:
+        mode = file.stat().st_mode
+    except OSError as refused:
+        return Refusal(f"{file} cannot be reached: {refused.strerror}")
+    if stat.S_ISDIR(mode):
+        return Refusal(f"{file} is a folder")
+    if forbidden := said_of_noexec(file):
+        return Refusal(f"{file} may not be executed: {forbidden}", "put it on another file system")
+    if not os.access(file, os.X_OK):
+        return Refusal(f"{file} is not executable", f"chmod +x {file}")
+    interpreter = _interpreter(_head(file))
+    if interpreter and not os.access(interpreter, os.X_OK):
+        return Refusal(f"the first line of {file} names {interpreter}, which may not be executed")
+    return Refusal(f"{file} cannot be executed: {os.strerror(errno.EACCES)}")
+
+
+def _no_program(file: Path) -> Refusal:
+    head = _head(file)
+    if not head:
+        return Refusal(f"{file} is empty, or cannot be read")
+    if head.startswith(_ELF):
+        same = head[_MACHINE] == _head(Path("/proc/self/exe"))[_MACHINE]
+        what = "a damaged program" if same else f"a program for another processor than {os.uname().machine}"
+        return Refusal(f"{file} is {what}", "build it on this machine")
+    return Refusal(
+        f"{file} is no program, and has no first line such as `#!/bin/sh`", "write the line, or `sh` before it"
+    )
+
+
+def _interpreter(head: bytes) -> str:
+    """The program that the first line of a script names."""
+    words = head[2:].partition(b"\n")[0].split() if head.startswith(b"#!") else []
+    return words[0].decode(errors="replace") if words else ""
+
+
+def _head(file: Path) -> bytes:
+    try:
+        with file.open("rb") as opened:
+            return opened.read(_HEAD_BYTES)
+    except OSError:
+        return b""

@@ -1,0 +1,161 @@
+"""Which process listens where: what is seen when a server is not where it should be. Nothing here is inferred."""
+
+import os
+import time
+from collections.abc import Callable, Collection, Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from ipaddress import ip_address
+from typing import NamedTuple, Self
+
+import psutil
+
+from redline.plugins.linux import procfs
+from redline.plugins.linux.members import started_by
+from redline.plugins.linux.network import Address, Namespace
+from redline.plugins.linux.owners import owner_of
+from redline.plugins.linux.sockets import At, Tcp, answering, is_this_machine, listeners, plain
+
+_MOST_NAMED = 4
+_LISTENS_WITHIN_S = 1.0
+
+
+class Listener(NamedTuple):
+    """A process that listens at an address; 0 where it is hidden from this user. Its name stays when it ends."""
+
+    pid: int
+    name: str
+    at: At
+
+    @classmethod
+    def of(cls, pid: int, at: At) -> Self:
+        """With its name now."""
+        return cls(pid, procfs.name_of(pid) if pid else "a process that is hidden from this user", at)
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether this process has started it."""
+        return self.pid in procfs.tree(os.getpid())
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What was seen of a server that is not ready: who lives of what it started, by name, and where they listen.
+
+    `holders` are others who listen on its port.
+    """
+
+    living: tuple[str, ...] = ()
+    listening: tuple[Listener, ...] = ()
+    holders: tuple[Listener, ...] = ()
+
+    @classmethod
+    def of(cls, pid: int, port: int) -> Self:
+        """Look at the server that began as this process, and was given this port."""
+        mine = started_by(pid)
+        return cls(
+            tuple(procfs.name_of(each) for each in mine if (stat := procfs.read_stat(each)) and stat.state not in "ZX"),
+            listening(pid),
+            holders_of(port, mine),
+        )
+
+    @classmethod
+    def of_those_left(cls, pid: int, port: int) -> Self:
+        """The same of one that ended: what it has left gets a moment to listen."""
+        deadline = time.monotonic() + _LISTENS_WITHIN_S
+        while (seen := cls.of(pid, port)).living and not seen.listening and time.monotonic() < deadline:
+            time.sleep(0.02)
+        return seen
+
+
+NOTHING_SEEN = Seen()
+
+
+def said(found: Collection[Listener]) -> str:
+    """`python3 (4711) listens at [::1]:8080`, by process."""
+    by_process: dict[str, list[str]] = {}
+    for each in found:
+        by_process.setdefault(each.name, []).append(str(each.at))
+    return "; ".join(
+        f"{name} listens at {', '.join(places[:_MOST_NAMED])}{', …' if len(places) > _MOST_NAMED else ''}"
+        for name, places in by_process.items()
+    )
+
+
+def listens(host: str, port: int, pid: int) -> bool:
+    """Whether connections to this address are for the process, or for what it started: for nobody else.
+
+    True as well when the kernel does not say. Of a process in another network it is known that it listens on the port.
+    """
+    try:
+        answer = answering(listeners(), At(ip_address(host), port))
+    except OSError:
+        return True
+    if not Namespace.of(pid).ours and port in {each.at.port for each in listening(pid)}:
+        return True
+    held = _sockets_of(started_by(pid))
+    return all(each.inode in held for each in answer)
+
+
+def listening(pid: int) -> tuple[Listener, ...]:
+    """Where a process listens, or one below it, or one of its group, as far as the kernel says."""
+    namespace = Namespace.of(pid)
+    if not namespace.ours and (heard := namespace.listening()):
+        return tuple(sorted(Listener.of(pid, _at(address)) for address in heard))
+    found = {_at(address): each for each in reversed(started_by(pid)) for address in _addresses(each)}
+    return tuple(sorted(Listener.of(each, at) for at, each in found.items()))
+
+
+def is_out_of_reach(port: int, found: Iterable[Listener]) -> bool:
+    """Whether a server listens on this port, and at addresses of its own network's loopback alone."""
+    heard = [each.at.ip for each in found if each.at.port == port]
+    return bool(heard) and all(ip.is_loopback for ip in heard)
+
+
+def holders_of(port: int, but: Iterable[int] = ()) -> tuple[Listener, ...]:
+    """Who listens on this port of this machine, at whatever address, but these processes."""
+    own = _sockets_of(but)
+    return _holding(lambda each: each.local.port == port and each.inode not in own)
+
+
+def ours() -> tuple[Listener, ...]:
+    """Where what this process has started listens."""
+    held = _sockets_of(set(procfs.tree(os.getpid())) - {os.getpid()})
+    return _holding(lambda each: each.inode in held)
+
+
+def who_answers(host: str, port: int) -> str:
+    """Who answers at an address, in words, or why that is not known."""
+    return said(holders_of(port)) or owner_of(host, port).unknown
+
+
+def listens_elsewhere(host: str, port: int) -> str:
+    """Who listens on this port of this machine, but not at this host; empty where that is another machine."""
+    return said(holders_of(port)) if is_this_machine(host) else ""
+
+
+def _holding(wanted: Callable[[Tcp], bool]) -> tuple[Listener, ...]:
+    """Nobody where the kernel does not say who listens."""
+    found: list[Tcp] = []
+    with suppress(OSError):
+        found = [each for each in listeners() if wanted(each)]
+    held = {pid: procfs.open_sockets(pid) or frozenset() for pid in procfs.process_ids()} if found else {}
+    first = (
+        Listener.of(min((pid for pid in held if each.inode in held[pid]), default=0), each.local) for each in found
+    )
+    return tuple(sorted(set(first)))
+
+
+def _sockets_of(pids: Iterable[int]) -> set[int]:
+    return {inode for each in pids for inode in procfs.open_sockets(each) or ()}
+
+
+def _addresses(pid: int) -> set[Address]:
+    with suppress(psutil.Error):
+        connections = psutil.Process(pid).net_connections("tcp")
+        return {Address(*each.laddr) for each in connections if each.status == psutil.CONN_LISTEN}
+    return set()
+
+
+def _at(address: Address) -> At:
+    return At(plain(ip_address(address.ip)), address.port)

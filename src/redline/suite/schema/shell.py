@@ -1,0 +1,56 @@
+"""Words that mean something to a shell only: commands start without one, and would get them as they are."""
+
+import re
+import shlex
+from collections.abc import Sequence
+
+_SETS = re.compile(r"[A-Za-z_]\w*\+?=.*")
+_BUILT_IN = re.compile(r"\.|alias|cd|eval|exec|export|set|source|ulimit|umask|unset")
+_HOME = re.compile(r"~(?:/.*)?")
+_OUTPUT = re.compile(r"\d*>>?(?:&?\S*)?|&>>?\S*")
+_OPERATOR = re.compile(r"&&|\|\|?|;|&|\d*<<?<?\S*|\(|\)|\S+;")
+_VARIABLE = re.compile(r".*(?:\$(?:[A-Za-z_]\w*|\{\w|\()|`).*")
+_ONLY_A_VARIABLE = re.compile(r"(?:-[\w-]+=?)?\$(?:[A-Za-z_]\w*|\{\w+\})")
+_SHELLS = frozenset({"ash", "bash", "dash", "fish", "ksh", "sh", "zsh"})
+
+
+def for_a_shell(text: str) -> tuple[str, str] | None:
+    """What only a shell understands of a command, and what to write in its place; None where nothing is.
+
+    What is quoted is meant for the program. Raises ValueError for quotes that do not end.
+    """
+    words = shlex.split(text, posix=False)
+    found = _found(words, _VARIABLE)
+    return found and _advice(*found, f"`env {text.strip()}`", f"`sh -c {shlex.quote(text.strip())}`")
+
+
+def words_for_a_shell(words: Sequence[str]) -> tuple[str, str] | None:
+    """The same of a list of words: of variables, only those that are a whole word count, and nothing with a shell."""
+    if any(word.rpartition("/")[2] in _SHELLS for word in words):
+        return None
+    found = _found(words, _ONLY_A_VARIABLE)
+    return found and _advice(*found, "`env` as the first word", f"`[sh, -c, {shlex.quote(' '.join(words))}]`")
+
+
+def _found(words: Sequence[str], variable: re.Pattern[str]) -> tuple[str, re.Pattern[str]] | None:
+    """The first word that is for a shell, and why; words with quotes are not."""
+    for at, word in enumerate(words):
+        kinds = (*((_SETS, _BUILT_IN) if at == 0 else ()), _HOME, _OUTPUT, _OPERATOR, variable)
+        kind = next((kind for kind in kinds if kind.fullmatch(word)), None)
+        if kind is not None and "'" not in word and '"' not in word:
+            return word, kind
+    return None
+
+
+def _advice(word: str, kind: re.Pattern[str], with_env: str, with_shell: str) -> tuple[str, str]:
+    if kind is _SETS:
+        advice = f"write {with_env}"
+    elif kind is _OUTPUT:
+        advice = f"leave it out, for the output is kept in a log; or write {with_shell}"
+    elif kind is _HOME:
+        advice = f"write the whole path, or {with_shell}"
+    elif word == "&":
+        advice = "leave it out: a server has to stay in the foreground"
+    else:
+        advice = f"write {with_shell}"
+    return f"`{word}` is for a shell, and commands start without one", advice

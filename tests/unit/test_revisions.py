@@ -1,0 +1,130 @@
+"""What is said of a repository that cannot be compared: git's own reason, and only what was looked at."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from redline.errors import BuildError, UsageError
+from redline.model.duet import Revision
+from redline.plugins import revisions
+from redline.plugins.revisions import Repository, build
+
+
+def git(folder: Path, *args: str) -> None:
+    names = {f"GIT_{who}_{what}": "somebody" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+    subprocess.run(["git", *args], cwd=folder, env={**os.environ, **names}, check=True, capture_output=True)
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    folder = tmp_path / "work"
+    folder.mkdir()
+    git(folder, "init", "--quiet", "--initial-branch", "main")
+    return folder
+
+
+def refused(folder: Path, *words: str) -> UsageError:
+    with pytest.raises(UsageError) as caught:
+        Repository.around(folder)
+    for word in words:
+        assert word in caught.value.message, caught.value.message
+    return caught.value
+
+
+def test_a_folder_outside_of_any_repository(tmp_path: Path) -> None:
+    error = refused(tmp_path, f"{tmp_path} is not in a git repository: not a git repository (or any")
+    assert "change to a folder of the repository" in error.hint
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_a_repository_of_another_user_has_gits_reason_and_advice(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
+    for each in (work, work / ".git"):
+        os.chown(each, 65534, 65534)
+    error = refused(work, "git does not trust the repository", f"detected dubious ownership in repository at '{work}'")
+    assert error.hint == f"git config --global --add safe.directory {work}"
+
+
+def test_a_bare_repository(tmp_path: Path) -> None:
+    git(tmp_path, "init", "--quiet", "--bare", "bare.git")
+    refused(tmp_path / "bare.git", "is in a bare repository, which has no work tree")
+
+
+def test_the_inside_of_a_git_folder(work: Path) -> None:
+    refused(work / ".git", "is inside of a .git folder")
+
+
+def test_a_broken_repository_is_named(work: Path) -> None:
+    below = work / "below"
+    below.mkdir()
+    (work / ".git/HEAD").unlink()
+    refused(below, f"git cannot use {work / '.git'}: not a git repository")
+
+
+def test_a_broken_configuration_is_gits_reason(work: Path) -> None:
+    (work / ".git/config").write_text("garbage\n[")
+    refused(work, f"git cannot use {work / '.git'}: ", "config")
+
+
+def test_a_repository_without_a_commit(work: Path) -> None:
+    with pytest.raises(UsageError, match="has no commit yet"):
+        Repository.around(work).range("HEAD")
+
+
+def test_a_revision_that_is_not_there_where_others_are(work: Path) -> None:
+    git(work, "commit", "--quiet", "--allow-empty", "--message", "one")
+    with pytest.raises(UsageError, match="the revision nothing does not exist"):
+        Repository.around(work).range("nothing..HEAD")
+
+
+def test_a_corrupt_commit_is_gits_reason(work: Path) -> None:
+    git(work, "commit", "--quiet", "--allow-empty", "--message", "one")
+    for file in (work / ".git/objects").rglob("??????????????????????????????????????"):
+        file.chmod(0o600)
+        file.write_bytes(b"")
+    with pytest.raises(UsageError, match=r"cannot be read: object file .* is empty"):
+        Repository.around(work).range("HEAD~1..HEAD")
+
+
+def test_git_speaks_english(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
+    monkeypatch.setenv("LANGUAGE", "de")
+    refused(work.parent, "not a git repository")
+
+
+def test_no_git(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(work))
+    refused(work, "git is not installed")
+    (work / "git").write_text("")
+    refused(work, "git cannot be run: Permission denied")
+
+
+def test_what_cannot_be_checked_out_has_the_decisive_line_and_no_guess(work: Path) -> None:
+    git(work, "commit", "--quiet", "--allow-empty", "--message", "one")
+    gone = Revision(name="gone", commit="0" * 40)
+    with pytest.raises(BuildError) as caught, Repository.around(work).checked_out([gone]):
+        pass
+    assert "git cannot check out gone (000000000): invalid reference: 000" in caught.value.message
+    assert "room" not in caught.value.hint
+
+
+def test_a_build_in_a_folder_from_which_nothing_may_be_executed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", "/some/tmp")
+    (tmp_path / "it.sh").write_text("")
+
+    def failed() -> BuildError:
+        with pytest.raises(BuildError) as caught:
+            build("./it.sh", tmp_path, "main", tmp_path / "log", lambda _building: None)
+        return caught.value
+
+    error = failed()
+    assert "Permission denied" in error.message
+    assert "noexec" not in str(error)
+    monkeypatch.setattr(revisions, "said_of_noexec", lambda _path: "/some is mounted noexec")
+    error = failed()
+    assert "ended with code 126, and /some is mounted noexec" in error.message
+    assert error.hint == "TMPDIR names /some/tmp: let it name another folder"
