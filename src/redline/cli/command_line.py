@@ -14,6 +14,8 @@ from typing import Any, Literal, TypeAlias, TypeVar, dataclass_transform, get_ty
 
 import typer
 
+from redline.cli import interrupts
+
 app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -74,7 +76,9 @@ def _command(name: str) -> Callable[[type[F]], type[F]]:
 
     def declare(kind: type[F]) -> type[F]:
         def run(**flags: object) -> None:
-            import_module(f"redline.cli.commands.{name}").execute(kind(**flags))
+            command = import_module(f"redline.cli.commands.{name}")
+            interrupts.raise_interrupts()
+            command.execute(kind(**flags))
 
         hints = get_type_hints(kind)
         parameters = [
