@@ -154,6 +154,19 @@ def test_where_nothing_can_be_written_the_exit_code_says_so() -> None:
     assert subprocess.run(["bash", "-c", command], timeout=120, check=False).returncode == 1
 
 
+@pytest.mark.parametrize("command", FLAGS)
+def test_a_folder_that_is_gone_is_one_message(command: str, tmp_path: Path) -> None:
+    words = {"compare": "a", "history": ".", "judge": "a", "load": "http://127.0.0.1:1/", "report": "a", "check": "a"}
+    (tmp_path / "gone").mkdir()
+    script = f"cd {tmp_path}/gone && rmdir {tmp_path}/gone && {sys.executable} -P -m redline {command} "
+    done = subprocess.run(
+        ["bash", "-c", script + words.get(command, "")], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("redline: the current folder cannot be used: No such file or directory\n  hint: ")
+    assert done.stderr.count("\n") == 2
+
+
 def test_a_reader_who_leaves_is_no_error() -> None:
     command = f"{sys.executable} -c 'from redline.cli.main import main; main()' list | true; exit ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=120, check=False)
