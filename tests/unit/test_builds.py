@@ -208,6 +208,6 @@ def test_labs_beside_each_other_build_once(family: Family) -> None:
 
 @pytest.mark.parametrize("named", ["src", "src/", "src/deep"])
 def test_the_name_of_a_folder_is_no_glob_of_its_files(family: Family, named: str) -> None:
-    with pytest.raises(BuildError, match="no file in .* matches it") as caught:
+    with pytest.raises(BuildError, match=r"no file in .* matches it") as caught:
         build(family, family.entry(inputs=(named,)))
     assert f"`{named.rstrip('/')}/**`" in caught.value.hint
