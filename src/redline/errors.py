@@ -128,6 +128,12 @@ class StoreError(RedlineError):
     """The run directory could not be read or written."""
 
 
+class NotStoredError(StoreError):
+    """A directory that the user named does not hold what it should, or not any more. Exit code 2."""
+
+    exit_code = 2
+
+
 class WrongValueError(ValueError):
     """A value that cannot be used: what is wrong with it, and what to write instead.
 

@@ -102,16 +102,21 @@ def open_lock(file: Path) -> int:
 
 
 @contextlib.contextmanager
-def as_store_error(path: Path) -> Iterator[None]:
-    """Turn what the file system refuses for a file of a run into a StoreError with advice."""
+def as_store_error(path: Path, *, begun: bool = True) -> Iterator[None]:
+    """Turn what the file system refuses for a file of a run into a StoreError with advice.
+
+    `begun`: whether there is something that can be resumed.
+    """
     try:
         yield
     except OSError as error:
-        raise StoreError(f"{path}: {error.strerror or error}", hint=_advice(error)) from error
+        raise StoreError(f"{path}: {error.strerror or error}", hint=_advice(error, begun=begun)) from error
 
 
-def _advice(error: OSError) -> str:
+def _advice(error: OSError, *, begun: bool) -> str:
     match error.errno:
+        case errno.ENOSPC | errno.EDQUOT if not begun:
+            return "the disk is full: make room, and begin again"
         case errno.ENOSPC | errno.EDQUOT:
             return "the disk is full: make room, then resume with --resume; what was measured is kept"
         case errno.EROFS | errno.EACCES | errno.EPERM:

@@ -136,6 +136,37 @@ def test_an_output_that_is_closed_is_one_message(args: list[str]) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("args", "code"),
+    [("--version", 0), ("load http://127.0.0.1:1/ -d 1s", 1), ("load http://127.0.0.1:0/", 2), ("nonsense", 2)],
+)
+@pytest.mark.parametrize("where", ["2>/dev/full", "2>&-", "<&- 2>&-"])
+def test_a_stderr_that_cannot_be_written_changes_nothing(where: str, args: str, code: int) -> None:
+    command = f"{sys.executable} -m redline {args} {where}"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == code
+    assert done.stdout.startswith("redline 0") == (args == "--version")
+    assert done.stderr == ""
+
+
+def test_where_nothing_can_be_written_the_exit_code_says_so() -> None:
+    command = f"{sys.executable} -m redline --version >/dev/full 2>/dev/full"
+    assert subprocess.run(["bash", "-c", command], timeout=120, check=False).returncode == 1
+
+
+@pytest.mark.parametrize("command", FLAGS)
+def test_a_folder_that_is_gone_is_one_message(command: str, tmp_path: Path) -> None:
+    words = {"compare": "a", "history": ".", "judge": "a", "load": "http://127.0.0.1:1/", "report": "a", "check": "a"}
+    (tmp_path / "gone").mkdir()
+    script = f"cd {tmp_path}/gone && rmdir {tmp_path}/gone && {sys.executable} -P -m redline {command} "
+    done = subprocess.run(
+        ["bash", "-c", script + words.get(command, "")], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("redline: the current folder cannot be used: No such file or directory\n  hint: ")
+    assert done.stderr.count("\n") == 2
+
+
 def test_a_reader_who_leaves_is_no_error() -> None:
     command = f"{sys.executable} -c 'from redline.cli.main import main; main()' list | true; exit ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=120, check=False)

@@ -1,4 +1,4 @@
-"""Ctrl-C while the command is still being imported ends it with 130 and without a trace."""
+"""A signal that asks the command to end does so at any time, without a trace; Python's own start is beyond us."""
 
 import subprocess
 import sys
@@ -6,21 +6,66 @@ import sys
 import pytest
 
 STARTS = """
-import sys
+import os, sys
 class Interrupts:
     def find_spec(self, name, path=None, target=None):
         if name == {module!r}:
-            raise KeyboardInterrupt
+            os.kill(os.getpid(), {number})
 sys.meta_path.insert(0, Interrupts())
 sys.argv = ["redline", "load", "http://127.0.0.1:1/", "--json"]
-from redline.cli.main import main
+from redline.__main__ import main
 main()
 """
+WORKS = """
+import os, signal, sys, time
+from redline.cli import interrupts
+class Falls:
+    def __del__(self):
+        os.kill(os.getpid(), {number})
+        for _ in range(10):
+            pass
+interrupts.leave_at_once()
+interrupts.raise_interrupts()
+try:
+    Falls()
+    time.sleep(60)
+except KeyboardInterrupt:
+    sys.exit(interrupts.exit_code())
+"""
+ENDS = [("SIGINT", 2, 130), ("SIGTERM", 15, 143), ("SIGHUP", 1, 129)]
 
 
-@pytest.mark.parametrize("module", ["redline.cli.command_line", "redline.cli.commands.load", "redline.running.record"])
-def test_an_interrupt_while_modules_are_imported_leaves_no_traceback(module: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", STARTS.format(module=module)], capture_output=True, text=True, timeout=120, check=False
-    )
-    assert (done.returncode, done.stderr, done.stdout) == (130, "", "")
+def run(script: str, ignored: str = "") -> "subprocess.CompletedProcess[str]":
+    ignoring = f"import signal; signal.signal(signal.{ignored}, signal.SIG_IGN)\n" if ignored else ""
+    command = [sys.executable, "-c", ignoring + script]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+
+
+@pytest.mark.parametrize(
+    "module",
+    ["redline.cli.main", "typer", "redline.cli.command_line", "redline.cli.commands.load", "pydantic", "numpy"],
+)
+@pytest.mark.parametrize(("name", "number", "code"), ENDS)
+def test_a_signal_while_modules_are_imported_leaves_no_traceback(
+    module: str, name: str, number: int, code: int
+) -> None:
+    done = run(STARTS.format(module=module, number=number))
+    assert (done.returncode, done.stderr, done.stdout) == (code, "", "")
+
+
+@pytest.mark.parametrize(("name", "number", "code"), ENDS)
+def test_a_signal_that_falls_into_a_destructor_is_not_lost(name: str, number: int, code: int) -> None:
+    done = run(WORKS.format(number=number))
+    assert (done.returncode, done.stderr, done.stdout) == (code, "", "")
+
+
+def test_what_the_caller_ignores_stays_ignored() -> None:
+    done = run(STARTS.format(module="typer", number=1), ignored="SIGHUP")
+    assert done.returncode == 1  # nothing listens there
+    assert "connection refused" in done.stderr
+
+
+def test_the_script_begins_with_nothing_that_takes_time() -> None:
+    begun = "import sys; before = set(sys.modules); import redline.__main__; print(*set(sys.modules) - before)"
+    done = run(begun)
+    assert set(done.stdout.split()) == {"redline", "redline.__main__", "redline.cli", "redline.cli.interrupts"}

@@ -14,6 +14,9 @@ from typing import Any, Literal, TypeAlias, TypeVar, dataclass_transform, get_ty
 
 import typer
 
+from redline.cli import interrupts
+from redline.errors import UsageError
+
 app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -74,7 +77,10 @@ def _command(name: str) -> Callable[[type[F]], type[F]]:
 
     def declare(kind: type[F]) -> type[F]:
         def run(**flags: object) -> None:
-            import_module(f"redline.cli.commands.{name}").execute(kind(**flags))
+            command = import_module(f"redline.cli.commands.{name}")
+            interrupts.raise_interrupts()
+            _check_folder()
+            command.execute(kind(**flags))
 
         hints = get_type_hints(kind)
         parameters = [
@@ -87,6 +93,15 @@ def _command(name: str) -> Callable[[type[F]], type[F]]:
         return kind
 
     return declare
+
+
+def _check_folder() -> None:
+    """Raise UsageError where the current folder is gone: neither its files nor those above it can be found."""
+    try:
+        Path.cwd()
+    except OSError as error:
+        message = f"the current folder cannot be used: {error.strerror}"
+        raise UsageError(message, hint="change to one that exists, with cd") from error
 
 
 def _argument(metavar: str, text: str, default: Any = ...) -> Any:

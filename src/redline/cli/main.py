@@ -1,18 +1,17 @@
 """The `redline` script. The only place that turns errors into exit codes.
 
-0 done, 1 could not run, 2 wrong input, 3 an objective or `--fail-on` was missed, 130 interrupted.
+0 done, 1 could not run, 2 wrong input, 3 an objective or `--fail-on` was missed, 130 interrupted (143
+by SIGTERM, 129 by SIGHUP).
 """
 
 import errno
 import io
 import os
-import signal
 import sys
-from types import FrameType
 from typing import Any, NoReturn
 
-from redline.cli import exits
-from redline.cli.streams import VisibleStream
+from redline.cli import exits, interrupts
+from redline.cli.streams import LossyStream, VisibleStream
 
 _COMPLETES = "_REDLINE_COMPLETE"
 """The shell sets it to ask for completions."""
@@ -20,16 +19,14 @@ _OUTPUT_FAILS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF
 
 
 def main() -> NoReturn:
-    """Run the command line and exit. Ctrl-C ends it with 130 even while modules are still being imported."""
+    """Run the command line and exit."""
+    interrupts.leave_at_once()
     _open_closed_streams()
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that lacks a sign loses the sign, not the summary
-        setattr(sys, name, VisibleStream(stream))
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) is not signal.SIG_IGN:  # nohup asks to outlive its terminal
-            signal.signal(number, _interrupt)
+        setattr(sys, name, VisibleStream(LossyStream(stream) if name == "stderr" else stream))
     if _COMPLETES in os.environ:
         sys.modules["pydantic"] = None  # type: ignore[assignment] # typer would import it for values that nobody needs
     try:
@@ -43,7 +40,8 @@ def main() -> NoReturn:
         sys.stderr.write(f"redline: the output could not be written: {error.strerror}\n  hint: see where stdout goes\n")
         code = exits.COULD_NOT_RUN
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python tries again when it exits
-    sys.exit(code)
+    interrupts.leave_at_once()
+    sys.exit(interrupts.exit_code() if code == exits.INTERRUPTED else code)
 
 
 def _open_closed_streams() -> None:
@@ -85,8 +83,3 @@ def _usage_message(message: str, context: Any) -> str:
     message = message.replace("Value error, ", "").partition(", unable to parse")[0].rstrip(".")  # pydantic's words
     command = context.command_path if context is not None else "redline"
     return f"redline: {message[:1].lower()}{message[1:]}\n  hint: see `{command} --help`\n"
-
-
-def _interrupt(_signal: int, _frame: FrameType | None) -> NoReturn:
-    """SIGTERM and SIGHUP are like Ctrl-C: stop the servers, keep what was measured."""
-    raise KeyboardInterrupt

@@ -3,6 +3,7 @@
 Texts of servers, certificates, catalogues, suites and stored runs are foreign, and may hold what a terminal obeys.
 """
 
+import contextlib
 import sys
 from collections.abc import Iterable
 from typing import Any, TextIO
@@ -10,10 +11,32 @@ from typing import Any, TextIO
 from redline.visible import visible
 
 
+class LossyStream:
+    """Stderr: what cannot be written there is lost. A full disk or a reader who left must not cost a measurement."""
+
+    def __init__(self, behind: TextIO) -> None:
+        self.behind = behind
+
+    def write(self, text: str) -> int:
+        """Write a text, or lose it."""
+        with contextlib.suppress(OSError):
+            self.behind.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        """Flush what can be."""
+        with contextlib.suppress(OSError):
+            self.behind.flush()
+
+    def __getattr__(self, name: str) -> Any:
+        """Everything else is that of the stream."""
+        return getattr(self.behind, name)
+
+
 class VisibleStream:
     """Stdout or stderr. `behind` is the stream itself, for a `Terminal`, whose own colours pass."""
 
-    def __init__(self, behind: TextIO) -> None:
+    def __init__(self, behind: TextIO | LossyStream) -> None:
         self.behind = behind
 
     def write(self, text: str) -> int:

@@ -93,7 +93,9 @@ class SearchSession:
                 f"{folder} holds a search of an earlier version, which kept no recordings",
                 hint=f"start a new search; what this one found is shown by: redline report {folder}",
             )
-        bench, cells = bench_for(plan.manifest), plan.manifest.plan.cells.values()
+        cells = plan.manifest.plan.cells.values()
+        store.check_folders(*(f"probes/{cell.slug}" for cell in cells))
+        bench = bench_for(plan.manifest)
         refuse_other_hosts(plan.manifest.hosts, bench.hosts)
         planned = {cell.variant.slug for cell in cells}
         built = build_all(plan.manifest.plan.suite, bench.tools.launcher, listener, planned)

@@ -140,7 +140,10 @@ class RunSession:
         With `trials` it gets further rounds, until each cell has so many. Raises UsageError where that adds none.
         """
         store = RunStore(folder)
-        runs = [one.run() for one in (capacity_store(folder), store) if one.exists]
+        begun = [one for one in (capacity_store(folder), store) if one.exists]
+        for one in begun:
+            one.check_parts()
+        runs = [one.run() for one in begun]
         manifest = runs[0].manifest if runs else store.manifest()
         bench = bench_for(manifest)
         refuse_other_hosts(manifest.hosts, bench.hosts)

@@ -10,7 +10,6 @@ Layout, version 1 (docs/reference/run-directory.md):
 
 from pathlib import Path
 
-from redline.errors import StoreError
 from redline.model.duet import AbPlan, AbReport
 from redline.storage.runs import Store, read_stored, stored_json
 
@@ -38,10 +37,7 @@ class ComparisonStore(Store):
 
     def plan(self) -> AbPlan:
         """What is compared, and how. Raises StoreError when there is none or it cannot be read."""
-        if not self.exists:
-            hint = "name a directory that `redline ab -o` made"
-            raise StoreError(f"{self.folder} holds no comparison", hint=hint)
-        return read_stored(self.folder / self.manifest_file, AbPlan)
+        return self.read_manifest(AbPlan)
 
     def written_report(self) -> AbReport | None:
         """The view that was written last; None where there is none. Raises StoreError when it cannot be read."""

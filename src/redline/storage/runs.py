@@ -27,7 +27,7 @@ from typing import ClassVar, TypeVar
 
 from pydantic import ValidationError
 
-from redline.errors import StoreError, UsageError
+from redline.errors import NotStoredError, StoreError, UsageError
 from redline.files import as_store_error, open_lock, open_within, write_atomically
 from redline.model import (
     Calibration,
@@ -51,8 +51,10 @@ from redline.suite.planning import with_causes
 
 T = TypeVar("T", bound=Frozen)
 _RECORDING = re.compile(r"^(\d{4,})-.+\.json$")
-_KINDS = (("run.json", "run", "run"), ("search.json", "search", "limit"), ("ab.json", "comparison", "ab"))
+_KINDS = {"run.json": ("run", "run"), "search.json": ("search", "limit"), "ab.json": ("comparison", "ab")}
 """What a directory holds, by its manifest's file, and the command that makes it."""
+_MEASURED = ("recordings", "duets", "profiles", "probes")
+"""The folders of what was measured."""
 
 
 class Store:
@@ -70,14 +72,17 @@ class Store:
 
     def check_free(self) -> None:
         """Make sure, before anything is built, that something can be kept here. Leaves nothing; raises StoreError."""
-        for file, kind, command in _KINDS:
+        for file, (kind, command) in _KINDS.items():
             if (self.folder / file).exists():
                 resume = f"resume it with: redline {command} --resume {self.folder}"
                 raise StoreError(
                     f"{self.folder} already holds a {kind}", hint=f"{resume}; or choose another with -o DIR"
                 )
+        if self._measured:
+            message = f"{self.folder} already holds {self._measured} recordings, of which nothing is known"
+            raise StoreError(message, hint="choose another with -o DIR, or move them away")
         missing = [folder for folder in (self.folder, *self.folder.parents) if not folder.exists()]
-        with as_store_error(self.folder):
+        with as_store_error(self.folder, begun=False):
             self.folder.mkdir(parents=True, exist_ok=True)
         self.write(".probe", b"can be written").unlink()
         for folder in missing:
@@ -91,13 +96,58 @@ class Store:
 
     def create_folder(self, name: str) -> None:
         """Make one of its folders, if it is not there. Raises StoreError."""
-        with as_store_error(self.folder / name):
+        with as_store_error(self.folder / name, begun=self.exists):
             (self.folder / name).mkdir(parents=True, exist_ok=True)
+
+    @property
+    def _measured(self) -> int:
+        """The number of recordings, of whatever kind."""
+        return sum(1 for part in _MEASURED for _ in (self.folder / part).rglob("*.json"))
+
+    def read_manifest(self, kind: type[T]) -> T:
+        """What was planned. Raises NotStoredError, which says what there is."""
+        if not self.exists:
+            raise self._absent()
+        command = _KINDS[self.manifest_file][1]
+        begin = f"begin again with `redline {command}` and another -o DIR: without this file nothing can be resumed"
+        try:
+            return read_stored(self.folder / self.manifest_file, kind, begin)
+        except StoreError as error:
+            raise NotStoredError.of(error) from error
+
+    def check_folders(self, *names: str) -> None:
+        """Raise NotStoredError for a folder of what was measured that is there no more."""
+        for name in names:
+            if not (self.folder / name).is_dir():
+                kind, command = _KINDS[self.manifest_file]
+                raise NotStoredError(
+                    f"{self.folder / name} is gone, with what was measured of this {kind}",
+                    hint=f"put it back, or begin again with `redline {command}` and another -o DIR",
+                )
+
+    def _absent(self) -> NotStoredError:
+        kind, command = _KINDS[self.manifest_file]
+        message, made = f"{self.folder} holds no {kind}", f"`redline {command}` made, such as runs/…"
+        hint = f"name a directory that {made}"
+        others = [other for file, (other, _) in _KINDS.items() if (self.folder / file).is_file()]
+        if others:
+            message, hint = f"{message}, but a {others[0]}", f"see it with: redline report {self.folder}"
+        elif self.folder.name == self.manifest_file:
+            message, hint = f"{message}: it is a file", f"name its directory: {self.folder.parent}"
+        elif self._measured:
+            message += (
+                f": it has {self._measured} recordings, but no {self.manifest_file}, without which they are useless"
+            )
+            hint = f"begin again with `redline {command}` and another -o DIR"
+        elif (self.folder / "logs").is_dir():
+            message += f": it ended before its {self.manifest_file} was written, and nothing was measured"
+            hint = f"begin again with `redline {command}`"
+        return NotStoredError(message, hint=hint)
 
     def write(self, name: str, content: bytes) -> Path:
         """Write a file atomically. Raises StoreError; a file of that name stays as it was."""
         file = self.folder / name
-        with as_store_error(file):
+        with as_store_error(file, begun=self.exists):
             write_atomically(file, content)
         return file
 
@@ -113,6 +163,7 @@ class Store:
         """The recordings in a folder by their position."""
         if folder != "recordings" and not (self.folder / folder).exists():
             return {}
+        self.check_folders(folder)
         with as_store_error(self.folder):
             names = [(file, _RECORDING.match(file.name)) for file in (self.folder / folder).iterdir()]
         return {int(name.group(1)): file for file, name in names if name}
@@ -154,10 +205,13 @@ class RunStore(Store):
 
     def create(self, manifest: Manifest) -> None:
         """Make the directory and write the manifest. Raises StoreError when it cannot be, or holds a run already."""
-        more = {"duets": manifest.plan.duets, "profiles": manifest.plan.profiled}
-        self.create_folders("recordings", "logs", *(name for name, planned in more.items() if planned))
+        self.create_folders("logs", *_parts(manifest.plan))
         self.write("suite.yaml", manifest.suite_text.encode())
         self.write(self.manifest_file, stored_json(manifest))
+
+    def check_parts(self) -> None:
+        """Raise NotStoredError where a folder of recordings that the plan has is gone."""
+        self.check_folders(*_parts(self.manifest().plan))
 
     def extend(self, plan: Plan) -> None:
         """Put a plan that begins like the stored one in its place. Raises StoreError when it cannot be written."""
@@ -165,11 +219,7 @@ class RunStore(Store):
 
     def manifest(self) -> Manifest:
         """What `run.json` says. Raises StoreError when there is none or it cannot be read."""
-        if not self.exists:
-            raise StoreError(
-                f"{self.folder} holds no run", hint="name a directory that `redline run` made, such as runs/…"
-            )
-        manifest = read_stored(self.folder / self.manifest_file, Manifest)
+        manifest = self.read_manifest(Manifest)
         return manifest.model_copy(update={"plan": with_causes(manifest.plan)})
 
     def recordings(self) -> tuple[Recording, ...]:
@@ -278,6 +328,12 @@ class RunStore(Store):
             self.write(f"{folder}/{_stem(recording.position, cell.slug)}.json", stored_json(recording))
 
 
+def _parts(plan: Plan) -> tuple[str, ...]:
+    """The folders that hold what is measured by a plan."""
+    more = {"duets": plan.duets, "profiles": plan.profiled}
+    return ("recordings", *(name for name, planned in more.items() if planned))
+
+
 def _catalogue_of(plan: Plan) -> Path:
     """The catalogue that the servers of a plan are of, or were."""
     folders = (each.entry.family_folder for each in plan.suite.variants if isinstance(each.entry, ServerEntry))
@@ -298,16 +354,25 @@ def stored_json(value: Frozen) -> bytes:
     return (value.model_dump_json(indent=1) + "\n").encode()
 
 
-def read_stored(file: Path, kind: type[T]) -> T:
-    """A file of a run directory. Raises StoreError, naming the file, when it cannot be read."""
-    with as_store_error(file):
+def read_stored(file: Path, kind: type[T], without_it: str = "move it away, and --resume makes it again") -> T:
+    """A file of a run directory. Raises StoreError, naming the file, when it cannot be read.
+
+    `without_it`: what can be done where it is damaged.
+    """
+    try:
         content = file.read_bytes()
+    except OSError as error:
+        hint = "see whether it is there, who may read it, and the disk"
+        raise StoreError(f"{file} cannot be read: {error.strerror}", hint=hint) from error
     try:
         return kind.model_validate_json(content)
     except ValidationError as error:
         first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"]) or "the file"
-        raise StoreError(
-            f"{file}: {where}: {first['msg']}",
-            hint="the file is damaged or of a later version; move a damaged recording away and --resume makes it again",
-        ) from None
+        what = first["msg"]
+    if not content.strip():
+        raise StoreError(f"{file} is empty", hint=without_it)
+    if first["type"] == "json_invalid":
+        state = "cut off" if "EOF" in what else "damaged"
+        raise StoreError(f"{file} is {state}: {what[0].lower()}{what[1:]}", hint=without_it)
+    where = ".".join(str(part) for part in first["loc"]) or "the file"
+    raise StoreError(f"{file}: {where}: {what}", hint=f"it is damaged or of a later version; if damaged, {without_it}")

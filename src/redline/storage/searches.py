@@ -13,7 +13,6 @@ Of version 1 `limit.json` is all that was kept of the probes.
 
 import re
 
-from redline.errors import StoreError
 from redline.files import as_store_error
 from redline.model import Cell
 from redline.model.limits import LimitReport
@@ -38,10 +37,7 @@ class SearchStore(Store):
 
     def plan(self) -> SearchPlan:
         """What was asked. Raises StoreError when there is none or it cannot be read."""
-        if not self.exists:
-            hint = "name a directory that `redline limit` made, such as runs/…"
-            raise StoreError(f"{self.folder} holds no search", hint=hint)
-        return read_stored(self.folder / PLAN, SearchPlan)
+        return self.read_manifest(SearchPlan)
 
     def save(self, made: ProbeRecording, cell: Cell) -> None:
         """Keep the recording of one load."""

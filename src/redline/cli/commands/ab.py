@@ -147,9 +147,8 @@ def _planned(flags: AbFlags, store: ComparisonStore) -> AbPlan:
 def _resumed(flags: AbFlags, store: ComparisonStore) -> AbPlan:
     """What is stored, for as long as --for says now. Raises RedlineError where it cannot go on as it began."""
     refuse(flags.given(but=_WITH_RESUME), "--resume continues a comparison as it was planned, and takes no")
-    if not store.exists:
-        raise UsageError(f"{store.folder} holds no comparison", hint="name a directory that `redline ab -o` made")
     plan = store.plan()
+    store.check_folders("duets")
     duet = plan.duet
     if flags.lasts is not None:
         duet = duet.model_copy(update={"lasts_ns": _lasts_ns(flags.lasts)})

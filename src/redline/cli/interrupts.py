@@ -1,0 +1,66 @@
+"""Ctrl-C, SIGTERM and SIGHUP from the first line of ours to the last: no traceback, and no interrupt is lost.
+
+The exit code is 128 with the number of the signal, as a shell says it: 130 for Ctrl-C, 143 for SIGTERM.
+"""
+
+import os
+import sys
+from _signal import (  # type: ignore[import-not-found] # `signal` takes milliseconds, in which an interrupt would show
+    SIG_IGN,
+    SIGHUP,
+    SIGINT,
+    SIGTERM,
+    getsignal,
+    pthread_kill,
+    signal,
+)
+
+_ASKED = (SIGINT, SIGTERM, SIGHUP)
+_AGAIN_S = 0.01
+_heard: list[int] = []
+
+
+def leave_at_once() -> None:
+    """Let a signal end the process where it stands: there is nothing to undo and nothing to say, as during imports.
+
+    What is ignored stays so: nohup asks to outlive its terminal, and a shell's job in the background its Ctrl-C.
+    """
+    for number in _ASKED:
+        if getsignal(number) != SIG_IGN:
+            signal(number, _leave)
+
+
+def raise_interrupts() -> None:
+    """Let a signal raise KeyboardInterrupt, where `leave_at_once` was called before: the command begins its work."""
+    for number in _ASKED:
+        if getsignal(number) is _leave:
+            signal(number, _interrupt)
+            sys.unraisablehook = _hear_again
+
+
+def exit_code() -> int:
+    """What an interrupted command exits with."""
+    return 128 + (_heard or [SIGINT])[-1]
+
+
+def _leave(number: int, _frame: object) -> None:
+    os._exit(128 + number)
+
+
+def _interrupt(number: int, _frame: object) -> None:
+    """SIGTERM and SIGHUP are like Ctrl-C: stop the servers, keep what was measured."""
+    _heard.append(number)
+    raise KeyboardInterrupt
+
+
+def _hear_again(lost: "sys.UnraisableHookArgs") -> None:
+    """Python drops what a destructor or a callback raises. An interrupt that fell into one is sent again."""
+    if not issubclass(lost.exc_type, KeyboardInterrupt):
+        sys.__unraisablehook__(lost)
+        return
+    import threading  # noqa: PLC0415 - nothing that takes time is imported above
+
+    main, number = threading.main_thread().ident, (_heard or [SIGINT])[-1]
+    again = threading.Timer(_AGAIN_S, pthread_kill, (main, number))
+    again.daemon = True
+    again.start()
