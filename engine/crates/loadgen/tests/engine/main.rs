@@ -8,6 +8,7 @@ mod clocks;
 mod commands;
 mod duets;
 mod endings;
+mod failures;
 mod fixed_work;
 mod jobs;
 mod loads;
