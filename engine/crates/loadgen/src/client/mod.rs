@@ -108,6 +108,12 @@ impl<I: Io> Client<I> {
         self.pool.grow_for(waiting);
     }
 
+    /// More requests wait than the connections can carry: those that the peer closed while they were idle are opened.
+    #[inline]
+    pub fn wake_for(&mut self, waiting: u64) {
+        self.pool.wake_for(waiting);
+    }
+
     #[inline]
     pub fn has_room(&self) -> bool {
         self.pool.has_room()
@@ -367,7 +373,7 @@ impl<I: Io> Client<I> {
         activity: &mut Activity,
     ) {
         if read.any {
-            self.pool.answered(connection);
+            self.pool.answered(connection, now_ns);
         }
         match &read.end {
             ReadEnd::AllRead => {
@@ -376,12 +382,9 @@ impl<I: Io> Client<I> {
                 }
             }
             ReadEnd::LastAnswer => self.pool.lost(connection, reset, now_ns),
-            ReadEnd::Unrequested => self.pool.lost(connection, true, now_ns),
-            ReadEnd::CutOff => self.fail(connection, Outcome::Closed, now_ns, activity),
-            ReadEnd::Surplus => {
-                let why = &"bytes follow the answer that nobody asked for";
-                self.malformed(connection, why, now_ns, activity);
-            }
+            ReadEnd::Idle => self.pool.ended_idle(connection, reset, now_ns),
+            ReadEnd::WaitedTooLong | ReadEnd::CutOff => self.cut_off(connection, Outcome::Closed, now_ns, activity),
+            ReadEnd::Surplus => self.surplus(connection, now_ns, activity),
             ReadEnd::Malformed(why) => self.malformed(connection, why, now_ns, activity),
         }
     }
@@ -392,12 +395,15 @@ impl<I: Io> Client<I> {
         let events = &mut self.http2_events;
         let fed = reader.http2_mut().map(|session| session.feed(bytes, events));
         if http2::handle(events, reader, &mut self.exchanges, &mut self.failures, now_ns, activity) {
-            self.pool.answered(connection);
+            self.pool.answered(connection, now_ns);
         }
         if let Some(Err(why)) = fed {
-            self.failures.report(FailureKind::Malformed, &why);
             // The peer is sent a GOAWAY (RFC 9113, section 5.4.1), unless the kernel still has other bytes in hand.
             activity.bytes_sent += self.pool.flush(connection).unwrap_or(0);
+            if why.is_surplus() {
+                return self.surplus(connection, now_ns, activity);
+            }
+            self.failures.report(FailureKind::Malformed, &why);
             return self.fail(connection, Outcome::Malformed, now_ns, activity);
         }
         if self.pool.is_open(connection) {
@@ -412,7 +418,7 @@ impl<I: Io> Client<I> {
     /// connections are opened more slowly.
     fn settle_streams(&mut self, connection: ConnectionId, now_ns: u64) {
         if self.pool.connection(connection).is_empty() && self.pool.has_served(connection) {
-            return self.pool.lost(connection, true, now_ns);
+            return self.pool.ended_idle(connection, true, now_ns);
         }
         self.pool.settle(connection);
     }
@@ -421,7 +427,7 @@ impl<I: Io> Client<I> {
     fn ended(&mut self, connection: ConnectionId, now_ns: u64, activity: &mut Activity) {
         let carrier = self.pool.connection(connection);
         if carrier.is_tls() && !carrier.is_empty() {
-            return self.fail(connection, Outcome::Closed, now_ns, activity);
+            return self.cut_off(connection, Outcome::Closed, now_ns, activity);
         }
         self.end_of_stream(connection, now_ns, activity);
     }
@@ -431,15 +437,39 @@ impl<I: Io> Client<I> {
         if !self.pool.is_open(connection) {
             return;
         }
-        if !self.pool.connection(connection).is_empty() {
+        let carrier = self.pool.connection(connection);
+        if carrier.is_empty() {
+            return self.pool.ended_idle(connection, true, now_ns);
+        }
+        if !carrier.may_have_crossed() {
             self.failures.report(FailureKind::Reset, why);
         }
-        self.fail(connection, Outcome::Reset, now_ns, activity);
+        self.cut_off(connection, Outcome::Reset, now_ns, activity);
     }
 
     fn malformed(&mut self, connection: ConnectionId, why: &dyn Display, now_ns: u64, activity: &mut Activity) {
         self.failures.report(FailureKind::Malformed, why);
         self.fail(connection, Outcome::Malformed, now_ns, activity);
+    }
+
+    /// The peer has ended a connection with requests on it. What may have crossed the end is written again on another.
+    fn cut_off(&mut self, connection: ConnectionId, outcome: Outcome, now_ns: u64, activity: &mut Activity) {
+        let carrier = self.pool.connection_mut(connection);
+        if !carrier.may_have_crossed() {
+            // The kernel reports a reset once: if a write had it, the end is all that is left to read.
+            let outcome = if carrier.refuses_writes() { Outcome::Reset } else { outcome };
+            return self.fail(connection, outcome, now_ns, activity);
+        }
+        self.exchanges.retry_all(carrier, outcome, activity);
+        self.pool.lost(connection, true, now_ns);
+    }
+
+    /// Bytes came that nobody requested. The answers before them are right. What follows them on the connection is not known,
+    /// so the requests on it are written again on another. That goes on for no longer than there are answers before them.
+    fn surplus(&mut self, connection: ConnectionId, now_ns: u64, activity: &mut Activity) {
+        activity.events.push(ClientEvent::Surplus);
+        self.exchanges.resend_all(self.pool.connection_mut(connection), activity);
+        self.pool.lost(connection, true, now_ns);
     }
 
     /// The connection is useless now; the requests on it end with this outcome.
