@@ -333,6 +333,11 @@ impl<I: Io> Client<I> {
                     self.end_of_stream(connection, now_ns, activity);
                 }
             }
+            // Of a handshake that had seemed complete, for want of a certificate of this side.
+            Err(why @ redline_tls::Error::Refused { .. }) => {
+                self.failures.report(FailureKind::Tls, &why);
+                self.fail(connection, Outcome::Tls, now_ns, activity);
+            }
             Err(why) => self.malformed(connection, &why, now_ns, activity),
         }
         self.plain = plain;
