@@ -207,3 +207,35 @@ fn an_answer_in_pieces_is_shown_as_one_in_one_piece_is() {
         assert_eq!(body(&seen), b"hello");
     }
 }
+
+#[test]
+fn a_signal_ends_checks_and_so_does_a_parent_that_is_gone() {
+    for signal in [libc::SIGINT, libc::SIGTERM] {
+        let mut checks = Checks::start();
+        checks.check(&check_of(Server::answering(HELLO).port));
+        checks.0.signal(signal);
+        assert_eq!(checks.0.exit_code(), None);
+    }
+    let mut orphan = Engine::start_heeding("", |command| {
+        // The first process has another child or none.
+        command.arg("check").env("REDLINE_PARENT", "1");
+    });
+    assert_eq!(orphan.exit_code(), Some(1));
+}
+
+#[test]
+fn an_address_of_ipv6_is_named_in_brackets() {
+    if let Err(why) = std::net::TcpListener::bind("[::1]:0") {
+        return eprintln!("skipped: this machine has no IPv6: {why}");
+    }
+    let server = Server::start_on("[::1]:0", |mut peer, _| {
+        peer.request()?;
+        peer.say(HELLO)?;
+        peer.stall();
+        Ok(())
+    });
+    for host in ["::1", "[::1]"] {
+        let seen = Checks::start().check(&with(check_of(server.port), "/target/host", json!(host)));
+        assert_eq!((&seen["outcome"], &seen["address"]), (&json!("ok"), &json!(format!("[::1]:{}", server.port))));
+    }
+}
