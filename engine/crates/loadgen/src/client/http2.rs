@@ -7,7 +7,7 @@ use redline_wire::Answer;
 use super::activity::Activity;
 use super::connection::Connection;
 use super::exchanges::Exchanges;
-use crate::failure_log::{FailureKind, FailureLog};
+use crate::first_failures::Cause;
 use crate::ids::FlightId;
 
 /// Handle what the session of a connection reported; whether an answer is among it.
@@ -15,7 +15,6 @@ pub fn handle(
     events: &mut Vec<Event>,
     connection: &mut Connection,
     exchanges: &mut Exchanges,
-    failures: &mut FailureLog,
     now_ns: u64,
     activity: &mut Activity,
 ) -> bool {
@@ -26,24 +25,30 @@ pub fn handle(
                 any_answer = true;
                 let flight = exchanges.remove(FlightId(token), connection);
                 let answer = Answer { status, grpc_status, body_length, body_sha256, keep_alive: true };
-                exchanges.judge(&flight, &answer, body.as_deref().unwrap_or_default(), now_ns, activity);
+                let body = body.as_deref().unwrap_or_default();
+                exchanges.judge(&flight, &answer, body, Cause::words, now_ns, activity);
+                if let Some(record) = connection.http2_mut().and_then(redline_http2::Session::take_record) {
+                    activity.recorded = Some((answer, record));
+                }
             }
             Event::Refused { token, code } => {
-                failures.report(
-                    FailureKind::Refused,
-                    &format_args!("the server reset the stream with {}", code_name(code)),
-                );
+                let cause = || Cause::words(format!("the server reset the stream with {}", code_name(code)));
+                activity.failures.note(Outcome::Refused, now_ns, cause);
                 exchanges.fail(FlightId(token), connection, Outcome::Refused, activity);
             }
             Event::Unprocessed { token } if connection.is_leaving() => {
                 exchanges.resend(FlightId(token), connection, activity);
             }
-            Event::Unprocessed { token } => exchanges.retry(FlightId(token), connection, Outcome::Refused, activity),
+            Event::Unprocessed { token } => {
+                let cause = |_: &Connection| Cause::words("the server refused to process it as often as it was sent");
+                exchanges.retry(FlightId(token), connection, Outcome::Refused, cause, now_ns, activity);
+            }
             Event::Malformed { token, rule, field } => {
-                match field {
-                    Some(field) => failures.report(FailureKind::Malformed, &format_args!("the field {field}: {rule}")),
-                    None => failures.report(FailureKind::Malformed, &rule),
-                }
+                let reason = || match field {
+                    Some(field) => format!("the field {field}: {rule}"),
+                    None => rule.to_string(),
+                };
+                activity.failures.note(Outcome::Malformed, now_ns, || Cause::words(reason()));
                 exchanges.fail(FlightId(token), connection, Outcome::Malformed, activity);
             }
             Event::GoAway { last, .. } => connection.go_away(last),

@@ -7,13 +7,13 @@ mod activity;
 mod connection;
 mod exchanges;
 mod flights;
+mod glimpse;
 mod http1;
 mod http2;
 mod outbox;
 mod pool;
 mod scenario;
 
-use std::fmt::Display;
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -22,13 +22,14 @@ use redline_traffic::Outcome;
 use redline_wire::Heads;
 
 pub use self::activity::{Activity, ClientEvent, ClockReading, Completion, OpenFailure};
+use self::connection::Connection;
 use self::exchanges::Exchanges;
 use self::http1::{AnswersRead, ReadEnd};
 pub use self::pool::{ConnectResult, OpenError};
 use self::pool::{ConnectionState, OpeningProgress, Pool};
 use self::scenario::Scenario;
 use crate::demand::{NEVER, Task};
-use crate::failure_log::{FailureKind, FailureLog};
+use crate::first_failures::{OVER, in_words};
 use crate::ids::{ConnectionId, FlightId, GlobalWorkerId};
 use crate::io::{Event, Io};
 use crate::job::Job;
@@ -38,7 +39,6 @@ use crate::stop::Stop;
 pub struct Client<I> {
     pool: Pool<I>,
     exchanges: Exchanges,
-    failures: FailureLog,
     heads: Heads,
     /// Decrypted bytes.
     plain: Vec<u8>,
@@ -66,7 +66,6 @@ impl<I: Io> Client<I> {
         Ok(Self {
             pool: Pool::new(job, scenario.tapes(), target, first, connections, stop)?,
             exchanges: Exchanges::new(scenario),
-            failures: FailureLog::new(worker),
             heads: Heads::new(),
             plain: Vec::new(),
             http2_events: Vec::new(),
@@ -75,22 +74,19 @@ impl<I: Io> Client<I> {
         })
     }
 
-    /// Open this many connections, trying each once, until the timeout. Those that are still being opened then continue.
+    /// Open this many connections, trying each once, for this long at most. Those that are still being opened then continue.
     ///
     /// # Errors
     /// When the kernel refuses to wait.
     pub fn connect_first(
         &mut self,
         connections: usize,
+        limit_ns: u64,
         stop: &Stop,
         activity: &mut Activity,
     ) -> io::Result<ConnectResult> {
         self.pool.grow(connections);
-        let result = self.pool.open_all(self.timeout_ns, stop, activity)?;
-        if let Some(why) = &result.error {
-            self.failures.report(why.kind(), why);
-        }
-        Ok(result)
+        self.pool.open_all(limit_ns, stop, activity)
     }
 
     /// One connection more is needed.
@@ -165,14 +161,11 @@ impl<I: Io> Client<I> {
     /// Put a request on a connection. [`Self::flush`] writes it.
     ///
     /// # Errors
-    /// The task, when it could not be encoded: nothing of it was written.
+    /// The task, and why it could not be encoded: nothing of it was written.
     #[inline]
-    pub fn put(&mut self, connection: ConnectionId, task: Task, now_ns: u64) -> Result<(), Task> {
+    pub fn put(&mut self, connection: ConnectionId, task: Task, now_ns: u64) -> Result<(), (Task, String)> {
         let carrier = self.pool.connection_mut(connection);
-        self.exchanges.put(task, connection, carrier, now_ns).map_err(|(task, why)| {
-            self.failures.report(FailureKind::Malformed, &why);
-            task
-        })
+        self.exchanges.put(task, connection, carrier, now_ns)
     }
 
     /// Write what was put on a connection.
@@ -217,7 +210,7 @@ impl<I: Io> Client<I> {
     pub fn open_down(&mut self, now_ns: u64, activity: &mut Activity) {
         while self.pool.next_opening_ns() <= now_ns {
             if let Err((connection, error)) = self.pool.begin_next(now_ns) {
-                self.not_opened(connection, &OpenError::Connect(error), now_ns, activity);
+                self.not_opened(connection, OpenError::Connect(error), now_ns, activity);
             }
         }
     }
@@ -230,14 +223,13 @@ impl<I: Io> Client<I> {
                     activity.events.push(ClientEvent::Reconnected);
                 }
             }
-            OpeningProgress::Failed(why) => self.not_opened(connection, &why, now_ns, activity),
+            OpeningProgress::Failed(why) => self.not_opened(connection, why, now_ns, activity),
         }
     }
 
-    fn not_opened(&mut self, connection: ConnectionId, why: &OpenError, now_ns: u64, activity: &mut Activity) {
-        self.failures.report(why.kind(), why);
+    fn not_opened(&mut self, connection: ConnectionId, why: OpenError, now_ns: u64, activity: &mut Activity) {
         self.pool.refused(connection, now_ns);
-        let failure = OpenFailure { kind: why.kind(), none_open: self.pool.open() == 0 };
+        let failure = OpenFailure { why, none_open: self.pool.open() == 0 };
         activity.events.push(ClientEvent::NotOpened(failure));
     }
 
@@ -256,7 +248,7 @@ impl<I: Io> Client<I> {
             && since_ns.saturating_add(timeout_ns) <= now_ns
         {
             let why = self.pool.too_slow(connection);
-            self.not_opened(connection, &why, now_ns, activity);
+            self.not_opened(connection, why, now_ns, activity);
         }
     }
 
@@ -265,6 +257,9 @@ impl<I: Io> Client<I> {
     fn time_out(&mut self, flight: FlightId, now_ns: u64, activity: &mut Activity) {
         let connection = self.exchanges.connection_of(flight);
         let carrier = self.pool.connection_mut(connection);
+        let timeout_ns = self.timeout_ns;
+        let reason = || carrier.cause(unanswered(carrier, &format!("within {}", in_words(timeout_ns))), None, &[]);
+        activity.failures.note(Outcome::Timeout, now_ns, reason);
         if carrier.cancel_stream(flight) {
             self.exchanges.fail(flight, carrier, Outcome::Timeout, activity);
             self.write(connection, now_ns, activity);
@@ -278,11 +273,13 @@ impl<I: Io> Client<I> {
         self.pool.drop_socket(connection, true);
     }
 
-    /// End all requests in flight.
-    pub fn abandon(&mut self, outcome: Outcome, activity: &mut Activity) {
+    /// End all requests in flight: the load is over.
+    pub fn abandon(&mut self, now_ns: u64, activity: &mut Activity) {
         while let Some(flight) = self.exchanges.oldest() {
-            let connection = self.pool.connection_mut(self.exchanges.connection_of(flight));
-            self.exchanges.fail(flight, connection, outcome, activity);
+            let carrier = self.pool.connection_mut(self.exchanges.connection_of(flight));
+            let reason = || carrier.cause(unanswered(carrier, OVER), None, &[]);
+            activity.failures.note(Outcome::InFlight, now_ns, reason);
+            self.exchanges.fail(flight, carrier, Outcome::InFlight, activity);
         }
     }
 
@@ -335,10 +332,9 @@ impl<I: Io> Client<I> {
             }
             // Of a handshake that had seemed complete, for want of a certificate of this side.
             Err(why @ redline_tls::Error::Refused { .. }) => {
-                self.failures.report(FailureKind::Tls, &why);
-                self.fail(connection, Outcome::Tls, now_ns, activity);
+                self.fail(connection, Outcome::Tls, |_| why.to_string(), now_ns, activity);
             }
-            Err(why) => self.malformed(connection, &why, now_ns, activity),
+            Err(why) => self.fail(connection, Outcome::Malformed, |_| why.to_string(), now_ns, activity),
         }
         self.plain = plain;
     }
@@ -388,9 +384,12 @@ impl<I: Io> Client<I> {
             }
             ReadEnd::LastAnswer => self.pool.lost(connection, reset, now_ns),
             ReadEnd::Idle => self.pool.ended_idle(connection, reset, now_ns),
-            ReadEnd::WaitedTooLong | ReadEnd::CutOff => self.cut_off(connection, Outcome::Closed, now_ns, activity),
+            ReadEnd::WaitedTooLong | ReadEnd::CutOff => {
+                self.cut_off(connection, Outcome::Closed, ended_early, now_ns, activity);
+            }
             ReadEnd::Surplus => self.surplus(connection, now_ns, activity),
-            ReadEnd::Malformed(why) => self.malformed(connection, why, now_ns, activity),
+            // Why was noted where the bytes are.
+            ReadEnd::Malformed => self.fail(connection, Outcome::Malformed, |_| String::new(), now_ns, activity),
         }
     }
 
@@ -399,7 +398,7 @@ impl<I: Io> Client<I> {
         let reader = self.pool.connection_mut(connection);
         let events = &mut self.http2_events;
         let fed = reader.http2_mut().map(|session| session.feed(bytes, events));
-        if http2::handle(events, reader, &mut self.exchanges, &mut self.failures, now_ns, activity) {
+        if http2::handle(events, reader, &mut self.exchanges, now_ns, activity) {
             self.pool.answered(connection, now_ns);
         }
         if let Some(Err(why)) = fed {
@@ -408,8 +407,7 @@ impl<I: Io> Client<I> {
             if why.is_surplus() {
                 return self.surplus(connection, now_ns, activity);
             }
-            self.failures.report(FailureKind::Malformed, &why);
-            return self.fail(connection, Outcome::Malformed, now_ns, activity);
+            return self.fail(connection, Outcome::Malformed, |_| why.to_string(), now_ns, activity);
         }
         if self.pool.is_open(connection) {
             self.write(connection, now_ns, activity);
@@ -432,7 +430,8 @@ impl<I: Io> Client<I> {
     fn ended(&mut self, connection: ConnectionId, now_ns: u64, activity: &mut Activity) {
         let carrier = self.pool.connection(connection);
         if carrier.is_tls() && !carrier.is_empty() {
-            return self.cut_off(connection, Outcome::Closed, now_ns, activity);
+            let reason = |carrier: &Connection| format!("{}, without close_notify", ended_early(carrier));
+            return self.cut_off(connection, Outcome::Closed, reason, now_ns, activity);
         }
         self.end_of_stream(connection, now_ns, activity);
     }
@@ -442,31 +441,37 @@ impl<I: Io> Client<I> {
         if !self.pool.is_open(connection) {
             return;
         }
-        let carrier = self.pool.connection(connection);
-        if carrier.is_empty() {
+        if self.pool.connection(connection).is_empty() {
             return self.pool.ended_idle(connection, true, now_ns);
         }
-        if !carrier.may_have_crossed() {
-            self.failures.report(FailureKind::Reset, why);
-        }
-        self.cut_off(connection, Outcome::Reset, now_ns, activity);
-    }
-
-    fn malformed(&mut self, connection: ConnectionId, why: &dyn Display, now_ns: u64, activity: &mut Activity) {
-        self.failures.report(FailureKind::Malformed, why);
-        self.fail(connection, Outcome::Malformed, now_ns, activity);
+        let reason = |carrier: &Connection| match carrier.glimpsed() {
+            0 => why.to_string(),
+            bytes => format!("{why}, after {bytes} bytes of the answer"),
+        };
+        self.cut_off(connection, Outcome::Reset, reason, now_ns, activity);
     }
 
     /// The peer has ended a connection with requests on it. What may have crossed the end is written again on another.
-    fn cut_off(&mut self, connection: ConnectionId, outcome: Outcome, now_ns: u64, activity: &mut Activity) {
+    fn cut_off(
+        &mut self,
+        connection: ConnectionId,
+        outcome: Outcome,
+        reason: impl Fn(&Connection) -> String,
+        now_ns: u64,
+        activity: &mut Activity,
+    ) {
         let carrier = self.pool.connection_mut(connection);
-        if !carrier.may_have_crossed() {
+        if carrier.may_have_crossed() {
+            let cause = |carrier: &Connection| carrier.cause(reason(carrier), None, &[]);
+            self.exchanges.retry_all(carrier, outcome, cause, now_ns, activity);
+            self.pool.lost(connection, true, now_ns);
+        } else if carrier.refuses_writes() {
             // The kernel reports a reset once: if a write had it, the end is all that is left to read.
-            let outcome = if carrier.refuses_writes() { Outcome::Reset } else { outcome };
-            return self.fail(connection, outcome, now_ns, activity);
+            let reason = |_: &Connection| "the connection was reset while the request was written".to_owned();
+            self.fail(connection, Outcome::Reset, reason, now_ns, activity);
+        } else {
+            self.fail(connection, outcome, reason, now_ns, activity);
         }
-        self.exchanges.retry_all(carrier, outcome, activity);
-        self.pool.lost(connection, true, now_ns);
     }
 
     /// Bytes came that nobody requested. The answers before them are right. What follows them on the connection is not known,
@@ -478,8 +483,35 @@ impl<I: Io> Client<I> {
     }
 
     /// The connection is useless now; the requests on it end with this outcome.
-    fn fail(&mut self, connection: ConnectionId, outcome: Outcome, now_ns: u64, activity: &mut Activity) {
-        self.exchanges.fail_all(self.pool.connection_mut(connection), outcome, activity);
+    fn fail(
+        &mut self,
+        connection: ConnectionId,
+        outcome: Outcome,
+        reason: impl FnOnce(&Connection) -> String,
+        now_ns: u64,
+        activity: &mut Activity,
+    ) {
+        let carrier = self.pool.connection_mut(connection);
+        if !carrier.is_empty() {
+            activity.failures.note(outcome, now_ns, || carrier.cause(reason(carrier), None, &[]));
+            self.exchanges.fail_all(carrier, outcome, activity);
+        }
         self.pool.lost(connection, true, now_ns);
+    }
+}
+
+/// That the peer has ended the connection too early.
+fn ended_early(carrier: &Connection) -> String {
+    match carrier.glimpsed() {
+        0 => "the connection ended before the answer".to_owned(),
+        bytes => format!("the connection ended after {bytes} bytes of the answer"),
+    }
+}
+
+/// That an answer is not complete by a time.
+fn unanswered(carrier: &Connection, time: &str) -> String {
+    match carrier.glimpsed() {
+        0 => format!("no answer {time}"),
+        bytes => format!("no whole answer {time}, but {bytes} bytes of it"),
     }
 }

@@ -232,7 +232,7 @@ fn garbage_and_endless_heads_are_malformed_by_a_rule() {
         let output = run(&job(server.port));
         output.result().are_all("malformed");
         assert!(output.result().count("reconnects") > 0, "{answer:?}");
-        assert_eq!(output.log, format!("worker 0: first malformed failure: {why}\n"));
+        assert_eq!(output.result().reason("malformed"), why);
     }
     let endless = Server::start(|mut peer, _| {
         peer.request()?;

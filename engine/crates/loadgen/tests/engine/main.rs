@@ -3,11 +3,13 @@
 
 mod answers;
 mod chaos;
+mod checks;
 mod clocks;
 mod commands;
 mod duets;
 mod early;
 mod endings;
+mod failures;
 mod fixed_work;
 mod idle;
 mod jobs;
@@ -19,6 +21,7 @@ mod pipelines;
 mod pools;
 mod requests;
 mod robust;
+mod same_verdicts;
 mod secure;
 mod shapes;
 mod shards;
