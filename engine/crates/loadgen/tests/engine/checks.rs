@@ -174,3 +174,13 @@ fn the_time_of_a_check_bounds_all_of_it() {
         assert!(seen["elapsed_ns"].as_u64().unwrap() >= 100_000_000);
     }
 }
+
+#[test]
+fn bytes_that_nobody_requested_are_seen() {
+    let longer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhello";
+    for (answer, has_surplus) in [(longer, json!(true)), (HELLO, Value::Null)] {
+        let server = Server::answering(answer);
+        let seen = Checks::start().check(&check_of(server.port));
+        assert_eq!((&seen["outcome"], &seen["has_surplus"]), (&json!("ok"), &has_surplus), "{seen:#}");
+    }
+}

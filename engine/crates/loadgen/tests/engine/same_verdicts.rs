@@ -61,8 +61,9 @@ fn broken(steps: &'static [Step]) -> Case {
     case("malformed", "", steps)
 }
 
-fn cases() -> Vec<Case> {
-    let mut cases = vec![
+/// Answers that are well-formed.
+fn whole() -> Vec<Case> {
+    vec![
         case("ok", "", &[Say("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello")]),
         case("ok", "", &[Trickle("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello")]),
         case("ok", "", &[Say("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")]),
@@ -119,6 +120,41 @@ fn cases() -> Vec<Case> {
         case("", "", &[Say("HTTP/1.1 101 Switching\r\nUpgrade: a\r\n\r\n"), Close]),
         case("", "", &[Say("HTTP/1.1 600 What\r\nContent-Length: 0\r\n\r\n")]),
         case("", "", &[Say("HTTP/1.1 999 What\r\nContent-Length: 0\r\n\r\n")]),
+        Case { method: "HEAD", ..case("ok", "", &[Say("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n")]) },
+    ]
+}
+
+/// Answers that are compared with what is expected.
+fn compared() -> Vec<Case> {
+    vec![
+        expecting("body_length", json!(13), ""),
+        expecting("body_length", json!(12), "13 bytes of body in place of 12"),
+        expecting(
+            "body_sha256",
+            json!(HELLO_SHA256),
+            "a body with the SHA-256 439993d78a1983bc65f64f33f27c7bf9107f97cda8cac982a3c83b51fc2118b2 in place of 2cf24dba",
+        ),
+        expecting("json", json!([{"pointer": "/total", "equals": 42.0}]), ""),
+        expecting("json", json!([{"pointer": "/total", "equals": 3}]), "42 at \"/total\" of the body in place of 3"),
+        expecting(
+            "json",
+            json!([{"pointer": "/sum", "equals": 3}]),
+            "a body without a JSON value at \"/sum\" in place of 3",
+        ),
+    ]
+}
+
+/// Answers that do not come to their end.
+fn unfinished() -> Vec<Case> {
+    let hangs: [(&str, &[Step]); 3] = [
+        ("no answer within 150 ms", &[]),
+        ("no whole answer within 150 ms, but 7 bytes of it", &[Say("HTTP/1.")]),
+        (
+            "no whole answer within 150 ms, but 41 bytes of it",
+            &[Say("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel")],
+        ),
+    ];
+    let mut cases = vec![
         case("closed", "the connection ended before the answer", &[Close]),
         case("closed", "the connection ended after 7 bytes of the answer", &[Say("HTTP/1."), Close]),
         case(
@@ -141,6 +177,15 @@ fn cases() -> Vec<Case> {
             "the connection ended after 23 bytes of the answer",
             &[Say("HTTP/1.1 103 Early\r\n\r\nH"), Close],
         ),
+        case("reset", "Connection reset by peer (os error 104)", &[Reset]),
+    ];
+    cases.extend(hangs.map(|(reason, steps)| Case { hangs: true, ..case("timeout", reason, steps) }));
+    cases
+}
+
+/// Answers that break a rule.
+fn malformed() -> Vec<Case> {
+    vec![
         broken(&[Say("\x16\x03\x01 is not HTTP\r\n\r\n")]),
         broken(&[Say("SSH-2.0-OpenSSH_9.6\r\n")]),
         broken(&[Say("220 mail.example.org ESMTP\r\n")]),
@@ -166,37 +211,17 @@ fn cases() -> Vec<Case> {
         broken(&[Say("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"), Pause, Say("zz\r\n")]),
         broken(&[Say("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX A: b\r\n\r\n")]),
         broken(&[Say("HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n")]),
+    ]
+}
+
+/// Answers with bytes behind them that nobody requested.
+fn followed() -> Vec<Case> {
+    vec![
         case("", "", &[Say("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nhello")]),
         case("", "", &[Say("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n0\r\n\r\n")]),
         case("", "", &[Say("HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\nhello")]),
-        expecting("body_length", json!(13), ""),
-        expecting("body_length", json!(12), "13 bytes of body in place of 12"),
-        expecting(
-            "body_sha256",
-            json!(HELLO_SHA256),
-            "a body with the SHA-256 439993d78a1983bc65f64f33f27c7bf9107f97cda8cac982a3c83b51fc2118b2 in place of 2cf24dba",
-        ),
-        expecting("json", json!([{"pointer": "/total", "equals": 42.0}]), ""),
-        expecting("json", json!([{"pointer": "/total", "equals": 3}]), "42 at \"/total\" of the body in place of 3"),
-        expecting(
-            "json",
-            json!([{"pointer": "/sum", "equals": 3}]),
-            "a body without a JSON value at \"/sum\" in place of 3",
-        ),
-    ];
-    cases.push(case("reset", "Connection reset by peer (os error 104)", &[Reset]));
-    cases.push(Case { method: "HEAD", ..case("ok", "", &[Say("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n")]) });
-    cases.push(Case { method: "HEAD", ..case("", "", &[Say("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello")]) });
-    let hangs: [(&str, &[Step]); 3] = [
-        ("no answer within 150 ms", &[]),
-        ("no whole answer within 150 ms, but 7 bytes of it", &[Say("HTTP/1.")]),
-        (
-            "no whole answer within 150 ms, but 41 bytes of it",
-            &[Say("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel")],
-        ),
-    ];
-    cases.extend(hangs.map(|(reason, steps)| Case { hangs: true, ..case("timeout", reason, steps) }));
-    cases
+        Case { method: "HEAD", ..case("", "", &[Say("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello")]) },
+    ]
 }
 
 fn play(mut peer: Peer, steps: &[Step]) -> std::io::Result<()> {
@@ -263,7 +288,7 @@ fn agree(checked: &Value, loaded: &(String, Value)) {
 #[test]
 fn whatever_a_server_answers_a_check_and_a_load_say_the_same() {
     let mut checks = Checks::start();
-    for case in cases() {
+    for case in [whole(), compared(), unfinished(), malformed(), followed()].concat() {
         let steps = case.steps;
         let server = Server::start(move |peer, _| play(peer, steps));
         let request = json!({"method": case.method, "path": "/", "expect": case.expect});
@@ -342,6 +367,7 @@ fn over_tls_a_check_and_a_load_say_the_same() {
     });
     let broken = TlsServer::answering(config(), "HTTP/1.1 200 OK\r\nContent-Length: +2\r\n\r\nok");
     let plain = Server::answering(HELLO);
+    let demanding = TlsServer::answering(certificates.demanding_config(&TLS13), HELLO);
     let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let trusting = json!({"ca_pem": certificates.ca_pem});
     let after = "the connection ended after 41 bytes of the answer, without close_notify";
@@ -353,6 +379,7 @@ fn over_tls_a_check_and_a_load_say_the_same() {
         (ended.port, trusting.clone(), "ok", ""),
         (broken.port, trusting.clone(), "malformed", "Content-Length is not a number in digits (RFC 9110, 8.6)"),
         (plain.port, trusting.clone(), "tls", "the TLS handshake failed: "),
+        (demanding.port, trusting.clone(), "tls", "the server sent the alert certificate_required"),
         (nobody, trusting, "connect", "Connection refused (os error 111)"),
     ];
     for (port, tls, outcome, why) in cases {

@@ -101,9 +101,10 @@ fn a_server_that_wants_a_certificate_of_the_client_is_a_tls_failure_that_says_so
     const WANTS: &str = "it wants a certificate of the client";
     let certificates = certificates("127.0.0.1");
     let server = TlsServer::answering(certificates.demanding_config(&TLS13), HELLO);
-    let output = run(&trusting(server.port, &certificates));
-    output.result().are_all("tls");
-    assert_eq!(output.result().reason("tls"), format!("the server sent the alert certificate_required: {WANTS}"));
+    let result = run(&trusting(server.port, &certificates)).result();
+    result.are_all("tls");
+    let reason = result.reason("tls");
+    assert!(reason.contains(WANTS) && reason.contains("certificate_required"), "{reason}");
     let server = TlsServer::answering(certificates.demanding_config(&TLS12), HELLO);
     is_refused(&trusting(server.port, &certificates), WANTS);
 }
