@@ -67,11 +67,15 @@ fn an_early_answer_is_the_answer_however_the_connection_ends() {
 
 /// Its reason names what was observed, and no pipe.
 #[test]
-fn a_connection_that_is_reset_during_an_upload_is_one() {
+fn a_connection_that_ends_during_an_upload_is_told_by_what_was_seen() {
     let server = early("", close_at_once);
     let result = complete(&uploads(server.port, 413));
-    result.are_all("reset");
-    assert!(!result.reason("reset").contains("pipe"), "{}", result.reason("reset"));
+    // The kernel reports a reset once, to a read or to a write. Before the write has said so, a read sees the end alone.
+    assert!(result.outcome("reset") > 0, "{}", result.event["counts"]);
+    assert_eq!(result.outcome("reset") + result.outcome("closed"), result.total(), "{}", result.event["counts"]);
+    for failure in result.failures() {
+        assert!(!failure["reason"].as_str().unwrap().contains("pipe"), "{failure}");
+    }
 }
 
 #[test]
