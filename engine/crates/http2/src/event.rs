@@ -78,6 +78,14 @@ pub enum Error {
     },
 }
 
+impl Error {
+    /// The peer continued a stream that it had ended: its answer is complete, and nobody requested what follows.
+    #[must_use]
+    pub fn is_surplus(&self) -> bool {
+        matches!(self, Self::Malformed { code } if *code == libnghttp2_sys::NGHTTP2_STREAM_CLOSED)
+    }
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

@@ -28,8 +28,6 @@ pub struct Message {
     fields: usize,
     /// The status in the list of fields that is coming; 0 before it.
     coming: u16,
-    /// Frames follow the end of the answer.
-    extraneous: bool,
     /// Of the answer that counts; 0 before it.
     status: u16,
     content_length: Option<u64>,
@@ -133,11 +131,6 @@ impl Message {
         Verdict::Malformed(rule)
     }
 
-    /// Frames follow the end of the answer: all of it is malformed (section 8.1.1).
-    pub fn continue_after_end(&mut self) {
-        self.extraneous = true;
-    }
-
     /// The list of fields is complete.
     pub fn end_head(&mut self, last: bool) -> Verdict {
         match (self.status, self.coming) {
@@ -163,9 +156,6 @@ impl Message {
 
     /// The peer has ended its side.
     pub fn end(&self) -> Verdict {
-        if self.extraneous {
-            return Verdict::Malformed(Rule::FramesAfterEnd);
-        }
         if self.status == 0 {
             return Verdict::Malformed(Rule::StatusMissing);
         }

@@ -30,7 +30,6 @@ pub enum Rule {
     DataBeforeStatus,
     DataTooLong,
     DataTooShort,
-    FramesAfterEnd,
     BodyTooLong,
     Frame,
 }
@@ -60,7 +59,6 @@ impl fmt::Display for Rule {
             Self::DataBeforeStatus => "data precede the status (RFC 9113, 8.1)",
             Self::DataTooLong => "the body is longer than its content-length or status says (RFC 9113, 8.1.1)",
             Self::DataTooShort => "the body is shorter than its content-length says (RFC 9113, 8.1.1)",
-            Self::FramesAfterEnd => "frames follow the end of the stream (RFC 9113, 5.1)",
             Self::BodyTooLong => "the body is longer than 1 MiB, which is the most that is looked into",
             Self::Frame => "a frame breaks the rules of its stream (RFC 9113, 5.4.2)",
         })

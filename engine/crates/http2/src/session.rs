@@ -106,9 +106,6 @@ impl Session {
     fn take(&mut self, bytes: &[u8]) -> Result<(), Error> {
         self.alive()?;
         let violation = self.frame_heads.read(bytes);
-        if let Some(frame) = violation {
-            self.connection.streams_mut().continue_after_end(frame.stream);
-        }
         let queued = self.connection.queued();
         let mut fed = self.connection.feed(&bytes[..violation.map_or(bytes.len(), |frame| frame.at)]);
         if let (Ok(()), Some(frame)) = (fed, violation) {

@@ -140,13 +140,6 @@ impl Streams {
         slot.report(&mut self.events, |token| Event::Malformed { token, rule, field });
     }
 
-    /// Frames follow the end of a stream that may not have been answered yet.
-    pub fn continue_after_end(&mut self, stream: i32) {
-        if let Some(place) = self.find(stream) {
-            self.slot(place).message.continue_after_end();
-        }
-    }
-
     /// The peer has ended its side.
     pub fn answered(&mut self, place: Place) -> Answered {
         let slot = &mut self.slots[place.0 as usize].1;

@@ -241,14 +241,15 @@ fn who_breaks_the_connection_is_malformed_once_and_for_all() {
 }
 
 #[test]
-fn an_answer_that_goes_on_after_its_end_is_malformed() {
+fn an_answer_that_goes_on_after_its_end_is_right_and_ends_the_connection() {
     let mut session = met(&[]);
     open(&mut session, 2, COUNT);
     written(&mut session);
     let mut events = Vec::new();
-    let bytes = [answer(3, b"right"), answer(1, b"wrong"), frame(DATA, END_STREAM, 1, b"!"), answer(1, b"")].concat();
-    assert_eq!(session.feed(&bytes, &mut events), Err(Error::Malformed { code: STREAM_CLOSED }));
-    assert_eq!(events, [plain(1, 200, 5), Event::Malformed { token: 0, rule: Rule::FramesAfterEnd, field: None }]);
+    let bytes = [answer(3, b"right"), answer(1, b"once"), frame(DATA, END_STREAM, 1, b"!"), answer(1, b"")].concat();
+    let error = session.feed(&bytes, &mut events).expect_err("frames after the end");
+    assert_eq!((error, error.is_surplus()), (Error::Malformed { code: STREAM_CLOSED }, true));
+    assert_eq!(events, [plain(1, 200, 5), plain(0, 200, 4)]);
     assert_eq!((code_name(STREAM_CLOSED), code_name(99)), ("STREAM_CLOSED", "unknown error"));
 }
 

@@ -40,8 +40,8 @@ pub fn handle(
                 exchanges.resend(FlightId(token), connection, activity);
             }
             Event::Unprocessed { token } => {
-                let refused = (Outcome::Refused, "the server refused to process it as often as it was sent");
-                exchanges.retry(FlightId(token), connection, refused, now_ns, activity);
+                let cause = |_: &Connection| Cause::words("the server refused to process it as often as it was sent");
+                exchanges.retry(FlightId(token), connection, Outcome::Refused, cause, now_ns, activity);
             }
             Event::Malformed { token, rule, field } => {
                 let reason = || match field {

@@ -1,14 +1,20 @@
 //! A check and a load give the same outcome, for the same reason, to whatever a server does.
 
+use std::net::TcpListener;
 use std::thread;
 use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use h2::Reason;
+use h2::server::Builder;
+use rustls::version::{TLS12, TLS13};
 use serde_json::{Value, json};
 
 use crate::checks::{Checks, check_of};
-use crate::support::server::{HELLO_SHA256, Peer, Server};
+use crate::support::http2::{Act, Http2Server};
+use crate::support::server::{HELLO, HELLO_SHA256, Peer, Server};
+use crate::support::tls::{TlsServer, certificates};
 use crate::support::{EngineOutput, job, run, with};
 
 /// What a server does after it has read a request.
@@ -55,8 +61,9 @@ fn broken(steps: &'static [Step]) -> Case {
     case("malformed", "", steps)
 }
 
-fn cases() -> Vec<Case> {
-    let mut cases = vec![
+/// Answers that are well-formed.
+fn whole() -> Vec<Case> {
+    vec![
         case("ok", "", &[Say("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello")]),
         case("ok", "", &[Trickle("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello")]),
         case("ok", "", &[Say("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")]),
@@ -113,6 +120,41 @@ fn cases() -> Vec<Case> {
         case("", "", &[Say("HTTP/1.1 101 Switching\r\nUpgrade: a\r\n\r\n"), Close]),
         case("", "", &[Say("HTTP/1.1 600 What\r\nContent-Length: 0\r\n\r\n")]),
         case("", "", &[Say("HTTP/1.1 999 What\r\nContent-Length: 0\r\n\r\n")]),
+        Case { method: "HEAD", ..case("ok", "", &[Say("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n")]) },
+    ]
+}
+
+/// Answers that are compared with what is expected.
+fn compared() -> Vec<Case> {
+    vec![
+        expecting("body_length", json!(13), ""),
+        expecting("body_length", json!(12), "13 bytes of body in place of 12"),
+        expecting(
+            "body_sha256",
+            json!(HELLO_SHA256),
+            "a body with the SHA-256 439993d78a1983bc65f64f33f27c7bf9107f97cda8cac982a3c83b51fc2118b2 in place of 2cf24dba",
+        ),
+        expecting("json", json!([{"pointer": "/total", "equals": 42.0}]), ""),
+        expecting("json", json!([{"pointer": "/total", "equals": 3}]), "42 at \"/total\" of the body in place of 3"),
+        expecting(
+            "json",
+            json!([{"pointer": "/sum", "equals": 3}]),
+            "a body without a JSON value at \"/sum\" in place of 3",
+        ),
+    ]
+}
+
+/// Answers that do not come to their end.
+fn unfinished() -> Vec<Case> {
+    let hangs: [(&str, &[Step]); 3] = [
+        ("no answer within 150 ms", &[]),
+        ("no whole answer within 150 ms, but 7 bytes of it", &[Say("HTTP/1.")]),
+        (
+            "no whole answer within 150 ms, but 41 bytes of it",
+            &[Say("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel")],
+        ),
+    ];
+    let mut cases = vec![
         case("closed", "the connection ended before the answer", &[Close]),
         case("closed", "the connection ended after 7 bytes of the answer", &[Say("HTTP/1."), Close]),
         case(
@@ -135,6 +177,15 @@ fn cases() -> Vec<Case> {
             "the connection ended after 23 bytes of the answer",
             &[Say("HTTP/1.1 103 Early\r\n\r\nH"), Close],
         ),
+        case("reset", "Connection reset by peer (os error 104)", &[Reset]),
+    ];
+    cases.extend(hangs.map(|(reason, steps)| Case { hangs: true, ..case("timeout", reason, steps) }));
+    cases
+}
+
+/// Answers that break a rule.
+fn malformed() -> Vec<Case> {
+    vec![
         broken(&[Say("\x16\x03\x01 is not HTTP\r\n\r\n")]),
         broken(&[Say("SSH-2.0-OpenSSH_9.6\r\n")]),
         broken(&[Say("220 mail.example.org ESMTP\r\n")]),
@@ -160,37 +211,17 @@ fn cases() -> Vec<Case> {
         broken(&[Say("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"), Pause, Say("zz\r\n")]),
         broken(&[Say("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX A: b\r\n\r\n")]),
         broken(&[Say("HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n")]),
+    ]
+}
+
+/// Answers with bytes behind them that nobody requested.
+fn followed() -> Vec<Case> {
+    vec![
         case("", "", &[Say("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nhello")]),
         case("", "", &[Say("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n0\r\n\r\n")]),
         case("", "", &[Say("HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\nhello")]),
-        expecting("body_length", json!(13), ""),
-        expecting("body_length", json!(12), "13 bytes of body in place of 12"),
-        expecting(
-            "body_sha256",
-            json!(HELLO_SHA256),
-            "a body with the SHA-256 439993d78a1983bc65f64f33f27c7bf9107f97cda8cac982a3c83b51fc2118b2 in place of 2cf24dba",
-        ),
-        expecting("json", json!([{"pointer": "/total", "equals": 42.0}]), ""),
-        expecting("json", json!([{"pointer": "/total", "equals": 3}]), "42 at \"/total\" of the body in place of 3"),
-        expecting(
-            "json",
-            json!([{"pointer": "/sum", "equals": 3}]),
-            "a body without a JSON value at \"/sum\" in place of 3",
-        ),
-    ];
-    cases.push(case("reset", "Connection reset by peer (os error 104)", &[Reset]));
-    cases.push(Case { method: "HEAD", ..case("ok", "", &[Say("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n")]) });
-    cases.push(Case { method: "HEAD", ..case("", "", &[Say("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello")]) });
-    let hangs: [(&str, &[Step]); 3] = [
-        ("no answer within 150 ms", &[]),
-        ("no whole answer within 150 ms, but 7 bytes of it", &[Say("HTTP/1.")]),
-        (
-            "no whole answer within 150 ms, but 41 bytes of it",
-            &[Say("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel")],
-        ),
-    ];
-    cases.extend(hangs.map(|(reason, steps)| Case { hangs: true, ..case("timeout", reason, steps) }));
-    cases
+        Case { method: "HEAD", ..case("", "", &[Say("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello")]) },
+    ]
 }
 
 fn play(mut peer: Peer, steps: &[Step]) -> std::io::Result<()> {
@@ -257,7 +288,7 @@ fn agree(checked: &Value, loaded: &(String, Value)) {
 #[test]
 fn whatever_a_server_answers_a_check_and_a_load_say_the_same() {
     let mut checks = Checks::start();
-    for case in cases() {
+    for case in [whole(), compared(), unfinished(), malformed(), followed()].concat() {
         let steps = case.steps;
         let server = Server::start(move |peer, _| play(peer, steps));
         let request = json!({"method": case.method, "path": "/", "expect": case.expect});
@@ -273,4 +304,106 @@ fn whatever_a_server_answers_a_check_and_a_load_say_the_same() {
             assert!(reason.starts_with(case.reason), "{reason:?} is not {:?}", case.reason);
         }
     }
+}
+
+/// Hold the check to a load, which may end before it begins because nothing can be connected to.
+fn agree_with_load(check: &Value) -> Value {
+    let checked = Checks::start().check(check);
+    let output = run(&load_of(check));
+    if output.code == Some(0) {
+        agree(&checked, &verdict_of(&output));
+    } else {
+        let message = output.error()["message"].as_str().unwrap();
+        let reason = checked["failure"]["reason"].as_str().unwrap();
+        assert!(output.error()["kind"] == "connect" && message.ends_with(reason), "{message:?} is not {reason:?}");
+    }
+    checked
+}
+
+fn reason(checked: &Value) -> (&str, &str) {
+    (checked["outcome"].as_str().unwrap(), checked["failure"]["reason"].as_str().unwrap_or_default())
+}
+
+#[test]
+fn over_http2_a_check_and_a_load_say_the_same() {
+    let cases = [
+        (Act::Answer("hello"), "ok", ""),
+        (Act::Status(503), "unexpected_status", "status 503 in place of 200"),
+        (Act::Status(404), "unexpected_status", "status 404 in place of 200"),
+        (Act::Grpc("0"), "ok", ""),
+        (Act::Grpc("13"), "unexpected_status", "grpc-status 13 in place of 0"),
+        (Act::Grpc(""), "unexpected_status", "grpc-status 2 in place of 0"),
+        (Act::GrpcHead("5"), "unexpected_status", "grpc-status 5 in place of 0"),
+        (Act::Reset(Reason::INTERNAL_ERROR), "refused", "the server reset the stream with INTERNAL_ERROR"),
+        (Act::Reset(Reason::REFUSED_STREAM), "refused", "the server refused to process it as often as it was sent"),
+        (Act::AnswerAndGo, "ok", ""),
+        (Act::Stall, "timeout", "no answer within 150 ms"),
+    ];
+    for (act, outcome, why) in cases {
+        let server = Http2Server::start(Builder::new(), move |_| act);
+        let timeout_ns: u64 = if outcome == "timeout" { 150_000_000 } else { 30_000_000_000 };
+        let check = with(with(check_of(server.port), "/target/http", json!("2")), "/timeout_ns", json!(timeout_ns));
+        let checked = agree_with_load(&check);
+        assert_eq!(reason(&checked), (outcome, why), "{act:?}");
+    }
+    let plain = Server::start(|peer, _| play(peer, &[Say("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")]));
+    let checked = agree_with_load(&with(check_of(plain.port), "/target/http", json!("2")));
+    assert_eq!(checked["outcome"], "malformed", "{checked:#}");
+}
+
+#[test]
+fn over_tls_a_check_and_a_load_say_the_same() {
+    let certificates = certificates("127.0.0.1");
+    let config = || certificates.config(&[&TLS12, &TLS13], &[]);
+    let hello = TlsServer::answering(config(), HELLO);
+    let cut = TlsServer::start(config(), |mut peer, _| {
+        peer.request()?;
+        peer.say("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel")
+    });
+    let ended = TlsServer::start(config(), |mut peer, _| {
+        peer.request()?;
+        peer.say("HTTP/1.1 200 OK\r\n\r\nhello")?;
+        peer.close()
+    });
+    let broken = TlsServer::answering(config(), "HTTP/1.1 200 OK\r\nContent-Length: +2\r\n\r\nok");
+    let plain = Server::answering(HELLO);
+    let demanding = TlsServer::answering(certificates.demanding_config(&TLS13), HELLO);
+    let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let trusting = json!({"ca_pem": certificates.ca_pem});
+    let after = "the connection ended after 41 bytes of the answer, without close_notify";
+    let cases = [
+        (hello.port, trusting.clone(), "ok", ""),
+        (hello.port, json!({"insecure": true}), "ok", ""),
+        (hello.port, json!({}), "tls", "the TLS handshake failed: "),
+        (cut.port, trusting.clone(), "closed", after),
+        (ended.port, trusting.clone(), "ok", ""),
+        (broken.port, trusting.clone(), "malformed", "Content-Length is not a number in digits (RFC 9110, 8.6)"),
+        (plain.port, trusting.clone(), "tls", "the TLS handshake failed: "),
+        (demanding.port, trusting.clone(), "tls", "the server sent the alert certificate_required"),
+        (nobody, trusting, "connect", "Connection refused (os error 111)"),
+    ];
+    for (port, tls, outcome, why) in cases {
+        let checked = agree_with_load(&with(check_of(port), "/target/tls", tls.clone()));
+        let seen = reason(&checked);
+        assert!(
+            seen.0 == outcome && seen.1.starts_with(why) && seen.1.is_empty() == why.is_empty(),
+            "{seen:?}, not {why:?}"
+        );
+        assert_eq!(checked["address"].is_null(), outcome == "connect");
+        if !checked["status"].is_null() {
+            let known = (&checked["tls"]["version"], &checked["tls"]["alpn"]);
+            assert_eq!(known, (&json!("1.3"), &Value::Null), "{checked:#}");
+            assert!(checked["tls"]["cipher"].is_string());
+        }
+    }
+}
+
+#[test]
+fn nobody_and_no_host_are_connect() {
+    let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let checked = agree_with_load(&check_of(nobody));
+    assert_eq!(reason(&checked), ("connect", "Connection refused (os error 111)"));
+    assert!(checked["address"].is_null() && checked["status"].is_null() && checked["headers"].is_null());
+    let unknown = agree_with_load(&with(check_of(80), "/target/host", json!("nowhere.invalid")));
+    assert!(reason(&unknown).1.starts_with("the host \"nowhere.invalid\" is not known: "), "{unknown:#}");
 }
