@@ -1,6 +1,6 @@
 //! An authority, certificates from it, and a TLS server that is rustls with sockets that block.
 
-use std::io::{self, BufReader, Write};
+use std::io::{self, BufReader, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -61,6 +61,11 @@ impl Secure {
     /// Read a request, whole. `None` when the client has closed.
     pub fn request(&mut self) -> io::Result<Option<crate::support::server::Request>> {
         crate::support::server::read_request(&mut self.0)
+    }
+
+    /// Read one byte of a request, and leave the rest.
+    pub fn first_byte(&mut self) -> io::Result<()> {
+        self.0.get_mut().read_exact(&mut [0])
     }
 
     pub fn say(&mut self, text: &str) -> io::Result<()> {
