@@ -102,8 +102,8 @@ def fails(connection: socket.socket) -> None:
         connection.sendall(b"HTTP/1.1 500 Oops\r\nContent-Length: 0\r\n\r\n")
 
 
-def speaks_http2(connection: socket.socket) -> None:
-    """Answers each request of HTTP/2 (RFC 9113) with 200 and no body."""
+def speaks_http2(connection: socket.socket, fields: bytes = b"\x88") -> None:
+    """Answers each request of HTTP/2 (RFC 9113) with these fields in HPACK, by default `:status: 200`, and no body."""
     stream = connection.makefile("rb")
     stream.read(len(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"))
     connection.sendall(_frame(_SETTINGS, 0, 0))
@@ -113,7 +113,7 @@ def speaks_http2(connection: socket.socket) -> None:
         if kind in (_SETTINGS, _PING) and not flags & _ACK:
             connection.sendall(_frame(kind, _ACK, 0, payload if kind == _PING else b""))
         elif kind in (_DATA, _HEADERS) and flags & _END_STREAM:
-            connection.sendall(_frame(_HEADERS, _END_STREAM | _END_HEADERS, number, b"\x88"))  # `:status: 200` in HPACK
+            connection.sendall(_frame(_HEADERS, _END_STREAM | _END_HEADERS, number, fields))
 
 
 def _frame(kind: int, flags: int, number: int, payload: bytes = b"") -> bytes:

@@ -1,5 +1,6 @@
 """Before the load each request is asked once, and its whole answer is compared; over TLS, who answers is checked."""
 
+import contextlib
 import hashlib
 import json
 import shutil
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 from redline.errors import DriveError
 from redline.model import Body, Cell, Expected, Request, Scenario, Timestamp, Tls
+from redline.model.catalogue import Leg, has_tls, http_of
 from redline.plugins.drivers.engine import EngineDriver
 from redline.plugins.drivers.verifying import at_pointer, differ, difference, same, verify
 from redline.plugins.engine_process import find_engine
@@ -216,6 +218,32 @@ def test_where_two_servers_answer_differently_is_reported(other: targets.Habit, 
     with targets.target(answers()) as one, targets.target(other) as two:
         ends = [Endpoint("127.0.0.1", urlsplit(url).port or 0) for url in (one, two)]
         assert differ(find_engine(), simulated_cell(), ("A", "B"), (ends[0], ends[1])) == says
+
+
+def over(leg: Leg, status: bytes, certificate: Certificate, stack: contextlib.ExitStack) -> Endpoint:
+    """A server whose answer has a status (an index in HPACK's table, as HTTP/2 sends it) and no body."""
+
+    def habit(connection: socket.socket) -> None:
+        if leg.startswith("h2"):
+            return targets.speaks_http2(connection, status)
+        words = {b"\x88": b"200 OK", b"\x8d": b"404 Not Found"}
+        return answers(words[status].decode(), body=b"")(connection)
+
+    context = certificate.context("h2" if leg.startswith("h2") else "http/1.1") if has_tls(leg) else None
+    url = stack.enter_context(targets.target(habit, context))
+    return Endpoint("127.0.0.1", urlsplit(url).port or 0)
+
+
+@pytest.mark.parametrize("leg", ["h1", "h1+tls", "h2c", "h2+tls"])
+def test_all_protocols_are_verified_and_compared_alike(leg: Leg, certificate: Certificate) -> None:
+    tls = Tls(insecure=True) if has_tls(leg) else None
+    cell, engine = cell_of(Request(path="/a"), tls=tls, http=http_of(leg)), find_engine()
+    with contextlib.ExitStack() as stack:
+        right, wrong = (over(leg, status, certificate, stack) for status in (b"\x88", b"\x8d"))
+        assert verify(engine, cell, right) is None
+        assert verify(engine, cell, wrong) == "GET /a: status 404 instead of 200, body ''"
+        assert differ(engine, cell, ("A", "B"), (right, right)) is None
+        assert differ(engine, cell, ("A", "B"), (right, wrong)) == "GET /a: status 200 from A and 404 from B"
 
 
 def test_an_answer_of_grpc_is_refused_over_http_1() -> None:

@@ -38,6 +38,7 @@ class Checked(Frozen):
     grpc_status: str | int | None = None
     address: str | None = None
     tls: AgreedTls | None = None
+    has_surplus: bool = False
     elapsed_ns: int
 
     @property

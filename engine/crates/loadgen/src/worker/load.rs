@@ -116,9 +116,9 @@ impl WorkerLoad {
         now_ns >= self.drain_end_ns || now_ns >= self.end_ns && idle && self.demand.waiting() == 0
     }
 
-    /// Whether connections may still be opened.
+    /// Whether connections may still be opened. When nothing falls due any more, only for requests that wait.
     pub fn may_open(&self, now_ns: u64) -> bool {
-        now_ns < self.drain_end_ns
+        now_ns < self.drain_end_ns && (now_ns < self.end_ns || self.demand.waiting() > 0)
     }
 
     /// When the next request falls due, an interval ends, or a request has waited too long.

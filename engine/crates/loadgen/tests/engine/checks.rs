@@ -147,6 +147,19 @@ fn a_body_has_no_limit_unless_it_is_looked_into() {
 }
 
 #[test]
+fn a_connection_that_ends_with_the_answer_is_not_replaced() {
+    let server = Server::start(|mut peer, _| {
+        peer.request()?;
+        peer.say("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+    });
+    let mut checks = Checks::start();
+    for accepted in 1..=3 {
+        assert_eq!(checks.check(&check_of(server.port))["outcome"], "ok");
+        assert_eq!(server.accepted.load(std::sync::atomic::Ordering::SeqCst), accepted);
+    }
+}
+
+#[test]
 fn placeholders_have_their_first_values() {
     let server = Server::start(|mut peer, _| {
         while let Some((line, _)) = peer.request()? {
