@@ -66,6 +66,8 @@ def failure_error(failure: Failure, names: tuple[str, str], *, from_project: boo
     lines = failure.log_tail.splitlines()[-_LOG_LINES:]
     said = "".join(f"\n    {text}" for text in lines) if len(lines) > 1 else ""  # the message has the last one
     hint = failure.hint
+    if failure.kind == "engine":
+        return DriveError(failure.message + said, hint=hint)
     if from_project and failure.stage in _PROJECT_HINTS:
         hint = f"A is {names[0]}, B {names[1]}; {_PROJECT_HINTS[failure.stage]}"
     elif not once:

@@ -146,7 +146,9 @@ def _cut_short(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, ...
         return ()
     planned = cell.load.duration_ns / 1e9
     missing = 1.0 if traffic.ended == "deadline" else max(1.0 - traffic.seconds / planned, 0.0)
-    why = "The engine ran into its deadline" if traffic.ended == "deadline" else "The measurement was interrupted"
+    failed = trial.recording.failure is not None  # which says why; then the engine gave no ending of its own
+    deadline = "The load was cut off" if failed else "The engine ran into its deadline"
+    why = deadline if traffic.ended == "deadline" else "The measurement was interrupted"
     message = f"{why}: {traffic.seconds:.3g} s of the planned {planned:.3g} s were measured."
     return graded(FindingKind.CUT_SHORT, missing, message, trial)
 
