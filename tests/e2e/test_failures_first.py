@@ -14,6 +14,7 @@ from redline.cli.contracts import LoadResult
 from redline.model import FindingKind, Grade, Report
 from redline.model.limits import LimitReport
 from tests.e2e.conftest import Redline
+from tests.e2e.lab import SCENARIOS
 from tests.e2e.test_engine_pauses import engine_of
 from tests.fakes import targets
 
@@ -32,8 +33,7 @@ servers:
 """
 SUITE = """\
 servers: [turning.one]
-scenarios:
-  Ok: {{get: /, expect: {{status: 200, body: ok}}}}
+scenarios: [Ok]
 loads:
   some: {load}
 warmup: 1s
@@ -59,6 +59,7 @@ def suite(folder: Path, habit: str, load: str) -> Path:
     family = folder / "catalogue" / "turning"
     family.mkdir(parents=True)
     (family / "server.yaml").write_text(CATALOGUE.format(python=sys.executable, file=TURNING, habit=habit))
+    (folder / "catalogue" / "scenarios.yaml").write_text(SCENARIOS)
     (folder / "suite.yaml").write_text(SUITE.format(load=load))
     return folder / "suite.yaml"
 
@@ -134,7 +135,7 @@ class TestNothingFallsDue:
 @pytest.mark.parametrize("command", ["load", "limit"])
 def test_a_server_that_ends_every_connection_meets_nothing_silently(redline: Redline, command: str) -> None:
     """By a GOAWAY after each stream of HTTP/2."""
-    flags = {"load": ("-c", "2"), "limit": ("--objective", "p99 < 5s", "--probes", "3", "--start", "100")}[command]
+    flags = {"load": ("-c", "2"), "limit": ("--objective", "p99 < 2s", "--probes", "3", "--start", "100")}[command]
     with targets.target(targets.goes_away) as url:
         done = redline(command, url, "--http2", *flags, "-d", "1s", "--warmup", "100ms", "--json")
     assert done.out, done.err

@@ -129,6 +129,8 @@ def goes_away(connection: socket.socket) -> None:
         elif kind in (_DATA, _HEADERS) and flags & _END_STREAM:
             answer = _frame(_HEADERS, _END_STREAM | _END_HEADERS, number, b"\x88")
             connection.sendall(answer + _frame(_GOAWAY, 0, 0, number.to_bytes(4) + bytes(4)))
+            connection.shutdown(socket.SHUT_WR)
+            stream.read()  # closed with unread bytes, it would be reset, and the answer lost
             return
 
 

@@ -1,4 +1,4 @@
-"""A server that answers rightly until four connections are open at once, and then by its habit: `turning.py PORT HABIT`.
+"""`turning.py PORT HABIT`: answers rightly until four connections are open at once, and then by its habit.
 
 So readiness and verification, which ask one thing at a time, find nothing wrong, and any load does.
 """
