@@ -37,7 +37,7 @@ def judged(plan: AbPlan, recordings: Sequence[DuetRecording]) -> AbReport | None
     if recordings and (failure := recordings[-1].failure) is not None:
         raise failure_error(failure, (plan.a, plan.b), from_project=plan.checkout is not None, once=plan.duet.once)
     if (failed := failing(recordings, ("A", "B"))) is not None:
-        raise DriveError(failed, hint="`redline load` shows when they fail; --status says which status is right")
+        raise DriveError(failed, hint="`redline load` on that server shows when they fail")
     cell, cores = plan.duet.cells[0], len(plan.environment.server_cpus)
     closed, detects = cell.load.saturates, cell.warmup_detect
     report = judge((plan.a, plan.b), plan.metric, recordings, closed=closed, cores=cores, detects=detects)

@@ -168,7 +168,7 @@ def reconnected_share(cell: Cell, traffic: Traffic) -> float:
 
 def instead_of_cores(cell: Cell, traffic: Traffic) -> str | None:
     """What to do about an engine that is busy or late because it connects all the time; None where it does not."""
-    if reconnected_share(cell, traffic) <= _MOSTLY:
+    if not traffic.counts.connects_often or not reconnected_share(cell, traffic):
         return None
     return "The engine opens a connection for about every request, which takes its time: see `reconnecting` first."
 

@@ -162,7 +162,17 @@ def _rate_missed(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, .
         f"{traffic.rate_per_s:,.0f} right answers/s of {traffic.counts.due / traffic.seconds:,.0f} requests/s due: "
         f"{percent(max(missed, 0.0))} of the rate was missed."
     )
-    return graded(FindingKind.RATE_MISSED, missed, message, trial)
+    return graded(FindingKind.RATE_MISSED, missed, message, trial, advice=_FAILED if _by_failing(traffic) else None)
+
+
+_FAILED = "Most of what was missed failed, rather than came late: see `errors` and `wrong-answers` first."
+
+
+def _by_failing(traffic: Traffic) -> bool:
+    """Whether requests that failed in another way than by waiting are most of what was missed."""
+    ended = traffic.counts.outcomes
+    waited = ended.timeout + ended.in_flight + ended.unsent
+    return 2 * (ended.errors - waited) > traffic.counts.due - traffic.answered
 
 
 def _backlog(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
@@ -205,7 +215,7 @@ def _client_queueing(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Findin
         f"{waited:,} of {due:,} requests ({percent(waited / due)}) found none of {cell.load.shape.connections} "
         f"connections free when they were due: part of their response time is a queue in the client."
     )
-    return graded(FindingKind.CLIENT_QUEUEING, waited / due, message, trial)
+    return graded(FindingKind.CLIENT_QUEUEING, waited / due, message, trial, advice=instead_of_cores(cell, traffic))
 
 
 def _due_by_timer(cell: Cell) -> bool:
