@@ -32,7 +32,7 @@ fn token_of(event: &Event) -> Option<u32> {
         Event::Answer { token, .. }
         | Event::Refused { token, .. }
         | Event::Unprocessed { token }
-        | Event::Malformed { token } => Some(*token),
+        | Event::Malformed { token, .. } => Some(*token),
         Event::GoAway { .. } => None,
     }
 }

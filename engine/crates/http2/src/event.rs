@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::rule::{Rule, violation};
+
 /// What to do with the body of an answer, besides counting its bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BodyOptions {
@@ -18,7 +20,7 @@ pub enum Event {
     Answer {
         /// What the request was opened as.
         token: u32,
-        /// 200 to 599: interim answers are passed over.
+        /// 200 to 999: interim answers are passed over.
         status: u16,
         /// The status of gRPC, if it is an answer of gRPC; 0 is OK.
         grpc_status: Option<u32>,
@@ -46,6 +48,10 @@ pub enum Event {
     Malformed {
         /// What the request was opened as.
         token: u32,
+        /// The rule that it breaks.
+        rule: Rule,
+        /// The name of the field that breaks it, made visible; `None` where it is not about one field.
+        field: Option<Box<str>>,
     },
     /// The peer takes no further requests on this connection; those that it has taken may still be answered.
     GoAway {
@@ -66,7 +72,18 @@ pub enum Error {
     /// The request's fields are past [`crate::MOST_HEAD_BYTES`].
     TooLong,
     /// The peer does not follow HTTP/2, or floods: the connection is of no more use.
-    Malformed,
+    Malformed {
+        /// The error code that it is sent (RFC 9113, section 7).
+        code: u32,
+    },
+}
+
+impl Error {
+    /// The peer continued a stream that it had ended: its answer is complete, and nobody requested what follows.
+    #[must_use]
+    pub fn is_surplus(&self) -> bool {
+        matches!(self, Self::Malformed { code } if *code == libnghttp2_sys::NGHTTP2_STREAM_CLOSED)
+    }
 }
 
 impl fmt::Display for Error {
@@ -75,7 +92,7 @@ impl fmt::Display for Error {
             Self::Memory => "there is no memory for an HTTP/2 session",
             Self::NoRoom => "no stream may be opened on the connection now",
             Self::TooLong => "the request's fields are too long",
-            Self::Malformed => "the peer does not follow HTTP/2",
+            Self::Malformed { code } => violation(*code),
         })
     }
 }

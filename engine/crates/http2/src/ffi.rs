@@ -25,11 +25,11 @@ const CONNECTION_WINDOW: i32 = 1 << 30;
 /// Answers to PING and SETTINGS that may wait to be written; past that the peer floods.
 const MOST_ACKS: usize = 1000;
 
-/// Whether this side ended the connection.
+/// Whether this side ended the connection, and with which code (RFC 9113, section 7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Drained {
     Alive,
-    Ended,
+    Ended { code: u32 },
 }
 
 /// One `nghttp2_session` and what its callbacks work on.
@@ -164,7 +164,7 @@ impl Connection {
     pub fn end(&mut self, code: u32) -> Error {
         // SAFETY: the session is alive. Of the errors, no memory ends the session at its next use; there are no others.
         unsafe { ng::nghttp2_session_terminate_session(self.raw(), code) };
-        Error::Malformed
+        Error::Malformed { code }
     }
 
     /// Append frames until there are none, or `out` is at least `limit` long.
@@ -178,7 +178,7 @@ impl Connection {
             // SAFETY: the session is alive; no reference to the streams lives while callbacks run.
             let length = unsafe { ng::nghttp2_session_mem_send2(self.raw(), &raw mut frame) };
             if length < 0 {
-                drained = Drained::Ended;
+                drained = Drained::Ended { code: ng::NGHTTP2_INTERNAL_ERROR };
             }
             if length <= 0 {
                 break;
@@ -187,7 +187,8 @@ impl Connection {
             let frame = unsafe { slice::from_raw_parts(frame, length as usize) };
             // The fourth byte of a frame is its type. This side sends GOAWAY only when the peer breaks the rules.
             if frame.get(3) == Some(&(ng::NGHTTP2_GOAWAY as u8)) {
-                drained = Drained::Ended;
+                let code = frame.get(13..17).and_then(|code| code.try_into().ok());
+                drained = Drained::Ended { code: code.map_or(ng::NGHTTP2_PROTOCOL_ERROR, u32::from_be_bytes) };
             }
             self.streams_mut().out.extend_from_slice(frame);
         }

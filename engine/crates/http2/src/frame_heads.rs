@@ -34,7 +34,6 @@ pub struct FrameHeads {
 pub struct Violation {
     /// Bytes of the present piece before the frame; 0 when its head began in an earlier piece.
     pub at: usize,
-    pub stream: i32,
     /// RFC 9113, section 7.
     pub code: u32,
 }
@@ -74,10 +73,14 @@ impl FrameHeads {
                     (self.head, begin)
                 }
             };
+            if head.starts_with(b"HTTP/1.") {
+                // As a frame it would be of a kind that does not exist, and 4 MB long.
+                return Some(Violation { at: begin, code: ng::NGHTTP2_HTTP_1_1_REQUIRED });
+            }
             self.payload_left = u32::from_be_bytes([0, head[0], head[1], head[2]]) as usize;
             let stream = i32::from_be_bytes([head[5] & 0x7f, head[6], head[7], head[8]]);
             if let Some(code) = self.judge(head[3].into(), head[4].into(), stream) {
-                return Some(Violation { at: begin, stream, code });
+                return Some(Violation { at: begin, code });
             }
         }
     }

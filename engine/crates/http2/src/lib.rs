@@ -7,11 +7,13 @@ mod event;
 mod ffi;
 mod frame_heads;
 mod message;
+mod rule;
 mod session;
 mod slot;
 mod streams;
 
 pub use event::{BodyOptions, Error, Event};
+pub use rule::{Rule, code_name};
 pub use session::Session;
 
 /// The longest list of fields that is taken or sent, names and values and 32 bytes for each (RFC 9113, section 6.5.2): 64 KiB.

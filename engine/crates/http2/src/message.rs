@@ -1,18 +1,19 @@
 //! One answer as HTTP sees it (RFC 9113, section 8.1). nghttp2 could judge this too, but it ends the whole connection, and
 //! every other request on it, over one malformed answer.
 
+use crate::rule::Rule;
 use crate::{MOST_FIELDS, MOST_HEAD_BYTES};
 
 /// What to do with a stream after something came on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     Fine,
-    Malformed,
+    Malformed(Rule),
 }
 
 impl Verdict {
-    fn fine_if(fine: bool) -> Self {
-        if fine { Self::Fine } else { Self::Malformed }
+    fn fine_if(fine: bool, rule: Rule) -> Self {
+        if fine { Self::Fine } else { Self::Malformed(rule) }
     }
 }
 
@@ -27,8 +28,6 @@ pub struct Message {
     fields: usize,
     /// The status in the list of fields that is coming; 0 before it.
     coming: u16,
-    /// Frames follow the end of the answer.
-    extraneous: bool,
     /// Of the answer that counts; 0 before it.
     status: u16,
     content_length: Option<u64>,
@@ -75,23 +74,28 @@ impl Message {
     /// A field came.
     pub fn field(&mut self, name: &[u8], value: &[u8]) -> Verdict {
         self.head_bytes += name.len() + value.len() + 32;
-        if self.head_bytes > MOST_HEAD_BYTES || !is_value(value) {
-            return Verdict::Malformed;
+        if self.head_bytes > MOST_HEAD_BYTES {
+            return Verdict::Malformed(Rule::FieldsTooLong);
+        }
+        if let Err(rule) = check_value(value) {
+            return Verdict::Malformed(rule);
         }
         if let Some(b':') = name.first() {
-            let expected = name == b":status" && self.status == 0 && self.coming == 0 && self.fields == 0;
-            self.coming = status(value).unwrap_or_default();
-            return Verdict::fine_if(expected && self.coming != 0);
+            return self.pseudo_field(name, value);
         }
         self.fields += 1;
         if self.fields > MOST_FIELDS {
-            return Verdict::Malformed;
+            return Verdict::Malformed(Rule::TooManyFields);
         }
         match name {
             b"content-length" if self.status == 0 => {
                 let earlier = self.content_length;
                 self.content_length = number(value);
-                Verdict::fine_if(self.content_length.is_some() && (earlier.is_none() || earlier == self.content_length))
+                match (earlier, self.content_length) {
+                    (_, None) => Verdict::Malformed(Rule::LengthNumber),
+                    (Some(earlier), Some(length)) if earlier != length => Verdict::Malformed(Rule::LengthsDiffer),
+                    _ => Verdict::Fine,
+                }
             }
             b"content-type" if self.status == 0 => {
                 self.is_grpc = value.starts_with(b"application/grpc");
@@ -104,40 +108,58 @@ impl Message {
             }
             // They are about one connection of HTTP/1.1 (section 8.2.2); `te` may be in requests alone.
             b"connection" | b"keep-alive" | b"proxy-connection" | b"te" | b"transfer-encoding" | b"upgrade" => {
-                Verdict::Malformed
+                Verdict::Malformed(Rule::ConnectionField)
             }
-            _ => Verdict::fine_if(is_name(name)),
+            _ => check_name(name).map_or_else(Verdict::Malformed, |()| Verdict::Fine),
         }
     }
 
-    /// Frames follow the end of the answer: all of it is malformed (section 8.1.1).
-    pub fn continue_after_end(&mut self) {
-        self.extraneous = true;
+    fn pseudo_field(&mut self, name: &[u8], value: &[u8]) -> Verdict {
+        let before = self.coming;
+        self.coming = status(value).unwrap_or_default();
+        let rule = if self.status != 0 {
+            Rule::PseudoInTrailers
+        } else if name != b":status" {
+            Rule::PseudoField
+        } else if self.fields > 0 {
+            Rule::PseudoLate
+        } else if before != 0 {
+            Rule::StatusTwice
+        } else {
+            return Verdict::fine_if(self.coming != 0, Rule::StatusDigits);
+        };
+        Verdict::Malformed(rule)
     }
 
     /// The list of fields is complete.
     pub fn end_head(&mut self, last: bool) -> Verdict {
         match (self.status, self.coming) {
-            (0, 0 | 101) => Verdict::Malformed,
-            (0, 100..=199) => Verdict::fine_if(!last),
+            (0, 0) => Verdict::Malformed(Rule::StatusMissing),
+            (0, 101) => Verdict::Malformed(Rule::Status101),
+            (0, 100..=199) => Verdict::fine_if(!last, Rule::InterimEnd),
             (0, coming) => {
                 self.status = coming;
                 Verdict::Fine
             }
-            _ => Verdict::fine_if(last),
+            _ => Verdict::fine_if(last, Rule::TrailersOpen),
         }
     }
 
     /// A piece of the body came.
     pub fn data(&mut self, length: usize) -> Verdict {
         self.body_length += length as u64;
-        Verdict::fine_if(self.status != 0 && self.right_length().is_none_or(|most| self.body_length <= most))
+        if self.status == 0 {
+            return Verdict::Malformed(Rule::DataBeforeStatus);
+        }
+        Verdict::fine_if(self.right_length().is_none_or(|most| self.body_length <= most), Rule::DataTooLong)
     }
 
     /// The peer has ended its side.
     pub fn end(&self) -> Verdict {
-        let right_length = self.right_length().is_none_or(|length| self.body_length == length);
-        Verdict::fine_if(self.status != 0 && !self.extraneous && right_length)
+        if self.status == 0 {
+            return Verdict::Malformed(Rule::StatusMissing);
+        }
+        Verdict::fine_if(self.right_length().is_none_or(|length| self.body_length == length), Rule::DataTooShort)
     }
 
     /// What the body's length has to be, as far as that is known.
@@ -165,15 +187,28 @@ const IN_NAME: u8 = 1;
 const IN_VALUE: u8 = 2;
 
 /// Whether a field may have this name (section 8.2.1); for pseudo-fields there is a list.
-fn is_name(name: &[u8]) -> bool {
-    !name.is_empty() && wrong(name) & IN_NAME == 0
+fn check_name(name: &[u8]) -> Result<(), Rule> {
+    if name.is_empty() {
+        Err(Rule::NameEmpty)
+    } else if wrong(name) & IN_NAME == 0 {
+        Ok(())
+    } else if name.iter().any(u8::is_ascii_uppercase) {
+        Err(Rule::NameUpperCase)
+    } else {
+        Err(Rule::NameByte)
+    }
 }
 
 /// Whether a field may have this value (section 8.2.1).
-fn is_value(value: &[u8]) -> bool {
+fn check_value(value: &[u8]) -> Result<(), Rule> {
     let is_space = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t'));
-    let has_spaces = is_space(value.first()) || is_space(value.last());
-    !has_spaces && wrong(value) & IN_VALUE == 0
+    if is_space(value.first()) || is_space(value.last()) {
+        Err(Rule::ValueSpace)
+    } else if wrong(value) & IN_VALUE != 0 {
+        Err(Rule::ValueByte)
+    } else {
+        Ok(())
+    }
 }
 
 /// What is wrong with any of these bytes. It looks at all of them: that takes fewer instructions than stopping at the first.
@@ -181,9 +216,9 @@ fn wrong(bytes: &[u8]) -> u8 {
     bytes.iter().fold(0, |seen, byte| seen | WRONG[usize::from(*byte)])
 }
 
-/// Three digits, 100 to 599.
+/// Three digits, 100 at least. A client treats 600 to 999 as an error of the server (RFC 9110, section 15).
 fn status(value: &[u8]) -> Option<u16> {
-    let &[first @ b'1'..=b'5', second @ b'0'..=b'9', third @ b'0'..=b'9'] = value else { return None };
+    let &[first @ b'1'..=b'9', second @ b'0'..=b'9', third @ b'0'..=b'9'] = value else { return None };
     Some(u16::from(first - b'0') * 100 + u16::from(second - b'0') * 10 + u16::from(third - b'0'))
 }
 

@@ -12,6 +12,9 @@ use crate::frame_heads::FrameHeads;
 /// Bytes that are made in advance, so that what they say is reported in time.
 const MOST_AHEAD_BYTES: usize = 64 * 1024;
 
+/// RFC 9113, section 7.
+const INTERNAL_ERROR: u32 = 2;
+
 /// The client side of one HTTP/2 connection.
 ///
 /// The order is: [`Session::open`] what there is [`Session::room`] for, write what [`Session::output`] gives while
@@ -23,8 +26,8 @@ pub struct Session {
     /// What was made ahead, and how much of it was taken.
     ahead: Vec<u8>,
     taken: usize,
-    /// This side ended the connection: the peer does not follow HTTP/2.
-    dead: bool,
+    /// The code with which this side ended the connection: the peer does not follow HTTP/2.
+    dead: Option<u32>,
 }
 
 impl Session {
@@ -38,7 +41,7 @@ impl Session {
             frame_heads: FrameHeads::default(),
             ahead: Vec::new(),
             taken: 0,
-            dead: false,
+            dead: None,
         })
     }
 
@@ -46,7 +49,7 @@ impl Session {
     /// of streams are used up.
     #[must_use]
     pub fn room(&self) -> u32 {
-        if self.dead || !self.connection.may_open() {
+        if self.dead.is_some() || !self.connection.may_open() {
             return 0;
         }
         let open = u32::try_from(self.connection.streams().count()).unwrap_or(u32::MAX);
@@ -101,27 +104,26 @@ impl Session {
     }
 
     fn take(&mut self, bytes: &[u8]) -> Result<(), Error> {
-        if self.dead {
-            return Err(Error::Malformed);
-        }
+        self.alive()?;
         let violation = self.frame_heads.read(bytes);
-        if let Some(frame) = violation {
-            self.connection.streams_mut().continue_after_end(frame.stream);
-        }
         let queued = self.connection.queued();
         let mut fed = self.connection.feed(&bytes[..violation.map_or(bytes.len(), |frame| frame.at)]);
         if let (Ok(()), Some(frame)) = (fed, violation) {
             fed = Err(self.connection.end(frame.code));
         }
-        if fed.is_err() {
-            self.dead = true;
+        if let Err(why) = fed {
+            self.dead = Some(if let Error::Malformed { code } = why { code } else { INTERNAL_ERROR });
             return fed;
         }
         // What is queued because of these bytes may be the end of a stream or of the connection, which shows when it is made.
         if self.connection.queued() > queued || self.connection.streams().going {
             self.make_ahead();
         }
-        if self.dead { Err(Error::Malformed) } else { Ok(()) }
+        self.alive()
+    }
+
+    fn alive(&self) -> Result<(), Error> {
+        self.dead.map_or(Ok(()), |code| Err(Error::Malformed { code }))
     }
 
     fn make_ahead(&mut self) {
@@ -139,7 +141,7 @@ impl Session {
     fn drain(&mut self, out: &mut Vec<u8>, limit: usize) {
         match self.connection.drain(out, limit) {
             Drained::Alive => {}
-            Drained::Ended => self.dead = true,
+            Drained::Ended { code } => self.dead = Some(code),
         }
     }
 
@@ -173,7 +175,7 @@ impl Session {
             Event::Answer { token: reported, .. }
             | Event::Refused { token: reported, .. }
             | Event::Unprocessed { token: reported }
-            | Event::Malformed { token: reported } => *reported == token,
+            | Event::Malformed { token: reported, .. } => *reported == token,
             Event::GoAway { .. } => false,
         };
         streams.events.retain(|event| !is_it(event));
@@ -185,6 +187,6 @@ impl Session {
     /// Whether the connection has had its day: the peer takes no more requests, and none is open.
     #[must_use]
     pub fn is_finished(&self) -> bool {
-        self.dead || (!self.connection.may_open() && self.connection.streams().count() == 0)
+        self.dead.is_some() || (!self.connection.may_open() && self.connection.streams().count() == 0)
     }
 }

@@ -7,6 +7,7 @@ use sha2::{Digest, Sha256};
 use crate::MOST_KEPT_BYTES;
 use crate::event::{BodyOptions, Event};
 use crate::message::{Message, Verdict};
+use crate::rule::Rule;
 
 /// A request that was opened, until its stream is closed.
 #[derive(Debug, Default)]
@@ -52,15 +53,16 @@ impl Slot {
 
     /// A piece of the body came.
     pub fn data(&mut self, bytes: &[u8]) -> Verdict {
-        if self.message.data(bytes.len()) == Verdict::Malformed {
-            return Verdict::Malformed;
+        let verdict = self.message.data(bytes.len());
+        if verdict != Verdict::Fine {
+            return verdict;
         }
         if let Some(hash) = &mut self.hash {
             hash.update(bytes);
         }
         if let Some(kept) = &mut self.kept {
             if kept.len() + bytes.len() > MOST_KEPT_BYTES {
-                return Verdict::Malformed;
+                return Verdict::Malformed(Rule::BodyTooLong);
             }
             kept.extend_from_slice(bytes);
         }

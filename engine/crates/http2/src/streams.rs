@@ -4,6 +4,7 @@ use redline_wire::Record;
 
 use crate::event::Event;
 use crate::message::Verdict;
+use crate::rule::Rule;
 use crate::slot::Slot;
 
 /// RFC 9113, section 7.
@@ -103,7 +104,10 @@ impl Streams {
         {
             record.field(name, value);
         }
-        self.judged(place, verdict)
+        if let Verdict::Malformed(rule) = verdict {
+            self.malformed(place, rule, Some(shown(name)));
+        }
+        verdict
     }
 
     pub fn end_head(&mut self, place: Place, last: bool) -> Verdict {
@@ -125,28 +129,22 @@ impl Streams {
     }
 
     fn judged(&mut self, place: Place, verdict: Verdict) -> Verdict {
-        if verdict == Verdict::Malformed {
-            self.malformed(place);
+        if let Verdict::Malformed(rule) = verdict {
+            self.malformed(place, rule, None);
         }
         verdict
     }
 
-    pub fn malformed(&mut self, place: Place) {
-        self.slots[place.0 as usize].1.report(&mut self.events, |token| Event::Malformed { token });
-    }
-
-    /// Frames follow the end of a stream that may not have been answered yet.
-    pub fn continue_after_end(&mut self, stream: i32) {
-        if let Some(place) = self.find(stream) {
-            self.slot(place).message.continue_after_end();
-        }
+    pub fn malformed(&mut self, place: Place, rule: Rule, field: Option<Box<str>>) {
+        let slot = &mut self.slots[place.0 as usize].1;
+        slot.report(&mut self.events, |token| Event::Malformed { token, rule, field });
     }
 
     /// The peer has ended its side.
     pub fn answered(&mut self, place: Place) -> Answered {
         let slot = &mut self.slots[place.0 as usize].1;
-        if slot.message.end() == Verdict::Malformed {
-            self.malformed(place);
+        if let Verdict::Malformed(rule) = slot.message.end() {
+            self.malformed(place, rule, None);
             return Answered::Malformed;
         }
         slot.answer(&mut self.events);
@@ -167,7 +165,7 @@ impl Streams {
         }
         self.slots[place.0 as usize].1.report(&mut self.events, |token| match code {
             REFUSED_STREAM => Event::Unprocessed { token },
-            _ => Event::Malformed { token },
+            _ => Event::Malformed { token, rule: Rule::Frame, field: None },
         });
         self.remove(place);
     }
@@ -197,4 +195,10 @@ impl Streams {
         self.slots[place.0 as usize].1.send(length, &mut self.out);
         true
     }
+}
+
+/// The name of a field for a message: what cannot be seen is escaped, and little of it is shown.
+fn shown(name: &[u8]) -> Box<str> {
+    const MOST: usize = 64;
+    name[..name.len().min(MOST)].escape_ascii().to_string().into()
 }

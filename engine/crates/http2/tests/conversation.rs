@@ -6,7 +6,10 @@ use peer::{
     ACK, DATA, END_HEADERS, END_STREAM, GOAWAY, HEADERS, RST_STREAM, SETTINGS, Sent, answer, block, feed, frame,
     frames, go_away, headers, met, open, plain, request, reset, written,
 };
-use redline_http2::{BodyOptions, Error, Event, Session};
+use redline_http2::{BodyOptions, Error, Event, Rule, Session, code_name};
+
+/// RFC 9113, section 7.
+const STREAM_CLOSED: u32 = 5;
 
 const HASH: BodyOptions = BodyOptions { hash: true, keep: false };
 const KEEP: BodyOptions = BodyOptions { hash: false, keep: true };
@@ -92,29 +95,45 @@ fn some_answers_have_a_length_and_no_body() {
 #[test]
 fn what_is_not_http_is_malformed_and_the_connection_continue_after_end() {
     let head = |fields: &[(&str, &str)], flags| headers(1, fields, flags);
-    let cases: [(&str, Vec<u8>); 13] = [
-        ("status 99", head(&[(":status", "099")], END_STREAM)),
-        ("status 600", head(&[(":status", "600")], END_STREAM)),
-        ("status abc", head(&[(":status", "abc")], END_STREAM)),
-        ("status 101", head(&[(":status", "101")], 0)),
-        ("an interim end", head(&[(":status", "103")], END_STREAM)),
-        ("no status", head(&[("server", "x")], END_STREAM)),
-        ("two", head(&[(":status", "200"), (":status", "200")], END_STREAM)),
-        ("upper case", head(&[(":status", "200"), ("Server", "x")], END_STREAM)),
-        ("a length of letters", head(&[(":status", "200"), ("content-length", "x")], END_STREAM)),
+    let ok = (":status", "200");
+    let cases: [(Vec<u8>, Rule, Option<&str>); 21] = [
+        (head(&[(":status", "099")], END_STREAM), Rule::StatusDigits, Some(":status")),
+        (head(&[(":status", "2000")], END_STREAM), Rule::StatusDigits, Some(":status")),
+        (head(&[(":status", "abc")], END_STREAM), Rule::StatusDigits, Some(":status")),
+        (head(&[(":status", "101")], 0), Rule::Status101, None),
+        (head(&[(":status", "103")], END_STREAM), Rule::InterimEnd, None),
+        (head(&[("server", "x")], END_STREAM), Rule::StatusMissing, None),
+        (head(&[ok, ok], END_STREAM), Rule::StatusTwice, Some(":status")),
+        (head(&[("server", "x"), ok], END_STREAM), Rule::PseudoLate, Some(":status")),
+        (head(&[(":path", "/"), ok], END_STREAM), Rule::PseudoField, Some(":path")),
+        (head(&[ok, ("Server", "x")], END_STREAM), Rule::NameUpperCase, Some("Server")),
+        (head(&[ok, ("a b\n", "x")], END_STREAM), Rule::NameByte, Some("a b\\n")),
+        (head(&[ok, ("", "x")], END_STREAM), Rule::NameEmpty, Some("")),
+        (head(&[ok, ("a", "x\0")], END_STREAM), Rule::ValueByte, Some("a")),
+        (head(&[ok, ("a", " x")], END_STREAM), Rule::ValueSpace, Some("a")),
+        (head(&[ok, ("connection", "close")], END_STREAM), Rule::ConnectionField, Some("connection")),
+        (head(&[ok, ("content-length", "+2")], END_STREAM), Rule::LengthNumber, Some("content-length")),
         (
-            "too short",
-            [head(&[(":status", "200"), ("content-length", "3")], 0), frame(DATA, END_STREAM, 1, b"ab")].concat(),
+            head(&[ok, ("content-length", "2"), ("content-length", "3")], END_STREAM),
+            Rule::LengthsDiffer,
+            Some("content-length"),
         ),
-        ("too long", [head(&[(":status", "200"), ("content-length", "1")], 0), frame(DATA, 0, 1, b"ab")].concat()),
-        ("no body", head(&[(":status", "200"), ("content-length", "1")], END_STREAM)),
-        ("trailers without end", [head(&[(":status", "200")], 0), head(&[("sum", "1")], 0)].concat()),
+        (
+            [head(&[ok, ("content-length", "3")], 0), frame(DATA, END_STREAM, 1, b"ab")].concat(),
+            Rule::DataTooShort,
+            None,
+        ),
+        ([head(&[ok, ("content-length", "1")], 0), frame(DATA, 0, 1, b"ab")].concat(), Rule::DataTooLong, None),
+        (head(&[ok, ("content-length", "1")], END_STREAM), Rule::DataTooShort, None),
+        ([head(&[ok], 0), head(&[("sum", "1")], 0)].concat(), Rule::TrailersOpen, None),
     ];
-    for (what, bytes) in cases {
+    for (bytes, rule, field) in cases {
+        let what = format!("{rule} {field:?}");
         let mut session = met(&[]);
         open(&mut session, 2, COUNT);
         written(&mut session);
-        assert_eq!(feed(&mut session, &bytes), Ok(vec![Event::Malformed { token: 0 }]), "{what}");
+        let expected = Event::Malformed { token: 0, rule, field: field.map(Box::from) };
+        assert_eq!(feed(&mut session, &bytes), Ok(vec![expected]), "{what}");
         assert!(written(&mut session).iter().any(|sent| sent.kind == RST_STREAM && sent.stream == 1), "{what}");
         assert_eq!(feed(&mut session, &answer(3, b"ok")), Ok(vec![plain(1, 200, 2)]), "{what}");
     }
@@ -213,21 +232,25 @@ fn who_breaks_the_connection_is_malformed_once_and_for_all() {
         if what != "HTTP/1.1" {
             written(&mut session);
         }
-        assert_eq!(feed(&mut session, &bytes), Err(Error::Malformed), "{what}");
-        assert_eq!(feed(&mut session, &answer(1, b"")), Err(Error::Malformed), "{what}");
+        let error = feed(&mut session, &bytes).expect_err(what);
+        assert!(matches!(error, Error::Malformed { .. }), "{what}");
+        assert_eq!(error.to_string().contains("HTTP/1,"), what == "HTTP/1.1", "{error}");
+        assert_eq!(feed(&mut session, &answer(1, b"")), Err(error), "{what}");
         assert_eq!((session.room(), session.is_finished()), (0, true), "{what}");
     }
 }
 
 #[test]
-fn an_answer_that_goes_on_after_its_end_is_malformed() {
+fn an_answer_that_goes_on_after_its_end_is_right_and_ends_the_connection() {
     let mut session = met(&[]);
     open(&mut session, 2, COUNT);
     written(&mut session);
     let mut events = Vec::new();
-    let bytes = [answer(3, b"right"), answer(1, b"wrong"), frame(DATA, END_STREAM, 1, b"!"), answer(1, b"")].concat();
-    assert_eq!(session.feed(&bytes, &mut events), Err(Error::Malformed));
-    assert_eq!(events, [plain(1, 200, 5), Event::Malformed { token: 0 }]);
+    let bytes = [answer(3, b"right"), answer(1, b"once"), frame(DATA, END_STREAM, 1, b"!"), answer(1, b"")].concat();
+    let error = session.feed(&bytes, &mut events).expect_err("frames after the end");
+    assert_eq!((error, error.is_surplus()), (Error::Malformed { code: STREAM_CLOSED }, true));
+    assert_eq!(events, [plain(1, 200, 5), plain(0, 200, 4)]);
+    assert_eq!((code_name(STREAM_CLOSED), code_name(99)), ("STREAM_CLOSED", "unknown error"));
 }
 
 #[test]
@@ -242,7 +265,7 @@ fn streams_are_watched_until_many_more_were_opened() {
             assert_eq!(feed(&mut session, &answer(1, b"")), Ok(vec![]));
         }
     }
-    assert_eq!(feed(&mut session, &answer(9001, b"")), Err(Error::Malformed));
+    assert_eq!(feed(&mut session, &answer(9001, b"")), Err(Error::Malformed { code: STREAM_CLOSED }));
 }
 
 #[test]

@@ -8,7 +8,10 @@ use peer::{
     ACK, CONTINUATION, DATA, END_HEADERS, END_STREAM, HEADERS, PING, RST_STREAM, Sent, Windows, answer, block, feed,
     frame, frames, headers, met, open, plain, request, written,
 };
-use redline_http2::{BodyOptions, Error, Event, MOST_FIELDS};
+use redline_http2::{BodyOptions, Error, Event, MOST_FIELDS, Rule};
+
+/// RFC 9113, section 7.
+const ENHANCE_YOUR_CALM: u32 = 11;
 
 const KEEP: BodyOptions = BodyOptions { hash: false, keep: true };
 const COUNT: BodyOptions = BodyOptions { hash: false, keep: false };
@@ -87,12 +90,15 @@ fn a_long_list_of_fields_is_malformed() {
     while let Some(piece) = pieces.next() {
         bytes.extend(frame(CONTINUATION, if pieces.peek().is_none() { END_HEADERS } else { 0 }, 1, piece));
     }
-    assert_eq!(feed(&mut session, &bytes), Ok(vec![Event::Malformed { token: 0 }]));
+    let expected = Event::Malformed { token: 0, rule: Rule::FieldsTooLong, field: Some("name".into()) };
+    assert_eq!(feed(&mut session, &bytes), Ok(vec![expected]));
 }
 
 #[test]
 fn a_list_of_many_fields_is_malformed() {
-    for (count, expected) in [(MOST_FIELDS, plain(0, 200, 0)), (MOST_FIELDS + 1, Event::Malformed { token: 0 })] {
+    let too_many = Event::Malformed { token: 0, rule: Rule::TooManyFields, field: Some("a".into()) };
+    assert!(Rule::TooManyFields.to_string().contains(&MOST_FIELDS.to_string()));
+    for (count, expected) in [(MOST_FIELDS, plain(0, 200, 0)), (MOST_FIELDS + 1, too_many)] {
         let mut session = met(&[]);
         open(&mut session, 1, COUNT);
         written(&mut session);
@@ -125,7 +131,7 @@ fn a_body_past_what_is_kept_is_malformed() {
     for _ in 0..65 {
         events.extend(feed(&mut session, &frame(DATA, 0, 1, &[0; 16_384])).unwrap());
     }
-    assert_eq!(events, [Event::Malformed { token: 0 }]);
+    assert_eq!(events, [Event::Malformed { token: 0, rule: Rule::BodyTooLong, field: None }]);
     assert!(written(&mut session).iter().any(|sent| sent.kind == RST_STREAM));
 }
 
@@ -137,7 +143,7 @@ fn pings_are_answered_and_floods_end_the_connection() {
     for flood in [frame(PING, 0, 0, b"12345678"), peer::settings(&[])] {
         let mut session = met(&[]);
         let fed = (0..20_000).find_map(|_| feed(&mut session, &flood).err());
-        assert_eq!(fed, Some(Error::Malformed), "nobody reads, and the peer keeps sending");
+        assert_eq!(fed, Some(Error::Malformed { code: ENHANCE_YOUR_CALM }), "nobody reads, and the peer keeps sending");
     }
 }
 
@@ -149,5 +155,5 @@ fn continuations_without_end_end_the_connection() {
     feed(&mut session, &frame(HEADERS, 0, 1, &block(&[(":status", "200")]))).unwrap();
     let piece = frame(CONTINUATION, 0, 1, &block(&[("a", "b")]));
     let fed = (0..1000).find_map(|_| feed(&mut session, &piece).err());
-    assert_eq!(fed, Some(Error::Malformed));
+    assert_eq!(fed, Some(Error::Malformed { code: ENHANCE_YOUR_CALM }));
 }

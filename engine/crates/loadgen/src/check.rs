@@ -14,7 +14,7 @@ use redline_pacing::{Crowd, Profile, Think};
 use redline_traffic::{Checked, EngineError, Event, Failure, Outcome, TlsInfo};
 use redline_wire::in_hex;
 
-use crate::client::{Activity, Client, OpenError};
+use crate::client::{Activity, Client, ClientEvent, OpenError};
 use crate::demand::{Demand, Users};
 use crate::first_failures::{Cause, FirstFailures, OVER, in_words};
 use crate::ids::GlobalWorkerId;
@@ -23,7 +23,7 @@ use crate::job::{Job, bad, parse_check};
 use crate::protocol::emit;
 use crate::stop::Stop;
 use crate::sys::time::now_ns;
-use crate::tally::{IntervalSender, Tally, Window};
+use crate::tally::{IntervalSender, MemberInterval, Tally, Window};
 use crate::worker::{Worker, WorkerLoad};
 use crate::workers::internal;
 
@@ -51,6 +51,8 @@ struct Progress {
     /// The address that was reached.
     address: Option<SocketAddr>,
     tls: Option<TlsInfo>,
+    /// Bytes came that nobody requested.
+    has_surplus: bool,
     activity: Activity,
 }
 
@@ -78,13 +80,12 @@ fn exchange(job: &Arc<Job>, begun_ns: u64, stop: &Arc<Stop>) -> io::Result<Progr
     let mut last = None;
     for address in addresses {
         let left_ns = end_ns.saturating_sub(now_ns()).max(1);
-        let hurried = Arc::new(Job { timeout_ns: left_ns, ..Job::clone(job) });
-        let mut client = Client::<Epoll>::new(&hurried, GlobalWorkerId(0), address, 0, 1, stop)?;
-        let connected = client.connect_first(1, stop, &mut progress.activity)?;
+        let mut client = Client::<Epoll>::new(job, GlobalWorkerId(0), address, 0, 1, stop)?;
+        let connected = client.connect_first(1, left_ns, stop, &mut progress.activity)?;
         progress.tls = connected.tls;
         if connected.open > 0 {
             progress.address = Some(address);
-            progress.activity = send(job, end_ns, client, progress.activity, stop)?;
+            (progress.activity, progress.has_surplus) = send(job, end_ns, client, progress.activity, stop)?;
             return Ok(progress);
         }
         progress.address = matches!(connected.error, Some(OpenError::Tls(_))).then_some(address);
@@ -101,25 +102,38 @@ fn exchange(job: &Arc<Job>, begun_ns: u64, stop: &Arc<Stop>) -> io::Result<Progr
     Ok(progress)
 }
 
-/// Send the request as a load does, in the time that is left.
-fn send(job: &Job, end_ns: u64, client: Client<Epoll>, activity: Activity, stop: &Arc<Stop>) -> io::Result<Activity> {
+/// Send the request as a load does, in the time that is left. Also whether bytes came that nobody requested.
+fn send(
+    job: &Job,
+    end_ns: u64,
+    client: Client<Epoll>,
+    activity: Activity,
+    stop: &Arc<Stop>,
+) -> io::Result<(Activity, bool)> {
     let epoch_ns = now_ns();
     let job = &Job { drain_ns: end_ns.saturating_sub(epoch_ns), ..job.clone() };
     let window = Window { epoch_ns, measure_ns: epoch_ns, end_ns: epoch_ns.saturating_add(job.timeout_ns) };
-    // What is measured is of no interest here.
-    let (_intervals, spare) = channel();
-    let tally = Tally::new(window, job.interval_ns, IntervalSender { send: Box::new(|_| {}), spare });
+    let ((slices, measured), (_lender, spare)) = (channel(), channel());
+    let send = Box::new(move |interval: MemberInterval| drop(slices.send(interval.slice)));
+    let tally = Tally::new(window, job.interval_ns, IntervalSender { send, spare });
     let crowd = Crowd::new(&Profile::constant(1.0), 0, 1);
     let users = Users { crowd, think: Think::None, pace: None, depth: 1, seed: 0, worker: 0, workers: 1 };
     let load = WorkerLoad::new(Demand::closed(users, epoch_ns, window.end_ns), tally, job.count, job);
     let mut worker = Worker::new(load, client, activity, Arc::clone(stop), false);
     worker.run()?;
-    Ok(worker.into_parts().3)
+    let (_, _, mut client, mut activity) = worker.into_parts();
+    // What follows the answer may be there already.
+    client.wait(0)?;
+    while let Some(event) = client.next_event() {
+        client.handle(event, now_ns(), &mut activity);
+    }
+    let came_after = activity.events.iter().any(|event| matches!(event, ClientEvent::Surplus));
+    Ok((activity, came_after || measured.try_iter().any(|slice| slice.counts.surplus > 0)))
 }
 
 /// The result of a check.
 fn checked(job: &Job, progress: Progress, begun_ns: u64) -> Checked {
-    let Progress { address, tls, activity } = progress;
+    let Progress { address, tls, has_surplus, activity } = progress;
     let elapsed_ns = now_ns() - begun_ns;
     let failure = failure(activity.failures, job.timeout_ns, begun_ns);
     let (answer, record) = activity.recorded.unzip();
@@ -137,6 +151,7 @@ fn checked(job: &Job, progress: Progress, begun_ns: u64) -> Checked {
         grpc_status: answer.and_then(|answer| answer.grpc_status),
         address: address.map(|address| address.to_string()),
         tls: tls.filter(|_| job.target.tls.is_some()),
+        has_surplus,
         elapsed_ns,
     }
 }

@@ -294,6 +294,11 @@ impl Tally {
         self.slice.counts.reconnects += 1;
     }
 
+    /// A connection was closed because of bytes that nobody requested.
+    pub fn surplus(&mut self) {
+        self.slice.counts.surplus += 1;
+    }
+
     /// A request has ended.
     #[inline]
     pub fn ended(&mut self, completion: &Completion, now_ns: u64) {

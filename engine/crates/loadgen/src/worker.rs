@@ -49,6 +49,7 @@ impl<I: Io> Worker<I> {
             self.start_due();
             self.expire();
             if self.load.may_open(self.now_ns) {
+                self.client.wake_for(self.load.waiting());
                 self.client.open_down(self.now_ns, &mut self.activity);
                 self.apply();
             }

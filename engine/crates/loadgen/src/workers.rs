@@ -272,7 +272,8 @@ impl WorkerThread {
 
     fn run_with<I: Io>(self, mut client: Client<I>, returned: Receiver<Box<Slice>>) -> io::Result<()> {
         let mut activity = Activity::default();
-        let result = client.connect_first(self.connections_at_start(), &self.stop, &mut activity)?;
+        let (connections, limit_ns) = (self.connections_at_start(), self.job.timeout_ns);
+        let result = client.connect_first(connections, limit_ns, &self.stop, &mut activity)?;
         let _ = self.messages.send(Message::Connected(result, I::NAME));
         let Ok(epoch_ns) = self.epoch.recv() else {
             return Ok(());

@@ -246,6 +246,9 @@ pub struct Counts {
     pub resent: u64,
     /// Connections opened in place of one that had ended.
     pub reconnects: u64,
+    /// Connections that were closed because bytes came on them that nobody requested.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub surplus: u64,
     /// TLS handshakes that ended well.
     pub handshakes: u64,
     /// Of these, those that resumed a session.
@@ -267,6 +270,11 @@ pub struct Counts {
     pub outcomes: Outcomes,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
 impl AddAssign for Counts {
     fn add_assign(&mut self, other: Self) {
         self.due += other.due;
@@ -277,6 +285,7 @@ impl AddAssign for Counts {
         self.retried += other.retried;
         self.resent += other.resent;
         self.reconnects += other.reconnects;
+        self.surplus += other.surplus;
         self.handshakes += other.handshakes;
         self.resumed += other.resumed;
         self.bytes_sent += other.bytes_sent;

@@ -293,6 +293,14 @@ pub struct Checked {
     /// What the TLS handshake negotiated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tls: Option<TlsInfo>,
+    /// Bytes came that nobody requested, with the answer or behind it.
+    #[serde(skip_serializing_if = "is_false")]
+    pub has_surplus: bool,
     /// From before the connection was opened to the end.
     pub elapsed_ns: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_false(value: &bool) -> bool {
+    !value
 }

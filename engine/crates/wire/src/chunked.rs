@@ -1,14 +1,15 @@
 //! The chunked transfer coding (RFC 9112, section 7.1), byte by byte outside the data and in bulk within it.
 
 use crate::MOST_HEAD_BYTES;
-use crate::answer::Malformed;
+use crate::malformed::{Malformed, Rule, is_text, is_token, name_rule, value_rule};
 
 /// Where in a chunked body the next byte stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum At {
     /// In the hexadecimal size; whether a digit has come.
     Size(bool),
-    /// In white space that an extension has to follow.
+    /// In white space that an extension has to follow: after the size, and after another extension.
+    AfterSize,
     BeforeExtension,
     /// Before an extension's name, in it, and in white space after it.
     NameStart,
@@ -60,7 +61,8 @@ impl Chunked {
         Self { at: At::Size(false), remaining: 0, overhead: 0 }
     }
 
-    /// Advance over `input` to the next data or the end of the body.
+    /// Advance over `input` to the next data or the end of the body. The place of what is malformed counts from the first byte
+    /// of `input`.
     pub(crate) fn next<'a>(&mut self, input: &'a [u8]) -> Result<Piece<'a>, Malformed> {
         for (i, byte) in input.iter().enumerate() {
             if self.at == At::Data {
@@ -72,7 +74,7 @@ impl Chunked {
                 }
                 return Ok(Piece::Data(&input[i..i + take], i + take));
             }
-            if self.step(*byte)? {
+            if self.step(*byte).map_err(|rule| rule.at(i))? {
                 return Ok(Piece::End(i + 1));
             }
         }
@@ -80,7 +82,7 @@ impl Chunked {
     }
 
     /// Take one byte outside the data; true when it was the last of the body.
-    fn step(&mut self, byte: u8) -> Result<bool, Malformed> {
+    fn step(&mut self, byte: u8) -> Result<bool, Rule> {
         let at = match (self.at, byte) {
             (At::Size(_), digit) if digit.is_ascii_hexdigit() => return self.digit(digit),
             (At::Size(true) | At::Name | At::Value | At::AfterQuoted, b'\r') => At::SizeEnd,
@@ -97,12 +99,20 @@ impl Chunked {
     }
 
     /// `*( BWS ";" BWS token [ BWS "=" BWS ( token / quoted-string ) ] )`, RFC 9112, section 7.1.1.
-    fn extension(&mut self, byte: u8) -> Result<At, Malformed> {
+    fn extension(&mut self, byte: u8) -> Result<At, Rule> {
         let at = match (self.at, byte) {
-            (At::Size(true) | At::BeforeExtension | At::Value | At::AfterQuoted, b' ' | b'\t') => At::BeforeExtension,
-            (At::Size(true) | At::BeforeExtension | At::Name | At::AfterName | At::Value | At::AfterQuoted, b';') => {
-                At::NameStart
-            }
+            (At::Size(true) | At::AfterSize, b' ' | b'\t') => At::AfterSize,
+            (At::BeforeExtension | At::Value | At::AfterQuoted, b' ' | b'\t') => At::BeforeExtension,
+            (
+                At::Size(true)
+                | At::AfterSize
+                | At::BeforeExtension
+                | At::Name
+                | At::AfterName
+                | At::Value
+                | At::AfterQuoted,
+                b';',
+            ) => At::NameStart,
             (At::NameStart | At::ValueStart, b' ' | b'\t') => self.at,
             (At::NameStart | At::Name, byte) if is_token(byte) => At::Name,
             (At::Name | At::AfterName, b' ' | b'\t') => At::AfterName,
@@ -112,32 +122,42 @@ impl Chunked {
             (At::Quoted, b'"') => At::AfterQuoted,
             (At::Quoted, b'\\') => At::Escaped,
             (At::Quoted | At::Escaped, byte) if is_text(byte) => At::Quoted,
-            _ => return Err(Malformed::Chunk),
+            (At::Size(true), b'\n') | (At::SizeEnd, _) => return Err(Rule::ChunkLine),
+            (At::Size(_), _) => return Err(Rule::ChunkSize),
+            (At::AfterSize, _) => return Err(Rule::ChunkSizeSpace),
+            (At::DataCr | At::DataLf, _) => return Err(Rule::ChunkEnd),
+            (At::LastLf, _) => return Err(Rule::LastLine),
+            _ => return Err(Rule::ChunkExtension),
         };
-        self.counted()?;
+        self.counted(Rule::ChunkLineTooLong)?;
         Ok(at)
     }
 
     /// A field line (RFC 9112, section 5). Its end may be a line feed alone (section 2.2), and it may be folded (section 5.2).
-    fn trailer(&mut self, byte: u8) -> Result<At, Malformed> {
+    fn trailer(&mut self, byte: u8) -> Result<At, Rule> {
         let at = match (self.at, byte) {
             (At::TrailerStart(_) | At::TrailerName, byte) if is_token(byte) => At::TrailerName,
             (At::TrailerName, b':') | (At::TrailerStart(true), b' ' | b'\t') => At::TrailerValue,
             (At::TrailerValue, b'\r') => At::TrailerLf,
             (At::TrailerValue | At::TrailerLf, b'\n') => At::TrailerStart(true),
             (At::TrailerValue, byte) if is_text(byte) => At::TrailerValue,
-            _ => return Err(Malformed::Chunk),
+            (At::TrailerStart(_), b'\n') => return Err(Rule::LastLine),
+            (At::TrailerStart(_) | At::TrailerName, byte) => {
+                return Err(name_rule(byte, matches!(self.at, At::TrailerStart(_))));
+            }
+            (At::TrailerLf, _) => return Err(Rule::BareCr),
+            (_, byte) => return Err(value_rule(byte)),
         };
-        self.counted()?;
+        self.counted(Rule::TrailersTooLong)?;
         Ok(at)
     }
 
-    fn digit(&mut self, byte: u8) -> Result<bool, Malformed> {
+    fn digit(&mut self, byte: u8) -> Result<bool, Rule> {
         let digit = char::from(byte).to_digit(16).unwrap_or_default();
-        self.remaining = self.remaining.checked_mul(16).ok_or(Malformed::Chunk)? | u64::from(digit);
+        self.remaining = self.remaining.checked_mul(16).ok_or(Rule::ChunkSizeTooBig)? | u64::from(digit);
         self.at = At::Size(true);
         // Zeros in front change nothing, so without a count they could go on for ever.
-        self.counted()?;
+        self.counted(Rule::ChunkLineTooLong)?;
         Ok(false)
     }
 
@@ -146,18 +166,8 @@ impl Chunked {
         if self.remaining == 0 { At::TrailerStart(false) } else { At::Data }
     }
 
-    fn counted(&mut self) -> Result<(), Malformed> {
+    fn counted(&mut self, limit: Rule) -> Result<(), Rule> {
         self.overhead += 1;
-        if self.overhead as usize > MOST_HEAD_BYTES { Err(Malformed::TooLong) } else { Ok(()) }
+        if self.overhead as usize > MOST_HEAD_BYTES { Err(limit) } else { Ok(()) }
     }
-}
-
-/// `tchar`, RFC 9110, section 5.6.2.
-fn is_token(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
-}
-
-/// What a field value and a quoted string consist of (RFC 9110, sections 5.5 and 5.6.4).
-fn is_text(byte: u8) -> bool {
-    matches!(byte, b'\t' | b' '..=b'~' | 0x80..)
 }

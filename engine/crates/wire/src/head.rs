@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 use httparse::{Header, ParserConfig, Status};
 
 use crate::MOST_HEADERS;
-use crate::answer::Malformed;
+use crate::malformed::{Malformed, Rule, head_fault};
 
 /// How the end of a body is found (RFC 9112, section 6.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,10 +42,11 @@ pub(crate) fn last_verdict(bytes: &[u8], before: usize) -> usize {
 }
 
 /// Parse a head at the beginning of `bytes`; `None` when it is not complete yet. It looks at no byte past the head's blank line.
+/// The place of what is malformed counts from the beginning of the head.
 pub(crate) fn parse(bytes: &[u8], is_head: bool) -> Result<Option<Head>, Malformed> {
     match bytes {
         // Blank lines before an answer end no answer that came before. (And each would be parsed again with every line that follows.)
-        [b'\r' | b'\n', ..] => Err(Malformed::Head),
+        [b'\r' | b'\n', ..] => Err(Rule::BlankLine.at(0)),
         // A later minor version is read as the highest that is known (RFC 9110, section 2.5).
         [b'H', b'T', b'T', b'P', b'/', b'1', b'.', b'2'..=b'9', rest @ ..] => {
             parse_known(&[b"HTTP/1.1", rest].concat(), is_head)
@@ -62,14 +63,14 @@ fn parse_known(bytes: &[u8], is_head: bool) -> Result<Option<Head>, Malformed> {
     let parsed = ParserConfig::default()
         .allow_obsolete_multiline_headers_in_responses(true)
         .parse_response_with_uninit_headers(&mut response, bytes, &mut headers)
-        .map_err(|error| match error {
-            httparse::Error::TooManyHeaders => Malformed::TooManyHeaders,
-            _ => Malformed::Head,
-        })?;
+        .map_err(|_| head_fault(bytes).unwrap_or(Rule::NotHttp.at(0)))?;
     let (Status::Complete(length), Some(status), Some(minor)) = (parsed, response.code, response.version) else {
         return Ok(None);
     };
-    let facts = Facts::of(response.headers)?;
+    if status < 100 {
+        return Err(Rule::StatusLow.at(9));
+    }
+    let facts = Facts::of(response.headers, bytes)?;
     let framing = facts.framing(status, minor, is_head)?;
     let persistent = if minor == 1 { !facts.close } else { facts.keep_alive && !facts.close };
     let keep_alive = persistent && framing != Framing::UntilClose && status != 101;
@@ -80,6 +81,8 @@ fn parse_known(bytes: &[u8], is_head: bool) -> Result<Option<Head>, Malformed> {
 #[derive(Default)]
 struct Facts {
     content_length: Option<u64>,
+    /// Where the value of the last Transfer-Encoding begins.
+    coding_at: usize,
     /// Whether the last transfer coding is chunked; `None` when there is no coding.
     chunked: Option<bool>,
     /// How often chunked is applied.
@@ -91,14 +94,22 @@ struct Facts {
 }
 
 impl Facts {
-    fn of(headers: &[Header<'_>]) -> Result<Self, Malformed> {
+    /// Read the headers of a head of these bytes.
+    fn of(headers: &[Header<'_>], bytes: &[u8]) -> Result<Self, Malformed> {
         let mut facts = Self::default();
+        // The values are parts of these bytes.
+        let place = |value: &[u8]| (value.as_ptr() as usize).saturating_sub(bytes.as_ptr() as usize);
         for header in headers {
             // The length of a name is the cheapest way to pass over the headers that do not matter here.
             match header.name.len() {
                 10 if header.name.eq_ignore_ascii_case("connection") => facts.connection(header.value),
-                14 if header.name.eq_ignore_ascii_case("content-length") => facts.length(header.value)?,
-                17 if header.name.eq_ignore_ascii_case("transfer-encoding") => facts.encoding(header.value),
+                14 if header.name.eq_ignore_ascii_case("content-length") => {
+                    facts.length(header.value).map_err(|rule| rule.at(place(header.value)))?;
+                }
+                17 if header.name.eq_ignore_ascii_case("transfer-encoding") => {
+                    facts.encoding(header.value);
+                    facts.coding_at = place(header.value);
+                }
                 _ => {}
             }
         }
@@ -112,23 +123,16 @@ impl Facts {
         }
     }
 
-    fn length(&mut self, value: &[u8]) -> Result<(), Malformed> {
-        let value = value.trim_ascii();
-        if value.is_empty() {
-            return Err(Malformed::ContentLength);
-        }
-        let length = value.iter().try_fold(0_u64, |sum, byte| {
-            let digit = byte.checked_sub(b'0').filter(|digit| *digit < 10)?;
-            sum.checked_mul(10)?.checked_add(u64::from(digit))
-        });
-        match (length, self.content_length) {
-            (None, _) => Err(Malformed::ContentLength),
-            (Some(new), Some(old)) if new != old => Err(Malformed::ContentLength),
-            _ => {
-                self.content_length = length;
-                Ok(())
+    /// Identical values, in lines or in a list, are one (RFC 9112, section 6.3).
+    fn length(&mut self, value: &[u8]) -> Result<(), Rule> {
+        for value in value.split(|byte| *byte == b',') {
+            let new = length(value.trim_ascii())?;
+            if self.content_length.is_some_and(|old| old != new) {
+                return Err(Rule::LengthsDiffer);
             }
+            self.content_length = Some(new);
         }
+        Ok(())
     }
 
     fn encoding(&mut self, value: &[u8]) {
@@ -150,8 +154,19 @@ impl Facts {
         if let Some(chunked) = self.chunked {
             // Two framings, one that HTTP/1.0 does not know, or chunks within chunks: where the body ends is a guess
             // (RFC 9112, section 6.1).
-            if self.content_length.is_some() || minor == 0 || self.times_chunked > 1 || self.parameters {
-                return Err(Malformed::Framing);
+            let rule = if self.content_length.is_some() {
+                Some(Rule::LengthAndCoding)
+            } else if minor == 0 {
+                Some(Rule::CodingInHttp10)
+            } else if self.parameters {
+                Some(Rule::ChunkedParameters)
+            } else if self.times_chunked > 1 {
+                Some(Rule::ChunkedTwice)
+            } else {
+                None
+            };
+            if let Some(rule) = rule {
+                return Err(rule.at(self.coding_at));
             }
             return Ok(if chunked { Framing::Chunked } else { Framing::UntilClose });
         }
@@ -159,6 +174,56 @@ impl Facts {
     }
 }
 
+/// A length in digits.
+fn length(value: &[u8]) -> Result<u64, Rule> {
+    if value.is_empty() {
+        return Err(Rule::LengthEmpty);
+    }
+    if !value.iter().all(u8::is_ascii_digit) {
+        return Err(Rule::LengthNumber);
+    }
+    let add = |sum: u64, digit: &u8| sum.checked_mul(10)?.checked_add(u64::from(digit - b'0'));
+    value.iter().try_fold(0, add).ok_or(Rule::LengthTooBig)
+}
+
 fn tokens(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     value.split(|byte| *byte == b',').map(<[u8]>::trim_ascii).filter(|token| !token.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::{MOST_HEADERS, parse};
+    use crate::malformed::head_fault;
+
+    /// A head that is damaged, or has about as many fields as are read.
+    fn head() -> impl Strategy<Value = Vec<u8>> {
+        let start =
+            prop_oneof![Just("HTTP/1.1 200 OK\r\n"), Just("HTTP/1.0 404\n"), Just("HTTP/1.7 200 \r\n"), Just("")];
+        let line = prop_oneof![Just("A: b\r\n"), Just("C:\n"), Just(" d\r\n"), Just("E: \t\r\n"), Just("F-g:h\r\n")];
+        let lines =
+            prop_oneof![0_usize..6, MOST_HEADERS - 1..MOST_HEADERS + 3].prop_flat_map(move |n| vec![line.clone(); n]);
+        let odd = prop_oneof![Just(b'\r'), Just(b'\n'), Just(b' '), Just(b':'), Just(0), any::<u8>()];
+        let hits = prop::collection::vec((any::<prop::sample::Index>(), odd), 0..4);
+        (start, lines, hits).prop_map(|(start, lines, hits)| {
+            let mut bytes = [start, &lines.concat(), "\r\n"].concat().into_bytes();
+            for (index, byte) in hits {
+                let index = index.index(bytes.len());
+                bytes[index] = byte;
+            }
+            bytes
+        })
+    }
+
+    proptest! {
+        /// The parser and who looks for the fault read one grammar.
+        #[test]
+        fn a_head_that_is_malformed_has_a_fault(bytes in head()) {
+            for end in 1..=bytes.len() {
+                let bytes = &bytes[..end];
+                prop_assert_eq!(parse(bytes, false).is_err(), head_fault(bytes).is_some(), "{}", bytes.escape_ascii());
+            }
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! A memo of heads: servers say the same head again and again, so that it is compared instead of parsed.
 
-use crate::answer::Malformed;
 use crate::head::{self, Head};
+use crate::malformed::Malformed;
 
 /// How many heads are kept: some requests of a scenario, some servers behind a proxy, or the seconds of `Date`.
 const KEPT: usize = 4;

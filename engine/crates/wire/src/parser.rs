@@ -2,10 +2,11 @@
 
 use sha2::{Digest, Sha256};
 
-use crate::answer::{Answer, Malformed, ParsedAnswer, ReadOptions};
+use crate::answer::{Answer, ParsedAnswer, ReadOptions};
 use crate::chunked::{Chunked, Piece};
 use crate::head::{self, Framing, Head};
 use crate::heads::Heads;
+use crate::malformed::{Malformed, Rule};
 use crate::record::Record;
 use crate::{MOST_HEAD_BYTES, MOST_KEPT_BODY};
 
@@ -39,6 +40,8 @@ const IDLE_BODY: usize = 4 * 1024;
 #[derive(Clone, Debug)]
 pub struct Parser {
     state: State,
+    /// Bytes of the answer that is coming, interim answers included, that came in earlier pieces.
+    before: usize,
     body_length: u64,
     extra: Option<Box<Extra>>,
     /// Bytes of interim answers since the last answer.
@@ -57,7 +60,15 @@ impl Parser {
     /// A parser for a fresh connection.
     #[must_use]
     pub const fn new() -> Self {
-        Self { state: State::Head, body_length: 0, extra: None, interim_bytes: 0, status: 0, keep_alive: false }
+        Self {
+            state: State::Head,
+            before: 0,
+            body_length: 0,
+            extra: None,
+            interim_bytes: 0,
+            status: 0,
+            keep_alive: false,
+        }
     }
 
     /// Forget what has come, and give its memory back: the next byte is the first of a new connection.
@@ -115,32 +126,39 @@ impl Parser {
         let mut used = 0;
         loop {
             let rest = &bytes[used..];
+            let at = self.before + used;
             match &mut self.state {
-                State::Head => match self.head(rest, options, heads)? {
+                State::Head => match self.head(rest, at, options, heads)? {
                     Some(taken) => used += taken,
-                    None => return Ok(None),
+                    None => break,
                 },
                 State::Length(remaining) => {
                     let take = usize::try_from(*remaining).map_or(rest.len(), |remaining| remaining.min(rest.len()));
                     *remaining -= take as u64;
                     let complete = *remaining == 0;
-                    self.data(&rest[..take], options)?;
-                    return Ok(complete.then(|| self.complete(used + take, options)));
+                    self.data(&rest[..take], at, options)?;
+                    if complete {
+                        return Ok(Some(self.complete(used + take, options)));
+                    }
+                    break;
                 }
-                State::Chunked(chunked) => match chunked.next(rest)? {
-                    Piece::Data(data, taken) => {
-                        self.data(data, options)?;
+                State::Chunked(chunked) => match chunked.next(rest) {
+                    Ok(Piece::Data(data, taken)) => {
+                        self.data(data, at + taken - data.len(), options)?;
                         used += taken;
                     }
-                    Piece::End(taken) => return Ok(Some(self.complete(used + taken, options))),
-                    Piece::More => return Ok(None),
+                    Ok(Piece::End(taken)) => return Ok(Some(self.complete(used + taken, options))),
+                    Ok(Piece::More) => break,
+                    Err(fault) => return Err(fault.rule.at(at + fault.at)),
                 },
                 State::UntilClose => {
-                    self.data(rest, options)?;
-                    return Ok(None);
+                    self.data(rest, at, options)?;
+                    break;
                 }
             }
         }
+        self.before += bytes.len();
+        Ok(None)
     }
 
     /// The connection has ended: the answer that this completes, if there is one.
@@ -148,58 +166,67 @@ impl Parser {
         matches!(self.state, State::UntilClose).then(|| self.complete(0, options).answer)
     }
 
-    /// Read a head; how many of `bytes` it took, or `None` when it is not complete.
+    /// Read a head; how many of `bytes`, which begin `at` this byte of the answer, it took, or `None` when it is not complete.
     #[inline]
-    fn head(&mut self, bytes: &[u8], options: ReadOptions, heads: &mut Heads) -> Result<Option<usize>, Malformed> {
+    fn head(
+        &mut self,
+        bytes: &[u8],
+        at: usize,
+        options: ReadOptions,
+        heads: &mut Heads,
+    ) -> Result<Option<usize>, Malformed> {
         if bytes.is_empty() {
             return Ok(None);
         }
         if self.extra.as_ref().is_some_and(|extra| !extra.pending.is_empty()) {
-            return self.pending_head(bytes, options);
+            return self.pending_head(bytes, at, options);
         }
         // Nothing past the limit is read.
         if let Ok(Some(head)) = heads.parse(&bytes[..bytes.len().min(MOST_HEAD_BYTES)], options.head) {
             if let Some(record) = self.extra.as_mut().and_then(|extra| extra.record.as_mut()) {
                 record.head(&bytes[..head.bytes], head.status);
             }
-            self.start_body(head, options)?;
+            self.start_body(head, at, options)?;
             return Ok(Some(head.bytes));
         }
-        self.pending_head(bytes, options)
+        self.pending_head(bytes, at, options)
     }
 
     /// Read a head that comes in pieces, or is malformed. It is parsed up to a place where a verdict may fall, and those
     /// places depend on the bytes alone, so that the verdict does not depend on how they were cut.
     #[cold]
-    fn pending_head(&mut self, bytes: &[u8], options: ReadOptions) -> Result<Option<usize>, Malformed> {
+    fn pending_head(&mut self, bytes: &[u8], at: usize, options: ReadOptions) -> Result<Option<usize>, Malformed> {
         let extra = self.extra.get_or_insert_default();
         let pending = &mut extra.pending;
         let before = pending.len();
+        let begins_at = at - before;
         let room = MOST_HEAD_BYTES - before;
         pending.extend_from_slice(&bytes[..bytes.len().min(room)]);
         let too_long = bytes.len() > room;
         let end = if too_long { pending.len() } else { head::last_verdict(pending, before) };
-        let head = if too_long || end > before { head::parse(&pending[..end], options.head)? } else { None };
+        let head = if too_long || end > before {
+            head::parse(&pending[..end], options.head).map_err(|fault| fault.rule.at(begins_at + fault.at))?
+        } else {
+            None
+        };
         let Some(head) = head else {
-            return if too_long { Err(Malformed::TooLong) } else { Ok(None) };
+            return if too_long { Err(Rule::HeadTooLong.at(begins_at + MOST_HEAD_BYTES)) } else { Ok(None) };
         };
         if let Some(record) = &mut extra.record {
             record.head(&pending[..head.bytes], head.status);
         }
         pending.clear();
         pending.shrink_to(IDLE_PENDING);
-        let taken = head.bytes.checked_sub(before).ok_or(Malformed::Head)?;
-        self.start_body(head, options)?;
+        let taken = head.bytes.saturating_sub(before);
+        self.start_body(head, begins_at, options)?;
         Ok(Some(taken))
     }
 
+    /// A head is complete, which began `at` this byte of the answer.
     #[inline]
-    fn start_body(&mut self, head: Head, options: ReadOptions) -> Result<(), Malformed> {
-        if !(100..=599).contains(&head.status) {
-            return Err(Malformed::Status);
-        }
+    fn start_body(&mut self, head: Head, at: usize, options: ReadOptions) -> Result<(), Malformed> {
         if head.status < 200 && head.status != 101 {
-            return self.pass_over(head);
+            return self.pass_over(head, at);
         }
         self.interim_bytes = 0;
         self.status = head.status;
@@ -218,21 +245,23 @@ impl Parser {
         Ok(())
     }
 
-    fn pass_over(&mut self, interim: Head) -> Result<(), Malformed> {
+    fn pass_over(&mut self, interim: Head, at: usize) -> Result<(), Malformed> {
         self.interim_bytes = self.interim_bytes.saturating_add(interim.bytes as u32);
-        if self.interim_bytes as usize > MOST_HEAD_BYTES { Err(Malformed::TooLong) } else { Ok(()) }
+        if self.interim_bytes as usize > MOST_HEAD_BYTES { Err(Rule::InterimTooLong.at(at)) } else { Ok(()) }
     }
 
+    /// Take data of the body, which begin `at` this byte of the answer.
     #[inline]
-    fn data(&mut self, data: &[u8], options: ReadOptions) -> Result<(), Malformed> {
-        self.body_length = self.body_length.checked_add(data.len() as u64).ok_or(Malformed::TooLong)?;
+    fn data(&mut self, data: &[u8], at: usize, options: ReadOptions) -> Result<(), Malformed> {
+        // Nobody sends 2^64 bytes.
+        self.body_length = self.body_length.saturating_add(data.len() as u64);
         if options.hash || options.keep {
-            self.look_at(data, options)?;
+            self.look_at(data, at, options)?;
         }
         Ok(())
     }
 
-    fn look_at(&mut self, data: &[u8], options: ReadOptions) -> Result<(), Malformed> {
+    fn look_at(&mut self, data: &[u8], at: usize, options: ReadOptions) -> Result<(), Malformed> {
         let extra = self.extra.get_or_insert_default();
         if options.hash {
             extra.hash.update(data);
@@ -241,8 +270,9 @@ impl Parser {
             record.data(data);
         }
         if options.keep {
-            if extra.body.len() + data.len() > MOST_KEPT_BODY {
-                return Err(Malformed::TooLong);
+            let room = MOST_KEPT_BODY - extra.body.len();
+            if data.len() > room {
+                return Err(Rule::BodyTooLong.at(at + room));
             }
             extra.body.extend_from_slice(data);
         }
@@ -253,6 +283,7 @@ impl Parser {
     fn complete(&mut self, used: usize, options: ReadOptions) -> ParsedAnswer {
         let body_sha256 = options.hash.then(|| self.extra.get_or_insert_default().hash.finalize_reset().into());
         self.state = State::Head;
+        self.before = 0;
         let answer = Answer {
             status: self.status,
             grpc_status: None,

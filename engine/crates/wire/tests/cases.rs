@@ -1,7 +1,7 @@
 //! The cases that RFC 9112 speaks of, and the limits.
 
 use redline_wire::{
-    Answer, Heads, MOST_HEAD_BYTES, MOST_HEADERS, MOST_KEPT_BODY, Malformed, ParsedAnswer, Parser, ReadOptions,
+    Answer, Heads, MOST_HEAD_BYTES, MOST_HEADERS, MOST_KEPT_BODY, Malformed, ParsedAnswer, Parser, ReadOptions, Rule,
 };
 
 const GET: ReadOptions = ReadOptions { head: false, hash: false, keep: false };
@@ -18,8 +18,8 @@ fn answer(text: &str) -> Answer {
     feed(text).expect("well-formed").expect("whole")
 }
 
-fn malformed(text: &str) -> Malformed {
-    feed(text).expect_err("malformed")
+fn broken_rule(text: &str) -> Rule {
+    feed(text).expect_err("malformed").rule
 }
 
 #[test]
@@ -60,13 +60,25 @@ fn a_connection_lives_on_as_its_version_and_its_headers_say() {
 
 #[test]
 fn a_length_must_be_one_number() {
-    for length in ["", "-1", "+5", "5, 6", "0x5", "18446744073709551616", "5 5"] {
+    let cases = [
+        ("", Rule::LengthEmpty),
+        ("5,", Rule::LengthEmpty),
+        ("-1", Rule::LengthNumber),
+        ("+5", Rule::LengthNumber),
+        ("0x5", Rule::LengthNumber),
+        ("5 5", Rule::LengthNumber),
+        ("5, 6", Rule::LengthsDiffer),
+        ("18446744073709551616", Rule::LengthTooBig),
+    ];
+    for (length, rule) in cases {
         let text = format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\nhello");
-        assert_eq!(malformed(&text), Malformed::ContentLength, "{length}");
+        assert_eq!(broken_rule(&text), rule, "{length}");
     }
     let twice = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello";
-    assert_eq!(malformed(twice), Malformed::ContentLength);
-    assert_eq!(answer("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 5\r\n\r\nhello").body_length, 5);
+    assert_eq!(feed(twice), Err(Malformed { rule: Rule::LengthsDiffer, at: 52 }));
+    for same in ["5\r\nContent-Length: 5", "5, 5"] {
+        assert_eq!(answer(&format!("HTTP/1.1 200 OK\r\nContent-Length: {same}\r\n\r\nhello")).body_length, 5);
+    }
 }
 
 #[test]
@@ -74,7 +86,7 @@ fn what_follows_an_answer_is_not_used() {
     let mut parser = Parser::new();
     let whole = give(&mut parser, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhello").unwrap().unwrap();
     assert_eq!((whole.used, whole.answer.body_length), (40, 2));
-    assert_eq!(give(&mut parser, "llo").unwrap_err(), Malformed::Head);
+    assert_eq!(give(&mut parser, "llo").unwrap_err(), Malformed { rule: Rule::NotHttp, at: 0 });
 }
 
 #[test]
@@ -87,8 +99,8 @@ fn a_length_that_promises_too_much_is_never_whole() {
 #[test]
 fn two_framings_are_refused() {
     let both = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n";
-    assert_eq!(malformed(both), Malformed::Framing);
-    assert_eq!(malformed("HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"), Malformed::Framing);
+    assert_eq!(broken_rule(both), Rule::LengthAndCoding);
+    assert_eq!(broken_rule("HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"), Rule::CodingInHttp10);
 }
 
 #[test]
@@ -100,32 +112,79 @@ fn transfer_codings_in_many_lines_are_one_list() {
         assert_eq!((answer(&text).body_length, answer(&text).keep_alive), (5, true), "{second:?}");
     }
     let both = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\nTransfer-Encoding:\r\n\r\nhello";
-    assert_eq!(malformed(both), Malformed::Framing);
+    assert_eq!(broken_rule(both), Rule::LengthAndCoding);
 }
 
+/// RFC 9110, section 15: a client treats 600 to 999 as an error of the server.
 #[test]
-fn a_status_outside_the_five_classes_is_refused() {
-    for status in ["000", "099", "600", "999"] {
-        assert_eq!(malformed(&format!("HTTP/1.1 {status} X\r\nContent-Length: 0\r\n\r\n")), Malformed::Status);
+fn a_status_has_three_digits_and_is_100_at_least() {
+    for status in ["000", "099"] {
+        let text = format!("HTTP/1.1 {status} X\r\nContent-Length: 0\r\n\r\n");
+        assert_eq!(feed(&text), Err(Malformed { rule: Rule::StatusLow, at: 9 }));
     }
-    assert_eq!(answer("HTTP/1.1 599 X\r\nContent-Length: 0\r\n\r\n").status, 599);
+    for status in [599, 600, 999] {
+        assert_eq!(answer(&format!("HTTP/1.1 {status} X\r\nContent-Length: 0\r\n\r\n")).status, status);
+    }
 }
 
 #[test]
 fn broken_chunks_are_refused() {
-    for body in [
-        "g\r\n",
-        "\r\n",
-        "5\nhello",
-        "5\r\nhellox",
-        "5\r\nhello\n",
-        "fffffffffffffffff\r\n",
-        "-1\r\n",
-        "0\r\n\n",
-        "5 5\n",
-    ] {
-        let text = format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n{body}");
-        assert_eq!(malformed(&text), Malformed::Chunk, "{body:?}");
+    let cases = [
+        ("g\r\n", Rule::ChunkSize, 0),
+        ("\r\n", Rule::ChunkSize, 0),
+        ("-1\r\n", Rule::ChunkSize, 0),
+        ("0x5\r\n", Rule::ChunkSize, 1),
+        ("5 \r\nhello", Rule::ChunkSizeSpace, 2),
+        ("5 5\n", Rule::ChunkSizeSpace, 2),
+        ("5\nhello", Rule::ChunkLine, 1),
+        ("5\rhello", Rule::ChunkLine, 2),
+        ("5;\r\nhello", Rule::ChunkExtension, 2),
+        ("5;a=b c\r\nhello", Rule::ChunkExtension, 6),
+        ("fffffffffffffffff\r\n", Rule::ChunkSizeTooBig, 16),
+        ("5\r\nhellox", Rule::ChunkEnd, 8),
+        ("5\r\nhello\n", Rule::ChunkEnd, 8),
+        ("0\r\n\n", Rule::LastLine, 3),
+        ("0\r\n\rX", Rule::LastLine, 4),
+        ("0\r\na b: c\r\n", Rule::NameSpace, 4),
+        ("0\r\na: \x00\r\n", Rule::ValueNul, 6),
+        ("0\r\na: b\rc\r\n", Rule::BareCr, 8),
+    ];
+    let head = "HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+    for (body, rule, at) in cases {
+        let text = format!("{head}{body}");
+        assert_eq!(feed(&text), Err(Malformed { rule, at: head.len() + at }), "{body:?}");
+        let (mut parser, mut heads) = (Parser::new(), Heads::new());
+        let in_bytes = text.as_bytes().chunks(1).find_map(|byte| parser.feed(byte, GET, &mut heads).err());
+        assert_eq!(in_bytes, Some(Malformed { rule, at: head.len() + at }), "{body:?} byte by byte");
+    }
+}
+
+#[test]
+fn a_broken_head_says_where_and_by_which_rule() {
+    let cases = [
+        ("SSH-2.0-x\r\n", Rule::NotHttp, 0),
+        ("HTTP/2.0 200 OK\r\n", Rule::NotHttp, 5),
+        ("HTTP/1.x 200 OK\r\n", Rule::Version, 7),
+        ("HTTP/1.12 200 OK\r\n", Rule::Version, 8),
+        ("HTTP/1.1\t200 OK\r\n", Rule::VersionEnd, 8),
+        ("HTTP/1.1 +20 OK\r\n", Rule::StatusDigits, 9),
+        ("HTTP/1.1 2000 OK\r\n", Rule::StatusDigits, 12),
+        ("HTTP/1.1 200 O\0K\r\n", Rule::Reason, 14),
+        ("HTTP/1.1 200 OK\rX: y\r\n", Rule::BareCr, 15),
+        ("HTTP/1.1 200 OK\r\n X: y\r\n", Rule::SpaceBeforeFields, 17),
+        ("HTTP/1.1 200 OK\r\nX : y\r\n", Rule::NameSpace, 18),
+        ("HTTP/1.1 200 OK\r\n: y\r\n", Rule::NameEmpty, 17),
+        ("HTTP/1.1 200 OK\r\ngarbage\r\n", Rule::NoColon, 24),
+        ("HTTP/1.1 200 OK\r\nX(y): z\r\n", Rule::NameCharacter, 18),
+        ("HTTP/1.1 200 OK\r\nX: a\0\r\n", Rule::ValueNul, 21),
+        ("HTTP/1.1 200 OK\r\nX: a\r\n b\x01\r\n", Rule::ValueControl, 25),
+        ("HTTP/1.1 200 OK\r\nX: a\rb\r\n", Rule::BareCr, 21),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked, chunked\r\n\r\n", Rule::ChunkedTwice, 36),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked;a=b\r\n\r\n", Rule::ChunkedParameters, 36),
+    ];
+    for (head, rule, at) in cases {
+        assert_eq!(feed(&format!("{head}\r\n")), Err(Malformed { rule, at }), "{head:?}");
+        assert!(rule.words().is_ascii() && !rule.words().ends_with('.'));
     }
 }
 
@@ -140,16 +199,25 @@ fn nothing_is_kept_without_bound() {
     let endless_zeros =
         format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n{}", "0".repeat(2 * MOST_HEAD_BYTES));
     let endless_interim = "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n".repeat(2000);
-    let endless = [endless_head, endless_value, endless_extension, endless_trailers, endless_zeros, endless_interim];
-    for text in &endless {
+    let endless = [
+        (endless_head, Rule::HeadTooLong),
+        (endless_value, Rule::HeadTooLong),
+        (endless_extension, Rule::ChunkLineTooLong),
+        (endless_trailers, Rule::TrailersTooLong),
+        (endless_zeros, Rule::ChunkLineTooLong),
+        (endless_interim, Rule::InterimTooLong),
+    ];
+    for (text, rule) in &endless {
         for piece in [1, 100, 4096, 60_000, text.len()] {
             let (mut parser, mut heads) = (Parser::new(), Heads::new());
             let error = text.as_bytes().chunks(piece).find_map(|piece| parser.feed(piece, GET, &mut heads).err());
-            assert_eq!(error, Some(Malformed::TooLong), "{} in pieces of {piece}", &text[..40]);
+            assert_eq!(error.map(|why| why.rule), Some(*rule), "{} in pieces of {piece}", &text[..40]);
         }
     }
-    let many = format!("HTTP/1.1 200 OK\r\n{}\r\n", "A: b\r\n".repeat(MOST_HEADERS + 1));
-    assert_eq!(malformed(&many), Malformed::TooManyHeaders);
+    let with = |headers| format!("HTTP/1.1 200 OK\r\n{}Content-Length: 0\r\n\r\n", "A: b\r\n".repeat(headers - 1));
+    assert_eq!(answer(&with(MOST_HEADERS)).status, 200);
+    assert_eq!(feed(&with(MOST_HEADERS + 1)), Err(Malformed { rule: Rule::TooManyFields, at: 17 + 6 * MOST_HEADERS }));
+    assert!(Rule::TooManyFields.words().contains(&MOST_HEADERS.to_string()));
 }
 
 #[test]
@@ -159,7 +227,7 @@ fn a_head_past_the_limit_has_one_verdict_however_it_is_cut() {
     for piece in [1, 4, 7, 4096, bad.len()] {
         let (mut parser, mut heads) = (Parser::new(), Heads::new());
         let error = bad.as_bytes().chunks(piece).find_map(|piece| parser.feed(piece, GET, &mut heads).err());
-        assert_eq!(error, Some(Malformed::Head), "in pieces of {piece}");
+        assert_eq!(error, Some(Malformed { rule: Rule::Reason, at: 22 }), "in pieces of {piece}");
     }
 }
 
@@ -186,12 +254,12 @@ fn a_body_is_kept_on_request() {
         assert!(parser.feed(chunked, options, &mut heads).unwrap().is_some());
         assert_eq!(parser.body(), if options.keep { b"hello".as_slice() } else { b"" });
     }
-    for (length, error) in [(MOST_KEPT_BODY, None), (MOST_KEPT_BODY + 1, Some(Malformed::TooLong))] {
+    for (length, error) in [(MOST_KEPT_BODY, None), (MOST_KEPT_BODY + 1, Some(Rule::BodyTooLong))] {
         let text = format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n{}", "a".repeat(length));
         for piece in [1000, text.len()] {
             let mut parser = Parser::new();
             let found = text.as_bytes().chunks(piece).find_map(|piece| parser.feed(piece, keep, &mut heads).err());
-            assert_eq!(found, error);
+            assert_eq!(found.map(|why| why.rule), error);
         }
     }
 }
@@ -209,12 +277,12 @@ fn a_parser_knows_when_it_is_between_answers() {
 #[test]
 fn a_blank_line_before_an_answer_belongs_to_none() {
     for text in ["\r\nHTTP/1.1 200 OK\r\n\r\n", "\nHTTP/1.1 200 OK\r\n\r\n", "\r"] {
-        assert_eq!(malformed(text), Malformed::Head);
+        assert_eq!(feed(text), Err(Malformed { rule: Rule::BlankLine, at: 0 }));
     }
 }
 
 /// A quarter of a million connections have one each.
 #[test]
 fn a_parser_is_small() {
-    assert!(size_of::<Parser>() <= 48, "{}", size_of::<Parser>());
+    assert!(size_of::<Parser>() <= 56, "{}", size_of::<Parser>());
 }

@@ -8,6 +8,7 @@ use libnghttp2_sys as ng;
 
 use super::place_from;
 use crate::message::Verdict;
+use crate::rule::Rule;
 use crate::streams::{Answered, Place, Streams};
 
 /// The length of a frame's head (RFC 9113, section 4.1).
@@ -110,7 +111,7 @@ unsafe extern "C" fn on_header(
         let Some((streams, place)) = find(session, stream, user) else { return 0 };
         match streams.field(place, bytes(name, name_length), bytes(value, value_length)) {
             Verdict::Fine => 0,
-            Verdict::Malformed => {
+            Verdict::Malformed(_) => {
                 // Before nghttp2 resets it by another code. What is left of the block is read for the sake of the fields'
                 // coding, and not reported.
                 reset(session, stream, ng::NGHTTP2_PROTOCOL_ERROR);
@@ -131,7 +132,7 @@ unsafe extern "C" fn on_data(
     // SAFETY: nghttp2 passes its session, data as long as it says, and our user data. Resetting runs no callback.
     unsafe {
         if let Some((streams, place)) = find(session, stream, user)
-            && streams.data(place, bytes(data, length)) == Verdict::Malformed
+            && streams.data(place, bytes(data, length)) != Verdict::Fine
         {
             reset(session, stream, ng::NGHTTP2_PROTOCOL_ERROR);
         }
@@ -152,7 +153,7 @@ unsafe extern "C" fn on_frame(
             kind @ (ng::NGHTTP2_HEADERS | ng::NGHTTP2_DATA) => {
                 if let Some((streams, place)) = find(session, head.stream_id, user) {
                     let last = u32::from(head.flags) & ng::NGHTTP2_FLAG_END_STREAM != 0;
-                    let malformed = kind == ng::NGHTTP2_HEADERS && streams.end_head(place, last) == Verdict::Malformed;
+                    let malformed = kind == ng::NGHTTP2_HEADERS && streams.end_head(place, last) != Verdict::Fine;
                     let answered = if malformed {
                         Answered::Malformed
                     } else if last {
@@ -191,7 +192,7 @@ unsafe extern "C" fn on_invalid_frame(
     // SAFETY: nghttp2 passes its session, a frame (whose head is always there) and our user data.
     unsafe {
         if let Some((streams, place)) = find(session, (*frame).hd.stream_id, user) {
-            streams.malformed(place);
+            streams.malformed(place, Rule::Frame, None);
         }
     }
     0

@@ -32,6 +32,8 @@ pub enum ClientEvent {
     Handshake(Handshake),
     /// A connection was opened in place of an earlier one.
     Reconnected,
+    /// A connection was closed because bytes came on it that nobody requested.
+    Surplus,
     NotOpened(OpenFailure),
 }
 

@@ -10,6 +10,8 @@ use crate::ids::{FlightId, TapeId};
 
 /// Bytes that are encrypted or framed at once.
 const SEALED_AT_ONCE: usize = 64 * 1024;
+/// No server closes a connection because it has been idle for less than this.
+const QUIET_NS: u64 = 100_000_000;
 
 /// A connection's memory, kept from one socket to the next. It is small, for there may be hundreds of thousands.
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own, and all their combinations occur")]
@@ -25,12 +27,16 @@ pub struct Connection {
     layers: Option<Box<Layers>>,
     /// When the present socket began to be opened.
     opened_ns: u64,
+    /// When the last answer came on the present socket, or it was opened.
+    quiet_since_ns: u64,
     /// Requests put on the present socket so far.
     carried: u32,
     /// The kernel has not reported the end of a write.
     submitted: bool,
     /// The socket takes no more for now.
     full: bool,
+    /// The peer has reset the present socket, which takes no more.
+    unwritable: bool,
     /// No more requests may be put on the present socket.
     closing: bool,
     /// The peer said by GOAWAY which requests on the present socket it processes, one at least: the rest it does not.
@@ -39,6 +45,9 @@ pub struct Connection {
     was_open: bool,
     /// An answer came on the present socket.
     answered: bool,
+    /// The present socket had been quiet for a while when the first of the requests in flight was put on it, and nothing of
+    /// an answer has come since.
+    after_quiet: bool,
 }
 
 /// The layers between the requests and the socket.
@@ -61,13 +70,16 @@ impl Connection {
             glimpse: None,
             layers: None,
             opened_ns: 0,
+            quiet_since_ns: 0,
             carried: 0,
             submitted: false,
             full: false,
+            unwritable: false,
             closing: false,
             is_leaving: false,
             was_open: false,
             answered: false,
+            after_quiet: false,
         }
     }
 
@@ -83,7 +95,8 @@ impl Connection {
     }
 
     /// The socket is open; whether it replaces an earlier one.
-    pub fn opened(&mut self) -> bool {
+    pub fn opened(&mut self, now_ns: u64) -> bool {
+        self.quiet_since_ns = now_ns;
         std::mem::replace(&mut self.was_open, true)
     }
 
@@ -97,8 +110,10 @@ impl Connection {
         self.carried = 0;
         self.submitted = false;
         self.full = false;
+        self.unwritable = false;
         self.closing = false;
         self.is_leaving = false;
+        self.after_quiet = false;
     }
 
     /// How many requests are in flight on it.
@@ -126,8 +141,23 @@ impl Connection {
 
     /// A request is put on the present socket.
     #[inline]
-    pub fn count_request(&mut self) {
+    pub fn count_request(&mut self, now_ns: u64) {
         self.carried += 1;
+        if self.queue.is_empty() {
+            self.after_quiet = self.is_quiet(now_ns);
+        }
+    }
+
+    /// Whether no answer came on the present socket for so long that the peer may close it (RFC 9112, section 9.5).
+    #[inline]
+    pub fn is_quiet(&self, now_ns: u64) -> bool {
+        now_ns.saturating_sub(self.quiet_since_ns) >= QUIET_NS
+    }
+
+    /// Whether the peer may have closed the present socket before the requests in flight came: it had been quiet, and not a
+    /// byte of an answer has come.
+    pub fn may_have_crossed(&self) -> bool {
+        self.after_quiet && self.parser.is_between()
     }
 
     /// How many requests were put on the present socket.
@@ -159,7 +189,9 @@ impl Connection {
 
     /// An answer came; whether it is the first on the present socket.
     #[inline]
-    pub fn answer_came(&mut self) -> bool {
+    pub fn answer_came(&mut self, now_ns: u64) -> bool {
+        self.quiet_since_ns = now_ns;
+        self.after_quiet = false;
         !std::mem::replace(&mut self.answered, true)
     }
 
@@ -359,6 +391,12 @@ impl Connection {
     pub fn refuse_writes(&mut self) {
         self.closing = true;
         self.full = true;
+        self.unwritable = true;
+    }
+
+    /// Whether nothing can be written on the present socket any more.
+    pub fn refuses_writes(&self) -> bool {
+        self.unwritable
     }
 }
 

@@ -69,7 +69,7 @@ impl Exchanges {
         now_ns: u64,
     ) -> Result<(), (Task, String)> {
         let request = self.scenario.draw(&mut task);
-        connection.count_request();
+        connection.count_request(now_ns);
         let flight = self.flights.insert(task, now_ns, request as u32, number, connection.queue_mut());
         self.scenario.write(request, flight, connection).map_err(|why| {
             connection.refuse_requests();
@@ -133,17 +133,37 @@ impl Exchanges {
         }
     }
 
-    /// A request is to be written again; it fails with this outcome and reason when it was written too often.
+    /// All requests on a connection are to be written again, as [`Self::retry`].
+    pub fn retry_all(
+        &mut self,
+        connection: &mut Connection,
+        outcome: Outcome,
+        cause: impl Fn(&Connection) -> Cause,
+        now_ns: u64,
+        activity: &mut Activity,
+    ) {
+        while let Some(flight) = connection.first_flight() {
+            self.retry(flight, connection, outcome, &cause, now_ns, activity);
+        }
+    }
+
+    /// Whether a request may be written once more.
+    pub fn may_retry(&self, flight: FlightId) -> bool {
+        self.flights.get(flight).task.tries < MOST_TRIES
+    }
+
+    /// A request is to be written again; it fails with this outcome when it was written too often.
     pub fn retry(
         &mut self,
         flight: FlightId,
         connection: &mut Connection,
-        (outcome, reason): (Outcome, &str),
+        outcome: Outcome,
+        cause: impl FnOnce(&Connection) -> Cause,
         now_ns: u64,
         activity: &mut Activity,
     ) {
-        if self.flights.get(flight).task.tries >= MOST_TRIES {
-            activity.failures.note(outcome, now_ns, || Cause::words(reason));
+        if !self.may_retry(flight) {
+            activity.failures.note(outcome, now_ns, || cause(connection));
             return self.fail(flight, connection, outcome, activity);
         }
         let Flight { task, written_ns, .. } = self.remove(flight, connection);
@@ -156,5 +176,12 @@ impl Exchanges {
     pub fn resend(&mut self, flight: FlightId, connection: &mut Connection, activity: &mut Activity) {
         let Flight { task, written_ns, .. } = self.remove(flight, connection);
         activity.events.push(ClientEvent::Resend(Task { written_ns: Some(written_ns), ..task }));
+    }
+
+    /// All requests on a connection are to be written again, as [`Self::resend`].
+    pub fn resend_all(&mut self, connection: &mut Connection, activity: &mut Activity) {
+        while let Some(flight) = connection.first_flight() {
+            self.resend(flight, connection, activity);
+        }
     }
 }

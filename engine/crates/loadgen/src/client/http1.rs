@@ -21,9 +21,11 @@ pub enum ReadEnd {
     AllRead,
     /// No more answers come on the connection, and none is missing.
     LastAnswer,
-    /// An answer came without a request.
-    Unrequested,
-    /// There is no request for what follows an answer, so where the answer ends is not certain either.
+    /// The peer has ended the connection, on which there was no request.
+    Idle,
+    /// The peer has waited too long for a request, and did not see that one was under way.
+    WaitedTooLong,
+    /// Bytes came that nobody requested: without a request, or behind an answer and not the beginning of the next.
     Surplus,
     /// The peer sends no more, and the answer is not complete.
     CutOff,
@@ -46,36 +48,48 @@ pub fn read(
             break ReadEnd::AllRead;
         }
         let Some(flight) = connection.first_flight() else {
-            break ReadEnd::Unrequested;
+            break if is_request_timeout(bytes) { ReadEnd::Idle } else { ReadEnd::Surplus };
         };
+        let crossed = connection.may_have_crossed();
         match connection.parse(bytes, exchanges.read_options(flight), heads) {
             Ok(None) => {
                 connection.glimpse(bytes);
                 break ReadEnd::AllRead;
             }
-            Ok(Some(complete)) if complete.used < bytes.len() && connection.in_flight() == 1 => {
-                let at = connection.glimpsed() + complete.used as u64;
-                let reason = "bytes follow the answer that nobody asked for".to_owned();
-                activity.failures.note(Outcome::Malformed, now_ns, || connection.cause(reason, Some(at), bytes));
-                break ReadEnd::Surplus;
+            Ok(Some(complete)) if complete.answer.status == 408 && crossed && exchanges.may_retry(flight) => {
+                break ReadEnd::WaitedTooLong;
             }
             Ok(Some(complete)) => {
                 let (last, rest) = bytes.split_at(complete.used);
                 bytes = rest;
                 any = true;
                 take(flight, &complete.answer, last, connection, exchanges, now_ns, activity);
-                if !complete.answer.keep_alive {
+                if !complete.answer.keep_alive || is_early_error(&complete.answer, connection) {
                     break ReadEnd::LastAnswer;
                 }
             }
+            Err(why) if why.rule.is_no_beginning() && (any || connection.has_answered()) => break ReadEnd::Surplus,
             Err(why) => {
-                let cause = || connection.cause(why.to_string(), None, bytes);
+                let cause = || connection.cause(why.to_string(), Some(why.at as u64), bytes);
                 activity.failures.note(Outcome::Malformed, now_ns, cause);
                 break ReadEnd::Malformed;
             }
         }
     };
     AnswersRead { any, end }
+}
+
+/// Whether an answer says that its server does not want the rest of its request, which is not written yet: then the client
+/// writes no more and closes the connection (RFC 9112, section 9.5).
+#[inline]
+fn is_early_error(answer: &Answer, connection: &Connection) -> bool {
+    answer.status >= 400 && connection.is_empty() && connection.is_blocked()
+}
+
+/// Whether these bytes, for which there is no request, say that the peer has waited too long for one (RFC 9110, section
+/// 15.5.9). It says so in one piece.
+fn is_request_timeout(bytes: &[u8]) -> bool {
+    bytes.starts_with(b"HTTP/1.1 408") || bytes.starts_with(b"HTTP/1.0 408")
 }
 
 /// The peer sends no more. That completes an answer whose length was not given.
@@ -86,7 +100,7 @@ pub fn read_end(
     activity: &mut Activity,
 ) -> AnswersRead {
     let Some(flight) = connection.first_flight() else {
-        return AnswersRead { any: false, end: ReadEnd::LastAnswer };
+        return AnswersRead { any: false, end: ReadEnd::Idle };
     };
     let Some(answer) = connection.parse_end(exchanges.read_options(flight)) else {
         return AnswersRead { any: false, end: ReadEnd::CutOff };
@@ -124,8 +138,6 @@ fn take(
     if !answer.keep_alive {
         // The server announced that it processes nothing behind this answer (RFC 9112, section 9.6): that is written again on
         // another connection.
-        while let Some(flight) = connection.first_flight() {
-            exchanges.resend(flight, connection, activity);
-        }
+        exchanges.resend_all(connection, activity);
     }
 }

@@ -1,6 +1,6 @@
 //! HTTP/2: what received frames mean for the requests of a connection, each of which is a stream.
 
-use redline_http2::Event;
+use redline_http2::{Event, code_name};
 use redline_traffic::Outcome;
 use redline_wire::Answer;
 
@@ -32,7 +32,7 @@ pub fn handle(
                 }
             }
             Event::Refused { token, code } => {
-                let cause = || Cause::words(format!("the server reset the stream with code {code} (RST_STREAM)"));
+                let cause = || Cause::words(format!("the server reset the stream with {}", code_name(code)));
                 activity.failures.note(Outcome::Refused, now_ns, cause);
                 exchanges.fail(FlightId(token), connection, Outcome::Refused, activity);
             }
@@ -40,12 +40,15 @@ pub fn handle(
                 exchanges.resend(FlightId(token), connection, activity);
             }
             Event::Unprocessed { token } => {
-                let refused = (Outcome::Refused, "the server refused to process it as often as it was sent");
-                exchanges.retry(FlightId(token), connection, refused, now_ns, activity);
+                let cause = |_: &Connection| Cause::words("the server refused to process it as often as it was sent");
+                exchanges.retry(FlightId(token), connection, Outcome::Refused, cause, now_ns, activity);
             }
-            Event::Malformed { token } => {
-                let cause = || Cause::words("the answer breaks the rules of its stream (RFC 9113, 8.1.1)");
-                activity.failures.note(Outcome::Malformed, now_ns, cause);
+            Event::Malformed { token, rule, field } => {
+                let reason = || match field {
+                    Some(field) => format!("the field {field}: {rule}"),
+                    None => rule.to_string(),
+                };
+                activity.failures.note(Outcome::Malformed, now_ns, || Cause::words(reason()));
                 exchanges.fail(FlightId(token), connection, Outcome::Malformed, activity);
             }
             Event::GoAway { last, .. } => connection.go_away(last),

@@ -74,18 +74,19 @@ impl<I: Io> Client<I> {
         })
     }
 
-    /// Open this many connections, trying each once, until the timeout. Those that are still being opened then continue.
+    /// Open this many connections, trying each once, for this long at most. Those that are still being opened then continue.
     ///
     /// # Errors
     /// When the kernel refuses to wait.
     pub fn connect_first(
         &mut self,
         connections: usize,
+        limit_ns: u64,
         stop: &Stop,
         activity: &mut Activity,
     ) -> io::Result<ConnectResult> {
         self.pool.grow(connections);
-        self.pool.open_all(self.timeout_ns, stop, activity)
+        self.pool.open_all(limit_ns, stop, activity)
     }
 
     /// One connection more is needed.
@@ -101,6 +102,12 @@ impl<I: Io> Client<I> {
     /// More requests wait than the connections can carry.
     pub fn grow_for(&mut self, waiting: u64) {
         self.pool.grow_for(waiting);
+    }
+
+    /// More requests wait than the connections can carry: those that the peer closed while they were idle are opened.
+    #[inline]
+    pub fn wake_for(&mut self, waiting: u64) {
+        self.pool.wake_for(waiting);
     }
 
     #[inline]
@@ -323,7 +330,12 @@ impl<I: Io> Client<I> {
                     self.end_of_stream(connection, now_ns, activity);
                 }
             }
-            Err(why) => self.fail(connection, Outcome::Malformed, |_| why.to_string(), now_ns, activity),
+            Err(why) => {
+                // Of a handshake that had seemed complete, for want of a certificate of this side.
+                let is_refusal = matches!(why, redline_tls::Error::Refused { .. });
+                let outcome = if is_refusal { Outcome::Tls } else { Outcome::Malformed };
+                self.fail(connection, outcome, |_| why.to_string(), now_ns, activity);
+            }
         }
         self.plain = plain;
     }
@@ -363,7 +375,7 @@ impl<I: Io> Client<I> {
         activity: &mut Activity,
     ) {
         if read.any {
-            self.pool.answered(connection);
+            self.pool.answered(connection, now_ns);
         }
         match &read.end {
             ReadEnd::AllRead => {
@@ -372,12 +384,13 @@ impl<I: Io> Client<I> {
                 }
             }
             ReadEnd::LastAnswer => self.pool.lost(connection, reset, now_ns),
-            ReadEnd::Unrequested => self.pool.lost(connection, true, now_ns),
-            ReadEnd::CutOff => self.fail(connection, Outcome::Closed, cut_off, now_ns, activity),
-            // Why was noted where the bytes are.
-            ReadEnd::Surplus | ReadEnd::Malformed => {
-                self.fail(connection, Outcome::Malformed, |_| String::new(), now_ns, activity);
+            ReadEnd::Idle => self.pool.ended_idle(connection, reset, now_ns),
+            ReadEnd::WaitedTooLong | ReadEnd::CutOff => {
+                self.cut_off(connection, Outcome::Closed, ended_early, now_ns, activity);
             }
+            ReadEnd::Surplus => self.surplus(connection, now_ns, activity),
+            // Why was noted where the bytes are.
+            ReadEnd::Malformed => self.fail(connection, Outcome::Malformed, |_| String::new(), now_ns, activity),
         }
     }
 
@@ -387,11 +400,14 @@ impl<I: Io> Client<I> {
         let events = &mut self.http2_events;
         let fed = reader.http2_mut().map(|session| session.feed(bytes, events));
         if http2::handle(events, reader, &mut self.exchanges, now_ns, activity) {
-            self.pool.answered(connection);
+            self.pool.answered(connection, now_ns);
         }
         if let Some(Err(why)) = fed {
             // The peer is sent a GOAWAY (RFC 9113, section 5.4.1), unless the kernel still has other bytes in hand.
             activity.bytes_sent += self.pool.flush(connection).unwrap_or(0);
+            if why.is_surplus() {
+                return self.surplus(connection, now_ns, activity);
+            }
             return self.fail(connection, Outcome::Malformed, |_| why.to_string(), now_ns, activity);
         }
         if self.pool.is_open(connection) {
@@ -406,7 +422,7 @@ impl<I: Io> Client<I> {
     /// connections are opened more slowly.
     fn settle_streams(&mut self, connection: ConnectionId, now_ns: u64) {
         if self.pool.connection(connection).is_empty() && self.pool.has_served(connection) {
-            return self.pool.lost(connection, true, now_ns);
+            return self.pool.ended_idle(connection, true, now_ns);
         }
         self.pool.settle(connection);
     }
@@ -415,8 +431,8 @@ impl<I: Io> Client<I> {
     fn ended(&mut self, connection: ConnectionId, now_ns: u64, activity: &mut Activity) {
         let carrier = self.pool.connection(connection);
         if carrier.is_tls() && !carrier.is_empty() {
-            let reason = |carrier: &Connection| format!("{}, without close_notify", cut_off(carrier));
-            return self.fail(connection, Outcome::Closed, reason, now_ns, activity);
+            let reason = |carrier: &Connection| format!("{}, without close_notify", ended_early(carrier));
+            return self.cut_off(connection, Outcome::Closed, reason, now_ns, activity);
         }
         self.end_of_stream(connection, now_ns, activity);
     }
@@ -426,11 +442,45 @@ impl<I: Io> Client<I> {
         if !self.pool.is_open(connection) {
             return;
         }
+        if self.pool.connection(connection).is_empty() {
+            return self.pool.ended_idle(connection, true, now_ns);
+        }
         let reason = |carrier: &Connection| match carrier.glimpsed() {
             0 => why.to_string(),
             bytes => format!("{why}, after {bytes} bytes of the answer"),
         };
-        self.fail(connection, Outcome::Reset, reason, now_ns, activity);
+        self.cut_off(connection, Outcome::Reset, reason, now_ns, activity);
+    }
+
+    /// The peer has ended a connection with requests on it. What may have crossed the end is written again on another.
+    fn cut_off(
+        &mut self,
+        connection: ConnectionId,
+        outcome: Outcome,
+        reason: impl Fn(&Connection) -> String,
+        now_ns: u64,
+        activity: &mut Activity,
+    ) {
+        let carrier = self.pool.connection_mut(connection);
+        if carrier.may_have_crossed() {
+            let cause = |carrier: &Connection| carrier.cause(reason(carrier), None, &[]);
+            self.exchanges.retry_all(carrier, outcome, cause, now_ns, activity);
+            self.pool.lost(connection, true, now_ns);
+        } else if carrier.refuses_writes() || carrier.is_blocked() {
+            // The kernel reports a reset once, and a write that is under way may have it: then the end is all that is left to read.
+            let reason = |_: &Connection| "the connection ended while the request was written".to_owned();
+            self.fail(connection, Outcome::Reset, reason, now_ns, activity);
+        } else {
+            self.fail(connection, outcome, reason, now_ns, activity);
+        }
+    }
+
+    /// Bytes came that nobody requested. The answers before them are right. What follows them on the connection is not known,
+    /// so the requests on it are written again on another. That goes on for no longer than there are answers before them.
+    fn surplus(&mut self, connection: ConnectionId, now_ns: u64, activity: &mut Activity) {
+        activity.events.push(ClientEvent::Surplus);
+        self.exchanges.resend_all(self.pool.connection_mut(connection), activity);
+        self.pool.lost(connection, true, now_ns);
     }
 
     /// The connection is useless now; the requests on it end with this outcome.
@@ -452,7 +502,7 @@ impl<I: Io> Client<I> {
 }
 
 /// That the peer has ended the connection too early.
-fn cut_off(carrier: &Connection) -> String {
+fn ended_early(carrier: &Connection) -> String {
     match carrier.glimpsed() {
         0 => "the connection ended before the answer".to_owned(),
         bytes => format!("the connection ended after {bytes} bytes of the answer"),

@@ -132,7 +132,8 @@ impl<I: Io> Pool<I> {
 
     /// One connection less is needed: one that is not open, or is idle, or the next that becomes idle.
     pub fn shrink(&mut self) {
-        let spare = self.states.front(ConnectionState::Down).or_else(|| self.states.front(ConnectionState::Idle));
+        let in_turn = [ConnectionState::Down, ConnectionState::Resting, ConnectionState::Idle];
+        let spare = in_turn.into_iter().find_map(|state| self.states.front(state));
         self.surplus += 1;
         if let Some(connection) = spare {
             self.drop_socket(connection, true);
@@ -256,6 +257,18 @@ impl<I: Io> Pool<I> {
         }
     }
 
+    /// More requests wait than the connections can carry: those that rest are opened, as many as are needed.
+    #[inline]
+    pub fn wake_for(&mut self, waiting: u64) {
+        let coming = self.states.count(ConnectionState::Opening) + self.states.count(ConnectionState::Down);
+        for _ in coming as u64..waiting {
+            let Some(connection) = self.states.front(ConnectionState::Resting) else {
+                return;
+            };
+            self.states.change(connection, ConnectionState::Down);
+        }
+    }
+
     /// When a connection that is down may be opened; [`NEVER`] when an event has to come first.
     #[inline]
     pub fn next_opening_ns(&self) -> u64 {
@@ -294,7 +307,7 @@ impl<I: Io> Pool<I> {
     /// A connection is open; whether it replaces an earlier one.
     pub fn opened(&mut self, connection: ConnectionId, now_ns: u64) -> bool {
         self.backoff.opened();
-        let was_open = self.connections[connection.index()].opened();
+        let was_open = self.connections[connection.index()].opened(now_ns);
         if self.has_served(connection) {
             // An HTTP/2 peer whose first words are GOAWAY.
             self.lost(connection, true, now_ns);
@@ -306,8 +319,8 @@ impl<I: Io> Pool<I> {
 
     /// An answer arrived.
     #[inline]
-    pub fn answered(&mut self, connection: ConnectionId) {
-        if self.connections[connection.index()].answer_came() {
+    pub fn answered(&mut self, connection: ConnectionId, now_ns: u64) {
+        if self.connections[connection.index()].answer_came(now_ns) {
             self.backoff.answered();
         }
     }
@@ -326,6 +339,18 @@ impl<I: Io> Pool<I> {
             self.backoff.dropped(ended.opened_ns(), now_ns);
         }
         self.drop_socket(connection, reset);
+    }
+
+    /// The peer ended a connection without requests. If it had been idle for a while, the peer would do the same with the next
+    /// (RFC 9112, section 9.5): then it is not opened again before a request needs it.
+    pub fn ended_idle(&mut self, connection: ConnectionId, reset: bool, now_ns: u64) {
+        if !self.connections[connection.index()].is_quiet(now_ns) {
+            return self.lost(connection, reset, now_ns);
+        }
+        self.drop_socket(connection, reset);
+        if self.states.state(connection) == ConnectionState::Down {
+            self.states.change(connection, ConnectionState::Resting);
+        }
     }
 
     /// Close a connection, without slowing down the next. It carries no request any more.

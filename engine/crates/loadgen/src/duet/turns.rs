@@ -162,7 +162,7 @@ impl Turns {
         let mut activity = Activity::default();
         let connect = |client: &mut Client<I>| {
             let connections = self.job().share_of(u64::from(self.job().load.connections()), self.worker);
-            client.connect_first(connections as usize, &self.stop, &mut activity)
+            client.connect_first(connections as usize, self.job().timeout_ns, &self.stop, &mut activity)
         };
         let connected = clients.iter_mut().map(connect).collect::<io::Result<Vec<_>>>()?;
         let _ = self.reports.send(WorkerReport::Connected(connected, I::NAME));

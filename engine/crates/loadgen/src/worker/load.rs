@@ -225,6 +225,7 @@ impl WorkerLoad {
             }
             ClientEvent::Handshake(handshake) => self.tally.handshake(handshake.ns, handshake.resumed),
             ClientEvent::Reconnected => self.tally.reconnected(),
+            ClientEvent::Surplus => self.tally.surplus(),
             ClientEvent::NotOpened(failure) => self.not_opened(failure, now_ns, failures),
         }
     }

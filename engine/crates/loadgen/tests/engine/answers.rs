@@ -28,6 +28,30 @@ fn right_answers_are_ok_and_their_bytes_are_counted() {
     assert_eq!(server.accepted.load(Ordering::SeqCst), 2);
 }
 
+/// RFC 9110, section 15: a client treats them as errors of the server.
+#[test]
+fn a_status_from_600_to_999_is_unexpected_and_counted_in_its_class() {
+    let cases = [("HTTP/1.1 600 X", "6xx"), ("HTTP/1.1 999 X", "9xx")];
+    for (head, class) in cases {
+        let answer = format!("{head}\r\nContent-Length: 5\r\n\r\nhello");
+        let server = Server::answering(Box::leak(answer.into_boxed_str()));
+        let result = complete(&job(server.port));
+        result.are_all("unexpected_status");
+        assert_eq!(result.event["counts"]["status"], json!({class: result.count("due")}));
+        assert_eq!(result.count("reconnects"), 0);
+    }
+}
+
+/// The protocol that follows is another one, so the connection is of no use: no request asked for it.
+#[test]
+fn a_switch_of_protocols_is_an_unexpected_status() {
+    let server =
+        Server::answering("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\nother words");
+    let result = complete(&job(server.port));
+    result.are_all("unexpected_status");
+    assert_eq!(result.event["counts"]["status"], json!({"1xx": result.count("due")}));
+}
+
 #[test]
 fn a_wrong_status_a_wrong_length_and_a_wrong_hash_are_told_apart() {
     let server = Server::answering("HTTP/1.1 503 Busy\r\nContent-Length: 5\r\n\r\nhello");
@@ -58,10 +82,42 @@ fn chunked_answers_and_interim_answers_are_read_through() {
     assert_eq!(result.event["counts"]["status"], json!({"2xx": result.count("due")}));
 }
 
+/// The connection stays open, and the answers are complete all the same.
 #[test]
-fn a_head_request_has_no_body_to_wait_for() {
-    let server = Server::answering("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n");
-    complete(&with(job(server.port), "/requests/0/method", json!("HEAD"))).are_all("ok");
+fn answers_without_a_body_are_complete_with_their_heads() {
+    let cases = [
+        ("GET", 204, "HTTP/1.1 204 No Content\r\n\r\n"),
+        ("GET", 204, "HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\n"),
+        ("GET", 304, "HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n"),
+        ("HEAD", 200, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n"),
+        ("HEAD", 200, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"),
+        ("HEAD", 200, "HTTP/1.1 200 OK\r\n\r\n"),
+        ("GET", 204, "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n"),
+    ];
+    for (method, status, answer) in cases {
+        let server = Server::answering(answer);
+        let job = with(job(server.port), "/requests/0/method", json!(method));
+        let result = complete(&with(job, "/requests/0/expect", json!({"status": status, "body_length": 0})));
+        result.are_all("ok");
+        assert_eq!((result.count("reconnects"), server.accepted.load(Ordering::SeqCst)), (0, 2), "{answer:?}");
+    }
+}
+
+/// The zone says which network an address is in: it connects, and is not sent. Zone 1 is that of the loopback interface.
+#[test]
+fn an_address_with_a_zone_is_connected_to_and_named_without_it() {
+    let server = Server::start_on("[::1]:0", |mut peer, _| {
+        while let Some(request) = peer.whole_request()? {
+            let named = request.header("Host").unwrap_or_default();
+            peer.say(&format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{named}", named.len()))?;
+        }
+        Ok(())
+    });
+    for host in ["::1%1", "[::1%1]"] {
+        let job = with(job(server.port), "/target/host", json!(host));
+        let length = format!("[::1]:{}", server.port).len();
+        complete(&with(job, "/requests/0/expect/body_length", json!(length))).are_all("ok");
+    }
 }
 
 #[test]
@@ -155,12 +211,21 @@ fn a_connection_that_ends_early_is_closed_or_reset() {
 }
 
 #[test]
-fn garbage_endless_heads_and_surplus_are_malformed() {
+fn garbage_and_endless_heads_are_malformed_by_a_rule() {
     let answers = [
-        ("\x16\x03\x01 is not HTTP\r\n\r\n", "the head is not HTTP/1.1"),
-        ("HTTP/1.1 200 OK\r\nContent-Length: banana\r\n\r\n", "Content-Length is wrong"),
-        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\n", "the chunked coding is wrong"),
-        ("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nhello", "bytes follow the answer that nobody asked for"),
+        ("\x16\x03\x01 is not HTTP\r\n\r\n", "the answer does not begin with HTTP/1. (RFC 9112, 2.3)"),
+        (
+            "HTTP/1.1 200 OK\r\nContent-Length: banana\r\n\r\n",
+            "Content-Length is not a number in digits (RFC 9110, 8.6)",
+        ),
+        (
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\n",
+            "the size of a chunk is past 64 bits",
+        ),
+        (
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5 \r\nhello\r\n0\r\n\r\n",
+            "a space follows the size of a chunk (RFC 9112, 7.1)",
+        ),
     ];
     for (answer, why) in answers {
         let server = Server::answering(answer);

@@ -2,13 +2,15 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use h2::server::Builder;
 use serde_json::{Value, json};
 
+use crate::support::http2::{Act, HEADERS, Http2Server, frame, greet, next_stream, ok};
 use crate::support::server::{HELLO, HELLO_SHA256, Server};
 use crate::support::{Engine, with};
 
-/// A check of `/` that is `hello`.
-fn check_of(port: u16) -> Value {
+/// A check of `/`.
+pub fn check_of(port: u16) -> Value {
     json!({
         "format": "redline.check/1",
         "target": {"host": "127.0.0.1", "port": port},
@@ -20,16 +22,16 @@ fn check_of(port: u16) -> Value {
 }
 
 /// An engine that makes checks.
-struct Checks(Engine);
+pub struct Checks(Engine);
 
 impl Checks {
-    fn start() -> Self {
+    pub fn start() -> Self {
         Self(Engine::start_heeding("", |command| {
             command.arg("check");
         }))
     }
 
-    fn check(&mut self, check: &Value) -> Value {
+    pub fn check(&mut self, check: &Value) -> Value {
         self.0.say(&check.to_string());
         let mut seen = Value::Null;
         self.0.wait_until(|event| {
@@ -92,5 +94,93 @@ fn checks_end_with_standard_input_and_with_a_line_that_is_none() {
         assert_eq!(output.error()["kind"], "bad_job");
         let message = output.error()["message"].as_str().unwrap();
         assert!(message.starts_with(&format!("{field}: ")), "{message}");
+    }
+}
+
+#[test]
+fn an_answer_of_http2_is_shown_as_one_of_http1_is() {
+    let server = Http2Server::start(Builder::new(), |_| Act::Grpc("7"));
+    let check = with(with(check_of(server.port), "/target/http", json!("2")), "/keep_bytes", json!(4));
+    let seen = Checks::start().check(&check);
+    assert_eq!((&seen["outcome"], &seen["status"]), (&json!("unexpected_status"), &json!(200)));
+    assert_eq!((&seen["grpc_status"], &seen["body_length"]), (&json!(7), &json!(5)));
+    // Those of the trailers are not among them.
+    assert_eq!(seen["headers"], json!([["content-type", "application/grpc+proto"]]));
+    assert_eq!((body(&seen), &seen["body_sha256"]), (b"hell".to_vec(), &json!(HELLO_SHA256)));
+
+    let hints = Server::start(|mut peer, _| {
+        greet(&mut peer)?;
+        let stream = next_stream(&mut peer)?;
+        // `:status 103`, a literal with the name of entry 8 of HPACK's static table, and `:status 200`.
+        peer.say_bytes(&frame(HEADERS, 4, stream, b"\x08\x03103"))?;
+        peer.say_bytes(&ok(stream))?;
+        peer.stall();
+        Ok(())
+    });
+    let seen = Checks::start().check(&with(check_of(hints.port), "/target/http", json!("2")));
+    assert_eq!((&seen["status"], &seen["interim"], &seen["headers"]), (&json!(200), &json!([103]), &json!([])));
+}
+
+/// What a load looks into is limited, and what it only counts is not.
+#[test]
+fn a_body_has_no_limit_unless_it_is_looked_into() {
+    const LONG: usize = 3 << 20;
+    let server = Server::start(|mut peer, _| {
+        peer.request()?;
+        peer.say(&format!("HTTP/1.1 200 OK\r\nContent-Length: {LONG}\r\n\r\n"))?;
+        peer.say(&"a".repeat(LONG))?;
+        peer.stall();
+        Ok(())
+    });
+    let mut checks = Checks::start();
+    let check = with(check_of(server.port), "/timeout_ns", json!(60_000_000_000_u64));
+    for keeps in [LONG + 1, 100_000] {
+        let seen = checks.check(&with(check.clone(), "/keep_bytes", json!(keeps)));
+        assert_eq!((&seen["outcome"], &seen["body_length"]), (&json!("ok"), &json!(LONG)));
+        assert_eq!(body(&seen), "a".repeat(keeps.min(LONG)).as_bytes());
+    }
+    let looking = with(check, "/request/expect/json", json!([{"pointer": "", "equals": 1}]));
+    let seen = checks.check(&looking);
+    assert_eq!(seen["outcome"], "malformed");
+    assert!(seen["failure"]["reason"].as_str().unwrap().contains("1 MiB"), "{seen:#}");
+    assert!(seen["failure"]["at"].as_u64().unwrap() > 1 << 20);
+}
+
+#[test]
+fn placeholders_have_their_first_values() {
+    let server = Server::start(|mut peer, _| {
+        while let Some((line, _)) = peer.request()? {
+            peer.say(&format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{line}", line.len()))?;
+        }
+        Ok(())
+    });
+    let check = with(check_of(server.port), "/request/path", json!("/{seq}/{pick:ids}/{rand:3..9}/{rand:-4..4}"));
+    let seen = Checks::start().check(&with(check, "/picks", json!({"ids": ["b", "a"]})));
+    assert_eq!(body(&seen), b"GET /0/b/3/-4 HTTP/1.1\r\n");
+}
+
+#[test]
+fn the_time_of_a_check_bounds_all_of_it() {
+    let silent = Server::start(|mut peer, _| {
+        peer.stall();
+        Ok(())
+    });
+    let mut checks = Checks::start();
+    for tls in [Value::Null, json!({"insecure": true})] {
+        let check = with(with(check_of(silent.port), "/timeout_ns", json!(100_000_000)), "/target/tls", tls);
+        let seen = checks.check(&check);
+        let outcome = if check["target"]["tls"].is_null() { "timeout" } else { "tls" };
+        assert_eq!((&seen["outcome"], &seen["status"]), (&json!(outcome), &Value::Null));
+        assert!(seen["elapsed_ns"].as_u64().unwrap() >= 100_000_000);
+    }
+}
+
+#[test]
+fn bytes_that_nobody_requested_are_seen() {
+    let longer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhello";
+    for (answer, has_surplus) in [(longer, json!(true)), (HELLO, Value::Null)] {
+        let server = Server::answering(answer);
+        let seen = Checks::start().check(&check_of(server.port));
+        assert_eq!((&seen["outcome"], &seen["has_surplus"]), (&json!("ok"), &has_surplus), "{seen:#}");
     }
 }

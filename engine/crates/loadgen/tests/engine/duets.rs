@@ -64,10 +64,15 @@ fn targets_are_loaded_in_turn_and_counted_apart() {
         assert_eq!((&end["event"], &end["ended"]), (&json!("duet"), &json!("complete")));
         assert_eq!(output.events[0]["connections"], 6);
         assert!(output.of_kind("block").next().unwrap()["phase"] == "warmup");
+        let block_ns = output.of_kind("block").next().unwrap()["slices"][5]["end_ns"].as_u64();
         for (target, outcome) in [(0, "ok"), (1, "unexpected_status"), (2, "ok")] {
             let counts = &end["targets"][target as usize]["counts"];
             assert!(counts["due"].as_u64().unwrap() > 0);
             assert_eq!(counts["outcomes"][outcome], counts["due"], "{counts}");
+            let failures = end["targets"][target as usize]["failures"].as_array().unwrap();
+            let reasons: Vec<_> = failures.iter().map(|failure| failure["reason"].as_str().unwrap()).collect();
+            assert_eq!(reasons, if outcome == "ok" { &[][..] } else { &["status 500 in place of 200"] });
+            assert!(failures.iter().all(|failure| failure["time_ns"].as_u64() < block_ns), "{failures:?}");
             let failed = sum(&output, target, "failed");
             // Each slice waits for its answers, so what it received is a number of whole ones, be the slices ever so short.
             let received = sum(&output, target, "bytes_received");

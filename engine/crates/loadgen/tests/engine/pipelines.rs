@@ -200,7 +200,7 @@ fn a_malformed_answer_ends_what_was_behind_it() {
             if peer.request()?.is_none() {
                 return Ok(());
             }
-            peer.say(if number == 0 && turn == 4 { "HTP/9 nonsense\r\n\r\n" } else { HELLO })?;
+            peer.say(if number == 0 && turn == 4 { "HTTP/1.1 2x0 nonsense\r\n\r\n" } else { HELLO })?;
         }
         while peer.request()?.is_some() {
             peer.say(HELLO)?;

@@ -1,6 +1,6 @@
 //! The state of each connection, and the order in which connections entered it.
 //!
-//! Six queues over one array of links: every operation is O(1) and allocates nothing.
+//! Seven queues over one array of links: every operation is O(1) and allocates nothing.
 
 use crate::ids::ConnectionId;
 
@@ -13,6 +13,8 @@ pub enum ConnectionState {
     Parked,
     /// To be opened.
     Down,
+    /// The peer closed it while it was idle: to be opened when a request needs it.
+    Resting,
     /// Being opened, including its TLS handshake.
     Opening,
     /// Open, without a request.
@@ -40,14 +42,14 @@ struct Queue {
 /// All connections of a worker, by their index.
 pub struct ConnectionStates {
     links: Vec<Links>,
-    queues: [Queue; 6],
+    queues: [Queue; 7],
 }
 
 impl ConnectionStates {
     /// `connections` connections, all parked.
     pub fn new(connections: usize) -> Self {
         let empty = Queue { front: NONE, back: NONE, length: 0 };
-        let mut states = Self { links: Vec::with_capacity(connections), queues: [empty; 6] };
+        let mut states = Self { links: Vec::with_capacity(connections), queues: [empty; 7] };
         for connection in 0..connections {
             states.links.push(Links { state: ConnectionState::Parked, previous: NONE, next: NONE });
             states.append(ConnectionId(connection as u32), ConnectionState::Parked);
@@ -111,9 +113,10 @@ mod tests {
     use super::{ConnectionState, ConnectionStates};
     use crate::ids::ConnectionId;
 
-    const STATES: [ConnectionState; 6] = [
+    const STATES: [ConnectionState; 7] = [
         ConnectionState::Parked,
         ConnectionState::Down,
+        ConnectionState::Resting,
         ConnectionState::Opening,
         ConnectionState::Idle,
         ConnectionState::Busy,
@@ -122,9 +125,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_is_six_queues(moves in prop::collection::vec((0_u32..7, 0_usize..6), 0..200)) {
+        fn it_is_seven_queues(moves in prop::collection::vec((0_u32..7, 0_usize..7), 0..200)) {
             let mut states = ConnectionStates::new(7);
-            let mut queues: [VecDeque<u32>; 6] = Default::default();
+            let mut queues: [VecDeque<u32>; 7] = Default::default();
             queues[0].extend(0..7);
             for (connection, to) in moves {
                 states.change(ConnectionId(connection), STATES[to]);

@@ -171,6 +171,8 @@ pub const HEADERS: u8 = 1;
 pub const RST_STREAM: u8 = 3;
 pub const SETTINGS: u8 = 4;
 pub const GOAWAY: u8 = 7;
+/// The flags of a frame HEADERS that is a whole answer.
+pub const END_HEADERS_AND_STREAM: u8 = 5;
 const PREFACE_BYTES: usize = 24;
 
 /// A setting (RFC 9113, section 6.5.2).

@@ -1,0 +1,180 @@
+//! Connections that the server closes while they are idle (RFC 9112, section 9.5): nothing is opened that no request needs, and
+//! no request is lost to a close that it crossed.
+
+use std::io;
+use std::os::fd::AsRawFd;
+use std::sync::atomic::Ordering::SeqCst;
+use std::time::Duration;
+
+use crate::support::http2::{HEADERS, go_away, greet, next_stream, ok, read_frame};
+use crate::support::server::{HELLO, Peer, Server};
+use crate::support::{complete, job, open_job, run, with};
+use serde_json::{Value, json};
+
+const TIMED_OUT: &str = "HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
+
+/// 10 requests in 2 s on 16 connections, most of which have nothing to do.
+fn rare(port: u16) -> Value {
+    with(with(open_job(port, 5, 16), "/measure_ns", json!(2_000_000_000_u64)), "/warmup_ns", json!(0))
+}
+
+/// Wait for a request until the idle time is over; whether there is one.
+fn waits(peer: &mut Peer) -> bool {
+    peer.more_comes_within(Duration::from_millis(150))
+}
+
+#[test]
+fn a_connection_that_was_closed_while_idle_is_opened_when_a_request_needs_it() {
+    for last in ["", TIMED_OUT] {
+        let server = Server::start(move |mut peer, _| {
+            while waits(&mut peer) && peer.request()?.is_some() {
+                peer.say(HELLO)?;
+            }
+            peer.say(last)
+        });
+        let result = complete(&rare(server.port));
+        result.are_all("ok");
+        // One for each request at most, where there were 16 every 150 ms.
+        assert!(result.count("reconnects") <= result.total() + result.count("retried"), "{}", result.event["counts"]);
+        assert!(result.event["counts"]["surplus"].is_null(), "{}", result.event["counts"]);
+        assert!(server.accepted.load(SeqCst) <= 16 + 2 * 10, "{:?}", server.accepted);
+    }
+}
+
+#[test]
+fn streams_need_no_connection_that_went_away_while_idle() {
+    let server = Server::start(|mut peer, _| {
+        greet(&mut peer)?;
+        let mut last = 0;
+        while waits(&mut peer) {
+            let received = read_frame(&mut peer)?;
+            if received.kind == HEADERS {
+                last = received.stream;
+                peer.say_bytes(&ok(last))?;
+            }
+        }
+        peer.say_bytes(&go_away(last, 0))
+    });
+    let result = complete(&with(rare(server.port), "/target/http", json!("2")));
+    result.are_all("ok");
+    assert!(result.count("reconnects") <= result.total() + result.count("retried"), "{}", result.event["counts"]);
+}
+
+/// How the first connection of a pair ends when its second request comes, as if the server had just closed it.
+fn crossing(end: impl Fn(&mut Peer) -> io::Result<()> + Send + Sync + 'static) -> Server {
+    Server::start(move |mut peer, number| {
+        while peer.request()?.is_some() {
+            peer.say(HELLO)?;
+            if number == 0 {
+                peer.begin_of_request()?;
+                return end(&mut peer);
+            }
+        }
+        Ok(())
+    })
+}
+
+fn reset(peer: &mut Peer) -> io::Result<()> {
+    let linger = libc::linger { l_onoff: 1, l_linger: 0 };
+    let length = size_of::<libc::linger>() as libc::socklen_t;
+    // SAFETY: the option's value is valid for reads of its length, and the descriptor is open.
+    let set = unsafe {
+        libc::setsockopt(
+            peer.socket().as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_LINGER,
+            (&raw const linger).cast(),
+            length,
+        )
+    };
+    if set == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// One request every 300 ms on one connection.
+fn slow(port: u16) -> Value {
+    let job = with(job(port), "/load/closed", json!({"users": 1, "think": {"fixed_ns": 300_000_000}}));
+    with(with(job, "/warmup_ns", json!(0)), "/measure_ns", json!(1_000_000_000))
+}
+
+#[test]
+fn a_request_that_crosses_the_close_of_an_idle_connection_is_written_again() {
+    let ends: [fn(&mut Peer) -> io::Result<()>; 3] = [
+        |_| Ok(()),
+        reset,
+        // The server has not seen the request when it says that none came.
+        |peer| peer.say_the_last(TIMED_OUT),
+    ];
+    for (number, end) in ends.into_iter().enumerate() {
+        for method in ["GET", "POST"] {
+            let server = crossing(end);
+            let result = complete(&with(slow(server.port), "/requests/0/method", json!(method)));
+            result.are_all("ok");
+            assert_eq!((result.count("retried"), result.count("reconnects")), (1, 1), "end {number}, {method}");
+        }
+    }
+}
+
+/// A connection on which answers come all the time was not closed for being idle: the request has failed.
+#[test]
+fn a_busy_connection_that_ends_loses_its_request() {
+    let server = crossing(|_| Ok(()));
+    let job = with(job(server.port), "/load/closed", json!({"users": 1, "think": {"fixed_ns": 1_000_000}}));
+    let result = complete(&with(job, "/warmup_ns", json!(0)));
+    assert_eq!((result.outcome("reset") + result.outcome("closed"), result.count("retried")), (1, 0));
+    assert_eq!(result.outcome("ok"), result.total() - 1);
+}
+
+/// Whatever it is, it is not a race: so a request is not written for ever.
+#[test]
+fn a_server_that_never_answers_a_second_request_is_not_asked_for_ever() {
+    let server = Server::start(|mut peer, _| {
+        // Slow to accept, so that even a new connection has been quiet when its request comes.
+        peer.more_comes_within(Duration::from_secs(5));
+        Ok(())
+    });
+    let result = complete(&with(slow(server.port), "/count", json!(2)));
+    assert_eq!(result.outcome("reset") + result.outcome("closed"), result.total(), "{}", result.event["counts"]);
+    assert!(result.count("retried") <= 2 * result.total());
+}
+
+/// An answer 408 on a connection that was not idle is the answer.
+#[test]
+fn a_408_to_a_request_at_once_is_its_answer() {
+    let server = Server::answering(TIMED_OUT);
+    let result = complete(&job(server.port));
+    result.are_all("unexpected_status");
+    assert_eq!(result.count("retried"), 0);
+}
+
+/// It says nothing but GOAWAY to every stream: no request succeeds, and each connection shows.
+#[test]
+fn a_server_that_goes_away_at_every_stream_does_not_look_right() {
+    let server = Server::start(|mut peer, _| {
+        greet(&mut peer)?;
+        let stream = next_stream(&mut peer)?;
+        peer.say_bytes(&[ok(stream), go_away(stream, 0)].concat())?;
+        peer.stall();
+        Ok(())
+    });
+    let job = with(with(job(server.port), "/target/http", json!("2")), "/load/closed/depth", json!(4));
+    let result = complete(&job);
+    assert!(result.outcome("ok") > 0);
+    assert!(2 * result.count("reconnects") >= result.outcome("ok"), "{}", result.event["counts"]);
+}
+
+/// A user who leaves takes a connection along that rests.
+#[test]
+fn connections_that_rest_are_given_up_with_their_users() {
+    let server = Server::start(|mut peer, _| {
+        while waits(&mut peer) && peer.request()?.is_some() {
+            peer.say(HELLO)?;
+        }
+        Ok(())
+    });
+    let users = json!({"users": 8, "think": {"fixed_ns": 400_000_000}});
+    let job = with(with(job(server.port), "/load/closed", users), "/measure_ns", json!(1_500_000_000));
+    let output = run(&job);
+    let result = output.result();
+    result.are_all("ok");
+    assert!(result.count("reconnects") <= result.total() + 8, "{}", result.event["counts"]);
+}
