@@ -12,12 +12,13 @@ from typing import Any, Protocol
 
 import psutil
 
-from redline.errors import BuildError, LaunchError, UsageError
+from redline.errors import BuildError, DriveError, LaunchError, UsageError
 from redline.files import open_within
-from redline.model import Failure, Leg, Ready, ServerEntry, ServerFacts, Variant
-from redline.model.catalogue import UPSTREAM, certificates, filled, has_tls, http_of, leg_of, option_text
+from redline.model import Failure, Ready, ServerEntry, ServerFacts, Variant
+from redline.model.catalogue import UPSTREAM, certificates, filled, has_tls, option_text
 from redline.model.jvm import jvm_words
 from redline.plugins.commands import OUT_OF_RESOURCES
+from redline.plugins.engine_process import find_engine
 from redline.plugins.jdks import Jdk, Jdks, runtime_version
 from redline.plugins.launchers import failures
 from redline.plugins.launchers.builds import Availability, Builds, StandingBuild
@@ -234,7 +235,12 @@ class _Attempt:
         def alive(pause: float) -> bool:
             return guard.poll(pause) is None
 
-        waited = wait_until_ready(self.host, self.port, ready, alive, started.at_ns, leg=_asked_in(self.variant))
+        endpoint = Endpoint(self.host, self.port)
+        try:
+            waited = wait_until_ready(find_engine(), self.variant, endpoint, ready, alive=alive, since_ns=started.at_ns)
+        except DriveError as error:
+            guard.stop()
+            raise LaunchError.of(error) from error
         if waited.ended == "ready" and guard.poll() is None:
             return self._facts(started, order, waited.at_ns) if listens(self.host, self.port, started.pid) else None
         exited, saw = guard.poll(), waited.last_answer
@@ -280,13 +286,6 @@ class Prepared:
     containers: Containers | None = None
     image: Image | None = None
     host: str = HOST
-
-
-def _asked_in(variant: Variant) -> Leg:
-    """The protocol of the readiness request: HTTP/1.1 unless the server serves nothing but HTTP/2 in this start."""
-    entry, leg = variant.catalogued, variant.serves
-    serves_both = "2" in entry.http or not entry.protocols
-    return leg_of("1.1" if serves_both else http_of(leg), tls=has_tls(leg))
 
 
 @contextmanager
