@@ -157,9 +157,8 @@ def test_a_warm_up_by_another_load_ends_so_too(engine: subprocess.Popen[bytes]) 
 def test_a_search_does_not_go_on_after_a_warm_up_without_a_right_answer(ok: int, broken: bool) -> None:
     recording = simulated_recording(CELL)
     assert recording.traffic is not None
-    outcomes = {"malformed": 3, "ok": ok}
-    counts = interval(0, **outcomes).counts
-    changed = {"intervals": (interval(0, **outcomes),), "counts": counts, "failures": (MALFORMED,)}
+    made_of = interval(0, malformed=3, ok=ok)
+    changed = {"intervals": (made_of,), "counts": made_of.counts, "failures": (MALFORMED,)}
     traffic = recording.traffic.model_copy(update=changed)
     made = ProbeRecording(
         phase="warmup",

@@ -117,6 +117,15 @@ def test_an_engine_that_only_connects_is_not_told_to_take_more_cores() -> None:
     assert "`reconnecting`" in advice
 
 
+@pytest.mark.parametrize(("outcome", "advice"), [("reset", "`wrong-answers` first"), ("timeout", "Lower the rate")])
+def test_a_rate_that_failed_is_not_told_to_be_lower(outcome: str, advice: str) -> None:
+    recording = simulated_recording(OPEN, replace(GOOD, outcomes={outcome: 500}))
+    assert recording.traffic is not None
+    counts = recording.traffic.counts
+    missed = with_traffic(recording, counts=counts.model_copy(update={"completed": counts.due - 500}))
+    assert advice in found(FindingKind.RATE_MISSED, missed, OPEN).advice
+
+
 def idle(cell: Cell, *, waiting: int, failures: tuple[FirstFailure, ...] = ()) -> Recording:
     """A load in whose measurement nothing fell due; `waiting` requests of the warm-up had no answer by then."""
     recording = simulated_recording(cell, GOOD)

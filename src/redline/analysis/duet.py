@@ -36,8 +36,6 @@ IDLE = 0.01
 """From this share of a core on, a server that is not loaded disturbs the slices of the others."""
 FAILING = 0.01
 """Of a server that fails more of its requests, nobody knows what the others cost."""
-OFTEN = 0.5
-"""Of the requests: a new connection for each of so many is not the exception."""
 BUSY = 0.8
 """Under users with zero think time, a server that uses less of its cores than this waits for the client."""
 RARE = 0.01
@@ -287,7 +285,7 @@ class Duet:
         """Connections that do not last, though the load would keep them."""
         for name, places in zip(self.names, ((BASELINE, -1), (self.target,)), strict=True):
             counts = Counts.merged(traffic_of(start).targets[at].counts for start in self.starts for at in places)
-            if self.keeps and counts.due and counts.reconnects > OFTEN * counts.due:
+            if self.keeps and counts.due and counts.connects_often:
                 message = f"{counts.reconnects:,} connections to {name} were opened again for {counts.due:,} requests"
                 yield DuetFinding(kind="reconnecting", grade=Grade.WARN, message=message)
             if counts.surplus:

@@ -26,7 +26,7 @@ def judged(plan: AbPlan, recordings: Sequence[DuetRecording]) -> AbReport | None
     if recordings and (failure := recordings[-1].failure) is not None:
         raise failure_error(failure, (plan.a, plan.b), from_project=plan.checkout is not None, once=plan.duet.once)
     if (failed := failing(recordings, ("A", "B"))) is not None:
-        raise DriveError(failed, hint="`redline load` shows when they fail; --status says which status is right")
+        raise DriveError(failed, hint="`redline load` on that server shows when they fail")
     cell, cores = plan.duet.cells[0], len(plan.environment.server_cpus)
     closed, detects = cell.load.saturates, cell.warmup_detect
     report = judge((plan.a, plan.b), plan.metric, recordings, closed=closed, cores=cores, detects=detects)
@@ -54,6 +54,8 @@ def failure_error(failure: Failure, names: tuple[str, str], *, from_project: boo
     """With the last lines of a log, for whose file nobody needs to look then. `once`: the servers run already."""
     lines = failure.log_tail.splitlines()[-_LOG_LINES:]
     said = "".join(f"\n    {text}" for text in lines) if len(lines) > 1 else ""  # the message has the last one
+    if failure.kind == "engine":
+        return DriveError(failure.message + said, hint=failure.hint)
     hint = _BY_HAND if failure.stage == "load" and not once else failure.hint
     if from_project and failure.stage in ("launch", "load"):
         hint = f"A is {names[0]}, B {names[1]}; {hint}"

@@ -19,7 +19,14 @@ _MOSTLY = 0.5
 def failures_text(failures: Iterable[FirstFailure], outcomes: Iterable[str] | None = None) -> str:
     """The first failure of each of these outcomes, or of all: `connect: Connection refused; timeout: no answer …`."""
     wanted = None if outcomes is None else set(outcomes)
+    failures = _telling(failures)
     return "; ".join(each.text for each in failures if wanted is None or each.outcome in wanted)
+
+
+def _telling(failures: Iterable[FirstFailure]) -> Sequence[FirstFailure]:
+    """Without what was left over at the end of a load, unless there is nothing else."""
+    known = tuple(failures)
+    return [each for each in known if each.outcome not in LEFT_OVER] or known
 
 
 def all_failed(traffic: Traffic) -> str:
@@ -161,7 +168,7 @@ def reconnected_share(cell: Cell, traffic: Traffic) -> float:
 
 def instead_of_cores(cell: Cell, traffic: Traffic) -> str | None:
     """What to do about an engine that is busy or late because it connects all the time; None where it does not."""
-    if reconnected_share(cell, traffic) <= _MOSTLY:
+    if not traffic.counts.connects_often or not reconnected_share(cell, traffic):
         return None
     return "The engine opens a connection for about every request, which takes its time: see `reconnecting` first."
 

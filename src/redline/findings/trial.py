@@ -28,7 +28,7 @@ from redline.findings.machine import (
     throttled,
 )
 from redline.findings.memory import memory
-from redline.findings.rules import graded
+from redline.findings.rules import RULES, graded
 from redline.findings.server import debug_logging, lock_limited, runtime_differs, server_restarted, upstream
 from redline.findings.steadiness import not_warmed_up, shrinking, still_compiling, unsteady, warmed
 from redline.model import Cell, Closed, Finding, FindingKind, Interval, Open, Recording, Traffic
@@ -50,48 +50,64 @@ def judge_trial(cell: Cell, trial: Trial) -> tuple[Finding, ...]:
     found: list[tuple[Finding, ...]] = [failed(cell, trial), _perturbed(trial)]
     if traffic is not None:
         found += [_cut_short(cell, trial, traffic), _tls_insecure(cell, trial), *upstream(trial)]
-        if traffic.counts.due > 0 and traffic.seconds > 0:
-            found += [
-                _rate_missed(cell, trial, traffic),
-                _backlog(cell, trial, traffic),
-                client_saturated(cell, trial, traffic),
-                _send_lateness(cell, trial, traffic),
-                _client_queueing(cell, trial, traffic),
-                arrivals(cell, trial, traffic),
-                bunched(cell, trial, traffic),
-                errors(trial, traffic),
-                exhausted(trial, traffic),
-                wrong_answers(trial, traffic),
-                surplus_bytes(trial, traffic),
-                reconnecting(cell, trial, traffic),
-                shrinking(cell, trial, traffic),
-                unsteady(cell, trial, traffic),
-                warmed(cell, trial, traffic),
-                still_compiling(trial, traffic),
-                not_warmed_up(cell, trial),
-                _carried_over(cell, trial, traffic),
-                _littles_law(cell, trial, traffic),
-                server_restarted(trial),
-                lock_limited(cell, trial, traffic),
-                debug_logging(cell, trial, traffic),
-                memory(cell, trial, traffic),
-                runtime_differs(cell, trial),
-                engine_paused(trial, traffic),
-                cpu_steal(trial),
-                cpu_pressure(trial, traffic),
-                noisy_neighbour(trial, traffic),
-                throttled(trial),
-                cpu_sampled(trial, traffic),
-                cpu_unknown(trial, traffic),
-                retransmits(trial),
-                listen_overflow(trial, traffic),
-                port_pressure(trial, traffic),
-                network_limited(trial, traffic),
-                clock_bound(trial, traffic),
-                load_hosts_differ(trial),
-                clock_stepped(trial, traffic),
-            ]
-    return tuple(finding for findings in found for finding in findings)
+        if traffic.ended != "failing" and traffic.counts.due > 0 and traffic.seconds > 0:
+            found += _of_requests(cell, trial, traffic)
+            if traffic.counts.completed > 0:  # without an answer, when and how they came is no question
+                found += _of_answers(cell, trial, traffic)
+    return tuple(sorted((each for findings in found for each in findings), key=lambda each: _PLACES[each.kind]))
+
+
+_PLACES = {kind: place for place, kind in enumerate(RULES)}
+
+
+def _of_requests(cell: Cell, trial: Trial, traffic: Traffic) -> list[tuple[Finding, ...]]:
+    """What became of requests, and what client, machine and network did meanwhile."""
+    return [
+        client_saturated(cell, trial, traffic),
+        _send_lateness(cell, trial, traffic),
+        arrivals(cell, trial, traffic),
+        bunched(cell, trial, traffic),
+        errors(trial, traffic),
+        exhausted(trial, traffic),
+        wrong_answers(trial, traffic),
+        surplus_bytes(trial, traffic),
+        reconnecting(cell, trial, traffic),
+        server_restarted(trial),
+        debug_logging(cell, trial, traffic),
+        memory(cell, trial, traffic),
+        runtime_differs(cell, trial),
+        engine_paused(trial, traffic),
+        cpu_steal(trial),
+        cpu_pressure(trial, traffic),
+        noisy_neighbour(trial, traffic),
+        throttled(trial),
+        cpu_sampled(trial, traffic),
+        cpu_unknown(trial, traffic),
+        retransmits(trial),
+        listen_overflow(trial, traffic),
+        port_pressure(trial, traffic),
+        network_limited(trial, traffic),
+        clock_bound(trial, traffic),
+        load_hosts_differ(trial),
+        clock_stepped(trial, traffic),
+    ]
+
+
+def _of_answers(cell: Cell, trial: Trial, traffic: Traffic) -> list[tuple[Finding, ...]]:
+    """What right answers say of the server, and of how it was loaded."""
+    return [
+        _rate_missed(cell, trial, traffic),
+        _backlog(cell, trial, traffic),
+        _client_queueing(cell, trial, traffic),
+        shrinking(cell, trial, traffic),
+        unsteady(cell, trial, traffic),
+        warmed(cell, trial, traffic),
+        still_compiling(trial, traffic),
+        not_warmed_up(cell, trial),
+        _carried_over(cell, trial, traffic),
+        _littles_law(cell, trial, traffic),
+        lock_limited(cell, trial, traffic),
+    ]
 
 
 def judge_probe(cell: Cell, recording: Recording) -> tuple[Finding, ...]:
@@ -130,7 +146,9 @@ def _cut_short(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, ...
         return ()
     planned = cell.load.duration_ns / 1e9
     missing = 1.0 if traffic.ended == "deadline" else max(1.0 - traffic.seconds / planned, 0.0)
-    why = "The engine ran into its deadline" if traffic.ended == "deadline" else "The measurement was interrupted"
+    failed = trial.recording.failure is not None  # which says why; then the engine gave no ending of its own
+    deadline = "The load was cut off" if failed else "The engine ran into its deadline"
+    why = deadline if traffic.ended == "deadline" else "The measurement was interrupted"
     message = f"{why}: {traffic.seconds:.3g} s of the planned {planned:.3g} s were measured."
     return graded(FindingKind.CUT_SHORT, missing, message, trial)
 
@@ -144,7 +162,17 @@ def _rate_missed(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, .
         f"{traffic.rate_per_s:,.0f} right answers/s of {traffic.counts.due / traffic.seconds:,.0f} requests/s due: "
         f"{percent(max(missed, 0.0))} of the rate was missed."
     )
-    return graded(FindingKind.RATE_MISSED, missed, message, trial)
+    return graded(FindingKind.RATE_MISSED, missed, message, trial, advice=_FAILED if _by_failing(traffic) else None)
+
+
+_FAILED = "Most of what was missed failed, rather than came late: see `errors` and `wrong-answers` first."
+
+
+def _by_failing(traffic: Traffic) -> bool:
+    """Whether requests that failed in another way than by waiting are most of what was missed."""
+    ended = traffic.counts.outcomes
+    waited = ended.timeout + ended.in_flight + ended.unsent
+    return 2 * (ended.errors - waited) > traffic.counts.due - traffic.answered
 
 
 def _backlog(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
@@ -187,7 +215,7 @@ def _client_queueing(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Findin
         f"{waited:,} of {due:,} requests ({percent(waited / due)}) found none of {cell.load.shape.connections} "
         f"connections free when they were due: part of their response time is a queue in the client."
     )
-    return graded(FindingKind.CLIENT_QUEUEING, waited / due, message, trial)
+    return graded(FindingKind.CLIENT_QUEUEING, waited / due, message, trial, advice=instead_of_cores(cell, traffic))
 
 
 def _due_by_timer(cell: Cell) -> bool:
