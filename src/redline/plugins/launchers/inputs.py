@@ -1,6 +1,5 @@
 """The tools that builds need: whether they are here, and which version."""
 
-import errno
 import hashlib
 import json
 import os
@@ -12,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from redline.errors import BuildError
-from redline.files import write_atomically
+from redline.files import mend, write_atomically
 from redline.model import ServerEntry, Tool
 from redline.plugins import decisive
 
@@ -27,11 +26,8 @@ def cache_writes(cache: Path, servers: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-        raise BuildError(
-            f"{servers} cannot be built: the cache {cache} cannot be written: {error.strerror}",
-            hint="the disk is full: make room" if full else "make that folder writable",
-        ) from error
+        message = f"{servers} cannot be built: the cache {cache} cannot be written: {error.strerror}"
+        raise BuildError(message, hint=mend(error)) from error
 
 
 def input_files(entry: ServerEntry, folder: Path) -> tuple[str, ...]:

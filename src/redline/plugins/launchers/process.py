@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Protocol
 
 from redline.errors import BuildError, LaunchError, UsageError
-from redline.files import open_within
+from redline.files import mend, open_within
 from redline.model import Failure, Leg, Ready, ServerEntry, ServerFacts, Variant
 from redline.model.catalogue import UPSTREAM, certificates, filled, has_tls, http_of, leg_of, option_text
 from redline.model.jvm import jvm_words
@@ -197,11 +197,13 @@ class _Attempt:
             return NotIts(answered_by=observed.who_answers(self.host, self.port))
         exited = guard.poll()
         seen = Seen.of(started.pid, self.port) if exited is None else Seen.of_those_left(started.pid, self.port)
+        if self._listens_on == EVERYWHERE:  # what listens on the port here passes it on to the container
+            seen = replace(seen, holders=())
         guard.stop()
         if exited is None:
             where = self._where(seen)
             raise failures.not_ready(
-                name, ready, self.port, waited.last_answer, self.log, where=where, advice=self.advice
+                name, ready, self.port, waited.last_answer, self.log, where=where, host=self.host, advice=self.advice
             )
         if failures.says_port_is_taken(tail(self.log)):
             return failures.not_its(name, self.port, seen, self.log)
@@ -318,7 +320,7 @@ def _scratch_folder(variant: Variant, parent: Path, stack: ExitStack) -> Path:
     except OSError as error:
         raise LaunchError(
             f"{variant.slug} could not be given a scratch folder: {parent}: {error.strerror}",
-            hint="make room, and make that folder writable",
+            hint=mend(error),
         ) from error
 
 
