@@ -166,8 +166,10 @@ Install = Callable[[Path, str, Progress], None]
 
 def by_hand(feature: int) -> str:
     """How a user gets a JDK when the lab cannot."""
+    named = os.environ.get("JAVA_HOME")
+    home = f"set JAVA_HOME (now {named}) to its home" if named else "set JAVA_HOME to its home"
     return (
-        f"install JDK {feature} (https://adoptium.net) below /usr/lib/jvm, or set JAVA_HOME to its home, or name its "
+        f"install JDK {feature} (https://adoptium.net) below /usr/lib/jvm, or {home}, or name its "
         "home in the suite: `jdk: /opt/jdk`"
     )
 

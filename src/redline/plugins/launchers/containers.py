@@ -386,7 +386,7 @@ class ContainerGuard(Guard):
             limit = self._box.wanted.memory_bytes
             killed = number == signal.SIGKILL and limit is not None
             because = f"in a container that may use {size(limit)} of memory" if killed and limit else ""
-            self.exited = Exited(None, number, exited.at_ns, because)
+            self.exited = replace(exited, code=None, signal=number, because=because)
         return self.exited
 
     def stop(self) -> None:

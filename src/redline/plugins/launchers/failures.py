@@ -204,11 +204,15 @@ def died_under_load(name: str, exited: Exited, log: Path) -> Failure:
 
 
 def _hint_for(exited: Exited, log: Path, advice: Advice = OF_CATALOGUE) -> str:
-    if exited.signal == signal.SIGKILL and exited.because:
+    if exited.signal != signal.SIGKILL:
+        return advice.by_hand or f"its whole output is in {log}"
+    if exited.because and exited.oom_kills != 0:
         return f"the kernel sends SIGKILL to what needs more memory than that: raise `memory`; see {log}"
-    if exited.signal == signal.SIGKILL:
+    if exited.oom_kills is None:
         return f"SIGKILL is sent by a user, or by the kernel when memory runs out, which `dmesg` says; see {log}"
-    return advice.by_hand or f"its whole output is in {log}"
+    if exited.oom_kills:
+        return f"the kernel ended {exited.oom_kills} for want of memory while it ran, which `dmesg` names; see {log}"
+    return f"the kernel ended nothing for want of memory while it ran, so somebody else sent SIGKILL; see {log}"
 
 
 def _last(log: Path) -> str:
