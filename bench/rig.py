@@ -21,7 +21,8 @@ from redline.model import (
     Traffic,
     Variant,
 )
-from redline.plugins.drivers.engine import EngineDriver, find_engine
+from redline.plugins.drivers.engine import EngineDriver
+from redline.plugins.engine_process import find_engine
 from redline.plugins.launchers.process import ProcessLauncher
 from redline.ports import Drive, Endpoint
 from redline.suite import load_catalogue

@@ -263,13 +263,16 @@ class Driver(Protocol):
     """Scenario + Load -> Traffic."""
 
     def verify(self, cell: Cell, endpoint: Endpoint) -> str | None:
-        """Ask once and compare the whole answer: what is wrong with it, or None."""
+        """Ask once and compare the whole answer: what is wrong with it, or None. Raises DriveError."""
 
     def drive(self, drive: Drive) -> Traffic:
         """Warm up, load and measure. Raises DriveError when there is no traffic to speak of."""
 
     def differ(self, cell: Cell, names: tuple[str, str], endpoints: tuple[Endpoint, Endpoint]) -> str | None:
-        """Ask two servers, and say in one line where they first answer differently; None where they do not."""
+        """Ask two servers, and say in one line where they first answer differently; None where they do not.
+
+        Raises DriveError if nobody can ask.
+        """
 
     def duet(self, drive: DuetDrive) -> DuetTraffic:
         """Load several servers in slices. An interrupt ends it early. Raises DriveError when there is no traffic."""

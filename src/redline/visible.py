@@ -28,3 +28,11 @@ def _seen(found: "re.Match[str]") -> str:
     if (char.isprintable() and char not in _BLANK) or unicodedata.category(char) == "Zs":
         return char
     return json.dumps(char)[1:-1]
+
+
+def quoted(received: bytes) -> str:
+    r"""Received bytes as a text on one line: line ends are `\r\n`, and what is no UTF-8 is `\xff`."""
+    text = received.decode(errors="backslashreplace")
+    for char, seen in (("\r", r"\r"), ("\n", r"\n"), ("\t", r"\t")):
+        text = text.replace(char, seen)
+    return visible(text)

@@ -21,7 +21,6 @@ from redline.plugins.launchers import images
 from redline.plugins.launchers.container_engine import CHOICE, ContainerEngine, ContainerEngineError
 from redline.plugins.launchers.containers import LABEL, Containers
 from redline.plugins.launchers.process import ProcessLauncher
-from redline.plugins.launchers.readiness import request_status
 from redline.plugins.linux import cgroup
 from redline.ports import Placement, Upstream
 from redline.suite import load_catalogue
@@ -29,6 +28,7 @@ from tests.e2e.conftest import CHECKOUT, Redline
 from tests.e2e.lab import Lab
 from tests.e2e.leftovers import exists_below
 from tests.e2e.test_run import measured, run
+from tests.fakes.asking import request_status
 from tests.fakes.servers.entries import eventually, make_catalogue, server
 
 pytestmark = pytest.mark.e2e

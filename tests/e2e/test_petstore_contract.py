@@ -10,7 +10,8 @@ import pytest
 
 from redline.errors import LaunchError
 from redline.model import Cell, Expected
-from redline.plugins.drivers.engine import EngineDriver, find_engine
+from redline.plugins.drivers.engine import EngineDriver
+from redline.plugins.engine_process import find_engine
 from redline.ports import Endpoint, Placement, Upstream
 from redline.suite import Overrides, load_catalogue, make_plan
 from redline.suite.validate.resolve import read_suite

@@ -17,7 +17,7 @@ import pytest
 
 from redline.cli.contracts import LoadResult
 from redline.model import FindingKind
-from redline.plugins.drivers.engine import ENGINE
+from redline.plugins.engine_process import ENGINE
 from redline.plugins.linux.procfs import process_ids
 from tests.e2e.conftest import CHECKOUT, Redline
 from tests.fakes import astray, targets

@@ -115,6 +115,9 @@ servers:
   tires:
     about: ends after a while
     start: {{command: ['{sys.executable}', '{SERVER}', '{{port}}', tires]}}
+  both:
+    about: answers in both versions of HTTP
+    start: {{command: ['{sys.executable}', '{SERVER.with_name("both_versions.py")}', '{{port}}']}}
 """
 
 
@@ -231,10 +234,10 @@ def test_the_limit_behind_a_proxy(lab: Lab) -> None:
 
 
 def test_a_proxy_that_speaks_another_protocol_behind_it(lab: Lab) -> None:
-    _, report = lab.run(lab.suite("[{use: origin.one, route: [relay, boasted]}]"))
+    _, report = lab.run(lab.suite("[{use: origin.both, route: [relay, boasted]}]", scenario="Ok"))
     kinds = {cell.server: {finding.kind for finding in cell.findings} for cell in report.cells}
-    assert FindingKind.UPSTREAM_PROTOCOL in kinds["origin.one+via=boasted"]
-    assert FindingKind.UPSTREAM_PROTOCOL not in kinds["origin.one+via=relay"]
+    assert FindingKind.UPSTREAM_PROTOCOL in kinds["origin.both+via=boasted"]
+    assert FindingKind.UPSTREAM_PROTOCOL not in kinds["origin.both+via=relay"]
     assert all(trial.rate_per_s for cell in report.cells for trial in cell.trials)
 
 

@@ -22,6 +22,11 @@ class Certificate:
         )
 
     @property
+    def files(self) -> tuple[Path, Path]:
+        """Those of certificate and key."""
+        return self._certificate, self._key
+
+    @property
     def pem(self) -> str:
         """The certificate as text."""
         return self._certificate.read_text()

@@ -55,17 +55,17 @@ def test_scenarios(tmp_path: Path) -> None:
     assert len(body.content()) == 256
 
 
-def test_readiness_is_asked_in_the_older_version(tmp_path: Path) -> None:
-    for http, fits in (("[1.1, 2]", True), ("[2]", False)):
-        for place in ("http: {}\nservers:", "servers:"):
-            own = f"    about: no framework\n    http: {http}\n" if place == "servers:" else "    about: no framework\n"
-            family = FAMILY.replace("servers:", place.format(http)).replace("    about: no framework\n", own)
-            if fits:
-                assert load_catalogue(write_catalogue(tmp_path, fam=family)).servers["fam.plain"].http == ("1.1", "2")
-                continue
-            (problem,) = problems_of(tmp_path, fam=family)
-            assert "readiness is checked over HTTP/1.1" in problem.message
-            assert "[1.1, 2]" in problem.hint
+@pytest.mark.parametrize(("http", "legs"), [("[1.1, 2]", ("h1", "h2c")), ("[2]", ("h2c",))])
+def test_a_server_may_speak_either_version_or_both(tmp_path: Path, http: str, legs: tuple[str, ...]) -> None:
+    family = FAMILY.replace("    about: no framework\n", f"    about: no framework\n    http: {http}\n")
+    assert load_catalogue(write_catalogue(tmp_path, fam=family)).servers["fam.plain"].serves == legs
+
+
+def test_the_readiness_request_has_headers(tmp_path: Path) -> None:
+    ready = "within: 30s, status: 204, headers: {Authorization: Bearer key, Accept: [a/b, c/d]}"
+    family = FAMILY.replace("within: 30s", ready)
+    found = load_catalogue(write_catalogue(tmp_path, fam=family)).servers["fam.layered"].ready
+    assert (found.status, found.headers) == (204, {"Authorization": "Bearer key", "Accept": ("a/b", "c/d")})
 
 
 def test_folders_without_a_server_are_left_alone(tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ from redline.errors import DriveError
 from redline.findings import judge
 from redline.model import Cell, Counts, FindingKind, Grade, Outcomes, Request, Scenario
 from redline.plugins.drivers.protocol import job
-from redline.plugins.drivers.verifying import verify_by_load
 from redline.ports import Drive, Endpoint, LoadOptions
 from tests.fakes.behaviour import GOOD
 from tests.fakes.recordings import simulated_cell, simulated_recording
@@ -63,14 +62,6 @@ def test_failed_calls_are_wrong_answers_and_are_named_by_their_status() -> None:
     (wrong,) = [each for each in found if each.kind is FindingKind.WRONG_ANSWERS]
     assert wrong.grade is Grade.INVALID
     assert "grpc-status 4 and 13" in wrong.message
-
-
-def test_verification_names_the_status_of_a_call() -> None:
-    recording = simulated_recording(simulated_cell(), GOOD)
-    assert recording.traffic is not None
-    traffic = recording.traffic.model_copy(update={"counts": FAILED})
-    said = verify_by_load(calls("application/grpc", "2"), ENDPOINT, lambda _drive: traffic)
-    assert said == "POST /hello.Greeter/SayHello: unexpected status (status 2xx, grpc-status 4 and 13)"
 
 
 def test_statuses_of_calls_add_up() -> None:

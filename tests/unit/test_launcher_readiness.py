@@ -1,105 +1,204 @@
-"""The readiness request against sockets that answer in every odd way."""
+"""The readiness request: when it is answered, until when it is repeated, and what it reports of other answers."""
 
+import shutil
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from redline.model import Ready
-from redline.plugins.launchers import readiness
-from redline.plugins.launchers.readiness import request_status, wait_until_ready
+from redline.model import Ready, Route, Scenario, ServedTls, Tls, Variant
+from redline.model.exchange import Request
+from redline.plugins.checks import Checked, Checks
+from redline.plugins.engine_process import find_engine
+from redline.plugins.launchers.readiness import WaitEnd, reached, wait_until_ready
+from redline.ports import Endpoint
+from redline.suite.project import ready_of
+from tests.fakes.certificates import Certificate
+from tests.fakes.checks import checked, unanswered
+from tests.fakes.servers.entries import server
 
-HEAD = b"HTTP/1.1 204 No Content\r\n"
+OK = b"HTTP/1.1 200 OK\r\n"
+SOON = Ready(within_ns=20_000_000_000)
 
 
 @contextmanager
 def answering(*parts: bytes, keep_open: bool = False) -> Iterator[int]:
-    """A listener that sends these parts to its first client, and then closes or waits."""
-    done = threading.Event()
+    """A listener that sends these parts to each client after its request, and then closes or waits."""
+    over = threading.Event()
+
+    def answer(connection: socket.socket) -> None:
+        with connection:
+            connection.recv(4096)
+            for part in parts:
+                connection.sendall(part)
+            if keep_open:
+                over.wait(60)
+
+    def accept() -> None:
+        while not over.is_set():
+            try:
+                connection = listener.accept()[0]
+            except TimeoutError:
+                continue
+            threading.Thread(target=answer, args=(connection,), daemon=True).start()
+
     with socket.create_server(("127.0.0.1", 0)) as listener:
-
-        def answer() -> None:
-            connection, _ = listener.accept()
-            with connection:
-                connection.recv(4096)
-                for part in parts:
-                    connection.sendall(part)
-                if keep_open:
-                    done.wait(20)
-
-        thread = threading.Thread(target=answer, daemon=True)
+        listener.settimeout(0.1)
+        thread = threading.Thread(target=accept, daemon=True)
         thread.start()
-        yield listener.getsockname()[1]
-        done.set()
-        thread.join()
+        try:
+            yield listener.getsockname()[1]
+        finally:
+            over.set()
+            thread.join()
+
+
+def lives(pause: float) -> bool:
+    """A server that goes on."""
+    time.sleep(pause)
+    return True
+
+
+def waited(
+    port: int,
+    ready: Ready = SOON,
+    alive: Callable[[float], bool] = lives,
+    variant: Variant | None = None,
+) -> WaitEnd:
+    """The end of a wait that begins now."""
+    endpoint, since_ns = Endpoint("127.0.0.1", port), time.monotonic_ns()
+    return wait_until_ready(find_engine(), variant or server(), endpoint, ready, alive=alive, since_ns=since_ns)
 
 
 @pytest.mark.parametrize(
     ("parts", "keep_open"),
     [
-        ((HEAD + b"\r\n",), False),
-        ((HEAD + b"content-LENGTH: 3\r\n\r\nabc",), True),
-        ((HEAD + b"Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n",), True),
-        ((b"H", b"TTP/1", b".1 204 X\r\nContent-Length: 0\r", b"\n\r\n"), True),
-        ((HEAD + b"Content-Length: 99999999\r\n\r\n" + b"x" * (1 << 20),), True),
+        ((OK + b"\r\n",), False),
+        ((OK + b"content-LENGTH: 3\r\n\r\nabc",), True),
+        ((OK + b"Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n",), True),
+        ((OK + b"Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\nX-Sum: 1\r\n\r\n",), True),
+        ((b"H", b"TTP/1", b".1 200 X\r\nContent-Length: 0\r", b"\n\r\n"), True),
+        ((b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n", OK + b"Content-Length: 0\r\n\r\n"), True),
+        ((b"HTTP/1.1 100 Continue\r\n\r\n" * 3 + OK + b"Content-Length: 0\r\n\r\n",), True),
+        ((OK + b"X: y\r\n" * 127 + b"Content-Length: 0\r\n\r\n",), True),
     ],
 )
-def test_the_status_of_a_whole_answer(parts: tuple[bytes, ...], keep_open: bool) -> None:
+def test_a_whole_answer_is_waited_for(parts: tuple[bytes, ...], keep_open: bool) -> None:
     with answering(*parts, keep_open=keep_open) as port:
-        assert request_status("127.0.0.1", port, "/", 20) == 204
+        assert waited(port).ended == "ready"
+
+
+@pytest.mark.parametrize(
+    ("status", "head"), [(204, b"204 No Content"), (304, b"304 Not Modified\r\nContent-Length: 9")]
+)
+def test_an_answer_without_a_body_ends_with_its_head(status: int, head: bytes) -> None:
+    with answering(b"HTTP/1.1 " + head + b"\r\n\r\n", keep_open=True) as port:
+        assert waited(port, SOON.model_copy(update={"status": status})).ended == "ready"
 
 
 @pytest.mark.parametrize(
     ("parts", "keep_open", "seen"),
     [
-        ((HEAD + b"Content-Length: 3\r\n\r\nab",), True, "no answer within 0.2 s"),
-        ((HEAD,), True, "no answer within 0.2 s"),
-        ((), True, "no answer within 0.2 s"),
-        ((), False, "no HTTP answer but b''"),
-        ((b"SSH-2.0-OpenSSH",), True, "no HTTP answer but b'SSH-2.0-OpenSSH'"),
-        ((b"HTTP/2.0 200 OK\r\n\r\n",), False, "no HTTP answer but b'HTTP/2.0 200 OK\\r\\n\\r\\n'"),
+        ((OK + b"Content-Length: 3\r\n\r\nab",), True, "timeout: "),
+        ((OK,), True, "timeout: "),
+        ((), True, "timeout: "),
+        ((), False, "closed: "),
+        ((b"SSH-2.0-OpenSSH\r\n",), True, "malformed: "),
+        ((b"HTTP/2.0 200 OK\r\n\r\n",), False, "malformed: "),
+        ((OK + b"Transfer-Encoding: chunked\r\n\r\n3 \r\nabc\r\n0\r\n\r\n",), True, "malformed: "),
+        ((OK + b"X: y\r\n" * 128 + b"Content-Length: 0\r\n\r\n",), True, "malformed: "),
+        ((b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n",), True, 503),
     ],
 )
-def test_what_is_reported_of_other_answers(parts: tuple[bytes, ...], keep_open: bool, seen: str) -> None:
+def test_what_is_reported_of_other_answers(parts: tuple[bytes, ...], keep_open: bool, seen: str | int) -> None:
     with answering(*parts, keep_open=keep_open) as port:
-        assert request_status("127.0.0.1", port, "/", 0.2) == seen
+        end = waited(port, Ready(within_ns=1_500_000_000))
+    assert end.ended == "late"
+    if isinstance(seen, int):
+        assert end.last_answer == seen
+    else:
+        assert str(end.last_answer).startswith(seen)
 
 
 def test_nothing_listens() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        assert request_status("127.0.0.1", free.getsockname()[1], "/", 1) == "nothing listened"
+        end = waited(free.getsockname()[1], alive=lambda _pause: False)
+    assert (end.ended, end.last_answer) == ("died", "nothing listened")
 
 
-def test_a_dead_server_is_not_waited_for() -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        waited = wait_until_ready("127.0.0.1", free.getsockname()[1], Ready(), lambda _pause: False, since_ns=1 << 62)
-        assert waited.ended == "died"
+def test_a_server_that_wants_a_header_gets_it() -> None:
+    """Other requests get 401, as those of a readiness without the request's headers would for ever."""
+
+    def answer(connection: socket.socket) -> None:
+        with connection:
+            status = b"200 OK" if b"\r\nAuthorization: Bearer key\r\n" in connection.recv(65536) else b"401 Who"
+            connection.sendall(b"HTTP/1.1 " + status + b"\r\nContent-Length: 0\r\n\r\n")
+
+    request = Request(path="/", headers={"Authorization": "Bearer {pick:keys}"})
+    ready = ready_of(Scenario(name="check", request=request, picks={"keys": ("key", "other")}))
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=lambda: answer(listener.accept()[0]), daemon=True).start()
+        assert waited(listener.getsockname()[1], ready).ended == "ready"
+
+
+def test_a_request_with_a_body_is_asked_for_by_a_get_with_its_other_headers() -> None:
+    headers = {"Authorization": "x", "Content-Type": "application/json"}
+    asked = ready_of(Scenario(name="check", request=Request(method="POST", path="/orders", headers=headers)))
+    assert (asked.path, asked.status, asked.headers) == ("/", 200, {"Authorization": "x"})
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Certificate:
+    if shutil.which("openssl") is None:
+        pytest.skip("no openssl to make a certificate with")
+    return Certificate(tmp_path_factory.mktemp("certificate"))
+
+
+def test_over_tls_any_certificate_will_do(certificate: Certificate) -> None:
+    def answer(plain: socket.socket) -> None:
+        with certificate.context().wrap_socket(plain, server_side=True) as connection:
+            connection.recv(65536)
+            connection.sendall(OK + b"Content-Length: 0\r\n\r\n")
+
+    variant = server().model_copy(update={"tls": Tls(server_name="other.example")})
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=lambda: answer(listener.accept()[0]), daemon=True).start()
+        assert waited(listener.getsockname()[1], variant=variant).ended == "ready"
+
+
+def test_a_server_is_asked_over_the_leg_that_it_serves() -> None:
+    direct = server().model_copy(update={"http": "2", "tls": Tls(server_name="a.example", versions=("1.3",))})
+    assert reached(direct) == direct.model_copy(
+        update={"tls": direct.tls and direct.tls.model_copy(update={"insecure": True})}
+    )
+    entry = direct.catalogued.model_copy(update={"tls": ServedTls(server_name="own.example")})
+    route = Route(name="some", legs=("h1", "h2+tls"), hops=(server(),))
+    behind = reached(server().model_copy(update={"entry": entry, "route": route}))
+    assert (behind.http, behind.tls) == ("2", Tls(insecure=True, server_name="own.example"))
 
 
 def test_a_request_cut_short_by_the_time_limit_hides_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    deadline_ns = time.monotonic_ns() + 50_000_000
+    ready = Ready(within_ns=500_000_000)
+    deadline_ns = time.monotonic_ns() + ready.within_ns
 
-    def status(*_: object, **__: object) -> int | str:
+    def ask(_checks: Checks, _check: object) -> Checked:
         if time.monotonic_ns() < deadline_ns - 20_000_000:
-            return 404
+            return checked(status=404)
         time.sleep(max(0.0, (deadline_ns - time.monotonic_ns()) / 1e9) + 0.001)
-        return "no answer within 0.004 s"
+        return unanswered("timeout", "no answer within 4 ms")
 
-    monkeypatch.setattr(readiness, "request_status", status)
-    ready = Ready(within_ns=50_000_000)
-    waited = wait_until_ready("127.0.0.1", 1, ready, lambda _pause: True, deadline_ns - 50_000_000)
-    assert (waited.ended, waited.last_answer) == ("late", 404)
-
-
-@given(st.binary(max_size=200))
-def test_no_answer_is_ever_taken_for_another_status(noise: bytes) -> None:
-    with answering(noise) as port:
-        seen = request_status("127.0.0.1", port, "/", 5)
-    assert isinstance(seen, str) or noise.startswith((b"HTTP/1.0 ", b"HTTP/1.1 "))
+    monkeypatch.setattr(Checks, "ask", ask)
+    end = wait_until_ready(
+        Path("/bin/cat"),
+        server(),
+        Endpoint("127.0.0.1", 1),
+        ready,
+        alive=lambda _pause: True,
+        since_ns=deadline_ns - ready.within_ns,
+    )
+    assert (end.ended, end.last_answer) == ("late", 404)

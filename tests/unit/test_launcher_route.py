@@ -13,16 +13,16 @@ import pytest
 from redline.errors import LaunchError
 from redline.model import Leg, Route, ServedTls, Variant
 from redline.plugins.launchers.process import ProcessLauncher
-from redline.plugins.launchers.readiness import request_status, unverified
 from redline.plugins.launchers.route import RouteLauncher
 from redline.plugins.launchers.tap import offered_by, tapped
-from redline.plugins.timed import connect
 from redline.ports import Endpoint, Placement, RunningServer
+from tests.fakes.asking import request_status
 from tests.fakes.certificates import write_certificate
 from tests.fakes.servers.entries import alive, eventually, make_catalogue, server
 
 FREE = Placement()
 SCRIPT = Path(__file__).parents[1] / "fakes/servers/proxy.py"
+ORIGIN = SCRIPT.with_name("both_versions.py")
 
 
 @pytest.fixture
@@ -95,12 +95,19 @@ def test_what_is_behind_a_proxy_is_seen_once(
             assert started.facts is not None
             assert started.facts.hops[0].upstream_seen == "h1"
     assert len(taps) == 1
-    with running(launcher, behind(server(), variant.hops[0], last="h2c"), log):
+    with running(launcher, behind(h2c_origin(), variant.hops[0], last="h2c"), log):
         assert len(taps) == 2
 
 
+def h2c_origin() -> Variant:
+    """A server that answers in HTTP/1.1 and in HTTP/2."""
+    made = server(command=(sys.executable, "-I", str(ORIGIN), "{port}"), within_ms=20_000)
+    changed = {"http": ("1.1", "2"), "name": "fake.both"}
+    return made.model_copy(update={"entry": made.catalogued.model_copy(update=changed)})
+
+
 def test_a_proxy_that_speaks_another_protocol_than_the_route_says(launcher: RouteLauncher, log: Path) -> None:
-    with running(launcher, behind(server(), proxy(), last="h2c"), log) as started:
+    with running(launcher, behind(h2c_origin(), proxy(), last="h2c"), log) as started:
         assert started.facts is not None
         assert (started.facts.hops[0].upstream, started.facts.hops[0].upstream_seen) == ("h2c", "h1")
 
@@ -147,34 +154,13 @@ def test_what_lacks_a_proxy_cannot_be_built(launcher: RouteLauncher) -> None:
     assert set(outcome.hashes) == {alone.slug}
 
 
-TLS_SERVER = """
-import socket, ssl, sys, threading
-context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-context.load_cert_chain(sys.argv[2], sys.argv[3])
-context.set_alpn_protocols(["h2", "http/1.1"])
-def serve(client):
-    try:
-        with context.wrap_socket(client, server_side=True) as connection:
-            connection.recv(65536)
-            connection.sendall(b"HTTP/1.1 200 OK\\r\\nContent-Length: 2\\r\\nConnection: close\\r\\n\\r\\nok")
-    except OSError:
-        pass
-with socket.create_server(("127.0.0.1", int(sys.argv[1]))) as plain:
-    while True:
-        # Each apart: a connection on which nothing comes must not keep the others waiting.
-        threading.Thread(target=serve, args=plain.accept()[:1], daemon=True).start()
-"""
-
-
 def tls_origin(folder: Path, *, name: str = "localhost", days: int = 2, server_name: str = "localhost") -> Variant:
     """A server over TLS whose certificate is for a name and so many days."""
     folder.mkdir()
     (folder / "source.txt").write_text("what it is built of")
     write_certificate(folder, name=name, days=days)
     certificate, key = folder / "server.pem", folder / "server.key"
-    made = server(
-        command=(sys.executable, "-I", "-c", TLS_SERVER, "{port}", str(certificate), str(key)), within_ms=20_000
-    )
+    made = server(command=(sys.executable, "-I", str(ORIGIN), "{port}", str(certificate), str(key)), within_ms=20_000)
     served = ServedTls(ca="ca.pem", server_name=server_name)
     changed = {"tls": served, "protocols": ("h1+tls", "h2+tls"), "http": ("1.1", "2"), "name": "fake.secure"}
     changed |= {"family_folder": str(folder)}
@@ -201,7 +187,7 @@ def test_a_proxy_that_checks_gets_the_authority(launcher: RouteLauncher, log: Pa
 
 @pytest.mark.parametrize(
     ("changes", "why"),
-    [({"name": "elsewhere.example"}, "Hostname mismatch"), ({"days": -1}, "certificate has expired")],
+    [({"name": "elsewhere.example"}, "elsewhere.example"), ({"days": -1}, "expired")],
 )
 def test_a_certificate_that_is_not_valid_behind_a_proxy(
     launcher: RouteLauncher, log: Path, tmp_path: Path, changes: dict[str, int | str], why: str
@@ -212,7 +198,8 @@ def test_a_certificate_that_is_not_valid_behind_a_proxy(
     with pytest.raises(LaunchError) as caught, running(launcher, strict, log):
         pass
     assert "with status 502 instead of 200" in str(caught.value)
-    assert f"the certificate of fake.secure is not valid: {why}" in str(caught.value)
+    _, _, reason = str(caught.value).partition("the certificate of fake.secure is not valid: ")
+    assert why in reason
     with running(launcher, behind(origin, proxy("tls"), last="h1+tls"), log) as started:
         assert started.facts is not None
         assert why in started.facts.hops[0].certificate
@@ -221,8 +208,11 @@ def test_a_certificate_that_is_not_valid_behind_a_proxy(
 def hello(*alpn: str) -> bytes:
     """The ClientHello of a client that offers these protocols."""
     incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    context = ssl.create_default_context()
+    if alpn:
+        context.set_alpn_protocols(alpn)
     with contextlib.suppress(ssl.SSLWantReadError):
-        unverified(*alpn).wrap_bio(incoming, outgoing, server_hostname="localhost").do_handshake()
+        context.wrap_bio(incoming, outgoing, server_hostname="localhost").do_handshake()
     return outgoing.read()
 
 
@@ -255,7 +245,7 @@ def test_what_passes_a_tap_is_recognized(sends: bytes, answers: bytes, seen: Leg
         thread = threading.Thread(target=answer, args=(listener,))
         thread.start()
         with tapped(Endpoint("127.0.0.1", listener.getsockname()[1])) as tap:
-            with connect("127.0.0.1", tap.endpoint.port, 5) as client:
+            with socket.create_connection(("127.0.0.1", tap.endpoint.port), 5) as client:
                 client.sendall(sends)
                 received = b""
                 while more := client.recv(65536):

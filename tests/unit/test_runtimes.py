@@ -15,7 +15,6 @@ from redline.model.runtime import COMPILES_WHILE_RUNNING, RECOGNISED
 from redline.plugins.launchers.attached import AttachedLauncher, RunningElsewhere
 from redline.plugins.launchers.command import CommandLauncher
 from redline.plugins.launchers.process import free_port
-from redline.plugins.launchers.readiness import request_status
 from redline.plugins.launchers.watching import KnownProcesses
 from redline.plugins.linux.runtimes import runtimes_in, runtimes_of
 from redline.ports import Endpoint, LoadOptions, Placement
@@ -23,6 +22,7 @@ from redline.running.assembly import attached
 from redline.running.duet import DuetStart, DuetTools, run_start
 from redline.running.record import Tools, record_load
 from redline.suite.project import command_entry
+from tests.fakes.asking import request_status
 from tests.fakes.plugins import FakeDriver, FakeLauncher, FakeServer
 from tests.fakes.recordings import simulated_cell
 from tests.fakes.servers.entries import SCRIPT, eventually, server

@@ -4,8 +4,6 @@ import hashlib
 import json
 import shutil
 import socket
-import time
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -15,21 +13,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redline.errors import DriveError
-from redline.model import Body, Cell, Expected, Ready, Request, Scenario, Timestamp, Tls
+from redline.model import Body, Cell, Expected, Request, Scenario, Timestamp, Tls
 from redline.plugins.drivers.engine import EngineDriver
-from redline.plugins.drivers.verifying import at_pointer, differ, difference, same, verify, verify_by_load
-from redline.plugins.launchers.readiness import wait_until_ready
-from redline.ports import Drive, Endpoint
+from redline.plugins.drivers.verifying import at_pointer, differ, difference, same, verify
+from redline.plugins.engine_process import find_engine
+from redline.ports import Endpoint
 from tests.fakes import targets
-from tests.fakes.behaviour import GOOD, Behaviour
 from tests.fakes.certificates import Certificate
-from tests.fakes.recordings import simulated_cell, simulated_recording
+from tests.fakes.checks import checked, unanswered
+from tests.fakes.recordings import simulated_cell
 
 BODY = b'{"now": 1790000000000, "total": 3, "list": [null, {"a/b": true, "m~n": 1.0}], "text": "soon"}'
 
 
 def mismatch(request: Request, body: bytes = BODY, status: int = 200) -> str:
-    return difference(request, "GET /", status, body) or ""
+    return difference(request, checked(body, status)) or ""
 
 
 @pytest.mark.parametrize(
@@ -108,7 +106,7 @@ def asked(
     habit: targets.Habit, cell: Cell, certificate: Certificate | None = None, ca: str | None = None
 ) -> str | None:
     with targets.target(habit, certificate.context() if certificate else None) as url:
-        return verify(cell, Endpoint("127.0.0.1", urlsplit(url).port or 0, ca))
+        return verify(find_engine(), cell, Endpoint("127.0.0.1", urlsplit(url).port or 0, ca))
 
 
 def test_each_request_is_asked() -> None:
@@ -152,13 +150,14 @@ def test_over_tls_it_is_checked_who_answers(certificate: Certificate) -> None:
     assert said(Tls(), ca=certificate.pem) is None
     assert said(Tls(ca_pem=certificate.pem, server_name="localhost", versions=("1.2",))) is None
     assert said(Tls(insecure=True)) is None
-    assert "TLS failed: self" in str(said(Tls()))
-    assert "TLS failed" in str(said(Tls(ca_pem=certificate.pem, server_name="example.org")))
-    assert said(Tls(ca_pem="junk")) is not None
+    assert "tls: the TLS handshake failed: " in str(said(Tls()))
+    assert "tls: the TLS handshake failed: " in str(said(Tls(ca_pem=certificate.pem, server_name="example.org")))
+    with pytest.raises(DriveError, match="there is no certificate in it"):
+        said(Tls(ca_pem="junk"))
 
 
 def test_a_server_without_tls_is_reported() -> None:
-    assert "TLS failed" in str(asked(targets.garbage, cell_of(Request(), tls=Tls(insecure=True))))
+    assert "tls: the TLS handshake failed: " in str(asked(targets.garbage, cell_of(Request(), tls=Tls(insecure=True))))
 
 
 @pytest.mark.parametrize("habit", [targets.stalls, targets.trickles])
@@ -167,48 +166,23 @@ def test_over_tls_nothing_is_waited_for_either(
 ) -> None:
     monkeypatch.setattr("redline.plugins.drivers.verifying.VERIFY_WITHIN_S", (0.5, 0.5))
     cell = cell_of(Request(expect=Expected(length=100_000)), tls=Tls(insecure=True))
-    assert asked(habit, cell, certificate) == "GET /: no whole answer within 0.5 s"
-
-
-def test_a_server_over_tls_is_seen_to_be_ready(certificate: Certificate) -> None:
-    with targets.target(targets.healthy, certificate.context()) as url:
-        port = urlsplit(url).port or 0
-        since = time.monotonic_ns()
-        ready = Ready(within_ns=5_000_000_000)
-        assert wait_until_ready("127.0.0.1", port, ready, lambda _: True, since, leg="h1+tls").ended == "ready"
-
-
-def drive_to(behaviour: Behaviour, seen: list[Drive]) -> Any:
-    def drive(asked: Drive) -> Any:
-        seen.append(asked)
-        return simulated_recording(asked.cell, behaviour).traffic
-
-    return drive
-
-
-def test_over_http_2_the_engine_asks() -> None:
-    seen: list[Drive] = []
-    cell = cell_of(Request(path="/a", expect=Expected(body="x")), Request(path="/b"), http="2")
-    assert verify_by_load(cell, Endpoint("127.0.0.1", 1), drive_to(GOOD, seen)) is None
-    assert [drive.cell.scenario.request.path for drive in seen] == ["/a", "/b"]
-    assert {drive.cell.load.count for drive in seen} == {1}
-    assert [drive.cell.scenario.request.expect.under_load for drive in seen] == ["hash", "length"]
-    bad = replace(GOOD, outcomes={"unexpected_status": 1})
-    assert verify_by_load(cell, Endpoint("127.0.0.1", 1), drive_to(bad, [])) == "GET /a: unexpected status (status 2xx)"
-
-
-def test_over_http_2_the_engine_says_why_it_could_not_connect() -> None:
-    def refuses(_drive: Drive) -> Any:
-        raise DriveError("the TLS handshake failed: the server's certificate is not for localhost", hint="none")
-
-    wrong = verify_by_load(cell_of(Request(path="/a"), http="2"), Endpoint("127.0.0.1", 1), refuses)
-    assert wrong == "GET /a: the TLS handshake failed: the server's certificate is not for localhost"
+    assert str(asked(habit, cell, certificate)).startswith("GET /: timeout: no ")
 
 
 def test_an_engine_that_cannot_ask_is_reported(tmp_path: Path) -> None:
-    wrong = EngineDriver(tmp_path / "none").verify(cell_of(Request(), http="2"), Endpoint("127.0.0.1", 1))
-    assert wrong is not None
-    assert "cannot be started" in wrong
+    with pytest.raises(DriveError, match="cannot be started"):
+        EngineDriver(tmp_path / "none").verify(cell_of(Request()), Endpoint("127.0.0.1", 1))
+
+
+def test_why_there_is_no_answer_is_said_by_the_engine() -> None:
+    answer = unanswered("malformed", "a space follows the size of a chunk (RFC 9112, 7.1)")
+    assert difference(Request(), answer) == "malformed: a space follows the size of a chunk (RFC 9112, 7.1)"
+
+
+def test_what_the_engine_alone_finds_wrong_is_wrong() -> None:
+    failure = {"outcome": "unexpected_status", "reason": "grpc-status 13 in place of 0", "time_ns": 0}
+    answer = checked(kind="application/grpc", grpc_status=13, outcome="unexpected_status", failure=failure)
+    assert difference(Request(), answer) == "unexpected status: grpc-status 13 in place of 0"
 
 
 def answers(status: str = "200 OK", kind: str = "text/plain", body: bytes = b"the same") -> targets.Habit:
@@ -235,13 +209,13 @@ def answers(status: str = "200 OK", kind: str = "text/plain", body: bytes = b"th
             answers(body=b"the same and more"),
             "GET /path0: the bodies differ from byte 8 on: '' from A (8 bytes) and ' and more' from B (17 bytes)",
         ),
-        (targets.leaves, "GET /path0: B: the connection was closed without an answer"),
+        (targets.leaves, "GET /path0: B: closed: the connection ended before the answer"),
     ],
 )
 def test_where_two_servers_answer_differently_is_reported(other: targets.Habit, says: str | None) -> None:
     with targets.target(answers()) as one, targets.target(other) as two:
         ends = [Endpoint("127.0.0.1", urlsplit(url).port or 0) for url in (one, two)]
-        assert differ(simulated_cell(), ("A", "B"), (ends[0], ends[1])) == says
+        assert differ(find_engine(), simulated_cell(), ("A", "B"), (ends[0], ends[1])) == says
 
 
 def test_an_answer_of_grpc_is_refused_over_http_1() -> None:

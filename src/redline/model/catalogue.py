@@ -115,9 +115,10 @@ class Start(Frozen):
 
 
 class Ready(Frozen):
-    """A server is ready when `GET path` is answered with `status`, within `within_ns` of its start."""
+    """A server is ready when `GET path` with `headers` is answered with `status`, within `within_ns` of its start."""
 
     path: str = "/"
+    headers: dict[str, str | tuple[str, ...]] = omitted_if_default({})
     status: int = 200
     within_ns: int = 10_000_000_000
 

@@ -7,6 +7,7 @@ from pydantic import Field
 from redline.model.base import Frozen, omitted_if_default
 from redline.model.environment import Environment
 from redline.model.estimate import DuetFinding, Metric, Verdict
+from redline.model.failures import FirstFailure
 from redline.model.histogram import Histogram
 from redline.model.hosts import HostFacts, host_of
 from redline.model.plan import PLACES, Cell
@@ -54,6 +55,9 @@ class TargetTraffic(Frozen):
     lateness: Histogram
     handshake: Histogram | None = omitted_if_default(None)
     engine_cpu_ns: int
+    failures: tuple[FirstFailure, ...] = omitted_if_default(
+        (), description="the first failure of each outcome, from the warm-up on, in the order of outcomes"
+    )
 
 
 class DuetTraffic(Frozen):

@@ -8,6 +8,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from redline.model.base import Frozen, omitted_if_default
+from redline.model.failures import FirstFailure
 from redline.model.histogram import Histogram
 
 _LATE = 0.02
@@ -69,6 +70,7 @@ class Counts(Frozen):
         0, description="written again because the server announced that it would not process them; not a failure"
     )
     reconnects: int = 0
+    surplus: int = omitted_if_default(0, description="answers after which the server sent bytes that nobody requested")
     handshakes: int = Field(default=0, description="TLS handshakes that were completed")
     resumed: int = Field(default=0, description="part of handshakes: resumed an earlier connection's session")
     bytes_sent: int = 0
@@ -247,6 +249,9 @@ class Traffic(Frozen):
     tls: AgreedTls | None = omitted_if_default(None)
     engine_cpu_ns: int
     paused_ns: int = omitted_if_default(0, description=_PAUSED)
+    failures: tuple[FirstFailure, ...] = omitted_if_default(
+        (), description="the first failure of each outcome, from the warm-up on, in the order of outcomes"
+    )
     intervals: tuple[Interval, ...]
 
     @model_validator(mode="after")

@@ -18,7 +18,8 @@ from redline.model import (
     Variant,
 )
 from redline.model.duet import Checkout
-from redline.plugins.drivers.engine import EngineDriver, find_engine
+from redline.plugins.drivers.engine import EngineDriver
+from redline.plugins.engine_process import find_engine
 from redline.plugins.hosts.launcher import RemoteLauncher, Sender
 from redline.plugins.hosts.remote import Pair
 from redline.plugins.launchers.attached import AttachedLauncher, processes_of

@@ -244,11 +244,15 @@ def _differing(cells: Sequence[Cell], servers: Sequence[RunningServer], driver: 
     """Where the last server answers differently from the first one."""
     cell, first, other = cells[0], servers[0].endpoint, servers[-1].endpoint
     names = cell.variant.slug, cells[-1].variant.slug
-    found = driver.differ(cell, names, (first, other)) if len(servers) > 1 else None
+    try:
+        found = driver.differ(cell, names, (first, other)) if len(servers) > 1 else None
+        own = found and driver.differ(cell, ("its first answer", "its second one"), (first, first))
+    except DriveError as error:
+        return failure_of("verify", "engine", error)
     if found is None:
         return None
     message = f"{names[0]} and {names[1]} answer differently: {found}"
-    if (own := driver.differ(cell, ("its first answer", "its second one"), (first, first))) is not None:
+    if own is not None:
         message = f"{names[0]} does not answer alike twice: {own}"
     hint = "leave out --same-answers, or request what is always answered alike"
     return Failure(stage="verify", kind="wrong_answer", message=message, hint=hint)

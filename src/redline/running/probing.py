@@ -11,10 +11,11 @@ from pathlib import Path
 from types import FrameType
 
 from redline.analysis.search_state import at_rate, open_shape, probe_cell, room, slice_of
+from redline.errors import DriveError
 from redline.model import Cell, Closed, Failure, Interval, PlannedTrial, Recording, Traffic
 from redline.model.search import LoadPhase, ProbeRecording
 from redline.ports import LoadOptions, RunningServer
-from redline.running.record import Tools, record_load
+from redline.running.record import Tools, failure_of, record_load
 from redline.search import ProbeSlice, Proposal, hopeless
 from redline.search.overload import OverloadPlan
 
@@ -113,7 +114,10 @@ class Prober:
 
     def _asked_once(self, recording: Recording) -> Recording:
         self.let_drain()
-        wrong = self.tools.driver.verify(self.cell, self.server.endpoint)
+        try:
+            wrong = self.tools.driver.verify(self.cell, self.server.endpoint)
+        except DriveError as error:
+            return recording.model_copy(update={"failure": failure_of("load", "engine", error)})
         if not wrong:
             return recording
         hint = "see whether it still runs, and what it printed"

@@ -224,7 +224,10 @@ def settling(cell: Cell) -> Cell:
 
 def verify(cell: Cell, server: RunningServer, driver: Driver) -> Failure | None:
     """Ask a server once, before any load: why its answer is wrong, or that it died; None when all is well."""
-    wrong = driver.verify(cell, server.endpoint)
+    try:
+        wrong = driver.verify(cell, server.endpoint)
+    except DriveError as error:
+        return failure_of("verify", "engine", error)
     if wrong is None:
         return None
     message = f"{cell.variant.slug} answered {cell.scenario.name} wrongly before any load: {wrong}"

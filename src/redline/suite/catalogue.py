@@ -99,10 +99,6 @@ def _entry(sheet: Sheet, path: Path, folder: str, shared: SharedSchema, written:
     values = _with_shared(written, shared)
     options = {name: Option.model_validate(option) for name, option in values["options"].items()}
     _check_required(sheet, path, values)
-    if "1.1" not in values.get("http", ["1.1"]):
-        message = "readiness is checked over HTTP/1.1, which this server does not support"
-        where = (*path, "http") if written.http else ("http",)
-        sheet.wrong(where, message, "let it support 1.1 as well: [1.1, 2]", once=True)
     _check_defaults(sheet, path, options, written)
     _check_placeholders(sheet, path, written, options)
     if len(sheet.problems) > known_before:

@@ -34,7 +34,8 @@ def read_project(text: str, file: str, files: Files = no_files) -> Project:
     scenario = Scenario(name="check", request=request, picks=picks or {})
     entry = command_entry("server", written.start, ready_of(scenario), runtime=written.runtime)
     given = {
-        "ready": written.ready and entry.ready.model_copy(update=written.ready.model_dump(exclude_none=True)),
+        "ready": written.ready
+        and Ready.model_validate(entry.ready.model_dump() | written.ready.model_dump(exclude_none=True)),
         "stop": written.stop and Stop.model_validate(written.stop.model_dump(exclude_none=True)),
     }
     changed = {name: value for name, value in given.items() if value is not None}
@@ -42,11 +43,16 @@ def read_project(text: str, file: str, files: Files = no_files) -> Project:
 
 
 def ready_of(scenario: Scenario) -> Ready:
-    """A server is ready when it answers the scenario's first request, as far as a GET can say."""
-    request: Request = scenario.requests[0]
-    if request.method != "GET":
-        return Ready()
-    return Ready(path=first_of(request.path, scenario.picks), status=request.expect.status)
+    """A server is ready when it answers the scenario's first request, as far as a GET with its headers can say."""
+    request, picks = scenario.request, scenario.picks
+    headers = {
+        name: first_of(value, picks) if isinstance(value, str) else tuple(first_of(each, picks) for each in value)
+        for name, value in request.headers.items()
+    }
+    if request.method == "GET":
+        return Ready(path=first_of(request.path, picks), headers=headers, status=request.expect.status)
+    # What describes a body says nothing without one.
+    return Ready(headers={name: value for name, value in headers.items() if not name.lower().startswith("content-")})
 
 
 def command_entry(

@@ -50,6 +50,11 @@ impl Message {
         self.status
     }
 
+    /// The status in the list of fields that came last.
+    pub fn coming(&self) -> u16 {
+        self.coming
+    }
+
     /// The status of gRPC, in trailers or, where the answer is nothing but these, in its head; `None` of any other answer.
     pub fn grpc_status(&self) -> Option<u32> {
         if self.is_grpc { self.grpc_status.or(Some(GRPC_UNKNOWN)) } else { self.grpc_status }

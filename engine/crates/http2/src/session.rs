@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use redline_wire::Record;
+
 use crate::MOST_HEAD_BYTES;
 use crate::event::{BodyOptions, Error, Event};
 use crate::ffi::{Connection, Drained};
@@ -73,6 +75,16 @@ impl Session {
         let stream = self.connection.open(fields, body.filter(|body| !body.is_empty()), options, token)?;
         self.frame_heads.open(stream);
         Ok(())
+    }
+
+    /// Record the answer on the only stream, and this many bytes of its body.
+    pub fn record(&mut self, keeps: usize) {
+        self.connection.streams_mut().record = Some(Box::new(Record::new(keeps)));
+    }
+
+    /// The record of the answer that has just come, if it was recorded.
+    pub fn take_record(&mut self) -> Option<Box<Record>> {
+        self.connection.streams_mut().record.take()
     }
 
     /// Take bytes that were read; the events are appended to `events`.

@@ -1,5 +1,7 @@
 //! The streams of one connection, as nghttp2 reports them.
 
+use redline_wire::Record;
+
 use crate::event::Event;
 use crate::message::Verdict;
 use crate::slot::Slot;
@@ -33,6 +35,8 @@ pub struct Streams {
     pub out_limit: usize,
     /// The peer sent GOAWAY.
     pub going: bool,
+    /// The answer on the only stream, if it is to be shown.
+    pub record: Option<Box<Record>>,
 }
 
 impl Streams {
@@ -94,17 +98,29 @@ impl Streams {
 
     pub fn field(&mut self, place: Place, name: &[u8], value: &[u8]) -> Verdict {
         let verdict = self.slot(place).message.field(name, value);
+        if let Some(record) = &mut self.record
+            && !name.starts_with(b":")
+        {
+            record.field(name, value);
+        }
         self.judged(place, verdict)
     }
 
     pub fn end_head(&mut self, place: Place, last: bool) -> Verdict {
-        let verdict = self.slot(place).message.end_head(last);
+        let message = &mut self.slots[place.0 as usize].1.message;
+        let verdict = message.end_head(last);
+        if let Some(record) = &mut self.record {
+            record.end_head(message.coming());
+        }
         self.judged(place, verdict)
     }
 
     pub fn data(&mut self, place: Place, bytes: &[u8]) -> Verdict {
         let slot = self.slot(place);
         let verdict = if slot.pending().is_some() { slot.data(bytes) } else { Verdict::Fine };
+        if let Some(record) = &mut self.record {
+            record.data(bytes);
+        }
         self.judged(place, verdict)
     }
 

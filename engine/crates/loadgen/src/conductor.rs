@@ -2,8 +2,8 @@
 //! intervals and emits the events. Members are worker threads, or processes that each run an engine of their own.
 
 use redline_traffic::{
-    Clocks, Connected, ENGINE_FORMAT, Ended, Engine, EngineError, ErrorKind, Event, Interval, Phase, Slice, Started,
-    Summary,
+    Clocks, Connected, ENGINE_FORMAT, Ended, Engine, EngineError, ErrorKind, Event, Failures, Interval, Phase, Slice,
+    Started, Summary,
 };
 
 use crate::job::Job;
@@ -66,6 +66,7 @@ pub enum MemberReport {
     Finished {
         member: usize,
         measured: Measured,
+        failures: Failures,
     },
 }
 
@@ -169,6 +170,7 @@ pub fn started(workers: u32, processes: u32, job: &Job, connected: Connected, ep
 /// Emit intervals as they end, and then the result.
 fn conduct<M: Members>(members: &mut M) -> Result<Ended, EngineError> {
     let mut merger = Merger::new(members.count());
+    let mut failures = Failures::default();
     let mut cpu_ns = members.own_cpu_ns();
     let measured = loop {
         match members.next()? {
@@ -177,7 +179,10 @@ fn conduct<M: Members>(members: &mut M) -> Result<Ended, EngineError> {
                     members.give_back(member, spare);
                 }
             }
-            Some(MemberReport::Finished { member, measured }) => merger.finish(member, measured),
+            Some(MemberReport::Finished { member, measured, failures: own }) => {
+                failures.merge(own);
+                merger.finish(member, measured);
+            }
             None => continue,
         }
         emit_intervals(&mut merger, members, &mut cpu_ns);
@@ -187,7 +192,8 @@ fn conduct<M: Members>(members: &mut M) -> Result<Ended, EngineError> {
     };
     let Measured { ended, start_ns, end_ns } = measured;
     let clocks = members.clocks(&measured);
-    let summary = Summary { ended, measure_start_ns: start_ns, measure_end_ns: end_ns, clocks, slice: &merger.total };
+    let slice = &merger.total;
+    let summary = Summary { ended, measure_start_ns: start_ns, measure_end_ns: end_ns, clocks, failures, slice };
     emit(&Event::Result(summary));
     Ok(ended)
 }

@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use redline_pacing::random_bits;
 use redline_traffic::{
-    Connected, DuetBlock, DuetResult, DuetSlice, Ended, EngineError, ErrorKind, Event, Phase, Slice,
+    Connected, DuetBlock, DuetResult, DuetSlice, DuetTotal, Ended, EngineError, ErrorKind, Event, Phase,
 };
 
 use self::turns::{Turn, TurnResult, Turns, WorkerReport};
@@ -191,13 +191,16 @@ impl DuetRun<'_> {
     }
 
     /// End the workers; what all of them measured of each target.
-    fn totals(&mut self) -> Result<Vec<Slice>, EngineError> {
-        let mut totals: Vec<Slice> = (0..self.duet.targets).map(|_| Slice::default()).collect();
+    fn totals(&mut self) -> Result<Vec<DuetTotal>, EngineError> {
+        let mut totals: Vec<_> = (0..self.duet.targets).map(|_| DuetTotal::default()).collect();
         for (number, mut group) in std::mem::take(&mut self.groups).into_iter().enumerate() {
             let workers = std::mem::take(&mut group.workers).len();
             for _ in 0..workers {
                 if let WorkerReport::Totals(of_worker) = self.receive(&group)? {
-                    totals[number..].iter_mut().zip(of_worker).for_each(|(total, slice)| total.add(&slice));
+                    for (total, (slice, failures)) in totals[number..].iter_mut().zip(of_worker) {
+                        total.slice.add(&slice);
+                        total.failures.merge(failures.since(self.epoch_ns));
+                    }
                 }
             }
         }

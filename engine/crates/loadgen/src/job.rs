@@ -1,5 +1,6 @@
 //! The job, read from standard input and validated completely before anything is done.
 
+mod check;
 mod duet;
 mod load;
 mod requests;
@@ -7,12 +8,14 @@ mod target;
 
 use redline_pacing::MOST_WORKERS;
 use redline_traffic::{EngineError, ErrorKind};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{GlobalWorkerId, WorkerId};
 use crate::server_clocks::{RawClocks, RemoteClocks};
 use crate::shards::child::is_shard;
 
+pub use check::parse_check;
 pub use duet::Duet;
 pub use load::{Load, Shape};
 pub use requests::Request;
@@ -126,12 +129,26 @@ pub struct Job {
     pub clocks: Option<RemoteClocks>,
     /// Several targets in turn, in place of one.
     pub duet: Option<Duet>,
+    /// Record answers, and this many bytes of their bodies; placeholders have their lowest values. In a check.
+    pub records: Option<usize>,
 }
 
 /// A `bad_job` that names the field.
 pub fn bad(field: &str, message: &str, hint: &str) -> EngineError {
     let message = if field.is_empty() { message.to_owned() } else { format!("{field}: {message}") };
     EngineError { kind: ErrorKind::BadJob, message, hint: hint.to_owned() }
+}
+
+/// Parse what is to be validated.
+fn parse<T: DeserializeOwned>(text: &str) -> Result<T, EngineError> {
+    let mut json = serde_json::Deserializer::from_str(text);
+    let raw = serde_path_to_error::deserialize(&mut json).map_err(|error| {
+        let path = error.path().to_string();
+        let field = if path == "." { "" } else { &path };
+        bad(field, &error.inner().to_string(), "see its format in docs/reference/engine-protocol.md")
+    })?;
+    json.end().map_err(|error| bad("", &error.to_string(), "write one JSON object and nothing after it"))?;
+    Ok(raw)
 }
 
 impl Job {
@@ -148,14 +165,7 @@ impl Job {
     /// # Errors
     /// A `bad_job` that names the first field that is wrong.
     pub fn parse_for(text: &str, target: usize) -> Result<Self, EngineError> {
-        let mut json = serde_json::Deserializer::from_str(text);
-        let raw: RawJob = serde_path_to_error::deserialize(&mut json).map_err(|error| {
-            let path = error.path().to_string();
-            let field = if path == "." { "" } else { &path };
-            bad(field, &error.inner().to_string(), "see the job's format in docs/reference/engine-protocol.md")
-        })?;
-        json.end().map_err(|error| bad("", &error.to_string(), "write one JSON object and nothing after it"))?;
-        raw.check(target)
+        parse::<RawJob>(text)?.check(target)
     }
 
     /// The number of a worker of this process among those of all processes.
@@ -226,6 +236,7 @@ impl RawJob {
             pids: self.pids,
             clocks: self.clocks.map(RawClocks::check).transpose()?,
             duet,
+            records: None,
         })
     }
 

@@ -3,11 +3,12 @@
 //! The contract is `docs/reference/engine-protocol.md`. This file is the order of things: read the job, check what the machine
 //! allows, watch for signals and the deadline, resolve the target, run the load.
 
+mod check;
 mod client;
 mod conductor;
 mod demand;
 mod duet;
-mod failure_log;
+mod first_failures;
 mod fixed_work;
 mod heartbeat;
 mod ids;
@@ -27,7 +28,7 @@ mod window_clocks;
 mod worker;
 mod workers;
 
-use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::net::{SocketAddr, TcpStream};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -53,6 +54,8 @@ Reads one job (JSON) from standard input and writes events (one JSON object a li
   --version        the version
   fixed-work CPUS  instead of a job: the CPU time in nanoseconds that a fixed piece of work takes on each of these cores
                    (0,1), as a JSON object
+  check            instead of a job: make the checks of single requests on standard input, one JSON object a line, and
+                   answer each with one line
   clocks ADDRESS   instead of a job: answer engines on other hosts that ask for CPU times on this one
 
 Exit codes: 0 complete, 1 could not run, 2 the job is wrong, 124 cut by its deadline, 130 interrupted.
@@ -78,10 +81,11 @@ fn main() -> ExitCode {
             return ExitCode::SUCCESS;
         }
         [command, cpus] if command == "fixed-work" => return fixed_work(&cpus.to_string_lossy()),
+        [command] if command == "check" => return checks(),
         [command, address] if command == "clocks" => return clocks(&address.to_string_lossy()),
         _ => {
             eprintln!(
-                "redline-engine: it takes no arguments but --help, --version, fixed-work CPUS and clocks ADDRESS\n  hint: the job goes to standard input"
+                "redline-engine: it takes no arguments but --help, --version, fixed-work CPUS, check and clocks ADDRESS\n  hint: the job goes to standard input"
             );
             return ExitCode::from(2);
         }
@@ -91,10 +95,22 @@ fn main() -> ExitCode {
     }
     match run(started_ns) {
         Ok(code) => ExitCode::from(code),
-        Err(error) => {
-            emit(&Event::Error(&error));
-            ExitCode::from(if error.kind == ErrorKind::BadJob { 2 } else { 1 })
-        }
+        Err(error) => failed(&error),
+    }
+}
+
+fn failed(error: &EngineError) -> ExitCode {
+    emit(&Event::Error(error));
+    ExitCode::from(if error.kind == ErrorKind::BadJob { 2 } else { 1 })
+}
+
+fn checks() -> ExitCode {
+    if parent_is_gone() {
+        return ExitCode::FAILURE;
+    }
+    match check::serve() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => failed(&error),
     }
 }
 
@@ -258,16 +274,13 @@ fn limit(error: &std::io::Error) -> EngineError {
 
 /// The address of the target. Of several, the first that accepts a connection.
 fn resolve(job: &Job) -> Result<SocketAddr, EngineError> {
-    let host = job.target.host.as_str();
-    let name = (host, job.target.port);
-    let unknown = |why: String| EngineError {
+    let addresses = job.target.addresses().map_err(|message| EngineError {
         kind: ErrorKind::Connect,
-        message: format!("the host {host:?} is not known: {why}"),
+        message,
         hint: "check target.host; it is a name or an address, without scheme, port or path".to_owned(),
-    };
-    let addresses: Vec<_> = name.to_socket_addrs().map_err(|error| unknown(error.to_string()))?.collect();
+    })?;
     let timeout = Duration::from_nanos(job.timeout_ns);
     let takes = |address: &&SocketAddr| TcpStream::connect_timeout(address, timeout).is_ok();
     let chosen = if addresses.len() > 1 { addresses.iter().find(takes) } else { None };
-    chosen.or(addresses.first()).copied().ok_or_else(|| unknown("it has no address".to_owned()))
+    Ok(*chosen.unwrap_or(&addresses[0]))
 }

@@ -8,11 +8,10 @@ mod load;
 use std::io;
 use std::sync::Arc;
 
-use redline_traffic::Outcome;
-
 pub use self::load::WorkerLoad;
 use crate::client::{Activity, Client};
 use crate::demand::DueEvent;
+use crate::first_failures::FirstFailures;
 use crate::io::{Event, Io};
 use crate::stop::Stop;
 use crate::sys::time::now_ns;
@@ -65,15 +64,21 @@ impl<I: Io> Worker<I> {
             }
         }
         self.unanswered = self.client.in_flight() as u64 + self.load.waiting();
-        self.client.abandon(Outcome::InFlight, &mut self.activity);
+        self.client.abandon(self.now_ns, &mut self.activity);
         self.apply();
-        self.load.finish(self.now_ns);
+        self.load.finish(self.now_ns, &mut self.activity.failures);
         Ok(self.load.cut_ns())
     }
 
-    /// After the load: how many requests had no answer when it was over, its tally, and the client, both to be used again.
-    pub fn into_parts(self) -> (u64, Tally, Client<I>) {
-        (self.unanswered, self.load.into_tally(), self.client)
+    /// Take why requests failed, after the load.
+    pub fn take_failures(&mut self) -> FirstFailures {
+        std::mem::take(&mut self.activity.failures)
+    }
+
+    /// After the load: how many requests had no answer when it was over, its tally and the client, both to be used again, and
+    /// the failures and the recorded answer in its activity.
+    pub fn into_parts(self) -> (u64, Tally, Client<I>, Activity) {
+        (self.unanswered, self.load.into_tally(), self.client, self.activity)
     }
 
     /// Read the clock.
@@ -152,7 +157,7 @@ impl<I: Io> Worker<I> {
                 };
                 match self.client.put(connection, task, self.now_ns) {
                     Ok(()) => self.load.sent(&task),
-                    Err(task) => self.load.not_encoded(task, self.now_ns),
+                    Err(failed) => self.load.not_encoded(failed, self.now_ns, &mut self.activity.failures),
                 }
             }
             self.client.flush(connection, self.now_ns, &mut self.activity);
@@ -166,7 +171,7 @@ impl<I: Io> Worker<I> {
     fn expire(&mut self) {
         self.client.expire(self.now_ns, &mut self.activity);
         self.apply();
-        self.load.expire_waiting(self.now_ns);
+        self.load.expire_waiting(self.now_ns, &mut self.activity.failures);
     }
 
     fn check_stop(&mut self) {

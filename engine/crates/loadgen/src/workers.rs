@@ -12,6 +12,7 @@ use redline_traffic::{Clocks, Connected, Ended, EngineError, ErrorKind, Event, S
 use crate::client::{Activity, Client, ConnectResult, OpenError};
 use crate::conductor::{MemberReport, Members};
 use crate::demand::{Demand, Users};
+use crate::first_failures::FirstFailures;
 use crate::ids::{GlobalWorkerId, WorkerId};
 use crate::io::Io;
 use crate::io::epoll::Epoll;
@@ -50,10 +51,11 @@ enum Message {
     /// It has tried to connect, with the backend of this name.
     Connected(ConnectResult, &'static str),
     Interval(WorkerId, MemberInterval),
-    /// When its measurement ended, if it was cut.
+    /// When its measurement ended, if it was cut, and why requests failed.
     Finished {
         worker: WorkerId,
         cut_ns: Option<u64>,
+        failures: FirstFailures,
     },
     Failed(io::Error),
 }
@@ -205,9 +207,11 @@ impl Members for Workers {
     fn next(&mut self) -> Result<Option<MemberReport>, EngineError> {
         Ok(match self.receive()? {
             Message::Interval(worker, interval) => Some(MemberReport::Interval { member: worker.index(), interval }),
-            Message::Finished { worker, cut_ns } => {
-                Some(MemberReport::Finished { member: worker.index(), measured: self.measured(cut_ns) })
-            }
+            Message::Finished { worker, cut_ns, failures } => Some(MemberReport::Finished {
+                member: worker.index(),
+                measured: self.measured(cut_ns),
+                failures: failures.since(self.epoch_ns),
+            }),
             Message::Connected(..) | Message::Failed(_) => None,
         })
     }
@@ -288,7 +292,8 @@ impl WorkerThread {
         let mut worker = Worker::new(load, client, activity, self.stop, self.job.spin);
         let cut_ns = worker.run()?;
         // Before the connections are closed, which takes its time where there are many.
-        let _ = self.messages.send(Message::Finished { worker: self.worker, cut_ns });
+        let failures = worker.take_failures();
+        let _ = self.messages.send(Message::Finished { worker: self.worker, cut_ns, failures });
         drop(worker);
         Ok(())
     }

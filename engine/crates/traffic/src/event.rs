@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::Slice;
+use crate::{Failure, Failures, Outcome, Slice};
 
 /// The format of the events, named in `started`.
 pub const ENGINE_FORMAT: &str = "redline.engine/1";
@@ -23,6 +23,8 @@ pub enum Event<'a> {
     Block(DuetBlock),
     /// A duet has ended.
     Duet(DuetResult<'a>),
+    /// A check has ended.
+    Checked(Checked),
     /// It could not be made.
     Error(&'a EngineError),
 }
@@ -160,6 +162,9 @@ pub struct Summary<S> {
     /// What was read at both ends of the window; `None` when it ended early, and with several processes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clocks: Option<Clocks>,
+    /// The first failure of each outcome in the whole load.
+    #[serde(default)]
+    pub failures: Failures,
     /// What happened.
     #[serde(flatten)]
     pub slice: S,
@@ -249,5 +254,45 @@ pub struct DuetResult<'a> {
     /// Blocks that were left out because a worker stood still meanwhile.
     pub paused_blocks: u64,
     /// What was measured of each target, in all its measured slices but those in which a worker stood still.
-    pub targets: &'a [Slice],
+    pub targets: &'a [DuetTotal],
+}
+
+/// What was measured of one target of a duet.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct DuetTotal {
+    /// The first failure of each outcome, in all its slices.
+    pub failures: Failures,
+    /// What happened.
+    #[serde(flatten)]
+    pub slice: Slice,
+}
+
+/// The result of one request. What belongs to an answer is `None` without a complete one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Checked {
+    /// How it ended.
+    pub outcome: Outcome,
+    /// Why it failed, if it did.
+    pub failure: Option<Failure>,
+    /// The answer's status.
+    pub status: Option<u16>,
+    /// The answer's headers, names in lower case.
+    pub headers: Option<Vec<(String, String)>>,
+    /// The statuses of the interim answers before it.
+    pub interim: Vec<u16>,
+    /// Bytes of the whole body.
+    pub body_length: Option<u64>,
+    /// SHA-256 of the whole body.
+    pub body_sha256: Option<String>,
+    /// The beginning of the body, as much as the check keeps.
+    pub body_base64: Option<String>,
+    /// Of an answer of gRPC.
+    pub grpc_status: Option<u32>,
+    /// The address that was connected to, if one was.
+    pub address: Option<String>,
+    /// What the TLS handshake negotiated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tls: Option<TlsInfo>,
+    /// From before the connection was opened to the end.
+    pub elapsed_ns: u64,
 }

@@ -4,15 +4,17 @@
 
 mod counts;
 mod event;
+mod failures;
 mod histogram;
 mod one_way;
 mod slice;
 
 pub use counts::{Counts, GrpcStatuses, Outcome, Outcomes, StatusClasses};
 pub use event::{
-    Clocks, Connected, DuetBlock, DuetResult, DuetSlice, ENGINE_FORMAT, Ended, Engine, EngineError, ErrorKind, Event,
-    Interval, OwnedEvent, Phase, Started, Summary, TlsInfo,
+    Checked, Clocks, Connected, DuetBlock, DuetResult, DuetSlice, DuetTotal, ENGINE_FORMAT, Ended, Engine, EngineError,
+    ErrorKind, Event, Interval, OwnedEvent, Phase, Started, Summary, TlsInfo,
 };
+pub use failures::{Failure, Failures};
 pub use histogram::{DIGITS, HIGHEST_NS, Histogram, LOWEST_NS};
 pub use one_way::{OneWay, Signed};
 pub use slice::Slice;

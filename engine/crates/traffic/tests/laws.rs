@@ -2,8 +2,9 @@
 
 use proptest::prelude::*;
 use redline_traffic::{
-    Clocks, Connected, Counts, ENGINE_FORMAT, Ended, Engine, EngineError, ErrorKind, Event, HIGHEST_NS, Histogram,
-    Interval, Outcome, OwnedEvent, Phase, Signed, Slice, Started, StatusClasses, Summary, TlsInfo,
+    Clocks, Connected, Counts, ENGINE_FORMAT, Ended, Engine, EngineError, ErrorKind, Event, Failure, Failures,
+    HIGHEST_NS, Histogram, Interval, Outcome, OwnedEvent, Phase, Signed, Slice, Started, StatusClasses, Summary,
+    TlsInfo,
 };
 use serde_json::{Value, json};
 
@@ -137,8 +138,12 @@ proptest! {
         prop_assert_eq!(read, OwnedEvent::Interval(expected));
         let (measure_start_ns, measure_end_ns) = (start_ns, end_ns);
         let clocks = Some(Clocks { start_ns, end_ns, server_cpu_ns: Some(index), steal_ns: None });
-        let summary = Summary { ended: Ended::Deadline, measure_start_ns, measure_end_ns, clocks, slice: &slice };
-        let expected = Summary { ended: Ended::Deadline, measure_start_ns, measure_end_ns, clocks, slice: boxed() };
+        let mut failures = Failures::default();
+        let bytes_base64 = Some("YQ==".to_owned());
+        let reason = "a".to_owned();
+        failures.add(Failure { outcome: Outcome::InFlight, reason, at: None, from: Some(index), bytes_base64, time_ns: 1 });
+        let summary = Summary { ended: Ended::Deadline, measure_start_ns, measure_end_ns, clocks, failures: failures.clone(), slice: &slice };
+        let expected = Summary { ended: Ended::Deadline, measure_start_ns, measure_end_ns, clocks, failures, slice: boxed() };
         prop_assert_eq!(self::read(&Event::Result(summary)), OwnedEvent::Result(expected));
     }
 
@@ -303,8 +308,14 @@ fn events_have_the_keys_of_the_protocol() {
             "waited"
         ]
     );
-    let summary =
-        Summary { ended: Ended::Interrupted, measure_start_ns: 1, measure_end_ns: 2, clocks: None, slice: &slice };
+    let summary = Summary {
+        ended: Ended::Interrupted,
+        measure_start_ns: 1,
+        measure_end_ns: 2,
+        clocks: None,
+        failures: Failures::default(),
+        slice: &slice,
+    };
     let result = serde_json::to_value(Event::Result(summary)).unwrap();
     assert_eq!((&result["event"], &result["ended"]), (&json!("result"), &json!("interrupted")));
 }

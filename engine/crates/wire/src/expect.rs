@@ -57,6 +57,43 @@ impl Expect {
         let is_right = length_is_right && hash_is_right && self.json.iter().all(|field| field.is_in(body));
         if is_right { Verdict::Right } else { Verdict::WrongBody }
     }
+
+    /// How an answer differs from what is right, in words; `None` if it does not.
+    #[must_use]
+    pub fn difference(&self, answer: &Answer, body: &[u8]) -> Option<String> {
+        if answer.status != self.status {
+            return Some(format!("status {} in place of {}", answer.status, self.status));
+        }
+        if let Some(status @ 1..) = answer.grpc_status {
+            return Some(format!("grpc-status {status} in place of 0"));
+        }
+        if let Some(length) = self.body_length.filter(|length| *length != answer.body_length) {
+            return Some(format!("{} bytes of body in place of {length}", answer.body_length));
+        }
+        if let (Some(right), Some(sha256)) = (self.body_sha256, answer.body_sha256)
+            && right != sha256
+        {
+            return Some(format!("a body with the SHA-256 {} in place of {}", in_hex(&sha256), in_hex(&right)));
+        }
+        self.json.iter().find(|field| !field.is_in(body)).map(|field| {
+            let (place, right) = (&field.pointer, &field.equals);
+            match field.pointer.find(body) {
+                Some(value) => format!("{} at {place} of the body in place of {right}", abridged(value)),
+                None => format!("a body without a JSON value at {place} in place of {right}"),
+            }
+        })
+    }
+}
+
+fn in_hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The beginning of a text, on one line.
+fn abridged(text: &str) -> String {
+    const MOST: usize = 64;
+    let short: String = text.chars().take(MOST).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    if short.len() < text.len() { format!("{short}…") } else { short }
 }
 
 impl Field {

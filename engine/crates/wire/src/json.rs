@@ -29,6 +29,13 @@ impl Pointer {
     }
 }
 
+impl fmt::Display for Pointer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let escaped = self.0.iter().map(|step| format!("/{}", step.replace('~', "~0").replace('/', "~1")));
+        write!(f, "{:?}", escaped.collect::<String>())
+    }
+}
+
 fn unescape(step: &str) -> Option<String> {
     let escapes_are_right = step.split('~').skip(1).all(|after| after.starts_with(['0', '1']));
     // In this order, or `~01` would become `/` (RFC 6901, section 4).

@@ -6,6 +6,7 @@ use crate::answer::{Answer, Malformed, ParsedAnswer, ReadOptions};
 use crate::chunked::{Chunked, Piece};
 use crate::head::{self, Framing, Head};
 use crate::heads::Heads;
+use crate::record::Record;
 use crate::{MOST_HEAD_BYTES, MOST_KEPT_BODY};
 
 #[derive(Clone, Copy, Debug)]
@@ -23,6 +24,7 @@ struct Extra {
     pending: Vec<u8>,
     hash: Sha256,
     body: Vec<u8>,
+    record: Option<Box<Record>>,
 }
 
 /// Capacity that an idle connection may hold on to: enough for the usual head or body in pieces, so that the steady state
@@ -68,6 +70,17 @@ impl Parser {
     pub fn is_between(&self) -> bool {
         let pending = self.extra.as_ref().is_some_and(|extra| !extra.pending.is_empty());
         matches!(self.state, State::Head) && self.interim_bytes == 0 && !pending
+    }
+
+    /// Record the next answer, if its body is hashed, and this many bytes of that.
+    pub fn record(&mut self, keeps: usize) {
+        self.extra.get_or_insert_default().record = Some(Box::new(Record::new(keeps)));
+    }
+
+    /// The record of the answer that has just been completed, if it was recorded.
+    #[inline]
+    pub fn take_record(&mut self) -> Option<Box<Record>> {
+        self.extra.as_mut()?.record.take()
     }
 
     /// The body of the answer that has just been completed, if it was kept; until bytes of the next one are fed, or
@@ -146,6 +159,9 @@ impl Parser {
         }
         // Nothing past the limit is read.
         if let Ok(Some(head)) = heads.parse(&bytes[..bytes.len().min(MOST_HEAD_BYTES)], options.head) {
+            if let Some(record) = self.extra.as_mut().and_then(|extra| extra.record.as_mut()) {
+                record.head(&bytes[..head.bytes], head.status);
+            }
             self.start_body(head, options)?;
             return Ok(Some(head.bytes));
         }
@@ -156,7 +172,8 @@ impl Parser {
     /// places depend on the bytes alone, so that the verdict does not depend on how they were cut.
     #[cold]
     fn pending_head(&mut self, bytes: &[u8], options: ReadOptions) -> Result<Option<usize>, Malformed> {
-        let pending = &mut self.extra.get_or_insert_default().pending;
+        let extra = self.extra.get_or_insert_default();
+        let pending = &mut extra.pending;
         let before = pending.len();
         let room = MOST_HEAD_BYTES - before;
         pending.extend_from_slice(&bytes[..bytes.len().min(room)]);
@@ -166,6 +183,9 @@ impl Parser {
         let Some(head) = head else {
             return if too_long { Err(Malformed::TooLong) } else { Ok(None) };
         };
+        if let Some(record) = &mut extra.record {
+            record.head(&pending[..head.bytes], head.status);
+        }
         pending.clear();
         pending.shrink_to(IDLE_PENDING);
         let taken = head.bytes.checked_sub(before).ok_or(Malformed::Head)?;
@@ -216,6 +236,9 @@ impl Parser {
         let extra = self.extra.get_or_insert_default();
         if options.hash {
             extra.hash.update(data);
+        }
+        if let Some(record) = &mut extra.record {
+            record.data(data);
         }
         if options.keep {
             if extra.body.len() + data.len() > MOST_KEPT_BODY {

@@ -13,7 +13,8 @@ from redline.cli.contracts import DoctorResult, HostResult
 from redline.cli.show import Terminal
 from redline.errors import DriveError, UsageError
 from redline.model import Environment
-from redline.plugins.drivers.engine import EngineDriver, find_engine
+from redline.plugins.drivers.engine import EngineDriver
+from redline.plugins.engine_process import find_engine
 from redline.plugins.launchers.container_engine import ContainerEngineError
 from redline.plugins.launchers.containers import Containers
 from redline.plugins.machine import plan_placement, read_environment

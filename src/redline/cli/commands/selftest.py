@@ -16,7 +16,8 @@ from redline.cli.show import OneLine, Terminal, show
 from redline.errors import UsageError
 from redline.model import Interval
 from redline.peers import find_peers
-from redline.plugins.drivers.engine import EngineDriver, find_engine
+from redline.plugins.drivers.engine import EngineDriver
+from redline.plugins.engine_process import find_engine
 from redline.plugins.machine import plan_placement
 from redline.quantities import duration
 from redline.selftest.cases import ARRIVALS, known_cases

@@ -1,43 +1,30 @@
 """The driver that is ours: `redline-engine`, a process of its own, spoken to in JSON."""
 
 import contextlib
-import errno
 import hashlib
 import json
 import os
-import shutil
 import signal
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any, NoReturn
+from typing import Any, NoReturn
 
 from pydantic import PositiveInt, TypeAdapter
 
 from redline.errors import DriveError
 from redline.files import as_store_error
 from redline.model import Cell, DuetTraffic, Traffic
-from redline.plugins.commands import OUT_OF_RESOURCES
 from redline.plugins.drivers.protocol import Transcript, deadline_ns, duet_job, job
-from redline.plugins.drivers.verifying import differ, verify, verify_by_load
+from redline.plugins.drivers.verifying import differ, verify
+from redline.plugins.engine_process import end_engine, log_tail, say, start_engine
 from redline.plugins.linux.scheduling import give_way
 from redline.ports import Drive, DuetDrive, Endpoint, NoResultError
 
-ENGINE = "redline-engine"
 MEASURE = json.dumps({"command": "measure"})
 _CPU_NS_BY_CORE = TypeAdapter(dict[int, PositiveInt])
 _ENDED_BY_INTERRUPT = (130, -signal.SIGINT)
-
-
-def find_engine() -> Path:
-    """The engine in the folder of this Python, or on the PATH. Raises DriveError when there is none."""
-    installed = Path(sys.executable).with_name(ENGINE)
-    found = str(installed) if installed.is_file() else shutil.which(ENGINE)
-    if found is None:
-        raise DriveError(f"{ENGINE} is not installed", hint="run `make build`")
-    return Path(found)
 
 
 class EngineDriver:
@@ -72,14 +59,12 @@ class EngineDriver:
             return {}
 
     def verify(self, cell: Cell, endpoint: Endpoint) -> str | None:
-        """Ask each request once and compare status and body; over HTTP/2 the engine itself does so."""
-        if cell.variant.http == "1.1":
-            return verify(cell, endpoint)
-        return verify_by_load(cell, endpoint, self.drive)
+        """Ask each request once, as under load, and compare the whole answer. Raises DriveError."""
+        return verify(self._engine, cell, endpoint)
 
     def differ(self, cell: Cell, names: tuple[str, str], endpoints: tuple[Endpoint, Endpoint]) -> str | None:
-        """Where the answers of two servers first differ; over HTTP/1.1."""
-        return differ(cell, names, endpoints)
+        """Where the answers of two servers first differ. Raises DriveError."""
+        return differ(self._engine, cell, names, endpoints)
 
     def drive(self, drive: Drive) -> Traffic:
         """Run the job. An interrupt ends the engine; with `keep_interrupted` what it has is given first.
@@ -125,26 +110,6 @@ class EngineDriver:
             end_engine(process)
 
 
-def start_engine(engine: Path, log: IO[str]) -> "subprocess.Popen[str]":
-    """Start it; it ends with the calling thread. Raises DriveError."""
-    try:
-        return subprocess.Popen(
-            [engine],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=log,
-            text=True,
-            env={**os.environ, "REDLINE_PARENT": str(os.getpid())},
-            process_group=0,  # Ctrl-C is for the lab, which stops the engine itself
-        )
-    except OSError as error:
-        exhausted = error.errno in (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
-        raise DriveError(
-            f"the engine {engine} cannot be started: {error.strerror}",
-            hint=OUT_OF_RESOURCES if exhausted else "run `make build`",
-        ) from error
-
-
 def _no_result(drive: Drive, code: int, transcript: Transcript) -> NoReturn:
     """Raises KeyboardInterrupt after an interrupt, else NoResultError."""
     if code in _ENDED_BY_INTERRUPT:
@@ -154,17 +119,6 @@ def _no_result(drive: Drive, code: int, transcript: Transcript) -> NoReturn:
         hint=f"its messages are in {drive.log}" if drive.log_is_kept else "see whether the server still runs",
         traffic=transcript.traffic_so_far() if drive.keep_interrupted else None,
     )
-
-
-def say(process: "subprocess.Popen[str]", line: str, *, more: bool) -> None:
-    """Write a line to the engine; it is the last one unless there may be `more`."""
-    assert process.stdin is not None
-    with contextlib.suppress(BrokenPipeError):  # an engine that ends early says why in its events
-        process.stdin.write(f"{line}\n")
-        process.stdin.flush()
-    if not more:
-        with contextlib.suppress(BrokenPipeError):
-            process.stdin.close()
 
 
 def _follow(process: "subprocess.Popen[str]", transcript: Transcript, drive: Drive) -> None:
@@ -201,23 +155,3 @@ def _follow(process: "subprocess.Popen[str]", transcript: Transcript, drive: Dri
             process.send_signal(signal.SIGINT)
     if errors:
         raise errors[0]
-
-
-def end_engine(process: "subprocess.Popen[str]") -> None:
-    """Kill it if it still runs, and close its pipes."""
-    if process.poll() is None:
-        process.kill()
-    process.wait()
-    for pipe in (process.stdin, process.stdout):
-        with contextlib.suppress(BrokenPipeError):
-            if pipe is not None:
-                pipe.close()
-
-
-def log_tail(log: Path) -> str:
-    """The end of what an engine wrote to its log."""
-    try:
-        text = log.read_text(errors="replace").strip()
-    except OSError:
-        text = ""
-    return text[-500:] or "it said nothing"

@@ -6,14 +6,13 @@ is an error, never a guess.
 
 import base64
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from redline.errors import DriveError
 from redline.model import (
-    Cell,
     Closed,
     Counts,
     DuetBlock,
@@ -34,6 +33,11 @@ from redline.ports import Drive, DuetDrive, Endpoint
 M = TypeVar("M", bound=BaseModel)
 
 JOB_FORMAT = "redline.job/1"
+CHECK_FORMAT = "redline.check/1"
+MOST_KEPT = 64 << 20
+"""Bytes of a body that a check may keep."""
+LONGEST_JSON = 1 << 20
+"""Bytes of a body in which a value or a timestamp is looked for."""
 CONNECT_ALLOWANCE_NS = 20_000_000_000
 OF_EACH_CONNECTION_NS = 100_000
 SLACK_NS = 5_000_000_000
@@ -46,7 +50,8 @@ EVENTS_FORMAT = "redline.engine/1"
 def job(drive: Drive) -> dict[str, Any]:
     """The job of a drive, ready for JSON. What the drive leaves open is left to the engine's defaults."""
     cell = drive.cell
-    _check_grpc(cell)
+    for one in cell.scenario.requests:
+        _check_grpc(cell.variant, one)
     return _without_none(
         format=JOB_FORMAT,
         target=_target(cell.variant, drive.endpoint),
@@ -83,6 +88,27 @@ def duet_job(duet: DuetDrive) -> dict[str, Any]:
     }
 
 
+def check(  # noqa: PLR0913 - of whom, what, and how much of the answer
+    variant: Variant,
+    endpoint: Endpoint,
+    request: Request,
+    picks: Mapping[str, Sequence[str]],
+    *,
+    timeout_ns: int,
+    keep_bytes: int,
+) -> dict[str, Any]:
+    """A check of one request, ready for JSON: it is asked, and judged, as in a load."""
+    _check_grpc(variant, request)
+    return _without_none(
+        format=CHECK_FORMAT,
+        target=_target(variant, endpoint),
+        request=_request(request),
+        picks={name: list(entries) for name, entries in picks.items()},
+        timeout_ns=timeout_ns,
+        keep_bytes=keep_bytes,
+    )
+
+
 def deadline_ns(drive: Drive) -> int:
     """When the engine has to have ended, whatever happened. It connects for as long as a request may take."""
     cell = drive.cell
@@ -98,20 +124,19 @@ def interval_ns(duration_ns: int, *, watched: bool = False) -> int:
     return min(max(duration_ns // 10, 50_000_000), 500_000_000 if watched else LONGEST_INTERVAL_NS)
 
 
-def _check_grpc(cell: Cell) -> None:
-    """Raises DriveError for calls of gRPC whose status could not be read: over HTTP/1.1, and of gRPC-Web."""
-    for request in cell.scenario.requests:
-        kinds = [value for name, value in request.header_lines if name.lower() == "content-type"]
-        if any(kind.startswith("application/grpc-web") for kind in kinds):
-            raise DriveError(
-                f"{request.method} {request.path} is a call of gRPC-Web, whose status stands in the body",
-                hint="call the server by gRPC: content-type application/grpc over HTTP/2",
-            )
-        if cell.variant.http == "1.1" and any(kind.startswith("application/grpc") for kind in kinds):
-            raise DriveError(
-                f"{request.method} {request.path} is a call of gRPC, which HTTP/1.1 does not carry",
-                hint="load it over HTTP/2: `--http2`, or `http: 2` of the server",
-            )
+def _check_grpc(variant: Variant, request: Request) -> None:
+    """Raises DriveError for a call of gRPC whose status could not be read: over HTTP/1.1, and of gRPC-Web."""
+    kinds = [value for name, value in request.header_lines if name.lower() == "content-type"]
+    if any(kind.startswith("application/grpc-web") for kind in kinds):
+        raise DriveError(
+            f"{request.method} {request.path} is a call of gRPC-Web, whose status stands in the body",
+            hint="call the server by gRPC: content-type application/grpc over HTTP/2",
+        )
+    if variant.http == "1.1" and any(kind.startswith("application/grpc") for kind in kinds):
+        raise DriveError(
+            f"{request.method} {request.path} is a call of gRPC, which HTTP/1.1 does not carry",
+            hint="load it over HTTP/2: `--http2`, or `http: 2` of the server",
+        )
 
 
 def _without_none(**keys: Any) -> dict[str, Any]:
@@ -211,7 +236,7 @@ class Transcript:
                 case "error":
                     raise DriveError(event["message"], hint=event["hint"])
         except (ValueError, KeyError, AttributeError, TypeError) as error:
-            raise _not_of_the_format(line, error) from None
+            raise not_of_the_format(line, error) from None
         return None
 
     def traffic(self) -> Traffic | None:
@@ -255,7 +280,7 @@ class Transcript:
         try:
             return kind.model_validate({**self._started, **self._result, **parts})
         except ValidationError as error:
-            raise _not_of_the_format(str(self._result), error) from None
+            raise not_of_the_format(str(self._result), error) from None
 
 
 def _waited_ns(measured: Sequence[Interval]) -> list[float]:
@@ -275,7 +300,8 @@ def _of_our_format(event: dict[str, Any]) -> dict[str, Any]:
     return event
 
 
-def _not_of_the_format(line: str, error: Exception) -> DriveError:
+def not_of_the_format(line: str, error: Exception) -> DriveError:
+    """The error of a line that is not of the engine's format."""
     why = str(error)
     if isinstance(error, ValidationError):
         first = error.errors()[0]

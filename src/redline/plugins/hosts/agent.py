@@ -32,8 +32,8 @@ from redline.model import (
     Subject,
     Variant,
 )
-from redline.plugins.drivers.engine import EngineDriver, end_engine, find_engine, say
-from redline.plugins.drivers.verifying import differ
+from redline.plugins.drivers.engine import EngineDriver
+from redline.plugins.engine_process import end_engine, find_engine, say
 from redline.plugins.hosts.engine import Ended, HeldEngine
 from redline.plugins.hosts.shipping import Parcel, Received
 from redline.plugins.launchers.process import ProcessLauncher
@@ -283,7 +283,7 @@ class HostAgent:
 
     def differ(self, cell: Cell, names: tuple[str, str], endpoints: tuple[Endpoint, Endpoint]) -> str | None:
         """Where the answers of two servers first differ, or None."""
-        return differ(cell, names, endpoints)
+        return self._driver.differ(cell, names, endpoints)
 
     def connect(self, job: dict[str, Any], within_s: float) -> dict[str, Any]:
         """Start the engine with its part of a load, and wait until it has connected: that event, or its error.

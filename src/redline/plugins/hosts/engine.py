@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from redline.errors import DriveError
-from redline.plugins.drivers.engine import end_engine, log_tail, say, start_engine
+from redline.plugins.engine_process import end_engine, log_tail, say, start_engine
 from redline.plugins.linux.scheduling import give_way
 
 _BEYOND_DEADLINE_S = 5.0

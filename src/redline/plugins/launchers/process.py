@@ -6,16 +6,16 @@ import socket
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Protocol
 
-from redline.errors import BuildError, LaunchError, UsageError
+from redline.errors import BuildError, DriveError, LaunchError, UsageError
 from redline.files import mend, open_within
-from redline.model import Failure, Leg, Ready, ServerEntry, ServerFacts, Variant
-from redline.model.catalogue import UPSTREAM, certificates, filled, has_tls, http_of, leg_of, option_text
+from redline.model import Failure, Ready, ServerEntry, ServerFacts, Variant
+from redline.model.catalogue import UPSTREAM, certificates, filled, has_tls, option_text
 from redline.model.jvm import jvm_words
 from redline.plugins.commands import OUT_OF_RESOURCES
+from redline.plugins.engine_process import find_engine
 from redline.plugins.jdks import Jdk, Jdks, runtime_version
 from redline.plugins.launchers import failures, observed
 from redline.plugins.launchers.builds import Availability, Builds, StandingBuild
@@ -190,13 +190,19 @@ class _Attempt:
         def alive(pause: float) -> bool:
             return guard.poll(pause) is None
 
-        waited = wait_until_ready(self.host, self.port, ready, alive, started.at_ns, leg=_asked_in(self.variant))
+        endpoint = Endpoint(self.host, self.port)
+        try:
+            waited = wait_until_ready(find_engine(), self.variant, endpoint, ready, alive=alive, since_ns=started.at_ns)
+        except DriveError as error:
+            guard.stop()
+            raise LaunchError.of(error) from error
         if waited.ended == "ready" and guard.poll() is None:
             if listens(self.host, self.port, started.pid):
                 return self._facts(started, order, waited.at_ns)
             return NotIts(answered_by=observed.who_answers(self.host, self.port))
         exited = guard.poll()
-        seen = Seen.of(started.pid, self.port) if exited is None else Seen.of_those_left(started.pid, self.port)
+        looked = Seen.of if exited is None else Seen.of_those_left
+        seen = looked(started.pid, self.host, self.port)
         if self._listens_on == EVERYWHERE:  # what listens on the port here passes it on to the container
             seen = replace(seen, holders=())
         guard.stop()
@@ -214,11 +220,7 @@ class _Attempt:
         if self._listens_on != HOST and observed.is_out_of_reach(self.port, seen.listening):
             who = "no published port" if self._listens_on == EVERYWHERE else "no other host"
             return f"it listens on 127.0.0.1 alone, which {who} reaches: use {{host}} in its entry"
-        at = ip_address(self.host)
-        right = (
-            each.at.port == self.port and (each.at.ip == at or each.at.ip.is_unspecified) for each in seen.listening
-        )
-        return "" if any(right) else observed.said(seen.listening)
+        return "" if seen.reached else observed.said(seen.listening)
 
     def _facts(self, started: Started, order: LaunchOrder, ready_at_ns: int) -> ServerFacts:
         return ServerFacts(
@@ -251,13 +253,6 @@ class Prepared:
     image: Image | None = None
     host: str = HOST
     advice: Advice = OF_CATALOGUE
-
-
-def _asked_in(variant: Variant) -> Leg:
-    """The protocol of the readiness request: HTTP/1.1 unless the server serves nothing but HTTP/2 in this start."""
-    entry, leg = variant.catalogued, variant.serves
-    serves_both = "2" in entry.http or not entry.protocols
-    return leg_of("1.1" if serves_both else http_of(leg), tls=has_tls(leg))
 
 
 @contextmanager

@@ -1,16 +1,18 @@
 """Servers behind proxies: the server is started first, then the hops from back to front."""
 
-import ssl
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from redline.errors import LaunchError
+from redline.errors import DriveError, LaunchError
 from redline.model import Failure, HopFacts, Leg, ServerFacts, Variant
 from redline.model.catalogue import has_tls
+from redline.plugins.checks import checking
+from redline.plugins.drivers.protocol import check
+from redline.plugins.engine_process import find_engine
+from redline.plugins.launchers.readiness import reached, request_of
 from redline.plugins.launchers.tap import tapped
-from redline.plugins.timed import connect
 from redline.ports import (
     NOTHING_MORE,
     Building,
@@ -22,7 +24,7 @@ from redline.ports import (
     Upstream,
 )
 
-_WITHIN_S = 5.0
+_WITHIN_NS = 5_000_000_000
 
 
 @dataclass(frozen=True)
@@ -181,19 +183,25 @@ class _Hop:
         return (*self.variant.hops, self.variant)[self.number + 1]
 
     def certificate_problem(self) -> str:
-        """What is wrong with the certificate of what is behind it; empty if nothing is."""
-        endpoint, entry = self.upstream.endpoint, self.behind.catalogued
+        """What is wrong with the certificate of what is behind it; empty if nothing is, or if it says nothing.
+
+        Raises LaunchError when the engine cannot ask.
+        """
         if not has_tls(self.upstream.leg):
             return ""
+        loosely, request = reached(self.behind), request_of(self.upstream.ready)
+        assert loosely.tls is not None, "its leg is over TLS"
+        strictly = loosely.model_copy(update={"tls": loosely.tls.model_copy(update={"insecure": False})})
         try:
-            context = ssl.create_default_context(cadata=endpoint.ca_pem)
-            name = entry.tls.server_name if entry.tls else None
-            connect(endpoint.host, endpoint.port, _WITHIN_S, context, name).close()
-        except ssl.SSLError as error:
-            return getattr(error, "verify_message", "") or error.reason or str(error)
-        except OSError as error:
-            return error.strerror or type(error).__name__
-        return ""
+            with checking(find_engine()) as checks:
+                strict, loose = (
+                    checks.ask(check(each, self.upstream.endpoint, request, {}, timeout_ns=_WITHIN_NS, keep_bytes=0))
+                    for each in (strictly, loosely)
+                )
+        except DriveError as error:
+            raise LaunchError.of(error) from error
+        # Where TLS fails with any certificate, it is not the certificate that is wrong.
+        return strict.failure.reason if strict.failure and strict.outcome == "tls" != loose.outcome else ""
 
     def explained(self, error: LaunchError, certificate: str) -> LaunchError:
         """An error of the proxy, with what may have caused it behind it."""

@@ -7,17 +7,16 @@ of them the server chooses, it says when it is offered the same.
 import re
 import selectors
 import socket
+import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 
 from redline.model import Leg
-from redline.plugins.launchers.http2 import PREFACE
-from redline.plugins.launchers.readiness import unverified
-from redline.plugins.timed import connect
 from redline.ports import Endpoint
 
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 _WITHIN_S = 5.0
 _KEPT = 1 << 14
 _CHUNK = 1 << 16
@@ -57,13 +56,18 @@ class Tap:
 
     def _chosen(self, offered: tuple[str, ...]) -> str | None:
         """The protocol that the server chooses of those that are offered."""
-        with suppress(OSError), connect(*self._address, _WITHIN_S, unverified(*offered)) as connection:
-            return getattr(connection, "selected_alpn_protocol", lambda: None)()
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        if offered:
+            context.set_alpn_protocols(offered)
+        address = self.server.host, self.server.port
+        with (
+            suppress(OSError),
+            socket.create_connection(address, _WITHIN_S) as plain,
+            context.wrap_socket(plain, server_hostname=self.server.host) as secure,
+        ):
+            return secure.selected_alpn_protocol()
         return None
-
-    @property
-    def _address(self) -> tuple[str, int]:
-        return self.server.host, self.server.port
 
 
 @contextmanager

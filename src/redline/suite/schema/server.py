@@ -9,6 +9,7 @@ from redline.errors import WrongValueError
 from redline.model import Library
 from redline.model.catalogue import FILLED_BY_THE_LAB, Leg
 from redline.quantities import clip
+from redline.suite.schema.scenario import Headers
 from redline.suite.schema.shell import words_for_a_shell
 from redline.suite.schema.types import Http, Scalar, Schema, Wait
 
@@ -90,7 +91,12 @@ class ReadySchema(Schema):
     path: Annotated[str, Field(pattern=r"^/[!-~]*$")] | None = Field(
         default=None, description="a path", examples=["/path0"]
     )
-    status: Annotated[int, Field(ge=100, le=599)] | None = Field(default=None, description="100 to 599", examples=[200])
+    headers: Headers | None = Field(
+        default=None,
+        description="headers by name, each with a text or a list of them; default in redline.yaml: those of `check`",
+        examples=[{"Authorization": "Bearer secret"}],
+    )
+    status: Annotated[int, Field(ge=200, le=599)] | None = Field(default=None, description="200 to 599", examples=[200])
     within_ns: Wait | None = Field(
         default=None, alias="within", description="how long it may take; default: 10s", examples=["10s"]
     )

@@ -1,9 +1,12 @@
 //! What happened to the requests and connections of a worker, as its client records it.
 
 use redline_traffic::Outcome;
+use redline_wire::{Answer, Record};
 
 use crate::demand::Task;
-use crate::failure_log::FailureKind;
+use crate::first_failures::FirstFailures;
+
+use super::OpenError;
 
 /// What happened on the connections, for the worker to act on.
 #[derive(Default)]
@@ -12,6 +15,9 @@ pub struct Activity {
     pub events: Vec<ClientEvent>,
     pub bytes_sent: usize,
     pub bytes_received: usize,
+    pub failures: FirstFailures,
+    /// The last answer that was recorded.
+    pub recorded: Option<(Answer, Box<Record>)>,
 }
 
 /// What happened to a request or a connection.
@@ -53,7 +59,7 @@ pub struct ClockReading {
 
 /// A connection could not be opened.
 pub struct OpenFailure {
-    pub kind: FailureKind,
+    pub why: OpenError,
     /// No other connection is open either.
     pub none_open: bool,
 }

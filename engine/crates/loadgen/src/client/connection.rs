@@ -1,9 +1,11 @@
 //! One connection to the target: its requests in flight, its parser, and the bytes to write.
 
-use redline_wire::{Answer, Heads, Malformed, ParsedAnswer, Parser, ReadOptions};
+use redline_wire::{Answer, Heads, Malformed, ParsedAnswer, Parser, ReadOptions, Record};
 
 use super::flights::FlightQueue;
+use super::glimpse::Glimpse;
 use super::outbox::{Next, Outbox, Tape};
+use crate::first_failures::Cause;
 use crate::ids::{FlightId, TapeId};
 
 /// Bytes that are encrypted or framed at once.
@@ -17,6 +19,8 @@ pub struct Connection {
     outbox: Outbox,
     /// The parser of HTTP/1.1.
     parser: Parser,
+    /// What has come of an answer of HTTP/1.1 that comes in pieces.
+    glimpse: Option<Box<Glimpse>>,
     /// The state of TLS and HTTP/2.
     layers: Option<Box<Layers>>,
     /// When the present socket began to be opened.
@@ -54,6 +58,7 @@ impl Connection {
             queue: FlightQueue::EMPTY,
             outbox: Outbox::default(),
             parser: Parser::new(),
+            glimpse: None,
             layers: None,
             opened_ns: 0,
             carried: 0,
@@ -86,6 +91,7 @@ impl Connection {
     pub fn end(&mut self) {
         debug_assert!(self.queue.is_empty());
         self.parser.reset();
+        self.glimpse = None;
         self.outbox.clear();
         self.layers = None;
         self.carried = 0;
@@ -178,6 +184,44 @@ impl Connection {
     /// The answer that is complete because the peer sends no more. An answer of HTTP/2 never is.
     pub fn parse_end(&mut self, options: ReadOptions) -> Option<Answer> {
         if self.http2().is_none() { self.parser.end(options) } else { None }
+    }
+
+    /// Record the next answer of HTTP/1.1, and this many bytes of its body.
+    pub fn record(&mut self, keeps: usize) {
+        self.parser.record(keeps);
+    }
+
+    /// The record of the answer that has just come, if it was recorded.
+    #[inline]
+    pub fn take_record(&mut self) -> Option<Box<Record>> {
+        self.parser.take_record()
+    }
+
+    /// A piece of an answer of HTTP/1.1 came that does not complete it.
+    pub fn glimpse(&mut self, piece: &[u8]) {
+        self.glimpse.get_or_insert_default().add(piece);
+    }
+
+    /// The answer of HTTP/1.1 is complete.
+    #[inline]
+    pub fn forget_glimpse(&mut self) {
+        if let Some(glimpse) = &mut self.glimpse {
+            glimpse.clear();
+        }
+    }
+
+    /// How much of an answer of HTTP/1.1 that is not complete has come.
+    pub fn glimpsed(&self) -> u64 {
+        self.glimpse.as_ref().map_or(0, |glimpse| glimpse.length())
+    }
+
+    /// Why the answer of HTTP/1.1 that is coming fails, with its bytes around a place. `piece` came last.
+    pub fn cause(&self, reason: String, at: Option<u64>, piece: &[u8]) -> Cause {
+        let shown = match &self.glimpse {
+            Some(glimpse) => glimpse.around(piece, at),
+            None => Glimpse::default().around(piece, at),
+        };
+        Cause { reason, at, shown }
     }
 
     /// The body of the answer of HTTP/1.1 that has just been completed, if it was kept.

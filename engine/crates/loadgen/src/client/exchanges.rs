@@ -10,6 +10,7 @@ use super::connection::Connection;
 use super::flights::{Flight, Flights};
 use super::scenario::Scenario;
 use crate::demand::Task;
+use crate::first_failures::Cause;
 use crate::ids::{ConnectionId, FlightId};
 use crate::sys::time::unix_ns;
 
@@ -82,9 +83,17 @@ impl Exchanges {
         self.flights.remove(flight, connection.queue_mut())
     }
 
-    /// Judge the answer to a request, and record its end.
+    /// Judge the answer to a request, and record its end. `cause` is asked what an answer that is wrong looks like.
     #[inline]
-    pub fn judge(&self, flight: &Flight, answer: &Answer, body: &[u8], now_ns: u64, activity: &mut Activity) {
+    pub fn judge(
+        &self,
+        flight: &Flight,
+        answer: &Answer,
+        body: &[u8],
+        cause: impl FnOnce(String) -> Cause,
+        now_ns: u64,
+        activity: &mut Activity,
+    ) {
         let Flight { task, written_ns, request, .. } = *flight;
         let judged = self.scenario.judge(request as usize, answer, body);
         if let Some(clock_ns) = judged.clock_ns {
@@ -101,6 +110,10 @@ impl Exchanges {
             Verdict::WrongStatus => Outcome::UnexpectedStatus,
             Verdict::WrongBody => Outcome::UnexpectedBody,
         };
+        if outcome != Outcome::Ok {
+            let reason = || cause(self.scenario.difference(request as usize, answer, body));
+            activity.failures.note(outcome, now_ns, reason);
+        }
         let (status, grpc_status) = (Some(answer.status), answer.grpc_status);
         let completion = Completion { task, written_ns: Some(written_ns), outcome, status, grpc_status };
         activity.events.push(ClientEvent::Ended(completion));
@@ -120,9 +133,17 @@ impl Exchanges {
         }
     }
 
-    /// A request is to be written again; it fails with this outcome when it was written too often.
-    pub fn retry(&mut self, flight: FlightId, connection: &mut Connection, outcome: Outcome, activity: &mut Activity) {
+    /// A request is to be written again; it fails with this outcome and reason when it was written too often.
+    pub fn retry(
+        &mut self,
+        flight: FlightId,
+        connection: &mut Connection,
+        (outcome, reason): (Outcome, &str),
+        now_ns: u64,
+        activity: &mut Activity,
+    ) {
         if self.flights.get(flight).task.tries >= MOST_TRIES {
+            activity.failures.note(outcome, now_ns, || Cause::words(reason));
             return self.fail(flight, connection, outcome, activity);
         }
         let Flight { task, written_ns, .. } = self.remove(flight, connection);

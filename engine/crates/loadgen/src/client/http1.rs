@@ -1,6 +1,7 @@
 //! HTTP/1.1: what received bytes mean for the requests of a connection, which are answered in order.
 
-use redline_wire::{Answer, Heads, Malformed};
+use redline_traffic::Outcome;
+use redline_wire::{Answer, Heads};
 
 use super::activity::Activity;
 use super::connection::Connection;
@@ -26,7 +27,7 @@ pub enum ReadEnd {
     Surplus,
     /// The peer sends no more, and the answer is not complete.
     CutOff,
-    Malformed(Malformed),
+    Malformed,
 }
 
 /// Read the answers on a connection.
@@ -48,17 +49,30 @@ pub fn read(
             break ReadEnd::Unrequested;
         };
         match connection.parse(bytes, exchanges.read_options(flight), heads) {
-            Ok(None) => break ReadEnd::AllRead,
-            Ok(Some(complete)) if complete.used < bytes.len() && connection.in_flight() == 1 => break ReadEnd::Surplus,
+            Ok(None) => {
+                connection.glimpse(bytes);
+                break ReadEnd::AllRead;
+            }
+            Ok(Some(complete)) if complete.used < bytes.len() && connection.in_flight() == 1 => {
+                let at = connection.glimpsed() + complete.used as u64;
+                let reason = "bytes follow the answer that nobody asked for".to_owned();
+                activity.failures.note(Outcome::Malformed, now_ns, || connection.cause(reason, Some(at), bytes));
+                break ReadEnd::Surplus;
+            }
             Ok(Some(complete)) => {
-                bytes = &bytes[complete.used..];
+                let (last, rest) = bytes.split_at(complete.used);
+                bytes = rest;
                 any = true;
-                take(flight, &complete.answer, connection, exchanges, now_ns, activity);
+                take(flight, &complete.answer, last, connection, exchanges, now_ns, activity);
                 if !complete.answer.keep_alive {
                     break ReadEnd::LastAnswer;
                 }
             }
-            Err(why) => break ReadEnd::Malformed(why),
+            Err(why) => {
+                let cause = || connection.cause(why.to_string(), None, bytes);
+                activity.failures.note(Outcome::Malformed, now_ns, cause);
+                break ReadEnd::Malformed;
+            }
         }
     };
     AnswersRead { any, end }
@@ -78,23 +92,35 @@ pub fn read_end(
         return AnswersRead { any: false, end: ReadEnd::CutOff };
     };
     let last = Answer { keep_alive: false, ..answer };
-    take(flight, &last, connection, exchanges, now_ns, activity);
+    take(flight, &last, &[], connection, exchanges, now_ns, activity);
     AnswersRead { any: true, end: ReadEnd::LastAnswer }
 }
 
-/// An answer is complete.
+/// An answer is complete. `piece` is what came of it last.
 #[inline]
 fn take(
     flight: FlightId,
     answer: &Answer,
+    piece: &[u8],
     connection: &mut Connection,
     exchanges: &mut Exchanges,
     now_ns: u64,
     activity: &mut Activity,
 ) {
     let flight = exchanges.remove(flight, connection);
-    exchanges.judge(&flight, answer, connection.body(), now_ns, activity);
+    exchanges.judge(
+        &flight,
+        answer,
+        connection.body(),
+        |reason| connection.cause(reason, None, piece),
+        now_ns,
+        activity,
+    );
+    if let Some(record) = connection.take_record() {
+        activity.recorded = Some((*answer, record));
+    }
     connection.forget_body();
+    connection.forget_glimpse();
     if !answer.keep_alive {
         // The server announced that it processes nothing behind this answer (RFC 9112, section 9.6): that is written again on
         // another connection.

@@ -7,13 +7,13 @@ mod activity;
 mod connection;
 mod exchanges;
 mod flights;
+mod glimpse;
 mod http1;
 mod http2;
 mod outbox;
 mod pool;
 mod scenario;
 
-use std::fmt::Display;
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -22,13 +22,14 @@ use redline_traffic::Outcome;
 use redline_wire::Heads;
 
 pub use self::activity::{Activity, ClientEvent, ClockReading, Completion, OpenFailure};
+use self::connection::Connection;
 use self::exchanges::Exchanges;
 use self::http1::{AnswersRead, ReadEnd};
 pub use self::pool::{ConnectResult, OpenError};
 use self::pool::{ConnectionState, OpeningProgress, Pool};
 use self::scenario::Scenario;
 use crate::demand::{NEVER, Task};
-use crate::failure_log::{FailureKind, FailureLog};
+use crate::first_failures::{OVER, in_words};
 use crate::ids::{ConnectionId, FlightId, GlobalWorkerId};
 use crate::io::{Event, Io};
 use crate::job::Job;
@@ -38,7 +39,6 @@ use crate::stop::Stop;
 pub struct Client<I> {
     pool: Pool<I>,
     exchanges: Exchanges,
-    failures: FailureLog,
     heads: Heads,
     /// Decrypted bytes.
     plain: Vec<u8>,
@@ -66,7 +66,6 @@ impl<I: Io> Client<I> {
         Ok(Self {
             pool: Pool::new(job, scenario.tapes(), target, first, connections, stop)?,
             exchanges: Exchanges::new(scenario),
-            failures: FailureLog::new(worker),
             heads: Heads::new(),
             plain: Vec::new(),
             http2_events: Vec::new(),
@@ -86,11 +85,7 @@ impl<I: Io> Client<I> {
         activity: &mut Activity,
     ) -> io::Result<ConnectResult> {
         self.pool.grow(connections);
-        let result = self.pool.open_all(self.timeout_ns, stop, activity)?;
-        if let Some(why) = &result.error {
-            self.failures.report(why.kind(), why);
-        }
-        Ok(result)
+        self.pool.open_all(self.timeout_ns, stop, activity)
     }
 
     /// One connection more is needed.
@@ -159,14 +154,11 @@ impl<I: Io> Client<I> {
     /// Put a request on a connection. [`Self::flush`] writes it.
     ///
     /// # Errors
-    /// The task, when it could not be encoded: nothing of it was written.
+    /// The task, and why it could not be encoded: nothing of it was written.
     #[inline]
-    pub fn put(&mut self, connection: ConnectionId, task: Task, now_ns: u64) -> Result<(), Task> {
+    pub fn put(&mut self, connection: ConnectionId, task: Task, now_ns: u64) -> Result<(), (Task, String)> {
         let carrier = self.pool.connection_mut(connection);
-        self.exchanges.put(task, connection, carrier, now_ns).map_err(|(task, why)| {
-            self.failures.report(FailureKind::Malformed, &why);
-            task
-        })
+        self.exchanges.put(task, connection, carrier, now_ns)
     }
 
     /// Write what was put on a connection.
@@ -211,7 +203,7 @@ impl<I: Io> Client<I> {
     pub fn open_down(&mut self, now_ns: u64, activity: &mut Activity) {
         while self.pool.next_opening_ns() <= now_ns {
             if let Err((connection, error)) = self.pool.begin_next(now_ns) {
-                self.not_opened(connection, &OpenError::Connect(error), now_ns, activity);
+                self.not_opened(connection, OpenError::Connect(error), now_ns, activity);
             }
         }
     }
@@ -224,14 +216,13 @@ impl<I: Io> Client<I> {
                     activity.events.push(ClientEvent::Reconnected);
                 }
             }
-            OpeningProgress::Failed(why) => self.not_opened(connection, &why, now_ns, activity),
+            OpeningProgress::Failed(why) => self.not_opened(connection, why, now_ns, activity),
         }
     }
 
-    fn not_opened(&mut self, connection: ConnectionId, why: &OpenError, now_ns: u64, activity: &mut Activity) {
-        self.failures.report(why.kind(), why);
+    fn not_opened(&mut self, connection: ConnectionId, why: OpenError, now_ns: u64, activity: &mut Activity) {
         self.pool.refused(connection, now_ns);
-        let failure = OpenFailure { kind: why.kind(), none_open: self.pool.open() == 0 };
+        let failure = OpenFailure { why, none_open: self.pool.open() == 0 };
         activity.events.push(ClientEvent::NotOpened(failure));
     }
 
@@ -250,7 +241,7 @@ impl<I: Io> Client<I> {
             && since_ns.saturating_add(timeout_ns) <= now_ns
         {
             let why = self.pool.too_slow(connection);
-            self.not_opened(connection, &why, now_ns, activity);
+            self.not_opened(connection, why, now_ns, activity);
         }
     }
 
@@ -259,6 +250,9 @@ impl<I: Io> Client<I> {
     fn time_out(&mut self, flight: FlightId, now_ns: u64, activity: &mut Activity) {
         let connection = self.exchanges.connection_of(flight);
         let carrier = self.pool.connection_mut(connection);
+        let timeout_ns = self.timeout_ns;
+        let reason = || carrier.cause(unanswered(carrier, &format!("within {}", in_words(timeout_ns))), None, &[]);
+        activity.failures.note(Outcome::Timeout, now_ns, reason);
         if carrier.cancel_stream(flight) {
             self.exchanges.fail(flight, carrier, Outcome::Timeout, activity);
             self.write(connection, now_ns, activity);
@@ -272,11 +266,13 @@ impl<I: Io> Client<I> {
         self.pool.drop_socket(connection, true);
     }
 
-    /// End all requests in flight.
-    pub fn abandon(&mut self, outcome: Outcome, activity: &mut Activity) {
+    /// End all requests in flight: the load is over.
+    pub fn abandon(&mut self, now_ns: u64, activity: &mut Activity) {
         while let Some(flight) = self.exchanges.oldest() {
-            let connection = self.pool.connection_mut(self.exchanges.connection_of(flight));
-            self.exchanges.fail(flight, connection, outcome, activity);
+            let carrier = self.pool.connection_mut(self.exchanges.connection_of(flight));
+            let reason = || carrier.cause(unanswered(carrier, OVER), None, &[]);
+            activity.failures.note(Outcome::InFlight, now_ns, reason);
+            self.exchanges.fail(flight, carrier, Outcome::InFlight, activity);
         }
     }
 
@@ -327,7 +323,7 @@ impl<I: Io> Client<I> {
                     self.end_of_stream(connection, now_ns, activity);
                 }
             }
-            Err(why) => self.malformed(connection, &why, now_ns, activity),
+            Err(why) => self.fail(connection, Outcome::Malformed, |_| why.to_string(), now_ns, activity),
         }
         self.plain = plain;
     }
@@ -377,12 +373,11 @@ impl<I: Io> Client<I> {
             }
             ReadEnd::LastAnswer => self.pool.lost(connection, reset, now_ns),
             ReadEnd::Unrequested => self.pool.lost(connection, true, now_ns),
-            ReadEnd::CutOff => self.fail(connection, Outcome::Closed, now_ns, activity),
-            ReadEnd::Surplus => {
-                let why = &"bytes follow the answer that nobody asked for";
-                self.malformed(connection, why, now_ns, activity);
+            ReadEnd::CutOff => self.fail(connection, Outcome::Closed, cut_off, now_ns, activity),
+            // Why was noted where the bytes are.
+            ReadEnd::Surplus | ReadEnd::Malformed => {
+                self.fail(connection, Outcome::Malformed, |_| String::new(), now_ns, activity);
             }
-            ReadEnd::Malformed(why) => self.malformed(connection, why, now_ns, activity),
         }
     }
 
@@ -391,14 +386,13 @@ impl<I: Io> Client<I> {
         let reader = self.pool.connection_mut(connection);
         let events = &mut self.http2_events;
         let fed = reader.http2_mut().map(|session| session.feed(bytes, events));
-        if http2::handle(events, reader, &mut self.exchanges, &mut self.failures, now_ns, activity) {
+        if http2::handle(events, reader, &mut self.exchanges, now_ns, activity) {
             self.pool.answered(connection);
         }
         if let Some(Err(why)) = fed {
-            self.failures.report(FailureKind::Malformed, &why);
             // The peer is sent a GOAWAY (RFC 9113, section 5.4.1), unless the kernel still has other bytes in hand.
             activity.bytes_sent += self.pool.flush(connection).unwrap_or(0);
-            return self.fail(connection, Outcome::Malformed, now_ns, activity);
+            return self.fail(connection, Outcome::Malformed, |_| why.to_string(), now_ns, activity);
         }
         if self.pool.is_open(connection) {
             self.write(connection, now_ns, activity);
@@ -421,7 +415,8 @@ impl<I: Io> Client<I> {
     fn ended(&mut self, connection: ConnectionId, now_ns: u64, activity: &mut Activity) {
         let carrier = self.pool.connection(connection);
         if carrier.is_tls() && !carrier.is_empty() {
-            return self.fail(connection, Outcome::Closed, now_ns, activity);
+            let reason = |carrier: &Connection| format!("{}, without close_notify", cut_off(carrier));
+            return self.fail(connection, Outcome::Closed, reason, now_ns, activity);
         }
         self.end_of_stream(connection, now_ns, activity);
     }
@@ -431,20 +426,43 @@ impl<I: Io> Client<I> {
         if !self.pool.is_open(connection) {
             return;
         }
-        if !self.pool.connection(connection).is_empty() {
-            self.failures.report(FailureKind::Reset, why);
-        }
-        self.fail(connection, Outcome::Reset, now_ns, activity);
-    }
-
-    fn malformed(&mut self, connection: ConnectionId, why: &dyn Display, now_ns: u64, activity: &mut Activity) {
-        self.failures.report(FailureKind::Malformed, why);
-        self.fail(connection, Outcome::Malformed, now_ns, activity);
+        let reason = |carrier: &Connection| match carrier.glimpsed() {
+            0 => why.to_string(),
+            bytes => format!("{why}, after {bytes} bytes of the answer"),
+        };
+        self.fail(connection, Outcome::Reset, reason, now_ns, activity);
     }
 
     /// The connection is useless now; the requests on it end with this outcome.
-    fn fail(&mut self, connection: ConnectionId, outcome: Outcome, now_ns: u64, activity: &mut Activity) {
-        self.exchanges.fail_all(self.pool.connection_mut(connection), outcome, activity);
+    fn fail(
+        &mut self,
+        connection: ConnectionId,
+        outcome: Outcome,
+        reason: impl FnOnce(&Connection) -> String,
+        now_ns: u64,
+        activity: &mut Activity,
+    ) {
+        let carrier = self.pool.connection_mut(connection);
+        if !carrier.is_empty() {
+            activity.failures.note(outcome, now_ns, || carrier.cause(reason(carrier), None, &[]));
+            self.exchanges.fail_all(carrier, outcome, activity);
+        }
         self.pool.lost(connection, true, now_ns);
+    }
+}
+
+/// That the peer has ended the connection too early.
+fn cut_off(carrier: &Connection) -> String {
+    match carrier.glimpsed() {
+        0 => "the connection ended before the answer".to_owned(),
+        bytes => format!("the connection ended after {bytes} bytes of the answer"),
+    }
+}
+
+/// That an answer is not complete by a time.
+fn unanswered(carrier: &Connection, time: &str) -> String {
+    match carrier.glimpsed() {
+        0 => format!("no answer {time}"),
+        bytes => format!("no whole answer {time}, but {bytes} bytes of it"),
     }
 }

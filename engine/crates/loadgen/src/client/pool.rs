@@ -32,6 +32,8 @@ pub struct Pool<I> {
     tls: Option<TlsInfo>,
     address: Address,
     target: Target,
+    /// Record answers, and this many bytes of their bodies.
+    records: Option<usize>,
     sources: Sources,
     /// The number of connection 0 among those of all workers.
     first: u32,
@@ -64,6 +66,7 @@ impl<I: Io> Pool<I> {
             tls: None,
             address: Address::new(target),
             target: job.target.clone(),
+            records: job.records,
             sources: Sources::new(target, &job.target.sources, job.load.connections()),
             first,
             depth: job.load.depth,
@@ -279,7 +282,11 @@ impl<I: Io> Pool<I> {
         new_socket(&self.address, source, I::NONBLOCKING)
             .and_then(|socket| self.io.connect(connection, socket, &self.address))
             .map_err(|error| (connection, error))?;
-        self.connections[connection.index()].begin(now_ns);
+        let opening = &mut self.connections[connection.index()];
+        opening.begin(now_ns);
+        if let Some(keeps) = self.records {
+            opening.record(keeps);
+        }
         self.states.change(connection, ConnectionState::Opening);
         Ok(())
     }

@@ -53,7 +53,8 @@ impl Scenario {
         let scripts = scripts.collect();
         let first = u64::from(worker.0);
         let step = u64::from(job.shard.all_workers);
-        let draws = Draws { seed: job.seed, seq: first, next: first, step, drawn: 0 };
+        let lowest = job.records.is_some();
+        let draws = Draws { seed: job.seed, seq: first, next: first, step, drawn: 0, lowest };
         Self { job: Arc::clone(job), tapes, scripts, draws, fields: Fields::new() }
     }
 
@@ -130,6 +131,13 @@ impl Scenario {
             _ => Judged { verdict, clock_ns: None },
         }
     }
+
+    /// How an answer differs from the expected one, in words.
+    pub fn difference(&self, request: usize, answer: &Answer, body: &[u8]) -> String {
+        let request = &self.job.requests[request];
+        let difference = request.expect.difference(answer, body);
+        difference.unwrap_or_else(|| "the body has no time where the request says".to_owned())
+    }
 }
 
 /// Open a stream without allocating, unless there are many fields.
@@ -161,6 +169,8 @@ struct Draws {
     step: u64,
     /// How many values were drawn for the present request.
     drawn: u64,
+    /// Whether all values are the lowest: in a check.
+    lowest: bool,
 }
 
 impl Draws {
@@ -183,6 +193,9 @@ impl Values for Draws {
     }
 
     fn between(&mut self, a: i64, b: i64) -> i64 {
+        if self.lowest {
+            return a;
+        }
         self.drawn += 1;
         uniform_between(self.seed, self.seq, SALT + self.drawn, a, b)
     }

@@ -11,6 +11,7 @@ use redline_traffic::{Phase, Slice};
 use super::DuetTarget;
 use crate::client::{Activity, Client, ConnectResult};
 use crate::demand::{Demand, Users};
+use crate::first_failures::FirstFailures;
 use crate::ids::{GlobalWorkerId, WorkerId};
 use crate::io::Io;
 use crate::io::epoll::Epoll;
@@ -38,8 +39,8 @@ pub enum WorkerReport {
     /// It has tried to connect to each target, with the backend of this name.
     Connected(Vec<ConnectResult>, &'static str),
     Ended(TurnResult),
-    /// All slices are over: what was measured of each target.
-    Totals(Vec<Slice>),
+    /// All slices are over: what was measured of each target, and why requests failed.
+    Totals(Vec<(Slice, FirstFailures)>),
     Failed(io::Error),
 }
 
@@ -175,12 +176,14 @@ impl Turns {
         });
         let before = Window { epoch_ns: now_ns(), measure_ns: u64::MAX, end_ns: u64::MAX };
         let mut tally = Tally::new(before, u64::MAX, IntervalSender { send, spare: returned });
-        let mut totals: Vec<Slice> = clients.iter().map(|_| Slice::default()).collect();
+        let mut totals: Vec<(Slice, FirstFailures)> = clients.iter().map(|_| Default::default()).collect();
         while let Ok(turn) = self.orders.recv() {
             let client = clients.remove(turn.target);
-            let (unanswered, used, client) = self.slice(&turn, client, tally)?;
+            let (total, failures) = &mut totals[turn.target];
+            let known = Activity { failures: std::mem::take(failures), ..Activity::default() };
+            let (unanswered, used, client, activity) = self.slice(&turn, client, known, tally)?;
             let drained_ns = now_ns();
-            tally = used;
+            (tally, *failures) = (used, activity.failures);
             clients.insert(turn.target, client);
             let intervals: Vec<_> = ended.try_iter().collect();
             let result = TurnResult::of(&intervals, drained_ns, unanswered);
@@ -190,8 +193,8 @@ impl Turns {
             }
             for mut interval in intervals {
                 match interval.phase {
-                    Phase::Measure if counts => totals[turn.target].add(&interval.slice),
-                    Phase::Drain if counts => totals[turn.target].add_drained(&interval.slice),
+                    Phase::Measure if counts => total.add(&interval.slice),
+                    Phase::Drain if counts => total.add_drained(&interval.slice),
                     _ => {}
                 }
                 interval.slice.clear();
@@ -202,8 +205,14 @@ impl Turns {
         Ok(())
     }
 
-    /// Run one slice as a load of its own. Returns how many requests were not answered.
-    fn slice<I: Io>(&self, turn: &Turn, client: Client<I>, mut tally: Tally) -> io::Result<(u64, Tally, Client<I>)> {
+    /// Run one slice as a load of its own, as [`Worker::into_parts`] returns it. `activity` has the failures of earlier ones.
+    fn slice<I: Io>(
+        &self,
+        turn: &Turn,
+        client: Client<I>,
+        activity: Activity,
+        mut tally: Tally,
+    ) -> io::Result<(u64, Tally, Client<I>, Activity)> {
         let job = &self.targets[turn.target].0;
         let window = Window {
             epoch_ns: turn.epoch_ns,
@@ -212,7 +221,7 @@ impl Turns {
         };
         tally.restart_noticing_end(window);
         let load = WorkerLoad::new(self.demand(job, window, turn.arrivals)?, tally, None, job);
-        let mut worker = Worker::new(load, client, Activity::default(), Arc::clone(&self.stop), job.spin);
+        let mut worker = Worker::new(load, client, activity, Arc::clone(&self.stop), job.spin);
         worker.run()?;
         Ok(worker.into_parts())
     }

@@ -95,13 +95,15 @@ pub fn check(raw: Vec<RawRequest>, picks: &Picks, target: &Target) -> Result<(Ve
         let field = wrong.map_or_else(|| "requests".to_owned(), |i| format!("requests[{i}].weight"));
         bad(&field, &why.to_string(), "weights are 0 or more, and not all 0")
     })?;
-    let requests = raw.into_iter().enumerate().map(|(i, request)| request.check(i, picks, target));
+    let requests = raw.into_iter().enumerate();
+    let requests = requests.map(|(i, request)| request.check(&format!("requests[{i}]"), picks, target));
     Ok((requests.collect::<Result<_, _>>()?, weights))
 }
 
 impl RawRequest {
-    fn check(self, i: usize, picks: &Picks, target: &Target) -> Result<Request, EngineError> {
-        let within = |field: &str| format!("requests[{i}].{field}");
+    /// Validate it. `place` is where it stands in the job.
+    pub fn check(self, place: &str, picks: &Picks, target: &Target) -> Result<Request, EngineError> {
+        let within = |field: &str| format!("{place}.{field}");
         let is_head = self.method == "HEAD";
         let text_is_given = self.body_text.is_some();
         let body = match (self.body_text, self.body_base64) {

@@ -1,6 +1,6 @@
 //! The target of a job: its address, and how to speak to it.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 
 use redline_tls::{Client, Settings, Version};
 use redline_traffic::EngineError;
@@ -69,6 +69,20 @@ pub struct Target {
 pub struct Tls {
     pub client: Client,
     pub insecure: bool,
+}
+
+impl Target {
+    /// Its addresses, one at least.
+    ///
+    /// # Errors
+    /// Why it has none, in words.
+    pub fn addresses(&self) -> Result<Vec<SocketAddr>, String> {
+        let host = self.host.as_str();
+        let unknown = |why: String| format!("the host {host:?} is not known: {why}");
+        let found = (host, self.port).to_socket_addrs().map_err(|error| unknown(error.to_string()))?;
+        let addresses: Vec<_> = found.collect();
+        if addresses.is_empty() { Err(unknown("it has no address".to_owned())) } else { Ok(addresses) }
+    }
 }
 
 impl RawTarget {

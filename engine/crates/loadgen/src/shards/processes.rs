@@ -111,14 +111,14 @@ impl Shards {
         self.inbox.recv().map_err(|_| internal("no shard of the engine reports anything any more"))
     }
 
-    fn result(&mut self, shard: usize, result: &Summary<Box<Slice>>) -> MemberReport {
+    fn result(&mut self, shard: usize, result: Summary<Box<Slice>>) -> MemberReport {
         self.finished[shard] = true;
         // A shard that was cut by a signal of its own ends the measurement of all.
         if result.ended != Ended::Complete && self.stop.code().is_none() {
             self.stop.request(if result.ended == Ended::Deadline { CUT_BY_DEADLINE } else { INTERRUPTED });
         }
-        let Summary { ended, measure_start_ns: start_ns, measure_end_ns: end_ns, .. } = *result;
-        MemberReport::Finished { member: shard, measured: Measured { ended, start_ns, end_ns } }
+        let Summary { ended, measure_start_ns: start_ns, measure_end_ns: end_ns, failures, .. } = result;
+        MemberReport::Finished { member: shard, measured: Measured { ended, start_ns, end_ns }, failures }
     }
 
     /// Why a shard ends the work: it reported an error, has ended, or sent an event out of order.
@@ -203,7 +203,7 @@ impl Members for Shards {
                 let interval = self.numberings[shard].number(interval);
                 Ok(Some(MemberReport::Interval { member: shard, interval }))
             }
-            Some(OwnedEvent::Result(result)) => Ok(Some(self.result(shard, &result))),
+            Some(OwnedEvent::Result(result)) => Ok(Some(self.result(shard, result))),
             Some(OwnedEvent::Started(_)) => Ok(None),
             None if self.finished[shard] => Ok(None),
             other => Err(self.failed(shard, other)),

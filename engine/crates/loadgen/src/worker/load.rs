@@ -4,7 +4,7 @@ use redline_traffic::Outcome;
 
 use crate::client::{Activity, ClientEvent, ClockReading, Completion, OpenFailure};
 use crate::demand::{Demand, DueEvent, Task};
-use crate::failure_log::FailureKind;
+use crate::first_failures::{Cause, FirstFailures, OVER, in_words};
 use crate::job::Job;
 use crate::tally::{Tally, Window};
 
@@ -190,7 +190,8 @@ impl WorkerLoad {
     }
 
     /// A request could not be encoded, so nothing of it was written now.
-    pub fn not_encoded(&mut self, task: Task, now_ns: u64) {
+    pub fn not_encoded(&mut self, (task, why): (Task, String), now_ns: u64, failures: &mut FirstFailures) {
+        failures.note(Outcome::Closed, now_ns, || Cause::words(why));
         self.end_waiting(task, Outcome::Closed, now_ns);
     }
 
@@ -201,14 +202,14 @@ impl WorkerLoad {
         self.tally.bytes_received(std::mem::take(&mut activity.bytes_received));
         if !activity.events.is_empty() {
             for event in &activity.events {
-                self.apply_event(event, now_ns);
+                self.apply_event(event, now_ns, &mut activity.failures);
             }
             activity.events.clear();
         }
     }
 
     #[inline]
-    fn apply_event(&mut self, event: &ClientEvent, now_ns: u64) {
+    fn apply_event(&mut self, event: &ClientEvent, now_ns: u64, failures: &mut FirstFailures) {
         match event {
             ClientEvent::Ended(completion) => self.end(completion, now_ns),
             ClientEvent::Retry(task) => {
@@ -224,23 +225,22 @@ impl WorkerLoad {
             }
             ClientEvent::Handshake(handshake) => self.tally.handshake(handshake.ns, handshake.resumed),
             ClientEvent::Reconnected => self.tally.reconnected(),
-            ClientEvent::NotOpened(failure) => self.not_opened(failure, now_ns),
+            ClientEvent::NotOpened(failure) => self.not_opened(failure, now_ns, failures),
         }
     }
 
     /// A connection could not be opened. The request that has waited longest fails with it; all that wait fail when no
     /// connection is open, for they cannot be sent.
-    fn not_opened(&mut self, failure: &OpenFailure, now_ns: u64) {
+    fn not_opened(&mut self, failure: &OpenFailure, now_ns: u64, failures: &mut FirstFailures) {
         let waiting = self.demand.waiting();
         let failed = if failure.none_open { waiting } else { waiting.min(1) };
         for _ in 0..failed {
-            if failure.kind == FailureKind::Exhausted {
+            if failure.why.is_exhaustion() {
                 self.tally.exhausted(self.demand.oldest_due_ns());
             }
-            self.end_oldest_waiting(
-                if failure.kind == FailureKind::Tls { Outcome::Tls } else { Outcome::Connect },
-                now_ns,
-            );
+            let outcome = failure.why.outcome();
+            failures.note(outcome, now_ns, || Cause::words(failure.why.to_string()));
+            self.end_oldest_waiting(outcome, now_ns);
         }
     }
 
@@ -250,8 +250,11 @@ impl WorkerLoad {
     }
 
     /// End the requests that have waited longer than the timeout.
-    pub fn expire_waiting(&mut self, now_ns: u64) {
+    pub fn expire_waiting(&mut self, now_ns: u64, failures: &mut FirstFailures) {
         while self.expires_ns() <= now_ns {
+            let timeout_ns = self.timeout_ns;
+            let reason = || Cause::words(format!("no connection had room for it within {}", in_words(timeout_ns)));
+            failures.note(Outcome::Timeout, now_ns, reason);
             self.end_oldest_waiting(Outcome::Timeout, now_ns);
         }
     }
@@ -289,9 +292,15 @@ impl WorkerLoad {
 
     /// End what waits, at its age, and the last interval. With a pace, each that ends makes another fall due that was due in
     /// time.
-    pub fn finish(&mut self, now_ns: u64) {
+    pub fn finish(&mut self, now_ns: u64, failures: &mut FirstFailures) {
         while let Some(task) = self.demand.take() {
-            let outcome = if task.written_ns.is_some() { Outcome::InFlight } else { Outcome::Unsent };
+            let (outcome, reason) = match task.written_ns {
+                Some(_) => {
+                    (Outcome::InFlight, "the server did not process it, and it was not sent again in time".to_owned())
+                }
+                None => (Outcome::Unsent, format!("no connection had room for it {OVER}")),
+            };
+            failures.note(outcome, now_ns, || Cause::words(reason));
             self.end_waiting(task, outcome, now_ns);
         }
         self.tally.finish(now_ns);

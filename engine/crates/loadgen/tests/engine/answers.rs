@@ -167,7 +167,7 @@ fn garbage_endless_heads_and_surplus_are_malformed() {
         let output = run(&job(server.port));
         output.result().are_all("malformed");
         assert!(output.result().count("reconnects") > 0, "{answer:?}");
-        assert_eq!(output.log, format!("worker 0: first malformed failure: {why}\n"));
+        assert_eq!(output.result().reason("malformed"), why);
     }
     let endless = Server::start(|mut peer, _| {
         peer.request()?;

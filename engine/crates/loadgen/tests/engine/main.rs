@@ -3,6 +3,7 @@
 
 mod answers;
 mod chaos;
+mod checks;
 mod clocks;
 mod commands;
 mod duets;

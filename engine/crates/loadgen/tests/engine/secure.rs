@@ -205,7 +205,7 @@ fn a_handshake_that_fails_during_the_load_is_its_own_outcome() {
     assert!(result.outcome("tls") > 0, "{}", result.event["counts"]);
     assert_eq!(result.outcome("ok") + result.outcome("tls"), result.total(), "{}", result.event["counts"]);
     assert_eq!(result.outcome("ok"), 1);
-    assert!(output.log.contains("first tls failure"), "{}", output.log);
+    assert!(result.reason("tls").starts_with("the TLS handshake failed: "), "{}", result.reason("tls"));
 }
 
 #[test]

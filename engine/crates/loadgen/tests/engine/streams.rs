@@ -189,7 +189,7 @@ fn a_reset_stream_is_refused_and_others_go_on() {
     let result = output.result();
     assert_eq!((result.outcome("refused"), result.outcome("ok"), result.total()), (10, 30, 40));
     assert_eq!((result.count("retried"), server.accepted.load(SeqCst)), (0, 1));
-    assert_eq!(output.log, "worker 0: first refused failure: RST_STREAM with code 2\n");
+    assert_eq!(result.reason("refused"), "the server reset the stream with code 2 (RST_STREAM)");
     let result = complete(&streams(server.port, 16));
     assert_eq!(of_outcomes(&result, &["ok", "refused"]), result.total());
     assert!(result.outcome("refused") > 0);

@@ -3,13 +3,12 @@
 use std::fmt;
 use std::io::{self, ErrorKind};
 
-use redline_traffic::TlsInfo;
+use redline_traffic::{Outcome, TlsInfo};
 
 use super::Pool;
 use super::states::ConnectionState;
 use crate::client::activity::{Activity, ClientEvent, Handshake};
 use crate::client::connection::Layers;
-use crate::failure_log::FailureKind;
 use crate::ids::ConnectionId;
 use crate::io::{Event, Io};
 use crate::job::Http;
@@ -48,11 +47,27 @@ pub enum OpenError {
 }
 
 impl OpenError {
-    pub fn kind(&self) -> FailureKind {
+    /// The outcome of the requests that it fails.
+    pub fn outcome(&self) -> Outcome {
         match self {
-            Self::Connect(error) => FailureKind::of_connecting(error),
-            Self::Tls(_) => FailureKind::Tls,
+            Self::Connect(_) => Outcome::Connect,
+            Self::Tls(_) => Outcome::Tls,
         }
+    }
+
+    /// Whether this side had no port, descriptor or memory for the connection.
+    pub fn is_exhaustion(&self) -> bool {
+        let exhausted = [
+            libc::EADDRNOTAVAIL,
+            libc::EMFILE,
+            libc::ENFILE,
+            libc::ENOBUFS,
+            libc::ENOMEM,
+            // epoll: /proc/sys/fs/epoll/max_user_watches.
+            libc::ENOSPC,
+        ];
+        let code = if let Self::Connect(error) = self { error.raw_os_error() } else { None };
+        code.is_some_and(|code| exhausted.contains(&code))
     }
 }
 
@@ -175,7 +190,12 @@ impl<I: Io> Pool<I> {
         }
         if self.target.http == Http::V2 {
             match redline_http2::Session::new() {
-                Ok(session) => layers.http2 = Some(session),
+                Ok(mut session) => {
+                    if let Some(keeps) = self.records {
+                        session.record(keeps);
+                    }
+                    layers.http2 = Some(session);
+                }
                 Err(error) => return OpeningProgress::Failed(OpenError::Connect(io::Error::other(error.to_string()))),
             }
         }

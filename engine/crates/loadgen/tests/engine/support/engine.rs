@@ -48,6 +48,11 @@ impl Engine {
         self.input.as_mut().unwrap().write_all(format!("{line}\n").as_bytes()).unwrap();
     }
 
+    /// Nothing more is said to it.
+    pub fn close_input(&mut self) {
+        drop(self.input.take());
+    }
+
     pub fn pid(&self) -> libc::pid_t {
         libc::pid_t::try_from(self.child.id()).unwrap()
     }

@@ -24,6 +24,8 @@ impl EngineOutput {
         let result = Outcome { event };
         result.is_conserved();
         self.intervals_add_up_to(&result);
+        result.has_reasons();
+        assert!(!self.log.contains("failure"), "{}", self.log);
         result
     }
 
@@ -66,6 +68,21 @@ impl EngineOutput {
     }
 }
 
+/// All outcomes but `ok`, in the order of the protocol.
+const OUTCOMES: [&str; 11] = [
+    "unexpected_status",
+    "unexpected_body",
+    "malformed",
+    "connect",
+    "tls",
+    "reset",
+    "closed",
+    "refused",
+    "timeout",
+    "in_flight",
+    "unsent",
+];
+
 /// A `result`.
 pub struct Outcome {
     pub event: Value,
@@ -86,6 +103,28 @@ impl Outcome {
 
     pub fn histogram(&self, name: &str) -> Histogram {
         histogram(&self.event, name)
+    }
+
+    /// Why requests failed, the first of each outcome.
+    pub fn failures(&self) -> &[Value] {
+        self.event["failures"].as_array().unwrap()
+    }
+
+    /// Why requests ended so.
+    pub fn reason(&self, outcome: &str) -> &str {
+        let failure = self.failures().iter().find(|failure| failure["outcome"] == outcome);
+        failure.unwrap_or_else(|| panic!("{outcome}: {:?}", self.failures()))["reason"].as_str().unwrap()
+    }
+
+    /// Every outcome that is not ok has a reason on one line, in the order of outcomes.
+    fn has_reasons(&self) {
+        let outcomes =
+            OUTCOMES.iter().filter(|outcome| self.failures().iter().any(|known| known["outcome"] == **outcome));
+        let named = self.failures().iter().map(|failure| failure["outcome"].as_str().unwrap());
+        assert!(named.eq(outcomes.copied()), "{:?}", self.failures());
+        for outcome in OUTCOMES.iter().filter(|outcome| self.outcome(outcome) > 0) {
+            assert!(!self.reason(outcome).is_empty() && !self.reason(outcome).contains('\n'), "{:?}", self.failures());
+        }
     }
 
     /// Every request that fell due is in the response histogram and has one outcome.

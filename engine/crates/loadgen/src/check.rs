@@ -1,0 +1,156 @@
+//! `redline-engine check`: single requests, by the client of a load, whose answers are shown.
+//!
+//! A check is a load of one user who sends one request on a connection of its own. It is judged as in a load, and what came is
+//! recorded besides.
+
+use std::io::{self, BufRead};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::mpsc::channel;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use redline_pacing::{Crowd, Profile, Think};
+use redline_traffic::{Checked, EngineError, Event, Failure, Outcome, TlsInfo};
+
+use crate::client::{Activity, Client, OpenError};
+use crate::demand::{Demand, Users};
+use crate::first_failures::{Cause, FirstFailures, OVER, in_words};
+use crate::ids::GlobalWorkerId;
+use crate::io::epoll::Epoll;
+use crate::job::{Job, bad, parse_check};
+use crate::protocol::emit;
+use crate::stop::Stop;
+use crate::sys::time::now_ns;
+use crate::tally::{IntervalSender, Tally, Window};
+use crate::worker::{Worker, WorkerLoad};
+use crate::workers::internal;
+
+/// Make the checks on standard input, one a line, and answer each with one line, until it ends.
+///
+/// # Errors
+/// When a line is not a check, or this machine does not let it be made.
+pub fn serve() -> Result<(), EngineError> {
+    let stop = Arc::new(Stop::new().map_err(|error| internal(&error))?);
+    for line in io::stdin().lock().lines() {
+        let line = line.map_err(|error| {
+            bad("", &format!("the check cannot be read: {error}"), "write a JSON object in UTF-8 on each line")
+        })?;
+        if !line.trim().is_empty() {
+            let checked = check(&parse_check(&line)?, &stop).map_err(|error| internal(&error))?;
+            emit(&Event::Checked(checked));
+        }
+    }
+    Ok(())
+}
+
+/// How far a check came.
+#[derive(Default)]
+struct Progress {
+    /// The address that was reached.
+    address: Option<SocketAddr>,
+    tls: Option<TlsInfo>,
+    activity: Activity,
+}
+
+/// Make one check.
+///
+/// # Errors
+/// When the kernel refuses what every client needs.
+fn check(job: &Arc<Job>, stop: &Arc<Stop>) -> io::Result<Checked> {
+    let begun_ns = now_ns();
+    let progress = exchange(job, begun_ns, stop)?;
+    Ok(checked(job, progress, begun_ns))
+}
+
+/// Connect to the first address of the target that takes the connection, and send the request.
+fn exchange(job: &Arc<Job>, begun_ns: u64, stop: &Arc<Stop>) -> io::Result<Progress> {
+    let end_ns = begun_ns.saturating_add(job.timeout_ns);
+    let mut progress = Progress::default();
+    let addresses = match job.target.addresses() {
+        Ok(addresses) => addresses,
+        Err(why) => {
+            progress.activity.failures.note(Outcome::Connect, now_ns(), || Cause::words(why));
+            return Ok(progress);
+        }
+    };
+    let mut last = None;
+    for address in addresses {
+        let left_ns = end_ns.saturating_sub(now_ns()).max(1);
+        let hurried = Arc::new(Job { timeout_ns: left_ns, ..Job::clone(job) });
+        let mut client = Client::<Epoll>::new(&hurried, GlobalWorkerId(0), address, 0, 1, stop)?;
+        let connected = client.connect_first(1, stop, &mut progress.activity)?;
+        progress.tls = connected.tls;
+        if connected.open > 0 {
+            progress.address = Some(address);
+            progress.activity = send(job, end_ns, client, progress.activity, stop)?;
+            return Ok(progress);
+        }
+        progress.address = matches!(connected.error, Some(OpenError::Tls(_))).then_some(address);
+        last = connected.error.or(last);
+        if progress.address.is_some() || now_ns() >= end_ns {
+            break;
+        }
+    }
+    let (outcome, why) = match last {
+        Some(why) => (why.outcome(), why.to_string()),
+        None => (Outcome::Connect, "no answer in time".to_owned()),
+    };
+    progress.activity.failures.note(outcome, now_ns(), || Cause::words(why));
+    Ok(progress)
+}
+
+/// Send the request as a load does, in the time that is left.
+fn send(job: &Job, end_ns: u64, client: Client<Epoll>, activity: Activity, stop: &Arc<Stop>) -> io::Result<Activity> {
+    let epoch_ns = now_ns();
+    let job = &Job { drain_ns: end_ns.saturating_sub(epoch_ns), ..job.clone() };
+    let window = Window { epoch_ns, measure_ns: epoch_ns, end_ns: epoch_ns.saturating_add(job.timeout_ns) };
+    // What is measured is of no interest here.
+    let (_intervals, spare) = channel();
+    let tally = Tally::new(window, job.interval_ns, IntervalSender { send: Box::new(|_| {}), spare });
+    let crowd = Crowd::new(&Profile::constant(1.0), 0, 1);
+    let users = Users { crowd, think: Think::None, pace: None, depth: 1, seed: 0, worker: 0, workers: 1 };
+    let load = WorkerLoad::new(Demand::closed(users, epoch_ns, window.end_ns), tally, job.count, job);
+    let mut worker = Worker::new(load, client, activity, Arc::clone(stop), false);
+    worker.run()?;
+    Ok(worker.into_parts().3)
+}
+
+/// The result of a check.
+fn checked(job: &Job, progress: Progress, begun_ns: u64) -> Checked {
+    let Progress { address, tls, activity } = progress;
+    let elapsed_ns = now_ns() - begun_ns;
+    let failure = failure(activity.failures, job.timeout_ns, begun_ns);
+    let (answer, record) = activity.recorded.unzip();
+    let (interim, headers, body) =
+        record.map(|record| (record.interim, record.headers, record.body)).unwrap_or_default();
+    Checked {
+        outcome: failure.as_ref().map_or(Outcome::Ok, |failure| failure.outcome),
+        failure,
+        status: answer.map(|answer| answer.status),
+        headers: answer.map(|_| headers),
+        interim,
+        body_length: answer.map(|answer| answer.body_length),
+        body_sha256: answer
+            .and_then(|answer| answer.body_sha256)
+            .map(|hash| hash.iter().map(|byte| format!("{byte:02x}")).collect()),
+        body_base64: answer.map(|_| STANDARD.encode(body)),
+        grpc_status: answer.and_then(|answer| answer.grpc_status),
+        address: address.map(|address| address.to_string()),
+        tls: tls.filter(|_| job.target.tls.is_some()),
+        elapsed_ns,
+    }
+}
+
+/// Why the request failed. All that ended because the time was over is a timeout.
+fn failure(failures: FirstFailures, timeout_ns: u64, begun_ns: u64) -> Option<Failure> {
+    let failure = failures.since(begun_ns).into_first()?;
+    match failure.outcome {
+        Outcome::InFlight | Outcome::Unsent | Outcome::Timeout => Some(Failure {
+            outcome: Outcome::Timeout,
+            reason: failure.reason.replace(OVER, &format!("within {}", in_words(timeout_ns))),
+            ..failure
+        }),
+        _ => Some(failure),
+    }
+}

@@ -1,0 +1,70 @@
+"""Why requests failed: of each outcome that is not `ok`, the first failure that the engine saw, and how it reads."""
+
+from base64 import b64decode
+from collections.abc import Iterable
+from typing import Literal
+
+from pydantic import ConfigDict, Field
+
+from redline.model.base import Frozen
+from redline.visible import quoted
+
+FailedOutcome = Literal[
+    "unexpected_status",
+    "unexpected_body",
+    "malformed",
+    "connect",
+    "tls",
+    "reset",
+    "closed",
+    "refused",
+    "timeout",
+    "in_flight",
+    "unsent",
+]
+_ORDER: tuple[str, ...] = FailedOutcome.__args__  # type: ignore[attr-defined]
+_BEFORE, _SHOWN = 48, 64
+"""Bytes of an answer that a text shows before the place of a fault, and in all."""
+
+
+class FirstFailure(Frozen):
+    """The first failure of one outcome in a load, from its warm-up to its drain."""
+
+    model_config = ConfigDict(validate_by_name=True, validate_by_alias=True, serialize_by_alias=True)
+
+    outcome: FailedOutcome
+    reason: str = Field(description="what was wrong, and by which rule")
+    at: int | None = Field(default=None, description="where in the answer, in bytes; null if it has no place")
+    begins: int | None = Field(default=None, alias="from", description="where `bytes_base64` begins in the answer")
+    bytes_base64: str | None = Field(default=None, description="bytes around that place; null if nothing of it came")
+    time_ns: int = Field(description="since the epoch of the load; 0 if before it")
+
+    @property
+    def text(self) -> str:
+        r"""The outcome, its reason and what came, on one line.
+
+        `malformed: a space follows the size of a chunk (RFC 9112, 7.1), at byte 17 of "HTTP/1.1 200 OK\r\n…"`.
+        """
+        return f"{self.outcome.replace('_', ' ')}: {self.reason}{self._seen()}"
+
+    def _seen(self) -> str:
+        """The place and the bytes around it."""
+        place = "" if self.at is None else f"at byte {self.at:,}"
+        received = b64decode(self.bytes_base64 or "")
+        if not received:
+            return f", {place}" if place else ""
+        begins = self.begins or 0
+        start = max(0, (self.at or 0) - begins - _BEFORE) if self.at is not None else 0
+        shown = received[start : start + _SHOWN]
+        before = "…" if begins + start else ""
+        after = "…" if start + _SHOWN < len(received) else ""
+        text = f'"{before}{quoted(shown)}{after}"'
+        return f", {place} of {text}" if place else f": {text}"
+
+
+def earliest(failures: Iterable[FirstFailure]) -> tuple[FirstFailure, ...]:
+    """The first of each outcome, in the order of outcomes."""
+    found: dict[str, FirstFailure] = {}
+    for each in sorted(failures, key=lambda one: one.time_ns):
+        found.setdefault(each.outcome, each)
+    return tuple(found[outcome] for outcome in _ORDER if outcome in found)

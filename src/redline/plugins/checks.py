@@ -1,0 +1,118 @@
+"""One request, asked by the engine as a load would ask it: readiness and verification have no other HTTP client."""
+
+import json
+import os
+import select
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import ValidationError
+
+from redline.errors import DriveError
+from redline.model import AgreedTls, Frozen
+from redline.model.failures import FirstFailure
+from redline.plugins.drivers.protocol import not_of_the_format
+from redline.plugins.engine_process import end_engine, log_tail, say, start_engine
+
+_BEYOND_TIMEOUT_S, _ENDING_S = 20.0, 5.0
+
+
+class Checked(Frozen):
+    """The answer to one request, or why there is none. Without a complete answer `status`, headers and body are None.
+
+    Length and SHA-256 are those of the whole body, `body_base64` its beginning. `outcome` is that of a load.
+    """
+
+    event: Literal["checked"]
+    outcome: str
+    failure: FirstFailure | None
+    status: int | None
+    headers: tuple[tuple[str, str], ...] | None
+    interim: tuple[int, ...] = ()
+    body_length: int | None
+    body_sha256: str | None
+    body_base64: bytes | None
+    grpc_status: str | int | None = None
+    address: str | None = None
+    tls: AgreedTls | None = None
+    elapsed_ns: int
+
+    @property
+    def body(self) -> bytes:
+        """The beginning of the body."""
+        return self.body_base64 or b""
+
+    @property
+    def wrong(self) -> str:
+        """What was wrong, in words: outcome, reason, place and bytes; empty if nothing was."""
+        if self.failure is not None:
+            return self.failure.text
+        return "" if self.outcome == "ok" else self.outcome.replace("_", " ")
+
+    def header(self, name: str) -> str:
+        """The value of the first header of that name, in lower case; empty without one."""
+        return next((value for each, value in self.headers or () if each == name), "")
+
+
+class Checks:
+    """A running `redline-engine check`."""
+
+    def __init__(self, process: "subprocess.Popen[str]", log: Path) -> None:
+        self._process, self._log = process, log
+
+    def ask(self, check: dict[str, Any]) -> Checked:
+        """The answer to a check (see docs/reference/engine-protocol.md). Raises DriveError when the engine gives none.
+
+        The engine keeps to the check's timeout; one that does not is not waited for.
+        """
+        say(self._process, json.dumps(check), more=True)
+        line = self._line(check["timeout_ns"] / 1e9 + _BEYOND_TIMEOUT_S)
+        if not line:
+            raise self._ended()
+        return _read(line)
+
+    def _ended(self) -> DriveError:
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(_ENDING_S)
+        code = self._process.poll()
+        how = f"was killed (signal {-code})" if code is not None and code < 0 else f"ended with code {code}"
+        hint = "try it by hand: `redline-engine --version`; `dmesg | tail` says what the kernel killed"
+        return DriveError(f"the engine {how} during a check: {log_tail(self._log)}", hint=hint)
+
+    def _line(self, within_s: float) -> str:
+        """What it answers; empty if it ended."""
+        assert self._process.stdout is not None
+        poll = select.poll()
+        poll.register(self._process.stdout, select.POLLIN)
+        if not poll.poll(within_s * 1000):
+            raise DriveError(
+                f"the engine did not end a check within {within_s:.3g} s",
+                hint="see whether this machine is overloaded, or the engine stopped",
+            )
+        return self._process.stdout.readline()
+
+
+@contextmanager
+def checking(engine: Path) -> Iterator[Checks]:
+    """Checks by a process that ends with the block. Raises DriveError when the engine cannot be started."""
+    descriptor = os.memfd_create("redline-engine.log")
+    with os.fdopen(descriptor, "w") as log:
+        process = start_engine(engine, log, "check")
+        try:
+            yield Checks(process, Path(f"/proc/self/fd/{descriptor}"))
+        finally:
+            end_engine(process)
+
+
+def _read(line: str) -> Checked:
+    try:
+        return Checked.model_validate_json(line)
+    except ValidationError as error:
+        with suppress(ValueError, LookupError, TypeError):
+            event = json.loads(line)
+            if event["event"] == "error":
+                raise DriveError(event["message"], hint=event["hint"]) from None
+        raise not_of_the_format(line, error) from None

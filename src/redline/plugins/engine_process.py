@@ -1,0 +1,75 @@
+"""The engine as a process: where its binary is, how it is started and ended, and what it wrote."""
+
+import contextlib
+import errno
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import IO
+
+from redline.errors import DriveError
+from redline.plugins.commands import OUT_OF_RESOURCES
+
+ENGINE = "redline-engine"
+
+
+def find_engine() -> Path:
+    """The engine in the folder of this Python, or on the PATH. Raises DriveError when there is none."""
+    installed = Path(sys.executable).with_name(ENGINE)
+    found = str(installed) if installed.is_file() else shutil.which(ENGINE)
+    if found is None:
+        raise DriveError(f"{ENGINE} is not installed", hint="run `make build`")
+    return Path(found)
+
+
+def start_engine(engine: Path, log: IO[str], *arguments: str) -> "subprocess.Popen[str]":
+    """Start it; it ends with the calling thread. Raises DriveError."""
+    try:
+        return subprocess.Popen(
+            [engine, *arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
+            env={**os.environ, "REDLINE_PARENT": str(os.getpid())},
+            process_group=0,  # Ctrl-C is for the lab, which stops the engine itself
+        )
+    except OSError as error:
+        exhausted = error.errno in (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
+        raise DriveError(
+            f"the engine {engine} cannot be started: {error.strerror}",
+            hint=OUT_OF_RESOURCES if exhausted else "run `make build`",
+        ) from error
+
+
+def say(process: "subprocess.Popen[str]", line: str, *, more: bool) -> None:
+    """Write a line to the engine; it is the last one unless there may be `more`."""
+    assert process.stdin is not None
+    with contextlib.suppress(BrokenPipeError):  # an engine that ends early says why in its events
+        process.stdin.write(f"{line}\n")
+        process.stdin.flush()
+    if not more:
+        with contextlib.suppress(BrokenPipeError):
+            process.stdin.close()
+
+
+def end_engine(process: "subprocess.Popen[str]") -> None:
+    """Kill it if it still runs, and close its pipes."""
+    if process.poll() is None:
+        process.kill()
+    process.wait()
+    for pipe in (process.stdin, process.stdout):
+        with contextlib.suppress(BrokenPipeError):
+            if pipe is not None:
+                pipe.close()
+
+
+def log_tail(log: Path) -> str:
+    """The end of what an engine wrote to its log."""
+    try:
+        text = log.read_text(errors="replace").strip()
+    except OSError:
+        text = ""
+    return text[-500:] or "it said nothing"

@@ -1,0 +1,173 @@
+"""Whoever asks, an answer has one verdict: `load`, `limit`, `ab` and `run` have one HTTP client."""
+
+import contextlib
+import json
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from redline.plugins.launchers.process import free_port
+from tests.e2e.conftest import Redline
+from tests.fakes.asking import request_status
+from tests.fakes.certificates import Certificate
+from tests.fakes.servers.entries import eventually
+
+pytestmark = pytest.mark.e2e
+
+SERVER = Path(__file__).parents[1] / "fakes" / "servers" / "answers.py"
+SHORT = ("-c", "1", "-d", "300ms", "--warmup", "100ms")
+SHORT_SEARCH = ("--objective", "p99 < 4s", "-c", "1", "-d", "1s", "--warmup", "100ms", "--start", "2", "--probes", "1")
+AUTHORIZATION = "Authorization: Bearer key"
+
+
+@dataclass(frozen=True)
+class Case:
+    """A request and its verdict: `wrong` is what everybody says of its answer, empty if that is right."""
+
+    path: str
+    wrong: str = ""
+    status: int = 200
+    method: str = "GET"
+    header: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.path}{'+header' if self.header else ''}"
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """Those of the commands that take a URL."""
+        header = ("-H", self.header) if self.header else ()
+        return ("--status", str(self.status), *header)
+
+    @property
+    def scenario(self) -> dict[str, Any]:
+        """The same in a suite."""
+        name, _, value = self.header.partition(": ")
+        headers = {"headers": {name: value}} if self.header else {}
+        return {self.method.lower(): self.path, "expect": {"status": self.status}, **headers}
+
+
+RIGHT = (
+    Case("/hints"),
+    Case("/interim"),
+    Case("/empty", status=204),
+    Case("/unchanged", status=304),
+    Case("/trailers"),
+    Case("/closing"),
+    Case("/headers"),
+    Case("/headers", method="HEAD"),
+    Case("/huge"),
+    Case("/auth", header=AUTHORIZATION),
+    Case("/auth", status=401),
+)
+WRONG = (
+    Case("/open", "timeout: no whole answer within"),
+    Case("/more-headers", "headers"),
+    Case("/auth", "status 401 instead of 200"),
+    Case("/space", "malformed: "),
+    Case("/twice", "malformed: "),
+    Case("/signed", "malformed: "),
+)
+BY_GET = [case for case in (*RIGHT, *WRONG) if case.method == "GET"]
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Certificate:
+    return Certificate(tmp_path_factory.mktemp("certificate"))
+
+
+@contextlib.contextmanager
+def served(*files: Path) -> Iterator[str]:
+    """The server, as the beginning of its URLs."""
+    port = free_port()
+    with subprocess.Popen([sys.executable, "-I", "-S", str(SERVER), str(port), *map(str, files)]) as process:
+        try:
+            assert eventually(lambda: request_status("127.0.0.1", port) != "ConnectionRefusedError")
+            yield f"{'https' if files else 'http'}://127.0.0.1:{port}"
+        finally:
+            process.kill()
+
+
+@pytest.fixture(scope="module", params=["plain", "tls"])
+def url(request: pytest.FixtureRequest, certificate: Certificate) -> Iterator[str]:
+    with served(*(certificate.files if request.param == "tls" else ())) as found:
+        yield found
+
+
+def flags_of(url: str) -> tuple[str, ...]:
+    return ("--insecure",) if url.startswith("https") else ()
+
+
+@pytest.mark.parametrize("case", RIGHT, ids=str)
+def test_what_http_allows_is_loaded_and_searched(redline: Redline, url: str, case: Case) -> None:
+    asked = (f"{url}{case.path}", "-X", case.method, *case.flags, *flags_of(url))
+    done = redline("load", *asked, *SHORT, "--json")
+    assert done.code == 0, done.err
+    outcomes = done.json["counts"]["outcomes"]
+    assert outcomes["ok"] == sum(outcomes.values()) > 0
+    done = redline("limit", *asked, *SHORT_SEARCH)
+    assert "answer is wrong" not in done.err
+    assert "/s" in done.out, done.err
+
+
+@pytest.mark.parametrize("case", WRONG, ids=str)
+def test_what_it_does_not_allow_is_wrong_everywhere(redline: Redline, url: str, case: Case) -> None:
+    asked = (f"{url}{case.path}", *case.flags, *flags_of(url))
+    done = redline("load", *asked, *SHORT, "--timeout", "1s", "--json")
+    assert done.json["counts"]["outcomes"]["ok"] == 0
+    redline("limit", *asked, *SHORT_SEARCH).refused(1, "answer is wrong", case.wrong)
+
+
+@pytest.mark.parametrize("case", BY_GET, ids=str)
+def test_a_comparison_starts_its_servers_with_the_same_verdicts(redline: Redline, case: Case) -> None:
+    command = shlex.join([sys.executable, "-I", "-S", str(SERVER), "{port}"])
+    flags = ("--path", case.path, *case.flags, "--for", "2s", "--load", "closed:1")
+    if not case.wrong:
+        done = redline("ab", command, command, *flags)
+        assert done.code == 0, done.err
+    else:
+        redline("ab", command, command, *flags).refused(1, case.wrong)
+
+
+@pytest.mark.parametrize("over", ["h1", "h1+tls"])
+def test_a_run_has_the_same_verdicts(redline: Redline, certificate: Certificate, over: str) -> None:
+    folder = redline.folder / "catalogue" / "answers"
+    folder.mkdir(parents=True)
+    (folder / "ca.pem").write_text(certificate.pem)
+    tls = over == "h1+tls"
+    command = [sys.executable, "-I", "-S", str(SERVER), "{port}", *(map(str, certificate.files) if tls else ())]
+    family = {
+        "about": "answers that are named",
+        "runtime": "python",
+        "build": {"run": ["true"], "inputs": ["server.yaml"], "outputs": ["server.yaml"]},
+        "servers": {"one": {"about": "one", "start": {"command": command}}},
+        **({"tls": {"ca": "ca.pem"}} if tls else {}),
+    }
+    cases = {f"Case{number}": case for number, case in enumerate((*RIGHT, *WRONG))}
+    scenarios = {"scenarios": {name: case.scenario for name, case in cases.items()}}
+    suite = {
+        "servers": ["answers.one"],
+        "scenarios": list(cases),
+        "loads": {"some": {"closed": {"users": 1}, "for": "300ms"}},
+        "warmup": "50ms",
+        "trials": 1,
+    }
+    (folder / "server.yaml").write_text(json.dumps(family))
+    (folder.parent / "scenarios.yaml").write_text(json.dumps(scenarios))
+    (redline.folder / "suite.yaml").write_text(json.dumps(suite))
+    done = redline("run", "suite.yaml", "-o", "out", "--json")
+    cells = {cell["scenario"]: cell for cell in done.json["cells"]}
+    assert set(cells) == set(cases), done.err
+    for name, case in cases.items():
+        (trial,) = cells[name]["trials"]
+        if case.wrong:
+            assert case.wrong in trial["failure"], (case, trial)
+        else:
+            assert not trial["failure"], (case, trial)
+            assert trial["rate_per_s"] or case.path == "/huge", (case, trial)  # which takes longer
