@@ -14,6 +14,7 @@ from redline.errors import BuildError
 from redline.files import mend, write_atomically
 from redline.model import ServerEntry, Tool
 from redline.plugins import decisive
+from redline.plugins.launchers.executable import why_missing
 
 _SETTLED_NS = 1_000_000_000
 """A file that was written less than this ago may be written again with the same time."""
@@ -102,7 +103,7 @@ class ToolVersions:
         """Raises BuildError for a tool that is not on the PATH, with its own hint."""
         tool = self.missing(needs)
         if tool is not None:
-            raise BuildError(f"{name} cannot be used here: {tool.command} is not installed", hint=tool.hint)
+            raise BuildError(f"{name} cannot be used here: {why_missing(tool.command)}", hint=tool.hint)
 
     def versions(self, name: str, needs: tuple[Tool, ...], folder: Path) -> dict[str, str]:
         """The version of each tool as run in `folder`, where a toolchain file may choose it."""
