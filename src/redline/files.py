@@ -125,3 +125,16 @@ def _advice(error: OSError, *, begun: bool) -> str:
             return "a file stands where a directory is needed: choose another place with -o DIR"
         case _:
             return "check the path and the disk"
+
+
+def mend(error: OSError) -> str:
+    """What to do about a folder to which the file system refuses to write, by its reason."""
+    match error.errno:
+        case errno.ENOSPC | errno.EDQUOT:
+            return "the disk is full: make room"
+        case errno.EROFS | errno.EACCES | errno.EPERM:
+            return "make that folder writable"
+        case errno.ENOTDIR | errno.EEXIST:
+            return "a file stands where a folder is needed: move it away"
+        case _:
+            return "see what is there"

@@ -315,7 +315,7 @@ def test_a_server_that_does_not_start_ends_both(redline: Run, launcher: FakeLaun
     done = redline(Servers())
     assert isinstance(done.exception, DriveError)
     assert "A exited with code 1" in str(done.exception)
-    assert "try the command by hand" in done.exception.hint
+    assert done.exception.hint == "see its log"
 
 
 def test_the_verdict_is_the_exit_code(redline: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -63,6 +63,13 @@ def test_what_may_not_be_executed(tmp_path: Path) -> None:
     assert refusal("./script", tmp_path).endswith(f"names {tmp_path}/plain, which may not be executed")
 
 
+def test_a_tool_that_is_there_and_may_not_be_executed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert executable.why_missing("tool") == "tool is not installed"
+    made(tmp_path / "tool", b"", 0o644)
+    assert executable.why_missing("tool") == f"{tmp_path}/tool is not executable"
+
+
 def test_a_mount_that_forbids_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made(tmp_path / "server", b"#!/bin/sh\n")
     monkeypatch.setattr(executable, "said_of_noexec", lambda _path: "/some is mounted noexec")

@@ -92,9 +92,10 @@ def test_a_second_port_that_a_strange_process_has(launcher: ProcessLauncher, tmp
     matches(rf"found port {port} in use.*: {re.escape(observed.procfs.name_of(os.getpid()))} listens at", error)
 
 
-def test_a_server_at_another_address_of_its_port(launcher: ProcessLauncher, tmp_path: Path) -> None:
-    error = refused(launcher, odd("sixth", within_ms=1500), tmp_path)
-    matches(rf"nothing listened; {PYTHON} listens at \[::1\]:\d+", error)
+@pytest.mark.parametrize("host", ["::1", "::"])
+def test_a_server_at_another_address_of_its_port(launcher: ProcessLauncher, tmp_path: Path, host: str) -> None:
+    error = refused(launcher, odd("sixth", host, within_ms=1500), tmp_path)
+    matches(rf"nothing listened; {PYTHON} listens at \[{host}\]:\d+", error)
     assert "at 127.0.0.1 or at all addresses" in error.hint
 
 

@@ -15,7 +15,8 @@ import pytest
 
 from redline.errors import LaunchError, StoreError
 from redline.model import Tool, Variant
-from redline.plugins.launchers import process
+from redline.plugins.launchers import failures, process
+from redline.plugins.launchers.guard import Exited
 from redline.plugins.launchers.process import ProcessLauncher, free_port
 from redline.plugins.linux import cgroup
 from redline.ports import Placement
@@ -286,7 +287,16 @@ def test_a_server_that_is_killed_is_reported_with_its_signal(launcher: ProcessLa
         death = running.death()
     assert death is not None
     assert "SIGKILL" in death.message
-    assert "dmesg" in death.hint
+    assert "so somebody else sent SIGKILL" in death.hint or "`dmesg`" in death.hint  # as far as the kernel counts
+
+
+@pytest.mark.parametrize(
+    ("oom_kills", "says"),
+    [(None, "which `dmesg` says"), (0, "so somebody else sent SIGKILL"), (2, "the kernel ended 2 for want of memory")],
+)
+def test_memory_is_blamed_only_where_the_kernel_counted_it(tmp_path: Path, oom_kills: int | None, says: str) -> None:
+    exited = Exited(None, signal.SIGKILL, 0, oom_kills=oom_kills)
+    assert says in failures.died_under_load("it", exited, tmp_path / "log").hint
 
 
 def test_an_interrupt_stops_the_server(launcher: ProcessLauncher, log: Path) -> None:

@@ -66,7 +66,7 @@ def test_a_cache_that_cannot_be_written_is_reported(launcher: ProcessLauncher, t
         launcher.running(variant, FREE, tmp_path / "server.log"),
     ):
         pass
-    assert "make that folder writable" in caught.value.hint
+    assert "a file stands where a folder is needed" in caught.value.hint
 
 
 def test_folders_in_use_are_left_alone_and_dead_ones_are_swept(tmp_path: Path) -> None:

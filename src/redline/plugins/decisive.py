@@ -49,7 +49,7 @@ def decisive(text: str) -> str:
     crashes = [at for at, line in enumerate(lines) if _CRASH.match(line)]
     errors = [at for at, line in enumerate(lines) if _ERROR.match(line)]
     # What is indented is a part of something else, such as a frame of a stack.
-    others = [at for at, line in enumerate(lines) if not line[0].isspace()] or range(len(lines))
+    others = [at for at, line in enumerate(lines) if not line[0].isspace()] or list(range(len(lines)))
     found = [*crashes[-1:], *errors[:1], *others[-1:]]
     if not found:
         return ""

@@ -19,6 +19,7 @@ from pathlib import Path
 from uv import find_uv_bin
 
 from redline.errors import BuildError
+from redline.files import mend
 from redline.model import OptionValue, Variant
 from redline.model.catalogue import JDK, ON_PATH, filled, names_in_braces, option_text
 from redline.model.jvm import jvm_words
@@ -165,8 +166,10 @@ Install = Callable[[Path, str, Progress], None]
 
 def by_hand(feature: int) -> str:
     """How a user gets a JDK when the lab cannot."""
+    named = os.environ.get("JAVA_HOME")
+    home = f"set JAVA_HOME (now {named}) to its home" if named else "set JAVA_HOME to its home"
     return (
-        f"install JDK {feature} (https://adoptium.net) below /usr/lib/jvm, or set JAVA_HOME to its home, or name its "
+        f"install JDK {feature} (https://adoptium.net) below /usr/lib/jvm, or {home}, or name its "
         "home in the suite: `jdk: /opt/jdk`"
     )
 
@@ -190,7 +193,7 @@ def provision(feature: int, folder: Path, progress: Progress, install: Install |
                 jdk = _put(parts / FOLDER, folder / f"temurin-{pin.version}", parts / "broken")
     except OSError as error:
         message = f"JDK {feature} could not be put into {folder}: {error.strerror or error}"
-        raise BuildError(message, hint="make room, and make that folder writable") from error
+        raise BuildError(message, hint=mend(error)) from error
     except FetchError as error:
         raise BuildError(
             f"{missing} it could not be fetched: {error}", hint=f"the first time it takes a network; {by_hand(feature)}"

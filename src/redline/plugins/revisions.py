@@ -105,7 +105,7 @@ class Repository:
 
     def _revision(self, name: str) -> Revision:
         found = _git(self.folder, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
-        if found.stderr and found.returncode != 0:  # it is quiet about what is not there
+        if found.returncode > 1:  # 1 is for what is not there, or is no commit
             raise self._unreadable(found)
         if found.returncode != 0 and not _git(self.folder, "rev-list", "--all", "--max-count=1").stdout:
             raise UsageError(f"the repository {self.folder} has no commit yet", hint="commit what is to be compared")

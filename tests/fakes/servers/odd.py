@@ -55,9 +55,9 @@ def second_said(port: int, fixed: str) -> None:
         sys.exit(f"metrics: address already in use: 127.0.0.1:{fixed}")
 
 
-def sixth(port: int, _more: str) -> None:
-    """Listens at ::1 alone."""
-    serve("::1", port)
+def sixth(port: int, host: str) -> None:
+    """Listens over IPv6 alone, at ::1 or at a host of that."""
+    serve(host or "::1", port)
 
 
 def denied(port: int, _more: str) -> None:

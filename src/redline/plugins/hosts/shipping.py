@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from redline.errors import BuildError, LaunchError
+from redline.files import mend
 from redline.model import ServerEntry
 from redline.plugins.launchers.builds import StandingBuild, hash_of_outputs, runtime_of
 from redline.plugins.launchers.inputs import ToolVersions, input_files
@@ -95,9 +96,8 @@ class Received:
         except (OSError, tarfile.TarError) as error:
             file.unlink(missing_ok=True)
             self._arriving.pop(key, None)
-            raise LaunchError(
-                f"a build could not be kept in {self._root}: {error}", hint="make room there, and make it writable"
-            ) from error
+            hint = mend(error) if isinstance(error, OSError) else "run again: what arrived is damaged"
+            raise LaunchError(f"a build could not be kept in {self._root}: {error}", hint=hint) from error
 
     def _unpack(self, key: str, file: Path) -> None:
         """Into its folder, whole or not at all."""

@@ -37,12 +37,11 @@ class RunningElsewhere:
             socket.create_connection(address, timeout=_ASKED_WITHIN_S).close()
         except OSError as error:
             if error.errno == errno.ECONNREFUSED:
-                where, host = observed.listens_elsewhere(*address), self.endpoint.host
-                named = f"[{host}]:{self.endpoint.port}" if ":" in host else f"{host}:{self.endpoint.port}"
+                where = observed.listens_elsewhere(*address)
                 return Failure(
                     stage="load",
                     kind="died",
-                    message=f"nothing listens at {named}: connection refused{where and f'; {where}'}",
+                    message=f"nothing listens at {self.endpoint}: connection refused{where and f'; {where}'}",
                     hint="see whether the server still runs, and what it printed",
                 )
         return None

@@ -19,7 +19,7 @@ from redline.model import ServerEntry
 from redline.model.base import Frozen
 from redline.plugins.commands import started
 from redline.plugins.decisive import decisive
-from redline.plugins.launchers.executable import why_not_executed
+from redline.plugins.launchers.executable import why_missing, why_not_executed
 from redline.plugins.launchers.failures import tail
 from redline.plugins.launchers.guard import signal_name
 from redline.plugins.launchers.inputs import Contents, ToolVersions, cache_writes, input_files
@@ -166,7 +166,7 @@ class Builds:
         """Whether the entry is built, or can be; builds nothing."""
         tool = self._tools.missing((*entry.build.needs, *entry.start.needs))
         if tool is not None:
-            return Availability("cannot be built", f"{tool.command} is not installed; {tool.hint}")
+            return Availability("cannot be built", f"{why_missing(tool.command)}; {tool.hint}")
         try:
             wanted = self._wanted_of(entry)
         except BuildError as error:

@@ -119,7 +119,8 @@ def find_container_engine(try_out: Callable[[ContainerEngine], None]) -> Contain
     """
     chosen = os.environ.get(CHOICE)
     if chosen and shutil.which(chosen) is None:
-        raise ContainerEngineError(f"{CHOICE} names {chosen}, which is no command", INSTALL)
+        hint = f"let {CHOICE} name the client of podman or docker, on the PATH or by its path"
+        raise ContainerEngineError(f"{CHOICE} names {chosen}, which is no command", hint)
     clients = [path for client in ((chosen,) if chosen else CLIENTS) if (path := shutil.which(client))]
     reasons: list[ContainerEngineError] = []
     for client in clients:

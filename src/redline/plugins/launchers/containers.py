@@ -21,6 +21,7 @@ from itertools import count
 from pathlib import Path
 
 from redline.errors import BuildError, LaunchError
+from redline.files import mend
 from redline.model import Container, Variant
 from redline.model.catalogue import FILLED_BY_THE_LAB, filled, option_text
 from redline.plugins.jdks import Jdk
@@ -105,7 +106,7 @@ class Containers:
         try:
             image = self._import(engine, "check", files)
         except OSError as error:
-            raise ContainerEngineError(f"no image can be made: {error}", "make room in the lab's cache") from error
+            raise ContainerEngineError(f"no image can be made: {error}", mend(error)) from error
         core = str(min(os.sched_getaffinity(0)))
         options = ("--name", name, "--label", f"{LABEL}={self.lab}", "--network", "host", "--pull", "never")
         engine.call("run", *options, "--cpuset-cpus", core, *engine.ulimits, image.name, "true")
@@ -125,7 +126,7 @@ class Containers:
             except OSError as error:
                 reason = f"{error.filename or self._scratch}: {error.strerror}"
                 message = f"the image of {variant.slug} could not be made: {reason}"
-                raise BuildError(message, hint="make room, and leave the build folder alone during a run") from error
+                raise BuildError(message, hint=mend(error)) from error
         return self._images[key]
 
     def _made(
@@ -385,7 +386,7 @@ class ContainerGuard(Guard):
             limit = self._box.wanted.memory_bytes
             killed = number == signal.SIGKILL and limit is not None
             because = f"in a container that may use {size(limit)} of memory" if killed and limit else ""
-            self.exited = Exited(None, number, exited.at_ns, because)
+            self.exited = replace(exited, code=None, signal=number, because=because)
         return self.exited
 
     def stop(self) -> None:

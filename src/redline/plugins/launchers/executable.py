@@ -25,6 +25,13 @@ class Refusal(NamedTuple):
     advice: str = ""
 
 
+def why_missing(command: str) -> str:
+    """`cargo is not installed`, of a command that cannot be found on the PATH; or what forbids to execute it."""
+    if shutil.which(command, mode=os.F_OK) is None:
+        return f"{command} is not installed"
+    return why_not_executed(command, Path("/"), os.environ, errno.EACCES).reason
+
+
 def why_not_executed(program: str, folder: Path, env: Mapping[str, str], error: int) -> Refusal:
     """The reason for this number of an error; `program` is the first word of the command, to be started in `folder`."""
     if error not in REASONS:

@@ -121,7 +121,15 @@ def exited_early(  # noqa: PLR0913 - how it ended, and what is known besides
 
 
 def not_ready(  # noqa: PLR0913 - what was asked, what was seen, and what to change
-    name: str, ready: Ready, port: int, saw: int | str, log: Path, *, where: str = "", advice: Advice = OF_CATALOGUE
+    name: str,
+    ready: Ready,
+    port: int,
+    saw: int | str,
+    log: Path,
+    *,
+    where: str = "",
+    host: str = "127.0.0.1",
+    advice: Advice = OF_CATALOGUE,
 ) -> LaunchError:
     """It ran, but its readiness request was not answered as it should be. `where` it listens, if elsewhere."""
     within = _spoken(ready.within_ns)
@@ -133,7 +141,7 @@ def not_ready(  # noqa: PLR0913 - what was asked, what was seen, and what to cha
         message = f"{name} was not ready within {within}: the last {request} got: {saw}{where and f'; {where}'}"
         hint = f"if it only needs longer, {advice.longer}"
         if where:
-            hint = f"let {advice.start} listen on {{port}}, at 127.0.0.1 or at all addresses"
+            hint = f"let {advice.start} listen on {{port}}, at {host} or at all addresses"
     hint += "" if advice.by_hand else f"; its output is in {log}"
     return LaunchError(f"{message}{_last(log)}", hint=hint, kind="not_ready", log_tail=tail(log))
 
@@ -196,11 +204,15 @@ def died_under_load(name: str, exited: Exited, log: Path) -> Failure:
 
 
 def _hint_for(exited: Exited, log: Path, advice: Advice = OF_CATALOGUE) -> str:
-    if exited.signal == signal.SIGKILL and exited.because:
+    if exited.signal != signal.SIGKILL:
+        return advice.by_hand or f"its whole output is in {log}"
+    if exited.because and exited.oom_kills != 0:
         return f"the kernel sends SIGKILL to what needs more memory than that: raise `memory`; see {log}"
-    if exited.signal == signal.SIGKILL:
+    if exited.oom_kills is None:
         return f"SIGKILL is sent by a user, or by the kernel when memory runs out, which `dmesg` says; see {log}"
-    return advice.by_hand or f"its whole output is in {log}"
+    if exited.oom_kills:
+        return f"the kernel ended {exited.oom_kills} for want of memory while it ran, which `dmesg` names; see {log}"
+    return f"the kernel ended nothing for want of memory while it ran, so somebody else sent SIGKILL; see {log}"
 
 
 def _last(log: Path) -> str:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from redline.files import as_store_error
+from redline.plugins.linux import procfs
 
 # Imported rather than run as a script, so that Python keeps it compiled; isolated, and without site packages.
 WARDEN = (
@@ -64,13 +65,15 @@ class NotStarted:
 class Exited:
     """The server ended: its exit code, or the signal that ended it. Neither is known when the warden was killed.
 
-    `because` says under which limits it got the signal, where it has some.
+    `because` says under which limits it got the signal, where it has some; `oom_kills`, how many processes of this
+    machine the kernel ended for want of memory while it ran, as far as that is known.
     """
 
     code: int | None
     signal: int | None
     at_ns: int
     because: str = ""
+    oom_kills: int | None = None
 
     def __str__(self) -> str:
         if self.signal is not None:
@@ -86,6 +89,7 @@ class Guard:
         self._order = order
         self._buffer = b""
         self._ended = False
+        self._oom_kills = procfs.oom_kills()
         self.exited: Exited | None = None
         with as_store_error(order.log):
             order.log.parent.mkdir(parents=True, exist_ok=True)
@@ -123,7 +127,9 @@ class Guard:
             line = self._line(wait_s)
             if line is not None:
                 event = json.loads(line)
-                self.exited = Exited(event["code"], event["signal"], event["at_ns"])
+                before, now = self._oom_kills, procfs.oom_kills()
+                kills = None if before is None or now is None else now - before
+                self.exited = Exited(event["code"], event["signal"], event["at_ns"], oom_kills=kills)
             elif self._ended:
                 self.exited = Exited(None, None, time.monotonic_ns())
         return self.exited

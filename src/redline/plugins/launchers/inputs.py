@@ -1,6 +1,5 @@
 """The tools that builds need: whether they are here, and which version."""
 
-import errno
 import hashlib
 import json
 import os
@@ -12,9 +11,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from redline.errors import BuildError
-from redline.files import write_atomically
+from redline.files import mend, write_atomically
 from redline.model import ServerEntry, Tool
 from redline.plugins import decisive
+from redline.plugins.launchers.executable import why_missing
 
 _SETTLED_NS = 1_000_000_000
 """A file that was written less than this ago may be written again with the same time."""
@@ -27,11 +27,8 @@ def cache_writes(cache: Path, servers: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-        raise BuildError(
-            f"{servers} cannot be built: the cache {cache} cannot be written: {error.strerror}",
-            hint="the disk is full: make room" if full else "make that folder writable",
-        ) from error
+        message = f"{servers} cannot be built: the cache {cache} cannot be written: {error.strerror}"
+        raise BuildError(message, hint=mend(error)) from error
 
 
 def input_files(entry: ServerEntry, folder: Path) -> tuple[str, ...]:
@@ -108,7 +105,7 @@ class ToolVersions:
         """Raises BuildError for a tool that is not on the PATH, with its own hint."""
         tool = self.missing(needs)
         if tool is not None:
-            raise BuildError(f"{name} cannot be used here: {tool.command} is not installed", hint=tool.hint)
+            raise BuildError(f"{name} cannot be used here: {why_missing(tool.command)}", hint=tool.hint)
 
     def versions(self, name: str, needs: tuple[Tool, ...], folder: Path) -> dict[str, str]:
         """The version of each tool as run in `folder`, where a toolchain file may choose it."""

@@ -42,28 +42,35 @@ class Listener(NamedTuple):
 class Seen:
     """What was seen of a server that is not ready: who lives of what it started, by name, and where they listen.
 
-    `holders` are others who listen on its port.
+    `reached` says whether connections to its address reach it; `holders` are others who listen on its port.
     """
 
     living: tuple[str, ...] = ()
     listening: tuple[Listener, ...] = ()
     holders: tuple[Listener, ...] = ()
+    reached: bool = False
 
     @classmethod
-    def of(cls, pid: int, port: int) -> Self:
-        """Look at the server that began as this process, and was given this port."""
-        mine = started_by(pid)
+    def of(cls, pid: int, host: str, port: int) -> Self:
+        """Look at the server that began as this process, and was to listen at this address."""
+        mine, found = started_by(pid), listening(pid)
+        reached = any(each.at.port == port for each in found)
+        if Namespace.of(pid).ours:
+            with suppress(OSError):
+                at = {each.at for each in found}
+                reached = any(each.local in at for each in answering(listeners(), At(ip_address(host), port)))
         return cls(
             tuple(procfs.name_of(each) for each in mine if (stat := procfs.read_stat(each)) and stat.state not in "ZX"),
-            listening(pid),
+            found,
             holders_of(port, mine),
+            reached,
         )
 
     @classmethod
-    def of_those_left(cls, pid: int, port: int) -> Self:
+    def of_those_left(cls, pid: int, host: str, port: int) -> Self:
         """The same of one that ended: what it has left gets a moment to listen."""
         deadline = time.monotonic() + _LISTENS_WITHIN_S
-        while (seen := cls.of(pid, port)).living and not seen.listening and time.monotonic() < deadline:
+        while (seen := cls.of(pid, host, port)).living and not seen.listening and time.monotonic() < deadline:
             time.sleep(0.02)
         return seen
 

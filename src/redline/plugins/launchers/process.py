@@ -6,12 +6,11 @@ import socket
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Protocol
 
 from redline.errors import BuildError, DriveError, LaunchError, UsageError
-from redline.files import open_within
+from redline.files import mend, open_within
 from redline.model import Failure, Ready, ServerEntry, ServerFacts, Variant
 from redline.model.catalogue import UPSTREAM, certificates, filled, has_tls, option_text
 from redline.model.jvm import jvm_words
@@ -202,12 +201,15 @@ class _Attempt:
                 return self._facts(started, order, waited.at_ns)
             return NotIts(answered_by=observed.who_answers(self.host, self.port))
         exited = guard.poll()
-        seen = Seen.of(started.pid, self.port) if exited is None else Seen.of_those_left(started.pid, self.port)
+        looked = Seen.of if exited is None else Seen.of_those_left
+        seen = looked(started.pid, self.host, self.port)
+        if self._listens_on == EVERYWHERE:  # what listens on the port here passes it on to the container
+            seen = replace(seen, holders=())
         guard.stop()
         if exited is None:
             where = self._where(seen)
             raise failures.not_ready(
-                name, ready, self.port, waited.last_answer, self.log, where=where, advice=self.advice
+                name, ready, self.port, waited.last_answer, self.log, where=where, host=self.host, advice=self.advice
             )
         if failures.says_port_is_taken(tail(self.log)):
             return failures.not_its(name, self.port, seen, self.log)
@@ -218,11 +220,7 @@ class _Attempt:
         if self._listens_on != HOST and observed.is_out_of_reach(self.port, seen.listening):
             who = "no published port" if self._listens_on == EVERYWHERE else "no other host"
             return f"it listens on 127.0.0.1 alone, which {who} reaches: use {{host}} in its entry"
-        at = ip_address(self.host)
-        right = (
-            each.at.port == self.port and (each.at.ip == at or each.at.ip.is_unspecified) for each in seen.listening
-        )
-        return "" if any(right) else observed.said(seen.listening)
+        return "" if seen.reached else observed.said(seen.listening)
 
     def _facts(self, started: Started, order: LaunchOrder, ready_at_ns: int) -> ServerFacts:
         return ServerFacts(
@@ -317,7 +315,7 @@ def _scratch_folder(variant: Variant, parent: Path, stack: ExitStack) -> Path:
     except OSError as error:
         raise LaunchError(
             f"{variant.slug} could not be given a scratch folder: {parent}: {error.strerror}",
-            hint="make room, and make that folder writable",
+            hint=mend(error),
         ) from error
 
 

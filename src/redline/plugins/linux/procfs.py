@@ -9,6 +9,7 @@ from dataclasses import dataclass
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
 _SHARED = re.compile(rb"^RssShmem:\s+(\d+) kB$", re.MULTILINE)
+_OOM_KILLS = re.compile(rb"^oom_kill (\d+)$", re.MULTILINE)
 _BLOCK_BYTES = 512
 _FIRST_FILES = 64
 """A runtime opens what it maps when it starts; a server may have thousands of connections."""
@@ -63,6 +64,12 @@ def temporary_files(process: str) -> Iterator[int]:
         yield folder
     finally:
         os.close(folder)
+
+
+def oom_kills() -> int | None:
+    """How many processes the kernel has ended for want of memory since it started; None where it does not say."""
+    found = _OOM_KILLS.search(read_bytes("/proc/vmstat"))
+    return int(found[1]) if found else None
 
 
 def read_stat(pid: int) -> Stat | None:
