@@ -110,8 +110,8 @@ def _http2_vector(number: int, verdict: str, frames: bytes) -> Vector:
         "unprocessed": "refused",
         "none": "timeout",
     }
-    outcome = outcomes.get(verdict.split()[0], "ok")
-    status = int(verdict.split()[0]) if outcome == "ok" else 200
+    outcome = outcomes.get(verdict.split(maxsplit=1)[0], "ok")
+    status = int(verdict.split(maxsplit=1)[0]) if outcome == "ok" else 200
     return Vector(name=f"h2-{number}", http="2", status=status, outcome=outcome, answer=frames, closes=False)
 
 
