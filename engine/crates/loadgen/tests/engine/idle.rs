@@ -163,7 +163,11 @@ fn a_stream_that_crosses_the_close_is_opened_again_unless_its_answer_has_begun()
 /// A connection on which answers come all the time was not closed for being idle: the request has failed.
 #[test]
 fn a_busy_connection_that_ends_loses_its_request() {
-    let server = crossing(|_| Ok(()));
+    let server = Server::start(|mut peer, _| {
+        peer.request()?;
+        peer.request()?;
+        peer.say_the_last(HELLO)
+    });
     // The second is under way when the answer to the first comes, so the connection is not quiet however slow the machine is.
     let job = with(job(server.port), "/load/closed", json!({"users": 1, "depth": 2}));
     let result = complete(&with(with(job, "/warmup_ns", json!(0)), "/count", json!(2)));
