@@ -45,6 +45,11 @@ impl Message {
         Self { head_only, ..Self::default() }
     }
 
+    /// Whether anything of the answer has come.
+    pub fn has_begun(&self) -> bool {
+        self.status != 0 || self.head_bytes > 0
+    }
+
     pub fn status(&self) -> u16 {
         self.status
     }

@@ -184,6 +184,12 @@ impl Session {
         }
     }
 
+    /// Whether anything has come of an answer that is not complete.
+    #[must_use]
+    pub fn is_answering(&self) -> bool {
+        self.connection.streams().is_answering()
+    }
+
     /// Whether the connection has had its day: the peer takes no more requests, and none is open.
     #[must_use]
     pub fn is_finished(&self) -> bool {

@@ -46,6 +46,11 @@ impl Streams {
         self.slots.len() - self.free.len()
     }
 
+    /// Whether anything has come of an answer that is not complete.
+    pub fn is_answering(&self) -> bool {
+        self.slots.iter().any(|(stream, slot)| *stream != 0 && slot.message.has_begun())
+    }
+
     /// A request is about to be opened.
     pub fn add(&mut self, slot: Slot) -> Place {
         if let Some(place) = self.free.pop() {

@@ -157,7 +157,7 @@ impl Connection {
     /// Whether the peer may have closed the present socket before the requests in flight came: it had been quiet, and not a
     /// byte of an answer has come.
     pub fn may_have_crossed(&self) -> bool {
-        self.after_quiet && self.parser.is_between()
+        self.after_quiet && self.parser.is_between() && !self.http2().is_some_and(redline_http2::Session::is_answering)
     }
 
     /// How many requests were put on the present socket.

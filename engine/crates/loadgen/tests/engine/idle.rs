@@ -6,21 +6,27 @@ use std::os::fd::AsRawFd;
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;
 
-use crate::support::http2::{HEADERS, go_away, greet, next_stream, ok, read_frame};
+use crate::support::http2::{HEADERS, frame, go_away, greet, next_stream, ok, read_frame};
 use crate::support::server::{HELLO, Peer, Server};
-use crate::support::{complete, job, open_job, run, with};
+use crate::support::tls::{TlsServer, certificates};
+use crate::support::{complete, job, open_job, with};
+use rustls::version::TLS13;
 use serde_json::{Value, json};
 
 const TIMED_OUT: &str = "HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
 
-/// 10 requests in 2 s on 16 connections, most of which have nothing to do.
+/// 15 requests in 3 s on 16 connections, most of which have nothing to do.
 fn rare(port: u16) -> Value {
-    with(with(open_job(port, 5, 16), "/measure_ns", json!(2_000_000_000_u64)), "/warmup_ns", json!(0))
+    with(with(open_job(port, 5, 16), "/measure_ns", json!(3_000_000_000_u64)), "/warmup_ns", json!(0))
 }
+
+/// More than the requests need, on however busy a machine, and half of what would be opened if each of 16 connections were
+/// opened again every 300 ms.
+const MOST_OPENED: usize = 80;
 
 /// Wait for a request until the idle time is over; whether there is one.
 fn waits(peer: &mut Peer) -> bool {
-    peer.more_comes_within(Duration::from_millis(150))
+    peer.more_comes_within(Duration::from_millis(300))
 }
 
 #[test]
@@ -34,10 +40,8 @@ fn a_connection_that_was_closed_while_idle_is_opened_when_a_request_needs_it() {
         });
         let result = complete(&rare(server.port));
         result.are_all("ok");
-        // One for each request at most, where there were 16 every 150 ms.
-        assert!(result.count("reconnects") <= result.total() + result.count("retried"), "{}", result.event["counts"]);
         assert!(result.event["counts"]["surplus"].is_null(), "{}", result.event["counts"]);
-        assert!(server.accepted.load(SeqCst) <= 16 + 2 * 10, "{:?}", server.accepted);
+        assert!(server.accepted.load(SeqCst) < MOST_OPENED, "{:?}", server.accepted);
     }
 }
 
@@ -57,7 +61,7 @@ fn streams_need_no_connection_that_went_away_while_idle() {
     });
     let result = complete(&with(rare(server.port), "/target/http", json!("2")));
     result.are_all("ok");
-    assert!(result.count("reconnects") <= result.total() + result.count("retried"), "{}", result.event["counts"]);
+    assert!(server.accepted.load(SeqCst) < MOST_OPENED, "{:?}", server.accepted);
 }
 
 /// How the first connection of a pair ends when its second request comes, as if the server had just closed it.
@@ -114,12 +118,59 @@ fn a_request_that_crosses_the_close_of_an_idle_connection_is_written_again() {
     }
 }
 
+#[test]
+fn a_request_over_tls_that_crosses_the_close_is_written_again() {
+    let certificates = certificates("127.0.0.1");
+    let server = TlsServer::start(certificates.config(&[&TLS13], &[]), |mut peer, number| {
+        while peer.request()?.is_some() {
+            peer.say(HELLO)?;
+            if number == 0 {
+                peer.first_byte()?;
+                return Ok(());
+            }
+        }
+        Ok(())
+    });
+    let result = complete(&with(slow(server.port), "/target/tls", json!({"ca_pem": certificates.ca_pem})));
+    result.are_all("ok");
+    assert_eq!((result.count("retried"), result.count("reconnects")), (1, 1));
+}
+
+/// With nothing of an answer, or with the beginning of one: `:status 200`, and a body that does not come.
+#[test]
+fn a_stream_that_crosses_the_close_is_opened_again_unless_its_answer_has_begun() {
+    for begins in [false, true] {
+        let server = Server::start(move |mut peer, number| {
+            greet(&mut peer)?;
+            for turn in 0.. {
+                let stream = next_stream(&mut peer)?;
+                if number == 0 && turn == 1 {
+                    let begin = if begins { frame(HEADERS, 4, stream, &[0x88]) } else { Vec::new() };
+                    peer.say_bytes(&begin)?;
+                    return peer.say_the_last("");
+                }
+                peer.say_bytes(&ok(stream))?;
+            }
+            Ok(())
+        });
+        let result = complete(&with(slow(server.port), "/target/http", json!("2")));
+        assert_eq!(result.count("retried"), u64::from(!begins), "{}", result.event["counts"]);
+        assert_eq!(result.outcome("closed") + result.outcome("reset"), u64::from(begins));
+        assert_eq!(result.outcome("ok"), result.total() - u64::from(begins));
+    }
+}
+
 /// A connection on which answers come all the time was not closed for being idle: the request has failed.
 #[test]
 fn a_busy_connection_that_ends_loses_its_request() {
-    let server = crossing(|_| Ok(()));
-    let job = with(job(server.port), "/load/closed", json!({"users": 1, "think": {"fixed_ns": 1_000_000}}));
-    let result = complete(&with(job, "/warmup_ns", json!(0)));
+    let server = Server::start(|mut peer, _| {
+        peer.request()?;
+        peer.request()?;
+        peer.say_the_last(HELLO)
+    });
+    // The second is under way when the answer to the first comes, so the connection is not quiet however slow the machine is.
+    let job = with(job(server.port), "/load/closed", json!({"users": 1, "depth": 2}));
+    let result = complete(&with(with(job, "/warmup_ns", json!(0)), "/count", json!(2)));
     assert_eq!((result.outcome("reset") + result.outcome("closed"), result.count("retried")), (1, 0));
     assert_eq!(result.outcome("ok"), result.total() - 1);
 }
@@ -162,19 +213,16 @@ fn a_server_that_goes_away_at_every_stream_does_not_look_right() {
     assert!(2 * result.count("reconnects") >= result.outcome("ok"), "{}", result.event["counts"]);
 }
 
-/// A user who leaves takes a connection along that rests.
+/// Users who think for longer than the server waits find a connection when they need one.
 #[test]
-fn connections_that_rest_are_given_up_with_their_users() {
+fn users_who_think_for_longer_than_the_server_waits_lose_nothing() {
     let server = Server::start(|mut peer, _| {
         while waits(&mut peer) && peer.request()?.is_some() {
             peer.say(HELLO)?;
         }
         Ok(())
     });
-    let users = json!({"users": 8, "think": {"fixed_ns": 400_000_000}});
+    let users = json!({"users": 8, "think": {"fixed_ns": 600_000_000}});
     let job = with(with(job(server.port), "/load/closed", users), "/measure_ns", json!(1_500_000_000));
-    let output = run(&job);
-    let result = output.result();
-    result.are_all("ok");
-    assert!(result.count("reconnects") <= result.total() + 8, "{}", result.event["counts"]);
+    complete(&job).are_all("ok");
 }
