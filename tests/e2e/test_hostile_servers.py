@@ -24,9 +24,9 @@ def harmless(done: Done, *words: str) -> None:
 
 
 def hostile_head(connection: socket.socket) -> None:
-    """Answers rightly, with a type of content that a terminal would obey."""
+    """Answers rightly, with a type of content that a terminal would obey and HTTP allows."""
     while connection.recv(65536):
-        kind = b"Content-Type: \x1b[8mtext\xc2\x9b31m"
+        kind = b"Content-Type: text\xc2\x9b31m"
         connection.sendall(b"HTTP/1.1 200 OK\r\n" + kind + b"\r\nContent-Length: 5\r\n\r\npath0")
 
 
@@ -43,8 +43,17 @@ def test_answers_that_differ(redline: Redline) -> None:
         targets.target(hostile_head) as head,
         targets.target(hostile_body) as body,
     ):
-        harmless(redline("ab", plain, head, *SHORTEST), "content-type none", r"\u001b[8mtext")
+        harmless(redline("ab", plain, head, *SHORTEST), "content-type none", r"text\u009b31m")
         harmless(redline("ab", plain, body, *SHORTEST), "the bodies differ")
+
+
+def test_controls_that_http_does_not_allow(redline: Redline) -> None:
+    def habit(connection: socket.socket) -> None:
+        while connection.recv(65536):
+            connection.sendall(b"HTTP/1.1 200 OK\r\nX: \x1b[8mtext\r\nContent-Length: 0\r\n\r\n")
+
+    with targets.target(habit) as url:
+        harmless(redline("ab", url, url, *SHORTEST), "malformed: a control character", r"\u001b[8mtext")
 
 
 def test_the_name_in_a_certificate(redline: Redline, tmp_path: Path) -> None:
