@@ -4,9 +4,9 @@ So readiness and verification, which ask one thing at a time, find nothing wrong
 """
 
 import contextlib
+import select
 import socket
 import sys
-import threading
 
 RIGHT = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 HABITS = {
@@ -16,33 +16,40 @@ HABITS = {
 }
 
 
-class Turning:
-    """How many connections are open, and whether four ever were."""
+def serve(listener: socket.socket, wrong: bytes) -> None:
+    """Answer until killed. Whoever has connected is seen before anybody is answered."""
+    listener.setblocking(False)
+    connections: list[socket.socket] = []
+    turned = False
+    while True:
+        ready, _, _ = select.select([listener, *connections], [], [])
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                connections.append(listener.accept()[0])
+        turned = turned or len(connections) > 3
+        for each in ready:
+            if each is not listener and not answered(each, wrong if turned else RIGHT):
+                connections.remove(each)
+                each.close()
 
-    def __init__(self, wrong: bytes) -> None:
-        self._wrong, self._open, self._turned, self._lock = wrong, 0, False, threading.Lock()
 
-    def serve(self, connection: socket.socket) -> None:
-        """Answer each request on a connection until it ends."""
-        with self._lock:
-            self._open += 1
-            self._turned |= self._open > 3
-        with contextlib.suppress(OSError), connection:
-            while connection.recv(65536):
-                connection.sendall(self._wrong if self._turned else RIGHT)
-        with self._lock:
-            self._open -= 1
+def answered(connection: socket.socket, answer: bytes) -> bool:
+    """Answer what came; False if the connection has ended."""
+    try:
+        if not connection.recv(65536):
+            return False
+        connection.sendall(answer)
+    except OSError:
+        return False
+    return True
 
 
 def main(port: int, habit: str) -> None:
-    """Serve until killed."""
-    turning = Turning(HABITS[habit])
+    """Listen, say where, and serve."""
     with socket.create_server(("127.0.0.1", port), backlog=256) as listener:
         sys.stdout.write(f"listening on {listener.getsockname()[1]}\n")
         sys.stdout.flush()
-        while True:
-            connection, _ = listener.accept()
-            threading.Thread(target=turning.serve, args=(connection,), daemon=True).start()
+        serve(listener, HABITS[habit])
 
 
 if __name__ == "__main__":
