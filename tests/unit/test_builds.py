@@ -204,3 +204,10 @@ def test_labs_beside_each_other_build_once(family: Family) -> None:
     assert len(hashes) == 1
     assert hashes != {""}
     assert family.times_built == 1
+
+
+@pytest.mark.parametrize("named", ["src", "src/", "src/deep"])
+def test_the_name_of_a_folder_is_no_glob_of_its_files(family: Family, named: str) -> None:
+    with pytest.raises(BuildError, match=r"no file in .* matches it") as caught:
+        build(family, family.entry(inputs=(named,)))
+    assert f"`{named.rstrip('/')}/**`" in caught.value.hint

@@ -375,6 +375,4 @@ def read_stored(file: Path, kind: type[T], without_it: str = "move it away, and 
         state = "cut off" if "EOF" in what else "damaged"
         raise StoreError(f"{file} is {state}: {what[0].lower()}{what[1:]}", hint=without_it)
     where = ".".join(str(part) for part in first["loc"]) or "the file"
-    raise StoreError(
-        f"{file}: {where}: {what}", hint=f"it is damaged or of a later version; if damaged, {without_it}"
-    )
+    raise StoreError(f"{file}: {where}: {what}", hint=f"it is damaged or of a later version; if damaged, {without_it}")

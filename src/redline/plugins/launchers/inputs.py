@@ -44,10 +44,12 @@ def input_files(entry: ServerEntry, folder: Path) -> tuple[str, ...]:
         whole = f"{pattern}/*" if pattern.endswith("**") else pattern
         found = {os.path.relpath(path, folder) for path in folder.glob(whole) if path.is_file()}
         if not found:
+            is_folder = (folder / pattern).is_dir()
+            below = f"write `{pattern.rstrip('/')}/**` in its server.yaml for all files below that folder"
             raise BuildError.of_server(
                 entry.name,
                 f"`build.inputs` names {pattern!r}, and no file in {folder} matches it",
-                hint="fix the glob in its server.yaml, or remove it",
+                hint=below if is_folder else "fix the glob in its server.yaml, or remove it",
             )
         names |= found
     return tuple(sorted(names))

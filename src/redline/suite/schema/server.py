@@ -1,6 +1,7 @@
 """The schema of `server.yaml`: a family of servers, with their common keys at the top."""
 
 import re
+from pathlib import PurePosixPath
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
@@ -27,6 +28,32 @@ ServerName = Annotated[str, Field(pattern=r"^[A-Za-z0-9._:-]+$")]
 """A DNS name or an address, as TLS checks it against a certificate."""
 
 
+def _relative(value: str) -> str:
+    """A path below the build folder, or beside it."""
+    if not value.strip():
+        raise WrongValueError("is empty", "name a file, or leave it out")
+    if not value.isprintable():
+        raise WrongValueError(f"{value!r} has a character that cannot be seen", "name the file as `ls` shows it")
+    if value.startswith("/"):
+        hint = "write it relative to the build folder, such as `../shared/file`: that is right on every host"
+        raise WrongValueError(f"`{clip(value)}` is an absolute path", hint)
+    return value
+
+
+def _glob(value: str) -> str:
+    parts = _relative(value).split("/")
+    if PurePosixPath(value).name in ("", ".."):
+        message = f"`{clip(value)}` is a folder, and inputs are files"
+        raise WrongValueError(message, f"write `{PurePosixPath(value) / '**'}` for all files below it")
+    if any("**" in part and part != "**" for part in parts):
+        raise WrongValueError(f"`{clip(value)}`: `**` stands alone between slashes", "write it like `src/**`")
+    return value
+
+
+RelativePath = Annotated[str, AfterValidator(_relative)]
+Glob = Annotated[str, AfterValidator(_glob)]
+
+
 class ToolSchema(Schema):
     """A tool that has to be on the PATH."""
 
@@ -46,12 +73,12 @@ class BuildSchema(Schema):
     folder: str | None = Field(
         default=None, description="where it runs, relative to the family's folder", examples=["."]
     )
-    inputs: Annotated[list[str], Field(min_length=1)] | None = Field(
+    inputs: Annotated[list[Glob], Field(min_length=1)] | None = Field(
         default=None,
         description="files and globs; if their content changes, the server is built again",
         examples=[["src/**"]],
     )
-    outputs: Annotated[list[str], Field(min_length=1)] | None = Field(
+    outputs: Annotated[list[RelativePath], Field(min_length=1)] | None = Field(
         default=None,
         description="files or folders that the build creates; no globs",
         examples=[["target/release/hyper"]],
