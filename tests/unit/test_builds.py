@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from redline.errors import BuildError, LaunchError
-from redline.plugins.launchers.builds import Availability
+from redline.plugins.launchers.builds import Availability, hash_of_outputs
 from redline.plugins.linux import procfs
 from redline.ports import Building
 from tests.fakes.servers.entries import eventually
@@ -211,3 +211,14 @@ def test_the_name_of_a_folder_is_no_glob_of_its_files(family: Family, named: str
     with pytest.raises(BuildError, match=r"no file in .* matches it") as caught:
         build(family, family.entry(inputs=(named,)))
     assert f"`{named.rstrip('/')}/**`" in caught.value.hint
+
+
+def test_a_folder_and_a_file_need_not_be_utf_8(tmp_path: Path) -> None:
+    odd = os.fsdecode(b"odd \xff")
+    family = Family(tmp_path / odd)
+    (family.folder / "src" / odd).write_text("")
+    entry = family.entry(f"{NOTED}; mkdir -p made; cp out made/$(printf '\\377')", outputs=("out", "made"))
+    first = build(family, entry)
+    assert build(family, entry) == first
+    assert family.times_built == 1
+    assert hash_of_outputs(family.builds().find(entry))

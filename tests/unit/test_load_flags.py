@@ -171,6 +171,7 @@ def test_placeholders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (["http://127.0.0.1:1/a\r\nb"], "a URL is one line"),
         (["http://me:secret@127.0.0.1:1/"], "the URL of 127.0.0.1 holds a user or a password"),
         ([URL, "--body", "@/dev/zero"], "--body @/dev/zero: /dev/zero is not a regular file"),
+        ([URL, "--body", os.fsdecode(b"\xff")], "--body: it is not UTF-8"),
         ([URL, "--body", "@/none"], "--body @/none: there is no file /none"),
         ([URL, "-t", "9", "-c", "4"], "-t 9 is more than the 4 connections"),
         ([URL, "-t", "2000", "-c", "4000"], "-t 2000 is more than 1024 workers"),

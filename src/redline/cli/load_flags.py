@@ -216,9 +216,16 @@ def _headers(lines: list[str], *, http2: bool) -> dict[str, str | tuple[str, ...
     return {name: values[0] if len(values) == 1 else tuple(values) for name, values in found.values()}
 
 
+def _is_text(text: str) -> bool:
+    """Whether it came as UTF-8: Python keeps other bytes of a command line as halves of characters."""
+    return not any("\ud800" <= char <= "\udfff" for char in text)
+
+
 def _body(text: str) -> Body:
     if text.startswith("@"):
         with naming(f"--body {text}"):
             return Body(raw=read_body(Path(text[1:])))
+    if not _is_text(text):
+        raise UsageError("--body: it is not UTF-8", hint="save it in a file, and give --body @FILE")
     with naming("--body"):
         return Body(text=check_placeholders(text))

@@ -399,7 +399,7 @@ def hash_of_outputs(build: StandingBuild) -> str:
             output = build.folder / name
             for file in sorted(output.rglob("*")) if output.is_dir() else [output]:
                 if file.is_file():
-                    total.update(f"{file.relative_to(build.folder)}\0".encode())
+                    total.update(os.fsencode(f"{file.relative_to(build.folder)}\0"))
                     total.update(hashlib.sha256(file.read_bytes()).digest())
     except OSError as error:
         raise BuildError.of_server(
@@ -423,4 +423,4 @@ def _indented(lines: list[str]) -> str:
 
 
 def _short_hash(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    return hashlib.sha256(os.fsencode(text)).hexdigest()[:16]  # a path need not be UTF-8

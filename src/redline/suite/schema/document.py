@@ -1,5 +1,6 @@
 """YAML text -> plain data with the position of each part. Pure; YAML 1.2, in which `on` is text."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -16,6 +17,7 @@ Spot = tuple[int, int]
 
 MOST_NODES = 100_000
 _TAG = "tag:yaml.org,2002:"
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _TEXT_TAGS = {"str", "timestamp", "merge", "value"}
 
 
@@ -125,7 +127,7 @@ class _Reader:
             if not isinstance(key, ScalarNode):
                 self._problem(key, path, "a key has to be a word", "quote it, or put a space after the colon")
                 continue
-            name = str(key.value)
+            name = self._text(key, path)
             if name in seen:
                 self._problem(
                     key, (*path, name), f"the key `{name}` is given twice, first in line {seen[name][0]}", "remove one"
@@ -135,7 +137,7 @@ class _Reader:
             yield name, value
 
     def _scalar(self, node: ScalarNode, path: Path) -> Plain:
-        text, tag = str(node.value), str(node.tag)
+        text, tag = self._text(node, path), str(node.tag)
         kind = tag.removeprefix(_TAG)
         if kind in _TEXT_TAGS:
             return text
@@ -147,6 +149,13 @@ class _Reader:
             return plain_value(text)
         except ValueError:
             return text
+
+    def _text(self, node: ScalarNode, path: Path) -> str:
+        text = str(node.value)
+        if _SURROGATE.search(text):  # half of a character, which no encoding has
+            hint = r"write the character itself, or as \U with eight digits; bytes that are no text go into a file"
+            self._problem(node, path, r"an escape such as `\udcff` that stands for no character", hint)
+        return text
 
     def _problem(self, node: Node, path: Path, message: str, hint: str) -> None:
         self.problems.append(Problem(message, hint, Location(self.file, *_spot(node), field=dotted(path) or None)))
