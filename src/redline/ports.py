@@ -57,6 +57,9 @@ class Endpoint:
     port: int
     ca_pem: str | None = None
 
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
 
 @dataclass(frozen=True)
 class Upstream:

@@ -169,7 +169,7 @@ def test_placeholders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (["http://a b/"], "http://a b/: `a b` is not a host name"),
         (["http://exämple.org/"], "`exämple.org` is not a host name"),
         (["http://127.0.0.1:1/a\r\nb"], "a URL is one line"),
-        (["http://me:secret@127.0.0.1:1/"], "the URL of 127.0.0.1 holds a user or a password"),
+        (["http://me:secret@127.0.0.1:1/"], "the URL of 127.0.0.1:1 holds a user and a password"),
         ([URL, "--body", "@/dev/zero"], "--body @/dev/zero: /dev/zero is not a regular file"),
         ([URL, "--body", os.fsdecode(b"\xff")], "--body: it is not UTF-8"),
         ([URL, "--body", "@/none"], "--body @/none: there is no file /none"),

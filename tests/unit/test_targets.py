@@ -36,6 +36,13 @@ def test_it_is_named_once() -> None:
     assert config_file().read_text() == "10.0.0.7\nexample.org\n"
 
 
+def test_a_zone_is_a_part_of_its_name_as_urls_write_it_too() -> None:
+    check_target("fe80::1%eth0", ("[fe80::1%25eth0]",))
+    check_target("fe80::1%eth0", ())
+    with pytest.raises(UsageError):
+        check_target("fe80::1%eth1", ())
+
+
 def test_lines_of_the_users_own_hand_count() -> None:
     config_file().parent.mkdir(parents=True)
     config_file().write_text("# the lab\n\n Lab-7.example.org \n")

@@ -6,16 +6,15 @@ The values are those of a suite, and the suite's schemas check them.
 import re
 from pathlib import Path
 from typing import Any
-from urllib.parse import SplitResult, quote, urlsplit
 
 from redline.cli.command_line import LimitFlags, LoadFlags
 from redline.cli.flags import naming, read_flag, read_schema
 from redline.cli.targets import check_target
+from redline.cli.urls import is_secure, read_url
 from redline.errors import UsageError
 from redline.model import AttachedServer, Body, Closed, Load, Objective, Request, Scenario, Tls, Variant
 from redline.model.catalogue import certificates
-from redline.model.template import for_each_literal, picked
-from redline.ports import Endpoint
+from redline.model.template import picked
 from redline.suite import parse_objectives, read_body, read_data, read_entries, read_times
 from redline.suite.schema.load import LoadSchema
 from redline.suite.schema.scenario import (
@@ -27,10 +26,6 @@ from redline.suite.schema.scenario import (
 )
 from redline.suite.validate.referenced_files import wrong_entry
 
-_SAFE = "!#$%&'()*+,/:;=?@[]~"
-_DEFAULT_PORTS = {"http": 80, "https": 443}
-_URL_HINT = "write it like http://127.0.0.1:8080/path"
-_HOST = re.compile(r"[A-Za-z0-9._-]+|[0-9A-Fa-f:.]+(%[A-Za-z0-9._-]+)?")
 _METHOD = re.compile(r"[A-Z]+")
 
 
@@ -117,36 +112,9 @@ def read_target(url: str, flags: LoadFlags | LimitFlags, scenario: str) -> tuple
     return variant, Scenario(name=scenario, request=request, picks=read_picks(request))
 
 
-def read_url(url: str) -> tuple[Endpoint, str]:
-    """Host and port, and the path with its query. Raises UsageError for what the engine cannot reach."""
-    if not url.isprintable():
-        raise UsageError(f"{url!r}: a URL is one line, without control characters", hint=_URL_HINT)
-    try:
-        parts = _split(url)
-        port = _DEFAULT_PORTS.get(parts.scheme, 80) if parts.port is None else parts.port
-    except ValueError as error:
-        raise UsageError(f"{url}: {error}", hint=_URL_HINT) from None
-    if parts.username is not None or parts.password is not None:
-        hint = "leave them out, and give -H 'Authorization: Basic ...' with `user:password` in base64"
-        raise UsageError(f"the URL of {parts.hostname} holds a user or a password, which would not be sent", hint=hint)
-    if parts.scheme not in _DEFAULT_PORTS:
-        raise UsageError(
-            f"{url}: cannot load {parts.scheme}://", hint="the engine speaks HTTP: use http:// or https://"
-        )
-    if not parts.hostname or port == 0:
-        raise UsageError(f"{url}: no {'port' if parts.hostname else 'host'} to connect to", hint=_URL_HINT)
-    if not _HOST.fullmatch(parts.hostname):
-        hint = "use letters, digits, `.` and `-`, or an address" + (
-            "" if parts.hostname.isascii() else "; see Punycode"
-        )
-        raise UsageError(f"{url}: `{parts.hostname}` is not a host name", hint=hint)
-    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    return Endpoint(parts.hostname, port), for_each_literal(path, lambda text: quote(text, safe=_SAFE))
-
-
 def read_tls(url: str, cacert: Path | None, *, insecure: bool) -> Tls | None:
     """The TLS of an https URL, None for another. Raises UsageError for flags that mean nothing there."""
-    if _split(url).scheme != "https":
+    if not is_secure(url):
         if insecure or cacert is not None:
             flag = "--insecure" if insecure else "--cacert"
             raise UsageError(f"{flag} means nothing without TLS", hint=f"leave it out, or use https:// in {url}")
@@ -159,10 +127,6 @@ def read_tls(url: str, cacert: Path | None, *, insecure: bool) -> Tls | None:
     if not ca_pem:
         raise UsageError(f"--cacert {cacert} holds no certificate", hint="name a PEM file")
     return Tls(ca_pem=ca_pem)
-
-
-def _split(url: str) -> SplitResult:
-    return urlsplit(url if "//" in url else f"http://{url}")
 
 
 def read_request(

@@ -51,6 +51,7 @@ class SessionView:
     def __init__(self, console: Console) -> None:
         self._console = console
         self.error: RedlineError | None = None
+        self.keeps_errors = False
 
     def building(self) -> BuildView:
         """Show what is being built."""
@@ -87,8 +88,13 @@ class SessionView:
         return SearchView(cell, self._console)
 
     def broken(self, error: RedlineError) -> None:
-        """Print why a search could not go on."""
+        """Print why a search could not go on, unless the command does."""
         self.error = error
+        if not self.keeps_errors:
+            self.print_error(error)
+
+    def print_error(self, error: RedlineError) -> None:
+        """Print it among the lines of its search."""
         self._console.print(f"    {error}", style="red", markup=False, highlight=False, soft_wrap=True)
 
 

@@ -45,8 +45,8 @@ def is_this_machine(host: str) -> bool:
 
 
 def _plain(host: str) -> str:
-    """A host as it is compared: without the brackets of an IPv6 address, and in lower case."""
-    return host.strip().removeprefix("[").removesuffix("]").rstrip(".").lower()
+    """A host as it is compared: without what URLs add to an IPv6 address, and in lower case."""
+    return host.strip().removeprefix("[").removesuffix("]").replace("%25", "%").rstrip(".").lower()
 
 
 def _known() -> set[str]:

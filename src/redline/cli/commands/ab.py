@@ -20,6 +20,7 @@ from redline.cli.load_flags import read_picks, read_request, read_tls, read_url
 from redline.cli.quiet import wait_until_quiet
 from redline.cli.show import OneLine, Terminal
 from redline.cli.targets import check_target
+from redline.cli.urls import as_url, is_like_a_url, is_url
 from redline.errors import DriveError, UsageError
 from redline.model import (
     AttachedServer,
@@ -258,7 +259,9 @@ def read_plan(flags: AbFlags, lasts_ns: int, project: Project | None = None) -> 
         hint = "give two commands such as './old --port {port}', two URLs, or --git main..HEAD"
         raise UsageError("there are no two servers to compare", hint=hint)
     texts = (flags.a or "", flags.b or "")
-    running = [text.startswith(("http://", "https://")) for text in texts]
+    running = [is_url(text) for text in texts]
+    if half := next((text for text in texts if is_like_a_url(text)), None):
+        raise UsageError(f"{half} is neither a command nor a URL of http:// or https://", hint=f"try {as_url(half)}")
     if running[0] != running[1]:
         raise UsageError("one of the two is a URL and the other a command", hint="give two URLs, or two commands")
     times = start_times(lasts_ns, SERVERS, once=all(running))

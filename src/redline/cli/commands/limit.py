@@ -1,6 +1,5 @@
 """`redline limit`: the highest rate at which servers meet an objective."""
 
-import re
 import tempfile
 from contextlib import ExitStack
 from pathlib import Path
@@ -17,6 +16,7 @@ from redline.cli.quiet import wait_until_quiet
 from redline.cli.session_view import SessionView, show_search_plan
 from redline.cli.show import Terminal, show
 from redline.cli.streams import write_document
+from redline.cli.urls import as_url, is_like_a_url, is_url
 from redline.errors import UsageError
 from redline.report.render import LIMIT_RENDERERS
 from redline.report.sections.limit import limit_summary
@@ -29,7 +29,6 @@ from redline.suite import make_plan
 _OF_REQUESTS = {"headers", "method", "body", "status", "http2", "insecure", "cacert"}
 _OF_URLS = {"arrivals", "connections", "timeout", "threads", "mine", *_OF_REQUESTS}
 _OF_SUITES = {"servers", "scenarios", "loads", "options", "quick", "trials", "no_beyond", "on"}
-_LIKE_A_URL = re.compile(r"\w+://.*|[^/]+:\d+(/.*)?|localhost(/.*)?")
 
 
 def execute(flags: LimitFlags) -> None:
@@ -46,7 +45,7 @@ def execute(flags: LimitFlags) -> None:
             url = "http://127.0.0.1:8080/ --objective 'p99 < 200ms'"
             hint = f"try `redline limit suites/limit.yaml`, or `redline limit {url}`"
             raise UsageError("neither a suite nor a URL is named", hint=hint)
-        elif target.startswith(("http://", "https://")):
+        elif is_url(target):
             refuse(flags.given(among=_OF_SUITES), f"{target} is running already, and takes no")
             _limit_url(read_url_search(target, flags), flags, view, console)
         else:
@@ -81,9 +80,12 @@ def _finish(session: SearchSession, flags: LimitFlags, view: SessionView, consol
     """Search, and print what was found; how the searches ended is the exit code."""
     if flags.wait_quiet:
         wait_until_quiet(console)
+    view.keeps_errors = bool(session.plan.url)
     report, interrupted = session.execute()
-    if session.plan.url and view.error is not None and not report.cells[0].probes:
-        raise view.error
+    if view.keeps_errors and view.error is not None:
+        if not report.cells[0].probes:
+            raise view.error
+        view.print_error(view.error)
     if not session.is_kept:
         report = without_recordings(report)
     if flags.json:
@@ -105,6 +107,6 @@ def _finish(session: SearchSession, flags: LimitFlags, view: SessionView, consol
 
 def _refuse_half_a_url(target: str) -> None:
     """Raises UsageError for what looks like a URL and is not taken for one."""
-    if _LIKE_A_URL.fullmatch(target) and not Path(target).exists():
-        url = f"http://{target.partition('://')[2] or target}"
-        raise UsageError(f"{target} is no suite, and a URL begins with http:// or https://", hint=f"try {url}")
+    if is_like_a_url(target) and not Path(target).exists():
+        message = f"{target} is no suite, and a URL begins with http:// or https://"
+        raise UsageError(message, hint=f"try {as_url(target)}")

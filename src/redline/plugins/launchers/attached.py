@@ -39,7 +39,7 @@ class RunningElsewhere:
                 return Failure(
                     stage="load",
                     kind="died",
-                    message=f"nothing listens at {address[0]}:{address[1]}: connection refused",
+                    message=f"nothing listens at {self.endpoint}: connection refused",
                     hint="see whether the server still runs, and what it printed",
                 )
         return None
