@@ -8,6 +8,7 @@ import socket
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from tempfile import TemporaryFile
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -29,6 +30,11 @@ _START = (
     "start Ray on each host with RAY_AUTH_MODE=token and its role, such as"
     " `ray start --address=HEAD:6379 --resources='{\"load\": 1}'`; docs/guide/many-machines.md has all of it"
 )
+_TOKENS = (
+    "make a token on one host with `ray get-auth-token --generate`, copy ~/.ray/auth_token to the others and to this"
+    " machine, and start Ray on each host with RAY_AUTH_MODE=token; docs/guide/many-machines.md has all of it"
+)
+_WRONG_TOKEN = b"InvalidAuthToken"
 
 
 class RayAgent(HostAgent):
@@ -163,21 +169,80 @@ def everyone(address: str) -> Iterator[tuple[RemoteHost, ...]]:
 
 @contextmanager
 def _cluster(address: str) -> Iterator[Any]:
-    """Ray, connected with a cluster. Raises UsageError."""
-    ray = _ray()
-    _refuse_silent(address)
+    """Ray, connected with a cluster. Raises UsageError, also for one that takes whoever comes."""
+    # Ray reads both when it is imported.
     os.environ["RAY_AUTH_MODE"] = _TOKEN
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    ray = _ray()
+    _refuse_silent(address)
+    _connect(ray, address)
     try:
-        ray.init(address=address, namespace="redline", log_to_driver=False, logging_level="ERROR")
-    except (ConnectionError, RuntimeError, ValueError, TimeoutError) as error:
-        raise UsageError(
-            f"no Ray cluster could be reached at {address}: {str(error).strip().splitlines()[0]}", hint=_START
-        ) from error
-    try:
+        _refuse_open(ray)
         yield ray
     finally:
         ray.shutdown()
+
+
+def _connect(ray: Any, address: str) -> None:
+    from ray.exceptions import AuthenticationError  # noqa: PLC0415
+
+    with TemporaryFile() as said:
+        try:
+            with _stderr_into(said.fileno()):
+                ray.init(address=address, namespace="redline", log_to_driver=False, logging_level="ERROR")
+        except AuthenticationError as error:
+            raise UsageError(
+                "this machine has no token for Ray, and Redline uses no cluster without: whoever reaches it could run"
+                " commands on it",
+                hint=_TOKENS,
+            ) from error
+        except (ConnectionError, RuntimeError, ValueError, TimeoutError) as error:
+            said.seek(0)
+            if _WRONG_TOKEN in said.read():
+                raise UsageError(
+                    f"the cluster at {address} has another token than this machine", hint=_TOKENS
+                ) from error
+            raise UsageError(
+                f"no Ray cluster could be reached at {address}: {str(error).strip().splitlines()[0]}", hint=_START
+            ) from error
+
+
+@contextmanager
+def _stderr_into(file: int) -> Iterator[None]:
+    """Let what is written on stderr go to a file: Ray's own libraries print each of their tries there."""
+    own = os.dup(2)
+    os.dup2(file, 2)
+    try:
+        yield
+    finally:
+        os.dup2(own, 2)
+        os.close(own)
+
+
+def _refuse_open(ray: Any) -> None:
+    """Raise UsageError for a cluster that asks nobody for a token, by what a process of it was started with."""
+    from ray.exceptions import GetTimeoutError, RayError  # noqa: PLC0415
+
+    try:
+        mode, host = ray.get(ray.remote(_authentication).options(num_cpus=0).remote(), timeout=PLACED_WITHIN_S)
+    except GetTimeoutError:
+        message = f"no host of the cluster started a process within {PLACED_WITHIN_S:.0f} s"
+        raise UsageError(message, hint="see `ray status`") from None
+    except RayError as error:
+        raise UsageError(
+            f"a host of the cluster cannot run Redline: {str(error).strip().splitlines()[-1]}",
+            hint="install the same Redline on each host, with its extra: uv sync --extra ray",
+        ) from error
+    if mode != _TOKEN:
+        raise UsageError(_open(host), hint=_TOKENS)
+
+
+def _authentication() -> tuple[str, str]:
+    return os.environ.get("RAY_AUTH_MODE", ""), socket.gethostname()
+
+
+def _open(host: str) -> str:
+    return f"{host} runs Ray without authentication: whoever reaches it can run commands on it"
 
 
 def _ray() -> Any:
@@ -247,9 +312,7 @@ def check(hosts: Sequence[RemoteHost]) -> None:
         report = host.report
         mode, niceness = call(host, "cluster", within_s=CALL_S)
         if mode != _TOKEN:
-            raise UsageError(
-                f"{report.name} runs Ray without authentication: whoever reaches it can run commands on it", hint=_START
-            )
+            raise UsageError(_open(report.name), hint=_TOKENS)
         if niceness > 0:
             raise UsageError(
                 f"{report.name} would run servers and engines with low priority (nice {niceness})",
