@@ -88,21 +88,27 @@ def _finish(session: SearchSession, flags: LimitFlags, view: SessionView, consol
         view.print_error(view.error)
     if not session.is_kept:
         report = without_recordings(report)
-    if flags.json:
-        write_document(LIMIT_RENDERERS["json"](report))
-    else:
-        show(limit_summary(report))
-    folder = session.store.folder
-    if session.is_kept:
-        page = (folder / "limit.html").resolve()
-        console.print(f"report: {page}", soft_wrap=True, highlight=False, markup=False)
-    if interrupted:
+    try:
+        if flags.json:
+            write_document(LIMIT_RENDERERS["json"](report))
+        else:
+            show(limit_summary(report))
+    finally:  # whoever cannot be shown it finds it there
         if session.is_kept:
-            again = f"{places.own_name()} limit --resume {folder}"
-            console.print(f"interrupted; resume with: {again}", soft_wrap=True, markup=False)
+            _print_where(session.store.folder, console, interrupted=interrupted)
+    if interrupted:
         raise typer.Exit(exits.INTERRUPTED)
     if any(cell.ended != "converged" for cell in report.cells):
         raise typer.Exit(exits.COULD_NOT_RUN)
+
+
+def _print_where(folder: Path, console: Console, *, interrupted: bool) -> None:
+    """Print where the report is, and how an interrupted search is resumed."""
+    page = (folder / "limit.html").resolve()
+    console.print(f"report: {page}", soft_wrap=True, highlight=False, markup=False)
+    if interrupted:
+        again = f"{places.own_name()} limit --resume {folder}"
+        console.print(f"interrupted; resume with: {again}", soft_wrap=True, markup=False)
 
 
 def _refuse_half_a_url(target: str) -> None:

@@ -22,7 +22,7 @@ from redline.report.render import RENDERERS
 from redline.report.sections.run import run_summary
 from redline.running.assembly import Cluster
 from redline.running.parallel import check_cores
-from redline.running.session import RunSession, Source
+from redline.running.session import Outcome, RunSession, Source
 from redline.storage.runs import RunStore
 from redline.suite import make_capacity_plan, make_plan
 
@@ -48,20 +48,27 @@ def execute(flags: RunFlags) -> None:
             wait_until_quiet(console)
         outcome = session.execute()
     _, report = outcome.parts[-1]
-    if flags.json:
-        write_document(RENDERERS["json"](report))
-    else:
-        show(run_summary(report))
-    for store, _ in outcome.parts:
-        said = "report" if store.folder == session.store.folder else "capacity"
-        page = (store.folder / "report.html").resolve()
-        console.print(f"{said}: {page}", soft_wrap=True, highlight=False, markup=False)
-    if outcome.interrupted:
-        again = f"{places.own_name()} run --resume {session.store.folder}"
-        console.print(f"interrupted; resume with: {again}", soft_wrap=True, markup=False)
+    try:
+        if flags.json:
+            write_document(RENDERERS["json"](report))
+        else:
+            show(run_summary(report))
+    finally:  # whoever cannot be shown it finds it there
+        _print_where(session.store, outcome, console)
     code = exits.INTERRUPTED if outcome.interrupted else exit_code(tuple(report for _, report in outcome.parts))
     if code:
         raise typer.Exit(code)
+
+
+def _print_where(whole: RunStore, outcome: Outcome, console: Console) -> None:
+    """Print where the report of each part is, and how an interrupted run is resumed."""
+    for store, _ in outcome.parts:
+        said = "report" if store.folder == whole.folder else "capacity"
+        page = (store.folder / "report.html").resolve()
+        console.print(f"{said}: {page}", soft_wrap=True, highlight=False, markup=False)
+    if outcome.interrupted:
+        again = f"{places.own_name()} run --resume {whole.folder}"
+        console.print(f"interrupted; resume with: {again}", soft_wrap=True, markup=False)
 
 
 def _create(file: Path, flags: RunFlags, cluster: Cluster, console: Console) -> RunSession:
