@@ -24,6 +24,7 @@ use redline_wire::Heads;
 pub use self::activity::{Activity, ClientEvent, ClockReading, Completion, OpenFailure};
 use self::connection::Connection;
 use self::exchanges::Exchanges;
+use self::glimpse::{ended_early, unanswered};
 use self::http1::{AnswersRead, ReadEnd};
 pub use self::pool::{ConnectResult, OpenError};
 use self::pool::{ConnectionState, OpeningProgress, Pool};
@@ -498,21 +499,5 @@ impl<I: Io> Client<I> {
             self.exchanges.fail_all(carrier, outcome, activity);
         }
         self.pool.lost(connection, true, now_ns);
-    }
-}
-
-/// That the peer has ended the connection too early.
-fn ended_early(carrier: &Connection) -> String {
-    match carrier.glimpsed() {
-        0 => "the connection ended before the answer".to_owned(),
-        bytes => format!("the connection ended after {bytes} bytes of the answer"),
-    }
-}
-
-/// That an answer is not complete by a time.
-fn unanswered(carrier: &Connection, time: &str) -> String {
-    match carrier.glimpsed() {
-        0 => format!("no answer {time}"),
-        bytes => format!("no whole answer {time}, but {bytes} bytes of it"),
     }
 }

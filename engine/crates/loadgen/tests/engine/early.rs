@@ -70,9 +70,9 @@ fn an_early_answer_is_the_answer_however_the_connection_ends() {
 fn a_connection_that_ends_during_an_upload_is_told_by_what_was_seen() {
     let server = early("", close_at_once);
     let result = complete(&uploads(server.port, 413));
-    // The kernel reports a reset once, to a read or to a write. Before the write has said so, a read sees the end alone.
-    assert!(result.outcome("reset") > 0, "{}", result.event["counts"]);
-    assert_eq!(result.outcome("reset") + result.outcome("closed"), result.total(), "{}", result.event["counts"]);
+    // The kernel reports a reset once, to a read or to a write, and a read may see the end before the write has said so: that
+    // is one verdict.
+    result.are_all("reset");
     for failure in result.failures() {
         assert!(!failure["reason"].as_str().unwrap().contains("pipe"), "{failure}");
     }
