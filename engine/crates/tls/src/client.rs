@@ -9,6 +9,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{CipherSuite, ClientConfig, RootCertStore, SupportedProtocolVersion, version};
 
+use crate::client_certificate::CertificateRequests;
 use crate::insecure::AnyCertificate;
 use crate::own::CaOrOwn;
 use crate::session::{Error, Session};
@@ -22,6 +23,7 @@ pub struct Client {
     config: Arc<ClientConfig>,
     resumption: bool,
     name: ServerName<'static>,
+    requests: Arc<CertificateRequests>,
 }
 
 impl Client {
@@ -39,18 +41,19 @@ impl Client {
         })?;
         let provider = Arc::new(provider());
         let verifier = verifier(settings, &provider)?;
+        let requests = Arc::new(CertificateRequests::default());
         let mut config = ClientConfig::builder_with_provider(provider)
             .with_protocol_versions(&versions(&settings.versions)?)
             .map_err(|e| Unusable::new("versions", e.to_string(), "allow TLS 1.2 or 1.3"))?
             .dangerous()
             .with_custom_certificate_verifier(verifier)
-            .with_no_client_auth();
+            .with_client_cert_resolver(Arc::clone(&requests) as _);
         // After the handshake records are sealed and opened by this crate, not by rustls.
         config.enable_secret_extraction = true;
         config.alpn_protocols = alpn(&settings.alpn)?;
         config.resumption =
             if settings.resumption { Resumption::store(Arc::new(Tickets::default())) } else { Resumption::disabled() };
-        Ok(Self { config: Arc::new(config), resumption: settings.resumption, name })
+        Ok(Self { config: Arc::new(config), resumption: settings.resumption, name, requests })
     }
 
     /// Begins a connection; its first bytes are waiting in [`Session::output`].
@@ -59,7 +62,7 @@ impl Client {
     /// When the machine gives no random numbers.
     pub fn connect(&self) -> Result<Session, Error> {
         let tls = UnbufferedClientConnection::new(Arc::clone(&self.config), self.name.clone())?;
-        Session::begin(tls, self.resumption)
+        Session::begin(tls, self.resumption, Arc::clone(&self.requests))
     }
 }
 

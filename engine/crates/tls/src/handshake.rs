@@ -25,6 +25,11 @@ impl Handshake {
         !self.tls.is_handshaking()
     }
 
+    /// Whether the server has chosen from what was offered.
+    pub(crate) fn has_chosen(&self) -> bool {
+        self.tls.protocol_version().is_some()
+    }
+
     /// Whether the peer has sent `close_notify`.
     pub(crate) fn is_closed(&self) -> bool {
         self.closed

@@ -12,7 +12,9 @@
 //! The wall clock is read by rustls, to check that certificates are valid today. Disk is read once, by [`Client::new`],
 //! for the certificates of the system.
 
+mod alerts;
 mod client;
+mod client_certificate;
 mod handshake;
 mod insecure;
 mod own;
@@ -22,6 +24,7 @@ mod settings;
 mod tickets;
 mod traffic;
 
+pub use alerts::Progress;
 pub use client::Client;
 pub use session::{Error, Fed, Session};
 pub use settings::{Settings, Unusable, Version};

@@ -1,10 +1,13 @@
 //! One connection.
 
 use std::fmt;
+use std::sync::Arc;
 
 use rustls::client::UnbufferedClientConnection;
 use rustls::{AlertDescription, CertificateError, CipherSuite, Error as TlsError, InvalidMessage};
 
+use crate::alerts::{Progress, alert_words};
+use crate::client_certificate::CertificateRequests;
 use crate::handshake::Handshake;
 use crate::own::is_ca_as_server;
 use crate::traffic::Traffic;
@@ -14,6 +17,13 @@ use crate::traffic::Traffic;
 pub enum Error {
     /// The handshake failed, or the peer's bytes are not what TLS allows.
     Tls(rustls::Error),
+    /// The peer refused the connection by an alert. In TLS 1.3 it may do so only after the handshake seemed complete to this side.
+    Refused {
+        /// The alert.
+        alert: AlertDescription,
+        /// How far the connection had come.
+        progress: Progress,
+    },
     /// The peer sent more than fits, without a complete message.
     TooMuch,
     /// The handshake is not complete, or the connection is closed.
@@ -27,6 +37,7 @@ impl fmt::Display for Error {
             Self::Tls(TlsError::InvalidMessage(InvalidMessage::InvalidContentType)) => {
                 f.write_str("the peer does not speak TLS")
             }
+            Self::Refused { alert, progress } => alert_words(*alert, *progress).fmt(f),
             Self::Tls(e) => e.fmt(f),
             Self::TooMuch => f.write_str("the peer sent too much without completing a message"),
             Self::NotOpen => f.write_str("the connection is not open for data"),
@@ -112,6 +123,7 @@ pub struct Session {
     outgoing: Vec<u8>,
     agreed: Agreed,
     tickets: bool,
+    requests: Arc<CertificateRequests>,
     /// This side has sent `close_notify`.
     close_sent: bool,
 }
@@ -123,7 +135,11 @@ impl fmt::Debug for Session {
 }
 
 impl Session {
-    pub(crate) fn begin(tls: UnbufferedClientConnection, tickets: bool) -> Result<Self, Error> {
+    pub(crate) fn begin(
+        tls: UnbufferedClientConnection,
+        tickets: bool,
+        requests: Arc<CertificateRequests>,
+    ) -> Result<Self, Error> {
         let mut handshake = Handshake::new(tls);
         let mut outgoing = Vec::new();
         handshake.feed(&[], &mut Vec::new(), &mut outgoing)?;
@@ -132,6 +148,7 @@ impl Session {
             outgoing,
             agreed: Agreed::default(),
             tickets,
+            requests,
             close_sent: false,
         })
     }
@@ -154,10 +171,22 @@ impl Session {
             Stage::Handshake(_) => self.feed_handshake(bytes, plain),
             Stage::Over => Err(Error::NotOpen),
         };
-        if fed.is_err() {
+        fed.map_err(|why| {
+            let refused = self.refused(why);
             self.stage = Stage::Over;
-        }
-        fed
+            refused
+        })
+    }
+
+    /// The error, with how far the connection had come if it is an alert of the peer.
+    fn refused(&self, error: Error) -> Error {
+        let Error::Tls(TlsError::AlertReceived(alert)) = error else { return error };
+        let progress = match &self.stage {
+            Stage::Handshake(handshake) if !handshake.has_chosen() => Progress::Offered,
+            _ if self.requests.were_seen() => Progress::CertificateRequested,
+            _ => Progress::Chosen,
+        };
+        Error::Refused { alert, progress }
     }
 
     fn feed_handshake(&mut self, bytes: &[u8], plain: &mut Vec<u8>) -> Result<Fed, Error> {

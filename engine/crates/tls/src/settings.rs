@@ -7,7 +7,7 @@ use std::fmt;
 pub struct Settings {
     /// The text of a PEM file whose certificates are trusted; those of the system when absent.
     pub ca_pem: Option<String>,
-    /// Trust any certificate. That the peer holds its key is still checked.
+    /// Trust any certificate, and any signature by it.
     pub insecure: bool,
     /// The name for SNI, which the certificate must be for. An address is not sent, and must be in the certificate.
     pub server_name: String,

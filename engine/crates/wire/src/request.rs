@@ -18,15 +18,15 @@ pub struct Spec<'a> {
     pub method: &'a str,
     /// The request target in origin form: `/…`, visible ASCII, with placeholders.
     pub path: &'a str,
-    /// The host that is named unless a header names it.
+    /// The host that is named unless a header names it; of an IPv6 address with a zone the address alone.
     pub host: &'a str,
-    /// The port that is named with it.
+    /// The port that is named with it, unless it is the default one of the scheme.
     pub port: u16,
     /// Headers in order, with placeholders in their values.
     pub headers: &'a [(String, String)],
     /// The body; its length is sent when there is one, or when the method means one.
     pub body: Body,
-    /// It goes over TLS: what HTTP/2 says as its scheme.
+    /// It goes over TLS: its scheme is https.
     pub tls: bool,
     /// It is sent by HTTP/2.
     pub http2: bool,
@@ -120,10 +120,16 @@ impl Spec<'_> {
         matches!(self.method, "POST" | "PUT" | "PATCH")
     }
 
-    /// `host:port`, an IPv6 address in brackets.
+    /// `host:port`, an IPv6 address in brackets. The default port of the scheme is left out (RFC 9110, section 4.2.3), and so is
+    /// the zone of an address, which means nothing to the peer (RFC 6874, section 4).
     pub(crate) fn authority(&self) -> String {
-        let (open, close) = if self.host.contains(':') { ("[", "]") } else { ("", "") };
-        format!("{open}{}{close}:{}", self.host, self.port)
+        let host = if self.host.contains(':') {
+            format!("[{}]", self.host.split_once('%').map_or(self.host, |(address, _)| address))
+        } else {
+            self.host.to_owned()
+        };
+        let default = if self.tls { 443 } else { 80 };
+        if self.port == default { host } else { format!("{host}:{}", self.port) }
     }
 
     /// Check what has no placeholders.

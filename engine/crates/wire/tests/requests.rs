@@ -32,7 +32,7 @@ fn get(path: &str) -> Spec<'_> {
         method: "GET",
         path,
         host: "example.org",
-        port: 80,
+        port: 8080,
         headers: &[],
         body: Body::Bytes(Vec::new()),
         tls: false,
@@ -74,8 +74,8 @@ fn fixed(spec: Spec<'_>) -> String {
 
 #[test]
 fn a_request_names_its_host_and_its_length() {
-    assert_eq!(fixed(get("/a?b=c")), "GET /a?b=c HTTP/1.1\r\nHost: example.org:80\r\n\r\n");
-    assert!(fixed(Spec { host: "::1", ..get("/") }).contains("\r\nHost: [::1]:80\r\n"));
+    assert_eq!(fixed(get("/a?b=c")), "GET /a?b=c HTTP/1.1\r\nHost: example.org:8080\r\n\r\n");
+    assert!(fixed(Spec { host: "::1", ..get("/") }).contains("\r\nHost: [::1]:8080\r\n"));
     assert!(fixed(Spec { method: "POST", ..get("/") }).contains("\r\nContent-Length: 0\r\n"));
     for body in [Body::Bytes(b"abc".to_vec()), Body::Text("abc".to_owned())] {
         let with_body = Spec { method: "DELETE", body, ..get("/") };
@@ -85,13 +85,35 @@ fn a_request_names_its_host_and_its_length() {
     assert_eq!(fixed(Spec { headers: &own, ..get("/") }), "GET / HTTP/1.1\r\nhost: other\r\nAccept: */*\r\n\r\n");
 }
 
+/// RFC 9110, section 4.2.3: the default port is left out; and a zone is of this host alone.
+#[test]
+fn a_host_is_named_without_what_says_nothing_to_the_peer() {
+    let cases = [
+        ("example.org", 80, false, "example.org"),
+        ("example.org", 443, true, "example.org"),
+        ("example.org", 443, false, "example.org:443"),
+        ("example.org", 80, true, "example.org:80"),
+        ("127.0.0.1", 80, false, "127.0.0.1"),
+        ("::1", 80, false, "[::1]"),
+        ("fe80::1%eth0", 8080, false, "[fe80::1]:8080"),
+        ("fe80::1%eth0", 443, true, "[fe80::1]"),
+    ];
+    for (host, port, tls, named) in cases {
+        let spec = Spec { host, port, tls, ..get("/") };
+        assert_eq!(fixed(spec.clone()), format!("GET / HTTP/1.1\r\nHost: {named}\r\n\r\n"));
+        let template = compile(Spec { http2: true, ..spec }).unwrap();
+        let fields = template.fixed_fields().unwrap();
+        assert!(fields.iter().any(|field| field == (b":authority", named.as_bytes())), "{named}");
+    }
+}
+
 #[test]
 fn placeholders_are_filled_in_wherever_they_stand() {
     let own = headers(&[("X-Id", "n{seq} {rand:-3..9}")]);
     let body = Body::Text("{pick:ids} {{seq}} {seq} }".to_owned());
     let spec = Spec { method: "PUT", headers: &own, body, ..get("/{a}/{seq}/{rand:5..5}/{pick:ids}}}") };
     let mut values = Counted { seq: 9, draws: 0 };
-    let begin = "PUT /{a}/9/5/1} HTTP/1.1\r\nHost: example.org:80\r\nX-Id: n9 -3\r\nContent-Length: 11\r\n\r\n";
+    let begin = "PUT /{a}/9/5/1} HTTP/1.1\r\nHost: example.org:8080\r\nX-Id: n9 -3\r\nContent-Length: 11\r\n\r\n";
     assert_eq!(text(spec.clone(), &mut values), format!("{begin}1 {{seq}} 9 }}"));
     assert_eq!(values.seq, 10);
     let body = "1 {seq} 10 }";
@@ -105,7 +127,7 @@ fn a_body_that_does_not_vary_is_left_out_of_what_is_rendered() {
     let template = compile(spec).unwrap();
     let mut out = b"before".to_vec();
     template.render(&mut out, &mut Counted::default());
-    assert_eq!(out, b"beforeGET /0 HTTP/1.1\r\nHost: example.org:80\r\nContent-Length: 8\r\n\r\n");
+    assert_eq!(out, b"beforeGET /0 HTTP/1.1\r\nHost: example.org:8080\r\nContent-Length: 8\r\n\r\n");
     assert_eq!(template.fixed_body().unwrap()[..], *b"abc{seq}");
     assert!(template.fixed().is_none());
 }
@@ -200,7 +222,7 @@ fn http_2_has_fields() {
     assert!(template.fixed_fields().is_none() && template.fixed_body().is_none() && template.fixed().is_none());
 
     let template = compile(Spec { body: Body::Bytes(b"ab".to_vec()), ..base.clone() }).unwrap();
-    let expected = [":method=GET", ":scheme=http", ":authority=example.org:80", ":path=/", "content-length=2"];
+    let expected = [":method=GET", ":scheme=http", ":authority=example.org:8080", ":path=/", "content-length=2"];
     assert_eq!(shown(template.fixed_fields().unwrap()), expected);
     assert_eq!(template.fixed_body().unwrap()[..], *b"ab");
 

@@ -1,4 +1,6 @@
-//! What has come of an answer that is not complete, as far as a failure shows it.
+//! What has come of an answer that is not complete, as far as a failure shows and says it.
+
+use super::connection::Connection;
 
 /// How many bytes a failure shows, and how many of them are before the place where the answer is wrong.
 const SHOWN: usize = 128;
@@ -56,6 +58,22 @@ impl Glimpse {
 /// How far one place is behind another.
 fn place(at: u64, from: u64) -> usize {
     usize::try_from(at.saturating_sub(from)).unwrap_or(usize::MAX - SHOWN)
+}
+
+/// That the peer has ended the connection too early.
+pub fn ended_early(carrier: &Connection) -> String {
+    match carrier.glimpsed() {
+        0 => "the connection ended before the answer".to_owned(),
+        bytes => format!("the connection ended after {bytes} bytes of the answer"),
+    }
+}
+
+/// That an answer is not complete by a time.
+pub fn unanswered(carrier: &Connection, time: &str) -> String {
+    match carrier.glimpsed() {
+        0 => format!("no answer {time}"),
+        bytes => format!("no whole answer {time}, but {bytes} bytes of it"),
+    }
 }
 
 #[cfg(test)]

@@ -24,6 +24,7 @@ use redline_wire::Heads;
 pub use self::activity::{Activity, ClientEvent, ClockReading, Completion, OpenFailure};
 use self::connection::Connection;
 use self::exchanges::Exchanges;
+use self::glimpse::{ended_early, unanswered};
 use self::http1::{AnswersRead, ReadEnd};
 pub use self::pool::{ConnectResult, OpenError};
 use self::pool::{ConnectionState, OpeningProgress, Pool};
@@ -330,7 +331,12 @@ impl<I: Io> Client<I> {
                     self.end_of_stream(connection, now_ns, activity);
                 }
             }
-            Err(why) => self.fail(connection, Outcome::Malformed, |_| why.to_string(), now_ns, activity),
+            Err(why) => {
+                // Of a handshake that had seemed complete, for want of a certificate of this side.
+                let is_refusal = matches!(why, redline_tls::Error::Refused { .. });
+                let outcome = if is_refusal { Outcome::Tls } else { Outcome::Malformed };
+                self.fail(connection, outcome, |_| why.to_string(), now_ns, activity);
+            }
         }
         self.plain = plain;
     }
@@ -461,9 +467,9 @@ impl<I: Io> Client<I> {
             let cause = |carrier: &Connection| carrier.cause(reason(carrier), None, &[]);
             self.exchanges.retry_all(carrier, outcome, cause, now_ns, activity);
             self.pool.lost(connection, true, now_ns);
-        } else if carrier.refuses_writes() {
-            // The kernel reports a reset once: if a write had it, the end is all that is left to read.
-            let reason = |_: &Connection| "the connection was reset while the request was written".to_owned();
+        } else if carrier.refuses_writes() || carrier.is_blocked() {
+            // The kernel reports a reset once, and a write that is under way may have it: then the end is all that is left to read.
+            let reason = |_: &Connection| "the connection ended while the request was written".to_owned();
             self.fail(connection, Outcome::Reset, reason, now_ns, activity);
         } else {
             self.fail(connection, outcome, reason, now_ns, activity);
@@ -493,21 +499,5 @@ impl<I: Io> Client<I> {
             self.exchanges.fail_all(carrier, outcome, activity);
         }
         self.pool.lost(connection, true, now_ns);
-    }
-}
-
-/// That the peer has ended the connection too early.
-fn ended_early(carrier: &Connection) -> String {
-    match carrier.glimpsed() {
-        0 => "the connection ended before the answer".to_owned(),
-        bytes => format!("the connection ended after {bytes} bytes of the answer"),
-    }
-}
-
-/// That an answer is not complete by a time.
-fn unanswered(carrier: &Connection, time: &str) -> String {
-    match carrier.glimpsed() {
-        0 => format!("no answer {time}"),
-        bytes => format!("no whole answer {time}, but {bytes} bytes of it"),
     }
 }

@@ -119,7 +119,7 @@ impl RawTls {
         let settings = Settings {
             ca_pem: self.ca_pem,
             insecure: self.insecure,
-            server_name: self.server_name.unwrap_or_else(|| host.to_owned()),
+            server_name: self.server_name.unwrap_or_else(|| without_zone(host).to_owned()),
             alpn: vec![if http == Http::V2 { b"h2".to_vec() } else { b"http/1.1".to_vec() }],
             versions: versions.collect::<Result<_, _>>()?,
             resumption: self.resumption,
@@ -128,4 +128,9 @@ impl RawTls {
             Client::new(&settings).map_err(|why| bad(&format!("{field}.tls.{}", why.field), &why.problem, why.hint))?;
         Ok(Tls { client, insecure: self.insecure })
     }
+}
+
+/// The address of `fe80::1%eth0`: the zone is of this host alone, and in no certificate.
+fn without_zone(host: &str) -> &str {
+    if host.contains(':') { host.split_once('%').map_or(host, |(address, _)| address) } else { host }
 }

@@ -103,6 +103,23 @@ fn answers_without_a_body_are_complete_with_their_heads() {
     }
 }
 
+/// The zone says which network an address is in: it connects, and is not sent. Zone 1 is that of the loopback interface.
+#[test]
+fn an_address_with_a_zone_is_connected_to_and_named_without_it() {
+    let server = Server::start_on("[::1]:0", |mut peer, _| {
+        while let Some(request) = peer.whole_request()? {
+            let named = request.header("Host").unwrap_or_default();
+            peer.say(&format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{named}", named.len()))?;
+        }
+        Ok(())
+    });
+    for host in ["::1%1", "[::1%1]"] {
+        let job = with(job(server.port), "/target/host", json!(host));
+        let length = format!("[::1]:{}", server.port).len();
+        complete(&with(job, "/requests/0/expect/body_length", json!(length))).are_all("ok");
+    }
+}
+
 #[test]
 fn a_large_request_is_written_in_parts() {
     let server = Server::start(|mut peer, _| {

@@ -197,3 +197,58 @@ fn bytes_that_nobody_requested_are_seen() {
         assert_eq!((&seen["outcome"], &seen["has_surplus"]), (&json!("ok"), &has_surplus), "{seen:#}");
     }
 }
+
+/// A field that is folded is one, and one of the trailers is none.
+#[test]
+fn an_answer_in_pieces_is_shown_as_one_in_one_piece_is() {
+    const ANSWER: &str = "HTTP/1.1 102 Processing\r\nX-A: 1\r\n\r\nHTTP/1.1 200 OK\r\nX-B: 1\r\n 2\r\nX-C:\r\n\
+                          Transfer-Encoding: chunked\r\n\r\n3\r\nhel\r\n2\r\nlo\r\n0\r\nX-D: 4\r\n\r\n";
+    let mut checks = Checks::start();
+    for size in [1, 7, ANSWER.len()] {
+        let server = Server::start(move |mut peer, _| {
+            peer.request()?;
+            for piece in ANSWER.as_bytes().chunks(size) {
+                peer.say_bytes(piece)?;
+                std::thread::yield_now();
+            }
+            peer.stall();
+            Ok(())
+        });
+        let seen = checks.check(&check_of(server.port));
+        assert_eq!(seen["headers"], json!([["x-b", "1 2"], ["x-c", ""], ["transfer-encoding", "chunked"]]));
+        assert_eq!((&seen["interim"], &seen["body_sha256"]), (&json!([102]), &json!(HELLO_SHA256)));
+        assert_eq!(body(&seen), b"hello");
+    }
+}
+
+#[test]
+fn a_signal_ends_checks_and_so_does_a_parent_that_is_gone() {
+    for signal in [libc::SIGINT, libc::SIGTERM] {
+        let mut checks = Checks::start();
+        checks.check(&check_of(Server::answering(HELLO).port));
+        checks.0.signal(signal);
+        assert_eq!(checks.0.exit_code(), None);
+    }
+    let mut orphan = Engine::start_heeding("", |command| {
+        // The first process has another child or none.
+        command.arg("check").env("REDLINE_PARENT", "1");
+    });
+    assert_eq!(orphan.exit_code(), Some(1));
+}
+
+#[test]
+fn an_address_of_ipv6_is_named_in_brackets() {
+    if let Err(why) = std::net::TcpListener::bind("[::1]:0") {
+        return eprintln!("skipped: this machine has no IPv6: {why}");
+    }
+    let server = Server::start_on("[::1]:0", |mut peer, _| {
+        peer.request()?;
+        peer.say(HELLO)?;
+        peer.stall();
+        Ok(())
+    });
+    for host in ["::1", "[::1]"] {
+        let seen = Checks::start().check(&with(check_of(server.port), "/target/host", json!(host)));
+        assert_eq!((&seen["outcome"], &seen["address"]), (&json!("ok"), &json!(format!("[::1]:{}", server.port))));
+    }
+}

@@ -67,11 +67,15 @@ fn an_early_answer_is_the_answer_however_the_connection_ends() {
 
 /// Its reason names what was observed, and no pipe.
 #[test]
-fn a_connection_that_is_reset_during_an_upload_is_one() {
+fn a_connection_that_ends_during_an_upload_is_told_by_what_was_seen() {
     let server = early("", close_at_once);
-    let output = crate::support::run(&uploads(server.port, 413));
-    output.result().are_all("reset");
-    assert!(!output.log.contains("Broken pipe"), "{}", output.log);
+    let result = complete(&uploads(server.port, 413));
+    // The kernel reports a reset once, to a read or to a write, and a read may see the end before the write has said so: that
+    // is one verdict.
+    result.are_all("reset");
+    for failure in result.failures() {
+        assert!(!failure["reason"].as_str().unwrap().contains("pipe"), "{failure}");
+    }
 }
 
 #[test]

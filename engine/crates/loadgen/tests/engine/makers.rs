@@ -3,9 +3,9 @@
 mod server;
 
 use crate::support::server::HELLO_SHA256;
-use crate::support::{complete, job, with};
+use crate::support::{complete, job, run, with};
 use serde_json::{Value, json};
-use server::{Maker, java, nghttpd, nginx, node};
+use server::{Maker, java, nghttpd, nginx, node, openssl};
 
 /// How a server is spoken to.
 #[derive(Clone, Copy)]
@@ -105,4 +105,30 @@ fn the_server_of_the_jdk_answers() {
     let Some(java) = java() else { return };
     all_is_right(&java, PLAIN, 1, Some("/echo"));
     all_is_right(&java, PLAIN, 4, None);
+}
+
+/// What `insecure` takes of keys that cannot be checked here, and what is said of the rest (`docs/reference/tls.md`).
+#[test]
+fn insecure_takes_any_key_and_names_what_is_not_offered() {
+    const RSA: &[&str] = &["rsa:2048"];
+    const OFFERED: &str = "it accepts none of TLS 1.2 and 1.3, key exchange by ECDHE";
+    let cases: [(&[&str], &[&str], Option<&str>); 8] = [
+        (&["rsa:1024"], &["-tls1_2", "-cipher", "DEFAULT@SECLEVEL=0"], None),
+        (&["rsa:1024"], &["-tls1_3", "-cipher", "DEFAULT@SECLEVEL=0"], None),
+        (&["ec", "-pkeyopt", "ec_paramgen_curve:secp521r1"], &["-tls1_3"], None),
+        (&["ec", "-pkeyopt", "ec_paramgen_curve:secp521r1"], &["-tls1_2"], Some(OFFERED)),
+        (RSA, &["-tls1_2", "-cipher", "ECDHE-RSA-AES128-SHA256"], Some(OFFERED)),
+        (RSA, &["-tls1_2", "-cipher", "AES128-GCM-SHA256"], Some(OFFERED)),
+        (RSA, &["-tls1_1", "-cipher", "DEFAULT@SECLEVEL=0"], Some("it accepts none of the versions")),
+        (RSA, &["-tls1_2", "-Verify", "1"], Some("it wants a certificate of the client")),
+    ];
+    for (key, options, refusal) in cases {
+        let Some(maker) = openssl(key, options) else { return };
+        let job = with(to(&maker, Way { port: 0, http: "1.1", tls: true }), "/target/tls", json!({"insecure": true}));
+        let output = run(&with(with(job, "/load/closed/users", json!(1)), "/drain_ns", json!(20_000_000_000_u64)));
+        match refusal {
+            None => output.result().are_all("ok"),
+            Some(why) => assert!(output.error()["message"].as_str().unwrap().contains(why), "{:#}", output.error()),
+        }
+    }
 }

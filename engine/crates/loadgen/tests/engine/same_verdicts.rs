@@ -367,6 +367,7 @@ fn over_tls_a_check_and_a_load_say_the_same() {
     });
     let broken = TlsServer::answering(config(), "HTTP/1.1 200 OK\r\nContent-Length: +2\r\n\r\nok");
     let plain = Server::answering(HELLO);
+    let demanding = TlsServer::answering(certificates.demanding_config(&TLS13), HELLO);
     let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let trusting = json!({"ca_pem": certificates.ca_pem});
     let after = "the connection ended after 41 bytes of the answer, without close_notify";
@@ -378,6 +379,7 @@ fn over_tls_a_check_and_a_load_say_the_same() {
         (ended.port, trusting.clone(), "ok", ""),
         (broken.port, trusting.clone(), "malformed", "Content-Length is not a number in digits (RFC 9110, 8.6)"),
         (plain.port, trusting.clone(), "tls", "the TLS handshake failed: "),
+        (demanding.port, trusting.clone(), "tls", "the server sent the alert certificate_required"),
         (nobody, trusting, "connect", "Connection refused (os error 111)"),
     ];
     for (port, tls, outcome, why) in cases {

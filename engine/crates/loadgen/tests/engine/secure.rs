@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering::SeqCst;
 
 use crate::support::output::histogram;
 use crate::support::server::{HELLO, HELLO_SHA256, Server};
-use crate::support::tls::{self, Certificates, TlsServer, certificates};
+use crate::support::tls::{self, Certificates, TlsServer, certificates, own_expired_certificate};
 use crate::support::{EngineOutput, Outcome, job, run, with};
 use rustls::version::{TLS12, TLS13};
 use serde_json::{Value, json};
@@ -74,6 +74,39 @@ fn an_unknown_authority_and_a_wrong_name_are_refused() {
     is_refused(&misnamed, "certificate");
     is_refused(&with(trusting(server.port, &certificates), "/target/host", json!("localhost")), "certificate");
     assert_eq!(server.resumed.load(SeqCst), 0);
+}
+
+/// Who gives a server's own certificate means that one, whatever its dates say.
+#[test]
+fn a_servers_own_certificate_is_trusted_by_its_bytes() {
+    for certificates in [own_expired_certificate("127.0.0.1"), leaf_alone()] {
+        let server = TlsServer::answering(certificates.config(&[&TLS12, &TLS13], &[]), HELLO);
+        shakes(&trusting(server.port, &certificates)).1.are_all("ok");
+        // For its own name alone.
+        let misnamed = with(trusting(server.port, &certificates), "/target/tls/server_name", json!("other.test"));
+        is_refused(&misnamed, "certificate");
+    }
+}
+
+/// A server's certificate from an authority that nobody knows, given in place of the authority's.
+fn leaf_alone() -> Certificates {
+    let mut certificates = certificates("127.0.0.1");
+    certificates.ca_pem.clone_from(&certificates.pem);
+    certificates
+}
+
+/// In TLS 1.3 the alert comes when this side takes the handshake to be complete, and the request is under way.
+#[test]
+fn a_server_that_wants_a_certificate_of_the_client_is_a_tls_failure_that_says_so() {
+    const WANTS: &str = "it wants a certificate of the client";
+    let certificates = certificates("127.0.0.1");
+    let server = TlsServer::answering(certificates.demanding_config(&TLS13), HELLO);
+    let result = run(&trusting(server.port, &certificates)).result();
+    result.are_all("tls");
+    let reason = result.reason("tls");
+    assert!(reason.contains(WANTS) && reason.contains("certificate_required"), "{reason}");
+    let server = TlsServer::answering(certificates.demanding_config(&TLS12), HELLO);
+    is_refused(&trusting(server.port, &certificates), WANTS);
 }
 
 #[test]

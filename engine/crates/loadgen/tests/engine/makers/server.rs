@@ -148,3 +148,18 @@ pub fn java() -> Option<Maker> {
     command.args(["-XX:TieredStopAtLevel=1", "-Xmx256m"]).arg(program("Server.java"));
     Some(start_telling(&mut command, directory, certificates, 1))
 }
+
+/// HTTP/1.0 over TLS with a key of this kind, and with these options.
+pub fn openssl(key: &[&str], options: &[&str]) -> Option<Maker> {
+    let openssl = found(&["openssl"], "version")?;
+    let (directory, certificates) = workplace();
+    let ports = free_ports(1);
+    let request = ["req", "-x509", "-nodes", "-keyout", "key.pem", "-out", "cert.pem", "-subj", "/CN=any", "-newkey"];
+    let mut made = Command::new(openssl);
+    made.args(request).args(key).current_dir(&directory).stderr(Stdio::null());
+    assert!(made.status().unwrap().success());
+    let mut command = Command::new(openssl);
+    command.args(["s_server", "-cert", "cert.pem", "-key", "key.pem", "-www", "-quiet", "-accept"]);
+    command.arg(format!("127.0.0.1:{}", ports[0])).args(options).stderr(Stdio::null());
+    Some(start(&mut command, directory, certificates, ports))
+}

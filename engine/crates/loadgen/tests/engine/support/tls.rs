@@ -7,10 +7,12 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::thread;
 use std::time::Duration;
 
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair, date_time_ymd};
 use rustls::crypto::ring;
+use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
-use rustls::{HandshakeKind, ServerConfig, ServerConnection, StreamOwned, SupportedProtocolVersion};
+use rustls::server::WebPkiClientVerifier;
+use rustls::{HandshakeKind, RootCertStore, ServerConfig, ServerConnection, StreamOwned, SupportedProtocolVersion};
 
 /// The certificate of an authority, and a server's from it.
 pub struct Certificates {
@@ -37,7 +39,36 @@ pub fn certificates(name: &str) -> Certificates {
     }
 }
 
+/// Make a certificate for this name or address that signed itself, and expired long ago.
+pub fn own_expired_certificate(name: &str) -> Certificates {
+    let mut own = CertificateParams::new(vec![name.to_owned()]).unwrap();
+    (own.not_before, own.not_after) = (date_time_ymd(2001, 1, 1), date_time_ymd(2002, 1, 1));
+    let key = KeyPair::generate().unwrap();
+    let own = own.self_signed(&key).unwrap();
+    Certificates {
+        ca_pem: own.pem(),
+        pem: own.pem(),
+        key_pem: key.serialize_pem(),
+        der: own.der().clone(),
+        key_der: key.serialize_der(),
+    }
+}
+
 impl Certificates {
+    /// How a server of these is set up that wants a certificate of its clients, signed by the same authority.
+    pub fn demanding_config(&self, version: &'static SupportedProtocolVersion) -> ServerConfig {
+        let provider = Arc::new(ring::default_provider());
+        let mut roots = RootCertStore::empty();
+        roots.add(CertificateDer::from_pem_slice(self.ca_pem.as_bytes()).unwrap()).unwrap();
+        let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider)).build();
+        ServerConfig::builder_with_provider(provider)
+            .with_protocol_versions(&[version])
+            .unwrap()
+            .with_client_cert_verifier(verifier.unwrap())
+            .with_single_cert(vec![self.der.clone()], PrivatePkcs8KeyDer::from(self.key_der.clone()).into())
+            .unwrap()
+    }
+
     /// How a server of these is set up.
     pub fn config(&self, versions: &[&'static SupportedProtocolVersion], alpn: &[&str]) -> ServerConfig {
         let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(self.key_der.clone()));
