@@ -34,6 +34,7 @@ def answered(answer: bytes, at: int | None, begins: int = 0) -> FirstFailure:
             answered(ANSWER, 48),
             f'malformed: it was wrong, at byte 48 of "{ANSWER_TEXT}"',
         ),
+        (answered(ANSWER, 49), f'malformed: it was wrong, at byte 49 of "{ANSWER_TEXT}"'),
         (answered(b"y" * 128, 1_300, 1_236), f'malformed: it was wrong, at byte 1,300 of "…{"y" * 64}…"'),
     ],
 )
