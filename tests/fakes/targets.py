@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\npath0"
-_DATA, _HEADERS, _SETTINGS, _PING = 0, 1, 4, 6
+_DATA, _HEADERS, _SETTINGS, _PING, _GOAWAY = 0, 1, 4, 6, 7
 _ACK, _END_STREAM, _END_HEADERS = 1, 1, 4
 Habit = Callable[[socket.socket], None]
 
@@ -114,6 +114,24 @@ def speaks_http2(connection: socket.socket, fields: bytes = b"\x88") -> None:
             connection.sendall(_frame(kind, _ACK, 0, payload if kind == _PING else b""))
         elif kind in (_DATA, _HEADERS) and flags & _END_STREAM:
             connection.sendall(_frame(_HEADERS, _END_STREAM | _END_HEADERS, number, fields))
+
+
+def goes_away(connection: socket.socket) -> None:
+    """Answers one request of HTTP/2 with 200, and ends the connection by a GOAWAY behind it."""
+    stream = connection.makefile("rb")
+    stream.read(len(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"))
+    connection.sendall(_frame(_SETTINGS, 0, 0))
+    while len(head := stream.read(9)) == 9:
+        kind, flags, number = head[3], head[4], int.from_bytes(head[5:9])
+        payload = stream.read(int.from_bytes(head[:3]))
+        if kind in (_SETTINGS, _PING) and not flags & _ACK:
+            connection.sendall(_frame(kind, _ACK, 0, payload if kind == _PING else b""))
+        elif kind in (_DATA, _HEADERS) and flags & _END_STREAM:
+            answer = _frame(_HEADERS, _END_STREAM | _END_HEADERS, number, b"\x88")
+            connection.sendall(answer + _frame(_GOAWAY, 0, 0, number.to_bytes(4) + bytes(4)))
+            connection.shutdown(socket.SHUT_WR)
+            stream.read()  # closed with unread bytes, it would be reset, and the answer lost
+            return
 
 
 def _frame(kind: int, flags: int, number: int, payload: bytes = b"") -> bytes:

@@ -81,6 +81,7 @@ def test_every_rule_says_what_it_does_unless_it_is_good_news_or_leaves_nothing_t
         FindingKind.TLS_INSECURE,
         FindingKind.SERVER_DIED,
         FindingKind.TRIAL_FAILED,
+        FindingKind.NOTHING_DUE,
         FindingKind.UPSTREAM_PROTOCOL,
         FindingKind.UPSTREAM_CERTIFICATE,
         FindingKind.LOCK_LIMITED,

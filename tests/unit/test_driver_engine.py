@@ -95,7 +95,9 @@ def test_an_engine_without_a_result_leaves_what_it_reported_where_that_is_wanted
     lines = "".join(f"echo '{json.dumps(event)}'\n" for event in events)
     engine.write_text(f"#!/bin/sh\n{lines}kill -9 $$\n")
     engine.chmod(0o700)
-    with pytest.raises(NoResultError, match="ended with code -9 and no result") as caught:
+    with pytest.raises(
+        NoResultError, match=r"the engine was killed \(signal 9, SIGKILL\) before it gave a result"
+    ) as caught:
         EngineDriver(engine).drive(replace(drive(tmp_path / "engine.log"), keep_interrupted=kept))
     traffic = caught.value.traffic
     assert (traffic is not None) == kept

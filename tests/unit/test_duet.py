@@ -9,9 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redline.analysis.ab import failing, judge
+from redline.analysis.ab import judge, nothing_due
+from redline.analysis.duet import failing, is_whole
 from redline.model import DuetRecording, DuetSlice, Metric, Outcomes, Verdict
 from redline.model.duet import AbReport
+from redline.model.failures import FirstFailure
 from redline.report.sections.ab import sentence
 from redline.stats.duets import Slices, StartRatio, over_starts
 from tests.fakes.duets import simulated_duet
@@ -142,7 +144,63 @@ def with_outcomes(recording: DuetRecording, *targets: Outcomes) -> DuetRecording
     ],
 )
 def test_a_server_that_fails_is_not_compared(targets: tuple[Outcomes, ...], says: str | None) -> None:
-    assert failing([with_outcomes(duet(number, cost=1.0), *targets) for number in range(2)]) == says
+    assert failing([with_outcomes(duet(number, cost=1.0), *targets) for number in range(2)], ("A", "B")) == says
+
+
+def with_failures(recording: DuetRecording, *targets: tuple[FirstFailure, ...]) -> DuetRecording:
+    assert recording.traffic is not None
+    pairs = zip(recording.traffic.targets, targets, strict=True)
+    failing_targets = tuple(target.model_copy(update={"failures": failures}) for target, failures in pairs)
+    return recording.model_copy(update={"traffic": recording.traffic.model_copy(update={"targets": failing_targets})})
+
+
+def failed(time_ns: int) -> FirstFailure:
+    return FirstFailure(outcome="malformed", reason=f"reason {time_ns}", time_ns=time_ns)
+
+
+def test_a_start_that_came_no_farther_than_its_warm_up_says_why_it_failed() -> None:
+    cold = duet(0, cost=1.0, warmup=20, failed=10**6)
+    assert cold.traffic is not None
+    blocks = tuple(block for block in cold.traffic.blocks if block.phase == "warmup")
+    cold = cold.model_copy(update={"traffic": cold.traffic.model_copy(update={"blocks": blocks})})
+    assert not is_whole(cold)
+    said = failing([with_failures(cold, (), (failed(5),), ())], ("A", "B"))
+    assert said is not None
+    assert said.startswith("80,000,000 of ")
+    assert "requests to A failed" in said
+    only_b = with_failures(
+        with_outcomes(cold, Outcomes(ok=9), Outcomes(malformed=9), Outcomes(ok=9)), (), (failed(5),), ()
+    )
+    assert failing([only_b, with_failures(only_b, (), (failed(3),), ())], ("A", "B")) == (
+        "18 of 18 requests to B failed: malformed 18; first malformed: reason 3"
+    )
+
+
+def test_the_finding_about_errors_names_the_first() -> None:
+    starts = [with_failures(duet(number, cost=1.0, failed=1), (), (failed(7 - number),), ()) for number in range(3)]
+    messages = [each.message for each in of_starts(starts).findings if each.kind == "errors"]
+    assert [message.partition(" failed")[2] for message in messages] == ["", ": first malformed: reason 5"]
+
+
+def counted(recording: DuetRecording, **counts: int) -> DuetRecording:
+    """With these counts of B."""
+    assert recording.traffic is not None
+    a, b, control = recording.traffic.targets
+    b = b.model_copy(update={"counts": b.counts.model_copy(update=counts)})
+    return recording.model_copy(update={"traffic": recording.traffic.model_copy(update={"targets": (a, b, control)})})
+
+
+@pytest.mark.parametrize(
+    ("counts", "kinds"),
+    [
+        ({"due": 100, "reconnects": 50}, []),
+        ({"due": 100, "reconnects": 99}, ["reconnecting"]),
+        ({"due": 100, "surplus": 1}, ["surplus-bytes"]),
+    ],
+)
+def test_connections_that_do_not_last_are_a_finding_of_duets_too(counts: dict[str, int], kinds: list[str]) -> None:
+    found = of_starts([counted(duet(number, cost=1.0), **counts) for number in range(3)]).findings
+    assert [each.kind for each in found if each.kind in ("reconnecting", "surplus-bytes")] == kinds
 
 
 def of_starts(recordings: list[DuetRecording], *, detects: bool = True) -> AbReport:
@@ -382,3 +440,29 @@ def test_the_interval_holds_the_truth_as_often_as_it_says() -> None:
         low, high = found.interval
         holds += low <= 0.02 <= high
     assert 0.92 <= holds / 400 <= 0.98
+
+
+@pytest.mark.parametrize(
+    ("loaded", "says"),
+    [
+        ((0, 1, 2), ""),
+        ((), "nothing fell due in 4.00 s of load"),
+        ((0, 2), "nothing fell due to one of the servers in 4.00 s of load"),
+    ],
+)
+def test_a_load_that_asks_for_nothing_is_said_to(loaded: tuple[int, ...], says: str) -> None:
+    made = duet(0, cost=1.0, warmup=20)
+    assert made.traffic is not None
+    idle = {"completed": 0, "measured": 0, "cpu_ns": ()}
+    blocks = tuple(
+        block.model_copy(
+            update={
+                "slices": tuple(
+                    each if each.target in loaded else each.model_copy(update=idle) for each in block.slices
+                )
+            }
+        )
+        for block in made.traffic.blocks
+    )
+    recording = made.model_copy(update={"traffic": made.traffic.model_copy(update={"blocks": blocks})})
+    assert nothing_due([recording]) == says

@@ -59,7 +59,11 @@ def test_wrong_answers_say_their_status_and_when_they_began(from_interval: int, 
         interval.model_copy(
             update={
                 "counts": interval.counts.model_copy(
-                    update={"outcomes": Outcomes(unexpected_status=int(index >= from_interval))}
+                    update={
+                        "outcomes": Outcomes(
+                            ok=int(index < from_interval), unexpected_status=int(index >= from_interval)
+                        )
+                    }
                 )
             }
         )

@@ -3,12 +3,14 @@
 import csv
 import io
 import json
+from dataclasses import replace
 
 from rich.console import Console
 
 from redline.analysis import build_report
 from redline.cli.session_view import TrialsView
 from redline.model import Counts, Histogram, Metric, Outcomes, Recording, Run
+from redline.model.failures import FirstFailure
 from redline.report.render import RENDERERS
 from tests.fakes.behaviour import GOOD
 from tests.fakes.recordings import SATURATE, simulated_run
@@ -51,6 +53,20 @@ def test_no_view_has_a_rate_or_a_percentile_of_it() -> None:
     for form in ("md", "html"):
         assert "0 ns" not in RENDERERS[form](report).decode()
     assert RENDERERS["html"](report).decode().count("no answers") >= len(cell.trials)
+
+
+def test_every_view_names_the_first_failure() -> None:
+    failure = FirstFailure(outcome="timeout", reason="no answer within 5 s", time_ns=1)
+    made = simulated_run({"rust.hyper": replace(GOOD, outcomes={"timeout": 40})}, loads=(SATURATE,))
+    recordings = []
+    for each in made.recordings:
+        assert each.traffic is not None
+        traffic = each.traffic.model_copy(update={"failures": (failure,)})
+        recordings.append(each.model_copy(update={"traffic": traffic}))
+    report = build_report(made.model_copy(update={"recordings": tuple(recordings)}))
+    for form in ("md", "html", "json"):
+        assert "timeout: no answer within 5 s" in RENDERERS[form](report).decode(), form
+    assert '"reason":"no answer within 5 s"' in RENDERERS["json"](report).decode().replace(": ", ":")
 
 
 def test_the_line_of_a_trial_says_so() -> None:

@@ -74,6 +74,9 @@ def test_an_engine_that_is_always_busy_is_the_limit() -> None:
     busy = traffic().model_copy(update={"engine_cpu_ns": round(traffic().seconds * 0.99 * S)})
     assert busy_workers(busy, 1) == "the engine was busy 99% of the time: give -t more"
     assert not busy_workers(busy, 2)
+    counts = busy.counts.model_copy(update={"reconnects": busy.counts.due})
+    connecting = busy.model_copy(update={"counts": counts})
+    assert busy_workers(connecting, 1).startswith("the engine was busy 99% of the time: it opens a connection for")
 
 
 def test_busy_connections_are_the_limit_where_the_server_is_as_fast_as_ever() -> None:
@@ -171,6 +174,11 @@ def late_traffic(response_ms: float, service_ms: float = 1, late_ms: float = 25)
 def test_a_late_engine_is_the_limit_where_the_server_alone_met_it() -> None:
     late = judged(late_traffic(30))
     assert "pin it" in late.client
+    slow = late_traffic(30)
+    counts = slow.counts.model_copy(update={"reconnects": slow.counts.due})
+    connecting = judged(slow.model_copy(update={"counts": counts})).client
+    assert connecting.startswith("the engine was late")
+    assert "pin it" not in connecting
     assert (late.lengthens, late.missed) == (True, frozenset())
     assert not judged(late_traffic(30, service_ms=30)).client, "the server's own fault"
     assert not judged(late_traffic(1)).client, "met in spite of it"

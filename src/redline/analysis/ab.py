@@ -7,6 +7,7 @@ from redline.analysis.duet import BASELINE, COMPARED, Duet, is_whole, traffic_of
 from redline.model import DuetRecording, Grade, Metric, Verdict
 from redline.model.duet import AbMetric, AbReport, Ratio
 from redline.model.estimate import DuetFinding
+from redline.quantities import duration
 from redline.stats.duets import LogRatio
 
 ALIKE = 0.02
@@ -55,10 +56,16 @@ def judge(  # noqa: PLR0913 - what was measured, and how
     )
 
 
-def failing(recordings: Sequence[DuetRecording]) -> str | None:
-    """Which server failed too many requests for any comparison, and how; None where neither did."""
-    starts = tuple(filter(is_whole, recordings))
-    return Duet(starts).failing if starts else None
+def nothing_due(recordings: Sequence[DuetRecording]) -> str:
+    """Says that the load asked some server for nothing in all that time; empty where each had a request."""
+    loads = [each.traffic for each in recordings if each.traffic is not None and each.traffic.blocks]
+    slices = [each for load in loads for block in load.blocks for each in block.slices]
+    loaded = {each.target for each in slices if each.completed or each.failed}
+    if not slices or loaded == set(range(len(loads[0].targets))):
+        return ""
+    seconds = sum(each.end_ns - each.start_ns for each in slices) / len(loads[0].targets)
+    lacking = "" if not loaded else " to one of the servers"
+    return f"nothing fell due{lacking} in {duration(seconds)} of load"
 
 
 def is_interrupted(recordings: Sequence[DuetRecording]) -> bool:

@@ -2,16 +2,29 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from redline.findings.cell import builds_text, identical_builds
+from redline.findings.failed import failures_text
 from redline.findings.warm_duet import FEWEST_BLOCKS, Course, are_warm, cost_of, course, still_to_come
-from redline.model import Comparison, DuetBlock, DuetRecording, DuetSlice, DuetTraffic, Grade, Metric, Run, Verdict
+from redline.model import (
+    Comparison,
+    Counts,
+    DuetBlock,
+    DuetRecording,
+    DuetSlice,
+    DuetTraffic,
+    Grade,
+    Metric,
+    Run,
+    Verdict,
+)
 from redline.model.estimate import DuetComparison, DuetFinding
+from redline.model.failures import earliest
 from redline.quantities import percent
 from redline.stats import FEWEST_TRIALS, verdict
 from redline.stats.builds import differing
@@ -35,7 +48,7 @@ class Duet:
 
     `names` are those of the baseline and of that server. `failed` says of the other starts what went wrong, and
     `saturates` whether the servers set the rate. `detects`: the warm-up was to end when the servers are warm. `cores`
-    is how many each has, 0 where that is not known.
+    is how many each has, 0 where that is not known. `keeps`: the load has its connections for all requests.
     """
 
     starts: tuple[DuetRecording, ...]
@@ -45,6 +58,7 @@ class Duet:
     saturates: bool = True
     detects: bool = False
     cores: int = 0
+    keeps: bool = True
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
@@ -115,6 +129,7 @@ class Duet:
         yield from self._rare_costs()
         yield from self._disagreement()
         yield from self._of_slices()
+        yield from self._connections()
         yield from self._of_places()
         yield from self._of_builds()
 
@@ -166,16 +181,7 @@ class Duet:
     @cached_property
     def failing(self) -> str | None:
         """Which of both servers failed too many requests for any comparison, and how; None where neither did."""
-        for name, places in zip(self.names, ((BASELINE, -1), (self.target,)), strict=True):
-            ended: Counter[str] = Counter()
-            for start in self.starts:
-                for place in places:
-                    ended.update(dict(traffic_of(start).targets[place].counts.outcomes))
-            failed = {kind: number for kind, number in ended.items() if number and kind != "ok"}
-            if sum(failed.values()) > FAILING * ended.total():
-                kinds = ", ".join(f"{kind.replace('_', ' ')} {number:,}" for kind, number in failed.items())
-                return f"{sum(failed.values()):,} of {ended.total():,} requests to {name} failed: {kinds}"
-        return None
+        return failing(self.starts, self.names, self.target)
 
     def _owners(self) -> Iterator[DuetFinding]:
         """Whose CPU time is not known, and who works for a server without being counted.
@@ -252,7 +258,8 @@ class Duet:
             mine = [each for each in slices if each.target in targets]
             failed, completed = sum(each.failed for each in mine), sum(each.completed for each in mine)
             if failed:
-                message = f"{failed:,} of {failed + completed:,} requests to {name} failed"
+                why = _first_failures(map(traffic_of, self.starts), targets)
+                message = f"{failed:,} of {failed + completed:,} requests to {name} failed{why and f': {why}'}"
                 yield DuetFinding(kind="errors", grade=Grade.WARN, message=message)
         loaded_ns = sum(each.end_ns - each.start_ns for each in slices)
         idle_ns = sum(used or 0 for each in slices for target, used in enumerate(each.cpu_ns) if target != each.target)
@@ -273,6 +280,17 @@ class Duet:
                 " rates, so their ratio is closer to 1 than that of the servers"
             )
             yield DuetFinding(kind="client-limited", grade=Grade.NOTE, message=message)
+
+    def _connections(self) -> Iterator[DuetFinding]:
+        """Connections that do not last, though the load would keep them."""
+        for name, places in zip(self.names, ((BASELINE, -1), (self.target,)), strict=True):
+            counts = Counts.merged(traffic_of(start).targets[at].counts for start in self.starts for at in places)
+            if self.keeps and counts.due and counts.connects_often:
+                message = f"{counts.reconnects:,} connections to {name} were opened again for {counts.due:,} requests"
+                yield DuetFinding(kind="reconnecting", grade=Grade.WARN, message=message)
+            if counts.surplus:
+                message = f"after {counts.surplus:,} answers {name} sent bytes that nobody had requested"
+                yield DuetFinding(kind="surplus-bytes", grade=Grade.WARN, message=message)
 
     def _of_places(self) -> Iterator[DuetFinding]:
         """How the sides were swapped, where servers were loaded at the same time."""
@@ -302,6 +320,39 @@ class Duet:
                 yield DuetFinding(kind="builds-alike", grade=Grade.NOTE, message=message)
 
 
+def failing(starts: Sequence[DuetRecording], names: tuple[str, str], target: int = COMPARED) -> str | None:
+    """Which server failed too many requests for any comparison, and why; None where neither did.
+
+    Of all starts with traffic: those that came no farther than their warm-up say most about what fails.
+    """
+    for name, places in zip(names, ((BASELINE, -1), (target,)), strict=True):
+        loads = [traffic_of(start) for start in starts if start.traffic is not None]
+        ended = sum((_ended(traffic, place) for traffic in loads for place in places), Counter[str]())
+        bad = {kind: number for kind, number in ended.items() if number and kind != "ok"}
+        if sum(bad.values()) > FAILING * ended.total():
+            kinds = ", ".join(f"{kind.replace('_', ' ')} {number:,}" for kind, number in bad.items() if kind)
+            why = "; ".join(filter(None, (kinds, _first_failures(loads, places))))
+            said = f"{sum(bad.values()):,} of {ended.total():,} requests to {name} failed"
+            return f"{said}: {why}" if why else said
+    return None
+
+
+def _first_failures(loads: Iterable[DuetTraffic], places: Sequence[int]) -> str:
+    """The first failure of each outcome at these places: `first timeout: no answer within 5 s`; empty for none."""
+    text = failures_text(earliest(each for one in loads for at in places for each in one.targets[at].failures))
+    return f"first {text}" if text else ""
+
+
+def _ended(traffic: DuetTraffic, place: int) -> Counter[str]:
+    """How the measured requests to a server ended; before any was measured, how many failed, without their kinds."""
+    measured = Counter(dict(traffic.targets[place].counts.outcomes))
+    if measured.total():
+        return measured
+    target = place % len(traffic.targets)
+    slices = [each for block in traffic.blocks for each in block.slices if each.target == target]
+    return Counter({"ok": sum(each.completed for each in slices), "": sum(each.failed for each in slices)})
+
+
 def _often(sets: Counter[int]) -> str:
     """`set 1 in 4 starts, set 2 in 5`."""
     return ", ".join(f"set {place + 1} in {starts}" for place, starts in sorted(sets.items()))
@@ -325,7 +376,14 @@ def duets_of(run: Run) -> Duets:
         for target, cell_id in enumerate(cell_ids[COMPARED:-1] if whole else (), COMPARED):
             names = baseline.variant.slug, plan.cells[cell_id].variant.slug
             found[cell_id, baseline.id] = Duet(
-                whole, names, target, failed, baseline.load.saturates, baseline.warmup_detect, cores
+                whole,
+                names,
+                target,
+                failed,
+                saturates=baseline.load.saturates,
+                detects=baseline.warmup_detect,
+                cores=cores,
+                keeps=baseline.load.shape.requests_per_connection is None,
             )
     return found
 
@@ -338,12 +396,12 @@ def in_duet(alone: Comparison, duets: Duets) -> Comparison:
     duet = duets.get((alone.cell_id, alone.baseline_id))
     if duet is None or alone.metric not in duet.metrics:
         return alone
+    if duet.failing is not None:
+        nothing = dict.fromkeys(("ratio", "verdict", "p", "p_equivalent"))
+        return alone.model_copy(update={**nothing, "refused": duet.failing})
     ratio, control = duet.ratio(alone.metric), duet.control(alone.metric)
     if ratio is None:
         return alone
-    if (failing := duet.failing) is not None:
-        nothing = dict.fromkeys(("ratio", "verdict", "p", "p_equivalent"))
-        return alone.model_copy(update={**nothing, "refused": failing})
     contrast = ratio.contrast
 
     def judge(ratio: LogRatio) -> Verdict:

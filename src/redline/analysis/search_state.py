@@ -8,7 +8,9 @@ from dataclasses import dataclass, field, replace
 
 from redline.analysis.limits import Ending, Subject, answer, cell_limit, probe
 from redline.findings import judge_probe, judge_server
+from redline.findings.failed import LEFT_OVER, all_failed
 from redline.model import Cell, Finding, Interval, Load, Objective, Open, Plan, Traffic
+from redline.model.failures import FirstFailure
 from redline.model.limits import Beyond, CellLimit, LimitProbe, LimitReport, LimitStart, ProbePhase
 from redline.model.search import LoadPhase, ProbeRecording, SearchPlan
 from redline.quantities import duration, rate, significant
@@ -184,7 +186,10 @@ class SearchState:
         fresh = phase == "confirm"
         self.probes.append(
             probe(evidence, self.plan.sets, made.why, phase, fresh=fresh, start=made.start).model_copy(
-                update={"recording": recording_path(self.cell, recording.position)}
+                update={
+                    "recording": recording_path(self.cell, recording.position),
+                    "failures": _failures(recording.traffic, cut=made.cut),
+                }
             )
         )
         if not self.broken:
@@ -374,9 +379,11 @@ class SearchState:
     def _failure_of(self, made: ProbeRecording) -> str:
         """Why the search could not go on after a load; empty when it could."""
         failure = made.recording.failure
+        name, warms = self.cell.variant.slug, made.phase in ("warmup", "approach")
         if failure is None:
-            return ""
-        name = self.cell.variant.slug
+            traffic = made.recording.traffic
+            why = all_failed(traffic) if warms and traffic is not None else ""
+            return f"{name} gave no right answer while it was warmed up: {why}" if why else ""
         if failure.kind == "died":
             match made.phase:
                 case "start":
@@ -386,9 +393,16 @@ class SearchState:
                 case _:
                     when = f"at {rate(open_shape(made.load).most_per_s)}"
             return f"{name} died {when}: {failure.message}"
+        if failure.kind == "wrong_answer" and failure.stage == "load" and warms:
+            return f"{name} gave no right answer while it was warmed up: {failure.message}"
         if failure.kind == "wrong_answer" and failure.stage == "load":
             return f"{name} gives no right answer any more after {rate(made.rate_per_s)}: {failure.message}"
         return failure.message
+
+
+def _failures(traffic: Traffic, *, cut: bool) -> tuple[FirstFailure, ...]:
+    """Why requests of a probe failed, without what was left over when we `cut` it."""
+    return tuple(each for each in traffic.failures if not (cut and each.outcome in LEFT_OVER))
 
 
 def recording_path(cell: Cell, position: int) -> str:

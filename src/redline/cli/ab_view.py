@@ -2,13 +2,15 @@
 
 from collections.abc import Sequence
 
-from redline.analysis.ab import failing, judge
+from redline.analysis.ab import judge, nothing_due
+from redline.analysis.duet import failing
 from redline.cli import places
 from redline.cli.show import show
 from redline.cli.streams import write_document
 from redline.errors import DriveError, StoreError
 from redline.model import DuetRecording, Failure
 from redline.model.duet import AbPlan, AbReport
+from redline.report.format import label
 from redline.report.render import AB_RENDERERS
 from redline.report.sections.ab import ab_sections
 from redline.running.duet import is_over
@@ -34,12 +36,20 @@ def judged(plan: AbPlan, recordings: Sequence[DuetRecording]) -> AbReport | None
     """The answer so far; None where too little was measured. Raises DriveError where a server failed."""
     if recordings and (failure := recordings[-1].failure) is not None:
         raise failure_error(failure, (plan.a, plan.b), from_project=plan.checkout is not None, once=plan.duet.once)
-    if (failed := failing(recordings)) is not None:
-        raise DriveError(failed, hint="`redline load` shows when they fail; --status says which status is right")
+    if (failed := failing(recordings, ("A", "B"))) is not None:
+        raise DriveError(failed, hint="`redline load` on that server shows when they fail")
     cell, cores = plan.duet.cells[0], len(plan.environment.server_cpus)
     closed, detects = cell.load.saturates, cell.warmup_detect
     report = judge((plan.a, plan.b), plan.metric, recordings, closed=closed, cores=cores, detects=detects)
     return report and report.model_copy(update={"interrupted": not is_over(plan.duet, recordings)})
+
+
+def too_little(plan: AbPlan, recordings: Sequence[DuetRecording]) -> DriveError:
+    """Why there is no answer though nothing failed."""
+    if idle := nothing_due(recordings):
+        return DriveError(idle, hint="measure for longer (--for), or load them more (--load)")
+    said = f"nothing can be said of {label(plan.metric)}: too little was measured"
+    return DriveError(said, hint="give --for more time")
 
 
 def read_report(store: ComparisonStore) -> AbReport:
@@ -56,6 +66,8 @@ def failure_error(failure: Failure, names: tuple[str, str], *, from_project: boo
     lines = failure.log_tail.splitlines()[-_LOG_LINES:]
     said = "".join(f"\n    {text}" for text in lines) if len(lines) > 1 else ""  # the message has the last one
     hint = failure.hint
+    if failure.kind == "engine":
+        return DriveError(failure.message + said, hint=hint)
     if from_project and failure.stage in _PROJECT_HINTS:
         hint = f"A is {names[0]}, B {names[1]}; {_PROJECT_HINTS[failure.stage]}"
     elif not once:

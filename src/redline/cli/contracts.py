@@ -28,7 +28,9 @@ from redline.model import (
     WarmUp,
 )
 from redline.model.base import omitted_if_default
+from redline.model.failures import FirstFailure
 from redline.model.limits import LimitAnswer
+from redline.model.traffic import Ended
 
 
 class PlannedCell(Frozen):
@@ -80,7 +82,7 @@ class LoadResult(Frozen):
     load: str
     seed: int
     valid: bool = Field(description="if false, an `invalid` finding says why the numbers are no result")
-    ended: Literal["complete", "interrupted", "deadline"]
+    ended: Ended
     measured_ns: int
     throughput: Estimate | None = Field(description="null if no right answer came")
     engine_cpu_per_request: Estimate | None
@@ -91,6 +93,9 @@ class LoadResult(Frozen):
     tls: AgreedTls | None = Field(default=None, description="what the first handshake negotiated")
     warm_up: WarmUp | None = Field(default=None, description="null if the load was too short to classify")
     counts: Counts
+    failures: tuple[FirstFailure, ...] = omitted_if_default(
+        (), description="the first failure of each outcome, from the warm-up on, in the order of outcomes"
+    )
     engine: Engine
     objectives: tuple[ObjectiveResult, ...] = Field(default=(), description="of `--objective`, met or missed")
     findings: tuple[Finding, ...]

@@ -4,6 +4,7 @@ from redline.analysis import load_objectives, other_times, percentiles
 from redline.cli.contracts import LoadResult
 from redline.errors import DriveError
 from redline.findings import judge, warm_up
+from redline.findings.failed import telling
 from redline.model import Cell, Counts, Estimate, FindingKind, Grade, Interval, Objective, Recording, Traffic
 from redline.report.document import Column, Item, Items, Prose, Section, Table, filled, line
 from redline.report.format import agreed, duration, integer, other_time, quantile_name, rate
@@ -37,7 +38,7 @@ def speed_text(interval: Interval, *quantiles: float) -> str:
 def load_result(url: str, cell: Cell, recording: Recording, objectives: tuple[Objective, ...] = ()) -> LoadResult:
     """The published view of one load. Raises DriveError when it ended by itself before anything was measured."""
     traffic = recording.traffic
-    if traffic is None or (traffic.seconds <= 0 and traffic.ended != "interrupted"):
+    if traffic is None or (traffic.seconds <= 0 and traffic.ended not in ("interrupted", "failing")):
         raise DriveError("the load ended before its measurement began", hint="let it run past its warm-up (--warmup)")
     findings = judge(cell, recording)
     valid = traffic.seconds > 0 and all(finding.grade is not Grade.INVALID for finding in findings)
@@ -59,6 +60,7 @@ def load_result(url: str, cell: Cell, recording: Recording, objectives: tuple[Ob
         tls=traffic.tls,
         warm_up=warm_up(cell, Trial(recording)),
         counts=traffic.counts,
+        failures=traffic.failures,
         engine=traffic.engine,
         objectives=load_objectives(cell, traffic, findings, objectives, recording.failure),
         findings=findings,
@@ -89,10 +91,12 @@ def load_section(result: LoadResult) -> Section:
         Item(line((f"{one.grade}: {one.message}", one.grade)), (line((f"→ {one.advice}", "dim")),))
         for one in sorted(result.findings, key=lambda found: -found.grade.weight)
     )
+    told = " ".join(finding.message for finding in result.findings)
+    why = (f"first {each.text}" for each in telling(result.failures) if each.text not in told)
     blocks = filled(
         Prose.of([f"throughput  {_throughput(result)}"] if shown else []),
         _percentiles(result) if shown else None,
-        Prose.of((*lines, warm)),
+        Prose.of((*lines, *why, warm)),
         Items(tuple(findings)),
         Prose(tuple(map(objective_line, result.objectives))),
     )

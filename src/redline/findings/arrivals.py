@@ -4,6 +4,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from redline.findings.failed import instead_of_cores
 from redline.findings.rules import ARRIVALS_P, graded
 from redline.model import Cell, Finding, FindingKind, HistogramTable, Interval, Open, Traffic
 from redline.quantities import duration
@@ -70,7 +71,7 @@ def bunched(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
         f"The engine took up requests {duration(early_ns)} (p10) to {duration(late_ns)} (p90) after they were due, and "
         f"{bunch:,.0f} fall due in between: they went out in bunches."
     )
-    return graded(FindingKind.BUNCHED_SENDS, bunch, message, trial)
+    return graded(FindingKind.BUNCHED_SENDS, bunch, message, trial, advice=instead_of_cores(cell, traffic))
 
 
 def due_by(shape: Open, ns: int) -> float:

@@ -1,5 +1,6 @@
 """Findings about one trial, from what the probes saw of engine, machine and network."""
 
+from redline.findings.failed import instead_of_cores
 from redline.findings.rules import BUSY_SERVER, FULL_SERVER, OTHERS_BUSY, RULES, TICK_NS, graded
 from redline.model import OTHERS, Cell, Closed, Finding, FindingKind, Grade, Recording, Subject, Traffic
 from redline.quantities import duration, percent
@@ -20,7 +21,8 @@ def client_saturated(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Findin
         f"The engine ran or waited for a core {percent(min(busy, 1.0))} of the time{of_server}: "
         f"{_meaning(cell, server)}."
     )
-    return graded(FindingKind.CLIENT_SATURATED, busy, message, trial, at_most=_gravest(cell, server))
+    advice = instead_of_cores(cell, traffic)
+    return graded(FindingKind.CLIENT_SATURATED, busy, message, trial, at_most=_gravest(cell, server), advice=advice)
 
 
 def engine_share(trial: Trial, traffic: Traffic) -> float:

@@ -185,7 +185,7 @@ _TABLE = (
         invalid=0.01,
         reason="A failed request has a response time too: the time until it failed. 0.1% of requests can be "
         "everything beyond p99.9, and 1% everything beyond p99.",
-        advice="Look at the end of the server's output, its limits on connections and files, and its backlog.",
+        advice="Look in the server's output for what happened then, beginning with the first failure of each kind.",
         biases="percentiles count how fast requests failed",
     ),
     Rule(
@@ -207,8 +207,27 @@ _TABLE = (
         reason="A server that sheds load with 503 answers fast: from 1% on, such answers may set the percentiles. A "
         "wrong body, or bytes that are not HTTP, is invalid from the first one on: the work was not done.",
         advice="Send the request by hand and compare the answer with the scenario's `expect`. If the server sheds "
-        "load, lower the load. If it answered well at first, look for a token that expired, or a limit on requests.",
+        "load, lower the load.",
         biases=_CHEAP,
+    ),
+    Rule(
+        FindingKind.SURPLUS_BYTES,
+        note=0.0,
+        warn=0.01,
+        reason="HTTP ends an answer where its head says. Bytes beyond that are read as the next answer by clients that "
+        "trust the connection, and a cautious one closes it. 1% of new connections can be everything beyond p99.",
+        advice="Fix what writes them: a body on an answer to HEAD or with 204, a second last chunk, or a wrong length.",
+        biases=_SLOW,
+    ),
+    Rule(
+        FindingKind.RECONNECTING,
+        note=0.1,
+        warn=0.5,
+        reason="A new connection costs the server more than many an answer, and its handshake is part of the response "
+        "time. The numbers are of a server that is used so, whatever the load asks for.",
+        advice="Let the server keep connections (its keep-alive timeout, or how many requests it takes on one), or ask "
+        "for new ones by `requests_per_connection: 1`, so that all servers are loaded alike.",
+        biases=_SLOW,
     ),
     Rule(
         FindingKind.SHRINKING_ANSWERS,
@@ -318,6 +337,13 @@ _TABLE = (
         invalid=0.0,
         reason="There is nothing to estimate from.",
         advice="Read the failure and the end of the server's output, fix it, and run the suite again.",
+    ),
+    Rule(
+        FindingKind.NOTHING_DUE,
+        invalid=0.0,
+        reason="The load's rate, or its users' time to think, leaves no request for a measurement this short. That is "
+        "no fault of the server's, and says nothing of it.",
+        advice="Measure for longer, at a higher rate, or with more users.",
     ),
     Rule(
         FindingKind.SERVER_RESTARTED,

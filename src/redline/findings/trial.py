@@ -3,6 +3,15 @@
 import math
 
 from redline.findings.arrivals import arrivals, bunched
+from redline.findings.failed import (
+    errors,
+    exhausted,
+    failed,
+    instead_of_cores,
+    reconnecting,
+    surplus_bytes,
+    wrong_answers,
+)
 from redline.findings.hosts import clock_bound, clock_stepped, load_hosts_differ
 from redline.findings.machine import (
     client_saturated,
@@ -19,10 +28,10 @@ from redline.findings.machine import (
     throttled,
 )
 from redline.findings.memory import memory
-from redline.findings.rules import graded
+from redline.findings.rules import RULES, graded
 from redline.findings.server import debug_logging, lock_limited, runtime_differs, server_restarted, upstream
 from redline.findings.steadiness import not_warmed_up, shrinking, still_compiling, unsteady, warmed
-from redline.model import Cell, Closed, Failure, Finding, FindingKind, Interval, Open, Outcomes, Recording, Traffic
+from redline.model import Cell, Closed, Finding, FindingKind, Interval, Open, Recording, Traffic
 from redline.quantities import duration, percent
 from redline.stats import Trial
 
@@ -38,49 +47,67 @@ def judge(cell: Cell, recording: Recording) -> tuple[Finding, ...]:
 def judge_trial(cell: Cell, trial: Trial) -> tuple[Finding, ...]:
     """All findings about one trial, in the order of the rules. A trial with an `invalid` one is not used."""
     traffic = trial.traffic
-    found: list[tuple[Finding, ...]] = [_failed(trial), _perturbed(trial)]
+    found: list[tuple[Finding, ...]] = [failed(cell, trial), _perturbed(trial)]
     if traffic is not None:
         found += [_cut_short(cell, trial, traffic), _tls_insecure(cell, trial), *upstream(trial)]
-        if traffic.counts.due > 0 and traffic.seconds > 0:
-            found += [
-                _rate_missed(cell, trial, traffic),
-                _backlog(cell, trial, traffic),
-                client_saturated(cell, trial, traffic),
-                _send_lateness(cell, trial, traffic),
-                _client_queueing(cell, trial, traffic),
-                arrivals(cell, trial, traffic),
-                bunched(cell, trial, traffic),
-                _errors(trial, traffic),
-                _exhausted(trial, traffic),
-                _wrong_answers(trial, traffic),
-                shrinking(cell, trial, traffic),
-                unsteady(cell, trial, traffic),
-                warmed(cell, trial, traffic),
-                still_compiling(trial, traffic),
-                not_warmed_up(cell, trial),
-                _carried_over(cell, trial, traffic),
-                _littles_law(cell, trial, traffic),
-                server_restarted(trial),
-                lock_limited(cell, trial, traffic),
-                debug_logging(cell, trial, traffic),
-                memory(cell, trial, traffic),
-                runtime_differs(cell, trial),
-                engine_paused(trial, traffic),
-                cpu_steal(trial),
-                cpu_pressure(trial, traffic),
-                noisy_neighbour(trial, traffic),
-                throttled(trial),
-                cpu_sampled(trial, traffic),
-                cpu_unknown(trial, traffic),
-                retransmits(trial),
-                listen_overflow(trial, traffic),
-                port_pressure(trial, traffic),
-                network_limited(trial, traffic),
-                clock_bound(trial, traffic),
-                load_hosts_differ(trial),
-                clock_stepped(trial, traffic),
-            ]
-    return tuple(finding for findings in found for finding in findings)
+        if traffic.ended != "failing" and traffic.counts.due > 0 and traffic.seconds > 0:
+            found += _of_requests(cell, trial, traffic)
+            if traffic.counts.completed > 0:  # without an answer, when and how they came is no question
+                found += _of_answers(cell, trial, traffic)
+    return tuple(sorted((each for findings in found for each in findings), key=lambda each: _PLACES[each.kind]))
+
+
+_PLACES = {kind: place for place, kind in enumerate(RULES)}
+
+
+def _of_requests(cell: Cell, trial: Trial, traffic: Traffic) -> list[tuple[Finding, ...]]:
+    """What became of requests, and what client, machine and network did meanwhile."""
+    return [
+        client_saturated(cell, trial, traffic),
+        _send_lateness(cell, trial, traffic),
+        arrivals(cell, trial, traffic),
+        bunched(cell, trial, traffic),
+        errors(trial, traffic),
+        exhausted(trial, traffic),
+        wrong_answers(trial, traffic),
+        surplus_bytes(trial, traffic),
+        reconnecting(cell, trial, traffic),
+        server_restarted(trial),
+        debug_logging(cell, trial, traffic),
+        memory(cell, trial, traffic),
+        runtime_differs(cell, trial),
+        engine_paused(trial, traffic),
+        cpu_steal(trial),
+        cpu_pressure(trial, traffic),
+        noisy_neighbour(trial, traffic),
+        throttled(trial),
+        cpu_sampled(trial, traffic),
+        cpu_unknown(trial, traffic),
+        retransmits(trial),
+        listen_overflow(trial, traffic),
+        port_pressure(trial, traffic),
+        network_limited(trial, traffic),
+        clock_bound(trial, traffic),
+        load_hosts_differ(trial),
+        clock_stepped(trial, traffic),
+    ]
+
+
+def _of_answers(cell: Cell, trial: Trial, traffic: Traffic) -> list[tuple[Finding, ...]]:
+    """What right answers say of the server, and of how it was loaded."""
+    return [
+        _rate_missed(cell, trial, traffic),
+        _backlog(cell, trial, traffic),
+        _client_queueing(cell, trial, traffic),
+        shrinking(cell, trial, traffic),
+        unsteady(cell, trial, traffic),
+        warmed(cell, trial, traffic),
+        still_compiling(trial, traffic),
+        not_warmed_up(cell, trial),
+        _carried_over(cell, trial, traffic),
+        _littles_law(cell, trial, traffic),
+        lock_limited(cell, trial, traffic),
+    ]
 
 
 def judge_probe(cell: Cell, recording: Recording) -> tuple[Finding, ...]:
@@ -90,7 +117,9 @@ def judge_probe(cell: Cell, recording: Recording) -> tuple[Finding, ...]:
         return ()
     return (
         *_send_lateness(cell, trial, traffic),
-        *_exhausted(trial, traffic),
+        *exhausted(trial, traffic),
+        *surplus_bytes(trial, traffic),
+        *reconnecting(cell, trial, traffic),
         *still_compiling(trial, traffic),
         *engine_paused(trial, traffic),
         *cpu_steal(trial),
@@ -107,35 +136,19 @@ def judge_server(cell: Cell, recording: Recording) -> tuple[Finding, ...]:
     return (*not_warmed_up(cell, trial), *runtime_differs(cell, trial))
 
 
-def _failed(trial: Trial) -> tuple[Finding, ...]:
-    failure = trial.recording.failure
-    if failure is not None:
-        message = f"Failed in stage {failure.stage}: {failure.message.rstrip('.')}."
-        return graded(_kind_of(failure), 1.0, message, trial)
-    if trial.traffic is None:
-        return graded(FindingKind.TRIAL_FAILED, 1.0, "The trial has no traffic and gives no reason.", trial)
-    if trial.traffic.counts.completed == 0:
-        due = trial.traffic.counts.due
-        message = f"No right answer arrived within the measurement; {due:,} requests were due."
-        return graded(FindingKind.TRIAL_FAILED, 1.0, message, trial)
-    return ()
-
-
-def _kind_of(failure: Failure) -> FindingKind:
-    return FindingKind.SERVER_DIED if failure.kind == "died" else FindingKind.TRIAL_FAILED
-
-
 def _perturbed(trial: Trial) -> tuple[Finding, ...]:
     message = "A profiler or monitor ran that slows down what it watches; this trial is not compared."
     return graded(FindingKind.PERTURBED, float(trial.recording.perturbed), message, trial)
 
 
 def _cut_short(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
-    if traffic.ended == "complete":
+    if traffic.ended in ("complete", "failing"):  # a failure says why
         return ()
     planned = cell.load.duration_ns / 1e9
     missing = 1.0 if traffic.ended == "deadline" else max(1.0 - traffic.seconds / planned, 0.0)
-    why = "The engine ran into its deadline" if traffic.ended == "deadline" else "The measurement was interrupted"
+    failed = trial.recording.failure is not None  # which says why; then the engine gave no ending of its own
+    deadline = "The load was cut off" if failed else "The engine ran into its deadline"
+    why = deadline if traffic.ended == "deadline" else "The measurement was interrupted"
     message = f"{why}: {traffic.seconds:.3g} s of the planned {planned:.3g} s were measured."
     return graded(FindingKind.CUT_SHORT, missing, message, trial)
 
@@ -149,7 +162,17 @@ def _rate_missed(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, .
         f"{traffic.rate_per_s:,.0f} right answers/s of {traffic.counts.due / traffic.seconds:,.0f} requests/s due: "
         f"{percent(max(missed, 0.0))} of the rate was missed."
     )
-    return graded(FindingKind.RATE_MISSED, missed, message, trial)
+    return graded(FindingKind.RATE_MISSED, missed, message, trial, advice=_FAILED if _by_failing(traffic) else None)
+
+
+_FAILED = "Most of what was missed failed, rather than came late: see `errors` and `wrong-answers` first."
+
+
+def _by_failing(traffic: Traffic) -> bool:
+    """Whether requests that failed in another way than by waiting are most of what was missed."""
+    ended = traffic.counts.outcomes
+    waited = ended.timeout + ended.in_flight + ended.unsent
+    return 2 * (ended.errors - waited) > traffic.counts.due - traffic.answered
 
 
 def _backlog(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
@@ -180,7 +203,8 @@ def _send_lateness(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding,
         f"At {('p50', 'p99')[worst]} the engine took up requests {duration(late[worst])} after they were due, which is "
         f"{percent(shares[worst])} of the response time of {duration(response[worst])}."
     )
-    return graded(FindingKind.SEND_LATENESS, shares[worst], message, trial)
+    advice = instead_of_cores(cell, traffic)
+    return graded(FindingKind.SEND_LATENESS, shares[worst], message, trial, advice=advice)
 
 
 def _client_queueing(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
@@ -191,7 +215,7 @@ def _client_queueing(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Findin
         f"{waited:,} of {due:,} requests ({percent(waited / due)}) found none of {cell.load.shape.connections} "
         f"connections free when they were due: part of their response time is a queue in the client."
     )
-    return graded(FindingKind.CLIENT_QUEUEING, waited / due, message, trial)
+    return graded(FindingKind.CLIENT_QUEUEING, waited / due, message, trial, advice=instead_of_cores(cell, traffic))
 
 
 def _due_by_timer(cell: Cell) -> bool:
@@ -200,59 +224,10 @@ def _due_by_timer(cell: Cell) -> bool:
     return isinstance(shape, Open) or shape.think is not None or shape.pace_per_s is not None
 
 
-def _errors(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
-    ended = traffic.counts.outcomes
-    # Connections that the engine's own side could not open never reached the server.
-    outcomes = ended.model_copy(update={"connect": ended.connect - traffic.counts.exhausted})
-    kinds = ["connect", "tls", "reset", "closed", "refused", "timeout"]
-    if traffic.ended == "complete":  # an interrupt always leaves requests in flight
-        kinds += ["in_flight", "unsent"]
-    failed = sum(getattr(outcomes, kind) for kind in kinds)
-    message = (
-        f"{failed:,} of {traffic.counts.due:,} requests ({percent(failed / traffic.counts.due)}) got no answer: "
-        f"{_listed(outcomes, kinds)}."
-    )
-    return graded(FindingKind.ERRORS, failed / traffic.counts.due, message, trial)
-
-
-def _exhausted(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
-    lacked, due = traffic.counts.exhausted, traffic.counts.due
-    message = (
-        f"For {lacked:,} of {due:,} requests ({percent(lacked / due)}) the engine's side had no port, descriptor or "
-        f"memory left for a connection."
-    )
-    return graded(FindingKind.EXHAUSTED, lacked / due, message, trial)
-
-
 def _tls_insecure(cell: Cell, trial: Trial) -> tuple[Finding, ...]:
     insecure = cell.variant.tls is not None and cell.variant.tls.insecure
     message = "The server's certificate was not checked: any server could have answered."
     return graded(FindingKind.TLS_INSECURE, float(insecure), message, trial)
-
-
-def _wrong_answers(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
-    outcomes = traffic.counts.outcomes
-    kinds = ["unexpected_status", "unexpected_body", "malformed"]
-    wrong = sum(getattr(outcomes, kind) for kind in kinds)
-    share = wrong / traffic.counts.due
-    message = (
-        f"{wrong:,} of {traffic.counts.due:,} requests ({percent(share)}) were answered wrongly: "
-        f"{_listed(outcomes, kinds)}{_turned(traffic, kinds)}."
-    )
-    never_right = outcomes.unexpected_body + outcomes.malformed > 0
-    return graded(FindingKind.WRONG_ANSWERS, 1.0 if never_right else share, message, trial)
-
-
-def _turned(traffic: Traffic, kinds: list[str]) -> str:
-    """The statuses that are wrong, and when wrong answers began if not at once: `; 4xx, the first after 1.20 s`."""
-    classes = sorted(name for name, count in traffic.counts.status.items() if count and name > "2xx")
-    classes += filter(None, [traffic.counts.grpc_statuses])
-    measured = [interval for interval in traffic.intervals if interval.phase == "measure"]
-    wrong = [any(getattr(interval.counts.outcomes, kind) for kind in kinds) for interval in measured]
-    if any(wrong) and not wrong[0]:
-        began_ns = measured[wrong.index(True)].start_ns - traffic.measure_start_ns
-        classes.append(f"the first after {duration(began_ns)}")
-    return f"; {', '.join(classes)}" if classes else ""
 
 
 def _carried_over(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
@@ -338,8 +313,3 @@ def _missing_s(traffic: Traffic) -> float:
             if share > 0.5:
                 break
     return missing_s
-
-
-def _listed(outcomes: Outcomes, kinds: list[str]) -> str:
-    counts = {kind.replace("_", " "): getattr(outcomes, kind) for kind in kinds}
-    return ", ".join(f"{count:,} {kind}" for kind, count in counts.items() if count)

@@ -12,7 +12,7 @@ from redline.model.histogram import Histogram
 from redline.model.hosts import HostFacts, host_of
 from redline.model.plan import PLACES, Cell
 from redline.model.recording import Failure, ServerFacts
-from redline.model.traffic import AgreedTls, Counts, Engine
+from redline.model.traffic import AgreedTls, Counts, Ended, Engine
 
 DUET_FORMAT: Literal["redline.duet/1"] = "redline.duet/1"
 
@@ -68,7 +68,7 @@ class DuetTraffic(Frozen):
     connect_ns: int
     epoch_unix_ns: int
     tls: AgreedTls | None = omitted_if_default(None)
-    ended: Literal["complete", "interrupted", "deadline"]
+    ended: Ended
     blocks: tuple[DuetBlock, ...]
     paused_blocks: int = omitted_if_default(0, description="left out because the engine stood still meanwhile")
     targets: tuple[TargetTraffic, ...]

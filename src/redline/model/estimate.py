@@ -110,6 +110,8 @@ class DuetFinding(Frozen):
         "client-limited",
         "rare-costs",
         "engine-paused",
+        "reconnecting",
+        "surplus-bytes",
         "parallel",
         "builds-differ",
         "builds-alike",

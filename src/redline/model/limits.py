@@ -6,6 +6,7 @@ from pydantic import Field
 
 from redline.model.base import Frozen, omitted_if_default
 from redline.model.environment import Environment
+from redline.model.failures import FirstFailure
 from redline.model.finding import Finding
 from redline.model.histogram import Histogram
 from redline.model.hosts import UsedHost
@@ -98,6 +99,9 @@ class LimitProbe(Frozen):
     why: str = Field(default="", description="why this rate was probed")
     counts: tuple[ProbeVerdict, ...] = omitted_if_default(
         (), description="what it counts for, for each set of objectives; absent in searches that kept no recordings"
+    )
+    failures: tuple[FirstFailure, ...] = omitted_if_default(
+        (), description="the first failure of each outcome, in the order of outcomes"
     )
     recording: str = omitted_if_default(
         "", description="the file of its recording, relative to the directory of the search; empty where none was kept"

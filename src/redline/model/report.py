@@ -7,6 +7,7 @@ from pydantic import Field
 from redline.model.base import Frozen, omitted_if_default
 from redline.model.environment import Environment
 from redline.model.estimate import Comparison, Estimate, Metric
+from redline.model.failures import FirstFailure
 from redline.model.finding import Finding
 from redline.model.histogram import Histogram
 from redline.model.hosts import UsedHost
@@ -116,6 +117,9 @@ class TrialReport(Frozen):
         None,
         description="of the server's cores, by the fixed work before and after the load: 1.4 if they were 40% faster "
         "than in the run's median trial; absent if it was not measured",
+    )
+    failures: tuple[FirstFailure, ...] = omitted_if_default(
+        (), description="the first failure of each outcome, from the warm-up on, in the order of outcomes"
     )
     failure: str = ""
     log_tail: str = Field(default="", description="the end of the server's output, if the trial failed")

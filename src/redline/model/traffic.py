@@ -20,11 +20,16 @@ _COVERED = 0.9
 _SHRINKS, _SURE = 0.05, 4.0
 """What falls due per second shrinks by this share at least, and by so many standard deviations."""
 
+_OFTEN = 0.5
+"""Of the requests: with a new connection for so many, connecting is no exception."""
+
 _NESTED = {"status", "grpc_status", "outcomes"}
 
 _PAUSED = "for how long the engine's workers stood still: the sum over the workers"
 
 Phase = Literal["warmup", "measure", "drain"]
+Ended = Literal["complete", "interrupted", "deadline", "failing"]
+"""How a load ended. `failing`: early, by the lab, because every request failed from the first one on."""
 
 
 class Outcomes(Frozen):
@@ -94,6 +99,11 @@ class Counts(Frozen):
         status = _sums_by_name([each.status for each in given])
         grpc_status = _sums_by_name([each.grpc_status for each in given])
         return cls(**sums, status=status, grpc_status=grpc_status, outcomes=Outcomes(**outcomes))
+
+    @property
+    def connects_often(self) -> bool:
+        """Whether a connection was opened for about every request: what that takes of the engine is its doing."""
+        return self.reconnects > _OFTEN * self.due
 
     @property
     def grpc_statuses(self) -> str:
@@ -239,7 +249,7 @@ class Traffic(Frozen):
     measure_start_ns: int
     measure_end_ns: int
     clocks: Clocks | None = omitted_if_default(None, description="what was read at both ends of the window")
-    ended: Literal["complete", "interrupted", "deadline"]
+    ended: Ended
     counts: Counts
     response: Histogram
     service: Histogram

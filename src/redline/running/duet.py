@@ -13,6 +13,7 @@ from redline.findings.warm_duet import DuetWarmth
 from redline.model import Cell, DuetBlock, DuetRecording, Failure, PlannedDuet
 from redline.model.duet import DuetPlan
 from redline.ports import Drive, Driver, DuetDrive, Launcher, LoadOptions, Placement, RunningServer, ServerWatch
+from redline.running.aborting import FailingDuetAbort
 from redline.running.ownership import Watches
 from redline.running.parallel import sides
 from redline.running.record import failure_of, settling, verify, warm_up
@@ -201,11 +202,18 @@ def _load(start: DuetStart, tools: DuetTools, running: ExitStack) -> dict[str, o
         workers=min(max(1, len(where[0].engine_cpus)), load.connections),
         keep_interrupted=start.keep_interrupted,
     )
+    abort = FailingDuetAbort(number)
     drive = replace(
         Drive.of(options, first.model_copy(update=entire), servers[0].endpoint, start.planned.seed, cpus),
+        on_start=abort.started,
         is_warm=DuetWarmth(apart=apart, saturates=first.load.saturates).is_warm if first.warmup_detect else None,
     )
     watches = Watches(servers, tools.watch)
+
+    def shown(block: DuetBlock) -> None:
+        start.on_block(block)
+        abort.seen(block)
+
     runtimes = {runtime for each in cells for runtime in each.variant.runtimes}.union(*(s.runtimes for s in servers))
     duet = DuetDrive(
         drive=drive,
@@ -217,16 +225,22 @@ def _load(start: DuetStart, tools: DuetTools, running: ExitStack) -> dict[str, o
         longest_slice_ns=LONGEST_SLICE_NS,
         guard_ns=max(GUARD_NS.get(runtime, DEFAULT_GUARD_NS) for runtime in runtimes),
         parallel=bool(start.planned.places),
-        on_block=watches.looking(start.on_block),
+        on_block=watches.looking(shown),
     )
     facts = tuple(server.facts for server in servers)
     traffic, failure = None, None
     try:
-        traffic = tools.driver.duet(duet)
+        traffic, failure = abort.ended(tools.driver.duet(duet), _names(cells))
     except DriveError as error:
         failure = failure_of("load", "engine", error)
     died = next((found for server in servers if (found := server.death()) is not None), None)
     return {"servers": facts, **watches.finish(traffic), "failure": died or failure}
+
+
+def _names(cells: Sequence[Cell]) -> list[str]:
+    """What the servers of a start are called; the last one is the first once more."""
+    names = [cell.variant.slug for cell in cells]
+    return [*names[:-1], f"the second {names[-1]}"]
 
 
 def _placements(

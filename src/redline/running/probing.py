@@ -1,7 +1,6 @@
 """The loads of a search, on the server that runs: warm-up, probe, overload test, each with its recording."""
 
 import contextlib
-import os
 import signal
 import threading
 import time
@@ -10,13 +9,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 
-from redline.analysis.search_state import at_rate, open_shape, probe_cell, room, slice_of
+from redline.analysis.search_state import at_rate, open_shape, probe_cell, room
 from redline.errors import DriveError
 from redline.model import Cell, Closed, Failure, Interval, PlannedTrial, Recording, Traffic
 from redline.model.search import LoadPhase, ProbeRecording
 from redline.ports import LoadOptions, RunningServer
+from redline.running.aborting import LoadAbort, OverloadAbort
 from redline.running.record import Tools, failure_of, record_load
-from redline.search import ProbeSlice, Proposal, hopeless
+from redline.search import Proposal
 from redline.search.overload import OverloadPlan
 
 SLICES_PER_PROBE = 50
@@ -94,7 +94,7 @@ class Prober:
         """
         load = at_rate(self.cell.load, step.rate_per_s)
         interval_ns = max(load.duration_ns // SLICES_PER_PROBE, LEAST_SLICE_NS)
-        abort = OverloadAbort(self.cell.timeout_ns / 1e9, enabled=not step.whole)
+        abort = LoadAbort() if step.whole else OverloadAbort(self.cell.timeout_ns / 1e9)
         made = self._load(phase, probe_cell(self.cell).model_copy(update={"load": load}), interval_ns, abort)
         made = made.model_copy(update={"why": step.why, "again": again, "retries_left": retries_left})
         traffic = made.recording.traffic
@@ -110,7 +110,7 @@ class Prober:
         shape = plan.shape(open_shape(self.cell.load))
         load = self.cell.load.model_copy(update={"shape": shape, "duration_ns": round(plan.seconds * 1e9)})
         cell = probe_cell(self.cell).model_copy(update={"load": load})
-        return self._load("overload", cell, round(plan.slice_s * 1e9))
+        return self._load("overload", cell, round(plan.slice_s * 1e9), LoadAbort())
 
     def _asked_once(self, recording: Recording) -> Recording:
         self.let_drain()
@@ -131,18 +131,14 @@ class Prober:
         self._unserved_s = 0.0
 
     def _load(
-        self, phase: LoadPhase, cell: Cell, interval_ns: int | None = None, abort: "OverloadAbort | None" = None
+        self, phase: LoadPhase, cell: Cell, interval_ns: int | None = None, abort: LoadAbort[Interval] | None = None
     ) -> ProbeRecording:
+        """Put it on and record it; without an `abort` of its own, it ends where all of its requests fail."""
         self.let_drain()
         if self.is_over():
             raise KeyboardInterrupt
-        abort = abort or OverloadAbort(0.0, enabled=False)
         number, self.loads = self.loads, self.loads + 1
         planned = PlannedTrial(cell_id=self.cell.id, round=self.start, position=number, seed=self.seed + number)
-
-        def seen(interval: Interval) -> None:
-            self.on_interval(interval)
-            abort.seen(interval)
 
         options = LoadOptions(
             log=self.logs / "engine.log",
@@ -151,19 +147,18 @@ class Prober:
             workers=self.workers,
             keep_interrupted=True,
             interval_ns=interval_ns,
-            on_start=abort.started,
-            on_interval=seen,
+            on_interval=self.on_interval,
         )
         hosts = self.tools.hosts()
         with _heard_interrupts() as heard:
-            recording = record_load(cell, planned, self.server, self.tools, options)
+            recording = record_load(cell, planned, self.server, self.tools, options, abort=abort)
         recording = recording.model_copy(update={"hosts": hosts()})
-        traffic = recording.traffic
-        if heard or self.is_over() or (traffic is not None and traffic.ended == "interrupted" and not abort.done):
+        traffic, cut = recording.traffic, abort is not None and abort.done
+        if heard or self.is_over() or (traffic is not None and traffic.ended == "interrupted" and not cut):
             raise KeyboardInterrupt
         workers = self.tools.workers(cell.load, self.workers)
         return ProbeRecording(
-            phase=phase, load=cell.load, workers=workers, retries_left=0, cut=abort.done, recording=recording
+            phase=phase, load=cell.load, workers=workers, retries_left=0, cut=cut, recording=recording
         )
 
 
@@ -191,30 +186,3 @@ def _heard_interrupts() -> Iterator[list[int]]:
         for number, then in before.items():
             if callable(then):
                 signal.signal(number, then)
-
-
-class OverloadAbort:
-    """Ends the engine's load as soon as it is hopeless: it then gives what it has, as after Ctrl-C.
-
-    `patience_s`: for how long a server may answer nothing at all.
-    """
-
-    def __init__(self, patience_s: float, *, enabled: bool) -> None:
-        self._patience_s = patience_s
-        self._enabled = enabled
-        self._pid: int | None = None
-        self._slices: list[ProbeSlice] = []
-        self.done = False
-
-    def started(self, pid: int) -> None:
-        """The engine runs as this process."""
-        self._pid = pid
-
-    def seen(self, interval: Interval) -> None:
-        """One more interval; it may have been enough."""
-        if interval.phase != "measure" or self.done or not self._enabled:
-            return
-        self._slices.append(slice_of(interval))
-        if self._pid is not None and hopeless(self._slices, self._patience_s):
-            self.done = True
-            os.kill(self._pid, signal.SIGINT)

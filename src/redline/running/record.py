@@ -34,6 +34,7 @@ from redline.ports import (
     Profilers,
     RunningServer,
 )
+from redline.running.aborting import FailingAbort, LoadAbort
 
 DYING_S = 0.5
 
@@ -75,20 +76,28 @@ def new_recording(planned: PlannedTrial) -> Recording:
     )
 
 
-def record_load(
-    cell: Cell, planned: PlannedTrial, server: RunningServer, tools: Tools, options: LoadOptions
+def record_load(  # noqa: PLR0913 - what, on what, with what, and until when
+    cell: Cell,
+    planned: PlannedTrial,
+    server: RunningServer,
+    tools: Tools,
+    options: LoadOptions,
+    *,
+    abort: LoadAbort[Interval] | None = None,
 ) -> Recording:
     """Put the load of a cell on a running server, watched by probes from before it begins until it has ended.
 
+    It ends early by `abort`; without one, where all of its requests fail.
     A load that could not be made, and a server that did not outlive it, are in the recording's `failure`. Raises
     KeyboardInterrupt, and StoreError when the engine's log cannot be written.
     """
+    abort = abort or FailingAbort()
     if cell.warmup_by is None:
-        return _record(cell, planned, server, tools, options)
+        return _record(cell, planned, server, tools, options, abort=abort)
     drive = _drive(cell, planned, server, tools, options)
     if (failure := warm_up(drive, cell.warmup_by, server, tools.driver)) is not None:
         return new_recording(planned).model_copy(update={"server": server.facts, "failure": failure})
-    return _record(settling(cell), planned, server, tools, options)
+    return _record(settling(cell), planned, server, tools, options, abort=abort)
 
 
 def _drive(cell: Cell, planned: PlannedTrial, server: RunningServer, tools: Tools, options: LoadOptions) -> Drive:
@@ -96,12 +105,21 @@ def _drive(cell: Cell, planned: PlannedTrial, server: RunningServer, tools: Tool
     return Drive.of(options, cell, server.endpoint, planned.seed, tools.placement.engine_cpus)
 
 
-def _record(cell: Cell, planned: PlannedTrial, server: RunningServer, tools: Tools, options: LoadOptions) -> Recording:
+def _record(  # noqa: PLR0913 - as above
+    cell: Cell,
+    planned: PlannedTrial,
+    server: RunningServer,
+    tools: Tools,
+    options: LoadOptions,
+    *,
+    abort: LoadAbort[Interval],
+) -> Recording:
     empty, profiled = new_recording(planned), _Profiled(options.profiler, cell)
     probes = (*tools.probes(), *profiled.probes)
 
     def follow(pid: int) -> None:
         options.on_start(pid)
+        abort.started(pid)
         for probe in probes:
             probe.follow("engine", pid)
         profiled.opens()
@@ -109,6 +127,7 @@ def _record(cell: Cell, planned: PlannedTrial, server: RunningServer, tools: Too
     def seen(interval: Interval) -> None:
         options.on_interval(interval)
         profiled.seen(interval)
+        abort.seen(interval)
 
     pids = _processes(server, tools)
     drive = replace(
@@ -137,9 +156,10 @@ def _record(cell: Cell, planned: PlannedTrial, server: RunningServer, tools: Too
     written = _size_of(options.server_log)
     window = traffic.window_unix_ns if traffic is not None else None
     runtimes = [each.runtime(window, options.server_log) for each in probes] if window else []
-    failure = death_soon(server) if error or traffic is None or lost_connections(traffic) else server.death()
-    if error is not None:
-        failure = failure or failure_of("load", "engine", error)
+    failure = _why_failed(server, traffic, error)
+    if traffic is not None and isinstance(abort, FailingAbort):
+        traffic, failing = abort.ended(traffic)
+        failure = failure or failing
     return empty.model_copy(
         update={
             "server": server.facts,
@@ -152,6 +172,12 @@ def _record(cell: Cell, planned: PlannedTrial, server: RunningServer, tools: Too
             "log_bytes": None if written_before is None or written is None else max(written - written_before, 0),
         }
     )
+
+
+def _why_failed(server: RunningServer, traffic: Traffic | None, error: DriveError | None) -> Failure | None:
+    """The death of the server, or else what the engine says."""
+    failure = death_soon(server) if error or traffic is None or lost_connections(traffic) else server.death()
+    return failure or (failure_of("load", "engine", error) if error is not None else None)
 
 
 class _Profiled:
@@ -199,19 +225,28 @@ class _Profiled:
 def warm_up(drive: Drive, by: Load, server: RunningServer, driver: Driver) -> Failure | None:
     """Warm a server up by another load than the drive's, for as long as its cell says, and keep nothing.
 
-    Gives why that failed. A rate may be too much for a server that is cold, and its backlog would be measured; or too
-    low to make it warm.
+    Gives why that failed, such as that all its requests did. A rate may be too much for a server that is cold, and its
+    backlog would be measured; or too low to make it warm.
     """
+    abort = FailingAbort()
 
     def seen(interval: Interval) -> None:
         drive.on_interval(interval.model_copy(update={"phase": "warmup"}))
+        abort.seen(interval)
+
+    def started(pid: int) -> None:
+        drive.on_start(pid)
+        abort.started(pid)
 
     load = by.model_copy(update={"duration_ns": drive.cell.warmup_ns})
     cell = drive.cell.model_copy(update={"load": load, "warmup_ns": 0, "warmup_by": None})
     workers = min(drive.workers, load.connections)
     try:
         if drive.cell.warmup_ns:
-            driver.drive(replace(drive, cell=cell, workers=workers, on_interval=seen, keep_interrupted=False))
+            warming = replace(drive, cell=cell, workers=workers, keep_interrupted=False)
+            _, failing = abort.ended(driver.drive(replace(warming, on_start=started, on_interval=seen)))
+            if failing is not None:
+                return death_soon(server) or failing
     except DriveError as error:
         return death_soon(server) or failure_of("load", "engine", error)
     return server.death()

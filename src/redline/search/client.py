@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from redline.model import Finding, FindingKind, Grade, Objective, Traffic
-from redline.quantities import duration, percent
+from redline.quantities import percent
 from redline.search.evidence import Evidence, overloaded
 from redline.search.steps import too_many_errors, verdict
-from redline.stats.objectives import DEPTHS, LoadTotals, excused, nothing_left
+from redline.stats.objectives import CONNECTS, DEPTHS, LoadTotals, excused, late_text, nothing_left
 
 SATURATED = 0.95
 """Of the time of its workers: an engine that is so busy may be what holds the rate down."""
@@ -36,7 +36,8 @@ def lacking(traffic: Traffic) -> str:
 def busy_workers(traffic: Traffic, workers: int) -> str:
     """Says that the engine's workers had no time left; empty when they had."""
     busy = traffic.engine_cpu_ns / 1e9 / max(traffic.seconds * workers, 1e-9)
-    return f"the engine was busy {percent(min(busy, 1.0))} of the time: give -t more" if busy > SATURATED else ""
+    advice = CONNECTS if traffic.counts.connects_often else "give -t more"
+    return f"the engine was busy {percent(min(busy, 1.0))} of the time: {advice}" if busy > SATURATED else ""
 
 
 def busy_connections(traffic: Traffic, connections: int, calm_ns: float | None, room: int | None = None) -> str:
@@ -81,7 +82,7 @@ def late_engine(evidence: Evidence, traffic: Traffic, objectives: Sequence[Objec
     beyond = {each.text: excused(each, made) for each in objectives if grew or _is_beyond(each, made)}
     reasons = list(filter(None, beyond.values()))
     if grew and not any(each.metric in DEPTHS for each in objectives):
-        reasons = [f"the engine was late (at most {duration(lateness.max_ns)}): pin it or free a core"]
+        reasons = [late_text(lateness.max_ns, "at most", traffic.counts)]
     if not reasons:
         return evidence
     missed = frozenset() if grew else frozenset(text for text, excuse in beyond.items() if not excuse)

@@ -15,6 +15,9 @@ LATE = 0.1
 _SURELY_LATE = 0.99
 """The quantile of lateness that matters at least, however shallow the objective."""
 
+CONNECTS = "it opens a connection for about every request, which takes its time"
+"""What an engine was seen to do that is busy or late by that: then more cores are no advice."""
+
 _FEWEST = 20
 """Requests whose median may be held against a limit: ten are beyond it, as many as beyond any other percentile."""
 
@@ -89,8 +92,8 @@ def excused(objective: Objective, measured: LoadTotals) -> str:
     if by_server or (not often and _beyond_without_late(objective, measured) > 1 - service_q + _ROUNDING):
         return ""
     if often and service_q < 1:
-        return _late(long_ns, "p99" if service_q <= _SURELY_LATE else objective.metric)
-    return _late(late_ns, "at most")
+        return late_text(long_ns, "p99" if service_q <= _SURELY_LATE else objective.metric, measured.counts)
+    return late_text(late_ns, "at most", measured.counts)
 
 
 def _not_achieved(objective: Objective, measured: LoadTotals) -> str:
@@ -99,7 +102,11 @@ def _not_achieved(objective: Objective, measured: LoadTotals) -> str:
     wanted, lacked = objective.limit * measured.counts.due, measured.counts.exhausted
     if (measured.answered + lacked) * more <= wanted:
         return ""
-    return _late(measured.latest_ns, "at most") if measured.answered * more > wanted else nothing_left(lacked)
+    return (
+        late_text(measured.latest_ns, "at most", measured.counts)
+        if measured.answered * more > wanted
+        else nothing_left(lacked)
+    )
 
 
 def nothing_left(requests: int) -> str:
@@ -129,8 +136,10 @@ def share_beyond(times: Histogram, limit_ns: float) -> float:
     return float(counts[values >= limit_ns].sum()) / max(times.count, 1)
 
 
-def _late(late_ns: float, which: str) -> str:
-    return f"the engine was late ({which} {duration(late_ns)}): pin it or free a core"
+def late_text(late_ns: float, which: str, counts: Counts) -> str:
+    """Says by how much the engine was late, and what to do about it; or what it was busy with, where that is known."""
+    advice = CONNECTS if counts.connects_often else "pin it or free a core"
+    return f"the engine was late ({which} {duration(late_ns)}): {advice}"
 
 
 def _actual(metric: str, measured: LoadTotals) -> float | None:

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from redline.cli import exits, places
 from redline.cli.ab_limit import find_limits, read_limits
-from redline.cli.ab_view import judged, print_report, write_views
+from redline.cli.ab_view import judged, print_report, too_little, write_views
 from redline.cli.build_view import BuildView
 from redline.cli.command_line import AbFlags
 from redline.cli.flags import command_line, naming, read_flag, read_schema, refuse
@@ -20,7 +20,7 @@ from redline.cli.load_flags import read_picks, read_request, read_tls, read_url
 from redline.cli.quiet import wait_until_quiet
 from redline.cli.show import OneLine, Terminal
 from redline.cli.targets import check_target
-from redline.errors import DriveError, UsageError
+from redline.errors import UsageError
 from redline.model import (
     AttachedServer,
     Cell,
@@ -37,7 +37,6 @@ from redline.plugins.launchers.command import named_files
 from redline.plugins.machine import plan_placement
 from redline.plugins.revisions import WORK_TREE, Repository
 from redline.quantities import duration, parse_duration
-from redline.report.format import label
 from redline.running.assembly import built, duet_environment, duet_tools
 from redline.running.duet import DuetLogs, is_over, run_duet, start_times
 from redline.running.parallel import sides
@@ -78,13 +77,10 @@ def _compare(flags: AbFlags) -> None:
         if kept is not None:
             console.print(f"kept in {kept}", soft_wrap=True, highlight=False, markup=False)
         report = judged(plan, store.duets())
+        if report is None and not interrupted:
+            raise too_little(plan, store.duets())
         if report is not None:
             write_views(store, report)
-    if report is None and not interrupted:
-        raise DriveError(
-            f"nothing can be said of {label(plan.metric)}: too little was measured",
-            hint="give --for more time",
-        )
     if report is not None:
         print_report(report, "json" if flags.json else flags.form)
     if report is None or interrupted or report.interrupted:

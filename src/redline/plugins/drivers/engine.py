@@ -16,6 +16,7 @@ from pydantic import PositiveInt, TypeAdapter
 from redline.errors import DriveError
 from redline.files import as_store_error
 from redline.model import Cell, DuetTraffic, Traffic
+from redline.plugins.drivers.ending import Ending, memory_kills
 from redline.plugins.drivers.protocol import Transcript, deadline_ns, duet_job, job
 from redline.plugins.drivers.verifying import differ, verify
 from redline.plugins.engine_process import end_engine, log_tail, say, start_engine
@@ -74,29 +75,38 @@ class EngineDriver:
         """
         wanted = job(drive)
         transcript = Transcript(on_interval=drive.on_interval, interval_ns=wanted["interval_ns"])
-        code = self._run(drive, wanted, transcript)
-        return transcript.traffic() or _no_result(drive, code, transcript)
+        ending = self._run(drive, wanted, transcript)
+        return transcript.traffic() or _no_result(drive, ending, transcript)
 
     def duet(self, drive: DuetDrive) -> DuetTraffic:
         """Run a duet. Interrupts and errors are those of `drive`."""
         transcript = Transcript(on_block=drive.on_block)
-        code = self._run(drive.drive, duet_job(drive), transcript)
-        return transcript.duet_traffic() or _no_result(drive.drive, code, transcript)
+        ending = self._run(drive.drive, duet_job(drive), transcript)
+        return transcript.duet_traffic() or _no_result(drive.drive, ending, transcript)
 
-    def _run(self, drive: Drive, wanted: dict[str, Any], transcript: Transcript) -> int:
-        """Run a job and read its events; the engine's exit code."""
-        with self._running(drive, wanted) as process:
+    def _run(self, drive: Drive, wanted: dict[str, Any], transcript: Transcript) -> Ending:
+        """Run a job and read its events."""
+        overdue, kills = threading.Event(), memory_kills()
+        with self._running(drive, wanted, overdue) as process:
             drive.on_start(process.pid)
             _follow(process, transcript, drive)
-        return process.returncode
+        after = memory_kills()
+        killed = None if kills is None or after is None else after - kills
+        return Ending(process.returncode, log_tail(drive.log), overdue=overdue.is_set(), memory_kills=killed)
 
     @contextlib.contextmanager
-    def _running(self, drive: Drive, wanted: dict[str, Any]) -> Iterator["subprocess.Popen[str]"]:
+    def _running(
+        self, drive: Drive, wanted: dict[str, Any], overdue: threading.Event
+    ) -> Iterator["subprocess.Popen[str]"]:
+        def kill() -> None:
+            overdue.set()
+            process.kill()
+
         with as_store_error(drive.log):
             log = drive.log.open("w")
         with log:
             process = start_engine(self._engine, log)
-        watchdog = threading.Timer(deadline_ns(drive) / 1e9 + 5, process.kill)
+        watchdog = threading.Timer(deadline_ns(drive) / 1e9 + 5, kill)
         watchdog.daemon = True
         try:
             watchdog.start()
@@ -110,13 +120,14 @@ class EngineDriver:
             end_engine(process)
 
 
-def _no_result(drive: Drive, code: int, transcript: Transcript) -> NoReturn:
+def _no_result(drive: Drive, ending: Ending, transcript: Transcript) -> NoReturn:
     """Raises KeyboardInterrupt after an interrupt, else NoResultError."""
-    if code in _ENDED_BY_INTERRUPT:
+    if ending.code in _ENDED_BY_INTERRUPT:
         raise KeyboardInterrupt
+    where = f"; its messages are in {drive.log}" if drive.log_is_kept else ""
     raise NoResultError(
-        f"the engine ended with code {code} and no result: {log_tail(drive.log)}",
-        hint=f"its messages are in {drive.log}" if drive.log_is_kept else "see whether the server still runs",
+        str(ending),
+        hint=f"{ending.hint}{where}",
         traffic=transcript.traffic_so_far() if drive.keep_interrupted else None,
     )
 

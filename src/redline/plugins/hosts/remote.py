@@ -22,6 +22,7 @@ from redline.model import (
     Subject,
     Traffic,
 )
+from redline.plugins.drivers.ending import Ending
 from redline.plugins.drivers.protocol import Transcript, deadline_ns, duet_job, job
 from redline.plugins.hosts.agent import HostReport
 from redline.plugins.hosts.engine import Ended
@@ -381,10 +382,8 @@ def _traffic_of(host: RemoteHost, ended: Ended, interval_ns: int) -> Traffic:
 
 
 def _no_result(host: RemoteHost, ended: Ended) -> NoResultError:
-    return NoResultError(
-        f"{host.report.name}: the engine ended with code {ended.code} and no result: {ended.log}",
-        hint="see whether that host works",
-    )
+    ending = Ending(ended.code, ended.log)
+    return NoResultError(f"{host.report.name}: {ending}", hint=ending.hint)
 
 
 def _share_of(traffic: Traffic) -> LoadShare:

@@ -18,7 +18,7 @@ from redline.report.sections.limit import (
     method_text,
     starts_text,
 )
-from redline.report.sections.limit_probes import rate_text
+from redline.report.sections.limit_probes import failures_lines, rate_text
 
 _COLUMNS = (Column(""), Column("met up to", "right"), Column("missed from", "right"), Column(""))
 _SIDES = ("A", "B")
@@ -52,6 +52,7 @@ def _lines(name: str, cell: CellLimit) -> Iterator[Line]:
     """What there is to say of a search besides its answer."""
     doubts = (client_text(cell), "" if cell.ended == "interrupted" else ending_text(cell))
     yield from (line((f"{fmt.GRADE_MARKS[Grade.WARN]} {name}: {text}", Grade.WARN)) for text in filter(None, doubts))
+    yield from (line((f"{name}: requests failed {text}", "dim")) for text in failures_lines(cell.probes))
     facts = (fmt.count(len(cell.probes), "probe"), starts_text(cell), confirmation(cell))
     yield line((f"{name}: {'; '.join(filter(None, facts))}", "dim"))
 

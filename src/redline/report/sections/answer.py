@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from redline.analysis.compare import why_no_verdict
 from redline.findings.cell import USELESS
 from redline.model import CellReport, Comparison, Metric, ObjectiveResult, ObjectiveState, Ranking, Report, Verdict
-from redline.model.limits import LimitAnswer, LimitReport
+from redline.model.limits import CellLimit, LimitAnswer, LimitReport
 from redline.quantities import significant
 from redline.report import format as fmt
 from redline.report.document import STATE_LOOKS, Line, Look, Prose, Section, line
@@ -20,6 +20,9 @@ _MOST = 12
 """So many sentences are read. A larger report has those of the largest differences, and counts of its verdicts."""
 _NAMED = 6
 """So many cells that miss an objective are named."""
+
+_FEW = 0.01
+"""Of the requests: where fewer fail, something else is why an objective was missed."""
 
 _SAID = (Metric.CPU_PER_REQUEST, Metric.THROUGHPUT, Metric.P99)
 _WORDS = {
@@ -106,12 +109,24 @@ def limit_answer(report: LimitReport) -> Iterator[Section]:
     """The answer of a search: what each server sustains; nothing where no search came to an answer."""
     several = len({cell.scenario for cell in report.cells}) > 1
     lines = tuple(
-        line((f"{cell.scenario}: " if several else "", "dim"), _limit(cell.server, answer))
+        line(
+            (f"{cell.scenario}: " if several else "", "dim"), f"{_limit(cell.server, answer)}{_failures(cell, answer)}"
+        )
         for cell in report.cells
         for answer in cell.limits
     )
     if lines:
         yield Section(TITLE, (Prose(lines, listed=True),), anchor="answer")
+
+
+def _failures(cell: CellLimit, answer: LimitAnswer) -> str:
+    """Why the requests failed of a server that met nothing; empty where a rate was met, or hardly one failed."""
+    if answer.passed_per_s is not None:
+        return ""
+    failing = [each for each in cell.probes if each.errors > _FEW * each.offered_per_s * each.seconds]
+    lowest = min(failing, key=lambda each: each.rate_per_s, default=None)
+    texts = "; ".join(each.text for each in lowest.failures) if lowest else ""
+    return f"; requests failed, first {texts}" if texts else ""
 
 
 def _limit(server: str, answer: LimitAnswer) -> str:

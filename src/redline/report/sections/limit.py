@@ -32,7 +32,7 @@ from redline.report.scales import Scale, rate_scale
 from redline.report.sections.answer import limit_answer
 from redline.report.sections.doubt import limit_doubt
 from redline.report.sections.limit_plots import band_colour, known_percentiles, payload
-from redline.report.sections.limit_probes import probes_summary, probes_table, rate_text
+from redline.report.sections.limit_probes import failures_lines, probes_summary, probes_table, rate_text
 from redline.report.sections.parts import (
     hosts_section,
     machine_line,
@@ -102,6 +102,8 @@ def _lines(cell: CellLimit) -> Iterator[Line]:
             yield line((f"  objectives: {conditions}", "dim"))
         yield line((f"  {limit.reason}" if limit.reason else "", Grade.WARN))
     knee = f"knee: {knee_text(cell)}" if cell.knee else ""
+    for text in failures_lines(cell.probes):
+        yield line((f"requests failed {text}", "dim"))
     for text in (starts_text(cell), confirmation(cell), knee, *(overload_texts(cell) if cell.beyond else ())):
         yield line((text, "dim"))
     if cell.ended == "exhausted":
@@ -283,6 +285,7 @@ def facts_of(cell: CellLimit) -> Iterator[tuple[str, str]]:
         ("client", client_text(cell)),
         ("host", cell.host),
         *(("finding", text) for text in finding_texts(cell)),
+        *(("requests failed", text) for text in failures_lines(cell.probes)),
         ("knee", knee_text(cell)),
         *(("overload test", text) for text in overload_texts(cell)),
     )

@@ -59,6 +59,16 @@ def probe_note(probe: LimitProbe) -> str:
     return "; ".join(part for part in (state, client, phase or probe.why, start) if part)
 
 
+def failures_lines(probes: Sequence[LimitProbe]) -> Iterator[str]:
+    """Why requests failed, by the lowest rate at which they did so: `from 100/s on, malformed: …`."""
+    told: set[str] = set()
+    for probe in _by_rate(probes):
+        for each in probe.failures:
+            if each.outcome not in told:
+                told.add(each.outcome)
+                yield f"from {rate_text(probe.rate_per_s)} on, {each.text}"
+
+
 def time_text(ns: int | None) -> str:
     """A percentile; a dash where too few responses lie beyond it."""
     return "—" if ns is None else duration(ns)

@@ -17,6 +17,7 @@ from redline.report.document import (
     TextCell,
     filled,
     line,
+    words,
 )
 from redline.report.sections.answer import mark
 from redline.report.sections.plots import has_curves
@@ -163,13 +164,22 @@ def _other_times(drawn: _Cells) -> Iterator[tuple[TableCell, ...]]:
             yield name, time.name, p50, p99, largest, fmt.integer(time.count), resolution
 
 
-def _outcomes(cell: CellReport) -> Iterator[str]:
+def _outcomes(cell: CellReport) -> Iterator[TableCell]:
     counts = cell.counts
     kinds = [f"{fmt.integer(n)} {kind.replace('_', ' ')}" for kind, n in counts.outcomes if kind != "ok" and n]
     yield from map(fmt.integer, (counts.due, counts.outcomes.ok, counts.outcomes.errors))
-    yield ", ".join(kinds) or "none"
+    yield words(", ".join(kinds) or "none", *_first_failures(cell))
     yield from map(fmt.integer, (counts.late, counts.waited, counts.retried, counts.resent, counts.reconnects))
     yield from map(fmt.size, (counts.bytes_sent, counts.bytes_received))
+
+
+def _first_failures(cell: CellReport) -> Iterator[str]:
+    """Of each outcome the failure of the first used trial that has one."""
+    told: set[str] = set()
+    for each in (each for trial in cell.trials if trial.used for each in trial.failures):
+        if each.outcome not in told:
+            told.add(each.outcome)
+            yield each.text
 
 
 def _notes(group: Group) -> Prose:

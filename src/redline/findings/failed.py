@@ -1,0 +1,188 @@
+"""Findings about requests that failed, each with the first reason that the engine saw; and a load without requests."""
+
+from collections.abc import Iterable, Sequence
+
+from redline.findings.rules import graded
+from redline.model import Cell, Closed, Counts, Failure, Finding, FindingKind, Outcomes, Traffic
+from redline.model.failures import FirstFailure
+from redline.quantities import duration, percent
+from redline.stats import Trial
+
+UNANSWERED = ("connect", "tls", "reset", "closed", "refused", "timeout")
+LEFT_OVER = ("in_flight", "unsent")
+"""At the end of a load; an interrupt always leaves some."""
+_WRONG = ("unexpected_status", "unexpected_body", "malformed")
+_MOSTLY = 0.5
+"""Of the requests: a connection for each of so many is no exception any more."""
+
+
+def failures_text(failures: Iterable[FirstFailure], outcomes: Iterable[str] | None = None) -> str:
+    """The first failure of each of these outcomes, or of all: `connect: Connection refused; timeout: no answer …`."""
+    wanted = None if outcomes is None else set(outcomes)
+    failures = telling(failures)
+    return "; ".join(each.text for each in failures if wanted is None or each.outcome in wanted)
+
+
+def telling(failures: Iterable[FirstFailure]) -> Sequence[FirstFailure]:
+    """Without what was left over at the end of a load, unless there is nothing else."""
+    known = tuple(failures)
+    return [each for each in known if each.outcome not in LEFT_OVER] or known
+
+
+def all_failed(traffic: Traffic) -> str:
+    """Why every request of a load failed, from its warm-up to its end; empty where one did not, or none was made."""
+    counts = Counts.merged(each.counts for each in traffic.intervals)
+    if counts.outcomes.ok or counts.completed or traffic.counts.completed or not counts.outcomes.errors:
+        return ""
+    return failures_text(traffic.failures) or listed(counts.outcomes)
+
+
+def failed(cell: Cell, trial: Trial) -> tuple[Finding, ...]:
+    """Why a trial has nothing to estimate from; empty where it has something."""
+    failure, traffic = trial.recording.failure, trial.traffic
+    if failure is not None:
+        message = f"Failed in stage {failure.stage}: {failure.message.rstrip('.')}."
+        return graded(_kind_of(failure), 1.0, message, trial)
+    if traffic is None:
+        return graded(FindingKind.TRIAL_FAILED, 1.0, "The trial has no traffic and gives no reason.", trial)
+    if traffic.counts.due == 0 and traffic.seconds > 0:
+        return _nothing_due(cell, trial, traffic)
+    if traffic.counts.completed == 0:
+        due = traffic.counts.due
+        message = f"No right answer arrived within the measurement; {due:,} requests were due.{_first(traffic)}"
+        return graded(FindingKind.TRIAL_FAILED, 1.0, message, trial)
+    return ()
+
+
+def _kind_of(failure: Failure) -> FindingKind:
+    return FindingKind.SERVER_DIED if failure.kind == "died" else FindingKind.TRIAL_FAILED
+
+
+def _nothing_due(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
+    """Whether all users waited for the server all the time, or the load asked for nothing in so short a time."""
+    shape = cell.load.shape
+    before = [each.counts for each in traffic.intervals if each.phase == "warmup"]
+    waiting = sum(each.due - each.outcomes.total for each in before)
+    if isinstance(shape, Closed) and waiting >= max(1.0, shape.mean_users(cell.load.duration_ns)):
+        message = (
+            f"Nothing fell due in {duration(traffic.seconds * 1e9)}: all users waited for answers to {waiting:,} "
+            f"requests that were due before.{_first(traffic)}"
+        )
+        return graded(FindingKind.TRIAL_FAILED, 1.0, message, trial)
+    message = f"Nothing fell due in {duration(traffic.seconds * 1e9)}: the load asked for nothing in that time."
+    return graded(FindingKind.NOTHING_DUE, 1.0, message, trial)
+
+
+def errors(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
+    """Requests without an answer."""
+    ended = traffic.counts.outcomes
+    # Connections that the engine's own side could not open never reached the server.
+    outcomes = ended.model_copy(update={"connect": ended.connect - traffic.counts.exhausted})
+    kinds = (*UNANSWERED, *LEFT_OVER) if traffic.ended == "complete" else UNANSWERED
+    lost = sum(getattr(outcomes, kind) for kind in kinds)
+    message = (
+        f"{lost:,} of {traffic.counts.due:,} requests ({percent(lost / traffic.counts.due)}) got no answer: "
+        f"{listed(outcomes, kinds)}.{_first(traffic, _occurred(outcomes, kinds))}"
+    )
+    return graded(FindingKind.ERRORS, lost / traffic.counts.due, message, trial)
+
+
+def exhausted(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
+    """Requests for which the engine's own side could not connect."""
+    lacked, due = traffic.counts.exhausted, traffic.counts.due
+    message = (
+        f"For {lacked:,} of {due:,} requests ({percent(lacked / due)}) the engine's side had no port, descriptor or "
+        f"memory left for a connection."
+    )
+    return graded(FindingKind.EXHAUSTED, lacked / due, message, trial)
+
+
+def wrong_answers(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
+    """Requests with an answer that is not the right one."""
+    outcomes = traffic.counts.outcomes
+    wrong = sum(getattr(outcomes, kind) for kind in _WRONG)
+    share = wrong / traffic.counts.due
+    began_ns = _began_ns(traffic)
+    message = (
+        f"{wrong:,} of {traffic.counts.due:,} requests ({percent(share)}) were answered wrongly: "
+        f"{listed(outcomes, _WRONG)}{_turned(traffic, began_ns)}.{_first(traffic, _occurred(outcomes, _WRONG))}"
+    )
+    never_right = outcomes.unexpected_body + outcomes.malformed > 0
+    advice = _TURNED if began_ns else _MALFORMED if outcomes.malformed == wrong else None
+    return graded(FindingKind.WRONG_ANSWERS, 1.0 if never_right else share, message, trial, advice=advice)
+
+
+_TURNED = (
+    "It answered well at first: compare the first wrong answer with the scenario's `expect`, and see in the server's "
+    "output what happened then. If it sheds load, lower the load."
+)
+_MALFORMED = "Fix what writes these bytes, in the server or in front of it; the message names the rule that it breaks."
+
+
+def _began_ns(traffic: Traffic) -> int:
+    """How long after the begin of the measurement wrong answers began; 0 for at once, or if none before was right."""
+    measured = [interval for interval in traffic.intervals if interval.phase == "measure"]
+    right = False
+    for interval in measured:
+        if any(_occurred(interval.counts.outcomes, _WRONG)):
+            return interval.start_ns - traffic.measure_start_ns if right else 0
+        right = right or interval.counts.outcomes.ok > 0
+    return 0
+
+
+def _turned(traffic: Traffic, began_ns: int) -> str:
+    """The statuses that are wrong, and when wrong answers began if not at once: `; 4xx, the first after 1.20 s`."""
+    classes = sorted(name for name, count in traffic.counts.status.items() if count and name > "2xx")
+    classes += filter(None, [traffic.counts.grpc_statuses])
+    if began_ns:
+        classes.append(f"the first after {duration(began_ns)}")
+    return f"; {', '.join(classes)}" if classes else ""
+
+
+def surplus_bytes(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
+    """Answers after which the server sent more than HTTP allows."""
+    surplus, due = traffic.counts.surplus, traffic.counts.due
+    message = (
+        f"After {surplus:,} answers, for {due:,} requests, the server sent bytes that nobody had requested: the engine "
+        f"closed these connections."
+    )
+    return graded(FindingKind.SURPLUS_BYTES, surplus / due, message, trial)
+
+
+def reconnecting(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
+    """Connections that the server ended, though the load would have kept them."""
+    message = (
+        f"{traffic.counts.reconnects:,} connections were opened again for {traffic.counts.due:,} requests: the load "
+        f"keeps connections, and they ended all the same."
+    )
+    return graded(FindingKind.RECONNECTING, reconnected_share(cell, traffic), message, trial)
+
+
+def reconnected_share(cell: Cell, traffic: Traffic) -> float:
+    """Connections that were opened again for each request; 0 if the load asks for that, or most requests failed."""
+    counts = traffic.counts
+    if cell.load.shape.requests_per_connection is not None or counts.outcomes.errors > _MOSTLY * counts.due:
+        return 0.0
+    return counts.reconnects / counts.due
+
+
+def instead_of_cores(cell: Cell, traffic: Traffic) -> str | None:
+    """What to do about an engine that is busy or late because it connects all the time; None where it does not."""
+    if not traffic.counts.connects_often or not reconnected_share(cell, traffic):
+        return None
+    return "The engine opens a connection for about every request, which takes its time: see `reconnecting` first."
+
+
+def _first(traffic: Traffic, outcomes: Iterable[str] | None = None) -> str:
+    """A sentence with the first failure of each of these outcomes; empty where none is known."""
+    text = failures_text(traffic.failures, outcomes)
+    return f" First {text}." if text else ""
+
+
+def _occurred(outcomes: Outcomes, kinds: Sequence[str]) -> list[str]:
+    return [kind for kind in kinds if getattr(outcomes, kind)]
+
+
+def listed(outcomes: Outcomes, kinds: Sequence[str] = (*_WRONG, *UNANSWERED, *LEFT_OVER)) -> str:
+    """How many ended in each of these ways, if any: `12 malformed, 3 timeout`."""
+    return ", ".join(f"{getattr(outcomes, kind):,} {kind.replace('_', ' ')}" for kind in _occurred(outcomes, kinds))

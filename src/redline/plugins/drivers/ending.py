@@ -1,0 +1,50 @@
+"""How an engine ended that gave no result: what was seen of that, and what was checked of why."""
+
+import signal
+from dataclasses import dataclass
+from pathlib import Path
+
+_KILLS = Path("/proc/vmstat")
+
+
+def memory_kills() -> int | None:
+    """How many processes the kernel has killed for lack of memory since this machine started; None if not known."""
+    try:
+        lines = _KILLS.read_text().splitlines()
+    except OSError:
+        return None
+    return next((int(line.split()[1]) for line in lines if line.startswith("oom_kill ")), None)
+
+
+@dataclass(frozen=True)
+class Ending:
+    """The exit code of an engine without a result, and the end of what it `said`.
+
+    `overdue`: the lab killed it, because it was far beyond its deadline. `memory_kills`: how many processes the kernel
+    killed for lack of memory while it ran; None if not known.
+    """
+
+    code: int
+    said: str
+    overdue: bool = False
+    memory_kills: int | None = None
+
+    def __str__(self) -> str:
+        if self.overdue:
+            return f"the engine did not end by its deadline, and was killed: {self.said}"
+        if self.code < 0:
+            number = -self.code
+            name = signal.Signals(number).name if number in set(signal.Signals) else "not a known one"
+            return f"the engine was killed (signal {number}, {name}) before it gave a result: {self.said}"
+        return f"the engine ended with code {self.code} and no result: {self.said}"
+
+    @property
+    def hint(self) -> str:
+        """What is known of why."""
+        if self.code == -signal.SIGKILL and not self.overdue:
+            if self.memory_kills:
+                return "the kernel killed for lack of memory meanwhile: see `dmesg`, and free memory or lower the load"
+            if self.memory_kills is None:
+                return "whether memory was short is not known: see `dmesg`, or who else sends SIGKILL there"
+            return "the kernel counted no kill for lack of memory meanwhile: see who else sends SIGKILL here"
+        return "this is a fault of the engine, not of the server: report it, with this message"

@@ -1,0 +1,117 @@
+"""Loads that are ended early because more time would tell no more: the engine gives what it has, as after Ctrl-C."""
+
+import contextlib
+import os
+import signal
+from collections.abc import Sequence
+from typing import Generic, TypeVar
+
+from redline.analysis.search_state import slice_of
+from redline.findings.failed import failures_text, listed
+from redline.model import Counts, DuetBlock, DuetTraffic, Failure, Interval, Outcomes, Traffic
+from redline.quantities import duration
+from redline.search import ProbeSlice, hopeless
+
+Seen = TypeVar("Seen")
+
+PATIENCE_NS = 2_000_000_000
+"""For so long at least a load goes on that has no right answer yet: a server may refuse the very first requests."""
+FEWEST_FAILED = 5
+_HINT = "the load was ended early, because measuring for longer would tell no more"
+
+
+class LoadAbort(Generic[Seen]):
+    """Interrupts the engine, if it runs on this machine, once what it reported is enough."""
+
+    def __init__(self) -> None:
+        self._pid: int | None = None
+        self.done = False
+
+    def started(self, pid: int) -> None:
+        """The engine runs as this process."""
+        self._pid = pid
+
+    def seen(self, reported: Seen) -> None:
+        """The engine reported one more interval or block; it may have been enough."""
+        if self._pid is None or self.done or not self._is_enough(reported):
+            return
+        self.done = True
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self._pid, signal.SIGINT)
+
+    def _is_enough(self, reported: Seen) -> bool:
+        """Whether this was enough; nothing ever is, unless a kind of abort says so."""
+        del reported
+        return False
+
+
+class OverloadAbort(LoadAbort[Interval]):
+    """Ends a probe as soon as it is hopeless. `patience_s`: for how long a server may answer nothing at all."""
+
+    def __init__(self, patience_s: float) -> None:
+        super().__init__()
+        self._patience_s = patience_s
+        self._slices: list[ProbeSlice] = []
+
+    def _is_enough(self, interval: Interval) -> bool:
+        if interval.phase != "measure":
+            return False
+        self._slices.append(slice_of(interval))
+        return hopeless(self._slices, self._patience_s)
+
+
+class FailingAbort(LoadAbort[Interval]):
+    """Ends a load in which every request has failed, from the first one on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._outcomes = Outcomes()
+
+    def _is_enough(self, interval: Interval) -> bool:
+        if interval.phase == "drain":
+            return False
+        counts = [Counts(outcomes=self._outcomes), interval.counts]
+        self._outcomes = Counts.merged(counts).outcomes
+        right = self._outcomes.ok + interval.counts.completed
+        return right == 0 and self._outcomes.errors >= FEWEST_FAILED and interval.end_ns >= PATIENCE_NS
+
+    def ended(self, traffic: Traffic) -> tuple[Traffic, Failure | None]:
+        """The traffic of a load, and why that failed if this ended it."""
+        if not self.done:
+            return traffic, None
+        text = failures_text(traffic.failures) or listed(self._outcomes)
+        seconds = duration(max(each.end_ns for each in traffic.intervals)) if traffic.intervals else "moments"
+        message = f"all {self._outcomes.errors:,} requests of the first {seconds} failed: {text}"
+        failure = Failure(stage="load", kind="wrong_answer", message=message, hint=_HINT)
+        return traffic.model_copy(update={"ended": "failing"}), failure
+
+
+class FailingDuetAbort(LoadAbort[DuetBlock]):
+    """Ends a duet in which every request to one of its servers has failed, from the first one on."""
+
+    def __init__(self, servers: int) -> None:
+        super().__init__()
+        self._failed, self._right = [0] * servers, [0] * servers
+
+    def _is_enough(self, reported: DuetBlock) -> bool:
+        for each in reported.slices:
+            self._failed[each.target] += each.failed
+            self._right[each.target] += each.completed
+        late = max((each.end_ns for each in reported.slices), default=0) >= PATIENCE_NS
+        return late and self._failing is not None
+
+    @property
+    def _failing(self) -> int | None:
+        """The first server that has only failed so far."""
+        counts = enumerate(zip(self._failed, self._right, strict=True))
+        return next((at for at, (failed, right) in counts if failed >= FEWEST_FAILED and right == 0), None)
+
+    def ended(self, traffic: DuetTraffic, names: Sequence[str]) -> tuple[DuetTraffic, Failure | None]:
+        """The traffic of a duet of servers of these names, and why that failed if this ended it."""
+        if not self.done:
+            return traffic, None
+        target = self._failing or 0
+        text = failures_text(traffic.targets[target].failures) or "the engine gives no reason"
+        message = f"all {self._failed[target]:,} requests to {names[target]} failed: {text}"
+        failure = Failure(stage="load", kind="wrong_answer", message=message, hint=_HINT)
+        return traffic.model_copy(update={"ended": "failing"}), failure

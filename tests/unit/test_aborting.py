@@ -1,0 +1,214 @@
+"""A load in which every request fails ends early, with the reason; one that has a right answer goes on."""
+
+import subprocess
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from redline.analysis.search_state import SearchState
+from redline.cli.load_view import load_result, load_section
+from redline.model import (
+    Cell,
+    Closed,
+    Counts,
+    DuetBlock,
+    DuetSlice,
+    DuetTraffic,
+    FindingKind,
+    Histogram,
+    Interval,
+    Load,
+    Outcomes,
+    PlannedTrial,
+    Recording,
+    TargetTraffic,
+    Traffic,
+)
+from redline.model.failures import FirstFailure
+from redline.model.search import ProbeRecording
+from redline.ports import Drive, Endpoint, LoadOptions, Placement
+from redline.running.aborting import FailingDuetAbort
+from redline.running.record import Tools, record_load
+from tests.fakes.duets import ENGINE
+from tests.fakes.plugins import FakeLauncher, FakeServer, WithoutDuets
+from tests.fakes.recordings import SATURATE, STEADY, simulated_cell, simulated_recording
+from tests.fakes.searched import plan_of
+
+S = 1_000_000_000
+MALFORMED = FirstFailure(outcome="malformed", reason="a rule was broken", time_ns=9)
+CELL = simulated_cell(load=SATURATE)
+OPEN = simulated_cell(load=STEADY)
+EMPTY = Histogram.of([])
+
+
+@dataclass
+class FailingDriver(WithoutDuets):
+    """A driver whose engine reports these intervals until it hears of an interrupt, as one that is told to end."""
+
+    intervals: list[Interval]
+    engine: subprocess.Popen[bytes]
+    failures: tuple[FirstFailure, ...] = (MALFORMED,)
+    reported: int = 0
+    drives: list[Drive] = field(default_factory=list)
+
+    def verify(self, cell: Cell, endpoint: Endpoint) -> str | None:
+        return None
+
+    def drive(self, drive: Drive) -> Traffic:
+        self.drives.append(drive)
+        drive.on_start(self.engine.pid)
+        made = []
+        for each in self.intervals:
+            made.append(each)
+            drive.on_interval(each)
+            if _has_ended(self.engine):
+                break
+        self.reported = len(made)
+        traffic = simulated_recording(drive.cell, seed=drive.seed).traffic
+        assert traffic is not None
+        measured = [each for each in made if each.phase == "measure"]
+        changed: dict[str, Any] = {
+            "ended": "interrupted" if _has_ended(self.engine) else "complete",
+            "intervals": tuple(made),
+            "counts": Counts.merged(each.counts for each in measured),
+            "failures": self.failures,
+            "measure_start_ns": measured[0].start_ns if measured else 0,
+            "measure_end_ns": measured[-1].end_ns if measured else 0,
+            "response": EMPTY,
+        }
+        return traffic.model_copy(update=changed)
+
+
+def _has_ended(engine: subprocess.Popen[bytes]) -> bool:
+    """Whether it ended, or does so because it was interrupted just now."""
+    try:
+        engine.wait(0.2)
+    except subprocess.TimeoutExpired:
+        return False
+    return True
+
+
+@pytest.fixture
+def engine() -> Iterator[subprocess.Popen[bytes]]:
+    """A process that ends when it hears of an interrupt."""
+    with subprocess.Popen(["sleep", "60"]) as process:
+        yield process
+        process.kill()
+
+
+def interval(index: int, phase: str = "warmup", **outcomes: int) -> Interval:
+    counted = Outcomes(**outcomes)
+    counts = Counts(due=counted.total, completed=counted.ok, outcomes=counted)
+    times = {"start_ns": index * S, "end_ns": (index + 1) * S}
+    empty = {"response": EMPTY, "service": EMPTY, "lateness": EMPTY, "engine_cpu_ns": 1}
+    return Interval.model_validate({"phase": phase, "index": index, "counts": counts, **times, **empty})
+
+
+def recorded(driver: FailingDriver, cell: Cell = CELL) -> Recording:
+    tools = Tools(FakeLauncher([], FakeServer()), driver, lambda: (), Placement())
+    planned = PlannedTrial(cell_id=cell.id, round=0, position=0, seed=7)
+    return record_load(cell, planned, FakeServer(facts=None), tools, LoadOptions(log=Path("unused")))
+
+
+def test_a_load_whose_every_request_fails_ends_and_says_why(engine: subprocess.Popen[bytes]) -> None:
+    driver = FailingDriver([interval(n, malformed=4) for n in range(9)], engine)
+    recording = recorded(driver)
+    assert driver.reported == 2
+    assert recording.failure is not None
+    assert recording.failure.message == "all 8 requests of the first 2.00 s failed: malformed: a rule was broken"
+    assert recording.traffic is not None
+    assert recording.traffic.ended == "failing"
+    result = load_result("http://x/", CELL, recording)
+    assert (result.valid, result.ended, result.failures) == (False, "failing", (MALFORMED,))
+    assert [each.kind for each in result.findings] == [FindingKind.TRIAL_FAILED]
+    assert "a rule was broken" in result.findings[0].message
+    assert load_section(result).blocks
+
+
+@pytest.mark.parametrize(
+    "intervals",
+    [
+        [interval(0, ok=1), *(interval(n, malformed=4) for n in range(1, 4))],
+        [*(interval(n, malformed=1) for n in range(4))],
+        [interval(0, malformed=50), interval(1, malformed=50, ok=1), interval(2, malformed=9)],
+    ],
+    ids=["one right answer", "too few failures", "right in the end"],
+)
+def test_any_other_load_goes_on(intervals: list[Interval], engine: subprocess.Popen[bytes]) -> None:
+    driver = FailingDriver(intervals, engine)
+    recording = recorded(driver)
+    assert driver.reported == len(intervals)
+    assert recording.failure is None
+
+
+def test_a_warm_up_by_another_load_ends_so_too(engine: subprocess.Popen[bytes]) -> None:
+    by = Load(name="few", shape=Closed(users=2), duration_ns=S)
+    driver = FailingDriver([interval(n, "measure", timeout=5) for n in range(9)], engine, ())
+    recording = recorded(driver, CELL.model_copy(update={"warmup_by": by, "warmup_ns": 9 * S}))
+    assert (driver.reported, len(driver.drives)) == (2, 1)
+    assert recording.failure is not None
+    assert recording.failure.message == "all 10 requests of the first 2.00 s failed: 10 timeout"
+
+
+@pytest.mark.parametrize(("ok", "broken"), [(0, True), (1, False)])
+def test_a_search_does_not_go_on_after_a_warm_up_without_a_right_answer(ok: int, broken: bool) -> None:
+    recording = simulated_recording(CELL)
+    assert recording.traffic is not None
+    made_of = interval(0, malformed=3, ok=ok)
+    changed = {"intervals": (made_of,), "counts": made_of.counts, "failures": (MALFORMED,)}
+    traffic = recording.traffic.model_copy(update=changed)
+    made = ProbeRecording(
+        phase="warmup",
+        load=CELL.load,
+        workers=1,
+        retries_left=0,
+        recording=recording.model_copy(update={"traffic": traffic}),
+    )
+    state = SearchState(plan_of(OPEN), OPEN)
+    state.add(made)
+    expected = "rust.hyper gave no right answer while it was warmed up: malformed: a rule was broken"
+    assert state.broken == (expected if broken else "")
+
+
+def block(index: int, counts: Callable[[int], tuple[int, int]]) -> DuetBlock:
+    """Of three servers, with how many requests to each were answered and failed."""
+    slices = tuple(
+        DuetSlice(
+            target=target,
+            start_ns=index * S,
+            end_ns=(index + 1) * S,
+            measured_ns=S,
+            measured=counts(target)[0],
+            completed=counts(target)[0],
+            failed=counts(target)[1],
+            cpu_ns=(),
+            engine_cpu_ns=1,
+        )
+        for target in range(3)
+    )
+    return DuetBlock(index=index, phase="warmup", slices=slices)
+
+
+@pytest.mark.parametrize(("failing", "ends"), [((0, 4), True), ((1, 4), False), ((0, 1), False)])
+def test_a_duet_ends_where_one_server_only_fails(
+    failing: tuple[int, int], ends: bool, engine: subprocess.Popen[bytes]
+) -> None:
+    abort = FailingDuetAbort(3)
+    abort.started(engine.pid)
+    for index in range(3):
+        abort.seen(block(index, lambda target: failing if target == 1 else (100, 0)))
+    assert abort.done == ends
+    assert (engine.wait(10) != 0) if ends else engine.poll() is None
+    target = TargetTraffic(counts=Counts(), response=EMPTY, service=EMPTY, lateness=EMPTY, engine_cpu_ns=1)
+    targets = (target, target.model_copy(update={"failures": (MALFORMED,)}), target)
+    traffic = DuetTraffic(
+        engine=ENGINE, connections=3, connect_ns=1, epoch_unix_ns=0, ended="interrupted", blocks=(), targets=targets
+    )
+    shown, failure = abort.ended(traffic, ("A", "B", "the second A"))
+    assert (shown.ended == "failing") == ends
+    assert (failure is not None) == ends
+    if failure is not None:
+        assert failure.message == "all 8 requests to B failed: malformed: a rule was broken"

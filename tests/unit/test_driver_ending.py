@@ -1,0 +1,37 @@
+"""An engine that ended without a result is named, with what was seen and what was checked of why."""
+
+from pathlib import Path
+
+import pytest
+
+from redline.plugins.drivers import ending
+from redline.plugins.drivers.ending import Ending, memory_kills
+
+
+@pytest.mark.parametrize(
+    ("ended", "says", "hints"),
+    [
+        (Ending(-9, "it said nothing"), "the engine was killed (signal 9, SIGKILL)", "is not known"),
+        (Ending(-9, "x", memory_kills=0), "the engine was killed (signal 9, SIGKILL)", "counted no kill"),
+        (Ending(-9, "x", memory_kills=1), "the engine was killed (signal 9, SIGKILL)", "lack of memory meanwhile: see"),
+        (Ending(-9, "x", overdue=True), "the engine did not end by its deadline", "fault of the engine"),
+        (Ending(-11, "x"), "the engine was killed (signal 11, SIGSEGV)", "fault of the engine"),
+        (Ending(-99, "x"), "the engine was killed (signal 99, not a known one)", "fault of the engine"),
+        (Ending(101, "panicked"), "the engine ended with code 101 and no result: panicked", "fault of the engine"),
+    ],
+)
+def test_an_ending_has_what_was_seen_and_what_was_checked(ended: Ending, says: str, hints: str) -> None:
+    assert str(ended).startswith(says)
+    assert str(ended).endswith(ended.said)
+    assert hints in ended.hint
+
+
+@pytest.mark.parametrize(("text", "kills"), [("nr_free 7\noom_kill 3\nx 1\n", 3), ("nr_free 7\n", None), (None, None)])
+def test_the_kernels_kills_for_memory_are_counted(
+    text: str | None, kills: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "vmstat"
+    if text is not None:
+        file.write_text(text)
+    monkeypatch.setattr(ending, "_KILLS", file)
+    assert memory_kills() == kills
