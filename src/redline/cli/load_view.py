@@ -4,6 +4,7 @@ from redline.analysis import load_objectives, other_times, percentiles
 from redline.cli.contracts import LoadResult
 from redline.errors import DriveError
 from redline.findings import judge, warm_up
+from redline.findings.failed import telling
 from redline.model import Cell, Counts, Estimate, FindingKind, Grade, Interval, Objective, Recording, Traffic
 from redline.report.document import Column, Item, Items, Prose, Section, Table, filled, line
 from redline.report.format import agreed, duration, integer, other_time, quantile_name, rate
@@ -91,7 +92,7 @@ def load_section(result: LoadResult) -> Section:
         for one in sorted(result.findings, key=lambda found: -found.grade.weight)
     )
     told = " ".join(finding.message for finding in result.findings)
-    why = (f"first {each.text}" for each in result.failures if each.text not in told)
+    why = (f"first {each.text}" for each in telling(result.failures) if each.text not in told)
     blocks = filled(
         Prose.of([f"throughput  {_throughput(result)}"] if shown else []),
         _percentiles(result) if shown else None,

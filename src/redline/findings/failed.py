@@ -19,11 +19,11 @@ _MOSTLY = 0.5
 def failures_text(failures: Iterable[FirstFailure], outcomes: Iterable[str] | None = None) -> str:
     """The first failure of each of these outcomes, or of all: `connect: Connection refused; timeout: no answer …`."""
     wanted = None if outcomes is None else set(outcomes)
-    failures = _telling(failures)
+    failures = telling(failures)
     return "; ".join(each.text for each in failures if wanted is None or each.outcome in wanted)
 
 
-def _telling(failures: Iterable[FirstFailure]) -> Sequence[FirstFailure]:
+def telling(failures: Iterable[FirstFailure]) -> Sequence[FirstFailure]:
     """Without what was left over at the end of a load, unless there is nothing else."""
     known = tuple(failures)
     return [each for each in known if each.outcome not in LEFT_OVER] or known

@@ -23,8 +23,8 @@ FailedOutcome = Literal[
     "unsent",
 ]
 _ORDER: tuple[str, ...] = get_args(FailedOutcome)
-_BEFORE, _SHOWN = 48, 64
-"""Bytes of an answer that a text shows before the place of a fault, and in all."""
+_BEFORE, _AFTER, _SHOWN = 48, 8, 64
+"""Bytes of an answer that a text shows before the place of a fault and after it, at least, and in all."""
 
 
 class FirstFailure(Frozen):
@@ -54,7 +54,8 @@ class FirstFailure(Frozen):
         if not received:
             return f", {place}" if place else ""
         begins = self.begins or 0
-        start = max(0, (self.at or 0) - begins - _BEFORE) if self.at is not None else 0
+        within = (self.at or 0) - begins
+        start = max(0, within - _BEFORE) if within > _SHOWN - _AFTER else 0
         shown = received[start : start + _SHOWN]
         before = "…" if begins + start else ""
         after = "…" if start + _SHOWN < len(received) else ""
