@@ -7,6 +7,7 @@ use std::io::{self, BufRead};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
+use std::thread;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -21,7 +22,8 @@ use crate::ids::GlobalWorkerId;
 use crate::io::epoll::Epoll;
 use crate::job::{Job, bad, parse_check};
 use crate::protocol::emit;
-use crate::stop::Stop;
+use crate::stop::{INTERRUPTED, Stop};
+use crate::sys::process::{Signals, end_now};
 use crate::sys::time::now_ns;
 use crate::tally::{IntervalSender, MemberInterval, Tally, Window};
 use crate::worker::{Worker, WorkerLoad};
@@ -33,6 +35,7 @@ use crate::workers::internal;
 /// When a line is not a check, or this machine does not let it be made.
 pub fn serve() -> Result<(), EngineError> {
     let stop = Arc::new(Stop::new().map_err(|error| internal(&error))?);
+    end_on_signals().map_err(|error| internal(&error))?;
     for line in io::stdin().lock().lines() {
         let line = line.map_err(|error| {
             bad("", &format!("the check cannot be read: {error}"), "write a JSON object in UTF-8 on each line")
@@ -43,6 +46,17 @@ pub fn serve() -> Result<(), EngineError> {
         }
     }
     Ok(())
+}
+
+/// End the process on SIGINT and SIGTERM, also where whoever started it ignores them: there is nothing to write.
+fn end_on_signals() -> io::Result<()> {
+    let signals = Signals::block();
+    let watch = move || {
+        if signals.wait(u64::MAX) {
+            end_now(i32::from(INTERRUPTED));
+        }
+    };
+    thread::Builder::new().name("stop".to_owned()).spawn(watch).map(drop)
 }
 
 /// How far a check came.

@@ -227,7 +227,7 @@ fn a_signal_ends_checks_and_so_does_a_parent_that_is_gone() {
         let mut checks = Checks::start();
         checks.check(&check_of(Server::answering(HELLO).port));
         checks.0.signal(signal);
-        assert_eq!(checks.0.exit_code(), None);
+        assert_eq!(checks.0.exit_code(), Some(130));
     }
     let mut orphan = Engine::start_heeding("", |command| {
         // The first process has another child or none.
