@@ -179,6 +179,19 @@ def test_an_engine_that_fails_is_recorded(tmp_path: Path) -> None:
     assert set(recording.stages_ns) == {"launch", "verify", "load", "stop"}
 
 
+def test_an_engine_that_cannot_ask_is_not_the_fault_of_the_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(*_: object) -> str:
+        raise DriveError("the engine was killed (signal 9) during a check", hint="x")
+
+    monkeypatch.setattr(FakeDriver, "verify", killed)
+    recording = run(tmp_path, FakeLauncher([]), FakeDriver([]))
+    assert recording.failure is not None
+    assert (recording.failure.stage, recording.failure.kind) == ("verify", "engine")
+    assert recording.failure.message == "the engine was killed (signal 9) during a check"
+
+
 def test_an_interrupt_stops_the_server_and_goes_on(tmp_path: Path) -> None:
     events: list[str] = []
     launcher = FakeLauncher(events)
