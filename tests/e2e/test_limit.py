@@ -60,7 +60,9 @@ def test_what_cannot_be_met_is_doomed_with_a_reason(redline: Redline, url: str) 
 
 
 def test_a_wrong_answer_is_not_measured(redline: Redline, url: str) -> None:
-    redline("limit", url, "--objective", "p99 < 50ms", "--status", "201", *SHORT).refused(1, "answer is wrong", "201")
+    redline("limit", url, "--objective", "p99 < 50ms", "--status", "201", *SHORT).refused(
+        1, "does not answer as expected", "201"
+    )
 
 
 def test_a_wrong_objective_is_refused(redline: Redline) -> None:

@@ -1,5 +1,6 @@
 """One load on a running server, and the recording of what was seen: every load that is measured goes through here."""
 
+import re
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -257,6 +258,9 @@ def settling(cell: Cell) -> Cell:
     return cell.model_copy(update={"warmup_ns": cell.settling_ns, "warmup_by": None})
 
 
+_ANOTHER_STATUS = re.compile(r": status \d+ instead of \d+, ")
+
+
 def verify(cell: Cell, server: RunningServer, driver: Driver) -> Failure | None:
     """Ask a server once, before any load: why its answer is wrong, or that it died; None when all is well."""
     try:
@@ -268,8 +272,10 @@ def verify(cell: Cell, server: RunningServer, driver: Driver) -> Failure | None:
     message = f"{cell.variant.slug} answered {cell.scenario.name} wrongly before any load: {wrong}"
     hint = "fix the server, or the expected answer; nothing was timed"
     if isinstance(cell.variant.entry, AttachedServer):
-        message = f"the server's answer is wrong: {wrong} (from {cell.variant.entry.name})"
-        hint = "ask the server by hand; --status, -H, -X and --body say what is asked and which status is right"
+        message = f"{cell.variant.entry.name} does not answer as expected: {wrong}"
+        hint = "nothing was timed; see the whole exchange with `curl -v`"
+        if _ANOTHER_STATUS.search(wrong):
+            hint += ", or say with --status that this status is right"
     return death_soon(server) or Failure(stage="verify", kind="wrong_answer", message=message, hint=hint)
 
 

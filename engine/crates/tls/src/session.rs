@@ -53,6 +53,21 @@ fn certificate_words(why: &CertificateError) -> String {
         CertificateError::UnknownIssuer => {
             "the server's certificate is signed by an authority that is not trusted".to_owned()
         }
+        // Authorities are looked for by name; this one's key could not have made the signature.
+        CertificateError::UnsupportedSignatureAlgorithmForPublicKeyContext { .. } => {
+            "the server's certificate is signed by an authority that is not trusted, though one of its name is"
+                .to_owned()
+        }
+        CertificateError::UnsupportedSignatureAlgorithmContext { .. } => {
+            "the server's certificate is signed by an algorithm that the engine does not support".to_owned()
+        }
+        CertificateError::BadEncoding => "the server's certificate cannot be read".to_owned(),
+        CertificateError::UnhandledCriticalExtension => {
+            "the server's certificate has a critical extension that the engine does not know".to_owned()
+        }
+        CertificateError::InvalidPurpose | CertificateError::InvalidPurposeContext { .. } => {
+            "the server's certificate may not be used for servers".to_owned()
+        }
         CertificateError::NotValidForNameContext { expected, presented } => {
             let name = expected.to_str();
             // As rustls writes them: DnsName("localhost"), IpAddress(127.0.0.1).

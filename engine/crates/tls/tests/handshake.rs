@@ -4,13 +4,15 @@ mod support;
 
 use std::sync::Arc;
 
+use rcgen::KeyPair;
 use redline_tls::{Client, Error, Settings, Version};
 use rustls::crypto::ring::sign::any_supported_type;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::{AlertDescription, CertificateError, Error as TlsError};
-use support::{Pair, certificates, own_certificate, self_signed, server_config, settings};
+
+use support::{Pair, certificates, certificates_of, own_certificate, self_signed, server_config, settings};
 
 const BOTH: [Version; 2] = [Version::V1_2, Version::V1_3];
 
@@ -145,6 +147,7 @@ fn errors_say_in_plain_words_what_is_wrong_with_a_certificate() {
     let signed = certificates("server.test");
     let own = own_certificate("server.test");
     let no_authority = self_signed("server.test");
+    let namesake = certificates_of(KeyPair::generate_for(&rcgen::PKCS_ED25519).unwrap(), "server.test");
     let trusting = settings(&signed, &BOTH);
     let other_name = Settings { server_name: "other.test".to_owned(), ..trusting.clone() };
     let address = Settings { server_name: "127.0.0.1".to_owned(), ..trusting.clone() };
@@ -152,6 +155,11 @@ fn errors_say_in_plain_words_what_is_wrong_with_a_certificate() {
         (&own, &trusting, "the server's certificate is self-signed and not trusted"),
         (&no_authority, &trusting, "the server's certificate is self-signed and not trusted"),
         (&signed, &settings(&own, &BOTH), "the server's certificate is signed by an authority that is not trusted"),
+        (
+            &signed,
+            &settings(&namesake, &BOTH),
+            "the server's certificate is signed by an authority that is not trusted, though one of its name is",
+        ),
         (&signed, &other_name, "the server's certificate is not for other.test, but for server.test"),
         (&signed, &address, "the server's certificate is not for 127.0.0.1, but for server.test"),
     ];

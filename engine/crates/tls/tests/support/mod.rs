@@ -22,10 +22,15 @@ pub struct Certificates {
 
 /// Makes an authority and a certificate for `name`.
 pub fn certificates(name: &str) -> Certificates {
+    certificates_of(KeyPair::generate().unwrap(), name)
+}
+
+/// The same of an authority with this key.
+pub fn certificates_of(authority: KeyPair, name: &str) -> Certificates {
     let mut ca = CertificateParams::new(Vec::new()).unwrap();
     ca.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     ca.distinguished_name.push(DnType::CommonName, "an authority");
-    let ca = CertifiedIssuer::self_signed(ca, KeyPair::generate().unwrap()).unwrap();
+    let ca = CertifiedIssuer::self_signed(ca, authority).unwrap();
     let key = KeyPair::generate().unwrap();
     let leaf = CertificateParams::new(vec![name.to_owned()]).unwrap().signed_by(&key, &ca).unwrap();
     Certificates {
