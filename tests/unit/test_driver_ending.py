@@ -5,22 +5,30 @@ from pathlib import Path
 import pytest
 
 from redline.plugins.drivers import ending
-from redline.plugins.drivers.ending import Ending, memory_kills
+from redline.plugins.drivers.ending import EngineEnding, memory_kills
 
 
 @pytest.mark.parametrize(
     ("ended", "says", "hints"),
     [
-        (Ending(-9, "it said nothing"), "the engine was killed (signal 9, SIGKILL)", "is not known"),
-        (Ending(-9, "x", memory_kills=0), "the engine was killed (signal 9, SIGKILL)", "counted no kill"),
-        (Ending(-9, "x", memory_kills=1), "the engine was killed (signal 9, SIGKILL)", "lack of memory meanwhile: see"),
-        (Ending(-9, "x", overdue=True), "the engine did not end by its deadline", "fault of the engine"),
-        (Ending(-11, "x"), "the engine was killed (signal 11, SIGSEGV)", "fault of the engine"),
-        (Ending(-99, "x"), "the engine was killed (signal 99, not a known one)", "fault of the engine"),
-        (Ending(101, "panicked"), "the engine ended with code 101 and no result: panicked", "fault of the engine"),
+        (EngineEnding(-9, "it said nothing"), "the engine was killed (signal 9, SIGKILL)", "is not known"),
+        (EngineEnding(-9, "x", memory_kills=0), "the engine was killed (signal 9, SIGKILL)", "counted no kill"),
+        (
+            EngineEnding(-9, "x", memory_kills=1),
+            "the engine was killed (signal 9, SIGKILL)",
+            "lack of memory meanwhile: see",
+        ),
+        (EngineEnding(-9, "x", overdue=True), "the engine did not end by its deadline", "fault of the engine"),
+        (EngineEnding(-11, "x"), "the engine was killed (signal 11, SIGSEGV)", "fault of the engine"),
+        (EngineEnding(-99, "x"), "the engine was killed (signal 99, not a known one)", "fault of the engine"),
+        (
+            EngineEnding(101, "panicked"),
+            "the engine ended with code 101 and no result: panicked",
+            "fault of the engine",
+        ),
     ],
 )
-def test_an_ending_has_what_was_seen_and_what_was_checked(ended: Ending, says: str, hints: str) -> None:
+def test_an_ending_has_what_was_seen_and_what_was_checked(ended: EngineEnding, says: str, hints: str) -> None:
     assert str(ended).startswith(says)
     assert str(ended).endswith(ended.said)
     assert hints in ended.hint

@@ -12,7 +12,7 @@ import pytest
 
 from redline.model import Ready, Route, Scenario, ServedTls, Tls, Variant
 from redline.model.exchange import Request
-from redline.plugins.checks import Checked, Checks
+from redline.plugins.checks import Checked, CheckProcess
 from redline.plugins.engine_process import find_engine
 from redline.plugins.launchers.readiness import WaitEnd, reached, wait_until_ready
 from redline.ports import Endpoint
@@ -186,13 +186,13 @@ def test_a_request_cut_short_by_the_time_limit_hides_no_answer(monkeypatch: pyte
     ready = Ready(within_ns=500_000_000)
     deadline_ns = time.monotonic_ns() + ready.within_ns
 
-    def ask(_checks: Checks, _check: object) -> Checked:
+    def ask(_checks: CheckProcess, _check: object) -> Checked:
         if time.monotonic_ns() < deadline_ns - 20_000_000:
             return checked(status=404)
         time.sleep(max(0.0, (deadline_ns - time.monotonic_ns()) / 1e9) + 0.001)
         return unanswered("timeout", "no answer within 4 ms")
 
-    monkeypatch.setattr(Checks, "ask", ask)
+    monkeypatch.setattr(CheckProcess, "ask", ask)
     end = wait_until_ready(
         Path("/bin/cat"),
         server(),

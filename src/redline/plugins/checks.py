@@ -58,7 +58,7 @@ class Checked(Frozen):
         return next((value for each, value in self.headers or () if each == name), "")
 
 
-class Checks:
+class CheckProcess:
     """A running `redline-engine check`."""
 
     def __init__(self, process: "subprocess.Popen[str]", log: Path) -> None:
@@ -97,13 +97,13 @@ class Checks:
 
 
 @contextmanager
-def checking(engine: Path) -> Iterator[Checks]:
+def checking(engine: Path) -> Iterator[CheckProcess]:
     """Checks by a process that ends with the block. Raises DriveError when the engine cannot be started."""
     descriptor = os.memfd_create("redline-engine.log")
     with os.fdopen(descriptor, "w") as log:
         process = start_engine(engine, log, "check")
         try:
-            yield Checks(process, Path(f"/proc/self/fd/{descriptor}"))
+            yield CheckProcess(process, Path(f"/proc/self/fd/{descriptor}"))
         finally:
             end_engine(process)
 

@@ -17,7 +17,7 @@ def memory_kills() -> int | None:
 
 
 @dataclass(frozen=True)
-class Ending:
+class EngineEnding:
     """The exit code of an engine without a result, and the end of what it `said`.
 
     `overdue`: the lab killed it, because it was far beyond its deadline. `memory_kills`: how many processes the kernel

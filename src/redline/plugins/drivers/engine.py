@@ -16,7 +16,7 @@ from pydantic import PositiveInt, TypeAdapter
 from redline.errors import DriveError
 from redline.files import as_store_error
 from redline.model import Cell, DuetTraffic, Traffic
-from redline.plugins.drivers.ending import Ending, memory_kills
+from redline.plugins.drivers.ending import EngineEnding, memory_kills
 from redline.plugins.drivers.protocol import Transcript, deadline_ns, duet_job, job
 from redline.plugins.drivers.verifying import differ, verify
 from redline.plugins.engine_process import end_engine, log_tail, say, start_engine
@@ -84,7 +84,7 @@ class EngineDriver:
         ending = self._run(drive.drive, duet_job(drive), transcript)
         return transcript.duet_traffic() or _no_result(drive.drive, ending, transcript)
 
-    def _run(self, drive: Drive, wanted: dict[str, Any], transcript: Transcript) -> Ending:
+    def _run(self, drive: Drive, wanted: dict[str, Any], transcript: Transcript) -> EngineEnding:
         """Run a job and read its events."""
         overdue, kills = threading.Event(), memory_kills()
         with self._running(drive, wanted, overdue) as process:
@@ -92,7 +92,7 @@ class EngineDriver:
             _follow(process, transcript, drive)
         after = memory_kills()
         killed = None if kills is None or after is None else after - kills
-        return Ending(process.returncode, log_tail(drive.log), overdue=overdue.is_set(), memory_kills=killed)
+        return EngineEnding(process.returncode, log_tail(drive.log), overdue=overdue.is_set(), memory_kills=killed)
 
     @contextlib.contextmanager
     def _running(
@@ -120,7 +120,7 @@ class EngineDriver:
             end_engine(process)
 
 
-def _no_result(drive: Drive, ending: Ending, transcript: Transcript) -> NoReturn:
+def _no_result(drive: Drive, ending: EngineEnding, transcript: Transcript) -> NoReturn:
     """Raises KeyboardInterrupt after an interrupt, else NoResultError."""
     if ending.code in _ENDED_BY_INTERRUPT:
         raise KeyboardInterrupt

@@ -8,7 +8,7 @@ from pydantic import JsonValue
 
 from redline.model import Cell, Expected, Request, Timestamp
 from redline.model.template import first_of
-from redline.plugins.checks import Checked, Checks, checking
+from redline.plugins.checks import Checked, CheckProcess, checking
 from redline.plugins.drivers.protocol import LONGEST_JSON, MOST_KEPT, check
 from redline.ports import Endpoint
 
@@ -82,7 +82,7 @@ def _request_line(cell: Cell, request: Request) -> str:
     return f"{request.method} {first_of(request.path, cell.scenario.picks)}"
 
 
-def _ask(checks: Checks, cell: Cell, request: Request, endpoint: Endpoint, keep_bytes: int) -> Checked:
+def _ask(checks: CheckProcess, cell: Cell, request: Request, endpoint: Endpoint, keep_bytes: int) -> Checked:
     """The answer, judged by all that is expected of it."""
     entirely = request.expect.model_copy(update={"under_load": "hash"})
     wanted = request.model_copy(update={"expect": entirely})

@@ -22,7 +22,7 @@ from redline.model import (
     Subject,
     Traffic,
 )
-from redline.plugins.drivers.ending import Ending
+from redline.plugins.drivers.ending import EngineEnding
 from redline.plugins.drivers.protocol import Transcript, deadline_ns, duet_job, job
 from redline.plugins.hosts.agent import HostReport
 from redline.plugins.hosts.engine import Ended
@@ -382,7 +382,7 @@ def _traffic_of(host: RemoteHost, ended: Ended, interval_ns: int) -> Traffic:
 
 
 def _no_result(host: RemoteHost, ended: Ended) -> NoResultError:
-    ending = Ending(ended.code, ended.log)
+    ending = EngineEnding(ended.code, ended.log)
     return NoResultError(f"{host.report.name}: {ending}", hint=ending.hint)
 
 

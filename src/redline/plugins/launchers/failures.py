@@ -14,7 +14,7 @@ from redline.plugins.decisive import decisive, lines_of
 from redline.plugins.launchers import observed
 from redline.plugins.launchers.executable import REASONS, why_not_executed
 from redline.plugins.launchers.guard import Exited, LaunchOrder, NotStarted
-from redline.plugins.launchers.observed import NOTHING_SEEN, Seen
+from redline.plugins.launchers.observed import NOTHING_SEEN, Observed
 from redline.plugins.linux.mounts import said_of_noexec
 from redline.plugins.temporary import elsewhere
 
@@ -30,7 +30,7 @@ _MOST_LINES = 60
 
 
 @dataclass(frozen=True)
-class Advice:
+class LaunchAdvice:
     """What a user changes: how the server is started, and when it is ready; and how they look at it."""
 
     start: str
@@ -40,14 +40,14 @@ class Advice:
     by_hand: str
 
 
-OF_CATALOGUE = Advice(
+OF_CATALOGUE = LaunchAdvice(
     start="`start.command` in its server.yaml",
     mend="build it again, or fix",
     ready="`ready` in its server.yaml: it names the path and the status",
     longer="raise `ready.within` in its server.yaml",
     by_hand="",
 )
-OF_COMMAND = Advice(
+OF_COMMAND = LaunchAdvice(
     start="the command",
     mend="fix",
     ready="what is requested: --path and --status, or `check` and `ready` in redline.yaml",
@@ -70,7 +70,7 @@ def says_port_is_taken(output: str) -> bool:
     return _TAKEN.search(output) is not None
 
 
-def not_started(name: str, order: LaunchOrder, started: NotStarted, advice: Advice = OF_CATALOGUE) -> LaunchError:
+def not_started(name: str, order: LaunchOrder, started: NotStarted, advice: LaunchAdvice = OF_CATALOGUE) -> LaunchError:
     """The command could not be executed."""
     if started.errno == errno.EINVAL and order.cpus:
         return LaunchError(
@@ -96,8 +96,8 @@ def exited_early(  # noqa: PLR0913 - how it ended, and what is known besides
     after_ns: int,
     order: LaunchOrder,
     *,
-    seen: Seen = NOTHING_SEEN,
-    advice: Advice = OF_CATALOGUE,
+    seen: Observed = NOTHING_SEEN,
+    advice: LaunchAdvice = OF_CATALOGUE,
 ) -> LaunchError:
     """It ended before it was ready."""
     log, ended = order.log, f"{name} {exited} {_spoken(after_ns)} after its start"
@@ -129,7 +129,7 @@ def not_ready(  # noqa: PLR0913 - what was asked, what was seen, and what to cha
     *,
     where: str = "",
     host: str = "127.0.0.1",
-    advice: Advice = OF_CATALOGUE,
+    advice: LaunchAdvice = OF_CATALOGUE,
 ) -> LaunchError:
     """It ran, but its readiness request was not answered as it should be. `where` it listens, if elsewhere."""
     within = _spoken(ready.within_ns)
@@ -146,7 +146,7 @@ def not_ready(  # noqa: PLR0913 - what was asked, what was seen, and what to cha
     return LaunchError(f"{message}{_last(log)}", hint=hint, kind="not_ready", log_tail=tail(log))
 
 
-def not_its(name: str, port: int, seen: Seen, log: Path) -> NotIts:
+def not_its(name: str, port: int, seen: Observed, log: Path) -> NotIts:
     """The server says that a port is in use: the one that it was given? Raises LaunchError where another one is."""
     if seen.holders:
         return NotIts(held_by=observed.said(seen.holders))
@@ -203,7 +203,7 @@ def died_under_load(name: str, exited: Exited, log: Path) -> Failure:
     )
 
 
-def _hint_for(exited: Exited, log: Path, advice: Advice = OF_CATALOGUE) -> str:
+def _hint_for(exited: Exited, log: Path, advice: LaunchAdvice = OF_CATALOGUE) -> str:
     if exited.signal != signal.SIGKILL:
         return advice.by_hand or f"its whole output is in {log}"
     if exited.because and exited.oom_kills != 0:

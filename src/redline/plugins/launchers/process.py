@@ -20,9 +20,9 @@ from redline.plugins.jdks import Jdk, Jdks, runtime_version
 from redline.plugins.launchers import failures, observed
 from redline.plugins.launchers.builds import Availability, Builds, StandingBuild
 from redline.plugins.launchers.containers import EVERYWHERE, BoxedStart, Containers, Image, cores_of
-from redline.plugins.launchers.failures import OF_CATALOGUE, Advice, NotIts, tail
+from redline.plugins.launchers.failures import OF_CATALOGUE, LaunchAdvice, NotIts, tail
 from redline.plugins.launchers.guard import Guard, LaunchOrder, NotStarted, Started
-from redline.plugins.launchers.observed import Seen, listens
+from redline.plugins.launchers.observed import Observed, listens
 from redline.plugins.launchers.readiness import wait_until_ready
 from redline.plugins.linux import cgroup
 from redline.plugins.linux.members import started_by
@@ -114,7 +114,7 @@ class _Attempt:
     upstream: Upstream | None = None
     more_env: Mapping[str, str] = field(default_factory=dict)
     host: str = HOST
-    advice: Advice = OF_CATALOGUE
+    advice: LaunchAdvice = OF_CATALOGUE
 
     @property
     def ready(self) -> Ready:
@@ -201,7 +201,7 @@ class _Attempt:
                 return self._facts(started, order, waited.at_ns)
             return NotIts(answered_by=observed.who_answers(self.host, self.port))
         exited = guard.poll()
-        looked = Seen.of if exited is None else Seen.of_those_left
+        looked = Observed.of if exited is None else Observed.of_those_left
         seen = looked(started.pid, self.host, self.port)
         if self._listens_on == EVERYWHERE:  # what listens on the port here passes it on to the container
             seen = replace(seen, holders=())
@@ -215,7 +215,7 @@ class _Attempt:
             return failures.not_its(name, self.port, seen, self.log)
         raise failures.exited_early(name, exited, exited.at_ns - started.at_ns, order, seen=seen, advice=self.advice)
 
-    def _where(self, seen: Seen) -> str:
+    def _where(self, seen: Observed) -> str:
         """Where the server listens, if that is not where it was to listen."""
         if self._listens_on != HOST and observed.is_out_of_reach(self.port, seen.listening):
             who = "no published port" if self._listens_on == EVERYWHERE else "no other host"
@@ -252,7 +252,7 @@ class Prepared:
     containers: Containers | None = None
     image: Image | None = None
     host: str = HOST
-    advice: Advice = OF_CATALOGUE
+    advice: LaunchAdvice = OF_CATALOGUE
 
 
 @contextmanager
