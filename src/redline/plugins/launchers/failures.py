@@ -14,7 +14,7 @@ from redline.plugins.decisive import decisive, lines_of
 from redline.plugins.launchers import observed
 from redline.plugins.launchers.executable import REASONS, why_not_executed
 from redline.plugins.launchers.guard import Exited, LaunchOrder, NotStarted
-from redline.plugins.launchers.observed import NOTHING_SEEN, Observed
+from redline.plugins.launchers.observed import NOTHING_SEEN, Whereabouts
 from redline.plugins.linux.mounts import said_of_noexec
 from redline.plugins.temporary import elsewhere
 
@@ -96,7 +96,7 @@ def exited_early(  # noqa: PLR0913 - how it ended, and what is known besides
     after_ns: int,
     order: LaunchOrder,
     *,
-    seen: Observed = NOTHING_SEEN,
+    seen: Whereabouts = NOTHING_SEEN,
     advice: LaunchAdvice = OF_CATALOGUE,
 ) -> LaunchError:
     """It ended before it was ready."""
@@ -146,7 +146,7 @@ def not_ready(  # noqa: PLR0913 - what was asked, what was seen, and what to cha
     return LaunchError(f"{message}{_last(log)}", hint=hint, kind="not_ready", log_tail=tail(log))
 
 
-def not_its(name: str, port: int, seen: Observed, log: Path) -> NotIts:
+def not_its(name: str, port: int, seen: Whereabouts, log: Path) -> NotIts:
     """The server says that a port is in use: the one that it was given? Raises LaunchError where another one is."""
     if seen.holders:
         return NotIts(held_by=observed.said(seen.holders))

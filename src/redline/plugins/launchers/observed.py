@@ -39,7 +39,7 @@ class Listener(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Observed:
+class Whereabouts:
     """What was seen of a server that is not ready: who lives of what it started, by name, and where they listen.
 
     `reached` says whether connections to its address reach it; `holders` are others who listen on its port.
@@ -75,7 +75,7 @@ class Observed:
         return seen
 
 
-NOTHING_SEEN = Observed()
+NOTHING_SEEN = Whereabouts()
 
 
 def said(found: Collection[Listener]) -> str:

@@ -22,7 +22,7 @@ from redline.plugins.launchers.builds import Availability, Builds, StandingBuild
 from redline.plugins.launchers.containers import EVERYWHERE, BoxedStart, Containers, Image, cores_of
 from redline.plugins.launchers.failures import OF_CATALOGUE, LaunchAdvice, NotIts, tail
 from redline.plugins.launchers.guard import Guard, LaunchOrder, NotStarted, Started
-from redline.plugins.launchers.observed import Observed, listens
+from redline.plugins.launchers.observed import Whereabouts, listens
 from redline.plugins.launchers.readiness import wait_until_ready
 from redline.plugins.linux import cgroup
 from redline.plugins.linux.members import started_by
@@ -201,7 +201,7 @@ class _Attempt:
                 return self._facts(started, order, waited.at_ns)
             return NotIts(answered_by=observed.who_answers(self.host, self.port))
         exited = guard.poll()
-        looked = Observed.of if exited is None else Observed.of_those_left
+        looked = Whereabouts.of if exited is None else Whereabouts.of_those_left
         seen = looked(started.pid, self.host, self.port)
         if self._listens_on == EVERYWHERE:  # what listens on the port here passes it on to the container
             seen = replace(seen, holders=())
@@ -215,7 +215,7 @@ class _Attempt:
             return failures.not_its(name, self.port, seen, self.log)
         raise failures.exited_early(name, exited, exited.at_ns - started.at_ns, order, seen=seen, advice=self.advice)
 
-    def _where(self, seen: Observed) -> str:
+    def _where(self, seen: Whereabouts) -> str:
         """Where the server listens, if that is not where it was to listen."""
         if self._listens_on != HOST and observed.is_out_of_reach(self.port, seen.listening):
             who = "no published port" if self._listens_on == EVERYWHERE else "no other host"
