@@ -113,8 +113,8 @@ def wrong_answers(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
 
 
 _TURNED = (
-    "It answered well at first: compare the first wrong answer with the scenario's `expect`, and see in the server's "
-    "output what happened then. If it sheds load, lower the load."
+    "It answered well at first, as before a token that expired, or a limit on requests: compare the first wrong answer "
+    "with the scenario's `expect`, and see in the server's output what happened then. If it sheds load, lower the load."
 )
 _MALFORMED = "Fix what writes these bytes, in the server or in front of it; the message names the rule that it breaks."
 
