@@ -86,8 +86,9 @@ def test_a_wrong_answer_has_one_reason_in_load_limit_and_ab(redline: Redline, ve
     assert (load.code, outcome) == (1, vector.outcome)
     for done in (search, duet):
         assert done.code == 1, said(done)
-        assert outcome.replace("_", " ") in said(done)
         assert reason in said(done), reason
+        # A status says by itself what it is.
+        assert outcome == "unexpected_status" or outcome in said(done)
 
 
 @pytest.mark.parametrize("vector", RIGHT, ids=named)
@@ -96,7 +97,7 @@ def test_a_right_answer_is_right_in_load(redline: Redline, vector: Vector) -> No
         done = redline("load", url, *LOAD, *as_loaded(vector))
     load = done.json
     assert failures_of(done) == []
-    assert load["counts"]["completed"] == load["counts"]["due"] == 3
+    assert load["counts"]["outcomes"]["ok"] == load["counts"]["due"] == 3
 
 
 @pytest.mark.parametrize("vector", RIGHT[::8], ids=named)

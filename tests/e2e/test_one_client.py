@@ -69,7 +69,7 @@ RIGHT = (
 WRONG = (
     Case("/open", "timeout: no whole answer within"),
     Case("/more-headers", "headers"),
-    Case("/auth", "status 401 instead of 200"),
+    Case("/auth", "status 401 in place of 200"),
     Case("/space", "malformed: "),
     Case("/twice", "malformed: "),
     Case("/signed", "malformed: "),

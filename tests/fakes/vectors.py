@@ -2,7 +2,9 @@
 
 import re
 import socket
+import ssl
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -12,8 +14,8 @@ _CRATES = Path(__file__).parents[2] / "engine" / "crates"
 _ESCAPE = re.compile(rb"\\(x[0-9A-Fa-f]{2}|.)")
 _CONTROL = {b"r": b"\r", b"n": b"\n", b"t": b"\t", b"\\": b"\\", b'"': b'"'}
 _PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-_SETTINGS, _HEADERS, _PING = 4, 1, 6
-_ACK, _END_STREAM = 1, 1
+_DATA, _HEADERS, _RESET, _SETTINGS, _PING = 0, 1, 3, 4, 6
+_ACK, _END_STREAM, _END_HEADERS = 1, 1, 4
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,8 @@ class Vector:
                 _, _, request = request.partition(b"\r\n\r\n")
                 connection.sendall(self.answer)
                 if self.closes:
+                    if isinstance(connection, ssl.SSLSocket):
+                        connection.unwrap()  # without it, an end is a truncation
                     return
 
     def _serve_http2(self, connection: socket.socket) -> None:
@@ -73,13 +77,12 @@ def _http1() -> list[Vector]:
 def _http1_vector(number: int, _section: bytes, verdict: bytes, answer: bytes) -> Vector:
     said = verdict.decode().split()
     good = said[0].isdigit()
-    # An answer of 101 is whole, and never what is expected.
-    ok, outcome = good and int(said[0]) >= 200, {"cut": "closed"}.get(said[0], "malformed")
+    outcome = _outcome_of(said[0]) if good else {"cut": "closed"}.get(said[0], "malformed")
     return Vector(
         name=f"h1-{number}",
         http="1.1",
-        status=int(said[0]) if ok else 200,
-        outcome="ok" if ok else outcome,
+        status=int(said[0]) if outcome == "ok" else 200,
+        outcome=outcome,
         answer=_unescaped(answer[1:]),
         closes=not good or said[-1] == "close",
     )
@@ -103,16 +106,40 @@ def _http2() -> list[Vector]:
 
 
 def _http2_vector(number: int, verdict: str, frames: bytes) -> Vector:
-    outcomes = {
-        "malformed": "malformed",
-        "connection": "malformed",
-        "refused": "refused",
-        "unprocessed": "refused",
-        "none": "timeout",
-    }
-    outcome = outcomes.get(verdict.split(maxsplit=1)[0], "ok")
-    status = int(verdict.split(maxsplit=1)[0]) if outcome == "ok" else 200
+    said = verdict.split(maxsplit=1)[0]
+    if said.isdigit():
+        outcome = _outcome_of(said)
+    elif said == "connection":
+        outcome = _ended_before(frames) or "malformed"
+    else:
+        outcome = {"refused": "refused", "unprocessed": "refused", "none": "timeout"}.get(said, "malformed")
+    status = int(said) if said.isdigit() and outcome == "ok" else 200
     return Vector(name=f"h2-{number}", http="2", status=status, outcome=outcome, answer=frames, closes=False)
+
+
+def _outcome_of(status: str) -> str:
+    """No status below 200 or above 599 can be expected."""
+    return "ok" if 200 <= int(status) <= 599 else "unexpected_status"
+
+
+def _ended_before(frames: bytes) -> str:
+    """How stream 1 ended before the last frame; empty if it did not. What follows fails no answer."""
+    for kind, flags, number, is_last in _heads(frames):
+        if number == 1 and not is_last:
+            if kind == _RESET:
+                return "refused"
+            if ((kind == _HEADERS and flags & _END_HEADERS) or kind == _DATA) and flags & _END_STREAM:
+                return "ok"
+    return ""
+
+
+def _heads(frames: bytes) -> Iterator[tuple[int, int, int, bool]]:
+    """Kind, flags and stream of every frame, and whether it is the last."""
+    at = 0
+    while at + 9 <= len(frames):
+        end = at + 9 + int.from_bytes(frames[at : at + 3])
+        yield frames[at + 3], frames[at + 4], int.from_bytes(frames[at + 5 : at + 9]), end >= len(frames)
+        at = end
 
 
 def _frame(line: str) -> bytes:

@@ -118,12 +118,12 @@ def test_a_server_that_does_not_survive_its_warm_up_is_not_measured(tmp_path: Pa
 
 def test_a_wrong_answer_ends_the_trial_before_any_load(tmp_path: Path) -> None:
     events: list[str] = []
-    recording = run(tmp_path, FakeLauncher(events), FakeDriver(events, wrong="status 500 instead of 200"))
+    recording = run(tmp_path, FakeLauncher(events), FakeDriver(events, wrong="status 500 in place of 200"))
     assert events == ["start", "verify", "stop"]
     assert recording.traffic is None
     assert recording.failure is not None
     assert recording.failure.kind == "wrong_answer"
-    assert "status 500 instead of 200" in recording.failure.message
+    assert "status 500 in place of 200" in recording.failure.message
 
 
 def test_servers_of_the_same_arrivals_have_environments_of_other_sizes(tmp_path: Path) -> None:

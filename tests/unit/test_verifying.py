@@ -37,17 +37,17 @@ def mismatch(request: Request, body: bytes = BODY, status: int = 200) -> str:
     [
         (Expected(json_values={"/total": 3.0, "/list/1/a~1b": True, "/list/1/m~0n": 1}), ""),
         (Expected(json_values={"/list": [None, {"m~n": 1, "a/b": True}]}), ""),
-        (Expected(json_values={"/total": 4}), "3 instead of 4 stands at /total"),
-        (Expected(json_values={"/list/1/a~1b": 1}), "true instead of 1 stands at /list/1/a~1b"),
+        (Expected(json_values={"/total": 4}), "3 in place of 4 stands at /total"),
+        (Expected(json_values={"/list/1/a~1b": 1}), "true in place of 1 stands at /list/1/a~1b"),
         (Expected(json_values={"/list/01": None}), "nothing stands at /list/01"),
         (Expected(json_values={"/list/2": None}), "nothing stands at /list/2"),
         (Expected(json_values={"/total/x": None}), "nothing stands at /total/x"),
         (Expected(json_values={"": 5}), "stands at the root"),
         (Expected(sha256=hashlib.sha256(BODY).hexdigest()), ""),
         (Expected(sha256="0" * 64), "the SHA-256 of its body is"),
-        (Expected(status=404), "status 200 instead of 404"),
-        (Expected(length=3), "bytes instead of 3"),
-        (Expected(body="x"), "instead of 'x'"),
+        (Expected(status=404), "status 200 in place of 404"),
+        (Expected(length=3), "bytes in place of 3"),
+        (Expected(body="x"), "in place of 'x'"),
     ],
 )
 def test_all_of_an_answer_is_compared(expect: Expected, says: str) -> None:
@@ -115,7 +115,7 @@ def test_each_request_is_asked() -> None:
     right = Request(path="/right", timestamp=Timestamp(pointer="/now", unit="ms"))
     wrong = Request(path="/wrong", expect=Expected(json_values={"/total": 4}))
     assert asked(targets.answers_json, cell_of(right, right)) is None
-    assert asked(targets.answers_json, cell_of(right, wrong)) == "GET /wrong: 3 instead of 4 stands at /total"
+    assert asked(targets.answers_json, cell_of(right, wrong)) == "GET /wrong: 3 in place of 4 stands at /total"
 
 
 def test_placeholders_are_filled_and_headers_stand_several_times() -> None:
@@ -128,7 +128,7 @@ def test_placeholders_are_filled_and_headers_stand_several_times() -> None:
     )
     wrong = asked(targets.echoes, cell_of(request, ids=("one", "two")))
     assert wrong is not None
-    assert wrong.startswith("POST /one/5: status 200 instead of 204, body 'POST /one/5 HTTP/1.1")
+    assert wrong.startswith("POST /one/5: status 200 in place of 204, body 'POST /one/5 HTTP/1.1")
     length = Request(method="POST", headers={"A": ("x", "y")}, body=Body(text="{seq}"), expect=Expected(status=204))
     shown = asked(targets.echoes, cell_of(length)) or ""
     assert "A: x" in shown
@@ -241,7 +241,7 @@ def test_all_protocols_are_verified_and_compared_alike(leg: Leg, certificate: Ce
     with contextlib.ExitStack() as stack:
         right, wrong = (over(leg, status, certificate, stack) for status in (b"\x88", b"\x8d"))
         assert verify(engine, cell, right) is None
-        assert verify(engine, cell, wrong) == "GET /a: status 404 instead of 200, body ''"
+        assert verify(engine, cell, wrong) == "GET /a: status 404 in place of 200, body ''"
         assert differ(engine, cell, ("A", "B"), (right, right)) is None
         assert differ(engine, cell, ("A", "B"), (right, wrong)) == "GET /a: status 200 from A and 404 from B"
 

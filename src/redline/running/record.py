@@ -258,7 +258,7 @@ def settling(cell: Cell) -> Cell:
     return cell.model_copy(update={"warmup_ns": cell.settling_ns, "warmup_by": None})
 
 
-_ANOTHER_STATUS = re.compile(r": status \d+ instead of \d+, ")
+_ANOTHER_STATUS = re.compile(r": status [2-5]\d\d in place of ")
 
 
 def verify(cell: Cell, server: RunningServer, driver: Driver) -> Failure | None:

@@ -99,7 +99,7 @@ def difference(request: Request, answer: Checked) -> str | None:
     if answer.header("content-type").startswith(GRPC) and answer.grpc_status is None:
         return "it answers gRPC, whose status is read over HTTP/2 alone"
     if answer.status != expect.status:
-        return f"status {answer.status} instead of {expect.status}, body {shown(body)}"
+        return f"status {answer.status} in place of {expect.status}, body {shown(body)}"
     # What else is wrong as the engine judges it would be wrong under load too.
     found = _body_of(expect, answer), _json_of(expect, body), _time_of(request.timestamp, body), answer.wrong
     return next(filter(None, found), None)
@@ -107,11 +107,11 @@ def difference(request: Request, answer: Checked) -> str | None:
 
 def _body_of(expect: Expected, answer: Checked) -> str | None:
     if expect.body is not None and answer.body_sha256 != expect.body_sha256:
-        return f"body {shown(answer.body)} instead of {shown(expect.body.encode())}"
+        return f"body {shown(answer.body)} in place of {shown(expect.body.encode())}"
     if expect.length not in (None, answer.body_length):
-        return f"{answer.body_length} bytes instead of {expect.length}"
+        return f"{answer.body_length} bytes in place of {expect.length}"
     if expect.sha256 not in (None, answer.body_sha256):
-        return f"the SHA-256 of its body is {answer.body_sha256} instead of {expect.sha256}"
+        return f"the SHA-256 of its body is {answer.body_sha256} in place of {expect.sha256}"
     return None
 
 
@@ -130,7 +130,7 @@ def _json_of(expect: Expected, body: bytes) -> str | None:
         except LookupError:
             return f"nothing stands at {pointer or 'the root'} of {shown(body)}"
         if not same(value, right):
-            return f"{json.dumps(value)} instead of {json.dumps(right)} stands at {pointer or 'the root'}"
+            return f"{json.dumps(value)} in place of {json.dumps(right)} stands at {pointer or 'the root'}"
     return None
 
 

@@ -135,7 +135,7 @@ def not_ready(  # noqa: PLR0913 - what was asked, what was seen, and what to cha
     within = _spoken(ready.within_ns)
     request = f"GET {ready.path} on port {port}"
     if isinstance(saw, int):
-        message = f"{name} answers {request} with status {saw} instead of {ready.status}, for {within} since its start"
+        message = f"{name} answers {request} with status {saw} in place of {ready.status}, for {within} since its start"
         hint = f"fix the server, or {advice.ready}"
     else:
         message = f"{name} was not ready within {within}: the last {request} got: {saw}{where and f'; {where}'}"
