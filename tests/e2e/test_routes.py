@@ -255,7 +255,7 @@ def test_a_proxy_that_does_not_pass_requests_on(lab: Lab) -> None:
     _, report = lab.run(lab.suite("[{use: origin.one, route: stubborn}]", trials=1))
     (trial,) = report.cells[0].trials
     assert trial.failure.startswith("launch: front.stubborn answers GET /path0 on port")
-    assert "with status 502 instead of 200" in trial.failure
+    assert "with status 502 in place of 200" in trial.failure
     assert left_of(lab.redline) == []
 
 

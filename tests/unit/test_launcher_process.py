@@ -142,7 +142,7 @@ def test_a_server_that_listens_elsewhere_is_reported(launcher: ProcessLauncher, 
 def test_a_wrong_status_is_reported_with_the_right_one(launcher: ProcessLauncher, log: Path) -> None:
     error = refused(launcher, server("wrong", within_ms=900), log)
     assert error.kind == "not_ready"
-    assert "status 404 instead of 200" in str(error)
+    assert "status 404 in place of 200" in str(error)
 
 
 def test_a_command_that_does_not_exist(launcher: ProcessLauncher, log: Path) -> None:

@@ -133,7 +133,7 @@ def test_a_proxy_that_does_not_pass_requests_on(launcher: RouteLauncher, log: Pa
         pass
     assert caught.value.kind == "not_ready"
     assert "proxy.stubborn answers GET / on port" in str(caught.value)
-    assert "with status 502 instead of 200" in str(caught.value)
+    assert "with status 502 in place of 200" in str(caught.value)
     assert alive(origin) + alive(hop) == []
 
 
@@ -197,7 +197,7 @@ def test_a_certificate_that_is_not_valid_behind_a_proxy(
     strict = behind(origin, proxy("strict", within_ms=3_000), last="h1+tls")
     with pytest.raises(LaunchError) as caught, running(launcher, strict, log):
         pass
-    assert "with status 502 instead of 200" in str(caught.value)
+    assert "with status 502 in place of 200" in str(caught.value)
     _, _, reason = str(caught.value).partition("the certificate of fake.secure is not valid: ")
     assert why in reason
     with running(launcher, behind(origin, proxy("tls"), last="h1+tls"), log) as started:
