@@ -336,7 +336,7 @@ _TABLE = (
         FindingKind.TRIAL_FAILED,
         invalid=0.0,
         reason="There is nothing to estimate from.",
-        advice="Read the failure and the end of the server's output, fix it, and run the suite again.",
+        advice="Look in the server's output for why no right answer came.",
     ),
     Rule(
         FindingKind.NOTHING_DUE,
