@@ -104,6 +104,10 @@ def test_the_work_tree_is_compared_where_one_revision_is_named(redline: Redline,
     assert nothing_is_left(redline, project)
     redline("ab", "--git", "HEAD..v2", *SHORT).refused(2, "are the same commit", "`--git HEAD` measures")
     redline("ab", "--git", "v2..broken", *SHORT).refused(1, "changes that are not committed are not measured")
+    project.git("checkout", "--", ".")
+    redline("ab", "--git", "HEAD", *SHORT).refused(
+        2, "the work tree has no change of a tracked file since HEAD", "`git add`"
+    )
 
 
 def test_a_comparison_is_resumed_with_the_same_commits(redline: Redline, project: Project, tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ FAMILY = """\
 about: answers every request with one vector
 runtime: python
 build: {run: ['true'], inputs: [server.yaml], outputs: [server.yaml]}
-ready: {path: /, within: 2s}
+ready: {path: /, within: 1s}
 stop: {within: 1s}
 servers:
 """

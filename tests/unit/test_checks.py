@@ -47,7 +47,9 @@ def test_the_check_goes_to_the_engine_as_it_is(tmp_path: Path) -> None:
 
 def test_an_engine_that_ends_is_named_with_what_it_said(tmp_path: Path) -> None:
     with checking(engine(tmp_path, "read check; echo 'out of luck' >&2; kill -9 $$")) as asking:
-        with pytest.raises(DriveError, match=r"was killed \(signal 9\) during a check: out of luck"):
+        with pytest.raises(
+            DriveError, match=r"the engine was killed \(signal 9, SIGKILL\) before it gave a result: out of luck"
+        ):
             asking.ask(CHECK)
         with pytest.raises(DriveError, match="was killed"):
             asking.ask(CHECK)

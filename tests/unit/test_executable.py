@@ -55,7 +55,10 @@ def test_an_interpreter_or_a_loader_that_is_not_there(tmp_path: Path) -> None:
 
 def test_what_may_not_be_executed(tmp_path: Path) -> None:
     made(tmp_path / "server", b"#!/bin/sh\n", 0o644)
-    assert refusal("./server", tmp_path) == f"{tmp_path}/server is not executable; chmod +x {tmp_path}/server"
+    assert (
+        refusal("./server", tmp_path)
+        == f"{tmp_path}/server is not executable; make it executable: chmod +x {tmp_path}/server"
+    )
     (tmp_path / "folder").mkdir()
     assert refusal("./folder", tmp_path) == f"{tmp_path}/folder is a folder"
     made(tmp_path / "plain", b"", 0o644)

@@ -11,6 +11,8 @@ from redline.model import (
     Cell,
     Closed,
     Counts,
+    Failure,
+    FailureKind,
     Finding,
     FindingKind,
     Grade,
@@ -167,3 +169,12 @@ def test_users_who_all_wait_for_the_server_are_its_fault(cell: Cell, waiting: in
     (finding,) = judge(cell, idle(cell, waiting=waiting, failures=(TIMEOUT,)))
     assert finding.kind is FindingKind.TRIAL_FAILED
     assert finding.message.endswith("that were due before. First timeout: no answer within 5 s.")
+
+
+@pytest.mark.parametrize(
+    ("kind", "finding"), [("died", FindingKind.SERVER_DIED), ("not_ready", FindingKind.TRIAL_FAILED)]
+)
+def test_a_failure_brings_its_own_advice(kind: FailureKind, finding: FindingKind) -> None:
+    failure = Failure(stage="launch", kind=kind, message="s was not ready", hint="let s listen on {port}")
+    recording = simulated_recording(CLOSED, GOOD).model_copy(update={"traffic": None, "failure": failure})
+    assert found(finding, recording).advice == "Let s listen on {port}."

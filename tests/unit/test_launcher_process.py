@@ -122,14 +122,21 @@ def test_a_server_that_crashes_is_reported_with_its_signal(launcher: ProcessLaun
 
 
 @pytest.mark.parametrize(
-    ("behaviour", "seen"),
-    [("sleeps", "nothing listened"), ("silent", "no answer within"), ("garbage", "malformed: ")],
+    ("behaviour", "seen", "advised"),
+    [
+        ("sleeps", "nothing listened", "if it only needs longer"),
+        ("silent", "no answer within", "if it only needs longer"),
+        ("garbage", "malformed: ", "fix what answers so"),
+    ],
 )
-def test_a_server_that_never_becomes_ready(launcher: ProcessLauncher, log: Path, behaviour: str, seen: str) -> None:
+def test_a_server_that_never_becomes_ready(
+    launcher: ProcessLauncher, log: Path, behaviour: str, seen: str, advised: str
+) -> None:
     error = refused(launcher, server(behaviour, within_ms=900), log)  # Python starts within that on a busy machine
     assert error.kind == "not_ready"
     assert "not ready within 900 ms" in str(error)
     assert seen in str(error)
+    assert error.hint.startswith(advised)
 
 
 def test_a_server_that_listens_elsewhere_is_reported(launcher: ProcessLauncher, log: Path) -> None:

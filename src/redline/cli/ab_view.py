@@ -51,9 +51,15 @@ def read_report(store: ComparisonStore) -> AbReport:
 
 
 def failure_error(failure: Failure, names: tuple[str, str], *, from_project: bool, once: bool) -> DriveError:
-    """With the last lines of a log, for whose file nobody needs to look then. `once`: the servers run already."""
+    """With the last lines of a log, for whose file nobody needs to look then; the message has one of them.
+
+    `once`: the servers run already.
+    """
     lines = failure.log_tail.splitlines()[-_LOG_LINES:]
-    said = "".join(f"\n    {text}" for text in lines) if len(lines) > 1 else ""  # the message has the last one
+    for end in (-1, 0):
+        if lines and failure.message.endswith(lines[end].strip()):
+            lines.pop(end)
+    said = "".join(f"\n    {text}" for text in lines)
     if failure.kind == "engine":
         return DriveError(failure.message + said, hint=failure.hint)
     hint = _BY_HAND if failure.stage == "load" and not once else failure.hint

@@ -42,7 +42,7 @@ def failed(cell: Cell, trial: Trial) -> tuple[Finding, ...]:
     failure, traffic = trial.recording.failure, trial.traffic
     if failure is not None:
         message = f"Failed in stage {failure.stage}: {failure.message.rstrip('.')}."
-        return graded(_kind_of(failure), 1.0, message, trial)
+        return graded(_kind_of(failure), 1.0, message, trial, advice=_sentence(failure.hint))
     if traffic is None:
         return graded(FindingKind.TRIAL_FAILED, 1.0, "The trial has no traffic and gives no reason.", trial)
     if traffic.counts.due == 0 and traffic.seconds > 0:
@@ -52,6 +52,11 @@ def failed(cell: Cell, trial: Trial) -> tuple[Finding, ...]:
         message = f"No right answer arrived within the measurement; {due:,} requests were due.{_first(traffic)}"
         return graded(FindingKind.TRIAL_FAILED, 1.0, message, trial)
     return ()
+
+
+def _sentence(hint: str) -> str | None:
+    """A hint as the advice of a finding; None without one."""
+    return f"{hint[0].upper()}{hint[1:].rstrip('.')}." if hint else None
 
 
 def _kind_of(failure: Failure) -> FindingKind:

@@ -124,6 +124,57 @@ _WHEN, _SMALL = "levels depend on when they were measured", "differences are too
 _TABLE = (
     # What the engine sent and received.
     Rule(
+        FindingKind.ERRORS,
+        note=0.0,
+        warn=0.001,
+        invalid=0.01,
+        reason="A failed request has a response time too: the time until it failed. 0.1% of requests can be "
+        "everything beyond p99.9, and 1% everything beyond p99.",
+        advice="Look in the server's output for what happened then, beginning with the first failure of each kind.",
+        biases="percentiles count how fast requests failed",
+    ),
+    Rule(
+        FindingKind.EXHAUSTED,
+        note=0.0,
+        warn=0.001,
+        invalid=0.01,
+        reason="These requests failed before they reached the server, which had that much less to do. Limits as for "
+        "`errors`.",
+        advice="Use fewer connections or longer-lived ones (`requests_per_connection`), widen the port range "
+        "(`sysctl net.ipv4.ip_local_port_range`), raise the descriptor limit (`ulimit -n`); `redline doctor` shows the "
+        "limits.",
+        biases="the load is too low",
+    ),
+    Rule(
+        FindingKind.WRONG_ANSWERS,
+        warn=0.0,
+        invalid=0.01,
+        reason="A server that sheds load with 503 answers fast: from 1% on, such answers may set the percentiles. A "
+        "wrong body, or bytes that are not HTTP, is invalid from the first one on: the work was not done.",
+        advice="Send the request by hand and compare the answer with the scenario's `expect`. If the server sheds "
+        "load, lower the load.",
+        biases=_CHEAP,
+    ),
+    Rule(
+        FindingKind.SURPLUS_BYTES,
+        note=0.0,
+        warn=0.01,
+        reason="HTTP ends an answer where its head says. Bytes beyond that are read as the next answer by clients that "
+        "trust the connection, and a cautious one closes it. 1% of new connections can be everything beyond p99.",
+        advice="Fix what writes them: a body on an answer to HEAD or with 204, a second last chunk, or a wrong length.",
+        biases=_SLOW,
+    ),
+    Rule(
+        FindingKind.RECONNECTING,
+        note=0.1,
+        warn=0.5,
+        reason="A new connection costs the server more than many an answer, and its handshake is part of the response "
+        "time. The numbers are of a server that is used so, whatever the load asks for.",
+        advice="Let the server keep connections (its keep-alive timeout, or how many requests it takes on one), or ask "
+        "for new ones by `requests_per_connection: 1`, so that all servers are loaded alike.",
+        biases=_SLOW,
+    ),
+    Rule(
         FindingKind.RATE_MISSED,
         warn=0.01,
         invalid=0.05,
@@ -177,57 +228,6 @@ _TABLE = (
         "arrivals of the load: the last of ten waits for nine service times that are not in the load.",
         advice="Give the engine a core of its own or more workers, or lower the rate.",
         biases=_TAIL,
-    ),
-    Rule(
-        FindingKind.ERRORS,
-        note=0.0,
-        warn=0.001,
-        invalid=0.01,
-        reason="A failed request has a response time too: the time until it failed. 0.1% of requests can be "
-        "everything beyond p99.9, and 1% everything beyond p99.",
-        advice="Look in the server's output for what happened then, beginning with the first failure of each kind.",
-        biases="percentiles count how fast requests failed",
-    ),
-    Rule(
-        FindingKind.EXHAUSTED,
-        note=0.0,
-        warn=0.001,
-        invalid=0.01,
-        reason="These requests failed before they reached the server, which had that much less to do. Limits as for "
-        "`errors`.",
-        advice="Use fewer connections or longer-lived ones (`requests_per_connection`), widen the port range "
-        "(`sysctl net.ipv4.ip_local_port_range`), raise the descriptor limit (`ulimit -n`); `redline doctor` shows the "
-        "limits.",
-        biases="the load is too low",
-    ),
-    Rule(
-        FindingKind.WRONG_ANSWERS,
-        warn=0.0,
-        invalid=0.01,
-        reason="A server that sheds load with 503 answers fast: from 1% on, such answers may set the percentiles. A "
-        "wrong body, or bytes that are not HTTP, is invalid from the first one on: the work was not done.",
-        advice="Send the request by hand and compare the answer with the scenario's `expect`. If the server sheds "
-        "load, lower the load.",
-        biases=_CHEAP,
-    ),
-    Rule(
-        FindingKind.SURPLUS_BYTES,
-        note=0.0,
-        warn=0.01,
-        reason="HTTP ends an answer where its head says. Bytes beyond that are read as the next answer by clients that "
-        "trust the connection, and a cautious one closes it. 1% of new connections can be everything beyond p99.",
-        advice="Fix what writes them: a body on an answer to HEAD or with 204, a second last chunk, or a wrong length.",
-        biases=_SLOW,
-    ),
-    Rule(
-        FindingKind.RECONNECTING,
-        note=0.1,
-        warn=0.5,
-        reason="A new connection costs the server more than many an answer, and its handshake is part of the response "
-        "time. The numbers are of a server that is used so, whatever the load asks for.",
-        advice="Let the server keep connections (its keep-alive timeout, or how many requests it takes on one), or ask "
-        "for new ones by `requests_per_connection: 1`, so that all servers are loaded alike.",
-        biases=_SLOW,
     ),
     Rule(
         FindingKind.SHRINKING_ANSWERS,
@@ -336,7 +336,7 @@ _TABLE = (
         FindingKind.TRIAL_FAILED,
         invalid=0.0,
         reason="There is nothing to estimate from.",
-        advice="Read the failure and the end of the server's output, fix it, and run the suite again.",
+        advice="Look in the server's output for why no right answer came.",
     ),
     Rule(
         FindingKind.NOTHING_DUE,

@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from redline.errors import DriveError
 from redline.model import AgreedTls, Frozen
 from redline.model.failures import FirstFailure
+from redline.plugins.drivers.ending import EngineEnding, kills_since, memory_kills
 from redline.plugins.drivers.protocol import not_of_the_format
 from redline.plugins.engine_process import end_engine, log_tail, say, start_engine
 
@@ -63,6 +64,7 @@ class CheckProcess:
 
     def __init__(self, process: "subprocess.Popen[str]", log: Path) -> None:
         self._process, self._log = process, log
+        self._kills = memory_kills()
 
     def ask(self, check: dict[str, Any]) -> Checked:
         """The answer to a check (see docs/reference/engine-protocol.md). Raises DriveError when the engine gives none.
@@ -79,9 +81,9 @@ class CheckProcess:
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(_ENDING_S)
         code = self._process.poll()
-        how = f"was killed (signal {-code})" if code is not None and code < 0 else f"ended with code {code}"
-        hint = "try it by hand: `redline-engine --version`; `dmesg | tail` says what the kernel killed"
-        return DriveError(f"the engine {how} during a check: {log_tail(self._log)}", hint=hint)
+        killed = kills_since(self._kills)
+        ending = EngineEnding(code or 0, log_tail(self._log), overdue=code is None, memory_kills=killed)
+        return DriveError(str(ending), hint=ending.hint)
 
     def _line(self, within_s: float) -> str:
         """What it answers; empty if it ended."""

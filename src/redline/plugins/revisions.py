@@ -63,6 +63,13 @@ class Repository:
                 raise UsageError(f"{first.name} and {second.name} have no common commit", hint=self._shallow_hint())
             first = Revision(name=f"merge base of {first.name} and {second.name}", commit=base)
         if first.commit == second.commit:
+            if not dots:
+                message = (
+                    f"the work tree has no change of a tracked file since {first.name}, which is {first.commit[:9]}"
+                )
+                raise UsageError(
+                    message, hint="name two commits, such as main..HEAD; a new file counts after `git add`"
+                )
             hint = "name two commits, such as main..HEAD; `--git HEAD` measures what is not committed yet"
             raise UsageError(f"{first.name} and {second.name} are the same commit {first.commit[:9]}", hint=hint)
         return first, second

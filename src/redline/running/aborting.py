@@ -17,7 +17,7 @@ Seen = TypeVar("Seen")
 PATIENCE_NS = 2_000_000_000
 """For so long at least a load goes on that has no right answer yet: a server may refuse the very first requests."""
 FEWEST_FAILED = 5
-_HINT = "the load was ended early, because measuring for longer would tell no more"
+_HINT = "fix what the failure names; the load ended early, because measuring for longer would tell no more"
 
 
 class LoadAbort(Generic[Seen]):

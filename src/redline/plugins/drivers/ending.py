@@ -16,6 +16,12 @@ def memory_kills() -> int | None:
     return next((int(line.split()[1]) for line in lines if line.startswith("oom_kill ")), None)
 
 
+def kills_since(before: int | None) -> int | None:
+    """How many it has killed for that since there were so many; None if not known."""
+    now = memory_kills()
+    return None if before is None or now is None else now - before
+
+
 @dataclass(frozen=True)
 class EngineEnding:
     """The exit code of an engine without a result, and the end of what it `said`.

@@ -16,7 +16,7 @@ from pydantic import PositiveInt, TypeAdapter
 from redline.errors import DriveError
 from redline.files import as_store_error
 from redline.model import Cell, DuetTraffic, Traffic
-from redline.plugins.drivers.ending import EngineEnding, memory_kills
+from redline.plugins.drivers.ending import EngineEnding, kills_since, memory_kills
 from redline.plugins.drivers.protocol import Transcript, deadline_ns, duet_job, job
 from redline.plugins.drivers.verifying import differ, verify
 from redline.plugins.engine_process import end_engine, log_tail, say, start_engine
@@ -90,9 +90,8 @@ class EngineDriver:
         with self._running(drive, wanted, overdue) as process:
             drive.on_start(process.pid)
             _follow(process, transcript, drive)
-        after = memory_kills()
-        killed = None if kills is None or after is None else after - kills
-        return EngineEnding(process.returncode, log_tail(drive.log), overdue=overdue.is_set(), memory_kills=killed)
+        said = log_tail(drive.log)
+        return EngineEnding(process.returncode, said, overdue=overdue.is_set(), memory_kills=kills_since(kills))
 
     @contextlib.contextmanager
     def _running(

@@ -78,7 +78,7 @@ def _not_permitted(file: Path) -> Refusal:
     if forbidden := said_of_noexec(file):
         return Refusal(f"{file} may not be executed: {forbidden}", "put it on another file system")
     if not os.access(file, os.X_OK):
-        return Refusal(f"{file} is not executable", f"chmod +x {file}")
+        return Refusal(f"{file} is not executable", f"make it executable: chmod +x {file}")
     interpreter = _interpreter(_head(file))
     if interpreter and not os.access(interpreter, os.X_OK):
         return Refusal(f"the first line of {file} names {interpreter}, which may not be executed")

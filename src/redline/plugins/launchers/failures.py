@@ -25,6 +25,8 @@ _PORT = re.compile(r"(?<!\d)(?<!\d\.)\d{2,5}(?!\d|\.\d)")
 _ONE_PORT = "servers that are compared run at the same time: let each listen on {port} alone"
 _HOLDER = "let it listen on {port} alone, or end what holds the other port, which `ss -ltnp` shows"
 _MOST_NAMED = 4
+_ANSWERED = ("malformed: ", "tls: ", "unexpected body: ")
+"""How outcomes begin of a server that is there, and for which more time would do nothing."""
 _MOST_LINES = 60
 """A stack of Node is below its error."""
 
@@ -140,6 +142,8 @@ def not_ready(  # noqa: PLR0913 - what was asked, what was seen, and what to cha
     else:
         message = f"{name} was not ready within {within}: the last {request} got: {saw}{where and f'; {where}'}"
         hint = f"if it only needs longer, {advice.longer}"
+        if saw.startswith(_ANSWERED):
+            hint = f"fix what answers so, or {advice.ready}"
         if where:
             hint = f"let {advice.start} listen on {{port}}, at {host} or at all addresses"
     hint += "" if advice.by_hand else f"; its output is in {log}"
