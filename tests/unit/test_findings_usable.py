@@ -67,6 +67,11 @@ def test_few_trials_are_reported(used: int, grade: Grade | None) -> None:
     assert all(f.position is None and "9 planned" in f.message for f in found)
 
 
+def test_more_trials_are_no_advice_where_none_is_usable() -> None:
+    (found,) = doubts_about(CLOSED, [], planned=1)
+    assert found.advice == "Find out first why none is usable: more trials help only then."
+
+
 @pytest.mark.parametrize(("planned", "says"), [(4, "--trials 5"), (5, "left out"), (9, "left out")])
 def test_nobody_is_advised_to_ask_for_trials_that_were_asked_for(planned: int, says: str) -> None:
     (found,) = doubts_about(CLOSED, trials(*[GOOD] * 4), planned=planned)

@@ -28,6 +28,7 @@ TAIL = 0.99
 USELESS = 10.0
 """Trials that cannot show eleven times as much show nothing: larger resolutions are not spelled out."""
 
+UNUSABLE = "Find out first why none is usable: more trials help only then."
 REPEAT = "Enough were planned: find out why trials were left out or not run, fix that, and run the suite again."
 
 
@@ -216,7 +217,7 @@ def _too_few_trials(cell: Cell, used: Sequence[Trial], planned: int) -> tuple[Fi
     message = (
         f"{len(used)} usable {trials} left of {planned} planned: {lacks.get(len(used), 'the intervals are wide')}."
     )
-    advice = None if planned < WANTED_TRIALS else REPEAT
+    advice = REPEAT if planned >= WANTED_TRIALS else None if used else UNUSABLE
     return graded(FindingKind.TOO_FEW_TRIALS, WANTED_TRIALS - len(used), message, cell, advice=advice)
 
 

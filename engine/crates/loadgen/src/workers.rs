@@ -131,9 +131,13 @@ pub fn not_connected(job: &Job, target: SocketAddr, why: Option<&OpenError>) -> 
         Shape::Open { .. } => true,
     };
     let hint = match why {
-        Some(OpenError::Tls(_)) => {
-            "check that the port speaks TLS, and the certificate: trust who signed it (`ca`, `--cacert`), or any (`--insecure`)"
+        Some(OpenError::Tls(why)) if why.contains("the server's certificate") => {
+            "check the certificate: trust who signed it (`ca`, `--cacert`), or any (`--insecure`)"
         }
+        Some(OpenError::Tls(why)) if why.contains("the server sent the alert") => {
+            "see what the server's log says of the handshake"
+        }
+        Some(OpenError::Tls(_)) => "check that the port speaks TLS",
         _ => "check that the server is running and listens on that address and port",
     };
     let why = why.map_or_else(|| "no answer in time".to_owned(), ToString::to_string);
