@@ -1,9 +1,11 @@
 """The engine's vectors as servers: each answers every request with the bytes or frames of one vector."""
 
+import contextlib
 import re
 import socket
 import ssl
 import sys
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -164,11 +166,18 @@ def _on_stream(frames: bytes, number: int) -> bytes:
     return moved + frames[at:]
 
 
+def _serve(listener: socket.socket, vector: Vector) -> None:
+    while True:
+        connection, _ = listener.accept()
+        threading.Thread(target=_answer, args=(connection, vector), daemon=True).start()
+
+
+def _answer(connection: socket.socket, vector: Vector) -> None:
+    with contextlib.suppress(OSError), connection:
+        vector.serve(connection)
+
+
 if __name__ == "__main__":
     # A server of its own: `vectors.py PORT NAME`.
-    import threading
-
-    with socket.create_server(("127.0.0.1", int(sys.argv[1])), backlog=64) as listener:
-        while True:
-            accepted, _ = listener.accept()
-            threading.Thread(target=vectors()[sys.argv[2]].serve, args=(accepted,), daemon=True).start()
+    with socket.create_server(("127.0.0.1", int(sys.argv[1])), backlog=64) as its:
+        _serve(its, vectors()[sys.argv[2]])
