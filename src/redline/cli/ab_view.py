@@ -18,7 +18,7 @@ from redline.storage.comparisons import REPORT, ComparisonStore
 
 _LOG_LINES = 10
 _BY_HAND = "start the command by hand, with a port in place of {port}, and use `redline load` on it"
-"""Of a command that ended under load: its log is that of a folder that ends with the comparison."""
+"""The hint for a command that ended under load: its log is in a folder that ends with the comparison."""
 
 
 def judged(plan: AbPlan, recordings: Sequence[DuetRecording]) -> AbReport | None:

@@ -13,7 +13,7 @@ LEFT_OVER = ("in_flight", "unsent")
 """At the end of a load; an interrupt always leaves some."""
 _WRONG = ("unexpected_status", "unexpected_body", "malformed")
 _MOSTLY = 0.5
-"""Of the requests: a connection for each of so many is no exception any more."""
+"""This share of the requests: a connection for each of so many is no exception any more."""
 
 
 def failures_text(failures: Iterable[FirstFailure], outcomes: Iterable[str] | None = None) -> str:

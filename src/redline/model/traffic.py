@@ -21,7 +21,7 @@ _SHRINKS, _SURE = 0.05, 4.0
 """What falls due per second shrinks by this share at least, and by so many standard deviations."""
 
 _OFTEN = 0.5
-"""Of the requests: with a new connection for so many, connecting is no exception."""
+"""This share of the requests: with a new connection for so many, connecting is no exception."""
 
 _NESTED = {"status", "grpc_status", "outcomes"}
 

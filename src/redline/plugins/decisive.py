@@ -15,7 +15,7 @@ _CRASH = re.compile(
     r"|\s*Caused by: |Exception in thread |(?:Error|panic|fatal error|terminate called|Unhandled exception\.?): ?\S"
     r"|thread '.*' (?:\(\d+\) )?panicked at "
 )
-"""By this a process of Python, the JVM, Node, Go, Rust or C++ says why it ends: the last such line counts."""
+"""How a process of Python, the JVM, Node, Go, Rust or C++ says why it ends: the last such line counts."""
 _ERROR = re.compile(
     r"(?:\S+: )?(?:fatal|error|ERROR|FATAL|Error|E|npm ERR!|npm error)(?:\[\w+\])?(?::| +|$)"
     r"|\[(?:ERROR|FATAL|error)\]"

@@ -41,7 +41,7 @@ impl fmt::Display for Rule {
             Self::TooManyFields => "there are more than 128 fields, which is the most that is read",
             Self::NameEmpty => "a field has no name (RFC 9113, 8.2.1)",
             Self::NameUpperCase => "the name of a field is not in lower case (RFC 9113, 8.2.1)",
-            Self::NameByte => "a character stands in the name of a field that may not (RFC 9113, 8.2.1)",
+            Self::NameByte => "the name of a field has a character that is not allowed (RFC 9113, 8.2.1)",
             Self::ValueByte => "a NUL or a line end stands in the value of a field (RFC 9113, 8.2.1)",
             Self::ValueSpace => "the value of a field begins or ends with a space (RFC 9113, 8.2.1)",
             Self::ConnectionField => "a field is about the connection, for which HTTP/2 has frames (RFC 9113, 8.2.2)",

@@ -78,7 +78,7 @@ impl Rule {
             Self::NameSpace => "a space stands in the name of a field, or between it and the colon (RFC 9112, 5.1)",
             Self::NameEmpty => "a field has no name (RFC 9112, 5)",
             Self::NoColon => "a field has no colon (RFC 9112, 5)",
-            Self::NameCharacter => "a character stands in the name of a field that may not (RFC 9110, 5.6.2)",
+            Self::NameCharacter => "the name of a field has a character that is not allowed (RFC 9110, 5.6.2)",
             Self::ValueNul => "a NUL stands in the value of a field (RFC 9110, 5.5)",
             Self::ValueControl => "a control character stands in the value of a field (RFC 9110, 5.5)",
             Self::TooManyFields => "there are more than 128 header fields, which is the most that is read",
@@ -103,7 +103,7 @@ impl Rule {
             Self::ChunkLineTooLong => {
                 "the line with the size of a chunk is longer than 64 KiB, which is the most that is read"
             }
-            Self::ChunkEnd => "the data of a chunk do not end, in CR LF, where its size says (RFC 9112, 7.1)",
+            Self::ChunkEnd => "the data of a chunk do not end in CR LF where its size says (RFC 9112, 7.1)",
             Self::LastLine => "the empty line after the last chunk does not end in CR LF (RFC 9112, 7.1)",
             Self::TrailersTooLong => "the trailers are longer than 64 KiB, which is the most that is read",
         }

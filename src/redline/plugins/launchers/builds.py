@@ -35,7 +35,7 @@ _READ_AT_MOST = 65_536
 """Of a line that does not end, such as a bar of progress."""
 _SHOWN_LINES = 15
 _READ_LINES = 200
-"""Of the output, for the line that names the error."""
+"""How much of the output is read for the line that names the error."""
 _DENIED = re.compile(r"permission denied", re.IGNORECASE)
 _NAMED_INPUTS = 3
 

@@ -56,7 +56,7 @@ OF_COMMAND = LaunchAdvice(
     longer="start it yourself and compare URLs, or raise `ready.within` in redline.yaml",
     by_hand="try the command by hand, with a port in place of {port}",
 )
-"""Of commands that are given to `redline ab` or in a redline.yaml: their logs go with the command that ran them."""
+"""Advice on commands given to `redline ab` or in a redline.yaml: their logs go with the command that ran them."""
 
 
 @dataclass(frozen=True)
