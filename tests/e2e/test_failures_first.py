@@ -134,7 +134,7 @@ class TestNothingFallsDue:
 
 @pytest.mark.parametrize("command", ["load", "limit"])
 def test_a_server_that_ends_every_connection_meets_nothing_silently(redline: Redline, command: str) -> None:
-    """By a GOAWAY after each stream of HTTP/2."""
+    """Ends each connection by a GOAWAY after one stream of HTTP/2."""
     flags = {"load": ("-c", "2"), "limit": ("--objective", "p99 < 2s", "--probes", "3", "--start", "100")}[command]
     with targets.target(targets.goes_away) as url:
         done = redline(command, url, "--http2", *flags, "-d", "1s", "--warmup", "100ms", "--json")

@@ -174,7 +174,7 @@ def test_a_search_does_not_go_on_after_a_warm_up_without_a_right_answer(ok: int,
 
 
 def block(index: int, counts: Callable[[int], tuple[int, int]]) -> DuetBlock:
-    """Of three servers, with how many requests to each were answered and failed."""
+    """A block of three servers, with how many requests to each were answered and failed."""
     slices = tuple(
         DuetSlice(
             target=target,

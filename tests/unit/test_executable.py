@@ -14,7 +14,7 @@ from redline.plugins.linux import mounts
 
 
 def refusal(program: str, folder: Path, path: str = "") -> str:
-    """Of a program that the kernel refuses now."""
+    """Why the kernel refuses a program now."""
     env = {"PATH": path or os.environ["PATH"]}
     with pytest.raises(OSError) as caught:  # noqa: PT011 - any
         subprocess.Popen([str(folder / program) if "/" in program else program], cwd=folder, env=env).wait()

@@ -22,7 +22,7 @@ _NAMED = 6
 """So many cells that miss an objective are named."""
 
 _FEW = 0.01
-"""Of the requests: where fewer fail, something else is why an objective was missed."""
+"""This share of the requests: where fewer fail, something else is why an objective was missed."""
 
 _SAID = (Metric.CPU_PER_REQUEST, Metric.THROUGHPUT, Metric.P99)
 _WORDS = {

@@ -174,7 +174,7 @@ def _outcomes(cell: CellReport) -> Iterator[TableCell]:
 
 
 def _first_failures(cell: CellReport) -> Iterator[str]:
-    """Of each outcome the failure of the first used trial that has one."""
+    """The failure of each outcome, from the first used trial that has one."""
     told: set[str] = set()
     for each in (each for trial in cell.trials if trial.used for each in trial.failures):
         if each.outcome not in told:
