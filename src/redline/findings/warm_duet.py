@@ -38,6 +38,8 @@ FASTEST, SLOWEST = 0.5, 0.9
 """What an exponential course keeps from one stretch to the next: at least, also where it hardly moves, and at most."""
 SURE = 4.0
 """In standard errors: what moves by more within a start is no chance; neighbouring blocks are somewhat alike."""
+ROUNDING = 1e-6
+"""A log ratio that moves by less has not moved: CPU times are whole nanoseconds."""
 SURE_OF_STARTS = 0.995
 """Quantile of Student's t beyond which the starts have a movement in common."""
 FEWEST_MEASURED, FEWEST_OF_COURSE = 4, 6
@@ -163,7 +165,8 @@ def still_to_come(courses: Sequence[Course]) -> float:
     within = math.sqrt(sum(each.error**2 for each in warm)) / len(warm)
     between = float(moved.std(ddof=1)) / math.sqrt(len(warm)) if len(warm) > 1 else 0.0
     common = abs(float(moved.mean()))
-    by_chance = max(SURE * within, t_quantile(SURE_OF_STARTS, len(warm) - 1) * between if between else 0.0)
+    of_starts = t_quantile(SURE_OF_STARTS, len(warm) - 1) * between if between else 0.0
+    by_chance = max(ROUNDING, SURE * within, of_starts)
     return (cold + (AHEAD * common * len(warm) if common > by_chance else 0.0)) / len(courses)
 
 
