@@ -70,7 +70,7 @@ impl Rule {
             Self::BlankLine => "a line end precedes the status line (RFC 9112, 4)",
             Self::Version => "the version is not HTTP/1. and a digit (RFC 9112, 2.3)",
             Self::VersionEnd => "the version is not followed by a space (RFC 9112, 4)",
-            Self::StatusDigits => "the status is not three digits between spaces (RFC 9112, 4)",
+            Self::StatusDigits => "the status is not three digits (RFC 9112, 4)",
             Self::StatusLow => "the status is below 100 (RFC 9110, 15)",
             Self::Reason => "a control character stands in the reason phrase (RFC 9112, 4)",
             Self::BareCr => "a carriage return is not followed by a line feed (RFC 9112, 2.2)",
@@ -78,7 +78,7 @@ impl Rule {
             Self::NameSpace => "a space stands in the name of a field, or between it and the colon (RFC 9112, 5.1)",
             Self::NameEmpty => "a field has no name (RFC 9112, 5)",
             Self::NoColon => "a field has no colon (RFC 9112, 5)",
-            Self::NameCharacter => "the name of a field has a character that is not allowed (RFC 9110, 5.6.2)",
+            Self::NameCharacter => "a name has a character that no field name may have (RFC 9110, 5.6.2)",
             Self::ValueNul => "a NUL stands in the value of a field (RFC 9110, 5.5)",
             Self::ValueControl => "a control character stands in the value of a field (RFC 9110, 5.5)",
             Self::TooManyFields => "there are more than 128 header fields, which is the most that is read",
@@ -89,7 +89,7 @@ impl Rule {
             Self::BodyTooLong => "the body is longer than 1 MiB, which is the most that is looked into",
             Self::LengthEmpty => "Content-Length is empty (RFC 9110, 8.6)",
             Self::LengthNumber => "Content-Length is not a number in digits (RFC 9110, 8.6)",
-            Self::LengthTooBig => "Content-Length is past 64 bits",
+            Self::LengthTooBig => "Content-Length does not fit into 64 bits",
             Self::LengthsDiffer => "Content-Length is given twice with different values (RFC 9112, 6.3)",
             Self::LengthAndCoding => "both Content-Length and Transfer-Encoding are given (RFC 9112, 6.3)",
             Self::CodingInHttp10 => "Transfer-Encoding is given in HTTP/1.0, which has none (RFC 9112, 6.1)",
@@ -97,13 +97,13 @@ impl Rule {
             Self::ChunkedParameters => "the transfer coding chunked has a parameter (RFC 9112, 7.1)",
             Self::ChunkSize => "the size of a chunk is not a number in hexadecimal digits (RFC 9112, 7.1)",
             Self::ChunkSizeSpace => "a space follows the size of a chunk (RFC 9112, 7.1)",
-            Self::ChunkSizeTooBig => "the size of a chunk is past 64 bits",
+            Self::ChunkSizeTooBig => "the size of a chunk does not fit into 64 bits",
             Self::ChunkLine => "the line with the size of a chunk does not end in CR LF (RFC 9112, 7.1)",
-            Self::ChunkExtension => "the extension of a chunk is wrong (RFC 9112, 7.1.1)",
+            Self::ChunkExtension => "the extension of a chunk is not a name, or a name and a value (RFC 9112, 7.1.1)",
             Self::ChunkLineTooLong => {
                 "the line with the size of a chunk is longer than 64 KiB, which is the most that is read"
             }
-            Self::ChunkEnd => "the data of a chunk do not end in CR LF where its size says (RFC 9112, 7.1)",
+            Self::ChunkEnd => "no CR LF follows the data of a chunk where its size ends them (RFC 9112, 7.1)",
             Self::LastLine => "the empty line after the last chunk does not end in CR LF (RFC 9112, 7.1)",
             Self::TrailersTooLong => "the trailers are longer than 64 KiB, which is the most that is read",
         }

@@ -220,7 +220,7 @@ fn garbage_and_endless_heads_are_malformed_by_a_rule() {
         ),
         (
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\n",
-            "the size of a chunk is past 64 bits",
+            "the size of a chunk does not fit into 64 bits",
         ),
         (
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5 \r\nhello\r\n0\r\n\r\n",
