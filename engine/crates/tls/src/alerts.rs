@@ -26,7 +26,10 @@ pub(crate) fn alert_words(alert: Alert, progress: Progress) -> String {
             Progress::CertificateRequested,
         ) => "it wants a certificate of the client",
         (Alert::HandshakeFailure | Alert::InsufficientSecurity, Progress::Offered) => {
-            return format!("the server sent the alert {}: it accepts none of {OFFER}", name(alert));
+            return format!(
+                "the server sent the alert {}: it accepts no combination of what was offered: {OFFER}",
+                name(alert)
+            );
         }
         (Alert::ProtocolVersion, _) => "it accepts none of the versions that were offered",
         (Alert::UnrecognisedName, _) => "it does not know the name that it was given (SNI)",
@@ -69,7 +72,12 @@ mod tests {
         let cases = [
             (Alert::CertificateRequired, Progress::Chosen, "certificate_required", wants),
             (Alert::HandshakeFailure, Progress::CertificateRequested, "handshake_failure", wants),
-            (Alert::HandshakeFailure, Progress::Offered, "handshake_failure", "it accepts none of TLS 1.2 and 1.3"),
+            (
+                Alert::HandshakeFailure,
+                Progress::Offered,
+                "handshake_failure",
+                "it accepts no combination of what was offered: TLS 1.2 and 1.3",
+            ),
             (Alert::HandshakeFailure, Progress::Chosen, "handshake_failure", ""),
             (Alert::UnknownCA, Progress::Chosen, "unknown_ca", ""),
             (Alert::UnknownPSKIdentity, Progress::Chosen, "unknown_psk_identity", ""),

@@ -194,7 +194,11 @@ impl Turns {
             for mut interval in intervals {
                 match interval.phase {
                     Phase::Measure if counts => total.add(&interval.slice),
-                    Phase::Drain if counts => total.add_drained(&interval.slice),
+                    Phase::Drain if counts => {
+                        // As right answers and bytes: what came after the window is not of it.
+                        interval.slice.counts.surplus = 0;
+                        total.add_drained(&interval.slice);
+                    }
                     _ => {}
                 }
                 interval.slice.clear();

@@ -108,6 +108,26 @@ fn slices_of_slow_targets_are_longer() {
 }
 
 #[test]
+fn there_is_no_more_surplus_than_answers() {
+    let server = || {
+        Server::start(|mut peer, _| {
+            while peer.request()?.is_some() {
+                thread::sleep(Duration::from_millis(1));
+                peer.say(&format!("{HELLO}surplus"))?;
+            }
+            Ok(())
+        })
+    };
+    let (first, second) = (server(), server());
+    let output = run(&duet(job(first.port), &[second.port]));
+    for target in balanced(&output, 2)["targets"].as_array().unwrap() {
+        let counts = &target["counts"];
+        let of = |key: &str| counts[key].as_u64().unwrap();
+        assert!(0 < of("surplus") && of("surplus") <= of("completed"), "{counts}");
+    }
+}
+
+#[test]
 fn targets_of_a_parallel_duet_are_loaded_at_the_same_time() {
     let servers = [Server::answering(HELLO), Server::answering(HELLO), Server::answering(HELLO)];
     let others = [servers[1].port, servers[2].port];
