@@ -83,7 +83,7 @@ fn see(options: [ReadOptions; 2], mut memo: Option<&mut Heads>, pieces: &[&[u8]]
 }
 
 fn kept(parser: &Parser, answer: &Answer) -> Vec<u8> {
-    assert!((100..=599).contains(&answer.status));
+    assert!((100..=999).contains(&answer.status));
     assert!(parser.body().len() <= MOST_KEPT_BODY);
     assert!(parser.body().is_empty() || parser.body().len() as u64 == answer.body_length);
     parser.body().to_vec()
