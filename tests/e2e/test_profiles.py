@@ -31,8 +31,8 @@ WIDEST = 0.15
 """However few the samples: a share that is wrong by so much has to be outside."""
 FEWEST = 1000
 """Samples."""
-REQUESTS = "for: 60s, count: 8000"
-"""Of some 0.4 ms each: thousands of samples, however busy the machine is."""
+REQUESTS = "for: 60s, count: 16000"
+"""Of some 0.2 to 0.4 ms each: thousands of samples, however fast and however busy the machine is."""
 
 NATIVE = """\
 runtime: native
