@@ -32,7 +32,7 @@ WIDEST = 0.15
 FEWEST = 1000
 """Samples."""
 REQUESTS = "for: 60s, count: 16000"
-"""Of some 0.2 to 0.4 ms each: thousands of samples, however fast and however busy the machine is."""
+"""Some 0.2 to 0.4 ms each: thousands of samples, however fast and however busy the machine is."""
 
 NATIVE = """\
 runtime: native

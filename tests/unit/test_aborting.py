@@ -46,7 +46,7 @@ EMPTY = Histogram.of([])
 
 @dataclass
 class FailingDriver(WithoutDuets):
-    """A driver whose engine reports these intervals until it hears of an interrupt, as one that is told to end."""
+    """A driver whose engine reports these intervals until an interrupt, which it obeys."""
 
     intervals: list[Interval]
     engine: subprocess.Popen[bytes]
