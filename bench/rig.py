@@ -70,7 +70,7 @@ def build_oracle() -> Path:
         [variant], lambda building: print(building.line, file=sys.stderr)
     )
     outcome.hash_of(variant.slug)
-    return (Path(variant.catalogued.build_folder) / variant.catalogued.build.outputs[0]).resolve()
+    return (Path(variant.catalogued.build_folder) / variant.catalogued.catalogue_build.outputs[0]).resolve()
 
 
 @dataclass(frozen=True)

@@ -108,4 +108,4 @@ def oracle() -> Path:
     entry = ENTRIES[CEILING]
     launcher, variant = ProcessLauncher(CATALOGUE, CHECKOUT / ".cache"), variant_of(entry)
     launcher.build([variant], print).hash_of(variant.slug)
-    return (CATALOGUE / "oracle" / entry.build.folder / entry.build.outputs[0]).resolve()
+    return (CATALOGUE / "oracle" / entry.catalogue_build.folder / entry.catalogue_build.outputs[0]).resolve()

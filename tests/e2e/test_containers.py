@@ -178,7 +178,7 @@ def test_a_server_runs_in_an_image_of_the_user(
 ) -> None:
     """The image has the libraries, and the build's folder is mounted into it."""
     variant = oracle_in(oracle, Container(image="fixture/libc:1"))
-    build = variant.catalogued.build.model_copy(update={"run": ("cp", str(oracle), "out")})
+    build = variant.catalogued.catalogue_build.model_copy(update={"run": ("cp", str(oracle), "out")})
     start = variant.catalogued.start.model_copy(update={"command": ("{folder}/out", "null", "--port", "{port}")})
     entry = variant.catalogued.model_copy(update={"build": build, "start": start})
     variant = variant.model_copy(update={"entry": entry})

@@ -14,7 +14,8 @@ from redline.cli.command_line import AbFlags, app
 from redline.cli.commands import ab
 from redline.errors import DriveError, NotStoredError, StoreError, UsageError
 from redline.model import DuetRecording, Failure, Metric
-from redline.model.duet import AbPlan, AbReport, Checkout, Revision
+from redline.model.catalogue import Revision
+from redline.model.duet import AbPlan, AbReport, CheckoutPair
 from redline.plugins.launchers.watching import KnownProcesses
 from redline.ports import Placement
 from redline.running.duet import DuetLogs, DuetTools, is_over, run_duet
@@ -26,7 +27,7 @@ from tests.fakes.plugins import FakeDriver, FakeLauncher
 from tests.fakes.recordings import simulated_environment
 
 S = 1_000_000_000
-CHECKOUT = Checkout(
+CHECKOUT = CheckoutPair(
     repository="/home/user/items",
     revisions=(Revision(name="main", commit="1" * 40), Revision(name="HEAD", commit="2" * 40)),
     build="make",

@@ -119,7 +119,7 @@ def test_a_build_that_leaves_no_output(family: Family) -> None:
 
 def test_a_build_command_that_does_not_exist(family: Family) -> None:
     entry = family.entry()
-    entry = entry.model_copy(update={"build": entry.build.model_copy(update={"run": ("no-such-command",)})})
+    entry = entry.model_copy(update={"build": entry.catalogue_build.model_copy(update={"run": ("no-such-command",)})})
     with pytest.raises(BuildError, match="no-such-command could not be run: there is no no-such-command on the PATH"):
         build(family, entry)
 

@@ -192,7 +192,7 @@ def test_a_command_that_cannot_be_run_fails_all(project: Project) -> None:
 def test_a_server_that_cannot_be_built_here_does_not_hold_the_others_back(project: Project) -> None:
     lacking = project.entry("one")
     tool = Tool(command="no-such-tool-of-redline", hint="install it")
-    lacking = lacking.model_copy(update={"build": lacking.build.model_copy(update={"needs": (tool,)})})
+    lacking = lacking.model_copy(update={"build": lacking.catalogue_build.model_copy(update={"needs": (tool,)})})
     outcome = project.build(lacking, project.entry("two"))
     assert outcome.failures["family-one.server"].hint == "install it"
     assert set(outcome.hashes) == {"family-two.server"}
@@ -258,7 +258,7 @@ servers:
 
 def test_a_server_says_its_target_or_takes_its_familys() -> None:
     entries = read_family(FAMILY.format(target="one"), "server.yaml", "http4s")
-    assert {name: entry.build.target for name, entry in entries.items()} == {
+    assert {name: entry.catalogue_build.target for name, entry in entries.items()} == {
         "http4s.vanilla": "one",
         "http4s.tapir": "two",
     }

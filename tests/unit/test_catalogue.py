@@ -28,9 +28,9 @@ def test_what_a_server_takes_from_its_family_and_what_it_says_itself(tmp_path: P
         "    about: no framework\n", "    about: no framework\n    build: {outputs: [out/own], folder: ../x}\n"
     )
     entry = load_catalogue(write_catalogue(tmp_path, fam=family)).servers["fam.plain"]
-    assert entry.build.run == ("make", "all")
-    assert entry.build.outputs == ("out/own",)
-    assert entry.build.needs == (Tool(command="make", hint="install make"),)
+    assert entry.catalogue_build.run == ("make", "all")
+    assert entry.catalogue_build.outputs == ("out/own",)
+    assert entry.catalogue_build.needs == (Tool(command="make", hint="install make"),)
     assert entry.family_folder == str(tmp_path / "fam")
     assert entry.build_folder == str(tmp_path / "fam" / ".." / "x")
     assert (entry.ready.path, entry.ready.status, entry.ready.within_ns) == ("/", 200, 10_000_000_000)

@@ -146,7 +146,7 @@ def test_an_error_elsewhere_stays_as_it_is(launcher: RouteLauncher, log: Path) -
 
 def test_what_lacks_a_proxy_cannot_be_built(launcher: RouteLauncher) -> None:
     good = proxy()
-    build = good.catalogued.build.model_copy(update={"run": ("false",)})
+    build = good.catalogued.catalogue_build.model_copy(update={"run": ("false",)})
     bad = good.model_copy(update={"entry": good.catalogued.model_copy(update={"build": build, "name": "proxy.bad"})})
     variant, alone = behind(server(), bad), server()
     outcome = launcher.build([variant, alone], lambda _building: None)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from redline.errors import BuildError, UsageError
-from redline.model.duet import Revision
+from redline.model.catalogue import Revision
 from redline.plugins import revisions
 from redline.plugins.revisions import Repository, build
 

@@ -62,28 +62,31 @@ def enough(run: Run, judge: Callable[[Run], Mapping[str, JudgedCell]] = judge_ru
         return None
     if auto.budget_ns is not None and _spent_ns(run) >= auto.budget_ns:
         return Enough(rounds=rounds, why="budget")
+    if auto.precision is None:
+        return None
     all_ = tuple(_main(run, judge(run)))
     if all_ and all(one.lost for one in all_):
         return Enough(rounds=rounds, why="no valid trial")
-    found = [one.half_width for one in all_ if one.known]
-    narrow = found and all(half is not None and half <= auto.precision for half in found)
+    found, asked = [one.half_width for one in all_ if one.known], auto.precision
+    narrow = found and all(half is not None and half <= asked for half in found)
     return Enough(rounds=rounds, why="precision") if narrow else None
 
 
 def precision(run: Run, judged: Mapping[str, JudgedCell]) -> Precision | None:
-    """How well it knows them; None for a suite that fixes the number of trials."""
+    """How well it knows them; None for a suite that asks for no precision."""
     plan = run.manifest.plan
-    if plan.suite.auto is None:
+    asked = plan.suite.auto.precision if plan.suite.auto else None
+    if asked is None:
         return None
     rounds, all_ = whole_rounds(run), tuple(_main(run, judged))
     widest = max((one for one in all_ if one.half_width is not None), key=lambda one: one.half_width or 0, default=None)
     at_most = len({step.round for step in plan.steps})
     return Precision(
-        asked=plan.suite.auto.precision,
+        asked=asked,
         rounds=rounds,
         half_width=widest.half_width if widest else None,
         cell_id=widest.cell.id if widest else None,
-        forecast=widest.forecast(plan.suite.auto.precision) if widest else None,
+        forecast=widest.forecast(asked) if widest else None,
         at_most=at_most,
         scatter=widest.scatter if widest else None,
         without=tuple(one.cell.id for one in all_ if one.half_width is None),

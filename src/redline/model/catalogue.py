@@ -167,14 +167,38 @@ class Tls(Frozen):
         return "+".join(parts)
 
 
+class Revision(Frozen):
+    """A commit, by the name that a user wrote."""
+
+    name: str
+    commit: str
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.commit[:9]})"
+
+
+class Checkout(Frozen):
+    """A revision of a git repository, and how it is built in the folder `below` the topmost one of the repository."""
+
+    repository: str = Field(description="its topmost folder")
+    revision: Revision
+    build: str | None = Field(description="commands for `sh`")
+    below: str
+
+
 class ServerEntry(Frozen):
-    """One server of a family, by its full name `family.name`."""
+    """A server that is started: of a family of the catalogue, by its full name `family.name`, or one of the user's.
+
+    The catalogue's has a `build`. One of the user's has none: its command is started in `family_folder`, or, with a
+    `checkout`, where that revision was built.
+    """
 
     name: str
     about: str
     runtime: str
     family_folder: str
-    build: Build
+    build: Build | None = omitted_if_default(None, description="absent for a server of the user's")
+    checkout: Checkout | None = omitted_if_default(None, description="the revision that it is built from, if any")
     start: Start
     ready: Ready = Ready()
     stop: Stop = Stop()
@@ -200,9 +224,16 @@ class ServerEntry(Frozen):
         return len({(has_tls(leg), "both" if "2" in self.http else http_of(leg)) for leg in self.protocols}) > 1
 
     @property
+    def catalogue_build(self) -> Build:
+        """How the catalogue builds it. Raises TypeError for a server of the user's."""
+        if self.build is None:
+            raise TypeError(f"{self.name} is a server of the user's, which no catalogue builds")
+        return self.build
+
+    @property
     def build_folder(self) -> str:
         """Where the build runs."""
-        return str(PurePosixPath(self.family_folder) / self.build.folder)
+        return str(PurePosixPath(self.family_folder) / self.catalogue_build.folder)
 
     def takes(self, name: str, value: OptionValue) -> bool:
         """Whether the option can have the value; for a JDK also `path`, and the absolute path of any JDK's home.
@@ -226,12 +257,13 @@ class ServerEntry(Frozen):
 
 
 class AttachedServer(Frozen):
-    """A server that was not started by Redline: only its address is known."""
+    """A server that was not started by Redline: only its address is known. `label` is what a suite calls it."""
 
     host: str
     port: int
+    label: str = omitted_if_default("")
 
     @property
     def name(self) -> str:
-        """`127.0.0.1:8080`."""
-        return f"{self.host}:{self.port}"
+        """Its label, or its address: `127.0.0.1:8080`."""
+        return self.label or f"{self.host}:{self.port}"

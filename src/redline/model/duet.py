@@ -5,6 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from redline.model.base import Frozen, omitted_if_default
+from redline.model.catalogue import Revision
 from redline.model.environment import Environment
 from redline.model.estimate import DuetFinding, Metric, Verdict
 from redline.model.failures import FirstFailure
@@ -129,17 +130,7 @@ class DuetPlan(Frozen):
     )
 
 
-class Revision(Frozen):
-    """A commit, by the name that a user wrote."""
-
-    name: str
-    commit: str
-
-    def __str__(self) -> str:
-        return f"{self.name} ({self.commit[:9]})"
-
-
-class Checkout(Frozen):
+class CheckoutPair(Frozen):
     """Two revisions of a repository, and how to build them in the folder `below` that of the repository."""
 
     repository: str = Field(description="its topmost folder")
@@ -164,7 +155,7 @@ class AbPlan(Frozen):
     b: str
     metric: Metric
     duet: DuetPlan
-    checkout: Checkout | None = omitted_if_default(None)
+    checkout: CheckoutPair | None = omitted_if_default(None)
     files: dict[str, str] = omitted_if_default({}, description="SHA-256 of each file that the commands name, by path")
     environment: Environment
 

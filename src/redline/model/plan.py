@@ -20,6 +20,7 @@ from redline.model.catalogue import (
     option_text,
     slug_text,
 )
+from redline.model.estimate import Metric
 from redline.model.exchange import Scenario
 from redline.model.jvm import NO_FLAGS, FlagSet, jvm_words, without_effect
 from redline.model.load import EngineMode, Load
@@ -225,13 +226,14 @@ class Objective(Frozen):
 
 
 class AutoTrials(Frozen):
-    """Trials until the main comparisons are narrow enough: `Suite.trials` is then the maximum of each cell.
+    """Rounds until the main comparisons are narrow enough, or until the time is over: `Suite.trials` is the maximum.
 
     Each comparison with a baseline counts, or each cell that has none, in the main metric of its load. `precision` is
-    the relative half width of its interval. Before `at_least` rounds nothing is decided.
+    the relative half width of its interval; without it, the budget alone ends them. Before `at_least` rounds nothing is
+    decided.
     """
 
-    precision: float = Field(gt=0, lt=1)
+    precision: float | None = Field(default=None, gt=0, lt=1)
     at_least: int = Field(ge=2)
     budget_ns: int | None = omitted_if_default(
         None, gt=0, description="no further round begins once trials have taken this long"
@@ -259,6 +261,15 @@ class Suite(Frozen):
     builds: int = omitted_if_default(1, ge=1, description="how often each server is built; rounds take them in turn")
     seed: int = 1
     design: Design = omitted_if_default("interleaved")
+    alone: bool = omitted_if_default(
+        default=True, description="each server is also measured alone, which gives levels; else there are only duets"
+    )
+    metric: Metric | None = omitted_if_default(
+        None, description="what the verdicts are about; absent: the primary metrics of each load"
+    )
+    same_answers: bool = omitted_if_default(
+        default=False, description="a duet whose servers answer differently fails before its load"
+    )
     timeout_ns: int = Field(default=5_000_000_000, gt=0)
     threshold: float = Field(default=0.02, gt=0, description="the smallest relative difference that matters")
     objectives: tuple[Objective, ...] = ()

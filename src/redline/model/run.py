@@ -16,10 +16,15 @@ from redline.model.recording import Recording
 RUN_FORMAT: Literal["redline.run/1"] = "redline.run/1"
 
 
+Kind = Literal["run", "comparison", "search", "load"]
+"""What a directory holds, by the command that began it: `run`, `ab`, `limit` or `load`."""
+
+
 class Manifest(Frozen):
     """`run.json`: written once, before the first trial."""
 
     format: Literal["redline.run/1"] = RUN_FORMAT
+    kind: Kind = omitted_if_default("run")
     name: str
     created_unix_ns: int
     command: str

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from redline.errors import BuildError, UsageError
 from redline.files import open_anew
-from redline.model.duet import Revision
+from redline.model.catalogue import Revision
 from redline.plugins.commands import started
 from redline.plugins.decisive import reason
 from redline.plugins.git import git, git_command

@@ -17,7 +17,7 @@ from redline.model import (
     UsedHost,
     Variant,
 )
-from redline.model.duet import Checkout
+from redline.model.duet import CheckoutPair
 from redline.plugins.drivers.engine import EngineDriver
 from redline.plugins.engine_process import find_engine
 from redline.plugins.hosts.launcher import RemoteLauncher, Sender
@@ -183,7 +183,9 @@ class Cluster:
 
 
 @contextmanager
-def built(checkout: Checkout, view: AbstractContextManager[Callable[[Building], None]]) -> Iterator[tuple[Path, ...]]:
+def built(
+    checkout: CheckoutPair, view: AbstractContextManager[Callable[[Building], None]]
+) -> Iterator[tuple[Path, ...]]:
     """The folders to start the servers of two revisions in, once the view has seen them built.
 
     Raises BuildError; nothing is left when the block is left.
@@ -200,7 +202,7 @@ def built(checkout: Checkout, view: AbstractContextManager[Callable[[Building], 
         yield tuple(folder / checkout.below for folder in folders)
 
 
-def _build(checkout: Checkout, folder: Path, name: str, progress: Callable[[Building], None]) -> None:
+def _build(checkout: CheckoutPair, folder: Path, name: str, progress: Callable[[Building], None]) -> None:
     if not (folder / checkout.below).is_dir():
         hint = f"compare revisions that have it, or put {PROJECT_FILE} above it"
         raise BuildError(f"{name} has no folder {checkout.below}, in which {PROJECT_FILE} lies", hint=hint)

@@ -2,7 +2,7 @@
 
 from pathlib import PurePath
 
-from redline.model import Build, Frozen, Ready, Request, Scenario, ServerEntry, Start, Stop
+from redline.model import Frozen, Ready, Request, Scenario, ServerEntry, Start, Stop
 from redline.model.template import first_of
 from redline.suite.schema.document import parse_document
 from redline.suite.schema.project import ProjectSchema, read_command
@@ -12,7 +12,6 @@ from redline.suite.validate.referenced_files import Files, no_files, picks_of
 PROJECT_FILE = "redline.yaml"
 JVM_READY_NS = 60_000_000_000
 _REFERENCE = "docs/guide/ab.md"
-_NOTHING_BUILT = Build(run=("true",), inputs=("*",), outputs=(".",))
 
 
 class Project(Frozen):
@@ -70,7 +69,6 @@ def command_entry(
         about=command,
         runtime=runtime,
         family_folder=folder,
-        build=_NOTHING_BUILT,
         start=Start(command=parts),
         ready=ready.model_copy(update={"within_ns": JVM_READY_NS}) if runtime == "jvm" else ready,
     )

@@ -33,7 +33,7 @@ from redline.model import (
     Variant,
     Verdict,
 )
-from redline.model.duet import AbPlan, AbReport, Checkout, DuetPlan
+from redline.model.duet import AbPlan, AbReport, CheckoutPair, DuetPlan
 from redline.plugins.launchers.command import named_files
 from redline.plugins.machine import plan_placement
 from redline.plugins.revisions import WORK_TREE, Repository
@@ -214,7 +214,7 @@ def _in_folders(cells: tuple[Cell, ...], folders: tuple[Path, ...]) -> tuple[Cel
     return tuple(map(moved, cells, folders))
 
 
-def read_checkout(written: str) -> tuple[Checkout, Project]:
+def read_checkout(written: str) -> tuple[CheckoutPair, Project]:
     """What `--git` means here, and how its servers are started and asked. Raises UsageError.
 
     Prints a warning where there are changes that are not committed, and are not compared.
@@ -237,7 +237,7 @@ def read_checkout(written: str) -> tuple[Checkout, Project]:
         )
         Terminal(stderr=True).print(message, style="yellow", markup=False, highlight=False, soft_wrap=True)
     below = str(file.parent.relative_to(repository.folder))
-    made = Checkout(repository=str(repository.folder), revisions=revisions, build=project.build, below=below)
+    made = CheckoutPair(repository=str(repository.folder), revisions=revisions, build=project.build, below=below)
     return made, project
 
 

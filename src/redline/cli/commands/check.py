@@ -17,7 +17,7 @@ from redline.cli.command_line import CheckFlags
 from redline.cli.contracts import check_result
 from redline.cli.flags import read_suite_file
 from redline.cli.show import Terminal
-from redline.model import Cell, Plan, Report
+from redline.model import AutoTrials, Cell, Plan, Report
 from redline.plugins.machine import plan_placement
 from redline.quantities import percent
 from redline.report.format import count, label
@@ -122,9 +122,14 @@ def show_plans(first: Plan, plan: Plan, console: Console) -> None:
         highlight=False,
     )
     if auto is not None:
-        rounds = f"{auto.at_least} to {plan.suite.trials} rounds"
-        text = f"{rounds}, until the main comparisons are within ±{percent(auto.precision)}"
-        console.print(text, highlight=False)
+        console.print(_rounds(auto, plan.suite.trials), highlight=False)
+
+
+def _rounds(auto: AutoTrials, most: int) -> str:
+    rounds = f"{auto.at_least} to {most} rounds"
+    if auto.precision is None:
+        return rounds
+    return f"{rounds}, until the main comparisons are within ±{percent(auto.precision)}"
 
 
 def _some(slugs: list[str]) -> str:

@@ -65,7 +65,7 @@ def packed(build: StandingBuild, project: Path) -> Iterator[bytes]:
 
 def _files(build: StandingBuild) -> list[Path]:
     """What a build was made from and what was built: servers are started from both."""
-    named = [*input_files(build.entry, build.folder), *build.entry.build.outputs]
+    named = [*input_files(build.entry, build.folder), *build.entry.catalogue_build.outputs]
     return [Path(os.path.normpath(build.folder / name)) for name in dict.fromkeys(named)]
 
 

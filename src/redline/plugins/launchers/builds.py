@@ -164,7 +164,7 @@ class Builds:
 
     def availability(self, entry: ServerEntry) -> Availability:
         """Whether the entry is built, or can be; builds nothing."""
-        tool = self._tools.missing((*entry.build.needs, *entry.start.needs))
+        tool = self._tools.missing((*entry.catalogue_build.needs, *entry.start.needs))
         if tool is not None:
             return Availability("cannot be built", f"{why_missing(tool.command)}; {tool.hint}")
         try:
@@ -195,7 +195,7 @@ class Builds:
         wanted = []
         for entry in entries:
             with _kept(outcome, entry.name):
-                self._tools.check(entry.name, (*entry.build.needs, *entry.start.needs))
+                self._tools.check(entry.name, (*entry.catalogue_build.needs, *entry.start.needs))
                 wanted.append(self._wanted_of(entry))
         return wanted
 
@@ -206,21 +206,23 @@ class Builds:
             raise BuildError.of_server(
                 entry.name, f"its build folder {folder} does not exist", hint="fix `build.folder`"
             )
-        content = self._contents.of_build(entry, folder, self._tools.versions(entry.name, entry.build.needs, folder))
+        content = self._contents.of_build(
+            entry, folder, self._tools.versions(entry.name, entry.catalogue_build.needs, folder)
+        )
         # Of what starts it as well: a runtime that cannot say its version cannot run a server either.
         versions = self._tools.versions(entry.name, entry.start.needs, folder)
         return StandingBuild(entry, content, self.folder(entry), runtime_of(versions), self._copy)
 
     def _stands(self, build: StandingBuild) -> bool:
         stamp = read_stamp(self._stamp_file(build.entry))
-        outputs = marks(build.folder, build.entry.build.outputs)
+        outputs = marks(build.folder, build.entry.catalogue_build.outputs)
         return stamp is not None and (stamp.hash, stamp.outputs) == (build.hash, outputs)
 
     def _batches(self, entries: list[ServerEntry]) -> list[list[ServerEntry]]:
         """Those that one command builds: the targets of one command in one folder, and entries of the same build."""
         batches: dict[tuple[str, ...], list[ServerEntry]] = {}
         for entry in entries:
-            build = entry.build
+            build = entry.catalogue_build
             own = "" if build.target else build.model_dump_json()
             batches.setdefault((str(self.folder(entry)), own, *build.run), []).append(entry)
         return list(batches.values())
@@ -259,7 +261,7 @@ class Builds:
         """
         names = tuple(one.entry.name for one in builds)
         first, folder, log = builds[0].entry, builds[0].folder, self._log(builds[0].entry)
-        targets = sorted({one.entry.build.target for one in builds if one.entry.build.target})
+        targets = sorted({one.entry.catalogue_build.target for one in builds if one.entry.catalogue_build.target})
         target_lines: dict[str, list[str]] = {target: [] for target in targets}
         progress(Building(names))
         with ExitStack() as stack:
@@ -268,10 +270,10 @@ class Builds:
                 kept = stack.enter_context(open_anew(log))
             began_unix_ns, began_ns = time.time_ns() - _TICK_NS, time.monotonic_ns()
             try:
-                process = stack.enter_context(started([*first.build.run, *targets], folder))
+                process = stack.enter_context(started([*first.catalogue_build.run, *targets], folder))
             except OSError as error:
-                found = why_not_executed(first.build.run[0], folder, os.environ, error.errno or 0)
-                reason = f"its build command {first.build.run[0]} could not be run: {found.reason}"
+                found = why_not_executed(first.catalogue_build.run[0], folder, os.environ, error.errno or 0)
+                reason = f"its build command {first.catalogue_build.run[0]} could not be run: {found.reason}"
                 hint = found.advice or "fix `build.run` in its server.yaml"
                 raise BuildError.of_server(", ".join(names), reason, hint=hint) from error
             while process.stdout and (raw := process.stdout.readline(_READ_AT_MOST)):
@@ -288,10 +290,10 @@ class Builds:
     def _accept(self, wanted: StandingBuild, ended: _CommandResult) -> None:
         """Stamp what the command left, when that is a whole build. Raises BuildError."""
         entry, folder = wanted.entry, wanted.folder
-        left = marks(folder, entry.build.outputs)
-        lacking = [name for name in entry.build.outputs if name not in left]
+        left = marks(folder, entry.catalogue_build.outputs)
+        lacking = [name for name in entry.catalogue_build.outputs if name not in left]
         # A target's files were removed before, so a file that is there proves that it succeeded; a folder does not.
-        files_are_new = entry.build.target is not None and any((folder / name).is_file() for name in left)
+        files_are_new = entry.catalogue_build.target is not None and any((folder / name).is_file() for name in left)
         if not lacking and (ended.code == 0 or files_are_new):
             self._refuse_other_inputs(wanted, ended)
             with cache_writes(self._cache, entry.name):
@@ -299,7 +301,7 @@ class Builds:
                 write_atomically(self._stamp_file(entry), stamp.model_dump_json(indent=1).encode())
             return
         hint = f"the whole output is in {ended.log}"
-        reasons = ended.target_lines.get(entry.build.target or "")
+        reasons = ended.target_lines.get(entry.catalogue_build.target or "")
         if reasons:
             listed, reason = (f" {reasons[0]}", reasons[0]) if len(reasons) == 1 else (_indented(reasons), "")
             raise BuildError(f"building {entry.name} failed:{listed}", hint=hint, reason=reason)
@@ -362,13 +364,13 @@ class Builds:
 
     def _stamp_file(self, entry: ServerEntry) -> Path:
         """Of the build, not of the server: servers of one family that are built by one command share it."""
-        return self._cache / f"{_short_hash(str(self.folder(entry)) + entry.build.model_dump_json())}.json"
+        return self._cache / f"{_short_hash(str(self.folder(entry)) + entry.catalogue_build.model_dump_json())}.json"
 
     def _log(self, entry: ServerEntry) -> Path:
         """One for all the targets of a command."""
         folder = self.folder(entry)
-        command = _short_hash(str((str(folder), entry.build.run)))
-        name = f"{folder.name}-{command}" if entry.build.target else entry.name
+        command = _short_hash(str((str(folder), entry.catalogue_build.run)))
+        name = f"{folder.name}-{command}" if entry.catalogue_build.target else entry.name
         return self._cache / "logs" / f"{name}{f'-{self._copy}' if self._copy else ''}.log"
 
 
@@ -380,10 +382,10 @@ def runtime_of(versions: dict[str, str]) -> str:
 def _remove_old_outputs(wanted: StandingBuild) -> None:
     """A target's output files, so that those of an earlier build do not pass for new. Raises BuildError."""
     entry, folder = wanted.entry, wanted.folder
-    if entry.build.target is None:
+    if entry.catalogue_build.target is None:
         return
     inputs = {os.path.normpath(name) for name in input_files(entry, folder)}
-    for name in entry.build.outputs:
+    for name in entry.catalogue_build.outputs:
         if os.path.normpath(name) in inputs:
             raise BuildError.of_server(
                 entry.name,
@@ -406,7 +408,7 @@ def hash_of_outputs(build: StandingBuild) -> str:
     """16 hex digits over the names and bytes of what was built. Raises BuildError when it cannot be read."""
     total = hashlib.sha256()
     try:
-        for name in build.entry.build.outputs:
+        for name in build.entry.catalogue_build.outputs:
             output = build.folder / name
             for file in sorted(output.rglob("*")) if output.is_dir() else [output]:
                 if file.is_file():

@@ -154,7 +154,9 @@ class Containers:
         }
         words = [filled(text, values) for text in (*entry.start.command, *entry.start.env.values())]
         tools = [tool.command for tool in entry.start.needs]
-        return self._import(engine, entry.name, images.needed(built.folder, entry.build.outputs, words, tools, jdk))
+        return self._import(
+            engine, entry.name, images.needed(built.folder, entry.catalogue_build.outputs, words, tools, jdk)
+        )
 
     def _import(self, engine: ContainerEngine, name: str, paths: tuple[Path, ...]) -> Image:
         """An image of these paths, from a tar file."""

@@ -38,7 +38,7 @@ def input_files(entry: ServerEntry, folder: Path) -> tuple[str, ...]:
     changes from the cache.
     """
     names: set[str] = set()
-    for pattern in entry.build.inputs:
+    for pattern in entry.catalogue_build.inputs:
         whole = f"{pattern}/*" if pattern.endswith("**") else pattern
         found = {os.path.relpath(path, folder) for path in folder.glob(whole) if path.is_file()}
         if not found:
@@ -64,7 +64,7 @@ class Contents:
 
         Raises BuildError when an input cannot be read.
         """
-        build = entry.build
+        build = entry.catalogue_build
         command = [*build.run, build.target] if build.target else build.run
         total = hashlib.sha256(json.dumps([command, build.outputs, versions]).encode())
         for name in input_files(entry, folder):
