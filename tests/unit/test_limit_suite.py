@@ -96,13 +96,13 @@ def finish(folder: Path, *flags: str, more: str = "") -> Finished:
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Finished:
-    """Of both servers; the suite wants profiles."""
+    """A finished search of both servers; the suite wants profiles."""
     return finish(tmp_path_factory.mktemp("both"), more="profile: [cpu, engine]\n")
 
 
 @pytest.fixture(scope="module")
 def finished_one(tmp_path_factory: pytest.TempPathFactory) -> Finished:
-    """Of one server, printed as JSON."""
+    """A finished search of one server, printed as JSON."""
     return finish(tmp_path_factory.mktemp("one"), "-s", "good.one", "--json")
 
 

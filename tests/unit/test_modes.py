@@ -12,7 +12,7 @@ USUAL_NS, ENGINE_NS = 10_000_000, 7_000_000
 
 
 def report_of(ends: Sequence[tuple[float, float]]) -> Report:
-    """Of a run whose trials, in order, took the server's core so many times the usual, before and after the load."""
+    """The report of a run whose trials' cores took this many times the usual, before and after the load."""
     run = simulated_run(trials=5)
     changed = []
     for recording, (before, after) in zip(run.recordings, ends, strict=False):

@@ -19,7 +19,7 @@ from tests.fakes.searched import CELL, bench_in
 
 
 def plan() -> SearchPlan:
-    """Of a simulated suite, in the form of version 1."""
+    """The plan of a simulated suite, in the form of version 1."""
     return SearchPlan(
         format="redline.search/1",
         manifest=simulated_run(loads=(STEADY,), trials=2, ceiling=None).manifest,

@@ -85,7 +85,7 @@ def test_what_they_were_stored_with_is_in_the_checkout() -> None:
 
 
 def test_a_search_of_version_2_is_read(tmp_path: Path) -> None:
-    """Of version 1, `test_search_store` reads what was kept."""
+    """`test_search_store` reads what was kept of version 1."""
     folder = FOLDER / "search-2"
     if not folder.exists():
         _store_search(folder)

@@ -3,7 +3,7 @@
 from redline.model import Interval
 
 MOST_INTERVALS = 1200
-"""Of a measurement: twenty minutes of one second each. Of a longer one neighbours are merged."""
+"""Intervals that are kept of a measurement: twenty minutes of one second. In longer ones neighbours are merged."""
 
 
 def kept_ns(interval_ns: int, lasted_ns: int) -> int:

@@ -43,7 +43,7 @@ OF_EACH_CONNECTION_NS = 100_000
 SLACK_NS = 5_000_000_000
 LONGEST_INTERVAL_NS = 1_000_000_000
 MOST_WORKERS = 1024
-"""Of one load, in all engines: see `workers` in docs/reference/engine-protocol.md."""
+"""The most workers of one load, in all engines: see `workers` in docs/reference/engine-protocol.md."""
 EVENTS_FORMAT = "redline.engine/1"
 
 

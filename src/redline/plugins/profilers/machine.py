@@ -80,7 +80,7 @@ class TrialProfiler:
 
     @property
     def env(self) -> Mapping[str, str]:
-        """Of the sampler, where it samples the server."""
+        """The environment that a server needs to be sampled."""
         return self._sampler.env if self._subject == "server" else {}
 
     def follow(self, subject: Subject, pid: int) -> None:
