@@ -68,8 +68,7 @@ class Oracle:
         """A fresh one in that mode; its output goes to `log`."""
         entry = self.null.catalogued
         command = (entry.start.command[0], *arguments, "--port", "{port}")
-        start = entry.start.model_copy(update={"command": command})
-        variant = Variant(entry=entry.model_copy(update={"start": start}))
+        variant = Variant(entry=entry.started_by(command))
         with self.launcher.running(variant, self.placement, log) as server:
             yield server
 

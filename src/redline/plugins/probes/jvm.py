@@ -153,15 +153,14 @@ class Jvm:
                 logged["safepoint_ns"] += event.duration_ns
             elif isinstance(event, Collection):
                 logged["collections"] += not event.concurrent
-        facts = tally.facts("jvm", self._max_heap_bytes)
-        if facts.collector not in _COUNTS_COLLECTIONS:
+        if tally.collector not in _COUNTS_COLLECTIONS:
             del logged["collections"]
         checks = [
-            {"name": name, "logged": number, "counted": self._last[name] - self._first[name]}
+            CounterCheck(name=name, logged=number, counted=self._last[name] - self._first[name])
             for name, number in logged.items()
             if name in self._first
         ]
-        return facts.model_copy(update={"checks": tuple(map(CounterCheck.model_validate, checks))})
+        return tally.facts("jvm", self._max_heap_bytes, checks)
 
 
 def _size_of(path: Path) -> int | None:

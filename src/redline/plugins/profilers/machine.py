@@ -138,7 +138,7 @@ class TrialProfiler:
             native=found[0].native if found else (),
             started=self._started,
             stopped=self._stopped,
-            files=tuple(file.model_copy(update={"name": self._relative(file.name)}) for file in files),
+            files=tuple(ProfileFile(name=self._relative(file.name), form=file.form) for file in files),
             problem=self._problem,
         )
 
