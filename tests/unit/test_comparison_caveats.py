@@ -72,6 +72,7 @@ def test_percentiles_that_a_count_cannot_give() -> None:
     assert made == (SHORT,)
     few = too_few(Histogram.of([1_000_000] * 150))
     assert [(one.metric, one.missing) for one in few] == [
+        (Metric.P95, 50),
         (Metric.P99, 850),
         (Metric.P999, 9_850),
         (Metric.P9999, 99_850),

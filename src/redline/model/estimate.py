@@ -145,6 +145,9 @@ class DuetComparison(Frozen):
 
     starts: int = Field(description="fresh starts of all servers")
     parallel: bool = omitted_if_default(default=False, description="they were loaded at the same time, not in turn")
+    attached: bool = omitted_if_default(
+        default=False, description="somebody else runs the servers, so they have one start, which is enough"
+    )
     between_sd: float | None = Field(
         description="how starts differ, beyond the scatter of their blocks; null if too few blocks are known"
     )
@@ -155,6 +158,15 @@ class DuetComparison(Frozen):
         "", description="why the ratio may yet move, which its interval allows for: servers were not warm"
     )
     findings: tuple[DuetFinding, ...]
+
+    @property
+    def fewest(self) -> int:
+        """How many starts a verdict needs."""
+        return 1 if self.attached else FEWEST_TRIALS
+
+
+FEWEST_TRIALS = 3
+"""Of each side, or starts of a duet, for a verdict. Two differ by luck: their interval has one degree of freedom."""
 
 
 class Comparison(Frozen):
@@ -200,6 +212,29 @@ class Comparison(Frozen):
     def judged(self, verdict: Verdict, *, matters: bool | None) -> "Comparison":
         """The comparison with its verdict."""
         return self.model_copy(update={"verdict": verdict, "matters": matters})
+
+    def refuse(self, why: str) -> "Comparison":
+        """The comparison without a ratio, because the two may not be compared."""
+        return self.model_copy(update={"ratio": None, "p": None, "p_equivalent": None, "refused": why})
+
+    def by_duet(
+        self, duet: DuetComparison, ratio: Estimate, p: float | None, p_equivalent: float | None
+    ) -> "Comparison":
+        """The comparison with the ratio of a duet in place of that of trials alone; described if not primary."""
+        judged = self.primary and ratio.n >= duet.fewest
+        tests = {"p": p if judged else None, "p_equivalent": p_equivalent if judged else None}
+        return self.model_copy(
+            update={"ratio": ratio, "refused": "", "rounds": None, "caveat": "", "duet": duet, **tests}
+        )
+
+    @property
+    def fewest(self) -> int:
+        """How many trials, or starts of a duet, a verdict needs."""
+        return self.duet.fewest if self.duet else FEWEST_TRIALS
+
+    def warned(self, caveat: str) -> "Comparison":
+        """The comparison with what to know before you interpret it."""
+        return self.model_copy(update={"caveat": caveat})
 
     def in_family(self, name: str, size: int, p_adjusted: float) -> "Comparison":
         """The comparison with its p-value adjusted for the family that it belongs to."""

@@ -13,7 +13,6 @@ from redline.report.document import STATE_LOOKS, Line, Look, Prose, Section, lin
 from redline.report.sections.main_effects import sentence
 from redline.report.sections.ranking import ratio_text
 from redline.report.sections.views import comparisons_by_cell, groups, invalid_reason, tally
-from redline.stats import ALPHA
 
 TITLE = "The answer, in words"
 _MOST = 12
@@ -24,11 +23,12 @@ _NAMED = 6
 _FEW = 0.01
 """This share of the requests: where fewer fail, something else is why an objective was missed."""
 
-_SAID = (Metric.CPU_PER_REQUEST, Metric.THROUGHPUT, Metric.P99)
+_PERCENTILES = (Metric.P99, Metric.P95, Metric.P90, Metric.P75, Metric.P50)
+_SAID = (Metric.CPU_PER_REQUEST, Metric.THROUGHPUT, *_PERCENTILES)
 _WORDS = {
     Metric.CPU_PER_REQUEST: ("needs", "CPU per request", "more", "less"),
     Metric.THROUGHPUT: ("answers", "requests", "more", "fewer"),
-    Metric.P99: ("has", "p99", "higher", "lower"),
+    **{metric: ("has", metric.words, "higher", "lower") for metric in _PERCENTILES},
 }
 """Of each metric the verb, the noun, and the words for a higher and for a lower value."""
 _DECIDED = (Verdict.FASTER, Verdict.SLOWER)
@@ -230,11 +230,7 @@ def _is_unjudged(one: Comparison) -> bool:
 
 
 def _same(one: Comparison) -> str:
-    """That it is too small to matter; and how large it is, where it is surely there."""
-    within = fmt.percent(one.threshold)
-    if one.ratio is None or not one.differs or (one.p_adjusted is not None and one.p_adjusted >= ALPHA):
-        return f"is the same within {within}"
-    return f"differs by less than {within} ({fmt.change(one.ratio)} {fmt.change_bounds(one.ratio)})"
+    return f"is the same within {fmt.percent(one.threshold)}"
 
 
 def _why(one: Comparison) -> str:
@@ -254,16 +250,16 @@ def difference(one: Comparison, against: str = "") -> str:
     if ratio >= 2:
         bounds = none or ("" if low is None or high is None else f" [{significant(low, 2)}, {significant(high, 2)}]")
         of = f" of {against}" if against else ""
-        return f"{verb} {significant(ratio, 2)} times the {noun}{of}{bounds}"
+        return f"{verb} {significant(ratio, 2)} times the {noun}{of}{bounds}{fmt.immaterial(one)}"
     ends = sorted((end - 1) * (1 if ratio > 1 else -1) for end in (low, high) if end is not None)
     places = int(abs(ratio - 1) < 0.1)
     text = ", ".join(fmt.signed(end * 100, places).removeprefix("+") for end in ends)
     bounds = none or (f" [{text}]" if ends else "")
     size, than = _percent(abs(ratio - 1)), f" than {against}" if against else ""
     word = more if ratio > 1 else less
-    if one.metric is Metric.P99:
-        return f"{verb} a {noun} {size} {word}{than}{bounds}"
-    return f"{verb} {size} {word} {noun}{than}{bounds}"
+    if one.metric in _PERCENTILES:
+        return f"{verb} a {noun} {size} {word}{than}{bounds}{fmt.immaterial(one)}"
+    return f"{verb} {size} {word} {noun}{than}{bounds}{fmt.immaterial(one)}"
 
 
 def _percent(share: float) -> str:
