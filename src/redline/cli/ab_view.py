@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from redline.analysis.ab import judge, nothing_due
-from redline.analysis.duet import failing
+from redline.findings.duet import failing
 from redline.cli import places
 from redline.cli.show import show
 from redline.cli.streams import write_document
