@@ -111,11 +111,7 @@ def graded(  # noqa: PLR0913
             grade=min(grade, at_most, key=lambda one: one.weight),
             message=message,
             advice=advice or rule.advice,
-            cell_id=about
-            if isinstance(about, str)
-            else about.id
-            if isinstance(about, Cell)
-            else about.recording.cell_id,
+            cell_id=cell_id,
             position=about.recording.position if isinstance(about, Trial) else None,
         ),
     )
