@@ -46,9 +46,9 @@ class Bench:
         self.suite.write_text(SUITE)
         self.driver, self.server = Driver(), FakeServer()
         launcher = FakeLauncher(self.driver.events, self.server)
-        tools = Tools(launcher, self.driver, lambda: (), Placement())
+        tools = Tools(launcher, self.driver, lambda _server: (), Placement())
         made = Workbench(tools, simulated_environment())
-        monkeypatch.setattr(assembly, "workbench", lambda _catalogue, _cache: made)
+        monkeypatch.setattr(assembly, "workbench", lambda *_: made)
 
     def __call__(self, *flags: str | Path) -> Result:
         return CliRunner(env={"COLUMNS": "200"}).invoke(app, ["limit", *map(str, flags)])

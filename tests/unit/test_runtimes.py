@@ -181,7 +181,7 @@ def answers(port: int) -> bool:
 @needs_node
 def test_what_a_server_behind_a_url_runs_on_is_in_the_recording(tmp_path: Path) -> None:
     cell = simulated_cell()
-    tools = Tools(AttachedLauncher(), FakeDriver([]), tuple, Placement())
+    tools = Tools(AttachedLauncher(), FakeDriver([]), lambda _server: (), Placement())
     with started(str(NODE), BURNING) as port:
         running = RunningElsewhere(Endpoint("127.0.0.1", port))
         planned = PlannedTrial(cell_id=cell.id, round=0, position=0, seed=3)

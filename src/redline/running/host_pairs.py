@@ -50,7 +50,7 @@ class PairTools:
         tools = Tools(
             launcher=launcher.on(server, proxy),
             driver=driver,
-            probes=lambda: (RemoteProbe(server, proxy), LoadHostsProbe(driver)),
+            probes=lambda _server: (RemoteProbe(server, proxy), LoadHostsProbe(driver)),
             placement=Placement(server_cpus=cores.server_cpus, engine_cpus=engines.engine_cpus),
         )
         own = cls(pair, tools, driver, launcher)

@@ -158,7 +158,7 @@ class Rig:
     def tools(self) -> Tools:
         """What its loads are made with: the engine has one core."""
         placement = replace(self.oracle.placement, engine_cpus=self.oracle.placement.engine_cpus[:1])
-        return Tools(self.oracle.launcher, self.driver, lambda: (ProcessTreeProbe(),), placement, processes_of)
+        return Tools(self.oracle.launcher, self.driver, lambda _server: (ProcessTreeProbe(),), placement, processes_of)
 
     def _load(
         self, server: RunningServer, shape: Open | Closed, seconds: float, stopper: "Stopper | None"
