@@ -274,7 +274,7 @@ def small(run: Run, tmp_path: Path) -> tuple[RunStore, LocalExecutor, FakeDriver
     store, driver = RunStore(tmp_path / "run"), FakeDriver([])
     launcher = FakeLauncher([])
     store.create(run.manifest)
-    tools = Tools(launcher, driver, lambda: (), Placement())
+    tools = Tools(launcher, driver, lambda _server: (), Placement())
     return store, LocalExecutor(run.manifest.plan, tools, store, QuietListener()), driver, launcher
 
 

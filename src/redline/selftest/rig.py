@@ -37,7 +37,7 @@ from redline.plugins.launchers.attached import processes_of
 from redline.plugins.launchers.process import ProcessLauncher, ProcessServer
 from redline.plugins.linux.scheduling import on_cores
 from redline.plugins.probes.process_tree import ProcessTreeProbe
-from redline.ports import Endpoint, LoadOptions, Placement, RunningServer
+from redline.ports import Endpoint, Launch, LoadOptions, Placement, RunningServer
 from redline.running.record import Tools, record_load
 from redline.selftest.results import Quantile
 from redline.suite import load_catalogue
@@ -69,7 +69,7 @@ class Oracle:
         entry = self.null.catalogued
         command = (entry.start.command[0], *arguments, "--port", "{port}")
         variant = Variant(entry=entry.started_by(command))
-        with self.launcher.running(variant, self.placement, log) as server:
+        with self.launcher.running(Launch(variant, self.placement, log)) as server:
             yield server
 
 
@@ -157,7 +157,7 @@ class Rig:
     def tools(self) -> Tools:
         """What its loads are made with: the engine has one core."""
         placement = replace(self.oracle.placement, engine_cpus=self.oracle.placement.engine_cpus[:1])
-        return Tools(self.oracle.launcher, self.driver, lambda: (ProcessTreeProbe(),), placement, processes_of)
+        return Tools(self.oracle.launcher, self.driver, lambda _server: (ProcessTreeProbe(),), placement, processes_of)
 
     def _load(
         self, server: RunningServer, shape: Open | Closed, seconds: float, stopper: "Stopper | None"
