@@ -5,13 +5,22 @@ from collections.abc import Iterator, Sequence
 
 from redline.analysis.compare import why_no_verdict
 from redline.findings.cell import USELESS
-from redline.model import CellReport, Comparison, Metric, ObjectiveResult, ObjectiveState, Ranking, Report, Verdict
+from redline.model import (
+    CellReport,
+    Comparison,
+    Metric,
+    ObjectiveResult,
+    ObjectiveState,
+    Place,
+    Ranking,
+    Report,
+    Verdict,
+)
 from redline.model.limits import CellLimit, LimitAnswer, LimitReport
 from redline.quantities import significant
 from redline.report import format as fmt
 from redline.report.document import STATE_LOOKS, Line, Look, Prose, Section, line
 from redline.report.sections.main_effects import sentence
-from redline.report.sections.ranking import ratio_text
 from redline.report.sections.views import comparisons_by_cell, groups, invalid_reason, tally
 
 TITLE = "The answer, in words"
@@ -34,13 +43,13 @@ _WORDS = {
 _DECIDED = (Verdict.FASTER, Verdict.SLOWER)
 
 
-def run_answer(report: Report) -> Section:
+def run_answer(report: Report) -> Iterator[Section]:
     """The answer of a run: comparisons, or levels where nothing is compared."""
     said: Iterator[Line] = iter(())
     if not report.next_command:  # a screen compares nothing
         compared = any(one.verdict or _is_unjudged(one) for one in report.comparisons)
         said = _compared(report) if compared else _levels(report)
-    return Section(TITLE, (Prose((*said, *_by_axis(report), *_objectives(report)), listed=True),), anchor="answer")
+    yield Section(TITLE, (Prose((*said, *_by_axis(report), *_objectives(report)), listed=True),), anchor="answer")
 
 
 def _by_axis(report: Report) -> Iterator[Line]:
@@ -300,10 +309,18 @@ def _ranking(ranking: Ranking, cells: dict[str, CellReport]) -> str:
     """`by throughput 1. hyper 96.0 k/s ±0.7%, 2. axum 89.7 k/s ±0.7%`."""
     setting = f" ({ranking.setting})" if ranking.setting else ""
     places = (
-        f"{place.rank}. {cells[place.cell_id].server} {fmt.with_spread(place.estimate)}{ratio_text(place)}"
+        f"{place.rank}. {cells[place.cell_id].server} {fmt.with_spread(place.estimate)}{_ratio(place)}"
         for place in ranking.places
     )
     return f"by {fmt.label(ranking.metric)}{setting} {', '.join(places)}"
+
+
+def _ratio(place: Place) -> str:
+    """` (+32.4% [+29.0, +35.1] in duets)`: the change on which its place rests; empty without one."""
+    if place.ratio is None:
+        return ""
+    in_duets = " in duets" if place.in_duets else ""
+    return f" ({fmt.change(place.ratio)} {fmt.change_bounds(place.ratio)}{in_duets})"
 
 
 def _level(cell: CellReport) -> str:
