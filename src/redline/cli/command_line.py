@@ -125,7 +125,7 @@ def _argument(metavar: str, text: str, default: Any = ...) -> Any:
 
 
 def _flag(names: str, metavar: str | None, text: str, default: Any = None, shown: bool | str = True) -> Any:
-    """A flag: its names with spaces between them, what stands for its value, its help; `shown` instead of a default."""
+    """A flag: its names with spaces between them, the placeholder of its value, its help, and its shown default."""
     return typer.Option(default, *names.split(), metavar=metavar, help=text, show_default=shown)
 
 
@@ -145,26 +145,26 @@ DEFAULT_BUDGET = "60s"
 
 
 class FailOnVerdict(StrEnum):
-    """Verdicts that make `redline compare` exit with 3. An enum, since typer takes no lists of literals."""
+    """Verdicts that make a command exit with 3. An enum, since typer takes no lists of literals."""
 
     SLOWER = "slower"
     INCONCLUSIVE = "inconclusive"
 
 
 _SUITE = "A suite: a YAML file."
-_WAIT_QUIET = "Wait until others leave the machine alone, for 5 minutes at most."
+_WAIT_QUIET = "Wait until other processes leave the machine idle, for 5 minutes at most."
 _AS_JSON = "Print JSON of a published schema to stdout."
 
 
 class SelectionFlags(Flags):
-    """What is selected of a suite, or of runs."""
+    """The selection of a suite, or of runs."""
 
     servers: list[str] = _list("-s --server", "GLOB,…", "Only these servers, such as 'rust.*'.")
     scenarios: list[str] = _list("-m --scenario", "NAME,…", "Only these scenarios.")
 
 
 class RequestFlags(Flags):
-    """What is requested, and of whom."""
+    """The request, and how its server is reached."""
 
     headers: list[str] = _list("-H --header", "'K: V'", "A request header.")
     method: str | None = _flag("-X --method", "METHOD", "GET by default, POST with a body.")
@@ -180,7 +180,7 @@ class RequestFlags(Flags):
 
 
 class SuiteFlags(SelectionFlags):
-    """What is measured of a suite, and how."""
+    """The selection and the settings of a suite."""
 
     loads: list[str] = _list("-l --load", "NAME,…", "Only these loads.")
     options: list[str] = _list(
@@ -273,7 +273,7 @@ class LimitFlags(RequestFlags):
     objective: list[str] = _list(
         "--objective",
         "[NAME:]'p99 < 200ms, …'",
-        "The objective, instead of the suite's; several share their probes.",
+        "The objective, in place of the suite's; several share their probes.",
     )
     servers: list[str] = _list("-s --server", "GLOB,…", "Only these servers, such as 'rust.*'.")
     loads: list[str] = _list("-l --load", "NAME,…", "Only these loads.")
@@ -285,9 +285,7 @@ class LimitFlags(RequestFlags):
     warmup: str | None = _flag(
         "--warmup", "TIME|auto", "Load before the first probe; auto: until steady. 1s for a URL."
     )
-    start: str | None = _flag(
-        "--start", "N", "The first rate, per second; for a URL without it, by what the warm-up got."
-    )
+    start: str | None = _flag("--start", "N", "The first rate, per second; of a URL by default from its warm-up.")
     probes: int = _flag("--probes", "N", "At most this many probes per search.", 12)
     precision: str = _flag("--precision", "SHARE", "Stop at this half width of the interval.", "3%")
     trials: int | None = _flag("--trials", "N", "Fresh starts at the ends of each interval; 3.")
@@ -403,10 +401,10 @@ class ListFlags(Flags):
 class DoctorFlags(Flags):
     """Examine this machine: cores, clocks, limits, other load.
 
-    Each with what to do about it.
+    With advice for each.
     """
 
-    hosts: str | None = _flag("--hosts", "ADDRESS", "The hosts of a Ray cluster instead, and their clocks.")
+    hosts: str | None = _flag("--hosts", "ADDRESS", "Examine the hosts of a Ray cluster, and their clocks.")
     json: bool = _switch("--json", _AS_JSON)
 
 
