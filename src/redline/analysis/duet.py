@@ -26,7 +26,7 @@ from redline.model import (
 from redline.model.estimate import DuetComparison, DuetFinding
 from redline.model.failures import earliest
 from redline.quantities import percent
-from redline.stats import FEWEST_TRIALS, verdict
+from redline.stats import FEWEST_TRIALS, decide
 from redline.stats.builds import differing
 from redline.stats.duets import Floats, LogRatio, Slices, StartRatio, over_starts
 
@@ -172,7 +172,7 @@ class Duet:
             return False
         return not are_warm(blocks, apart=None not in start.servers, saturates=self.saturates)
 
-    def matters(self, ratio: LogRatio, judged: Callable[[LogRatio], Verdict]) -> bool:
+    def hinges_on_warmth(self, ratio: LogRatio, judged: Callable[[LogRatio], Verdict]) -> bool:
         """Whether servers that were not warm, rather than chance, are why it is not known more precisely."""
         by_chance = replace(ratio, bias=0.0)
         low, high = by_chance.interval
@@ -398,7 +398,7 @@ def in_duet(alone: Comparison, duets: Duets) -> Comparison:
     if duet is None or alone.metric not in duet.metrics:
         return alone
     if duet.failing is not None:
-        nothing = dict.fromkeys(("ratio", "verdict", "p", "p_equivalent"))
+        nothing = dict.fromkeys(("ratio", "p", "p_equivalent"))
         return alone.model_copy(update={**nothing, "refused": duet.failing})
     ratio, control = duet.ratio(alone.metric), duet.control(alone.metric)
     if ratio is None:
@@ -406,7 +406,7 @@ def in_duet(alone: Comparison, duets: Duets) -> Comparison:
     contrast = ratio.contrast
 
     def judge(ratio: LogRatio) -> Verdict:
-        return verdict(ratio.contrast.ratio, alone.metric, alone.threshold)
+        return decide(ratio.contrast.ratio, alone.threshold, higher_is_better=alone.metric.higher_is_better).verdict
 
     about = DuetComparison(
         starts=ratio.starts,
@@ -415,16 +415,12 @@ def in_duet(alone: Comparison, duets: Duets) -> Comparison:
         blocks_se=ratio.blocks_se,
         control=control.contrast.ratio if control else None,
         alone=alone.ratio,
-        unsettled=duet.unsettled if duet.matters(ratio, judge) else "",
+        unsettled=duet.unsettled if duet.hinges_on_warmth(ratio, judge) else "",
         findings=tuple(duet.findings()),
     )
-    judged: dict[str, object] = dict.fromkeys(("verdict", "p", "p_equivalent"))
+    judged: dict[str, object] = dict.fromkeys(("p", "p_equivalent"))
     if alone.primary and ratio.starts >= FEWEST_TRIALS:
-        judged = {
-            "verdict": judge(ratio),
-            "p": contrast.p,
-            "p_equivalent": contrast.p_equivalent(alone.threshold),
-        }
+        judged = {"p": contrast.p, "p_equivalent": contrast.p_equivalent(alone.threshold)}
     known = {"ratio": contrast.ratio, "refused": "", "rounds": None, "caveat": "", "duet": about}
     return alone.model_copy(update={**known, **judged})
 

@@ -17,7 +17,9 @@ class Metric(StrEnum):
     RECEIVED = "received"
     MEAN = "mean"
     P50 = "p50"
+    P75 = "p75"
     P90 = "p90"
+    P95 = "p95"
     P99 = "p99"
     P999 = "p99.9"
     P9999 = "p99.99"
@@ -28,6 +30,11 @@ class Metric(StrEnum):
     def unit(self) -> str:
         """`1/s`, `B/s`, `ns` or `B`; the mean and percentiles are of the response time."""
         return {Metric.THROUGHPUT: "1/s", Metric.RECEIVED: "B/s", Metric.MEMORY: "B"}.get(self, "ns")
+
+    @property
+    def words(self) -> str:
+        """The name in running text: `throughput`, `p99`, `CPU per request`."""
+        return "CPU per request" if self is Metric.CPU_PER_REQUEST else self.value
 
     @property
     def higher_is_better(self) -> bool:
@@ -72,6 +79,15 @@ class Estimate(Frozen):
             return None
         return (self.high - self.low) / 2 / abs(self.value)
 
+    def is_within(self, threshold: float) -> bool:
+        """Whether the whole interval of a ratio lies within 1 / (1 + threshold) to 1 + threshold."""
+        return (
+            self.low is not None
+            and self.high is not None
+            and 1 / (1 + threshold) <= self.low
+            and self.high <= 1 + threshold
+        )
+
     @property
     def says_nothing(self) -> bool:
         """Whether one end is a thousand times the other, as of two trials that differ: then it is shown as not known.
@@ -84,7 +100,11 @@ class Estimate(Frozen):
 
 
 class Verdict(StrEnum):
-    """The result of a comparison. For CPU per request and memory, `faster` means that less is used."""
+    """The result of a comparison. For CPU per request and memory, `faster` means that less is used.
+
+    `faster` and `slower` are significant differences, however small. `equivalent`: no significant difference, and the
+    whole interval is within the threshold. `inconclusive`: neither.
+    """
 
     FASTER = "faster"
     SLOWER = "slower"
@@ -143,6 +163,8 @@ class Comparison(Frozen):
     `ratio` is cell over baseline; None if the two may not be compared, and `refused` then says why. A ratio without a
     `verdict` is described, not judged: its metric is not primary, or there are fewer than three trials.
     `caveat` is what to know before you interpret the ratio.
+
+    The verdict says whether a difference is significant, `matters` whether it may be larger than the threshold.
     """
 
     metric: Metric
@@ -150,7 +172,11 @@ class Comparison(Frozen):
     baseline_id: str
     ratio: Estimate | None
     verdict: Verdict | None
-    threshold: float
+    matters: bool | None = omitted_if_default(
+        None,
+        description="of a verdict faster or slower: false if the whole interval is within the threshold; else null",
+    )
+    threshold: float = Field(description="the smallest relative difference that matters")
     primary: bool = Field(default=False, description="whether a verdict is asked of this metric under this load")
     refused: str = ""
     caveat: str = omitted_if_default("")
@@ -162,6 +188,7 @@ class Comparison(Frozen):
         None, description="p with Holm's correction for all comparisons of the family"
     )
     family: int | None = omitted_if_default(None, description="number of comparisons in the family")
+    family_name: str = omitted_if_default("", description="the question that the family of comparisons answers")
     p_equivalent: float | None = omitted_if_default(
         None, description="the larger p-value of two one-sided tests (TOST); equivalent below 0.025"
     )
@@ -169,6 +196,14 @@ class Comparison(Frozen):
     duet: DuetComparison | None = omitted_if_default(
         None, description="only if the ratio is of a duet, in which both servers are alive and loaded in turn"
     )
+
+    def judged(self, verdict: Verdict, *, matters: bool | None) -> "Comparison":
+        """The comparison with its verdict."""
+        return self.model_copy(update={"verdict": verdict, "matters": matters})
+
+    def in_family(self, name: str, size: int, p_adjusted: float) -> "Comparison":
+        """The comparison with its p-value adjusted for the family that it belongs to."""
+        return self.model_copy(update={"family_name": name, "family": size, "p_adjusted": p_adjusted})
 
     @property
     def says_something(self) -> bool:

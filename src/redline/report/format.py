@@ -65,12 +65,6 @@ NO_ANSWERS = "no answers"
 _DASH = "\u2013"
 _MINUS = "\u2212"
 
-_LABELS = {
-    Metric.THROUGHPUT: "throughput",
-    Metric.CPU_PER_REQUEST: "CPU per request",
-    Metric.MEMORY: "memory",
-}
-
 
 def count(number: int, noun: str) -> str:
     """`1 cell`, `1,200 cells`."""
@@ -84,7 +78,7 @@ def slug_of(cell_id: str) -> str:
 
 def label(metric: Metric) -> str:
     """The metric's name in running text: `throughput`, `p99`, `CPU per request`."""
-    return _LABELS.get(metric, metric.value)
+    return metric.words
 
 
 def interval(estimate: Estimate) -> str:
