@@ -73,7 +73,7 @@ class Flags:
         )
 
 
-class _Command(TyperCommand):
+class _StrictCommand(TyperCommand):
     """A command that refuses a second value for a flag that takes one; typer would use the last."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -104,7 +104,7 @@ def _command(name: str) -> Callable[[type[F]], type[F]]:
             for field, declared in kind.declared().items()
         ]
         run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
-        app.command(name, cls=_Command, help=kind.__doc__)(run)
+        app.command(name, cls=_StrictCommand, help=kind.__doc__)(run)
         FLAGS[name] = kind
         return kind
 
@@ -152,6 +152,7 @@ class FailOnVerdict(StrEnum):
 
 
 _SUITE = "A suite: a YAML file."
+_FAIL_ON = "Exit with 3 on this verdict."
 _WAIT_QUIET = "Wait until other processes leave the machine idle, for 5 minutes at most."
 _AS_JSON = "Print JSON of a published schema to stdout."
 
@@ -207,6 +208,7 @@ class RunFlags(SuiteFlags):
     output: Path | None = _flag("-o --output", "DIR", "Where to keep it.")
     resume: Path | None = _flag("--resume", "DIR", "Resume a run that stopped.")
     on: str | None = _flag("--on", "ADDRESS", "Run on the hosts of a Ray cluster: its address, or `auto`.")
+    fail_on: list[FailOnVerdict] = _list("--fail-on", "slower|inconclusive", _FAIL_ON)
     wait_quiet: bool = _switch("--wait-quiet", _WAIT_QUIET)
     json: bool = _switch("--json", _AS_JSON)
 
@@ -324,7 +326,7 @@ class AbFlags(RequestFlags):
     output: Path | None = _flag("-o --output", "DIR", "Keep it there.")
     resume: Path | None = _flag("--resume", "DIR", "Resume a comparison that stopped; with --for, go on for longer.")
     write_suite: Path | None = _flag("--write-suite", "FILE", "Write the suite that this is, and measure nothing.")
-    fail_on: list[FailOnVerdict] = _list("--fail-on", "slower|inconclusive", "Exit with 3 on this verdict.")
+    fail_on: list[FailOnVerdict] = _list("--fail-on", "slower|inconclusive", _FAIL_ON)
     threshold: str | None = _flag("--threshold", "SHARE", "The smallest difference that matters; 2% by default.")
     wait_quiet: bool = _switch("--wait-quiet", _WAIT_QUIET)
     form: Literal["md"] | None = _flag("--format -f", "md", "For a pull request.")
@@ -356,7 +358,7 @@ class CompareFlags(Flags):
     other: Path | None = _argument(
         "RUN_B", "Compared with RUN; without it, RUN's own variants with its baseline.", None
     )
-    fail_on: list[FailOnVerdict] = _list("--fail-on", "slower|inconclusive", "Exit with 3 on this verdict.")
+    fail_on: list[FailOnVerdict] = _list("--fail-on", "slower|inconclusive", _FAIL_ON)
     anyway: bool = _switch("--anyway", "Compare two runs whose environments differ gravely.")
     json: bool = _switch("--json", _AS_JSON)
 
