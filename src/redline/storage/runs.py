@@ -47,7 +47,6 @@ from redline.model import (
     StoredRecordings,
 )
 from redline.suite.loading import load_libraries
-from redline.suite.planning import with_causes
 
 T = TypeVar("T", bound=Frozen)
 _RECORDING = re.compile(r"^(\d{4,})-.+\.json$")
@@ -219,8 +218,7 @@ class RunStore(Store):
 
     def manifest(self) -> Manifest:
         """What `run.json` says. Raises StoreError when there is none or it cannot be read."""
-        manifest = self.read_manifest(Manifest)
-        return manifest.model_copy(update={"plan": with_causes(manifest.plan)})
+        return self.read_manifest(Manifest)
 
     def recordings(self) -> tuple[Recording, ...]:
         """All recordings so far, by position. Raises StoreError, naming the file, when one cannot be read."""
