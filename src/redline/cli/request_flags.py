@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 
 from redline.cli.command_line import RequestFlags
 from redline.cli.flags import split
-from redline.cli.urls import as_url, base_of, is_like_a_url, is_secure, is_url, read_url
 from redline.cli.written import Given, of_file
 from redline.errors import UsageError
 from redline.plugins.revisions import WORK_TREE
@@ -14,6 +13,7 @@ from redline.quantities import did_you_mean
 from redline.suite import read_text
 from redline.suite.schema.document import Document, Plain, parse_document
 from redline.suite.schema.scenario import METHODS
+from redline.suite.urls import as_url, base_of, is_like_a_url, is_secure, is_url, read_url
 
 REQUEST = "requests"
 """The name of the request that the flags describe."""

@@ -157,6 +157,10 @@ class Load(Frozen):
     duration_ns: int = Field(gt=0)
     count: int | None = omitted_if_default(None, ge=1)
 
+    def lasting(self, duration_ns: int) -> "Load":
+        """The same, measured for so long."""
+        return self.model_copy(update={"duration_ns": duration_ns})
+
     @property
     def connections(self) -> int:
         """The maximum number of connections."""
