@@ -151,7 +151,7 @@ def plan_of(cell: Cell, *, trials: int = 2, beyond: bool = False, url: str = "")
 def bench_in(folder: Path, *, beyond: bool = False, url: str = "", **changes: object) -> Bench:
     """A search in that folder, on a cell with these changes."""
     driver, server, listener = Driver(), FakeServer(), Seen()
-    tools = Tools(FakeLauncher(driver.events, server), driver, lambda: (), Placement((0,), (1,)))
+    tools = Tools(FakeLauncher(driver.events, server), driver, lambda _server: (), Placement((0,), (1,)))
     cell = CELL.model_copy(update=changes)
     manifest, store = plan_of(cell, trials=0 if url else 2, beyond=beyond, url=url), RunStore(folder)
     store.create(manifest)

@@ -10,9 +10,9 @@ from itertools import product
 
 import numpy as np
 
-from redline.analysis.compare import holm_verdicts
+from redline.analysis.compare import with_verdicts
 from redline.model import Comparison, Metric, Verdict
-from redline.stats import Ratios, paired, verdict
+from redline.stats import Ratios, decide, paired
 from redline.stats.samples import BLOCKS
 
 THRESHOLD = 0.02
@@ -40,7 +40,7 @@ def compared(ours: Ratios, baseline: Ratios) -> Comparison:
         cell_id="cell",
         baseline_id="baseline",
         ratio=found.ratio,
-        verdict=verdict(found.ratio, Metric.THROUGHPUT, THRESHOLD),
+        verdict=decide(found.ratio, THRESHOLD, higher_is_better=True).verdict,
         threshold=THRESHOLD,
         p=found.p,
     )
@@ -57,7 +57,7 @@ def shares(seeds: int, trials: int, variation: float, difference: float) -> tupl
         baseline = cell(rng, trials, variation)
         others = [compared(cell(rng, trials, variation), baseline) for _ in range(FAMILY - 1)]
         planted = compared(cell(rng, trials, variation, 1 - difference), baseline)
-        family = holm_verdicts([planted, *others])
+        family = with_verdicts([planted, *others], lambda _: "all")
         right = (Verdict.SLOWER,) if difference else CHANGED
         alone += planted.verdict in right
         among += family[0].verdict in right

@@ -186,7 +186,7 @@ def test_a_virtual_machine_is_warmed_up_until_it_is_steady_for_half_of_the_time_
 def test_a_virtual_machine_is_recognised_by_a_start_whatever_its_command_is_called() -> None:
     for runtimes, detects in (({"native"}, False), ({"jvm"}, True), (set[str](), False)):
         launcher = FakeLauncher([], FakeServer(runtimes=frozenset(runtimes)))
-        tools = Tools(launcher, FakeDriver([]), tuple, Placement())
+        tools = Tools(launcher, FakeDriver([]), lambda _server: (), Placement())
         made = under_test.as_they_run(limits(), Workbench(tools, simulated_environment()))
         assert [cell.warmup_detect for cell in made.cells] == [detects, detects]
         assert launcher.events == ["start", "stop"] * 2
@@ -256,7 +256,7 @@ def launcher() -> FakeLauncher:
 @pytest.fixture
 def redline(monkeypatch: pytest.MonkeyPatch, launcher: FakeLauncher) -> Run:
     def run(servers: Servers, *flags: str, of: tuple[str, str] = (A, B)) -> Result:
-        bench = Workbench(Tools(launcher, servers, lambda: (), Placement()), simulated_environment())
+        bench = Workbench(Tools(launcher, servers, lambda _server: (), Placement()), simulated_environment())
         monkeypatch.setattr(under_test, "attached", lambda _variant: bench)
         monkeypatch.setattr(under_test, "commands", lambda: bench)
         return CliRunner().invoke(app, ["ab", *of, "--limit", "--objective", "p99 < 20ms", "--for", "1m", *flags])

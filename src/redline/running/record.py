@@ -42,7 +42,7 @@ DYING_S = 0.5
 
 @dataclass(frozen=True)
 class Tools:
-    """What loads are made with. `probes` makes new ones for each load.
+    """What loads are made with. `probes` makes new ones for each load on a server.
 
     `processes` gives those of a server and its hops; none where its CPU time cannot be read. `fixed_work_ns` gives the
     CPU time in nanoseconds that a fixed piece of work takes on each of these cores; none where that cannot be measured.
@@ -53,7 +53,7 @@ class Tools:
 
     launcher: Launcher
     driver: Driver
-    probes: Callable[[], tuple[Probe, ...]]
+    probes: Callable[[RunningServer], tuple[Probe, ...]]
     placement: Placement
     processes: Callable[[RunningServer], tuple[int, ...]] = lambda _server: ()
     fixed_work_ns: Callable[[tuple[int, ...]], Mapping[int, int]] = lambda _cpus: {}
@@ -116,7 +116,7 @@ def _record(  # noqa: PLR0913 - as above
     abort: LoadAbort[Interval],
 ) -> Recording:
     empty, profiled = new_recording(planned), _Profiled(options.profiler, cell)
-    probes = (*tools.probes(), *profiled.probes)
+    probes = (*tools.probes(server), *profiled.probes)
 
     def follow(pid: int) -> None:
         options.on_start(pid)
