@@ -11,7 +11,7 @@ from redline.model.finding import Finding
 from redline.model.histogram import Histogram
 from redline.model.hosts import UsedHost
 from redline.model.plan import Skipped
-from redline.model.report import ObjectiveState
+from redline.model.report import ObjectiveState, Report
 
 LIMIT_FORMAT: Literal["redline.limit/1"] = "redline.limit/1"
 
@@ -246,3 +246,7 @@ class LimitReport(Frozen):
     cells: tuple[CellLimit, ...]
     skipped: tuple[Skipped, ...] = ()
     suite_text: str = ""
+
+
+AnyReport = Report | LimitReport
+"""The report of a run, a comparison or a load; or that of a search."""
