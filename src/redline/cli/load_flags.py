@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from redline.cli.command_line import LimitFlags, LoadFlags
+from redline.cli.command_line import LoadFlags, RequestFlags
 from redline.cli.flags import naming, read_flag, read_schema
 from redline.cli.targets import check_target
 from redline.cli.urls import is_secure, read_url
@@ -100,7 +100,7 @@ def _check_combination(flags: LoadFlags, *, is_open: bool) -> None:
             )
 
 
-def read_target(url: str, flags: LoadFlags | LimitFlags, scenario: str) -> tuple[Variant, Scenario]:
+def read_target(url: str, flags: RequestFlags, scenario: str) -> tuple[Variant, Scenario]:
     """The server that is already running behind a URL, and what it is asked, by that name. Raises UsageError."""
     endpoint, path = read_url(url)
     check_target(endpoint.host, flags.mine)

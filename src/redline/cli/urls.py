@@ -41,6 +41,12 @@ def is_secure(url: str) -> bool:
     return _split(url)[0] == "https"
 
 
+def base_of(url: str) -> str:
+    """The URL without its path: scheme, host and port. Raises UsageError."""
+    scheme, authority, _ = _split(url)
+    return f"{scheme}://{authority}"
+
+
 def read_url(url: str) -> tuple[Endpoint, str]:
     """Host and port, and the path with its query. Raises UsageError for what the engine cannot reach.
 
