@@ -139,7 +139,7 @@ class SearchJudgeResult(Frozen):
     not_compared: str = Field(default="", description="why the stored judgement of the search is not available")
     answers: dict[str, tuple[LimitAnswer, ...]] = Field(description="by the slug of each cell, by today's rules")
     findings: tuple[Finding, ...] = Field(description="of every cell, by today's rules")
-    answers_changed: tuple[RejudgedAnswer, ...] = Field(description="differences from the stored limit.json")
+    answers_changed: tuple[RejudgedAnswer, ...] = Field(description="differences from the stored results.json")
     endings_changed: tuple[RejudgedEnding, ...] = Field(description="cells whose search is now seen to end otherwise")
     written: bool = Field(description="whether the stored views were written again")
 

@@ -37,7 +37,7 @@ def execute(flags: RunFlags) -> None:
                 flags.given(but={"resume", "on", "trials", "wait_quiet", "json"}),
                 "--resume continues a run as it was planned, and takes no",
             )
-            session = RunSession.resume(flags.resume, cluster.bench_for, SessionView(console), flags.trials)
+            session = _resumed(flags.resume, cluster, console, flags.trials)
         elif flags.suite is not None:
             session = _create(flags.suite, flags, cluster, console)
         else:
@@ -69,6 +69,12 @@ def _print_where(whole: RunStore, outcome: Outcome, console: Console) -> None:
     if outcome.interrupted:
         again = f"{places.own_name()} run --resume {whole.folder}"
         console.print(f"interrupted; resume with: {again}", soft_wrap=True, markup=False)
+
+
+def _resumed(folder: Path, cluster: Cluster, console: Console, trials: int | None) -> RunSession:
+    if RunStore(folder).kind == "search":
+        raise UsageError(f"{folder} holds a search", hint=f"resume it with: redline limit --resume {folder}")
+    return RunSession.resume(folder, cluster.bench_for, SessionView(console), trials)
 
 
 def _create(file: Path, flags: RunFlags, cluster: Cluster, console: Console) -> RunSession:
