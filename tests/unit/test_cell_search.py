@@ -10,9 +10,9 @@ import pytest
 from redline.analysis import search_state
 from redline.analysis.search_state import SETTLE_NS
 from redline.errors import DriveError, LaunchError
-from redline.model import Cell, Closed, Finding, FindingKind, Grade, Open, Recording, Variant
+from redline.model import Cell, Closed, Finding, FindingKind, Grade, Open, Recording
 from redline.model.limits import LimitStart
-from redline.ports import Placement
+from redline.ports import Launch
 from redline.running.cell_search import AGAIN, MOST_OF_ONE, WAITS_S
 from redline.running.probing import WARM_SHARE
 from redline.search import Converged
@@ -169,10 +169,8 @@ def test_an_interrupt_stops_the_server_and_goes_out(bench: Bench) -> None:
 
 def test_a_server_that_does_not_start_is_a_launch_error(bench: Bench, tmp_path: Path) -> None:
     @contextmanager
-    def refusing(
-        variant: Variant, placement: Placement, log: Path, seed: int | None = None, copy: int = 0, **_more: object
-    ) -> Iterator[FakeServer]:
-        assert log == tmp_path / "logs" / CELL.slug / "start-0" / "server.log"
+    def refusing(launch: Launch) -> Iterator[FakeServer]:
+        assert launch.log == tmp_path / "logs" / CELL.slug / "start-0" / "server.log"
         raise LaunchError("it exited with code 1", hint="see its log")
         yield
 

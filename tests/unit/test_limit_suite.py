@@ -301,7 +301,7 @@ def test_a_search_is_not_resumed_on_another_build(
     assert "good.one is not what it was" in str(done.exception)
 
 
-def other_build(_self: FakeLauncher, variants: object, progress: object, copies: int = 1) -> object:
+def other_build(_self: FakeLauncher, variants: object, progress: object, builds: int = 1) -> object:
     return BuildOutcome(hashes={"good.one": "another"})
 
 

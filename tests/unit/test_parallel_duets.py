@@ -88,27 +88,15 @@ def test_a_plan_says_where_servers_run_and_takes_as_long_as_in_turn(tmp_path: Pa
     assert [duet.model_copy(update={"places": ()}) for duet in plan.duets] == list(in_turn.duets)
 
 
-class NotingLauncher(FakeLauncher):
-    """Notes where servers are to run."""
-
-    def __init__(self) -> None:
-        super().__init__([])
-        self.placements: list[Placement] = []
-
-    def running(self, variant: Any, placement: Placement, log: Path, *more: Any, **env: Any) -> Any:
-        self.placements.append(placement)
-        return super().running(variant, placement, log, *more, **env)
-
-
 def test_servers_and_their_loads_get_the_cores_of_their_places(tmp_path: Path) -> None:
     plan = plan_of(tmp_path, PARALLEL)
-    planned, launcher, driver = plan.duets[0], NotingLauncher(), FakeDriver([])
+    planned, launcher, driver = plan.duets[0], FakeLauncher([]), FakeDriver([])
     cells = tuple(plan.cells[cell_id] for cell_id in planned.cell_ids)
     placement = dataclasses.replace(place(cores(13)), cores=cores(13))
     tools = DuetTools((launcher,) * len(cells), lambda _server: KnownProcesses(()), driver, placement)
     recording = run_start(DuetStart(planned, cells, tmp_path / "logs", lambda _block: None), tools)
     found = [sides(cores(13), SERVERS)[place] for place in planned.places]
-    assert launcher.placements == found
+    assert [launch.placement for launch in launcher.launches] == found
     (asked,) = driver.duets
     assert asked.drive.cpus == tuple(cpu for side in found for cpu in side.engine_cpus)
     assert asked.drive.workers * SERVERS == len(asked.drive.cpus)

@@ -78,7 +78,7 @@ def profiled(folder: Path, sampler: FakeSampler, cell: object = CELL, *, engine:
     tools = Tools(launcher, FakeDriver(sampler.events), tuple, Placement())
     profiler = TrialProfiler("cpu", "engine" if engine else "server", sampler, own)
     made = run_trial(PLANNED, cell, tools, folder, lambda _interval: None, profiler=profiler)  # type: ignore[arg-type]
-    assert launcher.envs == [{} if engine else sampler.env]
+    assert [launch.env for launch in launcher.launches] == [{} if engine else sampler.env]
     return made
 
 

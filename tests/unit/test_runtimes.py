@@ -17,7 +17,7 @@ from redline.plugins.launchers.command import CommandLauncher
 from redline.plugins.launchers.process import free_port
 from redline.plugins.launchers.watching import KnownProcesses
 from redline.plugins.linux.runtimes import runtimes_in, runtimes_of
-from redline.ports import Endpoint, LoadOptions, Placement
+from redline.ports import Endpoint, Launch, LoadOptions, Placement
 from redline.running.assembly import attached
 from redline.running.duet import DuetStart, DuetTools, run_start
 from redline.running.record import Tools, record_load
@@ -150,7 +150,7 @@ def test_what_runs_is_recognised_whatever_starts_it(command: str, runtimes: set[
     script.chmod(0o755)
     entry = command_entry("app", command.replace("{script}", str(script)), READY, str(tmp_path))
     entry = entry.model_copy(update={"ready": READY})
-    with CommandLauncher().running(Variant(entry=entry), Placement(), tmp_path / "log") as running:
+    with CommandLauncher().running(Launch(Variant(entry=entry), Placement(), tmp_path / "log")) as running:
         assert running.runtimes == runtimes
         assert set(running.facts.runtimes) == runtimes
         elsewhere = RunningElsewhere(running.endpoint)

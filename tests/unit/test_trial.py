@@ -131,7 +131,7 @@ def test_servers_of_the_same_arrivals_have_environments_of_other_sizes(tmp_path:
     tools = Tools(launcher, FakeDriver([]), tuple, Placement())
     for position in (0, 1):
         run_trial(PLANNED.model_copy(update={"position": position}), CELL, tools, tmp_path, print)
-    assert len({*launcher.seeds} - {None}) == 2
+    assert len({launch.seed for launch in launcher.launches} - {None}) == 2
 
 
 def test_a_server_that_does_not_start_is_recorded(tmp_path: Path) -> None:

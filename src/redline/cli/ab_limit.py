@@ -34,6 +34,7 @@ from redline.model import (
 )
 from redline.model.runtime import COMPILES_WHILE_RUNNING
 from redline.model.search import SearchTerms
+from redline.ports import Launch
 from redline.quantities import duration, parse_duration
 from redline.report.render import markdown
 from redline.report.sections.ab_limit import ab_limit_sections
@@ -111,9 +112,8 @@ def as_they_run(request: LimitsRequest, bench: Workbench) -> LimitsRequest:
     runtimes = set[str]()
     with tempfile.TemporaryDirectory() as logs:
         for cell in request.cells:
-            with bench.tools.launcher.running(
-                cell.variant, bench.tools.placement, Path(logs, cell.load.name)
-            ) as server:
+            launch = Launch(cell.variant, bench.tools.placement, Path(logs, cell.load.name))
+            with bench.tools.launcher.running(launch) as server:
                 runtimes |= server.runtimes
     if not runtimes & COMPILES_WHILE_RUNNING:
         return request

@@ -21,6 +21,7 @@ from redline.files import as_store_error
 from redline.model import Cell, Failure, Interval, PlannedTrial
 from redline.model.limits import LimitStart
 from redline.model.search import LoadPhase, ProbeRecording
+from redline.ports import Launch
 from redline.running.probing import Prober
 from redline.running.record import Tools, failure_of, new_recording, verify
 from redline.search import Evidence, Proposal
@@ -158,7 +159,7 @@ class CellSearch:
             logs.mkdir(parents=True, exist_ok=True)
         log, seed = logs / "server.log", self._seed + number
         try:
-            running = self.tools.launcher.running(self.cell.variant, self.tools.placement, log, seed)
+            running = self.tools.launcher.running(Launch(self.cell.variant, self.tools.placement, log, seed))
             server = self._stack.enter_context(running)
         except LaunchError as error:
             self._store(self._not_loaded(number, failure_of("launch", error.kind, error, error.log_tail)))

@@ -12,7 +12,7 @@ from redline.errors import DriveError, LaunchError
 from redline.findings.warm_duet import DuetWarmth
 from redline.model import Cell, DuetBlock, DuetRecording, Failure, PlannedDuet
 from redline.model.duet import DuetPlan
-from redline.ports import Drive, Driver, DuetDrive, Launcher, LoadOptions, Placement, RunningServer, ServerWatch
+from redline.ports import Drive, Driver, DuetDrive, Launch, Launcher, LoadOptions, Placement, RunningServer, ServerWatch
 from redline.running.aborting import FailingDuetAbort
 from redline.running.ownership import Watches
 from redline.running.parallel import sides
@@ -177,8 +177,8 @@ def _load(start: DuetStart, tools: DuetTools, running: ExitStack) -> dict[str, o
     for place, (cell, launcher) in enumerate(zip(cells, launchers, strict=True)):
         try:
             log, seed = start.logs / f"server-{place}.log", start.planned.seed * len(cells) + place
-            started = launcher.running(cell.variant, where[place], log, seed, start.planned.build_number)
-            server = running.enter_context(started)
+            launch = Launch(cell.variant, where[place], log, seed, start.planned.build_number)
+            server = running.enter_context(launcher.running(launch))
         except LaunchError as error:
             return {"failure": failure_of("launch", error.kind, error, error.log_tail)}
         wrong = verify(cell, server, tools.driver)

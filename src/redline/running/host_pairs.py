@@ -27,7 +27,7 @@ READ_WITHIN_NS = 1_000_000
 STARTS = 3
 """On each pair: fewer have no variance to speak of."""
 LOAD = Load(name="calibration", shape=Closed(users=16), duration_ns=1_000_000_000)
-"""Of each of the two copies of the server."""
+"""Of the server, and of the same once more."""
 WARM_UP_NS = 2_000_000_000
 """Of each. A JVM is not warm by then, on any pair; that all are cold alike is enough to compare them."""
 

@@ -20,7 +20,7 @@ from redline.model import (
     Recording,
     Stage,
 )
-from redline.ports import NOTHING_MORE, LoadOptions, Profiler
+from redline.ports import Launch, LoadOptions, Profiler
 from redline.running.record import Tools, failure_of, new_recording, record_load, verify
 
 
@@ -86,16 +86,9 @@ def run_trial(  # noqa: PLR0913 - what, with what, and who gets what is seen
         try:
             with timed("launch"):
                 seed = planned.seed + planned.position  # servers that are compared have the same arrivals
-                server = running.enter_context(
-                    tools.launcher.running(
-                        cell.variant,
-                        tools.placement,
-                        log,
-                        seed,
-                        planned.build_number,
-                        env=profiler.env if profiler else NOTHING_MORE,
-                    )
-                )
+                env = profiler.env if profiler else {}
+                launch = Launch(cell.variant, tools.placement, log, seed, planned.build_number, env)
+                server = running.enter_context(tools.launcher.running(launch))
         except LaunchError as error:
             failure = failure_of("launch", error.kind, error, error.log_tail)
             return empty.model_copy(update={"failure": failure, "stages_ns": stages_ns})

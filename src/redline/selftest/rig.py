@@ -37,7 +37,7 @@ from redline.plugins.launchers.attached import processes_of
 from redline.plugins.launchers.process import ProcessLauncher, ProcessServer
 from redline.plugins.linux.scheduling import on_cores
 from redline.plugins.probes.process_tree import ProcessTreeProbe
-from redline.ports import Endpoint, LoadOptions, Placement, RunningServer
+from redline.ports import Endpoint, Launch, LoadOptions, Placement, RunningServer
 from redline.running.record import Tools, record_load
 from redline.selftest.results import Quantile
 from redline.suite import load_catalogue
@@ -70,7 +70,7 @@ class Oracle:
         command = (entry.start.command[0], *arguments, "--port", "{port}")
         start = entry.start.model_copy(update={"command": command})
         variant = Variant(entry=entry.model_copy(update={"start": start}))
-        with self.launcher.running(variant, self.placement, log) as server:
+        with self.launcher.running(Launch(variant, self.placement, log)) as server:
             yield server
 
 

@@ -17,7 +17,7 @@ from redline.cli.load_view import live_line, load_result, load_section
 from redline.cli.show import OneLine, Terminal, show
 from redline.errors import DriveError, UsageError
 from redline.model import Cell, EngineMode, PlannedTrial, Recording
-from redline.ports import LoadOptions
+from redline.ports import Launch, LoadOptions
 from redline.running.assembly import attached
 from redline.running.record import record_load
 
@@ -80,7 +80,7 @@ def _record(cell: Cell, threads: int, seed: int, console: Console) -> Recording:
             keep_interrupted=True,
             on_interval=lambda interval: line.show(Text(live_line(cell, interval))),
         )
-        with tools.launcher.running(cell.variant, tools.placement, log) as server:
+        with tools.launcher.running(Launch(cell.variant, tools.placement, log)) as server:
             recording = record_load(cell, planned, server, tools, options)
     if recording.traffic is None and recording.failure is not None:
         raise DriveError(recording.failure.message, hint=recording.failure.hint)

@@ -2,7 +2,7 @@
 
 import hashlib
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from redline.plugins.launchers.builds import StandingBuild
 from redline.plugins.launchers.failures import OF_COMMAND
 from redline.plugins.launchers.process import Prepared, ProcessServer, started
 from redline.plugins.temporary import elsewhere, private_folder
-from redline.ports import NOTHING_MORE, Building, BuildOutcome, Placement
+from redline.ports import Building, BuildOutcome, Launch
 
 
 def named_files(command: Sequence[str], folder: Path) -> dict[str, str]:
@@ -30,32 +30,20 @@ def named_files(command: Sequence[str], folder: Path) -> dict[str, str]:
 class CommandLauncher:
     """Launcher of commands, each of which runs in the folder of its entry."""
 
-    def build(self, variants: Iterable[Variant], progress: Callable[[Building], None], copies: int = 1) -> BuildOutcome:
+    def build(self, variants: Iterable[Variant], progress: Callable[[Building], None], builds: int = 1) -> BuildOutcome:
         """Nothing is built."""
-        del progress, copies
+        del progress, builds
         return BuildOutcome(hashes={variant.slug: "" for variant in variants})
 
     @contextmanager
-    def running(  # noqa: PLR0913 - what, where, and how it differs from other starts
-        self,
-        variant: Variant,
-        placement: Placement,
-        log: Path,
-        seed: int | None = None,
-        copy: int = 0,
-        *,
-        env: Mapping[str, str] = NOTHING_MORE,
-    ) -> Iterator[ProcessServer]:
-        """Start it, wait until it is ready, and stop it whatever happens. Raises LaunchError; output goes to `log`."""
-        del copy
-        folder = Path(variant.catalogued.family_folder)
-        built = StandingBuild(variant.catalogued, hash="", folder=folder, runtime_version="")
+    def running(self, launch: Launch) -> Iterator[ProcessServer]:
+        """Start it, wait until it is ready, and stop it whatever happens. Raises LaunchError."""
+        folder = Path(launch.variant.catalogued.family_folder)
+        built = StandingBuild(launch.variant.catalogued, hash="", folder=folder, runtime_version="")
         try:
             scratch = private_folder("scratch")
         except OSError as error:
-            message = f"{variant.slug} could not be given a scratch folder: {error.strerror}"
+            message = f"{launch.variant.slug} could not be given a scratch folder: {error.strerror}"
             raise LaunchError(message, hint=elsewhere()) from error
-        with started(
-            variant, Prepared(built, None, scratch, advice=OF_COMMAND), placement, log, seed=seed, env=env
-        ) as server:
+        with started(launch, Prepared(built, None, scratch, advice=OF_COMMAND)) as server:
             yield server
