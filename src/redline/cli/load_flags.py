@@ -10,7 +10,6 @@ from typing import Any
 from redline.cli.command_line import LoadFlags, RequestFlags
 from redline.cli.flags import naming, read_flag, read_schema
 from redline.cli.targets import check_target
-from redline.cli.urls import is_secure, read_url
 from redline.errors import UsageError
 from redline.model import AttachedServer, Body, Closed, Load, Objective, Request, Scenario, Tls, Variant
 from redline.model.catalogue import certificates
@@ -24,6 +23,7 @@ from redline.suite.schema.scenario import (
     check_placeholders,
     http2_forbids,
 )
+from redline.suite.urls import is_secure, read_url
 from redline.suite.validate.referenced_files import wrong_entry
 
 _METHOD = re.compile(r"[A-Z]+")

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Mapping
 
 from redline.cli.command_line import RequestFlags
-from redline.cli.urls import as_url, base_of, is_like_a_url, is_secure, is_url, read_url
+from redline.suite.urls import as_url, base_of, is_like_a_url, is_secure, is_url, read_url
 from redline.cli.written import Given, of_file
 from redline.errors import UsageError
 from redline.plugins.revisions import WORK_TREE
