@@ -246,7 +246,7 @@ def test_a_server_that_changed_is_not_resumed(tmp_path: Path) -> None:
 
 
 def test_a_directory_of_another_kind_is_not_resumed(tmp_path: Path) -> None:
-    with pytest.raises(NotStoredError, match="holds no comparison"):
+    with pytest.raises(NotStoredError, match="holds no run"):
         redline_raises("ab", "--resume", tmp_path)
 
 

@@ -96,8 +96,9 @@ def test_a_warm_up_that_is_watched_ends_when_the_server_is_steady(tmp_path: Path
 def test_the_first_rate_is_by_what_users_got_in_the_warm_up(tmp_path: Path) -> None:
     """The fake answers users 20,000 a second, so it begins at 14,000, calmed at 70% of that."""
     bench = bench_in(tmp_path)
-    plan = bench.state.plan.model_copy(update={"start_per_s": None, "by_warm_up": True})
-    bench.made.state = search_state.search_state(plan, bench.state.cell, ())
+    terms = bench.state.terms.model_copy(update={"start_per_s": None, "by_warm_up": True})
+    manifest = bench.state.manifest.model_copy(update={"search": terms})
+    bench.made.state = search_state.search_state(manifest, bench.state.cell, ())
     bench.run()
     users, calm, first = bench.driver.drives[:3]
     assert isinstance(users.cell.load.shape, Closed)
@@ -106,7 +107,7 @@ def test_the_first_rate_is_by_what_users_got_in_the_warm_up(tmp_path: Path) -> N
         14_000,
     ]
     found = bench.state.limit()
-    bench.made.store.folder.joinpath("search.json").write_text(plan.model_dump_json())
+    bench.made.store.folder.joinpath("run.json").write_text(manifest.model_dump_json())
     assert bench.again().state.limit() == found
 
 

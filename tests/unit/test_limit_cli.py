@@ -68,7 +68,8 @@ def redline(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
         launcher = FakeLauncher([], FakeServer(facts=None, runtimes=frozenset({runs_on})))
         bench = Workbench(Tools(launcher, server, lambda _server: (), Placement()), simulated_environment())
         monkeypatch.setattr(under_test, "attached", lambda _variant: bench)
-        return CliRunner().invoke(app, ["limit", URL, "--objective", "p99 < 20ms", "-d", "1s", *flags])
+        length = () if "-d" in flags else ("-d", "1s")
+        return CliRunner().invoke(app, ["limit", URL, "--objective", "p99 < 20ms", *length, *flags])
 
     return run
 

@@ -19,7 +19,6 @@ from redline.running.assembly import Workbench
 from redline.running.record import Tools
 from redline.running.searching import search_report
 from redline.storage.runs import RunStore
-from redline.storage.searches import SearchStore
 from tests.e2e.lab import Lab
 from tests.fakes.plugins import FakeLauncher, FakeServer
 from tests.fakes.recordings import simulated_environment
@@ -61,9 +60,7 @@ class Bench:
         return self.report_in(self.run_folder)
 
     def report_in(self, folder: Path) -> LimitReport:
-        found = search_report(SearchStore(folder))
-        assert found is not None
-        return found
+        return search_report(RunStore(folder))
 
     def copy(self, finished: "Finished") -> None:
         """Have in its own directory what another search has found."""
@@ -96,13 +93,13 @@ def finish(folder: Path, *flags: str, more: str = "") -> Finished:
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Finished:
-    """Of both servers; the suite wants profiles."""
+    """A finished search of both servers; the suite wants profiles."""
     return finish(tmp_path_factory.mktemp("both"), more="profile: [cpu, engine]\n")
 
 
 @pytest.fixture(scope="module")
 def finished_one(tmp_path_factory: pytest.TempPathFactory) -> Finished:
-    """Of one server, printed as JSON."""
+    """A finished search of one server, printed as JSON."""
     return finish(tmp_path_factory.mktemp("one"), "-s", "good.one", "--json")
 
 
@@ -126,8 +123,8 @@ def test_every_cell_is_searched_and_kept(finished: Finished) -> None:
         assert limit.passed_per_s <= CAPACITY <= limit.failed_per_s
         assert cell.build == "abc"
         assert sum(probe.phase == "confirm" for probe in cell.probes) == 4
-    assert {file.name for file in folder.iterdir()} >= {"limit.json", "limit.html", "limit.md", "suite.yaml"}
-    assert LimitReport.model_validate_json((folder / "limit.json").read_text()) == report
+    assert {file.name for file in folder.iterdir()} >= {"results.json", "report.html", "suite.yaml"}
+    assert LimitReport.model_validate_json((folder / "results.json").read_text()) == report
     for probe in (probe for cell in report.cells for probe in cell.probes):
         recording = ProbeRecording.model_validate_json((folder / probe.recording).read_text()).recording
         assert recording.traffic is not None
@@ -331,12 +328,12 @@ def test_a_search_is_judged_again_by_todays_rules(bench: Bench, finished_one: Fi
     def judge(*flags: str) -> Result:
         return CliRunner(env={"COLUMNS": "200"}).invoke(app, ["judge", str(bench.run_folder), *flags])
 
-    assert "limit.json has the same answers" in judge().stdout
+    assert "results.json has the same answers" in judge().stdout
     report = bench.report
     (cell,) = report.cells
     (limit,) = cell.limits
     other = cell.model_copy(update={"limits": (limit.model_copy(update={"passed_per_s": 1.0}),), "confirmed": False})
-    view = bench.run_folder / "limit.json"
+    view = bench.run_folder / "results.json"
     view.write_text(report.model_copy(update={"cells": (other,)}).model_dump_json())
     judged = judge()
     assert f"{cell.slug}: p99 < 20ms: was met up to 1/s" in judged.stdout
@@ -344,6 +341,6 @@ def test_a_search_is_judged_again_by_todays_rules(bench: Bench, finished_one: Fi
     (changed,) = result.answers_changed
     assert (changed.before, changed.after) == (other.limits[0], limit)
     assert [ending.after for ending in result.endings_changed] == [f"converged{', confirmed' * cell.confirmed}"]
-    assert "limit.json has the same answers" in judge().stdout
+    assert "results.json has the same answers" in judge().stdout
     view.unlink()
     assert "not compared" in judge().stdout

@@ -26,7 +26,7 @@ from tests.unit.test_duets_in_runs import TEXT, plan_of
 
 PARALLEL = TEXT.replace("design: duet", "design: parallel-duet")
 SERVERS = 4
-"""Of the only duet of a round: the baseline twice, and what is compared with it."""
+"""The servers of a round's only duet: the baseline twice, and the server compared with it."""
 
 
 def cores(number: int) -> tuple[tuple[int, ...], ...]:

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from redline.analysis.compare import holm_verdicts
+from redline.analysis.compare import with_verdicts
 from redline.model import Comparison, Estimate, Metric, Verdict
-from redline.stats import ALPHA, Ratios, holm_adjust, paired, verdict
+from redline.stats import ALPHA, Ratios, holm_adjust, paired
 
 chances = st.lists(st.floats(0, 1), max_size=30)
 
@@ -39,44 +39,57 @@ def test_more_comparisons_make_none_more_certain(ps: list[float], another: float
     assert all(one <= more for one, more in zip(holm_adjust(ps), holm_adjust([*ps, another]), strict=False))
 
 
-def comparison(metric: Metric, p: float | None, low: float = 1.05, high: float = 1.15) -> Comparison:
+def comparison(
+    metric: Metric, p: float | None, low: float = 1.05, high: float = 1.15, cell_id: str = "a"
+) -> Comparison:
     """A cell that is slower, or faster in throughput, if nothing else is compared with it."""
     ratio = Estimate(value=(low * high) ** 0.5, low=low, high=high, unit="ratio", n=5, method="given")
-    said = verdict(ratio, metric, 0.02)
-    return Comparison(metric=metric, cell_id="a", baseline_id="b", ratio=ratio, verdict=said, threshold=0.02, p=p)
+    return Comparison(
+        metric=metric, cell_id=cell_id, baseline_id="b", ratio=ratio, verdict=None, threshold=0.02, primary=True, p=p
+    )
 
 
-def test_all_metrics_are_one_family_and_the_interval_stays() -> None:
+def as_one(_: Comparison) -> str:
+    return "all"
+
+
+def test_a_family_holds_verdicts_back_and_the_interval_stays() -> None:
     slow = [comparison(Metric.P99, p) for p in (0.001, 0.01, 0.02)]
-    made = holm_verdicts([*slow, comparison(Metric.CPU_PER_REQUEST, 0.03)])
-    assert [each.verdict for each in made] == [
-        Verdict.SLOWER,
-        Verdict.SLOWER,
-        Verdict.SLOWER,
-        Verdict.SLOWER,
-    ]
-    made = holm_verdicts([*slow, comparison(Metric.P99, 0.04), comparison(Metric.CPU_PER_REQUEST, 0.03)])
+    made = with_verdicts([*slow, comparison(Metric.CPU_PER_REQUEST, 0.03)], as_one)
+    assert [each.verdict for each in made] == [Verdict.SLOWER] * 4
+    assert [each.matters for each in made] == [True] * 4
+    made = with_verdicts([*slow, comparison(Metric.P99, 0.04), comparison(Metric.CPU_PER_REQUEST, 0.03)], as_one)
     assert [each.verdict for each in made] == [Verdict.SLOWER, Verdict.SLOWER, *[Verdict.INCONCLUSIVE] * 3]
     assert [each.held_back for each in made] == [False, False, True, True, True]
-    assert {each.family for each in made} == {5}
+    assert {(each.family, each.family_name) for each in made} == {(5, "all")}
     assert made[2].p_adjusted == pytest.approx(0.06)
     assert made[2].ratio == slow[2].ratio
     assert made[2].p == 0.02
 
 
-def test_what_has_no_p_value_takes_no_part() -> None:
-    refused = comparison(Metric.P99, None).model_copy(update={"ratio": None, "verdict": None, "refused": "why"})
-    alone = comparison(Metric.P99, None)
-    made = holm_verdicts([refused, comparison(Metric.P99, 0.04), alone])
-    assert (made[0], made[2]) == (refused, alone)
+def test_families_do_not_hold_each_other_back() -> None:
+    slow = [comparison(metric, 0.02) for metric in (Metric.P99, Metric.CPU_PER_REQUEST)]
+    made = with_verdicts([*slow, comparison(Metric.P99, 0.9)], lambda one: one.metric.words)
+    assert [(each.family_name, each.family) for each in made] == [("p99", 2), ("CPU per request", 1), ("p99", 2)]
+    assert [each.p_adjusted for each in made] == pytest.approx([0.04, 0.02, 0.9])
+
+
+def test_what_is_described_or_refused_has_no_verdict() -> None:
+    refused = comparison(Metric.P99, None).model_copy(update={"ratio": None, "refused": "why"})
+    described = comparison(Metric.P50, None).model_copy(update={"primary": False})
+    made = with_verdicts([refused, comparison(Metric.P99, 0.04), described], as_one)
+    assert (made[0], made[2]) == (refused, described)
     assert (made[1].p_adjusted, made[1].family, made[1].verdict) == (0.04, 1, Verdict.SLOWER)
 
 
-def test_equivalence_is_not_held_back_by_others() -> None:
+def test_a_small_difference_that_is_not_significant_among_others_is_equivalent() -> None:
+    """Alone it is a difference that does not matter; neither word contradicts its interval."""
     same = comparison(Metric.P99, 0.01, 1.001, 1.01)
-    made = holm_verdicts([same, *[comparison(Metric.P99, 0.9)] * 20])
-    assert made[0].verdict is Verdict.EQUIVALENT
-    assert not made[0].held_back
+    (alone,) = with_verdicts([same], as_one)
+    assert (alone.verdict, alone.matters) == (Verdict.SLOWER, False)
+    among = with_verdicts([same, *[comparison(Metric.P99, 0.9)] * 20], as_one)[0]
+    assert (among.verdict, among.matters) == (Verdict.EQUIVALENT, None)
+    assert not among.held_back
 
 
 def test_a_family_of_equal_cells_seldom_holds_a_difference() -> None:

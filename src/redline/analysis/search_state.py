@@ -9,10 +9,10 @@ from dataclasses import dataclass, field, replace
 from redline.analysis.limits import Ending, Subject, answer, cell_limit, probe
 from redline.findings import judge_probe, judge_server
 from redline.findings.failed import LEFT_OVER, all_failed
-from redline.model import Cell, Finding, Interval, Load, Objective, Open, Plan, Traffic
+from redline.model import Cell, Finding, Interval, Load, Manifest, Objective, Open, Plan, Traffic
 from redline.model.failures import FirstFailure
 from redline.model.limits import Beyond, CellLimit, LimitProbe, LimitReport, LimitStart, ProbePhase
-from redline.model.search import LoadPhase, ProbeRecording, SearchPlan
+from redline.model.search import LoadPhase, ProbeRecording, SearchTerms
 from redline.quantities import duration, rate, significant
 from redline.search import Converged, Doomed, Evidence, Exhausted, ProbeSlice, Proposal, Search, Settings
 from redline.search.client import (
@@ -121,7 +121,7 @@ def slice_of(interval: Interval, *, cut: bool = False) -> ProbeSlice:
 class SearchState:
     """Takes in the recordings of a cell's loads in their order; says what to try next, or how the search ended."""
 
-    plan: SearchPlan
+    manifest: Manifest
     cell: Cell
     probes: list[LimitProbe] = field(default_factory=list)
     starts: list[LimitStart] = field(default_factory=list)
@@ -141,8 +141,13 @@ class SearchState:
     _host: str = ""
 
     def __post_init__(self) -> None:
-        self.search = Search(self.plan.sets, self.settings)
+        self.search = Search(self.terms.sets, self.settings)
         self._step = self.search.next()
+
+    @property
+    def terms(self) -> SearchTerms:
+        """What is asked of the cell."""
+        return self.manifest.terms
 
     @property
     def settings(self) -> Settings:
@@ -150,16 +155,16 @@ class SearchState:
         load = self.cell.load
         return Settings(
             lowest_per_s=lowest_per_s(load.duration_ns),
-            start_per_s=self.plan.start_per_s or open_shape(load).rate_per_s or FIRST_PER_S,
-            probes=self.plan.probes,
-            precision=self.plan.precision,
-            trials=self.plan.trials,
+            start_per_s=self.terms.start_per_s or open_shape(load).rate_per_s or FIRST_PER_S,
+            probes=self.terms.probes,
+            precision=self.terms.precision,
+            trials=self.terms.trials,
         )
 
     @property
     def objectives(self) -> tuple[Objective, ...]:
         """All that is searched for: how late the engine may be depends on them."""
-        return tuple(each for one in self.plan.sets.values() for each in one)
+        return tuple(each for one in self.terms.sets.values() for each in one)
 
     def add(self, made: ProbeRecording) -> Evidence | None:
         """Take in one more load. Gives what it showed, where it was a probe with traffic."""
@@ -185,7 +190,7 @@ class SearchState:
         evidence = self._evidence(made, recording.traffic)
         fresh = phase == "confirm"
         self.probes.append(
-            probe(evidence, self.plan.sets, made.why, phase, fresh=fresh, start=made.start).model_copy(
+            probe(evidence, self.terms.sets, made.why, phase, fresh=fresh, start=made.start).model_copy(
                 update={
                     "recording": recording_path(self.cell, recording.position),
                     "failures": _failures(recording.traffic, cut=made.cut),
@@ -205,7 +210,7 @@ class SearchState:
 
     def curve_left(self) -> tuple[float, ...]:
         """The rates that the curve still needs, once the search has ended: a search stays near the limit."""
-        if self.plan.url or not self.plan.curve:
+        if self.terms.url or not self.terms.curve:
             return ()
         if self._curve_wanted is None:
             self._curve_wanted = rates_for_curve(curve(self.probes), self.settings.lowest_per_s)
@@ -213,9 +218,9 @@ class SearchState:
 
     def overload_wanted(self) -> OverloadPlan | str:
         """The overload test that follows the search, or why there is none."""
-        if self.plan.url:
+        if self.terms.url:
             return "that is for suites, whose servers are Redline's own"
-        if not self.plan.beyond:
+        if not self.terms.beyond:
             return "it was not asked for"
         limits, evidence = self.search.limits(), self.search.evidence
         answered_per_s = max((each.answered_per_s for each in evidence if not each.client), default=0.0)
@@ -264,9 +269,9 @@ class SearchState:
 
     def _subject(self) -> Subject:
         request, build, runtime = self.cell.scenario.request, *self._build
-        if self.plan.url:
+        if self.terms.url:
             asked = f"{request.method} {request.path}"
-            url = self.plan.url if len(self.plan.manifest.plan.cells) == 1 else self.cell.slug
+            url = self.terms.url if len(self.manifest.plan.cells) == 1 else self.cell.slug
             return Subject(url, url, asked, load_text(self.cell))
         slug, scenario = self.cell.variant.slug, self.cell.scenario.name
         return Subject(self.cell.slug, slug, scenario, load_text(self.cell), build, runtime, self._host)
@@ -281,9 +286,9 @@ class SearchState:
 
     def _add_warm_up(self, made: ProbeRecording) -> None:
         traffic, cell = made.recording.traffic, self.cell
-        if self.plan.by_warm_up and traffic is not None and not self.probes:
+        if self.terms.by_warm_up and traffic is not None and not self.probes:
             self._begin_at(FIRST_SHARE * answered_at_last_per_s(traffic))
-        if self.plan.url:  # resumed, it is warmed up again, and is still the same start
+        if self.terms.url:  # resumed, it is warmed up again, and is still the same start
             self.starts.clear()
         if not cell.warmup_detect:
             self.starts.append(LimitStart(warmed_ns=cell.warmup_ns))
@@ -346,7 +351,7 @@ class SearchState:
             plan = self.overload_wanted()
             if isinstance(plan, str) and not isinstance(step, Proposal):
                 return plan
-            return plan if isinstance(plan, str) and (self.plan.url or not self.plan.beyond) else "it was not reached"
+            return plan if isinstance(plan, str) and (self.terms.url or not self.terms.beyond) else "it was not reached"
         made = self._overload
         traffic, failure = made.recording.traffic, made.recording.failure
         plan = self._as_loaded(made)
@@ -410,36 +415,41 @@ def recording_path(cell: Cell, position: int) -> str:
     return f"probes/{cell.slug}/{position:04d}.json"
 
 
-def search_state(plan: SearchPlan, cell: Cell, made: Iterable[ProbeRecording]) -> SearchState:
+def search_order(plan: Plan) -> tuple[str, ...]:
+    """The ids of the cells, in the order in which they are searched: the seeded order of the plan's first round."""
+    return tuple(trial.cell_id for trial in plan.trials if trial.round == 0)
+
+
+def search_state(manifest: Manifest, cell: Cell, made: Iterable[ProbeRecording]) -> SearchState:
     """The state of the search on a cell after these loads."""
-    state = SearchState(plan, cell)
+    state = SearchState(manifest, cell)
     for one in made:
         state.add(one)
     return state
 
 
-def limit_report(plan: SearchPlan, made: Mapping[str, Iterable[ProbeRecording]]) -> LimitReport:
+def limit_report(manifest: Manifest, made: Mapping[str, Iterable[ProbeRecording]]) -> LimitReport:
     """What a search found so far, from its recordings by cell id.
 
     Cells are in the plan's order: those that have recordings, and the next one to be searched.
     """
-    manifest, found = plan.manifest, {}
+    terms, found = manifest.terms, dict[str, CellLimit]()
     began_all = True
-    for cell_id in plan.order:
+    for cell_id in search_order(manifest.plan):
         cell = manifest.plan.cells[cell_id]
-        state = search_state(plan, cell, made.get(cell_id, ()))
+        state = search_state(manifest, cell, made.get(cell_id, ()))
         if state.loads or began_all:
             found[cell_id] = state.limit()
         began_all = began_all and state.ended
     suite = manifest.plan.suite
     return LimitReport(
-        suite="" if plan.url else suite.name,
-        url=plan.url,
-        about="" if plan.url else suite.about,
+        suite="" if terms.url else suite.name,
+        url=terms.url,
+        about="" if terms.url else suite.about,
         started_unix_ns=manifest.created_unix_ns,
         command=manifest.command,
         seed=suite.seed,
-        precision=plan.precision,
+        precision=terms.precision,
         environment=manifest.environment,
         hosts=manifest.hosts,
         cells=tuple(found[cell_id] for cell_id in manifest.plan.cells if cell_id in found),

@@ -33,7 +33,7 @@ from redline.model import (
     Verdict,
 )
 from redline.model.runtime import COMPILES_WHILE_RUNNING
-from redline.model.search import SearchPlan
+from redline.model.search import SearchTerms
 from redline.ports import Launch
 from redline.quantities import duration, parse_duration
 from redline.report.render import markdown
@@ -41,7 +41,7 @@ from redline.report.sections.ab_limit import ab_limit_sections
 from redline.running.assembly import Workbench, attached, commands
 from redline.running.record import failure_of
 from redline.running.searching import SearchSession
-from redline.storage.searches import SearchStore
+from redline.storage.runs import RunStore
 from redline.suite import SHORTEST_PROBE_NS
 
 LASTS = "4m"
@@ -56,7 +56,7 @@ _MEANINGLESS = {"threshold", "load", "metric", "same_answers", "output", "resume
 
 @dataclass(frozen=True)
 class LimitsRequest:
-    """What is searched of both servers, and how: see SearchPlan. `lasts_ns` is about the most that it takes.
+    """What is searched of both servers, and how: see SearchTerms. `lasts_ns` is about the most that it takes.
 
     `from_project`: redline.yaml says how they are started.
     """
@@ -153,7 +153,7 @@ def find_limits(request: LimitsRequest, flags: AbFlags) -> None:
     except LaunchError as error:
         _View(console, request).broken(error)
     with tempfile.TemporaryDirectory() as scratch:
-        store, plan = SearchStore(Path(scratch, "search")), _plan(request, bench)
+        store, plan = RunStore(Path(scratch, "search")), _plan(request, bench)
         store.create(plan)
         session = SearchSession(store, plan, bench, _View(console, request), is_kept=False, by_probe=True)
         _, interrupted = session.execute()
@@ -175,7 +175,7 @@ def find_limits(request: LimitsRequest, flags: AbFlags) -> None:
         raise typer.Exit(exits.MISSED)
 
 
-def _plan(request: LimitsRequest, bench: Workbench) -> SearchPlan:
+def _plan(request: LimitsRequest, bench: Workbench) -> Manifest:
     first = request.cells[0]
     starts = max(request.trials, 1)
     suite = Suite(
@@ -194,7 +194,8 @@ def _plan(request: LimitsRequest, bench: Workbench) -> SearchPlan:
         for number in range(starts)
         for at, cell in enumerate(request.cells)
     )
-    manifest = Manifest(
+    return Manifest(
+        kind="search",
         name="ab",
         created_unix_ns=time.time_ns(),
         command=command_line(),
@@ -202,19 +203,18 @@ def _plan(request: LimitsRequest, bench: Workbench) -> SearchPlan:
         suite_text="",
         plan=Plan(suite=suite, cells={cell.id: cell for cell in request.cells}, trials=trials),
         environment=bench.environment,
-    )
-    return SearchPlan(
-        manifest=manifest,
-        url="" if request.trials else " ".join(request.names),
-        sets=dict(request.sets),
-        start_per_s=None,
-        by_warm_up=True,
-        probes=PROBES,
-        precision=PRECISION,
-        trials=request.trials,
-        beyond=False,
-        curve=False,
-        workers=None if request.trials else 1,
+        search=SearchTerms(
+            url="" if request.trials else " ".join(request.names),
+            sets=dict(request.sets),
+            start_per_s=None,
+            by_warm_up=True,
+            probes=PROBES,
+            precision=PRECISION,
+            trials=request.trials,
+            beyond=False,
+            curve=False,
+            workers=None if request.trials else 1,
+        ),
     )
 
 

@@ -85,6 +85,17 @@ class FindingKind(StrEnum):
     NOISY_NEIGHBOUR = "noisy-neighbour"
     CPU_SAMPLED = "cpu-sampled"
     CPU_UNKNOWN = "cpu-unknown"
+    FEW_STARTS = "few-starts"
+    FAILED_STARTS = "failed-starts"
+    CONTROL = "control"
+    COLD = "cold"
+    DISAGREEMENT = "disagreement"
+    ANSWER_SIZES = "answer-sizes"
+    CPU_BEHIND = "cpu-behind"
+    IDLE_WORK = "idle-work"
+    CLIENT_LIMITED = "client-limited"
+    RARE_COSTS = "rare-costs"
+    PARALLEL = "parallel"
 
 
 class Finding(Frozen):
@@ -96,3 +107,7 @@ class Finding(Frozen):
     advice: str
     cell_id: str
     position: int | None = None
+
+    def about(self, cell_id: str, position: int | None) -> "Finding":
+        """The same finding about another cell, and one of its trials or probes if `position` is given."""
+        return self.model_copy(update={"cell_id": cell_id, "position": position})

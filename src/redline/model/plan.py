@@ -321,6 +321,18 @@ class Cell(Frozen):
     engine: EngineMode = omitted_if_default(EngineMode())
     role: Literal["subject", "ceiling"] = "subject"
 
+    def under(self, load: Load, *, warmup_ns: int | None = None) -> "Cell":
+        """The same server and scenario under another load.
+
+        With `warmup_ns`, the warm-up is that load itself, and lasts that long.
+        """
+        warm = {} if warmup_ns is None else {"warmup_ns": warmup_ns, "warmup_detect": False, "warmup_by": None}
+        return self.model_copy(update={"load": load, **warm})
+
+    def warmed_by_its_load(self) -> "Cell":
+        """The same cell whose warm-up is its load itself."""
+        return self.model_copy(update={"warmup_by": None})
+
     @property
     def slug(self) -> str:
         """Readable and safe as a file name, whoever wrote its parts: `rust.axum.SimpleGet.saturate`."""

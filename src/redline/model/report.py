@@ -317,6 +317,10 @@ class Effect(Frozen):
     reference: str
     comparison: Comparison
 
+    def of(self, comparison: Comparison) -> "Effect":
+        """The effect with its comparison judged."""
+        return self.model_copy(update={"comparison": comparison})
+
 
 class LevelEffect(Frozen):
     """What one value of an axis does against the axis's first, on average over the other axes: a ratio."""

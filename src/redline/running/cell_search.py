@@ -25,7 +25,7 @@ from redline.ports import Launch
 from redline.running.probing import Prober
 from redline.running.record import Tools, failure_of, new_recording, verify
 from redline.search import Evidence, Proposal
-from redline.storage.searches import SearchStore
+from redline.storage.runs import RunStore
 
 AGAIN = "again: the host had taken CPU time"
 WAITS_S = (5.0, 10.0, 20.0, 40.0, 60.0, 60.0, 60.0)
@@ -63,7 +63,7 @@ class CellSearch:
 
     tools: Tools
     state: SearchState
-    store: SearchStore
+    store: RunStore
     listener: SearchListener
     log_is_kept: bool = True
     by_probe: bool = False
@@ -152,7 +152,7 @@ class CellSearch:
     def _start_fresh(self) -> Prober:
         """Start a server and verify it. Raises LaunchError and DriveError, also stored."""
         # A server that somebody else runs is the same one when its search is resumed.
-        number, self._cold = 0 if self.state.plan.url else self.state.next_start, True
+        number, self._cold = 0 if self.state.terms.url else self.state.next_start, True
         self.listener.started(number)
         logs = self.store.folder / "logs" / self.cell.slug / f"start-{number}"
         with as_store_error(logs):
@@ -174,7 +174,7 @@ class CellSearch:
             seed=self._seed,
             start=number,
             loads=self.state.loads,
-            workers=self.state.plan.workers,
+            workers=self.state.terms.workers,
             log_is_kept=self.log_is_kept,
             on_interval=self.listener.seen,
             pause=self.pause,
@@ -192,14 +192,14 @@ class CellSearch:
         return evidence
 
     def _store(self, made: ProbeRecording) -> Evidence | None:
-        self.store.save(made, self.cell)
+        self.store.save_probe(made, self.cell)
         return self.state.add(made)
 
     def _not_loaded(self, start: int, failure: Failure) -> ProbeRecording:
         """What is stored where a server came to no load."""
         planned = PlannedTrial(cell_id=self.cell.id, round=start, position=self.state.loads, seed=self._seed)
         recording = new_recording(planned).model_copy(update={"failure": failure})
-        workers = self.tools.workers(self.cell.load, self.state.plan.workers)
+        workers = self.tools.workers(self.cell.load, self.state.terms.workers)
         return ProbeRecording(
             phase="start",
             load=self.cell.load,
@@ -210,5 +210,5 @@ class CellSearch:
 
     @property
     def _seed(self) -> int:
-        trials = self.state.plan.manifest.plan.trials
+        trials = self.state.manifest.plan.trials
         return next(trial.seed for trial in trials if trial.round == 0 and trial.cell_id == self.cell.id)

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from redline.analysis.search_state import SearchState, limit_report, search_state
-from redline.errors import DriveError, LaunchError, StoreError
-from redline.model import Cell, Objective, Run, Suite
+from redline.analysis.search_state import SearchState, limit_report, search_order, search_state
+from redline.errors import DriveError, LaunchError
+from redline.model import Cell, Manifest, Objective, Run, Suite
 from redline.model.limits import LimitReport
-from redline.model.search import SearchPlan
+from redline.model.search import SearchTerms
 from redline.report.render import LIMIT_RENDERERS
 from redline.running.assembly import Workbench
 from redline.running.cell_search import CellSearch, SearchListener
@@ -31,15 +31,15 @@ from redline.running.session import (
     refuse_changed,
     refuse_other_hosts,
 )
-from redline.storage.searches import REPORT, SearchStore
+from redline.storage.runs import RunStore
 from redline.suite import make_plan
 
-_VIEWS = {REPORT: "json", "limit.html": "html", "limit.md": "md"}
+_VIEWS = {"report.html": "html", "results.json": "json"}
 
 
 @dataclass(frozen=True)
 class SearchRequest:
-    """What a search is asked: see SearchPlan. Its suite has open loads alone."""
+    """What a search is asked: see SearchTerms. Its suite has open loads alone."""
 
     suite: Suite
     sets: Mapping[str, tuple[Objective, ...]]
@@ -61,8 +61,8 @@ class SearchSession:
     Cells take turns by starts of their servers; with `by_probe` by probes, and their servers are alive at once.
     """
 
-    store: SearchStore
-    plan: SearchPlan
+    store: RunStore
+    manifest: Manifest
     bench: Workbench
     listener: SessionListener
     is_kept: bool = True
@@ -73,35 +73,30 @@ class SearchSession:
         cls, asked: SearchRequest, source: Source, folder: Path, bench: Workbench, listener: SessionListener
     ) -> "SearchSession":
         """Build the servers, and write down what was asked. Raises RedlineError."""
-        store = SearchStore(folder)
+        store = RunStore(folder)
         store.check_free()
         built = build_all(asked.suite, bench.tools.launcher, listener)
         plan = make_plan(asked.suite, built.unavailable)
         check_left(plan, "search", "`redline list` says what can be built here")
         terms = {name: value for name, value in vars(asked).items() if name not in ("suite", "is_kept")}
-        stored = SearchPlan(manifest=new_manifest(folder.resolve().name, source, plan, bench), **terms)
-        store.create(stored)
-        return cls(store, stored, bench, listener, asked.is_kept)
+        manifest = new_manifest(folder.resolve().name, source, plan, bench, SearchTerms(**terms))
+        store.create(manifest)
+        return cls(store, manifest, bench, listener, asked.is_kept)
 
     @classmethod
     def resume(cls, folder: Path, bench_for: Bench, listener: SessionListener) -> "SearchSession":
         """Open a stored search, and make sure that its servers and this machine are still what they were."""
-        store = SearchStore(folder)
-        plan = store.plan()
-        if plan.format == "redline.search/1":
-            raise StoreError(
-                f"{folder} holds a search of an earlier version, which kept no recordings",
-                hint=f"start a new search; what this one found is shown by: redline report {folder}",
-            )
-        cells = plan.manifest.plan.cells.values()
-        store.check_folders(*(f"probes/{cell.slug}" for cell in cells))
-        bench = bench_for(plan.manifest)
-        refuse_other_hosts(plan.manifest.hosts, bench.hosts)
+        store = RunStore(folder)
+        store.check_parts()
+        manifest = store.manifest()
+        cells = manifest.plan.cells.values()
+        bench = bench_for(manifest)
+        refuse_other_hosts(manifest.hosts, bench.hosts)
         planned = {cell.variant.slug for cell in cells}
-        built = build_all(plan.manifest.plan.suite, bench.tools.launcher, listener, planned)
+        built = build_all(manifest.plan.suite, bench.tools.launcher, listener, planned)
         recordings = tuple(made.recording for cell in cells for made in store.probes(cell))
-        refuse_changed(built, Run(manifest=plan.manifest, recordings=recordings), bench.environment)
-        return cls(store, plan, bench, listener)
+        refuse_changed(built, Run(manifest=manifest, recordings=recordings), bench.environment)
+        return cls(store, manifest, bench, listener)
 
     def execute(self) -> tuple[LimitReport, bool]:
         """Search what is left, and write the views. Returns what is known, and whether it was interrupted."""
@@ -112,8 +107,8 @@ class SearchSession:
 
     def _search(self) -> bool:
         """Search all cells. Returns whether that was interrupted."""
-        cells = [self.plan.manifest.plan.cells[cell_id] for cell_id in self.plan.order]
-        states = [search_state(self.plan, cell, self.store.probes(cell)) for cell in cells]
+        cells = [self.manifest.plan.cells[cell_id] for cell_id in search_order(self.manifest.plan)]
+        states = [search_state(self.manifest, cell, self.store.probes(cell)) for cell in cells]
         left = [(number, state) for number, state in enumerate(states, 1) if not state.ended]
         turns = [_SiteSearch(self, own, share, len(cells)) for own, share in self._assigned(left)]
         if len(turns) == 1:
@@ -137,8 +132,8 @@ class SearchSession:
 
         By the plan's order, so that what was begun on a pair is resumed there.
         """
-        cells = self.plan.manifest.plan.cells
-        names = dict.fromkeys(_side_by_side(cells[cell_id]) for cell_id in self.plan.order)
+        cells = self.manifest.plan.cells
+        names = dict.fromkeys(_side_by_side(cells[cell_id]) for cell_id in search_order(self.manifest.plan))
         numbers = {name: number for number, name in enumerate(names)}
         places = [SearchSite(pair.tools, partial(getattr, pair, "is_lost")) for pair in self.bench.pairs]
         places = places or [SearchSite(self.bench.tools)]
@@ -215,19 +210,15 @@ class _SiteSearch:
         self.is_over.wait(seconds)
 
 
-def search_report(store: SearchStore) -> LimitReport | None:
-    """What a stored search found so far; None before anything was stored of it. Raises StoreError."""
-    plan = store.plan()
-    if plan.format == "redline.search/1":
-        return store.written_report()
-    return limit_report(plan, {cell.id: store.probes(cell) for cell in plan.manifest.plan.cells.values()})
+def search_report(store: RunStore) -> LimitReport:
+    """What a stored search found so far. Raises StoreError."""
+    manifest = store.manifest()
+    return limit_report(manifest, {cell.id: store.probes(cell) for cell in manifest.plan.cells.values()})
 
 
-def write_search_views(store: SearchStore) -> LimitReport:
+def write_search_views(store: RunStore) -> LimitReport:
     """Write what can be looked at of what a search has found so far."""
     report = search_report(store)
-    if report is None:
-        raise StoreError(f"{store.folder} holds a search that has no probe yet", hint="resume it with --resume")
     for name, form in _VIEWS.items():
         store.write(name, LIMIT_RENDERERS[form](report))
     return report

@@ -35,6 +35,8 @@ from redline.model import (
     UsedHost,
     Variant,
 )
+from redline.model.run import Kind
+from redline.model.search import SearchTerms
 from redline.ports import Building, BuildOutcome, Executor, Launcher
 from redline.report.render import RENDERERS
 from redline.running.assembly import Workbench
@@ -88,11 +90,12 @@ class SessionListener(Protocol):
 
 @dataclass(frozen=True)
 class Source:
-    """Where a session came from: the command line, and the suite's file and text; empty for a URL."""
+    """Where a session came from: the command line, the suite's file and text (empty for a URL), and what it makes."""
 
     command: str
     file: str = ""
     text: str = ""
+    kind: Kind = "run"
 
 
 @dataclass(frozen=True)
@@ -184,7 +187,8 @@ class RunSession:
             if skipped.slug not in known:
                 self.listener.skipped(skipped)
         check_left(plan, "run", f"what was measured shows why: redline report {first.folder}")
-        source = Source(found.manifest.command, found.manifest.suite_file, found.manifest.suite_text)
+        begun = found.manifest
+        source = Source(begun.command, begun.suite_file, begun.suite_text, begun.kind)
         self.store.create(new_manifest(self.store.folder.resolve().name, source, plan, self.bench))
 
     def _calibrate(self, store: RunStore, plan: Plan) -> None:
@@ -390,9 +394,12 @@ def write_run_views(store: RunStore) -> Report:
     return report
 
 
-def new_manifest(name: str, source: Source, plan: Plan, bench: Workbench) -> Manifest:
-    """Of a session that begins now."""
+def new_manifest(
+    name: str, source: Source, plan: Plan, bench: Workbench, search: SearchTerms | None = None
+) -> Manifest:
+    """The manifest of a session that begins now; `search` is what a search asks."""
     return Manifest(
+        kind=source.kind if search is None else "search",
         name=name,
         created_unix_ns=time.time_ns(),
         command=source.command,
@@ -401,6 +408,7 @@ def new_manifest(name: str, source: Source, plan: Plan, bench: Workbench) -> Man
         plan=plan,
         environment=bench.environment,
         hosts=bench.hosts,
+        search=search,
     )
 
 

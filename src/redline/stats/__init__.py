@@ -2,10 +2,11 @@
 
 from redline.stats.estimate import (
     ALPHA,
-    FEWEST_TRIALS,
     Contrast,
+    Decision,
     Spread,
     contrast_of,
+    decide,
     estimate,
     holm_adjust,
     paired,
@@ -15,7 +16,6 @@ from redline.stats.estimate import (
     shown_by,
     unpaired,
     unpaired_ratio,
-    verdict,
 )
 from redline.stats.samples import CONFIDENCE, Quantiles, Ratios, Sample, pooled
 from redline.stats.trials import (

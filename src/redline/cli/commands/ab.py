@@ -14,7 +14,7 @@ from redline.cli import exits, places
 from redline.cli.ab_limit import find_limits, read_limits
 from redline.cli.ab_view import judged, print_report, too_little, write_views
 from redline.cli.build_view import BuildView
-from redline.cli.command_line import AbFlags
+from redline.cli.command_line import DEFAULT_BUDGET, AbFlags
 from redline.cli.flags import command_line, naming, read_flag, read_schema, refuse
 from redline.cli.load_flags import read_picks, read_request, read_tls, read_url
 from redline.cli.quiet import wait_until_quiet
@@ -50,7 +50,6 @@ from redline.suite.schema.load import LoadSchema
 SERVERS = 3
 """A, B, and A once more as a control."""
 _METRICS = {"cpu": Metric.CPU_PER_REQUEST, "throughput": Metric.THROUGHPUT, "p50": Metric.P50, "p99": Metric.P99}
-_FOR = "60s"
 _LOAD = re.compile(r"closed:(\d+)|open:(.+)")
 _WITH_RESUME = {"resume", "lasts", "fail_on", "threshold", "wait_quiet", "form", "json"}
 
@@ -104,7 +103,7 @@ def _gate(report: AbReport, flags: AbFlags, threshold: float | None) -> None:
 
 def _find_limits(flags: AbFlags) -> None:
     checkout, project = (None, None) if flags.git is None else read_checkout(flags.git)
-    duet = read_plan(flags, _lasts_ns(_FOR), project)
+    duet = read_plan(flags, _lasts_ns(DEFAULT_BUDGET), project)
     a, b = map(str, checkout.revisions) if checkout else (flags.a or "", flags.b or "")
     request = read_limits(flags, (a, b), duet.cells, from_project=project is not None)
     with nullcontext() if checkout is None else built(checkout, BuildView(Terminal(stderr=True))) as folders:
@@ -124,7 +123,7 @@ def _threshold(flags: AbFlags) -> float | None:
 
 def _planned(flags: AbFlags, store: ComparisonStore) -> AbPlan:
     """What the flags say. Raises UsageError, StoreError where it cannot be kept, and DriveError without an engine."""
-    lasts_ns = _lasts_ns(flags.lasts or _FOR)
+    lasts_ns = _lasts_ns(flags.lasts or DEFAULT_BUDGET)
     checkout, project = (None, None) if flags.git is None else read_checkout(flags.git)
     duet = read_plan(flags, lasts_ns, project)
     metric = _METRICS[flags.metric]
@@ -294,7 +293,7 @@ def _load(flags: AbFlags, measure_ns: int) -> Load:
     users, rate = written.groups()
     shape = {"closed": {"users": int(users)}} if users else {"open": {"rate": rate}}
     flag = f"--load {flags.load}"
-    given: dict[str | int, str] = {"users": flag, "rate": flag, "for": f"--for {flags.lasts or _FOR}"}
+    given: dict[str | int, str] = {"users": flag, "rate": flag, "for": f"--for {flags.lasts or DEFAULT_BUDGET}"}
     lasts = f"{measure_ns // 1_000_000}ms"
     return read_schema(LoadSchema, given, {**shape, "for": lasts}).load("load", ())
 

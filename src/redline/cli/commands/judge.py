@@ -14,8 +14,8 @@ from redline.cli.command_line import JudgeFlags
 from redline.cli.commands.report import read_run
 from redline.cli.contracts import JudgeResult, SearchJudgeResult
 from redline.cli.show import Terminal, show
-from redline.errors import StoreError
 from redline.model import CellReport, Finding, FindingKind, Grade, Report
+from redline.model.limits import LimitReport
 from redline.report.document import Line, Prose, Section, line
 from redline.report.format import GRADE_MARKS, slug_of
 from redline.report.sections.ab import sentence
@@ -23,16 +23,13 @@ from redline.report.sections.limit import answer_text, limit_summary
 from redline.running.searching import search_report, write_search_views
 from redline.running.session import write_run_views
 from redline.storage.comparisons import ComparisonStore
-from redline.storage.runs import RunStore
-from redline.storage.searches import REPORT, SearchStore
-
-_VIEW = "results.json"
+from redline.storage.runs import VIEW, RunStore
 
 
 def execute(flags: JudgeFlags) -> None:
     """Judge a stored run by today's rules: its findings, and which are not those of its stored results."""
-    if (searched := SearchStore(flags.run)).exists:
-        _judge_search(searched, write=flags.write, json=flags.json)
+    if (store := RunStore(flags.run)).kind == "search":
+        _judge_search(store, write=flags.write, json=flags.json)
         return
     if (compared := ComparisonStore(flags.run)).exists:
         _judge_comparison(compared, write=flags.write, json=flags.json)
@@ -40,7 +37,6 @@ def execute(flags: JudgeFlags) -> None:
     now = build_report(read_run(flags.run), str(flags.run))
     before, reason = _stored_view(flags.run)
     if flags.write:
-        store = RunStore(flags.run)
         with store.locked():
             write_run_views(store)
     result = JudgeResult(
@@ -58,21 +54,15 @@ def execute(flags: JudgeFlags) -> None:
         show(_sections(result, now))
 
 
-def _judge_search(store: SearchStore, *, write: bool, json: bool) -> None:
+def _judge_search(store: RunStore, *, write: bool, json: bool) -> None:
     """The same of a search: its answers, and which are not those of its stored report."""
-    if store.plan().format == "redline.search/1":
-        raise StoreError(
-            f"{store.folder} holds a search of an earlier version, which kept no recordings to judge",
-            hint=f"what it found then is shown by: redline report {store.folder}",
-        )
-    before, now = store.written_report(), search_report(store)
-    assert now is not None, "a search with recordings has a report"
+    before, now = store.written(LimitReport), search_report(store)
     if write:
         with store.locked():
             write_search_views(store)
     result = SearchJudgeResult(
         search=store.folder.resolve().name,
-        not_compared="" if before else f"it has no {REPORT}",
+        not_compared="" if before else f"it has no {VIEW}",
         answers={cell.slug: cell.limits for cell in now.cells},
         findings=tuple(finding for cell in now.cells for finding in cell.findings),
         answers_changed=rejudged_answers(before, now) if before else (),
@@ -93,9 +83,9 @@ def _judge_comparison(store: ComparisonStore, *, write: bool, json: bool) -> Non
         with store.locked():
             write_views(store, now)
     print_report(now, "json" if json else None)
-    said = f"not compared with how it was judged: it has no {_VIEW}"
+    said = f"not compared with how it was judged: it has no {VIEW}"
     if before is not None:
-        said = f"{_VIEW} has the same answer" if before == now else f"{_VIEW} said: {sentence(before)}"
+        said = f"{VIEW} has the same answer" if before == now else f"{VIEW} said: {sentence(before)}"
     for each in (said, *(["results.json and results.md are renewed"] if write else [])):
         Terminal(stderr=True).print(each, style="dim", soft_wrap=True, highlight=False, markup=False)
 
@@ -105,23 +95,23 @@ def _search_changes(result: SearchJudgeResult) -> Iterator[str]:
     if result.not_compared:
         yield f"not compared with how it was judged: {result.not_compared}"
     elif not result.answers_changed and not result.endings_changed:
-        yield f"{REPORT} has the same answers"
+        yield f"{VIEW} has the same answers"
     for ending in result.endings_changed:
         yield f"{ending.slug}: was {ending.before or 'not there'}; now {ending.after or 'not there'}"
     for changed in result.answers_changed:
         was, now = (answer_text(one) if one else "not known" for one in (changed.before, changed.after))
         yield f"{changed.slug}: {changed.name}: was {was}; now {now}"
     if result.written:
-        yield "limit.json, limit.html and limit.md are renewed"
+        yield "report.html and results.json are renewed"
 
 
 def _stored_view(folder: Path) -> tuple[Report | None, str]:
     """What was made of the run when its views were written, or why that is not known."""
-    file = folder / _VIEW
+    file = folder / VIEW
     try:
         return Report.model_validate_json(file.read_bytes()), ""
     except FileNotFoundError:
-        return None, f"it has no {_VIEW}"
+        return None, f"it has no {VIEW}"
     except OSError as error:
         return None, f"{file}: {error.strerror or error}"
     except ValidationError:
@@ -157,10 +147,10 @@ def _summary(result: JudgeResult) -> str:
     if result.not_compared:
         return f"not compared with how it was judged: {result.not_compared}"
     if not result.changes and not result.turned:
-        return f"{_VIEW} has the same findings"
+        return f"{VIEW} has the same findings"
     counts = Counter(one.change for one in result.changes)
     changes = ", ".join(f"{counts[each]} {each}" for each in ("new", "gone", "graded otherwise") if counts[each])
-    return f"against {_VIEW}: {changes or 'no other findings'}"
+    return f"against {VIEW}: {changes or 'no other findings'}"
 
 
 def _changed(change: Rejudged) -> Line:

@@ -23,7 +23,7 @@ from redline.report.sections.limit import limit_summary
 from redline.running.assembly import Cluster, attached
 from redline.running.searching import SearchRequest, SearchSession
 from redline.running.session import Source
-from redline.storage.searches import SearchStore
+from redline.storage.runs import RunStore
 from redline.suite import make_plan
 
 _OF_REQUESTS = {"headers", "method", "body", "status", "http2", "insecure", "cacert"}
@@ -40,6 +40,9 @@ def execute(flags: LimitFlags) -> None:
         if flags.resume is not None:
             given = flags.given(but={"resume", "on", "wait_quiet", "json"})
             refuse(given, "--resume continues a search as it was planned, and takes no")
+            if RunStore(flags.resume).manifest().kind != "search":
+                hint = f"resume it with: {places.own_name()} run --resume {flags.resume}"
+                raise UsageError(f"{flags.resume} holds no search", hint=hint)
             _finish(SearchSession.resume(flags.resume, cluster.bench_for, view), flags, view, console)
         elif target is None:
             url = "http://127.0.0.1:8080/ --objective 'p99 < 200ms'"
@@ -60,7 +63,7 @@ def _create(file: Path, flags: LimitFlags, cluster: Cluster, view: SessionView, 
     asked = read_suite_search(file, flags)
     request = asked.request
     folder = flags.output or places.new_run(f"limit-{request.suite.name}")
-    SearchStore(folder).check_free()
+    RunStore(folder).check_free()
     bench = cluster.bench(file, request.suite)
     most = request.probes + 2 * request.trials * len(request.sets)
     show_search_plan(make_plan(request.suite), most, asked.ignored, asked.unprofiled, request.beyond, console)
@@ -80,7 +83,7 @@ def _finish(session: SearchSession, flags: LimitFlags, view: SessionView, consol
     """Search, and print what was found; how the searches ended is the exit code."""
     if flags.wait_quiet:
         wait_until_quiet(console)
-    view.keeps_errors = bool(session.plan.url)
+    view.keeps_errors = bool(session.manifest.terms.url)
     report, interrupted = session.execute()
     if view.keeps_errors and view.error is not None:
         if not report.cells[0].probes:
@@ -104,7 +107,7 @@ def _finish(session: SearchSession, flags: LimitFlags, view: SessionView, consol
 
 def _print_where(folder: Path, console: Console, *, interrupted: bool) -> None:
     """Print where the report is, and how an interrupted search is resumed."""
-    page = (folder / "limit.html").resolve()
+    page = (folder / "report.html").resolve()
     console.print(f"report: {page}", soft_wrap=True, highlight=False, markup=False)
     if interrupted:
         again = f"{places.own_name()} limit --resume {folder}"

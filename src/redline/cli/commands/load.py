@@ -32,7 +32,7 @@ def execute(flags: LoadFlags) -> None:
         load=read_load(flags),
         warmup_ns=warmup_ns,
         warmup_detect=warmup_detect,
-        timeout_ns=read_flag("--timeout", flags.timeout, "timeout"),
+        timeout_ns=read_flag("--timeout", flags.timeout or "5s", "timeout"),
         engine=EngineMode(backend=flags.backend, spin=flags.spin),
     )
     if cell.warmup_detect and cell.load.changes:

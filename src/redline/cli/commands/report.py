@@ -14,14 +14,13 @@ from redline.report.sections.limit import limit_summary
 from redline.report.sections.run import run_summary
 from redline.storage.comparisons import ComparisonStore
 from redline.storage.runs import RunStore, capacity_store
-from redline.storage.searches import SearchStore
 
 
 def execute(flags: ReportFlags) -> None:
     """Show a stored run again: a summary in the terminal, or html, csv, json or md on stdout."""
     form = "json" if flags.json else flags.form
-    if (searched := SearchStore(flags.run)).exists:
-        _show_search(searched, form)
+    if (store := RunStore(flags.run)).kind == "search":
+        _show_search(store, form)
         return
     if (compared := ComparisonStore(flags.run)).exists:
         _show_comparison(compared, form)
@@ -33,14 +32,11 @@ def execute(flags: ReportFlags) -> None:
     write_document(RENDERERS[form](made))
 
 
-def _show_search(store: SearchStore, form: str | None) -> None:
-    """The report of a search, as that of a run. Raises StoreError when nothing was found yet, UsageError for csv."""
+def _show_search(store: RunStore, form: str | None) -> None:
+    """The report of a search, as that of a run. Raises UsageError for csv."""
     from redline.running.searching import search_report  # noqa: PLC0415 - imports all that runs a search
 
     found = search_report(store)
-    if found is None:
-        hint = f"resume it with: {places.own_name()} limit --resume {store.folder}"
-        raise StoreError(f"{store.folder} holds a search that has no probe yet", hint=hint)
     if form is None:
         show(limit_summary(found))
         return
@@ -60,7 +56,7 @@ def _show_comparison(store: ComparisonStore, form: str | None) -> None:
 
 def read_run(folder: Path) -> Run:
     """A stored run. Raises StoreError when there is none, and says so where only its capacity was measured."""
-    if SearchStore(folder).exists:
+    if RunStore(folder).kind == "search":
         hint = f"see it with: {places.own_name()} report {folder}"
         raise StoreError(f"{folder} holds a search for limits, and no run", hint=hint)
     if ComparisonStore(folder).exists:
