@@ -264,8 +264,6 @@ _MEASURED_ONCE = 3 / 4
 """The same of the only start of servers that run already."""
 
 
-
-
 @dataclass(frozen=True)
 class DuetLogs:
     """Where the logs of a duet go, in a folder for each start, and whether a user will find them afterwards."""
@@ -302,7 +300,7 @@ def run_duet(
             (planned,),
             dict(zip(ids, plan.cells, strict=True)),
             partial(_the_folder, folder),
-            on_block=lambda _planned, block, number=number: on_block(number, block),
+            on_block=partial(_without_plan, on_block, number),
             keep_interrupted=True,
             same_answers=plan.same_answers,
             log_is_kept=logs.are_kept,
@@ -338,6 +336,10 @@ def start_times(lasts_ns: int, servers: int, *, once: bool) -> StartTimes:
     return StartTimes((start_ns - measure_ns) // servers, measure_ns // servers)
 
 
+def _without_plan(seen: Callable[[int, DuetBlock], None], number: int, _planned: PlannedDuet, block: DuetBlock) -> None:
+    seen(number, block)
+
+
 def _the_folder(folder: Path, _planned: PlannedDuet) -> Path:
     return folder
 
@@ -348,5 +350,3 @@ def is_over(plan: DuetPlan, recordings: Sequence[DuetRecording]) -> bool:
     if plan.once:
         return bool(took)
     return len(took) >= FEWEST_STARTS and sum(took) + took[-1] > plan.lasts_ns
-
-
