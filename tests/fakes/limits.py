@@ -213,7 +213,7 @@ def whole() -> LimitReport:
 def alone() -> LimitReport:
     """A running server."""
     cell = busy().model_copy(update={"slug": "127.0.0.1:8080", "server": "127.0.0.1:8080", "build": ""})
-    return report(cell, suite="", about="", url="http://127.0.0.1:8080/", suite_text="", command="redline limit URL")
+    return report(cell, suite="http://127.0.0.1:8080/", about="", suite_text="", command="redline limit URL")
 
 
 def nasty() -> LimitReport:

@@ -131,7 +131,7 @@ class Bench:
         return self
 
 
-def plan_of(cell: Cell, *, trials: int = 2, beyond: bool = False, url: str = "") -> Manifest:
+def plan_of(cell: Cell, *, trials: int = 2, beyond: bool = False) -> Manifest:
     """What is asked of one cell."""
     manifest = simulated_run().manifest
     rounds = tuple(PlannedTrial(cell_id=cell.id, round=each, position=each, seed=7) for each in range(max(trials, 1)))
@@ -143,17 +143,16 @@ def plan_of(cell: Cell, *, trials: int = 2, beyond: bool = False, url: str = "")
         precision=0.03,
         trials=trials,
         beyond=beyond,
-        url=url,
     )
     return manifest.model_copy(update={"kind": "search", "plan": planned, "search": terms})
 
 
-def bench_in(folder: Path, *, beyond: bool = False, url: str = "", **changes: object) -> Bench:
+def bench_in(folder: Path, *, beyond: bool = False, **changes: object) -> Bench:
     """A search in that folder, on a cell with these changes."""
     driver, server, listener = Driver(), FakeServer(), Seen()
     tools = Tools(FakeLauncher(driver.events, server), driver, lambda _server: (), Placement((0,), (1,)))
     cell = CELL.model_copy(update=changes)
-    manifest, store = plan_of(cell, trials=0 if url else 2, beyond=beyond, url=url), RunStore(folder)
+    manifest, store = plan_of(cell, beyond=beyond), RunStore(folder)
     store.create(manifest)
     made = CellSearch(tools, search_state(manifest, cell, ()), store, listener, pause=lambda _seconds: None)
     return Bench(made, driver, server, listener)

@@ -8,8 +8,8 @@ import sys
 from math import log
 
 import numpy as np
-
 from redline.analysis.ab_limit import judge_limits
+
 from redline.analysis.limits import Ending, Subject, answer, cell_limit
 from redline.model import Verdict
 from redline.model.limits import CellLimit

@@ -9,22 +9,22 @@ from typing import Any
 
 import numpy as np
 import pytest
+from redline.analysis.ab_limit import judge_limits
+from redline.cli.ab_limit import CONNECTIONS, PROBES, read_limits
+from redline.model.ab_limit import AbLimitReport
+from redline.report.sections.ab_limit import ab_limit_sections, sentence
 from typer.testing import CliRunner, Result
 
-from redline.analysis.ab_limit import judge_limits
 from redline.analysis.limits import Ending, Subject, answer, cell_limit
 from redline.cli import ab_limit as under_test
-from redline.cli.ab_limit import CONNECTIONS, PROBES, read_limits
 from redline.cli.command_line import AbFlags, app
 from redline.cli.commands.ab import read_plan
 from redline.cli.limit_flags import TRIALS
 from redline.errors import DriveError, LaunchError, UsageError
 from redline.model import Cell, Open, Traffic, Verdict
-from redline.model.ab_limit import AbLimitReport
 from redline.model.limits import CellLimit, LimitAnswer
 from redline.ports import Drive, Endpoint, Placement
 from redline.report.render import markdown
-from redline.report.sections.ab_limit import ab_limit_sections, sentence
 from redline.running.assembly import Workbench
 from redline.running.record import Tools
 from redline.search import Proposal, Search, Settings
