@@ -92,7 +92,7 @@ def ended(launcher: ProcessLauncher) -> Iterator[ProcessLauncher]:
 
 @pytest.fixture
 def launcher(tmp_path: Path, nothing_left: ContainerEngine) -> Iterator[ProcessLauncher]:
-    """Of the small servers; after `nothing_left` was set up, so that the lab ends before the count."""
+    """A launcher of the small servers; set up after `nothing_left`, so that the lab ends before the count."""
     with ended(ProcessLauncher(make_catalogue(tmp_path / "catalogue"), tmp_path / "cache")) as found:
         yield found
 

@@ -84,7 +84,8 @@ def runs(tmp_path_factory: pytest.TempPathFactory, oracle: Path) -> Path:
     server = f"{oracle} null --port {{port}}"
     done = redline("ab", server, server, *SHORT_AB, "-o", "runs/AB")
     assert done.code == 0, done.err
-    (folder / "mine.yaml").write_text(_first_suite())
+    (folder / "mine.yaml").write_text(_yaml_of("first-suite.md", "servers:"))
+    (folder / "requests.yaml").write_text(_yaml_of("ab.md", "- {name: items"))
     (folder / "README.md").write_text("a body")
     return folder
 
@@ -94,10 +95,16 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Certificate:
     return Certificate(tmp_path_factory.mktemp("certificate"))
 
 
-def _first_suite() -> str:
-    page = (CHECKOUT / "docs" / "guide" / "first-suite.md").read_text()
-    (suite,) = re.findall(r"^```yaml\n(.*?)^```", page, flags=re.MULTILINE | re.DOTALL)
-    return str(suite)
+def _yaml_of(page: str, begins: str) -> str:
+    """The YAML of a guide that begins or has a line that begins like this."""
+    text = (CHECKOUT / "docs" / "guide" / page).read_text()
+    found = [
+        str(block)
+        for block in re.findall(r"^```yaml\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
+        if f"\n{begins}" in f"\n{block}"
+    ]
+    (only,) = found
+    return only
 
 
 @pytest.fixture(scope="module")
@@ -167,7 +174,7 @@ def test_a_documented_command_works(
     if own_catalogue:
         args = [str(CHECKOUT / arg) if arg.startswith("suites/") else arg for arg in args]
         redline = Redline(tmp_path)
-        (tmp_path / "mine.yaml").write_text(_first_suite())
+        (tmp_path / "mine.yaml").write_text(_yaml_of("first-suite.md", "servers:"))
     if args[0] == "selftest":
         args = short_selftest(args)
     if args[0] == "run" and "--resume" not in args:

@@ -15,7 +15,7 @@ from tests.e2e.lab import Lab
 pytestmark = pytest.mark.e2e
 
 TRUTH_PER_S = 2000 - log(100) / 0.050
-"""Of M/M/1 at 2000/s and p99 < 50 ms: 1908/s."""
+"""The limit of M/M/1 at 2000/s with p99 < 50 ms is 1908/s."""
 SLACK = 0.03
 """One in twenty intervals misses by design; hardly one by as much again as it was asked to be narrow."""
 

@@ -23,7 +23,7 @@ UNRESOLVED = {"pekko.tapir", "play.tapir", "http4s.blaze-tapir"} | {
     f"clojure.{name}" for name in ("httpkit", "jetty", "aleph", "pohjavirta", "undertow")
 }  # what they need is not in every mirror
 RELEASES = (11, 17, 21, 25)
-"""Of the JDK, that the lab can fetch."""
+"""A release of the JDK that the lab can fetch."""
 NOT_RESOLVED = ("could not be resolved", "Could not resolve dependencies")
 
 

@@ -153,7 +153,7 @@ def plan_of(
 def bench_in(folder: Path, *, beyond: bool = False, **changes: object) -> Bench:
     """A search in that folder, on a cell with these changes."""
     driver, server, listener = Driver(), FakeServer(), Seen()
-    tools = Tools(FakeLauncher(driver.events, server), driver, lambda: (), Placement((0,), (1,)))
+    tools = Tools(FakeLauncher(driver.events, server), driver, lambda _server: (), Placement((0,), (1,)))
     cell = CELL.model_copy(update=changes)
     manifest, store = plan_of(cell, beyond=beyond), RunStore(folder)
     store.create(manifest)

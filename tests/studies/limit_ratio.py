@@ -8,8 +8,8 @@ import sys
 from math import log
 
 import numpy as np
-from redline.analysis.limit_ratios import limit_comparisons
 
+from redline.analysis.limit_ratios import limit_comparisons
 from redline.analysis.limits import answer
 from redline.model import Verdict
 from redline.model.limits import LimitAnswer

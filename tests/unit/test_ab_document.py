@@ -103,8 +103,10 @@ def test_a_list_of_requests_is_a_scenario_for_each_and_their_mix(tmp_path: Path)
         {"name": "add", **add},
         {"name": "mix", "requests": [{"get": "/items", "weight": 3}, add]},
     ]
-    file.write_text("- {name: items, get: /items, weight: 3}\n")
-    assert document(requests=file)["scenarios"] == [{"name": "items", "get": "/items"}]
+    assert document(requests=file, scenarios=["it*"])["scenarios"] == [{"name": "items", "get": "/items"}]
+    with pytest.raises(UsageError, match="-m item: there is no such request") as refused:
+        document(requests=file, scenarios=["item"])
+    assert "items" in refused.value.hint
 
 
 def test_all_other_flags() -> None:

@@ -306,5 +306,5 @@ def test_a_comparison_says_that_a_run_is_still_going(tmp_path: Path) -> None:
 def test_a_search_is_no_run(nights: Path, tmp_path: Path) -> None:
     shutil.copytree(nights, tmp_path / "nights")
     shutil.copytree(FOLDER / "search-1", tmp_path / "nights" / "search")
-    result = History.model_validate_json(redline("history", tmp_path / "nights", "--json").stdout)
+    result = History.model_validate_json(redline(tmp_path / "nights", "--json").stdout)
     assert result.foreign == ("notes", "search")

@@ -42,7 +42,7 @@ def test_nothing_is_built_and_no_server_of_the_catalogue_is_taken() -> None:
 def test_a_load_on_it_is_recorded_without_a_server(tmp_path: Path) -> None:
     events: list[str] = []
     cell = simulated_cell().model_copy(update={"variant": attached(1)})
-    tools = Tools(AttachedLauncher(), FakeDriver(events), lambda: (FakeProbe(events),), Placement())
+    tools = Tools(AttachedLauncher(), FakeDriver(events), lambda _server: (FakeProbe(events),), Placement())
     planned = PlannedTrial(cell_id=cell.id, round=0, position=0, seed=3)
     with tools.launcher.running(Launch(cell.variant, tools.placement, tmp_path / "log")) as server:
         recording = record_load(cell, planned, server, tools, LoadOptions(log=tmp_path / "log"))

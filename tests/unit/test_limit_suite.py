@@ -45,9 +45,9 @@ class Bench:
         self.suite.write_text(SUITE)
         self.driver, self.server = Driver(), FakeServer()
         launcher = FakeLauncher(self.driver.events, self.server)
-        tools = Tools(launcher, self.driver, lambda: (), Placement())
+        tools = Tools(launcher, self.driver, lambda _server: (), Placement())
         made = Workbench(tools, simulated_environment())
-        monkeypatch.setattr(assembly, "workbench", lambda _catalogue, _cache: made)
+        monkeypatch.setattr(assembly, "workbench", lambda *_: made)
 
     def __call__(self, *flags: str | Path) -> Result:
         return CliRunner(env={"COLUMNS": "200"}).invoke(app, ["limit", *map(str, flags)])
@@ -94,13 +94,13 @@ def finish(folder: Path, *flags: str, more: str = "") -> Finished:
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Finished:
-    """Of both servers; the suite wants profiles."""
+    """A finished search of both servers; the suite wants profiles."""
     return finish(tmp_path_factory.mktemp("both"), more="profile: [cpu, engine]\n")
 
 
 @pytest.fixture(scope="module")
 def finished_one(tmp_path_factory: pytest.TempPathFactory) -> Finished:
-    """Of one server, printed as JSON."""
+    """A finished search of one server, printed as JSON."""
     return finish(tmp_path_factory.mktemp("one"), "-s", "good.one", "--json")
 
 

@@ -1,17 +1,17 @@
 """Cells against their baselines: within one run paired by round, across two runs unpaired. Pure."""
 
+import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeVar
 
-from redline.analysis.duet import Duets, in_duet
+from redline.analysis.duet import Duet, Duets, in_duet
 from redline.analysis.environments import Difference, differences
 from redline.analysis.judged import JudgedCell, judge_run, subjects_by_name
-from redline.model import COMPARED, Closed, Comparison, Grade, Load, Metric, Run, Suite, Verdict
+from redline.model import COMPARED, FEWEST_TRIALS, Closed, Comparison, Grade, Load, Metric, Run, Suite, Verdict
 from redline.model.exchange import Request, Scenario
 from redline.quantities import percent
 from redline.stats import (
-    FEWEST_TRIALS,
     QUANTILE_OF,
     Sample,
     TrialNumbers,
@@ -72,12 +72,12 @@ def compare_with_baseline(judged: dict[str, JudgedCell], suite: Suite, duets: Du
     mixes the requests of others is a family of its own.
     """
     by = subjects_by_name(judged)
+    metrics = [metric for metric in Metric if metric in COMPARED or metric is suite.metric]
     found = []
     for (slug, scenario, load), one in by.items():
         baseline = by.get((suite.baseline_of(slug) or "", scenario, load))
         if baseline is not None:
-            alone = (compare_by_round(one, baseline, metric, suite.threshold) for metric in COMPARED)
-            found += [in_duet(each, duets) for each in alone]
+            found += [compare_in_suite(one, baseline, metric, suite, duets) for metric in metrics]
     return with_verdicts(found, _Questions(judged, suite).of)
 
 
@@ -118,6 +118,53 @@ def not_run(run: Run) -> tuple[str, ...]:
     return tuple(f"not run: {slug}: {reason}" for slug, reason in found if slug in wanted)
 
 
+def compare_in_suite(cell: JudgedCell, baseline: JudgedCell, metric: Metric, suite: Suite, duets: Duets) -> Comparison:
+    """A cell and its baseline as the suite compares them: in a duet if there is one that knows the metric.
+
+    Percentiles are those of trials alone, unless there are none or the suite asks for a verdict on one.
+    """
+    duet = duets.get((cell.id, baseline.id))
+    asked = metrics_asked(cell.cell.load, suite, duet)
+    known = duet is not None and (
+        metric in duet.metrics or (metric in QUANTILE_OF and (not suite.alone or metric is suite.metric))
+    )
+    if not suite.alone:
+        blank = Comparison(
+            metric=metric,
+            cell_id=cell.id,
+            baseline_id=baseline.id,
+            ratio=None,
+            verdict=None,
+            threshold=suite.threshold,
+            primary=metric in asked,
+            refused="not known in a duet" if duet else "no start with both was measured",
+        )
+        return _with_caveat(in_duet(blank, duet), duet) if duet and known else blank
+    alone = _compare(cell, baseline, metric, suite.threshold, "by round", asked=asked if suite.metric else None)
+    return in_duet(alone, duet) if duet and known else alone
+
+
+def metrics_asked(load: Load, suite: Suite, duet: Duet | None = None) -> tuple[Metric, ...]:
+    """The metrics in which a suite wants verdicts under a load.
+
+    Where servers are compared in duets alone, that is CPU per request. If its CPU time is not known, it is the rate, or
+    the median response time where the load sets the rate.
+    """
+    if suite.metric is None and suite.alone:
+        return load.primary_metrics
+    chosen = suite.metric or Metric.CPU_PER_REQUEST
+    if not suite.alone and duet and chosen is Metric.CPU_PER_REQUEST and duet.ratio(chosen) is None:
+        chosen = Metric.THROUGHPUT if duet.saturates else Metric.P50
+    return (chosen,)
+
+
+def _with_caveat(one: Comparison, duet: Duet) -> Comparison:
+    """What `caveat_of_rate` says, from the rates in the duet."""
+    rate = duet.ratio(Metric.THROUGHPUT) if duet.saturates and one.metric in QUANTILE_OF and one.ratio else None
+    differ = rate is not None and abs(rate.value) > math.log1p(RATE_TOLERANCE)
+    return one.warned(CAVEAT) if differ else one
+
+
 def compare_by_round(cell: JudgedCell, baseline: JudgedCell, metric: Metric, threshold: float) -> Comparison:
     """Two cells of one run in one metric, paired by round; refused, with the reason, where it would not be fair.
 
@@ -131,8 +178,8 @@ def why_no_verdict(one: Comparison) -> str:
     ratio, duet = one.ratio, one.duet
     if ratio is None:
         return one.refused
-    if ratio.n < FEWEST_TRIALS:
-        return f"{ratio.n} of the {FEWEST_TRIALS} {'starts' if duet else 'trials'} that a verdict needs"
+    if ratio.n < one.fewest:
+        return f"{ratio.n} of the {one.fewest} {'starts' if duet else 'trials'} that a verdict needs"
     if ratio.low is None:
         return ratio.method
     if one.verdict is Verdict.INCONCLUSIVE and duet is not None:
@@ -140,7 +187,15 @@ def why_no_verdict(one: Comparison) -> str:
     return "" if one.verdict is not None else "none was asked for"
 
 
-def _compare(cell: JudgedCell, baseline: JudgedCell, metric: Metric, threshold: float, pairing: Pairing) -> Comparison:
+def _compare(  # noqa: PLR0913 - what is compared, and how
+    cell: JudgedCell,
+    baseline: JudgedCell,
+    metric: Metric,
+    threshold: float,
+    pairing: Pairing,
+    *,
+    asked: tuple[Metric, ...] | None = None,
+) -> Comparison:
     ours, theirs = cell.having(metric), baseline.having(metric)
     if pairing == "by round":
         ours, theirs = same_rounds(ours, theirs)
@@ -149,7 +204,8 @@ def _compare(cell: JudgedCell, baseline: JudgedCell, metric: Metric, threshold: 
     refused = refused or refused_for_rate(load, metric, ours, theirs)
     found = None
     # The throughput counts where one side did not keep up with the schedule: their response times then do not compare.
-    primary = metric in load.primary_metrics or (metric is Metric.THROUGHPUT and not refused and not _waits(load))
+    primary = metric in (asked or load.primary_metrics)
+    primary = primary or (not asked and metric is Metric.THROUGHPUT and not refused and not _waits(load))
     if not refused:
         contrast = paired if pairing == "by round" else unpaired
         found = contrast(_sample(cell, ours, metric), _sample(baseline, theirs, metric))
@@ -233,7 +289,7 @@ def with_verdicts(comparisons: Sequence[Comparison], family_of: Callable[[Compar
 
 
 def _decided(one: Comparison) -> Comparison:
-    if not one.primary or one.ratio is None or one.ratio.n < FEWEST_TRIALS:
+    if not one.primary or one.ratio is None or one.ratio.n < one.fewest:
         return one
     decision = decide(one.ratio, one.threshold, higher_is_better=one.metric.higher_is_better, p_adjusted=one.p_adjusted)
     return one.judged(decision.verdict, matters=decision.matters)

@@ -73,7 +73,7 @@ class Flags:
         )
 
 
-class _Command(TyperCommand):
+class _StrictCommand(TyperCommand):
     """A command that refuses a second value for a flag that takes one; typer would use the last."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -104,7 +104,7 @@ def _command(name: str) -> Callable[[type[F]], type[F]]:
             for field, declared in kind.declared().items()
         ]
         run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
-        app.command(name, cls=_Command, help=kind.__doc__)(run)
+        app.command(name, cls=_StrictCommand, help=kind.__doc__)(run)
         FLAGS[name] = kind
         return kind
 
@@ -125,7 +125,7 @@ def _argument(metavar: str, text: str, default: Any = ...) -> Any:
 
 
 def _flag(names: str, metavar: str | None, text: str, default: Any = None, shown: bool | str = True) -> Any:
-    """A flag: its names with spaces between them, what stands for its value, its help; `shown` instead of a default."""
+    """A flag: its names with spaces between them, the placeholder of its value, its help, and its shown default."""
     return typer.Option(default, *names.split(), metavar=metavar, help=text, show_default=shown)
 
 
@@ -145,26 +145,27 @@ DEFAULT_BUDGET = "60s"
 
 
 class FailOnVerdict(StrEnum):
-    """Verdicts that make `redline compare` exit with 3. An enum, since typer takes no lists of literals."""
+    """Verdicts that make a command exit with 3. An enum, since typer takes no lists of literals."""
 
     SLOWER = "slower"
     INCONCLUSIVE = "inconclusive"
 
 
 _SUITE = "A suite: a YAML file."
-_WAIT_QUIET = "Wait until others leave the machine alone, for 5 minutes at most."
+_FAIL_ON = "Exit with 3 on this verdict."
+_WAIT_QUIET = "Wait until other processes leave the machine idle, for 5 minutes at most."
 _AS_JSON = "Print JSON of a published schema to stdout."
 
 
 class SelectionFlags(Flags):
-    """What is selected of a suite, or of runs."""
+    """The selection of a suite, or of runs."""
 
     servers: list[str] = _list("-s --server", "GLOB,…", "Only these servers, such as 'rust.*'.")
     scenarios: list[str] = _list("-m --scenario", "NAME,…", "Only these scenarios.")
 
 
 class RequestFlags(Flags):
-    """What is requested, and of whom."""
+    """The request, and how its server is reached."""
 
     headers: list[str] = _list("-H --header", "'K: V'", "A request header.")
     method: str | None = _flag("-X --method", "METHOD", "GET by default, POST with a body.")
@@ -180,7 +181,7 @@ class RequestFlags(Flags):
 
 
 class SuiteFlags(SelectionFlags):
-    """What is measured of a suite, and how."""
+    """The selection and the settings of a suite."""
 
     loads: list[str] = _list("-l --load", "NAME,…", "Only these loads.")
     options: list[str] = _list(
@@ -207,6 +208,7 @@ class RunFlags(SuiteFlags):
     output: Path | None = _flag("-o --output", "DIR", "Where to keep it.")
     resume: Path | None = _flag("--resume", "DIR", "Resume a run that stopped.")
     on: str | None = _flag("--on", "ADDRESS", "Run on the hosts of a Ray cluster: its address, or `auto`.")
+    fail_on: list[FailOnVerdict] = _list("--fail-on", "slower|inconclusive", _FAIL_ON)
     wait_quiet: bool = _switch("--wait-quiet", _WAIT_QUIET)
     json: bool = _switch("--json", _AS_JSON)
 
@@ -273,7 +275,7 @@ class LimitFlags(RequestFlags):
     objective: list[str] = _list(
         "--objective",
         "[NAME:]'p99 < 200ms, …'",
-        "The objective, instead of the suite's; several share their probes.",
+        "The objective, in place of the suite's; several share their probes.",
     )
     servers: list[str] = _list("-s --server", "GLOB,…", "Only these servers, such as 'rust.*'.")
     loads: list[str] = _list("-l --load", "NAME,…", "Only these loads.")
@@ -285,9 +287,7 @@ class LimitFlags(RequestFlags):
     warmup: str | None = _flag(
         "--warmup", "TIME|auto", "Load before the first probe; auto: until steady. 1s for a URL."
     )
-    start: str | None = _flag(
-        "--start", "N", "The first rate, per second; for a URL without it, by what the warm-up got."
-    )
+    start: str | None = _flag("--start", "N", "The first rate, per second; of a URL by default from its warm-up.")
     probes: int = _flag("--probes", "N", "At most this many probes per search.", 12)
     precision: str = _flag("--precision", "SHARE", "Stop at this half width of the interval.", "3%")
     trials: int | None = _flag("--trials", "N", "Fresh starts at the ends of each interval; 3.")
@@ -324,7 +324,7 @@ class AbFlags(RequestFlags):
     output: Path | None = _flag("-o --output", "DIR", "Keep it there.")
     resume: Path | None = _flag("--resume", "DIR", "Resume a comparison that stopped; with --for, go on for longer.")
     write_suite: Path | None = _flag("--write-suite", "FILE", "Write the suite that this is, and measure nothing.")
-    fail_on: list[FailOnVerdict] = _list("--fail-on", "slower|inconclusive", "Exit with 3 on this verdict.")
+    fail_on: list[FailOnVerdict] = _list("--fail-on", "slower|inconclusive", _FAIL_ON)
     threshold: str | None = _flag("--threshold", "SHARE", "The smallest difference that matters; 2% by default.")
     wait_quiet: bool = _switch("--wait-quiet", _WAIT_QUIET)
     form: Literal["md"] | None = _flag("--format -f", "md", "For a pull request.")
@@ -356,7 +356,7 @@ class CompareFlags(Flags):
     other: Path | None = _argument(
         "RUN_B", "Compared with RUN; without it, RUN's own variants with its baseline.", None
     )
-    fail_on: list[FailOnVerdict] = _list("--fail-on", "slower|inconclusive", "Exit with 3 on this verdict.")
+    fail_on: list[FailOnVerdict] = _list("--fail-on", "slower|inconclusive", _FAIL_ON)
     anyway: bool = _switch("--anyway", "Compare two runs whose environments differ gravely.")
     json: bool = _switch("--json", _AS_JSON)
 
@@ -401,10 +401,10 @@ class ListFlags(Flags):
 class DoctorFlags(Flags):
     """Examine this machine: cores, clocks, limits, other load.
 
-    Each with what to do about it.
+    With advice for each.
     """
 
-    hosts: str | None = _flag("--hosts", "ADDRESS", "The hosts of a Ray cluster instead, and their clocks.")
+    hosts: str | None = _flag("--hosts", "ADDRESS", "Examine the hosts of a Ray cluster, and their clocks.")
     json: bool = _switch("--json", _AS_JSON)
 
 

@@ -1,4 +1,4 @@
-"""Flags read into values, by the rules of the same keys in suites. What is wrong names its flag."""
+"""Flags as values, by the rules of the same keys in suites. Errors name the flag."""
 
 import shlex
 import sys
@@ -28,7 +28,7 @@ S = TypeVar("S", bound=BaseModel)
 
 @contextmanager
 def naming(flag: str) -> Iterator[None]:
-    """Says of what is wrong within which flag it comes from. Raises UsageError."""
+    """Name the flag in the errors of a block. Raises UsageError."""
     try:
         yield
     except WrongValueError as error:
@@ -49,7 +49,7 @@ def read_flag(flag: str, value: object, key: str, schema: type[BaseModel] = Suit
 
 
 def read_schema(kind: type[S], given: Mapping[str | int, str], values: Mapping[str, object]) -> S:
-    """The values as a mapping of a suite. Raises UsageError; `given` has each flag by a key or by an index."""
+    """The values as a mapping of a suite. Raises UsageError; `given`: the flags by key or index."""
     try:
         return kind.model_validate(values)
     except ValidationError as error:
@@ -60,7 +60,7 @@ def read_schema(kind: type[S], given: Mapping[str | int, str], values: Mapping[s
 
 
 def read_overrides(flags: SuiteFlags | LimitFlags) -> Overrides:
-    """What the flags change of a suite; whether that is possible is checked with the suite. Raises UsageError."""
+    """The changes to a suite; the suite checks whether they are possible. Raises UsageError."""
     return Overrides(
         servers=split(flags.servers),
         options=tuple(map(_option, split(flags.options))),
@@ -86,12 +86,12 @@ def read_suite_file(file: Path, flags: SuiteFlags | LimitFlags) -> tuple[Suite, 
 
 
 def read_warm_up_flag(text: str) -> tuple[int, bool]:
-    """How long the warm-up is in nanoseconds, or at most; and whether its end is detected. Raises UsageError."""
+    """The length of the warm-up in nanoseconds, or its maximum, and whether its end is detected. Raises UsageError."""
     return read_warm_up(read_flag("--warmup", {"detect": {}} if text == DETECTED else text, "warmup"))
 
 
 def refuse(flags: tuple[str, ...], why: str) -> None:
-    """Raises UsageError for flags that were given and mean nothing there."""
+    """Raise UsageError if flags were given that have no meaning there."""
     if flags:
         named = ", ".join(flags)
         raise UsageError(f"{why} {named}", hint=f"leave out {named}; `--help` shows what each flag is for")
@@ -133,7 +133,7 @@ def _factor(flag: str, text: str) -> float:
     except ValueError:
         factor = 0.0
     if not 0 < factor < float("inf"):
-        raise UsageError(f"{flag} {text} is no factor", hint=f"write it like {flag} 0.2, or {flag} 20%")
+        raise UsageError(f"{flag} {text} is not a factor", hint=f"write it like {flag} 0.2, or {flag} 20%")
     return factor
 
 
@@ -145,5 +145,5 @@ def _option(written: str) -> tuple[str, str]:
 
 
 def split(values: list[str] | None) -> tuple[str, ...]:
-    """The parts between commas of a flag that may be given several times; empty ones do not count."""
+    """The parts between commas of a flag that may be given several times, without empty parts."""
     return tuple(part.strip() for value in values or [] for part in value.split(",") if part.strip())

@@ -1,16 +1,19 @@
 """What the flags of `load`, `limit` and `ab` request, and of whom, as parts of a suite's document."""
 
+import fnmatch
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from redline.cli.command_line import RequestFlags
-from redline.suite.urls import as_url, base_of, is_like_a_url, is_secure, is_url, read_url
+from redline.cli.flags import split
 from redline.cli.written import Given, of_file
 from redline.errors import UsageError
 from redline.plugins.revisions import WORK_TREE
+from redline.quantities import did_you_mean
 from redline.suite import read_text
 from redline.suite.schema.document import Document, Plain, parse_document
 from redline.suite.schema.scenario import METHODS
+from redline.suite.urls import as_url, base_of, is_like_a_url, is_secure, is_url, read_url
 
 REQUEST = "requests"
 """The name of the request that the flags describe."""
@@ -22,7 +25,7 @@ _COMMAND = re.compile(r"[./~]|.*[\s{]", re.DOTALL)
 _LIST_HINT = "write one such as `- {name: items, get: /items, weight: 3}` for each request"
 
 
-def servers(targets: Mapping[str, str], flags: RequestFlags, placed: Placed) -> list[object]:
+def servers(targets: Mapping[str, str], flags: RequestFlags, placed: Placed) -> list[dict[str, object]]:
     """The servers of a document by their names: URLs, commands of the current folder, or revisions. Raises UsageError.
 
     A command has spaces or braces, or begins with `.`, `/` or `~`; what is neither a URL nor a command is a revision.
@@ -75,16 +78,28 @@ def scenarios(flags: RequestFlags, path: Given | None, placed: Placed) -> list[o
         raise UsageError(
             f"{described[0]}: --requests says what is requested", hint=f"leave out {described[0]} or --requests"
         )
-    return listed(parse_document(read_text(flags.requests), str(flags.requests)))
+    return listed(parse_document(read_text(flags.requests), str(flags.requests)), split(flags.scenarios))
 
 
-def listed(document: Document) -> list[object]:
-    """Each request of a list as a scenario by its name, and, of several, a mix of them by weight. Raises UsageError."""
+def listed(document: Document, globs: Sequence[str] = ()) -> list[object]:
+    """Each request of a list as a scenario by its name, and, of several, a mix of them by weight. Raises UsageError.
+
+    `globs` select requests by their names; without any, all count.
+    """
     if not isinstance(document.value, list) or not all(isinstance(each, dict) for each in document.value):
         raise UsageError("this is not a list of requests", hint=_LIST_HINT, place=document.place(()))
     if not document.value:
         raise UsageError("this list has no request", hint=_LIST_HINT, place=document.place(()))
-    paths = [(index,) for index in range(len(document.value))]
+    names = [str(entry["name"]) for entry in document.value if isinstance(entry, dict) and "name" in entry]
+    for glob in globs:
+        if not fnmatch.filter(names, glob):
+            hint = did_you_mean(glob, tuple(names)) or f"{document.file} has: {', '.join(names)}"
+            raise UsageError(f"-m {glob}: there is no such request", hint=hint)
+    paths: list[tuple[int]] = [
+        (index,)
+        for index in range(len(document.value))
+        if not globs or any(fnmatch.fnmatchcase(str(document.at((index, "name"))), glob) for glob in globs)
+    ]
     entries: list[object] = [_entry(document, path, {"weight"}) for path in paths]
     if len(entries) == 1:
         return entries

@@ -217,6 +217,11 @@ class ServerEntry(Frozen):
     protocols: tuple[Leg, ...] = omitted_if_default((), description="what it can serve; empty: as `http` and `tls` say")
     upstream: tuple[Leg, ...] = omitted_if_default((), description="what a proxy can speak to the server behind it")
 
+    def started_by(self, command: tuple[str, ...]) -> "ServerEntry":
+        """The same server, started by another command."""
+        start = self.start.model_copy(update={"command": command})
+        return self.model_copy(update={"start": start})
+
     @property
     def serves(self) -> tuple[Leg, ...]:
         """The legs that it can serve its clients."""

@@ -7,8 +7,9 @@ from pydantic import Field
 from redline.model.base import Frozen, omitted_if_default
 from redline.model.catalogue import Revision
 from redline.model.environment import Environment
-from redline.model.estimate import DuetFinding, Metric, Verdict
+from redline.model.estimate import Metric, Verdict
 from redline.model.failures import FirstFailure
+from redline.model.finding import Finding
 from redline.model.histogram import Histogram
 from redline.model.hosts import HostFacts, host_of
 from redline.model.plan import PLACES, Cell
@@ -105,6 +106,16 @@ class DuetRecording(Frozen):
     traffic: DuetTraffic | None = None
     failure: Failure | None = None
     hosts: tuple[HostFacts, ...] = omitted_if_default((), description="the hosts it ran on; empty if it was one")
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether neither a failure nor an interrupt ended it."""
+        return self.failure is None and self.traffic is not None and self.traffic.ended == "complete"
+
+    @property
+    def is_interrupted(self) -> bool:
+        """Whether an interrupt ended it."""
+        return self.failure is None and not self.is_complete
 
     @property
     def host(self) -> str:
@@ -214,4 +225,4 @@ class AbReport(Frozen):
         "", description="why ratios may yet move, which their intervals allow for: servers were not warm"
     )
     also: tuple[AbMetric, ...]
-    findings: tuple[DuetFinding, ...]
+    findings: tuple[Finding, ...]

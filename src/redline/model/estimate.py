@@ -2,12 +2,11 @@
 
 import math
 from enum import StrEnum
-from typing import Literal
 
 from pydantic import Field
 
 from redline.model.base import Frozen, omitted_if_default
-from redline.model.finding import Grade
+from redline.model.finding import Finding
 
 
 class Metric(StrEnum):
@@ -112,39 +111,14 @@ class Verdict(StrEnum):
     INCONCLUSIVE = "inconclusive"
 
 
-class DuetFinding(Frozen):
-    """A reason to doubt what a duet says."""
-
-    kind: Literal[
-        "one-start",
-        "few-starts",
-        "failed-starts",
-        "control",
-        "cold",
-        "disagreement",
-        "errors",
-        "answer-sizes",
-        "cpu-unknown",
-        "cpu-behind",
-        "idle-work",
-        "client-limited",
-        "rare-costs",
-        "engine-paused",
-        "reconnecting",
-        "surplus-bytes",
-        "parallel",
-        "builds-differ",
-        "builds-alike",
-    ]
-    grade: Grade
-    message: str
-
-
 class DuetComparison(Frozen):
     """How a comparison by duets came about. Standard deviations and errors are of the logarithm of the ratio."""
 
     starts: int = Field(description="fresh starts of all servers")
     parallel: bool = omitted_if_default(default=False, description="they were loaded at the same time, not in turn")
+    attached: bool = omitted_if_default(
+        default=False, description="somebody else runs the servers, so they have one start, which is enough"
+    )
     between_sd: float | None = Field(
         description="how starts differ, beyond the scatter of their blocks; null if too few blocks are known"
     )
@@ -154,7 +128,16 @@ class DuetComparison(Frozen):
     unsettled: str = omitted_if_default(
         "", description="why the ratio may yet move, which its interval allows for: servers were not warm"
     )
-    findings: tuple[DuetFinding, ...]
+    findings: tuple[Finding, ...]
+
+    @property
+    def fewest(self) -> int:
+        """How many starts a verdict needs."""
+        return 1 if self.attached else FEWEST_TRIALS
+
+
+FEWEST_TRIALS = 3
+"""Of each side, or starts of a duet, for a verdict. Two differ by luck: their interval has one degree of freedom."""
 
 
 class Comparison(Frozen):
@@ -200,6 +183,29 @@ class Comparison(Frozen):
     def judged(self, verdict: Verdict, *, matters: bool | None) -> "Comparison":
         """The comparison with its verdict."""
         return self.model_copy(update={"verdict": verdict, "matters": matters})
+
+    def refuse(self, why: str) -> "Comparison":
+        """The comparison without a ratio, because the two may not be compared."""
+        return self.model_copy(update={"ratio": None, "p": None, "p_equivalent": None, "refused": why})
+
+    def by_duet(
+        self, duet: DuetComparison, ratio: Estimate, p: float | None, p_equivalent: float | None
+    ) -> "Comparison":
+        """The comparison with the ratio of a duet in place of that of trials alone; described if not primary."""
+        judged = self.primary and ratio.n >= duet.fewest
+        tests = {"p": p if judged else None, "p_equivalent": p_equivalent if judged else None}
+        return self.model_copy(
+            update={"ratio": ratio, "refused": "", "rounds": None, "caveat": "", "duet": duet, **tests}
+        )
+
+    @property
+    def fewest(self) -> int:
+        """How many trials, or starts of a duet, a verdict needs."""
+        return self.duet.fewest if self.duet else FEWEST_TRIALS
+
+    def warned(self, caveat: str) -> "Comparison":
+        """The comparison with what to know before you interpret it."""
+        return self.model_copy(update={"caveat": caveat})
 
     def in_family(self, name: str, size: int, p_adjusted: float) -> "Comparison":
         """The comparison with its p-value adjusted for the family that it belongs to."""

@@ -2,7 +2,6 @@
 
 from redline.stats.estimate import (
     ALPHA,
-    FEWEST_TRIALS,
     Contrast,
     Decision,
     Spread,

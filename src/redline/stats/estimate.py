@@ -12,8 +12,6 @@ from redline.stats.distributions import t_quantile, t_tail
 from redline.stats.samples import CONFIDENCE, Floats, Quantiles, Sample, resamples
 
 ALPHA = 1 - CONFIDENCE
-FEWEST_TRIALS = 3
-"""Of each side, or starts of a duet, for a verdict. Two differ by luck: their interval has one degree of freedom."""
 METHOD = "t interval with the bootstrap standard error of the log, over trials"
 METHOD_WITHIN = "t interval with the standard error of blocks within trials, wider than over trials"
 METHOD_ORDER = "order statistics of all requests, wider than over trials"

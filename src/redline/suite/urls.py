@@ -1,4 +1,4 @@
-"""URLs as users write them: whom a load goes to, and what is asked for. What is wrong is named, part by part."""
+"""URLs as users write them: the server and the path. Errors name the part that is wrong."""
 
 import re
 import socket
@@ -22,17 +22,17 @@ _LIKE_A_URL = re.compile(r"\w+://\S*|[^/\s]+:\d+(/\S*)?|localhost(/\S*)?")
 
 
 def is_url(text: str) -> bool:
-    """Whether this is a URL that can be loaded, where something else might stand as well."""
+    """Whether this is a URL of http or https."""
     return re.match("https?://", text, re.IGNORECASE) is not None
 
 
 def is_like_a_url(text: str) -> bool:
-    """Whether this is half a URL, such as `localhost:8080`, or one of another scheme."""
+    """Whether this is an incomplete URL, such as `localhost:8080`, or has another scheme."""
     return not is_url(text) and _LIKE_A_URL.fullmatch(text) is not None
 
 
 def as_url(text: str) -> str:
-    """What was probably meant by such a text."""
+    """The URL that was probably meant."""
     return f"http://{text.partition('://')[2] or text}"
 
 

@@ -171,7 +171,7 @@ def _measure(store: ComparisonStore, plan: AbPlan, folders: tuple[Path, ...] | N
     duet = plan.duet
     if folders is not None:
         duet = duet.model_copy(update={"cells": _in_folders(duet.cells, folders)})
-    tools, logs = duet_tools(duet.cells), DuetLogs(store.logs, log_is_kept)
+    tools, logs = duet_tools(), DuetLogs(store.logs, log_is_kept)
     with store.locked(), OneLine(Terminal(stderr=True)) as progress:
         store.put(plan)
 

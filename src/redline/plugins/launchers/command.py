@@ -1,9 +1,10 @@
 """Servers that are commands of the user's: nothing is built, and nobody vouches for them."""
 
 import hashlib
+import json
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 
 from redline.errors import LaunchError
@@ -31,19 +32,33 @@ class CommandLauncher:
     """Launcher of commands, each of which runs in the folder of its entry."""
 
     def build(self, variants: Iterable[Variant], progress: Callable[[Building], None], builds: int = 1) -> BuildOutcome:
-        """Nothing is built."""
+        """Nothing is built; the content hash is that of the files which a command names."""
         del progress, builds
-        return BuildOutcome(hashes={variant.slug: "" for variant in variants})
+        return BuildOutcome(hashes={variant.slug: _content(variant) for variant in variants})
 
-    @contextmanager
-    def running(self, launch: Launch) -> Iterator[ProcessServer]:
+    def running(self, launch: Launch) -> AbstractContextManager[ProcessServer]:
         """Start it, wait until it is ready, and stop it whatever happens. Raises LaunchError."""
-        folder = Path(launch.variant.catalogued.family_folder)
-        built = StandingBuild(launch.variant.catalogued, hash="", folder=folder, runtime_version="")
-        try:
-            scratch = private_folder("scratch")
-        except OSError as error:
-            message = f"{launch.variant.slug} could not be given a scratch folder: {error.strerror}"
-            raise LaunchError(message, hint=elsewhere()) from error
-        with started(launch, Prepared(built, None, scratch, advice=OF_COMMAND)) as server:
-            yield server
+        return run_command(launch, Path(launch.variant.catalogued.family_folder), _content(launch.variant))
+
+
+@contextmanager
+def run_command(launch: Launch, folder: Path, content: str) -> Iterator[ProcessServer]:
+    """Start a command in a folder, wait until it is ready, and stop it whatever happens. Raises LaunchError.
+
+    `content` is the content hash of what it runs.
+    """
+    built = StandingBuild(launch.variant.catalogued, hash=content, folder=folder, runtime_version="")
+    try:
+        scratch = private_folder("scratch")
+    except OSError as error:
+        message = f"{launch.variant.slug} could not be given a scratch folder: {error.strerror}"
+        raise LaunchError(message, hint=elsewhere()) from error
+    with started(launch, Prepared(built, None, scratch, advice=OF_COMMAND)) as server:
+        yield server
+
+
+def _content(variant: Variant) -> str:
+    """16 hex digits over the files that its command names; empty where it names none."""
+    entry = variant.catalogued
+    files = named_files(entry.start.command, Path(entry.family_folder))
+    return hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()[:16] if files else ""

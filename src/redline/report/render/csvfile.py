@@ -14,7 +14,7 @@ _CELL = (
     *("build", "runtime_version"),
 )
 _ESTIMATE = ("value", "low", "high", "confidence", "unit", "n", "method")
-_JUDGED = ("p", "p_adjusted", "family", "p_equivalent", "caveat")
+_JUDGED = ("matters", "p", "p_adjusted", "family", "family_name", "p_equivalent", "caveat")
 COLUMNS = (
     *("run", *_CELL[:9], "metric", *_ESTIMATE, "baseline_id", "ratio", "ratio_low", "ratio_high", "verdict", "refused"),
     *("findings", *_CELL[9:], *_JUDGED, "design"),

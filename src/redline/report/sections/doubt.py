@@ -1,4 +1,4 @@
-"""How far to trust a report, in three lines: what limits its precision, what biases it, what was left out."""
+"""Caveats, in three lines: what limits the precision of a report, what biases it, and what was left out."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -17,13 +17,13 @@ _FEWEST = 3
 """Trials of a cell from which on it is said how they scatter."""
 
 
-def doubt_section(report: Report) -> Section:
-    """The three lines of a run."""
-    return _section(_limits(report), _ways(_grave(report), len(report.cells)), _left_out(report))
+def caveats_section(report: Report) -> Iterator[Section]:
+    """The caveats of a run."""
+    yield _section(_limits(report), _ways(_grave(report), len(report.cells)), _left_out(report))
 
 
 def limit_doubt(report: LimitReport) -> Section:
-    """The three lines of a search."""
+    """The caveats of a search."""
     kinds = [
         kind
         for cell in report.cells
@@ -56,7 +56,7 @@ def _section(limits: str, biases: str, left_out: str) -> Section:
         "What was left out": left_out,
     }
     lines = (line((f"{name}:", "strong"), f" {text}") for name, text in texts.items())
-    return Section("How far to trust it", (Prose(tuple(lines), listed=True),), anchor="trust")
+    return Section("Caveats", (Prose(tuple(lines), listed=True),), anchor="caveats")
 
 
 def _limits(report: Report) -> str:

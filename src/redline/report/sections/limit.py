@@ -38,7 +38,6 @@ from redline.report.sections.parts import (
     hosts_section,
     machine_line,
     page_facts,
-    repeat_page,
     repeat_section,
     skipped_section,
 )
@@ -87,7 +86,7 @@ def limit_comment(report: LimitReport) -> tuple[Section, ...]:
         Section("Around the limit", tuple(filled(*around))),
         *skipped_section(report.skipped),
         *hosts_section(report.hosts),
-        repeat_section(report.environment, report.command),
+        repeat_section("search", report.command, {}, report.environment, ""),
     )
     return tuple(section for section in sections if section.blocks)
 
@@ -172,7 +171,7 @@ def limit_page(report: LimitReport) -> Page:
             _curves(report),
             *skipped_section(report.skipped),
             *hosts_section(report.hosts),
-            repeat_page("search", report.command, {"seed": str(report.seed)}, machine, report.suite_text),
+            repeat_section("search", report.command, {"seed": str(report.seed)}, machine, report.suite_text),
         ),
         footer="Response time runs from when a request was due. All probes of one start of a server are of one trial; "
         "another start may have another limit.",

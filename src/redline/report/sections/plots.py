@@ -3,6 +3,7 @@
 import math
 from bisect import bisect_right
 from collections import defaultdict
+from collections.abc import Iterator
 from itertools import pairwise
 from statistics import median
 from typing import NotRequired, TypedDict
@@ -83,7 +84,7 @@ class RunPlots(TypedDict):
     groups: list[GroupPlots]
 
 
-def plots_section(report: Report) -> Section:
+def plots_section(report: Report) -> Iterator[Section]:
     """Distributions and timelines of each group, for the page; by collector where a group's JVMs differ in that."""
     colours = {server: place for place, server in enumerate(servers(report))}
     every = groups(report)
@@ -109,7 +110,7 @@ def plots_section(report: Report) -> Section:
         )
         for place, group in enumerate(every)
     )
-    return Section("Plots", (*folds, Prose.of([text], "dim")), anchor="plots", aside=_CHOICES)
+    yield Section("Plots", (*folds, Prose.of([text], "dim")), anchor="plots", aside=_CHOICES)
 
 
 def _plots(place: int, group: Group, colours: dict[str, int]) -> Plots | None:
