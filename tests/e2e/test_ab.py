@@ -6,9 +6,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from redline.model.ab_limit import AbLimitReport
 
 from redline.model import Metric, Verdict
-from redline.model.ab_limit import AbLimitReport
 from redline.model.duet import AbReport
 from tests.e2e.conftest import Redline
 from tests.e2e.lab import SERVER

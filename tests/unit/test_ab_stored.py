@@ -16,9 +16,9 @@ from redline.errors import DriveError, NotStoredError, StoreError, UsageError
 from redline.model import DuetRecording, Failure, Metric
 from redline.model.catalogue import Revision
 from redline.model.duet import AbPlan, AbReport, CheckoutPair
-from redline.plugins.launchers.watching import KnownProcesses
 from redline.ports import Placement
-from redline.running.duet import DuetLogs, DuetTools, is_over, run_duet
+from redline.running.duet import DuetLogs, is_over, run_duet
+from redline.running.record import Tools
 from redline.storage.comparisons import ComparisonStore
 from redline.storage.runs import stored_json
 from tests import golden
@@ -71,8 +71,8 @@ def _one_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 def fakes(monkeypatch: pytest.MonkeyPatch) -> FakeDriver:
     """Servers and an engine that take no time."""
     driver = FakeDriver([])
-    tools = DuetTools((FakeLauncher([]),) * 2, lambda _server: KnownProcesses(()), driver, Placement())
-    monkeypatch.setattr(ab, "duet_tools", lambda _cells: tools)
+    tools = Tools(FakeLauncher([]), driver, lambda _server: (), Placement())
+    monkeypatch.setattr(ab, "duet_tools", lambda: tools)
     return driver
 
 
@@ -159,7 +159,7 @@ def failed(recording: DuetRecording) -> DuetRecording:
 
 def test_starts_that_are_missing_failed_or_cut_are_made_again(tmp_path: Path) -> None:
     plan = planned().duet
-    tools = DuetTools((FakeLauncher([]),) * 2, lambda _server: KnownProcesses(()), FakeDriver([]), Placement())
+    tools = Tools(FakeLauncher([]), FakeDriver([]), lambda _server: (), Placement())
     before = [simulated_duet(0), simulated_duet(2), cut(simulated_duet(3)), failed(simulated_duet(4))]
     made = []
     for recording in run_duet(plan, tools, DuetLogs(tmp_path, are_kept=True), lambda _start, _block: None, before):

@@ -123,6 +123,11 @@ class Variant(Frozen):
         return self.entry
 
     @property
+    def is_attached(self) -> bool:
+        """Whether its server was already running."""
+        return isinstance(self.entry, AttachedServer)
+
+    @property
     def runtime(self) -> str:
         """What its server runs on, such as `jvm`; empty where that is not known."""
         return "" if isinstance(self.entry, AttachedServer) else self.entry.runtime
@@ -353,6 +358,27 @@ class Cell(Frozen):
     timeout_ns: int
     engine: EngineMode = omitted_if_default(EngineMode())
     role: Literal["subject", "ceiling"] = "subject"
+
+    def under(self, load: Load, *, warmup_ns: int | None = None) -> "Cell":
+        """The same server and scenario under another load.
+
+        With `warmup_ns`, the warm-up is that load itself, and lasts that long.
+        """
+        warm = {} if warmup_ns is None else {"warmup_ns": warmup_ns, "warmup_detect": False, "warmup_by": None}
+        return self.model_copy(update={"load": load, **warm})
+
+    def warmed_by_its_load(self) -> "Cell":
+        """The same cell whose warm-up is its load itself."""
+        return self.model_copy(update={"warmup_by": None})
+
+    def warming_up_for(self, warmup_ns: int) -> "Cell":
+        """The same cell with another length of its warm-up; the longest where its end is detected."""
+        return self.model_copy(update={"warmup_ns": warmup_ns})
+
+    @property
+    def settling(self) -> "Cell":
+        """As it is loaded once another load has warmed its server up: briefly by its own before that counts."""
+        return self.warmed_by_its_load().warming_up_for(self.settling_ns)
 
     @property
     def slug(self) -> str:

@@ -4,14 +4,12 @@ import re
 import tempfile
 import time
 from contextlib import nullcontext
-from dataclasses import replace
 from pathlib import Path
 
 import typer
 from rich.text import Text
 
 from redline.cli import exits, places
-from redline.cli.ab_limit import find_limits, read_limits
 from redline.cli.ab_view import judged, print_report, too_little, write_views
 from redline.cli.build_view import BuildView
 from redline.cli.command_line import DEFAULT_BUDGET, AbFlags
@@ -57,13 +55,6 @@ _WITH_RESUME = {"resume", "lasts", "fail_on", "threshold", "wait_quiet", "form",
 
 def execute(flags: AbFlags) -> None:
     """Compare two commands, two revisions, or two servers that are running; or resume that."""
-    if flags.limit or flags.objective is not None:
-        _find_limits(flags)
-    else:
-        _compare(flags)
-
-
-def _compare(flags: AbFlags) -> None:
     console, kept = Terminal(stderr=True), flags.resume or flags.output
     threshold = _threshold(flags)
     with tempfile.TemporaryDirectory() if kept is None else nullcontext(kept) as folder:
@@ -100,17 +91,6 @@ def _gate(report: AbReport, flags: AbFlags, threshold: float | None) -> None:
     within = threshold is not None and report.ratio.is_within(threshold)
     if flags.fail_on and report.unsettled and report.verdict in (Verdict.INCONCLUSIVE, Verdict.SLOWER) and not within:
         raise typer.Exit(exits.COULD_NOT_RUN)
-
-
-def _find_limits(flags: AbFlags) -> None:
-    checkout, project = (None, None) if flags.git is None else read_checkout(flags.git)
-    duet = read_plan(flags, _lasts_ns(DEFAULT_BUDGET), project)
-    a, b = map(str, checkout.revisions) if checkout else (flags.a or "", flags.b or "")
-    request = read_limits(flags, (a, b), duet.cells, from_project=project is not None)
-    with nullcontext() if checkout is None else built(checkout, BuildView(Terminal(stderr=True))) as folders:
-        if flags.wait_quiet:
-            wait_until_quiet(Terminal(stderr=True))
-        find_limits(request if folders is None else replace(request, cells=_in_folders(request.cells, folders)), flags)
 
 
 def _threshold(flags: AbFlags) -> float | None:
@@ -191,7 +171,7 @@ def _measure(store: ComparisonStore, plan: AbPlan, folders: tuple[Path, ...] | N
     duet = plan.duet
     if folders is not None:
         duet = duet.model_copy(update={"cells": _in_folders(duet.cells, folders)})
-    tools, logs = duet_tools(duet.cells), DuetLogs(store.logs, log_is_kept)
+    tools, logs = duet_tools(), DuetLogs(store.logs, log_is_kept)
     with store.locked(), OneLine(Terminal(stderr=True)) as progress:
         store.put(plan)
 
