@@ -70,7 +70,7 @@ def test_a_forwarder_is_named_and_its_cpu_time_not_compared(redline: Redline, tm
         report, _ = compared(redline, tmp_path, url(one), url(other))
     assert report.metric is Metric.THROUGHPUT
     assert all(each.metric is not Metric.CPU_PER_REQUEST for each in report.also)
-    assert f"the CPU time of B is not known: 127.0.0.1:{other} is answered by {name}" in said(report, "cpu-unknown")
+    assert f"The CPU time of B is not known: 127.0.0.1:{other} is answered by {name}" in said(report, "cpu-unknown")
 
 
 def test_whom_a_server_asks_is_named(redline: Redline, tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ def test_no_cpu_time_beside_answers_is_unknown(cpu_ns: int | None, why: str, tar
     assert (report.metric, report.verdict, report.unsettled) == (Metric.THROUGHPUT, Verdict.SLOWER, "")
     assert all(each.metric is not Metric.CPU_PER_REQUEST for each in report.also)
     (said,) = (each.message for each in report.findings if each.kind == "cpu-unknown")
-    assert said.startswith(f"the CPU time of {name} is not known: ")
+    assert said.startswith(f"The CPU time of {name} is not known: ")
     assert why in said
 
 
@@ -54,14 +54,14 @@ def test_one_start_of_many_without_cpu_time_is_left_out_and_counted() -> None:
     report = compared([using(made[0], 1, 0), *made[1:]])
     assert report.metric is Metric.CPU_PER_REQUEST
     (said,) = (each.message for each in report.findings if each.kind == "cpu-unknown")
-    assert said.startswith("in 1 of 5 starts, the CPU time of B is not known: ")
+    assert said.startswith("In 1 of 5 starts, the CPU time of B is not known: ")
 
 
 def test_nobody_knows_whether_servers_are_warm_that_are_asked_at_a_rate_and_have_no_cpu_time() -> None:
     made = [using(simulated_duet(start, warmup=30), 1, None) for start in range(5)]
     report = compared(made, closed=False)
     assert report.metric is Metric.P50
-    assert "whether the servers were warm is not known" in "".join(each.message for each in report.findings)
+    assert "Whether the servers were warm is not known" in "".join(each.message for each in report.findings)
 
 
 def test_slices_of_which_a_few_are_unknown_are_left_out() -> None:
@@ -87,7 +87,7 @@ def test_the_reason_is_said_once_and_another_metric_compared(closed: bool, metri
     report = compared(recordings, closed=closed)
     assert report.metric is metric
     said = [each.message for each in report.findings if each.kind == "cpu-unknown"]
-    assert said == [f"the CPU time of B is not known: {owner.unknown}"]
+    assert said == [f"The CPU time of B is not known: {owner.unknown}."]
     assert DuetRecording.model_validate_json(recordings[0].model_dump_json()) == recordings[0]
 
 
@@ -97,4 +97,4 @@ def test_who_is_asked_behind_a_server_is_named() -> None:
     report = compared(recordings)
     assert report.metric is Metric.CPU_PER_REQUEST
     (said,) = (each.message for each in report.findings if each.kind == "cpu-behind")
-    assert "the CPU time of B is that of nginx (7) alone: what was used at 127.0.0.1:9000" in said
+    assert "The CPU time of B is that of nginx (7) alone: what was used at 127.0.0.1:9000" in said

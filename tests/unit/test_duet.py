@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from redline.analysis.ab import judge, nothing_due
-from redline.analysis.duet import failing, is_whole
+from redline.findings.duet import failing, is_whole
 from redline.model import DuetRecording, DuetSlice, Metric, Outcomes, Verdict
 from redline.model.duet import AbReport
 from redline.model.failures import FirstFailure
@@ -74,7 +74,7 @@ def test_what_a_server_does_in_few_slices_is_reported() -> None:
     assert found is not None
     assert found.ratio.value < 1.1
     rare = next(each for each in found.findings if each.kind == "rare-costs")
-    assert rare.message.startswith("by all its CPU time, B takes ")
+    assert rare.message.startswith("By all its CPU time, B takes ")
 
 
 def test_blocks_that_were_left_out_because_the_engine_stood_still_are_counted() -> None:
@@ -96,7 +96,7 @@ def test_the_throughput_of_an_open_load_is_no_comparison() -> None:
 @pytest.mark.parametrize(
     ("kind", "starts", "expected"),
     [
-        ({}, 1, "one-start"),
+        ({}, 1, "few-starts"),
         ({}, 3, "few-starts"),
         ({"idle": 0.05}, 8, "idle-work"),
         ({"failed": 1}, 8, "errors"),
@@ -179,7 +179,7 @@ def test_a_start_that_came_no_farther_than_its_warm_up_says_why_it_failed() -> N
 def test_the_finding_about_errors_names_the_first() -> None:
     starts = [with_failures(duet(number, cost=1.0, failed=1), (), (failed(7 - number),), ()) for number in range(3)]
     messages = [each.message for each in of_starts(starts).findings if each.kind == "errors"]
-    assert [message.partition(" failed")[2] for message in messages] == ["", ": first malformed: reason 5"]
+    assert [message.partition(" failed")[2] for message in messages] == [".", ": first malformed: reason 5."]
 
 
 def counted(recording: DuetRecording, **counts: int) -> DuetRecording:
@@ -236,7 +236,7 @@ def test_a_difference_far_beyond_what_cold_servers_may_yet_move_is_decided() -> 
     assert 1.1 < found.ratio.low < 1.65
     assert found.unsettled == "in 3 of 3 starts the servers were not warm"
     (said,) = doubts(found, "cold")
-    assert said.startswith("in 3 of 3 starts the servers were not warm: the ratio may yet move by ")
+    assert said.startswith("In 3 of 3 starts the servers were not warm: the ratio may yet move by ")
 
 
 def test_a_difference_that_cold_servers_may_lose_has_no_verdict() -> None:
@@ -342,7 +342,7 @@ def test_answers_are_as_long_as_they_are() -> None:
     assert doubts(of_starts(slow), "answer-sizes") == []
     other = [answered(duet(number, cost=1.0), (210, 138, 210)) for number in range(3)]
     assert doubts(of_starts(other), "answer-sizes") == [
-        "an answer of A has 210 bytes, one of B 138: do both do the same work?"
+        "An answer of A has 210 bytes, an answer of B 138: do both do the same work?"
     ]
     assert doubts(of_starts([duet(number, cost=1.0) for number in range(3)]), "answer-sizes") == []
 

@@ -222,7 +222,7 @@ def test_a_failed_start_is_left_out_and_said() -> None:
     first = next(each.duet for each in report.comparisons if each.duet and each.cell_id == run.duets[0].cell_ids[1])
     assert first.starts == 5
     assert [each.message for each in first.findings if each.kind == "failed-starts"] == [
-        "1 of 6 starts failed: it ended"
+        "1 of 6 starts failed: it ended."
     ]
 
 

@@ -1,21 +1,17 @@
 """The answer of `redline ab`: B against A, with A against itself as a control, from the recordings of all starts."""
 
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from redline.analysis.duet import BASELINE, COMPARED, Duet, is_whole, traffic_of
-from redline.model import DuetRecording, Grade, Metric, Verdict
+from redline.analysis.duet import Duet
+from redline.findings.duet import is_whole
+from redline.model import DuetRecording, Metric, Verdict
 from redline.model.duet import AbMetric, AbReport, Ratio
-from redline.model.estimate import DuetFinding
 from redline.quantities import duration
 from redline.stats import decide
 from redline.stats.duets import LogRatio
 
 ALIKE = 0.02
 """An interval within this of 1 says that both are alike."""
-WANTED_STARTS = 5
-SIZES = 0.01
-"""Answers whose sizes differ by more than this share are said to differ; a header with a date or a number does not."""
 
 
 def judge(  # noqa: PLR0913 - what was measured, and how
@@ -53,7 +49,7 @@ def judge(  # noqa: PLR0913 - what was measured, and how
         interrupted=is_interrupted(recordings),
         unsettled=duet.unsettled if _hangs_on_warmth(chosen.metric, duet) else "",
         also=tuple(each for each in metrics if each is not chosen),
-        findings=(*_few(len(duet.starts)), *duet.findings(), *_answer_sizes(duet)),
+        findings=duet.findings(),
     )
 
 
@@ -95,34 +91,3 @@ def _shown(ratio: LogRatio) -> Ratio:
 
 def _verdict(ratio: LogRatio, metric: Metric) -> Verdict:
     return decide(ratio.contrast.ratio, ALIKE, higher_is_better=metric.higher_is_better).verdict
-
-
-def _few(starts: int) -> Iterator[DuetFinding]:
-    if starts == 1:
-        message = "there was one start: how starts differ is not known, and not part of the intervals"
-        yield DuetFinding(kind="one-start", grade=Grade.WARN, message=message)
-    elif starts < WANTED_STARTS:
-        message = f"there were only {starts} starts: give --for more time for narrower intervals"
-        yield DuetFinding(kind="few-starts", grade=Grade.NOTE, message=message)
-
-
-def _answer_sizes(duet: Duet) -> Iterator[DuetFinding]:
-    """Nobody has said what the right answer is, so servers that do different work may be compared."""
-    one, other = (_answer_size(duet, target) for target in (BASELINE, COMPARED))
-    if one and other and abs(math.log(other / one)) > SIZES:
-        message = f"an answer of A has {one:.0f} bytes, one of B {other:.0f}: do both do the same work?"
-        yield DuetFinding(kind="answer-sizes", grade=Grade.NOTE, message=message)
-
-
-def _answer_size(duet: Duet, target: int) -> float | None:
-    """The mean number of bytes of an answer with its head; None where it is not known.
-
-    A slice waits for all of its answers, so it holds whole ones. What came in the measured time alone would not do: it
-    lacks the answers at the end of each slice, whose share depends on how fast the server is.
-    """
-    received = answers = 0
-    for each in (each for start in duet.starts for block in traffic_of(start).blocks for each in block.slices):
-        if each.target == target and each.bytes_received is not None and not each.failed:
-            received += each.bytes_received
-            answers += each.completed
-    return received / answers if answers else None

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 
 from redline.analysis.ab import judge, nothing_due
-from redline.analysis.duet import failing
 from redline.cli import places
 from redline.cli.show import show
 from redline.cli.streams import write_document
 from redline.errors import DriveError, StoreError
+from redline.findings.duet import failing
 from redline.model import DuetRecording, Failure
 from redline.model.duet import AbPlan, AbReport
 from redline.report.format import label

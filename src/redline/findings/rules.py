@@ -91,26 +91,27 @@ def graded(  # noqa: PLR0913
     kind: FindingKind,
     value: float,
     message: str,
-    about: Cell | Trial,
+    about: Cell | Trial | str,
     *,
     at_most: Grade = Grade.INVALID,
     advice: str | None = None,
 ) -> tuple[Finding, ...]:
     """The finding that the rule of this kind makes of the value, graded no higher than `at_most`; empty for none.
 
-    `advice` replaces that of the rule.
+    `about` may be the id of a cell. `advice` replaces that of the rule.
     """
     rule = RULES[kind]
     grade = rule.grade(value)
     if grade is None:
         return ()
+    cell_id = about if isinstance(about, str) else about.id if isinstance(about, Cell) else about.recording.cell_id
     return (
         Finding(
             kind=kind,
             grade=min(grade, at_most, key=lambda one: one.weight),
             message=message,
             advice=advice or rule.advice,
-            cell_id=about.recording.cell_id if isinstance(about, Trial) else about.id,
+            cell_id=cell_id,
             position=about.recording.position if isinstance(about, Trial) else None,
         ),
     )
@@ -698,6 +699,87 @@ _TABLE = (
         "many a change is made for.",
         advice="Compare by duets, or add rounds; a quieter machine needs fewer.",
         scatters=True,
+    ),
+    # A duet.
+    Rule(
+        FindingKind.FEW_STARTS,
+        note=0.0,
+        warn=3.0,
+        reason="How starts differ is part of the interval. Over 4 starts it is 1.6 times as wide as over many, and "
+        "over one nobody knows how they differ.",
+        advice="Give it more time, or more rounds.",
+        scatters=True,
+    ),
+    Rule(
+        FindingKind.FAILED_STARTS,
+        warn=0.0,
+        reason="The ratio rests on the starts in which all servers worked, and these may be the better ones.",
+        advice="Look in the servers' output for why they failed.",
+    ),
+    Rule(
+        FindingKind.CONTROL,
+        warn=0.0,
+        reason="The baseline runs twice in each start, as two processes. If they differ, so may any two servers by as "
+        "much, whatever they are.",
+        advice="Compare again. If it persists, look for what makes two processes of one server differ.",
+        scatters=True,
+    ),
+    Rule(
+        FindingKind.COLD,
+        warn=0.0,
+        reason="Servers that still get faster are compared by how far they are, not by how fast they will be. Their "
+        "interval is wider by how far the ratio may yet move.",
+        advice="Give it more time.",
+        biases=_WHEN,
+    ),
+    Rule(
+        FindingKind.DISAGREEMENT,
+        warn=0.0,
+        reason="Under users with zero think time a request that costs more CPU time lowers the rate. If a server needs "
+        "less of it and is slower all the same, it waits for something else.",
+        advice="See what the slower server waits for: a lock, a thread pool, another service.",
+    ),
+    Rule(
+        FindingKind.ANSWER_SIZES,
+        note=0.01,
+        reason="Where nobody says what the right answer is, servers that do different work may be compared. A header "
+        "with a date or a number changes the length by less than 1%.",
+        advice="Compare the answers, or let Redline do so: `--same-answers`.",
+    ),
+    Rule(
+        FindingKind.CPU_BEHIND,
+        warn=0.0,
+        reason="A proxy that passes requests on costs little itself. What answers costs the rest.",
+        advice="Compare the addresses of the servers themselves, or read throughput and response times.",
+        biases=_CHEAP,
+    ),
+    Rule(
+        FindingKind.IDLE_WORK,
+        warn=0.01,
+        reason="The slices of a server are disturbed by what others do meanwhile: compilers, collectors, timers. From "
+        "1% of a core on, that is as much as many a difference.",
+        advice="Give the servers more time to warm up, or switch off what they do on their own.",
+        scatters=True,
+    ),
+    Rule(
+        FindingKind.CLIENT_LIMITED,
+        note=0.20,
+        reason="Under users with zero think time, a server with idle cores waits for the client.",
+        advice="Read CPU per request, or load the servers by more users.",
+        biases=_SMALL,
+    ),
+    Rule(
+        FindingKind.RARE_COSTS,
+        warn=0.01,
+        reason="What is in few slices looks like a disturbance and moves the ratio little, but it is a cost.",
+        advice="Compare CPU time over all slices, or measure levels by trials of each server alone.",
+        biases="rare costs, such as those of a collector, count too little",
+    ),
+    Rule(
+        FindingKind.PARALLEL,
+        note=0.0,
+        reason="Sets of cores are never quite alike; drawing them for each start makes that a part of the interval.",
+        advice="Nothing needs to be done. Load the servers in turn for a narrower interval.",
     ),
 )
 

@@ -7,8 +7,9 @@ from pydantic import Field
 from redline.model.base import Frozen, omitted_if_default
 from redline.model.catalogue import Revision
 from redline.model.environment import Environment
-from redline.model.estimate import DuetFinding, Metric, Verdict
+from redline.model.estimate import Metric, Verdict
 from redline.model.failures import FirstFailure
+from redline.model.finding import Finding
 from redline.model.histogram import Histogram
 from redline.model.hosts import HostFacts, host_of
 from redline.model.plan import PLACES, Cell
@@ -214,4 +215,4 @@ class AbReport(Frozen):
         "", description="why ratios may yet move, which their intervals allow for: servers were not warm"
     )
     also: tuple[AbMetric, ...]
-    findings: tuple[DuetFinding, ...]
+    findings: tuple[Finding, ...]

@@ -2,12 +2,11 @@
 
 import math
 from enum import StrEnum
-from typing import Literal
 
 from pydantic import Field
 
 from redline.model.base import Frozen, omitted_if_default
-from redline.model.finding import Grade
+from redline.model.finding import Finding
 
 
 class Metric(StrEnum):
@@ -112,34 +111,6 @@ class Verdict(StrEnum):
     INCONCLUSIVE = "inconclusive"
 
 
-class DuetFinding(Frozen):
-    """A reason to doubt what a duet says."""
-
-    kind: Literal[
-        "one-start",
-        "few-starts",
-        "failed-starts",
-        "control",
-        "cold",
-        "disagreement",
-        "errors",
-        "answer-sizes",
-        "cpu-unknown",
-        "cpu-behind",
-        "idle-work",
-        "client-limited",
-        "rare-costs",
-        "engine-paused",
-        "reconnecting",
-        "surplus-bytes",
-        "parallel",
-        "builds-differ",
-        "builds-alike",
-    ]
-    grade: Grade
-    message: str
-
-
 class DuetComparison(Frozen):
     """How a comparison by duets came about. Standard deviations and errors are of the logarithm of the ratio."""
 
@@ -157,7 +128,7 @@ class DuetComparison(Frozen):
     unsettled: str = omitted_if_default(
         "", description="why the ratio may yet move, which its interval allows for: servers were not warm"
     )
-    findings: tuple[DuetFinding, ...]
+    findings: tuple[Finding, ...]
 
     @property
     def fewest(self) -> int:

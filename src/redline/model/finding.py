@@ -85,6 +85,17 @@ class FindingKind(StrEnum):
     NOISY_NEIGHBOUR = "noisy-neighbour"
     CPU_SAMPLED = "cpu-sampled"
     CPU_UNKNOWN = "cpu-unknown"
+    FEW_STARTS = "few-starts"
+    FAILED_STARTS = "failed-starts"
+    CONTROL = "control"
+    COLD = "cold"
+    DISAGREEMENT = "disagreement"
+    ANSWER_SIZES = "answer-sizes"
+    CPU_BEHIND = "cpu-behind"
+    IDLE_WORK = "idle-work"
+    CLIENT_LIMITED = "client-limited"
+    RARE_COSTS = "rare-costs"
+    PARALLEL = "parallel"
 
 
 class Finding(Frozen):
