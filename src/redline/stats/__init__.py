@@ -8,7 +8,6 @@ from redline.stats.estimate import (
     contrast_of,
     decide,
     estimate,
-    holm_adjust,
     paired,
     paired_difference,
     rounds_for,
@@ -17,6 +16,7 @@ from redline.stats.estimate import (
     unpaired,
     unpaired_ratio,
 )
+from redline.stats.families import adjust, holm_adjust
 from redline.stats.samples import CONFIDENCE, Quantiles, Ratios, Sample, pooled
 from redline.stats.trials import (
     QUANTILE_OF,
