@@ -12,9 +12,11 @@ from redline.stats.estimate import (
     paired_difference,
     rounds_for,
     scatter_of,
+    scatter_showing,
     shown_by,
     unpaired,
     unpaired_ratio,
+    within_trials,
 )
 from redline.stats.families import adjust, holm_adjust
 from redline.stats.samples import CONFIDENCE, Quantiles, Ratios, Sample, pooled

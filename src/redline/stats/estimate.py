@@ -305,6 +305,11 @@ def shown_by(scatter: float, rounds: int) -> float:
     return math.expm1(min(_t(rounds) * scatter / math.sqrt(rounds), 100.0))
 
 
+def scatter_showing(difference: float, rounds: int) -> float:
+    """The largest scatter with which so many rounds, two at least, show the difference."""
+    return math.log1p(difference) * math.sqrt(rounds) / _t(rounds)
+
+
 def rounds_for(scatter: float, difference: float) -> int | None:
     """The fewest rounds that show such a difference; None when nobody makes so many."""
     if shown_by(scatter, _MOST) > difference:
