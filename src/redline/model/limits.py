@@ -287,5 +287,6 @@ class LimitReport(Frozen):
         """The same report where nobody will find the recordings."""
         return self.model_copy(update={"cells": tuple(cell.without_recordings for cell in self.cells)})
 
+
 AnyReport = Report | LimitReport
 """The report of a run, a comparison or a load; or that of a search."""
