@@ -11,7 +11,7 @@ from redline.cli.written import Given
 from redline.errors import UsageError
 from redline.quantities import parse_duration
 from redline.search.times import probe_times
-from redline.suite.schema.types import SHORTEST_DETECTION_NS
+from redline.suite import SHORTEST_PROBE_NS
 from redline.suite.urls import is_url
 
 PROBE, CONNECTIONS = "probe", 256
@@ -19,6 +19,7 @@ TRIALS = 3
 """Fresh starts at the ends of each answer."""
 _LASTS, _URL_WARM_UP = "5s", "1s"
 """The length of a probe, and the warm-up of a server that is running already."""
+_LONGER = "give 2m for each server, or leave it out"
 
 
 def limit_document(flags: LimitFlags, ends: Callable[[str], tuple[str, str]], placed: Placed) -> dict[str, object]:
@@ -78,10 +79,11 @@ def _lengths(flags: LimitFlags, servers: int, *, starts: bool) -> tuple[object, 
             lasts_ns = parse_duration(flags.lasts)
         trials = (TRIALS if flags.trials is None else flags.trials) if starts else 0
         times = probe_times(lasts_ns, servers, flags.probes, trials)
+        if times.probe_ns < SHORTEST_PROBE_NS:
+            raise UsageError(f"--for {flags.lasts} is too short: a probe takes 1 s at least", hint=_LONGER)
         lasts = Given(f"--for {flags.lasts}", _exact(times.probe_ns))
         longest = Given(f"--for {flags.lasts}", _exact(times.warmup_ns))
-        detects = starts and times.warmup_ns >= SHORTEST_DETECTION_NS
-        warmup = {"detect": {"at_most": longest}} if detects else longest
+        warmup = {"detect": {"at_most": longest}} if times.detects else longest
     if flags.warmup is not None:
         given = {"detect": {}} if flags.warmup == DETECTED else flags.warmup
         warmup = Given(f"--warmup {flags.warmup}", given)

@@ -6,8 +6,8 @@ SETTLE_SHARE, LONGEST_SETTLE_NS = 0.2, 1_000_000_000
 """The warm-up of each probe, as a share of the probe, and its maximum."""
 OF_WARM_UPS = 0.5
 """The share of the time in which starts may be warmed up: a server that compiles while it runs is slow at first."""
-_APPROACH = 2
-"""Probe warm-ups that each start needs besides its own warm-up."""
+SHORTEST_DETECTED_NS = 10_000_000_000
+"""Below this maximum a warm-up is not detected: little would be seen, and probes need the time."""
 
 
 @dataclass(frozen=True)
@@ -16,17 +16,21 @@ class ProbeTimes:
 
     probe_ns: int
     warmup_ns: int
+    detects: bool
 
 
 def probe_times(lasts_ns: int, searches: int, probes: int, trials: int) -> ProbeTimes:
     """The times with which so many searches last about `lasts_ns` at most.
 
     `trials` are the fresh starts at the ends of each answer; 0 if servers cannot be started: their ends have one more
-    probe each, and their warm-up is as long as that of a probe.
+    probe each.
     """
     starts, most = searches * (1 + trials), searches * (probes + 2 * max(trials, 1))
-    loads_ns = lasts_ns * (1 - OF_WARM_UPS if trials else 1)
-    probe_ns = int(loads_ns / (most * (1 + SETTLE_SHARE) + starts * _APPROACH * SETTLE_SHARE))
-    if trials:
-        return ProbeTimes(probe_ns, int(lasts_ns * OF_WARM_UPS) // starts)
-    return ProbeTimes(probe_ns, min(int(SETTLE_SHARE * probe_ns), LONGEST_SETTLE_NS))
+    longest_ns = int(lasts_ns * OF_WARM_UPS) // starts
+    detects = trials > 0 and longest_ns >= SHORTEST_DETECTED_NS
+    loads_ns = lasts_ns - (longest_ns * starts if detects else 0)
+    # Each start has two further loads that are as long as the warm-up of a probe.
+    probe_ns = int(loads_ns / (most * (1 + SETTLE_SHARE) + starts * 2 * SETTLE_SHARE))
+    return ProbeTimes(
+        probe_ns, longest_ns if detects else min(int(SETTLE_SHARE * probe_ns), LONGEST_SETTLE_NS), detects
+    )
