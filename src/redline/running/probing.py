@@ -141,9 +141,7 @@ class Prober:
             phase=phase, load=cell.load, workers=workers, retries_left=0, cut=cut, recording=recording
         )
 
-    def _record(
-        self, cell: Cell, interval_ns: int | None, abort: LoadAbort[Interval] | None
-    ) -> tuple[Recording, bool]:
+    def _record(self, cell: Cell, interval_ns: int | None, abort: LoadAbort[Interval] | None) -> tuple[Recording, bool]:
         """The recording of a load, and whether `abort` cut it; without one, it ends where all requests fail."""
         self.let_drain()
         if self.is_over():
