@@ -12,7 +12,7 @@ import numpy as np
 
 from redline.analysis.compare import with_verdicts
 from redline.model import Comparison, Metric, Verdict
-from redline.stats import Ratios, paired, verdict
+from redline.stats import Ratios, decide, paired
 from redline.stats.samples import BLOCKS
 
 THRESHOLD = 0.02
@@ -40,7 +40,7 @@ def compared(ours: Ratios, baseline: Ratios) -> Comparison:
         cell_id="cell",
         baseline_id="baseline",
         ratio=found.ratio,
-        verdict=verdict(found.ratio, Metric.THROUGHPUT, THRESHOLD),
+        verdict=decide(found.ratio, THRESHOLD, higher_is_better=True).verdict,
         threshold=THRESHOLD,
         p=found.p,
     )

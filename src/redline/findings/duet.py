@@ -12,10 +12,19 @@ from redline.findings.cell import builds_text, identical_builds
 from redline.findings.failed import failures_text
 from redline.findings.rules import graded
 from redline.findings.warm_duet import cost_of
-from redline.model import Counts, DuetBlock, DuetRecording, DuetSlice, DuetTraffic, Finding, FindingKind, Grade
+from redline.model import (
+    FEWEST_TRIALS,
+    Counts,
+    DuetBlock,
+    DuetRecording,
+    DuetSlice,
+    DuetTraffic,
+    Finding,
+    FindingKind,
+    Grade,
+)
 from redline.model.failures import earliest
 from redline.quantities import percent
-from redline.stats import FEWEST_TRIALS
 from redline.stats.builds import differing
 from redline.stats.duets import Floats, LogRatio, StartRatio, over_starts
 
