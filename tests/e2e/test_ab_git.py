@@ -11,7 +11,6 @@ import jsonschema
 import pytest
 
 from redline.model import Metric, Verdict
-from redline.model.duet import AbReport
 from tests.e2e.conftest import CHECKOUT, Redline
 from tests.e2e.leftovers import left_of, wait_for_the_second_start
 from tests.fakes.servers.entries import eventually

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from redline.model import AttachedServer, PlannedDuet, PlannedTrial, Recording, Variant
+from redline.model import AttachedServer, PlannedDuet, PlannedTrial, Recording, Request, Scenario, Variant
 from redline.model.runtime import COMPILES_WHILE_RUNNING, RECOGNISED
 from redline.plugins.launchers.attached import AttachedLauncher, RunningElsewhere
 from redline.plugins.launchers.command import CommandLauncher
@@ -21,7 +21,8 @@ from redline.ports import Endpoint, Launch, LoadOptions, Placement
 from redline.running.assembly import attached
 from redline.running.duet import DuetStart, DuetTools, run_start
 from redline.running.record import Tools, record_load
-from redline.suite.project import command_entry
+from redline.suite.project import Own
+from redline.suite.schema.server import ReadySchema
 from tests.fakes.asking import request_status
 from tests.fakes.plugins import FakeDriver, FakeLauncher, FakeServer
 from tests.fakes.recordings import simulated_cell
@@ -148,7 +149,11 @@ def test_what_runs_is_recognised_whatever_starts_it(command: str, runtimes: set[
     script = tmp_path / "app"
     script.write_text(f'#!/bin/sh\njava {HELLO} "$1"\ntrue\n')
     script.chmod(0o755)
-    entry = command_entry("app", command.replace("{script}", str(script)), READY, str(tmp_path))
+    entry = Own(
+        command=command.replace("{script}", str(script)),
+        folder=str(tmp_path),
+        ready=ReadySchema.model_validate({"within": "60s"}),
+    ).entry("app", Scenario(name="ready", request=Request(path=READY.path)))
     entry = entry.model_copy(update={"ready": READY})
     with CommandLauncher().running(Launch(Variant(entry=entry), Placement(), tmp_path / "log")) as running:
         assert running.runtimes == runtimes

@@ -5,9 +5,9 @@ from collections.abc import Callable
 
 from redline.cli.command_line import DEFAULT_BUDGET, AbFlags
 from redline.cli.request_flags import Placed, is_command, path_of, scenarios, servers
-from redline.cli.urls import is_like_a_url, is_url
 from redline.cli.written import Given
 from redline.errors import UsageError
+from redline.suite.urls import is_like_a_url, is_url
 
 A, B = "A", "B"
 _LOAD = re.compile(r"closed:(\d+)|open:(.+)")

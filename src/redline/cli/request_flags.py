@@ -7,7 +7,6 @@ from pathlib import Path
 
 from redline.cli.command_line import RequestFlags
 from redline.cli.flags import split
-from redline.cli.urls import as_url, base_of, is_like_a_url, is_secure, is_url, read_url
 from redline.cli.written import Given, of_file
 from redline.errors import UsageError
 from redline.plugins.revisions import WORK_TREE
@@ -15,6 +14,7 @@ from redline.quantities import did_you_mean
 from redline.suite import read_data, read_text, referenced_files
 from redline.suite.schema.document import Document, Plain, parse_document
 from redline.suite.schema.scenario import METHODS
+from redline.suite.urls import as_url, base_of, is_like_a_url, is_secure, is_url, read_url
 from redline.suite.validate.referenced_files import Files
 
 REQUEST = "requests"

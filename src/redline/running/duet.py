@@ -18,22 +18,13 @@ from redline.running.ownership import Watches
 from redline.running.parallel import sides
 from redline.running.record import failure_of, settling, verify, warm_up
 from redline.suite import draw_places
+from redline.suite.budget import FEWEST_STARTS
 
 SLICE_NS, GUARD_NS = {"jvm": 50_000_000}, {"jvm": 10_000_000}
 """How long a slice is, and how much of its beginning is not measured, by what a server runs on."""
 DEFAULT_SLICE_NS, DEFAULT_GUARD_NS = 10_000_000, 2_000_000
 LONGEST_SLICE_NS = 50_000_000
 """That of servers which need longer for some answers on each connection; see docs/decisions/0021-neighbours.md."""
-FEWEST_STARTS = 3
-"""However little time there is: the interval is over starts, and of two it is hardly one."""
-_MOST_STARTS, _LONGEST_START_NS = 5, 60_000_000_000
-"""So many starts, and none longer, of servers that are warm late. What is warm sooner has more and shorter ones."""
-_LONG_ENOUGH_NS, _SHORTEST_START_NS = 30_000_000_000, 3_000_000_000
-"""Where there is little time, starts are longer than that rather than cold, and never shorter."""
-_MEASURED = 1 / 6
-"""The share of a start that is measured, after its warm-up."""
-_MEASURED_ONCE = 3 / 4
-"""The same of the only start of servers that run already."""
 
 
 @dataclass(frozen=True)
@@ -107,30 +98,6 @@ def run_duet(
         if not is_complete(recording):
             return
         made.append(recording)
-
-
-@dataclass(frozen=True)
-class StartTimes:
-    """How long each server of a start is loaded: to warm it up, at most, and then to measure it."""
-
-    warmup_ns: int
-    measure_ns: int
-
-
-def start_times(lasts_ns: int, servers: int, *, once: bool) -> StartTimes:
-    """Those of a comparison that takes `lasts_ns`, `once` for servers that cannot be started.
-
-    Servers that are warm within a second or two are measured for most of the time; a virtual machine may take tens of
-    seconds until it has compiled what a request needs, and nobody knows beforehand what a command runs.
-    """
-    if once:
-        start_ns, measured = lasts_ns, _MEASURED_ONCE
-    else:
-        start_ns = min(lasts_ns // _MOST_STARTS, _LONGEST_START_NS)
-        start_ns = max(start_ns, min(lasts_ns // FEWEST_STARTS, _LONG_ENOUGH_NS), _SHORTEST_START_NS)
-        measured = _MEASURED
-    measure_ns = int(start_ns * measured)
-    return StartTimes((start_ns - measure_ns) // servers, measure_ns // servers)
 
 
 def is_complete(recording: DuetRecording) -> bool:

@@ -20,7 +20,6 @@ from redline.cli.load_flags import read_picks, read_request, read_tls, read_url
 from redline.cli.quiet import wait_until_quiet
 from redline.cli.show import OneLine, Terminal
 from redline.cli.targets import check_target
-from redline.cli.urls import as_url, is_like_a_url, is_url
 from redline.errors import UsageError
 from redline.model import (
     AttachedServer,
@@ -39,13 +38,15 @@ from redline.plugins.machine import plan_placement
 from redline.plugins.revisions import WORK_TREE, Repository
 from redline.quantities import duration, parse_duration
 from redline.running.assembly import built, duet_environment, duet_tools
-from redline.running.duet import DuetLogs, is_over, run_duet, start_times
+from redline.running.duet import DuetLogs, is_over, run_duet
 from redline.running.parallel import sides
 from redline.running.session import refuse_other_machine
 from redline.storage.comparisons import ComparisonStore
 from redline.suite import read_text, referenced_files
-from redline.suite.project import PROJECT_FILE, Project, command_entry, read_project, ready_of
+from redline.suite.budget import start_times
+from redline.suite.project import PROJECT_FILE, Own, Project, read_project
 from redline.suite.schema.load import LoadSchema
+from redline.suite.urls import as_url, is_like_a_url, is_url
 
 SERVERS = 3
 """A, B, and A once more as a control."""
@@ -312,13 +313,13 @@ def _attached(url: str, _name: str, flags: AbFlags, load: Load, warmup_ns: int) 
 def _started(command: str, name: str, flags: AbFlags, load: Load, warmup_ns: int) -> Cell:
     scenario = _scenario(flags.path or "/", flags)
     with naming(name):
-        entry = command_entry(name, command, ready_of(scenario), str(Path.cwd()))
+        entry = Own(command=command, folder=str(Path.cwd())).entry(name, scenario)
     return _cell(Variant(entry=entry), scenario, load, warmup_ns)
 
 
 def _of_project(project: Project, name: str, load: Load, warmup_ns: int) -> Cell:
-    entry = project.entry.model_copy(update={"name": name})
-    return _cell(Variant(entry=entry), project.scenario, load, warmup_ns)
+    entry = project.server(name)
+    return _cell(Variant(entry=entry), project.scenarios[0], load, warmup_ns)
 
 
 def _scenario(path: str, flags: AbFlags) -> Scenario:

@@ -16,7 +16,6 @@ from redline.cli.quiet import wait_until_quiet
 from redline.cli.session_view import SessionView, show_search_plan
 from redline.cli.show import Terminal, show
 from redline.cli.streams import write_document
-from redline.cli.urls import as_url, is_like_a_url, is_url
 from redline.errors import UsageError
 from redline.report.render import LIMIT_RENDERERS
 from redline.report.sections.limit import limit_summary
@@ -25,6 +24,7 @@ from redline.running.searching import SearchRequest, SearchSession
 from redline.running.session import Source
 from redline.storage.runs import RunStore
 from redline.suite import make_plan
+from redline.suite.urls import as_url, is_like_a_url, is_url
 
 _OF_REQUESTS = {"headers", "method", "body", "status", "http2", "insecure", "cacert"}
 _OF_URLS = {"arrivals", "connections", "timeout", "threads", "mine", *_OF_REQUESTS}
