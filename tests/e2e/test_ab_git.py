@@ -10,7 +10,8 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from redline.model import Metric, Verdict
+from redline.model import Metric, Report, Verdict
+from tests.e2e.compared import answer, duet
 from tests.e2e.conftest import CHECKOUT, Redline
 from tests.e2e.leftovers import left_of, wait_for_the_second_start
 from tests.fakes.servers.entries import eventually

@@ -31,10 +31,10 @@ class Subject:
     server: str
     scenario: str
     load: str
-    target: str = ""
     build: str = ""
     runtime_version: str = ""
     host: str = ""
+    target: str = ""
 
 
 @dataclass(frozen=True)

@@ -319,8 +319,6 @@ class AbFlags(RequestFlags):
     lasts: str | None = _flag("--for", "TIME", "How long to measure in all.", shown=DEFAULT_BUDGET)
     load: str = _flag("--load", "closed:N|open:RATE", "Users, or requests per second.", "closed:64")
     metric: DuetMetric = _flag("--metric", "cpu|throughput|p50|p75|p90|p95|p99", "What the verdicts are about.", "cpu")
-    limit: bool = _switch("--limit", "Find the limits of both instead, and their ratio.")
-    objective: str | None = _flag("--objective", "'p99 < 200ms, …'", "With --limit: what has to be met.")
     same_answers: bool = _switch("--same-answers", "Refuse servers that answer differently.")
     parallel: bool = _switch("--parallel", "Load A and B at the same time, on cores of their own.")
     seed: int = _flag("--seed", "N", "Seed of the order and of the arrivals.", 1)

@@ -19,6 +19,7 @@ from redline.cli.flags import (
 from redline.cli.load_flags import read_target
 from redline.errors import UsageError
 from redline.model import Objective, Profile, Suite
+from redline.model.search import SearchTerms
 from redline.quantities import duration, parse_rate
 from redline.running.searching import SearchRequest
 from redline.running.session import Source
@@ -84,7 +85,7 @@ def read_url_search(url: str, flags: LimitFlags) -> SearchRequest:
         to_search(suite, trials=1)
     within_timeout(sets, suite.timeout_ns, f"--timeout {timeout}")
     workers = read_workers(1 if flags.threads is None else flags.threads, connections)
-    return _request(flags, suite, sets, url=url, workers=workers, is_kept=flags.output is not None)
+    return _request(flags, suite, sets, by_warm_up=flags.start is None, workers=workers)
 
 
 def read_sets(texts: list[str]) -> dict[str, tuple[Objective, ...]]:
@@ -108,23 +109,20 @@ def _request(
     *,
     trials: int = 0,
     beyond: bool = False,
-    url: str = "",
+    by_warm_up: bool = False,
     workers: int | None = None,
-    is_kept: bool = True,
 ) -> SearchRequest:
-    return SearchRequest(
-        suite=suite,
-        sets=sets,
+    terms = SearchTerms(
+        sets=dict(sets),
         start_per_s=_start_per_s(flags),
-        by_warm_up=bool(url) and flags.start is None,
+        by_warm_up=by_warm_up,
         probes=at_least_one("--probes", flags.probes),
         precision=read_flag("--precision", flags.precision, "precision", PrecisionSchema),
         trials=trials,
         beyond=beyond,
-        url=url,
         workers=workers,
-        is_kept=is_kept,
     )
+    return SearchRequest(suite, terms)
 
 
 def _with_few_errors(sets: Sets) -> dict[str, tuple[Objective, ...]]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
-from redline.analysis.search_state import load_text, longest_ns, open_shape
+from redline.analysis.search_state import load_text, longest_ns
 from redline.cli.build_view import BuildView, print_failures
 from redline.cli.load_view import live_line, speed_text
 from redline.cli.show import OneLine, show
@@ -281,7 +281,7 @@ def show_search_plan(
             cell.variant.slug,
             cell.scenario.name,
             cell.load.name,
-            rate(open_shape(cell.load).rate_per_s or 0.0),
+            rate(cell.load.open_shape.rate_per_s or 0.0),
             load_text(cell),
             f"{'≤ ' if cell.warmup_detect else ''}{duration(cell.warmup_ns)}",
         )

@@ -83,7 +83,7 @@ def read_written(
     written: Mapping[str, object],
     name: str,
     files: Files,
-    origins: Origins = Origins(),  # noqa: B008 - frozen
+    origins: Origins = Origins(),
     overrides: Overrides = AS_WRITTEN,
 ) -> tuple[Suite, str]:
     """The suite of a document, and its text. Raises UsageError, with flags in place of fields.

@@ -123,6 +123,11 @@ class Variant(Frozen):
         return self.entry
 
     @property
+    def is_attached(self) -> bool:
+        """Whether its server was already running."""
+        return isinstance(self.entry, AttachedServer)
+
+    @property
     def runtime(self) -> str:
         """What its server runs on, such as `jvm`; empty where that is not known."""
         return "" if isinstance(self.entry, AttachedServer) else self.entry.runtime

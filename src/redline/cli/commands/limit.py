@@ -7,7 +7,6 @@ from pathlib import Path
 import typer
 from rich.console import Console
 
-from redline.analysis.search_state import without_recordings
 from redline.cli import exits, places
 from redline.cli.command_line import LimitFlags
 from redline.cli.flags import command_line, refuse
@@ -65,8 +64,9 @@ def _create(file: Path, flags: LimitFlags, cluster: Cluster, view: SessionView, 
     folder = flags.output or places.new_run(f"limit-{request.suite.name}")
     RunStore(folder).check_free()
     bench = cluster.bench(file, request.suite)
-    most = request.probes + 2 * request.trials * len(request.sets)
-    show_search_plan(make_plan(request.suite), most, asked.ignored, asked.unprofiled, request.beyond, console)
+    terms = request.terms
+    most = terms.probes + 2 * terms.trials * len(terms.sets)
+    show_search_plan(make_plan(request.suite), most, asked.ignored, asked.unprofiled, terms.beyond, console)
     return SearchSession.create(request, asked.source, folder, bench, view)
 
 
@@ -75,7 +75,8 @@ def _limit_url(request: SearchRequest, flags: LimitFlags, view: SessionView, con
     with tempfile.TemporaryDirectory() as scratch:
         folder = flags.output or Path(scratch) / "search"
         bench = attached(request.suite.variants[0])
-        session = SearchSession.create(request, Source(command_line()), folder, bench, view)
+        is_kept = flags.output is not None
+        session = SearchSession.create(request, Source(command_line()), folder, bench, view, is_kept=is_kept)
         _finish(session, flags, view, console)
 
 
@@ -83,14 +84,14 @@ def _finish(session: SearchSession, flags: LimitFlags, view: SessionView, consol
     """Search, and print what was found; how the searches ended is the exit code."""
     if flags.wait_quiet:
         wait_until_quiet(console)
-    view.keeps_errors = bool(session.manifest.terms.url)
+    view.keeps_errors = not session.manifest.suite_file
     report, interrupted = session.execute()
     if view.keeps_errors and view.error is not None:
         if not report.cells[0].probes:
             raise view.error
         view.print_error(view.error)
     if not session.is_kept:
-        report = without_recordings(report)
+        report = report.without_recordings
     try:
         if flags.json:
             write_document(LIMIT_RENDERERS["json"](report))

@@ -6,7 +6,7 @@ from redline.model import Estimate, Verdict
 from redline.model.limits import CellLimit, LimitComparison, LimitReport
 from redline.quantities import percent, significant
 from redline.report import format as fmt
-from redline.report.document import Block, Column, Line, Prose, Section, Table, TableCell, filled, line, words
+from redline.report.document import Block, Column, Line, Look, Prose, Section, Table, TableCell, filled, line, words
 
 _FROM_ON = 2.0
 """From this ratio on it is written as `2.5 times`, not in percent."""
@@ -47,7 +47,7 @@ def ratio_table(report: LimitReport) -> Table:
 def _row(one: LimitComparison, cells: dict[str, CellLimit]) -> tuple[TableCell, ...]:
     change = _change(one.ratio.value) if one.ratio else "—"
     interval = _interval(one.ratio) if one.ratio else ""
-    look = one.verdict if one.matters is not False else "dim"
+    look: Look = "dim" if one.matters is False else one.verdict
     said = f"{fmt.MARKS[one.verdict]} {one.verdict}{_immaterial(one)}{_adjusted(one)}"
     name, against = cells[one.slug], cells[one.baseline]
     scenario = f", {name.scenario}" if len({cell.scenario for cell in cells.values()}) > 1 else ""
