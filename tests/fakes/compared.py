@@ -58,7 +58,8 @@ def compared_run(costs: Mapping[str, Cost] | None = None, *, starts: int = 6, in
         for variant in pair
         for scenario in scenarios
     }
-    planned, recordings = [], []
+    planned: list[PlannedDuet] = []
+    recordings: list[DuetRecording] = []
     for start in range(starts):
         for scenario in scenarios:
             ids = (cells["A", scenario.name].id, cells["B", scenario.name].id)
