@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from redline.analysis.duet import cpu_of_all, is_whole, measured, traffic_of
 from redline.findings import RULES
+from redline.findings.duet import cpu_of_all, is_whole, measured, traffic_of
 from redline.model import (
     Counts,
     DuetRecording,

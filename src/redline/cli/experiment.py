@@ -16,8 +16,7 @@ from redline.cli.show import show
 from redline.cli.streams import write_document
 from redline.model import CellReport, Comparison, Report, Suite, Verdict
 from redline.plugins.machine import plan_placement
-from redline.report.render import RENDERERS
-from redline.report.sections.run import run_summary
+from redline.report.render import RENDERERS, summary
 from redline.running.assembly import Cluster
 from redline.running.parallel import check_cores
 from redline.running.session import Outcome, RunSession, Source
@@ -65,7 +64,7 @@ def finish(session: RunSession, output: Output, console: Console) -> None:
         if output.form:
             write_document(RENDERERS[output.form](reports[-1]))
         else:
-            show(run_summary(reports[-1]))
+            show(summary(reports[-1]))
     finally:  # also where the report cannot be printed
         if output.is_kept:
             _print_where(session.store, outcome, output.command, console)

@@ -14,7 +14,7 @@ from redline.cli import places
 from redline.cli.ab_document import ab_document
 from redline.cli.command_line import AbFlags
 from redline.cli.experiment import Output, create, finish
-from redline.cli.flags import command_line, naming, refuse, split
+from redline.cli.flags import command_line, refuse, split
 from redline.cli.origins import FromRepository
 from redline.cli.request_flags import referenced
 from redline.cli.session_view import SessionView
@@ -24,7 +24,6 @@ from redline.cli.written import as_yaml, plain, read_written
 from redline.errors import UsageError
 from redline.files import as_store_error, write_atomically
 from redline.model import Verdict
-from redline.quantities import parse_duration
 from redline.running.assembly import Cluster
 from redline.running.resuming import resume
 from redline.running.searching import SearchSession
