@@ -74,8 +74,12 @@ def test_notes_do_neither() -> None:
 def test_every_rule_says_what_it_does_unless_it_is_good_news_or_leaves_nothing_to_doubt() -> None:
     silent = {kind for kind, rule in RULES.items() if not rule.biases and not rule.scatters}
     assert silent == {
+        FindingKind.ANSWER_SIZES,
         FindingKind.ARRIVALS,
         FindingKind.BUILDS_ALIKE,
+        FindingKind.DISAGREEMENT,
+        FindingKind.FAILED_STARTS,
+        FindingKind.PARALLEL,
         FindingKind.STEADINESS_UNKNOWN,
         FindingKind.LITTLES_LAW,
         FindingKind.TLS_INSECURE,
