@@ -210,7 +210,7 @@ def weighed_findings(cell: CellReport) -> tuple[Finding, ...]:
 
 def _left_out(cell: CellReport, alike: Sequence[Finding]) -> Finding:
     message = f"{len(alike)} of {fmt.count(len(cell.trials), 'trial')} left out: {alike[0].message}"
-    return alike[0].model_copy(update={"grade": Grade.WARN, "message": message})
+    return alike[0].said(Grade.WARN, message)
 
 
 def _folded(alike: Sequence[Finding], used: int) -> Finding:
@@ -221,7 +221,7 @@ def _folded(alike: Sequence[Finding], used: int) -> Finding:
     as_grave = sum(one.grade is worst.grade for one in alike)
     passes = worst.kind in OF_THE_MACHINE and 2 * as_grave < used and worst.grade is Grade.WARN
     message = f"{worst.message} (In {len(alike)} of {used} trials.)"
-    return worst.model_copy(update={"grade": Grade.NOTE if passes else worst.grade, "message": message})
+    return worst.said(Grade.NOTE if passes else worst.grade, message)
 
 
 def invalid_reason(cell: CellReport) -> str:
