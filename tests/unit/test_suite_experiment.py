@@ -37,7 +37,7 @@ def checkout(name: str) -> Checkout:
     return Checkout(repository="/r", revision=Revision(name=name, commit=f"c-{name}"), build="make", below=".")
 
 
-ORIGINS = Origins(checkout, project)
+ORIGINS = Origins(checkout, project, "/suites")
 
 
 def read(text: str, overrides: Overrides = NOTHING, catalogue: Catalogue | None = None) -> Suite:
@@ -78,7 +78,7 @@ def test_a_server_of_ones_own_has_all_that_is_written() -> None:
     (variant, _) = read(TEXT.replace(A, server)).variants
     entry = variant.catalogued
     assert (variant.slug, variant.http, variant.tls and variant.tls.insecure) == ("java", "2", True)
-    assert (entry.family_folder, entry.start.env, entry.runtime) == ("sub", {"N": "1"}, "native")
+    assert (entry.family_folder, entry.start.env, entry.runtime) == ("/suites/sub", {"N": "1"}, "native")
     assert (entry.ready.path, entry.ready.status, entry.stop.within_ns) == ("/health", 204, S)
     assert entry.serves == ("h2+tls",)
 
