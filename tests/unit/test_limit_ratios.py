@@ -104,9 +104,7 @@ def test_limits_within_the_threshold_are_equivalent() -> None:
     assert found.verdict is Verdict.EQUIVALENT
     assert "are equivalent in requests/s within p99 < 50ms: 0.0% [−0.4, 0.4]" in ratio_sentence(
         found, "B", "A"
-    ).replace(  # noqa: RUF001
-        "+", ""
-    )
+    ).replace("+", "")
 
 
 def test_a_sure_difference_within_the_threshold_does_not_matter_and_fails_no_gate() -> None:
