@@ -142,7 +142,7 @@ def _entries(
     if written.revision is None:
         own = Own(
             command=written.command or "",
-            folder=written.folder or ".",
+            folder=str(PurePath(names.origins.folder, written.folder or ".")),
             env=written.env,
             runtime=written.runtime,
             ready=written.ready,
