@@ -371,6 +371,15 @@ class Cell(Frozen):
         """The same cell whose warm-up is its load itself."""
         return self.model_copy(update={"warmup_by": None})
 
+    def warming_up_for(self, warmup_ns: int) -> "Cell":
+        """The same cell with another length of its warm-up; the longest where its end is detected."""
+        return self.model_copy(update={"warmup_ns": warmup_ns})
+
+    @property
+    def settling(self) -> "Cell":
+        """As it is loaded once another load has warmed its server up: briefly by its own before that counts."""
+        return self.warmed_by_its_load().warming_up_for(self.settling_ns)
+
     @property
     def slug(self) -> str:
         """Readable and safe as a file name, whoever wrote its parts: `rust.axum.SimpleGet.saturate`."""
