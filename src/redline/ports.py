@@ -21,7 +21,6 @@ from redline.model import (
     ProfileFacts,
     Ready,
     Recording,
-    Report,
     RuntimeFacts,
     Series,
     ServerFacts,
@@ -30,6 +29,7 @@ from redline.model import (
     Variant,
 )
 from redline.model.duet import CpuOwner
+from redline.model.limits import AnyReport
 
 T = TypeVar("T")
 
@@ -334,5 +334,5 @@ class Executor(Protocol):
         """Run the trials and duets in order."""
 
 
-Renderer = Callable[[Report], bytes]
+Renderer = Callable[[AnyReport], bytes]
 """The whole report in one format; the same report gives the same bytes."""

@@ -6,7 +6,7 @@ import pytest
 
 from redline.analysis.search_state import limit_report
 from redline.errors import StoreError
-from redline.running.searching import search_report
+from redline.running.views import search_report
 from redline.storage.runs import RunStore
 from tests.fakes.searched import CELL, bench_in
 

@@ -23,7 +23,7 @@ from redline.model import (
     Timestamp,
 )
 from redline.report.render import RENDERERS
-from redline.running.searching import search_report
+from redline.running.views import search_report
 from redline.storage.runs import RunStore, stored_json
 from tests.fakes.behaviour import GOOD
 from tests.fakes.recordings import MEASURE_NS, simulated_run

@@ -261,6 +261,7 @@ class LoadFlags(RequestFlags):
     threads: int = _flag("-t --threads", "N", "Engine workers, at most one per connection.", 1)
     warmup: str = _flag("--warmup", "TIME|auto", "Load before the measurement; auto: until steady.", "1s")
     seed: int = _flag("--seed", "N", "Seed of everything random, such as arrivals.", 1)
+    output: Path | None = _flag("-o --output", "DIR", "Keep the recording there, with a report.")
     json: bool = _switch("--json", _AS_JSON)
 
 

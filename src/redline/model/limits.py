@@ -12,7 +12,7 @@ from redline.model.finding import Finding
 from redline.model.histogram import Histogram
 from redline.model.hosts import UsedHost
 from redline.model.plan import Skipped
-from redline.model.report import ObjectiveState
+from redline.model.report import ObjectiveState, Report
 
 LIMIT_FORMAT: Literal["redline.limit/1"] = "redline.limit/1"
 
@@ -286,3 +286,7 @@ class LimitReport(Frozen):
     def without_recordings(self) -> "LimitReport":
         """The same report where nobody will find the recordings."""
         return self.model_copy(update={"cells": tuple(cell.without_recordings for cell in self.cells)})
+
+
+AnyReport = Report | LimitReport
+"""The report of a run, a comparison or a load; or that of a search."""

@@ -11,12 +11,11 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from redline.analysis.search_state import SearchState, limit_report, search_order, search_state
+from redline.analysis.search_state import SearchState, search_order, search_state
 from redline.errors import DriveError, LaunchError
 from redline.model import Cell, Manifest, Run, Suite
 from redline.model.limits import LimitReport
 from redline.model.search import SearchTerms
-from redline.report.render import LIMIT_RENDERERS
 from redline.running.assembly import Workbench
 from redline.running.cell_search import CellSearch, SearchListener
 from redline.running.record import Tools
@@ -31,10 +30,9 @@ from redline.running.session import (
     refuse_changed,
     refuse_other_hosts,
 )
+from redline.running.views import write_search_views
 from redline.storage.runs import RunStore
 from redline.suite import make_plan
-
-_VIEWS = {"report.html": "html", "results.json": "json"}
 
 
 @dataclass(frozen=True)
@@ -214,17 +212,3 @@ class _SiteSearch:
 
     def _pause(self, seconds: float) -> None:
         self.is_over.wait(seconds)
-
-
-def search_report(store: RunStore) -> LimitReport:
-    """What a stored search found so far. Raises StoreError."""
-    manifest = store.manifest()
-    return limit_report(manifest, {cell.id: store.probes(cell) for cell in manifest.plan.cells.values()})
-
-
-def write_search_views(store: RunStore) -> LimitReport:
-    """Write what can be looked at of what a search has found so far."""
-    report = search_report(store)
-    for name, form in _VIEWS.items():
-        store.write(name, LIMIT_RENDERERS[form](report))
-    return report

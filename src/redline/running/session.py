@@ -15,7 +15,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Protocol
 
-from redline.analysis import build_report, capacities
+from redline.analysis import capacities
 from redline.analysis.judged import GrowingRun
 from redline.analysis.precision import enough, precision
 from redline.errors import RedlineError, StoreError, UsageError
@@ -38,15 +38,14 @@ from redline.model import (
 from redline.model.run import Kind
 from redline.model.search import SearchTerms
 from redline.ports import Building, BuildOutcome, Executor, Launcher
-from redline.report.render import RENDERERS
 from redline.running.assembly import Workbench
 from redline.running.cell_search import SearchListener
 from redline.running.repeats import Repeats
 from redline.running.trial import TrialListener
+from redline.running.views import write_run_views
 from redline.storage.runs import RunStore, capacity_store
 from redline.suite import Capacities, capacity_loads, make_capacity_plan, make_plan, with_rounds, without_profiles
 
-_RUN_VIEWS = {"report.html": "html", "results.csv": "csv", "results.json": "json"}
 _MUST_BE_THE_SAME = ("engine_sha256", "hostname", "cores", "server_cpus", "engine_cpus")
 
 Bench = Callable[[Manifest], Workbench]
@@ -386,14 +385,6 @@ def refuse_other_hosts(were: tuple[UsedHost, ...], now: tuple[UsedHost, ...]) ->
     )
 
 
-def write_run_views(store: RunStore) -> Report:
-    """Judge what is stored of a run, and write what can be looked at."""
-    report = build_report(store.run(), str(store.folder))
-    for name, form in _RUN_VIEWS.items():
-        store.write(name, RENDERERS[form](report))
-    return report
-
-
 def new_manifest(
     name: str, source: Source, plan: Plan, bench: Workbench, search: SearchTerms | None = None
 ) -> Manifest:
@@ -420,6 +411,6 @@ def leave_cores(bench: Workbench) -> None:
 
 def check_left(plan: Plan, verb: str, hint: str) -> None:
     """Raise RedlineError for a plan that has nothing that can be run."""
-    if not plan.trials:
+    if not plan.steps:
         reasons = "; ".join(sorted({skipped.reason for skipped in plan.skipped}))
         raise RedlineError(f"nothing is left to {verb}: {reasons}", hint=hint)

@@ -182,11 +182,6 @@ class RunStore:
             files = [file for file in folder.iterdir() if _PROBE.match(file.name)]
         return tuple(read_stored(file, ProbeRecording) for file in sorted(files, key=lambda file: int(file.stem)))
 
-    def written(self, kind: type[T]) -> T | None:
-        """The report that was written last; None where there is none. Raises StoreError when it cannot be read."""
-        file = self.folder / VIEW
-        return read_stored(file, kind) if file.is_file() else None
-
     def _files(self, folder: str) -> dict[int, Path]:
         """The recordings in a folder by their position."""
         if folder != "recordings" and not (self.folder / folder).exists():
