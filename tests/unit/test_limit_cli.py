@@ -221,7 +221,7 @@ def test_wrong_flags(redline: Callable[..., Result], flags: tuple[str, ...], say
 def test_half_a_url_is_no_suite(target: str) -> None:
     done = CliRunner().invoke(app, ["limit", target, "--objective", "p99 < 20ms", "-c", "8"])
     assert isinstance(done.exception, UsageError)
-    assert "a URL begins with http://" in str(done.exception)
+    assert "nor a URL of http:// or https://" in str(done.exception)
     assert done.exception.hint == f"try http://{target.removeprefix('ftp://')}"
 
 

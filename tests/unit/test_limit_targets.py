@@ -184,7 +184,7 @@ def test_a_server_that_does_not_start_ends_the_search_of_all(redline: Run, launc
 @pytest.mark.parametrize(
     ("flags", "says"),
     [
-        (("-s", "x"), "no suite is named"),
+        (("-s", "x"), "without a suite"),
         (("suite.yaml",), "is a suite, which names all servers"),
         (("--objective", "p99 < 9s"), "is not below"),
     ],
