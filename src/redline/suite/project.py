@@ -77,10 +77,14 @@ def no_project() -> Project:
 
 @dataclass(frozen=True)
 class Origins:
-    """Where revisions come from: the checkout of one by its name, and the project. Both raise UsageError."""
+    """Where servers of the user's come from: revisions by their names, the project, and the folder of the suite.
+
+    Folders of commands are relative to `folder`. The two others raise UsageError.
+    """
 
     checkout: Callable[[str], Checkout] = no_checkout
     project: Callable[[], Project] = no_project
+    folder: str = "."
 
 
 def read_project(text: str, file: str, files: Files = no_files) -> Project:
