@@ -33,7 +33,7 @@ def test_objectives_met_and_missed_are_reported_alike() -> None:
 
 
 def said(report: Report) -> list[str]:
-    return lines_of(run_answer(report))
+    return lines_of(next(run_answer(report)))
 
 
 def lines_of(section: Section) -> list[str]:
@@ -225,9 +225,10 @@ def test_a_large_report_is_counted_and_its_largest_differences_are_reported() ->
 
 def test_it_is_first_on_the_page_and_in_markdown_and_last_on_the_terminal() -> None:
     report = reports.healthy()
-    (block,) = run_answer(report).blocks
+    (block,) = next(run_answer(report)).blocks
     assert run_page(report).sections[0].blocks == (block,)
-    assert RENDERERS["md"](report).decode().startswith("## quickstart\n\n- SimpleGet · saturate: rust.axum **needs")
+    after = RENDERERS["md"](report).decode().partition("### ")[2]
+    assert after.startswith("The answer, in words\n\n- SimpleGet · saturate: rust.axum **needs")
     assert list(run_summary(report))[-1].blocks == (block,)
 
 
