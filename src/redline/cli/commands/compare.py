@@ -1,6 +1,7 @@
 """`redline compare`: two runs, or one run's variants with their baseline."""
 
 import sys
+from collections.abc import Collection
 
 import typer
 
@@ -55,12 +56,21 @@ def gate(result: CompareResult, fail_on: set[Verdict]) -> None:
     if not primary:
         missing = "; ".join(result.unmatched) or "no cell of the run has its baseline in it"
         raise RedlineError(f"nothing could be compared: {missing}", hint="measure a cell and its baseline in one run")
-    refused = sorted({f"{c.cell_id.rpartition('-')[0]}: {reason}" for c in primary if (reason := why_no_verdict(c))})
-    if refused or result.unmatched:
-        missing = "; ".join((*refused, *result.unmatched))
+    cells: dict[str, dict[str, None]] = {}
+    for one in primary:
+        if reason := why_no_verdict(one):
+            cells.setdefault(reason, {})[one.cell_id.rpartition("-")[0]] = None
+    if cells or result.unmatched:
+        missing = "; ".join((*(f"{_some(names)}: {reason}" for reason, names in cells.items()), *result.unmatched))
         raise RedlineError(
             f"not everything could be compared: {missing}", hint="fix these cells and measure them again"
         )
+
+
+def _some(cells: Collection[str]) -> str:
+    """`A`, or `A and 11 other cells`."""
+    first, others = next(iter(cells)), len(cells) - 1
+    return f"{first} and {others} other cell{'s' * (others > 1)}" if others else first
 
 
 def _within(run: Run) -> CompareResult:
