@@ -7,7 +7,7 @@ from redline.cli import places
 from redline.cli.show import show
 from redline.cli.streams import write_document
 from redline.errors import DriveError, StoreError
-from redline.findings.duet import failing
+from redline.findings.starts import failing
 from redline.model import DuetRecording, Failure
 from redline.model.duet import AbPlan, AbReport
 from redline.report.format import label

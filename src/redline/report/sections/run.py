@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from redline.findings import REASSURING
+from redline.findings import RULES
 from redline.model import SHOWN, CellReport, Comparison, Estimate, FindingKind, Grade, Metric, Report
 from redline.report import format as fmt
 from redline.report.document import (
@@ -324,7 +324,7 @@ def _value_strip(scale: Scale, estimate: Estimate, server: ServerCell, behind: t
 def _server(cell: CellReport, group: Group, series: int) -> ServerCell:
     worst: dict[FindingKind, Grade] = {}
     for found in weighed_findings(cell):
-        if found.kind not in REASSURING:
+        if not RULES[found.kind].reassures:
             worst.setdefault(found.kind, found.grade)
     return ServerCell(
         cell.server,
