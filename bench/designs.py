@@ -20,7 +20,7 @@ from redline.stats.distributions import t_quantile
 
 SECONDS = 60
 TRIALS = 17
-"""Of each server, which take about as long as the duet: a second each, half a second of warm-up, and a fresh start."""
+"""Trials per server that take about as long as the duet: one second, half a second of warm-up, a fresh start."""
 SUITE = """
 servers: [rust.hyper, rust.axum]
 baseline: rust.hyper
@@ -58,7 +58,7 @@ def answer(*command: str) -> dict[str, Any]:
 
 
 def half_width(ratio: dict[str, float]) -> float:
-    """Of a ratio's interval, on logarithms."""
+    """Half the width of a ratio's interval, on logarithms."""
     return (math.log(ratio["high"]) - math.log(ratio["low"])) / 2
 
 

@@ -26,7 +26,7 @@ from bench.rig import Oracle, build_oracle, drive, engine_version, machine, runn
 from redline.model import Closed, Load
 
 Command = tuple[str, ...]
-"""Of a server, without its port and its work."""
+"""A server's command without its port and its work."""
 REDLINE = Path(sys.executable).with_name("redline")
 SERVER_CPU, ENGINE_CPU = 0, 1
 BASE = 8_000

@@ -25,12 +25,12 @@ class Overhead:
 
     @property
     def total_ns(self) -> int:
-        """Of all stages."""
+        """Total time of all stages, in nanoseconds."""
         return sum(self.by_stage.values())
 
 
 def overhead(recording: Recording, cell: Cell) -> Overhead | None:
-    """Of a trial that was run whole; None for one that failed or was ended early.
+    """The overhead of a complete trial; None for one that failed or ended early.
 
     The launch counts without the time to the server's first right answer, the load without warm-up and measurement.
     """

@@ -37,7 +37,7 @@ _LOOK_EVERY_S = 1.0
 
 @dataclass
 class Memory:
-    """Of all processes of the engine, in bytes: the largest sum of Pss that was seen, and the VmHWM of each."""
+    """Memory of all engine processes, in bytes: the largest sum of Pss, and the VmHWM per process."""
 
     pss: int = 0
     high_water: dict[int, int] = field(default_factory=dict)

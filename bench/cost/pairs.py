@@ -52,7 +52,7 @@ class Samples:
     failed: dict[str, str] = field(default_factory=dict)
 
     def mean(self, name: str, value: Callable[[Sample], float]) -> float:
-        """Of a client's runs; NaN when there is none."""
+        """Mean over a client's runs; NaN without any."""
         runs = self.of.get(name, [])
         return float(np.mean([value(run) for run in runs])) if runs else math.nan
 

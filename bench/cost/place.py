@@ -36,7 +36,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Use:
-    """Of all cores since the boot: CPU time that somebody used or that was stolen, by us, and the clock; in seconds."""
+    """CPU time since the boot over all cores, used or stolen, in all and by us, and the clock; in seconds."""
 
     busy_s: float
     stolen_s: float

@@ -19,7 +19,7 @@ _STARTS_WITHIN_S = 10.0
 
 @dataclass(frozen=True)
 class TlsPorts:
-    """Of one nginx; each port speaks one version with one cipher, so who is answered has agreed on these."""
+    """One nginx's ports; each speaks one version with one cipher, so an answered client has agreed on them."""
 
     tls13: int
     tls12: int

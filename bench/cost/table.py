@@ -53,7 +53,7 @@ class Outcome:
 
 
 def row(case: str, ours: str, theirs: str, goal: float | None, samples: Samples) -> Row:
-    """Of two clients that ran in the same rounds."""
+    """The row for two clients that ran in the same rounds."""
     us, them = samples.of.get(ours, []), samples.of.get(theirs, [])
     together = min(len(us), len(them))
     notes = [f"{name}: {samples.failed[name]}" for name in (ours, theirs) if name in samples.failed]

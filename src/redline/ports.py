@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Protocol, TypeVar
 
 from redline.errors import BuildError, DriveError
@@ -22,7 +21,6 @@ from redline.model import (
     ProfileFacts,
     Ready,
     Recording,
-    Report,
     RuntimeFacts,
     Series,
     ServerFacts,
@@ -31,9 +29,9 @@ from redline.model import (
     Variant,
 )
 from redline.model.duet import CpuOwner
+from redline.model.limits import AnyReport
 
 T = TypeVar("T")
-NOTHING_MORE: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -68,6 +66,22 @@ class Upstream:
     endpoint: Endpoint
     leg: Leg
     ready: Ready
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One start of a server: what runs, on which CPUs, where its output goes, and how it differs from other starts.
+
+    With a `seed` its environment has a random size, which moves the stack. `build_number` says which of its builds
+    runs, from 0. The text of each variable in `env` is appended to what that variable has, after a space.
+    """
+
+    variant: Variant
+    placement: Placement
+    log: Path
+    seed: int | None = None
+    build_number: int = 0
+    env: Mapping[str, str] = field(default_factory=dict)
 
 
 class RunningServer(Protocol):
@@ -122,7 +136,7 @@ class BuildOutcome:
         return self.hashes[name]
 
     def joined(self, other: "BuildOutcome") -> "BuildOutcome":
-        """With other servers, or another copy of the same: what failed in either has failed, and times add up."""
+        """With other servers, or another build of the same: what failed in either has failed, and times add up."""
         failures = {**other.failures, **self.failures}
         built = (*self.took_ns, *other.took_ns)
         took_ns = {name: self.took_ns.get(name, 0) + other.took_ns.get(name, 0) for name in built}
@@ -142,35 +156,20 @@ class BuildOutcome:
 class Launcher(Protocol):
     """Variant -> running server."""
 
-    def build(self, variants: Iterable[Variant], progress: Callable[[Building], None], copies: int = 1) -> BuildOutcome:
+    def build(self, variants: Iterable[Variant], progress: Callable[[Building], None], builds: int = 1) -> BuildOutcome:
         """Build what the variants need, or find it built. What cannot be built is in the outcome, by variant slug.
 
-        Each server is built so many times, in folders of their own.
+        There are `builds` builds of each server, each in a folder of its own.
         """
 
-    def running(  # noqa: PLR0913 - what, where, and how it differs from other starts
-        self,
-        variant: Variant,
-        placement: Placement,
-        log: Path,
-        seed: int | None = None,
-        copy: int = 0,
-        *,
-        env: Mapping[str, str] = NOTHING_MORE,
-    ) -> AbstractContextManager[RunningServer]:
-        """Start it, wait until it is ready, and stop it whatever happens. Raises LaunchError; output goes to `log`.
-
-        With a `seed` its environment has a random size, which moves the stack. `copy` is which of its builds to run.
-        Each of `env` is appended to the variable of that name, after a space.
-        """
+    def running(self, launch: Launch) -> AbstractContextManager[RunningServer]:
+        """Start a server, wait until it is ready, and stop it whatever happens. Raises LaunchError."""
 
 
 class HopLauncher(Launcher, Protocol):
     """A launcher that can start proxies too."""
 
-    def in_front(
-        self, hop: Variant, upstream: Upstream, placement: Placement, log: Path, copy: int = 0
-    ) -> AbstractContextManager[RunningServer]:
+    def in_front(self, launch: Launch, upstream: Upstream) -> AbstractContextManager[RunningServer]:
         """Start a proxy in front of what runs already, as `running` does. Raises LaunchError."""
 
 
@@ -335,5 +334,5 @@ class Executor(Protocol):
         """Run the trials and duets in order."""
 
 
-Renderer = Callable[[Report], bytes]
+Renderer = Callable[[AnyReport], bytes]
 """The whole report in one format; the same report gives the same bytes."""

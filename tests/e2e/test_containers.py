@@ -22,7 +22,7 @@ from redline.plugins.launchers.container_engine import CHOICE, ContainerEngine, 
 from redline.plugins.launchers.containers import LABEL, Containers
 from redline.plugins.launchers.process import ProcessLauncher
 from redline.plugins.linux import cgroup
-from redline.ports import Placement, Upstream
+from redline.ports import Launch, Placement, Upstream
 from redline.suite import load_catalogue
 from tests.e2e.conftest import CHECKOUT, Redline
 from tests.e2e.lab import Lab
@@ -92,7 +92,7 @@ def ended(launcher: ProcessLauncher) -> Iterator[ProcessLauncher]:
 
 @pytest.fixture
 def launcher(tmp_path: Path, nothing_left: ContainerEngine) -> Iterator[ProcessLauncher]:
-    """Of the small servers; after `nothing_left` was set up, so that the lab ends before the count."""
+    """A launcher of the small servers; set up after `nothing_left`, so that the lab ends before the count."""
     with ended(ProcessLauncher(make_catalogue(tmp_path / "catalogue"), tmp_path / "cache")) as found:
         yield found
 
@@ -116,14 +116,14 @@ def built(launcher: ProcessLauncher, variant: Variant) -> Variant:
 
 
 def failed(launcher: ProcessLauncher, variant: Variant, folder: Path) -> LaunchError:
-    with pytest.raises(LaunchError) as caught, launcher.running(variant, ONE_CORE, folder / "log"):
+    with pytest.raises(LaunchError) as caught, launcher.running(Launch(variant, ONE_CORE, folder / "log")):
         pass
     return caught.value
 
 
 def test_a_server_has_its_core_and_its_limits(oracle: Path, launcher: ProcessLauncher, tmp_path: Path) -> None:
     variant = built(launcher, oracle_in(oracle, SMALL))
-    with launcher.running(variant, ONE_CORE, tmp_path / "log", seed=7) as running:
+    with launcher.running(Launch(variant, ONE_CORE, tmp_path / "log", seed=7)) as running:
         pid = running.facts.pid
         assert request_status("127.0.0.1", running.endpoint.port, "/ready", 5) == 200
         limits = cgroup.read_limits(pid=pid)
@@ -149,7 +149,7 @@ def test_a_server_of_the_catalogue_is_reached_through_a_published_port(
         for network in ("host", "published"):
             container = Container.model_validate({"network": network})
             variant = built(launcher, Variant(entry=entry, options=options, container=container))
-            with launcher.running(variant, ONE_CORE, tmp_path / "log") as running:
+            with launcher.running(Launch(variant, ONE_CORE, tmp_path / "log")) as running:
                 assert request_status("127.0.0.1", running.endpoint.port, "/path0", 5) == 200
                 own, its = (Path(f"/proc/{pid}/ns/net").readlink() for pid in ("self", running.facts.pid))
                 assert (own == its) == (network == "host")
@@ -166,9 +166,9 @@ def test_a_proxy_in_a_container_reaches_a_server_in_another(nothing_left: Contai
         published, host = Container(network="published"), Container(cpus=0.5)
         server = built(launcher, Variant(entry=hyper, options={"routes": 1}, container=published))
         hop = built(launcher, Variant(entry=nginx, container=host))
-        with launcher.running(server, ONE_CORE, tmp_path / "log") as running:
+        with launcher.running(Launch(server, ONE_CORE, tmp_path / "log")) as running:
             upstream = Upstream(running.endpoint, "h1", hyper.ready)
-            with launcher.in_front(hop, upstream, ONE_CORE, tmp_path / "hop.log") as front:
+            with launcher.in_front(Launch(hop, ONE_CORE, tmp_path / "hop.log"), upstream) as front:
                 assert request_status("127.0.0.1", front.endpoint.port, "/path0", 5) == 200
                 assert front.facts.pid != running.facts.pid
 
@@ -189,7 +189,7 @@ def test_a_server_runs_in_an_image_of_the_user(
     images.pack(libraries, tmp_path / "layer.tar")
     engine.call("import", str(tmp_path / "layer.tar"), "fixture/libc:1")
     try:
-        with launcher.running(built(launcher, variant), ONE_CORE, tmp_path / "log") as running:
+        with launcher.running(Launch(built(launcher, variant), ONE_CORE, tmp_path / "log")) as running:
             assert request_status("127.0.0.1", running.endpoint.port, "/ready", 5) == 200
             assert running.facts.command[0] == str(tmp_path / "catalogue/fake/out")
     finally:
@@ -220,7 +220,7 @@ def test_a_server_that_ends_reports_its_own_exit_code_and_words(launcher: Proces
 
 def test_a_server_that_dies_under_load_is_seen(oracle: Path, launcher: ProcessLauncher, tmp_path: Path) -> None:
     variant = built(launcher, oracle_in(oracle, Container()))
-    with launcher.running(variant, ONE_CORE, tmp_path / "log") as running:
+    with launcher.running(Launch(variant, ONE_CORE, tmp_path / "log")) as running:
         os.kill(running.facts.pid, signal.SIGKILL)
         assert eventually(lambda: running.death() is not None)
         death = running.death()
@@ -276,7 +276,7 @@ def test_an_engine_that_does_not_remove_a_container_is_named_and_the_server_is_d
     monkeypatch.setenv(CHOICE, str(wrapped(engine, tmp_path, "rm", instead)))
     variant = built(launcher, oracle_in(oracle, Container()))
     running = contextlib.ExitStack()
-    found = running.enter_context(launcher.running(variant, ONE_CORE, tmp_path / "log"))
+    found = running.enter_context(launcher.running(Launch(variant, ONE_CORE, tmp_path / "log")))
     stuck.touch()
     with pytest.raises(LaunchError, match="could not be removed: `podman rm` failed: device busy"):
         running.close()
@@ -306,7 +306,7 @@ def test_the_docker_client_works_with_the_service_of_podman(
     assert ContainerEngine(service).name == "docker"
     with ended(ProcessLauncher(make_catalogue(tmp_path / "catalogue"), tmp_path / "cache")) as launcher:
         variant = built(launcher, oracle_in(oracle, SMALL))
-        with launcher.running(variant, ONE_CORE, tmp_path / "log") as running:
+        with launcher.running(Launch(variant, ONE_CORE, tmp_path / "log")) as running:
             assert request_status("127.0.0.1", running.endpoint.port, "/ready", 5) == 200
             assert running.facts.runtime_version.startswith("docker ")
 

@@ -84,7 +84,8 @@ def runs(tmp_path_factory: pytest.TempPathFactory, oracle: Path) -> Path:
     server = f"{oracle} null --port {{port}}"
     done = redline("ab", server, server, *SHORT_AB, "-o", "runs/AB")
     assert done.code == 0, done.err
-    (folder / "mine.yaml").write_text(_first_suite())
+    (folder / "mine.yaml").write_text(_yaml_of("first-suite.md", "servers:"))
+    (folder / "requests.yaml").write_text(_yaml_of("ab.md", "- {name: items"))
     (folder / "README.md").write_text("a body")
     return folder
 
@@ -94,10 +95,16 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Certificate:
     return Certificate(tmp_path_factory.mktemp("certificate"))
 
 
-def _first_suite() -> str:
-    page = (CHECKOUT / "docs" / "guide" / "first-suite.md").read_text()
-    (suite,) = re.findall(r"^```yaml\n(.*?)^```", page, flags=re.MULTILINE | re.DOTALL)
-    return str(suite)
+def _yaml_of(page: str, begins: str) -> str:
+    """The YAML of a guide that begins or has a line that begins like this."""
+    text = (CHECKOUT / "docs" / "guide" / page).read_text()
+    found = [
+        str(block)
+        for block in re.findall(r"^```yaml\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
+        if f"\n{begins}" in f"\n{block}"
+    ]
+    (only,) = found
+    return only
 
 
 @pytest.fixture(scope="module")
@@ -119,8 +126,13 @@ def short_ab(args: list[str], url: str, oracle: Path, kept: Path) -> list[str]:
     for name, found in servers.items():
         args = [arg.replace(name, f"{found} null") for arg in args]
     args = [url if arg.startswith("http://") else arg for arg in args]
-    kept_args = [arg for i, arg in enumerate(args) if "--for" not in (arg, args[i - 1])]
-    return kept_args + (SHORT_AB_LIMIT if "--limit" in args else SHORT_AB)
+    return replaced(args, SHORT_AB_LIMIT if "--limit" in args else SHORT_AB)
+
+
+def replaced(args: list[str], flags: list[str]) -> list[str]:
+    """The arguments with these flags and their values in place of the same ones."""
+    names = flags[::2]
+    return [arg for i, arg in enumerate(args) if not {arg, args[i - 1]} & set(names)] + flags
 
 
 def make_revisions(folder: Path, oracle: Path) -> None:
@@ -141,10 +153,7 @@ def make_revisions(folder: Path, oracle: Path) -> None:
 
 def short_selftest(args: list[str]) -> list[str]:
     """The same case for a short while; one case where all were asked for."""
-    if "--seconds" in args:
-        at = args.index("--seconds")
-        args = args[:at] + args[at + 2 :]
-    return [*args, *SHORT_SELFTEST, *([] if "--case" in args else ONE_CASE)]
+    return [*replaced(args, SHORT_SELFTEST), *([] if "--case" in args else ONE_CASE)]
 
 
 @pytest.mark.long
@@ -165,11 +174,12 @@ def test_a_documented_command_works(
     if own_catalogue:
         args = [str(CHECKOUT / arg) if arg.startswith("suites/") else arg for arg in args]
         redline = Redline(tmp_path)
-        (tmp_path / "mine.yaml").write_text(_first_suite())
+        (tmp_path / "mine.yaml").write_text(_yaml_of("first-suite.md", "servers:"))
     if args[0] == "selftest":
         args = short_selftest(args)
     if args[0] == "run" and "--resume" not in args:
-        args += SHORT_RUN + [flag for suite, flags in FEW_CELLS.items() if suite in command for flag in flags]
+        few = [flag for suite, flags in FEW_CELLS.items() if suite in command for flag in flags]
+        args = replaced(args, SHORT_RUN) + few
     http2 = "--http2" in args
     over_tls = any(arg.startswith("https://") for arg in args)
     context = certificate.context("h2" if http2 else "http/1.1") if over_tls else None
@@ -177,7 +187,7 @@ def test_a_documented_command_works(
     with targets.target(targets.speaks_http2 if http2 else targets.healthy, context) as url:
         if args[0] in {"load", "limit"}:
             short = SHORT_LOAD if args[0] == "load" else [] if "--resume" in args else SHORT_LIMIT
-            args = [url if arg.startswith(("http://", "https://")) else arg for arg in args] + short
+            args = replaced([url if arg.startswith(("http://", "https://")) else arg for arg in args], short)
         if args[0] == "ab":
             args = short_ab(args, url, oracle, runs / "runs" / "AB")
             make_revisions(redline.folder, oracle)

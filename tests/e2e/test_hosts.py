@@ -21,7 +21,6 @@ from redline.running.assembly import on_hosts
 from redline.running.searching import SearchRequest, SearchSession
 from redline.running.session import RunSession, Source
 from redline.storage.runs import RunStore
-from redline.storage.searches import SearchStore
 from redline.suite import Overrides, load_catalogue, read_suite, to_search
 from tests.e2e.lab import ON_HOSTS, Lab
 from tests.e2e.test_routes import FRONT
@@ -264,9 +263,9 @@ def search(lab: Lab, *pairs: Pair) -> LimitReport:
 def test_a_search_goes_to_pairs_in_parallel(lab: Lab, tmp_path: Path) -> None:
     with two_pairs(tmp_path) as pairs:
         report = search(lab, *pairs)
-    store = SearchStore(lab.folder / "search")
+    store = RunStore(lab.folder / "search")
     hosts: dict[str, set[str]] = {}
-    for cell in store.plan().manifest.plan.cells.values():
+    for cell in store.manifest().plan.cells.values():
         probes = store.probes(cell)
         assert len(probes) > 3
         assert all(each.recording.failure is None for each in probes)

@@ -15,7 +15,7 @@ from tests.e2e.lab import Lab
 pytestmark = pytest.mark.e2e
 
 TRUTH_PER_S = 2000 - log(100) / 0.050
-"""Of M/M/1 at 2000/s and p99 < 50 ms: 1908/s."""
+"""The limit of M/M/1 at 2000/s with p99 < 50 ms is 1908/s."""
 SLACK = 0.03
 """One in twenty intervals misses by design; hardly one by as much again as it was asked to be narrow."""
 
@@ -112,7 +112,7 @@ def test_a_suite_is_searched_on_fresh_servers(redline: Redline, suite: Path) -> 
     assert cell.probes
     folder = redline.folder / "found"
     assert (folder / "logs" / cell.slug / "start-0" / "server.log").exists()
-    assert {"limit.json", "limit.html", "limit.md"} <= {file.name for file in folder.iterdir()}
+    assert {"results.json", "report.html"} <= {file.name for file in folder.iterdir()}
     assert "queue.fast" in redline("report", "found").out
     if cell.ended == "converged":
         assert {probe.start for probe in cell.probes if probe.phase == "confirm"} == {1, 2}
@@ -130,7 +130,7 @@ def test_a_search_that_is_interrupted_is_resumed(redline: Redline, suite: Path) 
                 break
         process.communicate(timeout=60)
     assert process.returncode == 130
-    kept = LimitReport.model_validate_json((redline.folder / "found" / "limit.json").read_text())
+    kept = LimitReport.model_validate_json((redline.folder / "found" / "results.json").read_text())
     assert [cell.ended for cell in kept.cells] == ["interrupted"]
     done = redline("limit", "--resume", "found", "--json")
     assert done.out, done.err

@@ -12,7 +12,7 @@ from redline.errors import LaunchError
 from redline.model import Cell, Expected
 from redline.plugins.drivers.engine import EngineDriver
 from redline.plugins.engine_process import find_engine
-from redline.ports import Endpoint, Placement, Upstream
+from redline.ports import Endpoint, Launch, Placement, Upstream
 from redline.suite import Overrides, load_catalogue, make_plan
 from redline.suite.validate.resolve import read_suite
 from tests.e2e.workshop import CATALOGUE, CEILING, ENTRIES, Workshop, check_built, routed, started
@@ -114,13 +114,13 @@ def test_a_proxy_trusts_no_server_of_another_authority(workshop: Workshop, tmp_p
     patience = entry.ready.model_copy(update={"within_ns": (20 if entry.runtime == "jvm" else 2) * 10**9})
     impatient = entry.model_copy(update={"ready": patience})
     own_authority = Path(entry.build_folder) / ((entry.tls and entry.tls.ca) or "")
-    with launcher.running(cell.variant, nowhere, tmp_path / "server.log") as server:
+    with launcher.running(Launch(cell.variant, nowhere, tmp_path / "server.log")) as server:
         endpoint = replace(server.endpoint, ca_pem=own_authority.read_text())
         upstream = Upstream(endpoint, "h1+tls", cell.variant.catalogued.ready)
         proxy = hop.model_copy(update={"entry": impatient})
         with (
             pytest.raises(LaunchError, match=r"50[23]"),
-            launcher.in_front(proxy, upstream, nowhere, tmp_path / "proxy.log"),
+            launcher.in_front(Launch(proxy, nowhere, tmp_path / "proxy.log"), upstream),
         ):
             pass
 

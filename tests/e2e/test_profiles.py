@@ -24,7 +24,7 @@ pytestmark = pytest.mark.e2e
 
 SOURCES = Path(__file__).parents[1] / "fakes" / "servers"
 TRUE_SHARES = {"often": 0.7, "seldom": 0.3}
-"""Of what both have: the rest is HTTP, of which nothing is known."""
+"""The share that both have: the rest is HTTP, of which nothing is known."""
 WIDER = 3.0
 """Than the report's 95% interval: of 10 blocks or more, by chance one profile of ten thousand has the truth outside."""
 WIDEST = 0.15
@@ -148,7 +148,7 @@ def stacks_of(folder: Path, recording: Recording) -> tuple[ProfileFacts, Stacks]
 
 
 def weight(stacks: Stacks, function: str) -> int:
-    """Of the samples in a function."""
+    """The weight of a function's samples."""
     return sum(number for stack, number in stacks.weights.items() if any(function in frame for frame in stack.frames))
 
 

@@ -41,7 +41,7 @@ trials: {trials}
 """
 BY_ROUND = {"load": "{closed: {users: 8, think: 5ms}, for: 300ms}", "warmup": "20ms"}
 AT_LENGTH = {"load": "{open: {rate: 250, connections: 64}, for: 1s}", "trials": "1"}
-"""Of both loads the p50 of the response time is judged: single stalls of a busy machine do not move it."""
+"""The p50 is judged in both loads: single stalls of a busy machine do not move it."""
 
 TRIES = 2
 

@@ -49,7 +49,7 @@ class Noise:
 
     @property
     def share(self) -> float:
-        """Of requests that the noise may delay by more than the allowance."""
+        """The share of requests that noise may delay by more than the allowance."""
         return self.arriving + self.leaving
 
 

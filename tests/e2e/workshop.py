@@ -12,7 +12,7 @@ from redline.errors import BuildError
 from redline.model import Cell, OptionValue, ServerEntry, Variant
 from redline.plugins.launchers.process import ProcessLauncher, ProcessServer
 from redline.plugins.launchers.route import RouteLauncher
-from redline.ports import Placement, RunningServer
+from redline.ports import Launch, Placement, RunningServer
 from redline.suite import load_catalogue
 
 CHECKOUT = Path(__file__).parents[2]
@@ -23,7 +23,7 @@ UNRESOLVED = {"pekko.tapir", "play.tapir", "http4s.blaze-tapir"} | {
     f"clojure.{name}" for name in ("httpkit", "jetty", "aleph", "pohjavirta", "undertow")
 }  # what they need is not in every mirror
 RELEASES = (11, 17, 21, 25)
-"""Of the JDK, that the lab can fetch."""
+"""A release of the JDK that the lab can fetch."""
 NOT_RESOLVED = ("could not be resolved", "Could not resolve dependencies")
 
 
@@ -82,7 +82,7 @@ def _servers(item: pytest.Item) -> list[str]:
 def started(workshop: Workshop, variant: Variant, folder: Path) -> Iterator[ProcessServer]:
     """The server by itself; skips, saying why, where it cannot be built."""
     check_built(workshop, variant)
-    with workshop.launcher.running(variant, Placement(), folder / "server.log") as server:
+    with workshop.launcher.running(Launch(variant, Placement(), folder / "server.log")) as server:
         yield server
         assert server.death() is None
 
@@ -91,7 +91,7 @@ def started(workshop: Workshop, variant: Variant, folder: Path) -> Iterator[Proc
 def routed(workshop: Workshop, variant: Variant, folder: Path) -> Iterator[RunningServer]:
     """The server behind its proxies; skips, saying why, where one of them cannot be built."""
     check_built(workshop, variant)
-    with RouteLauncher(workshop.launcher).running(variant, Placement(), folder / "server.log") as server:
+    with RouteLauncher(workshop.launcher).running(Launch(variant, Placement(), folder / "server.log")) as server:
         yield server
         assert server.death() is None
 

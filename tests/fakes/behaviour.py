@@ -26,7 +26,7 @@ class Behaviour:
     """So long after its first request the server has another speed, `cold_share` of the later one."""
     cold_share: float = 1.0
     pauses_s: dict[int, float] = field(default_factory=dict)
-    """By interval, for how long it stops in it: whatever falls due meanwhile waits."""
+    """How long it stops, by interval: requests that fall due meanwhile wait."""
     noise: float = 0.01
     """Sigma of the rate from interval to interval."""
     achieved: float = 1.0
@@ -42,7 +42,7 @@ class Behaviour:
     shrinks: float = 0.0
     """Relative loss of bytes of each answer in the second half of the measurement."""
     littles_law: float = 1.0
-    """By how much the response times are wrong."""
+    """The error of the response times."""
     outcomes: dict[str, int] = field(default_factory=dict)
     """Requests that did not end well, by kind, placed in the first measured interval."""
     server_busy: float = 0.98
@@ -67,11 +67,11 @@ class Behaviour:
     measured: float = 1.0
     """Share of the planned measurement that was made."""
     exhausted: int = 0
-    """Of the outcomes `connect`, those for want of something on the engine's side."""
+    """The part of the outcomes `connect` for which the engine lacked something."""
     handshake_ns: float | None = None
     """Mean time of a TLS handshake, on every connection before the load; without TLS when None."""
     clock_ahead_ns: float | None = None
-    """By how much the server's clock is ahead of ours; answers do not contain it when None."""
+    """The server's clock minus ours; None if answers do not contain it."""
     failure: Failure | None = None
 
 

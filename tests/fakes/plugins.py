@@ -1,6 +1,6 @@
 """Fakes behind the ports: trials are run without a process, a socket or a wait."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,7 +24,7 @@ from redline.model import (
     Traffic,
     Variant,
 )
-from redline.ports import NOTHING_MORE, Building, BuildOutcome, Drive, DuetDrive, Endpoint, Placement
+from redline.ports import Building, BuildOutcome, Drive, DuetDrive, Endpoint, Launch
 from tests.fakes.duets import simulated_duet
 from tests.fakes.recordings import simulated_recording
 
@@ -56,26 +56,15 @@ class FakeLauncher:
     events: list[str]
     server: FakeServer = field(default_factory=FakeServer)
     error: LaunchError | None = None
-    seeds: list[int | None] = field(default_factory=list)
-    envs: list[Mapping[str, str]] = field(default_factory=list)
+    launches: list[Launch] = field(default_factory=list)
 
-    def build(self, variants: Iterable[Variant], progress: Callable[[Building], None], copies: int = 1) -> BuildOutcome:
+    def build(self, variants: Iterable[Variant], progress: Callable[[Building], None], builds: int = 1) -> BuildOutcome:
         return BuildOutcome(hashes={variant.slug: "abc" for variant in variants})
 
     @contextmanager
-    def running(
-        self,
-        variant: Variant,
-        placement: Placement,
-        log: Path,
-        seed: int | None = None,
-        copy: int = 0,
-        *,
-        env: Mapping[str, str] = NOTHING_MORE,
-    ) -> Iterator[FakeServer]:
+    def running(self, launch: Launch) -> Iterator[FakeServer]:
         self.events.append("start")
-        self.seeds.append(seed)
-        self.envs.append(env)
+        self.launches.append(launch)
         if self.error:
             raise self.error
         try:

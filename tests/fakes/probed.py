@@ -85,7 +85,7 @@ class ScriptedDriver(WithoutDuets):
 
 def prober(driver: ScriptedDriver) -> Prober:
     server = FakeServer(endpoint=ENDPOINT)
-    tools = Tools(FakeLauncher([], server), driver, lambda: (), Placement())
+    tools = Tools(FakeLauncher([], server), driver, lambda _server: (), Placement())
     return Prober(cell(), tools, server, Path("unused"), seed=7, workers=1)
 
 

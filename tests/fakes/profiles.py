@@ -35,7 +35,7 @@ EDGE_NS = 20_000_000
 """How long a profiler takes to begin, and to end."""
 
 Mix = Mapping[str, float]
-"""By a stack as text, the first frame a thread, how often it is sampled relative to the others."""
+"""Relative sampling frequency by stack as text, whose first frame is a thread."""
 
 _THREAD = "[io-compute-{n} tid=1{n}];java/lang/Thread.run_[j]"
 _FIBER = f"{_THREAD};cats/effect/unsafe/WorkerThread.run_[j];cats/effect/IOFiber.runLoop_[j]"

@@ -81,7 +81,7 @@ WORLDS = {
 
 
 def coverage(world: Levels, trials: int, seeds: int) -> dict[str, tuple[float, float, float]]:
-    """By method: share that holds the truth, the same where trials agree best, and the median half width."""
+    """Coverage, coverage where trials agree best, and median half width, per method."""
     off: Floats = np.zeros(seeds)
     seen: Floats = np.zeros(seeds)
     reach = {name: np.zeros(seeds) for name in METHODS}

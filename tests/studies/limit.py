@@ -78,7 +78,7 @@ _ASKED = re.compile(r"--probes (\d+)")
 
 @dataclass(frozen=True)
 class Outcome:
-    """Of one search, relative to the truth; an end that it does not know is infinitely far away."""
+    """The outcome of one search relative to the truth; an unknown end is infinitely far away."""
 
     low: float
     high: float
@@ -146,7 +146,7 @@ def row(setting: Setting, searches: int) -> str:
 
 
 def scattered_row(sigma: float, searches: int) -> str:
-    """Of servers that differ so much from probe to probe: 12 probes, and then as many as the answer asks for."""
+    """The row for servers with this scatter between probes: 12 probes, then as many as the answer asks for."""
     setting = Setting("mm1", 2000, "p99 < 20ms", trials=sigma)
     firsts = [one(setting, seed) for seed in range(searches)]
     asked = [int(found[1]) if (found := _ASKED.search(each.reason)) else 0 for each in firsts]

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from redline.model import Metric, Recording, Verdict
-from redline.stats import Trial, paired, sample_of, verdict
+from redline.stats import Trial, decide, paired, sample_of
 from redline.storage.runs import RunStore
 
 DRAWS = 400
@@ -58,7 +58,10 @@ def _different(rounds: Sequence[_Pair], share: float) -> bool:
     theirs = sample_of([Trial(other).numbers for _, other in rounds], Metric.THROUGHPUT)
     found = paired(ours, theirs)
     assert found is not None, "every trial answered something"
-    return verdict(found.ratio, Metric.THROUGHPUT, THRESHOLD) in (Verdict.FASTER, Verdict.SLOWER)
+    return decide(found.ratio, THRESHOLD, higher_is_better=Metric.THROUGHPUT.higher_is_better).verdict in (
+        Verdict.FASTER,
+        Verdict.SLOWER,
+    )
 
 
 def _slower(recording: Recording, share: float) -> Recording:

@@ -11,7 +11,7 @@ import numpy as np
 from scipy import stats
 
 from redline.model import Metric, Verdict
-from redline.stats import Sample, estimate, paired, verdict
+from redline.stats import Sample, decide, estimate, paired
 from redline.stats.samples import resamples
 from tests.fakes.trials import World
 
@@ -93,7 +93,9 @@ def verdicts(world: World, seeds: int, ratio: float = 1.0) -> dict[Metric, dict[
         for metric in cell:
             made = paired(cell[metric], baseline[metric])
             assert made is not None
-            counts.setdefault(metric, dict.fromkeys(Verdict, 0.0))[verdict(made.ratio, metric, THRESHOLD)] += 1 / seeds
+            counts.setdefault(metric, dict.fromkeys(Verdict, 0.0))[
+                decide(made.ratio, THRESHOLD, higher_is_better=metric.higher_is_better).verdict
+            ] += 1 / seeds
     return counts
 
 

@@ -22,7 +22,7 @@ Interval = tuple[float, float]
 
 
 def steal(rng: np.random.Generator, n: int, share: float) -> Floats:
-    """By how much the log of each of n trials is too high."""
+    """The error that steal adds to the logs of n trials."""
     return np.where(rng.random(n) < share, rng.uniform(np.log(2), np.log(50), n), 0.0)
 
 

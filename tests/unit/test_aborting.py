@@ -108,7 +108,7 @@ def interval(index: int, phase: str = "warmup", **outcomes: int) -> Interval:
 
 
 def recorded(driver: FailingDriver, cell: Cell = CELL) -> Recording:
-    tools = Tools(FakeLauncher([], FakeServer()), driver, lambda: (), Placement())
+    tools = Tools(FakeLauncher([], FakeServer()), driver, lambda _server: (), Placement())
     planned = PlannedTrial(cell_id=cell.id, round=0, position=0, seed=7)
     return record_load(cell, planned, FakeServer(facts=None), tools, LoadOptions(log=Path("unused")))
 

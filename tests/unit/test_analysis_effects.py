@@ -164,7 +164,10 @@ def test_an_effect_that_is_a_comparison_too_says_the_same() -> None:
     assert compared.items() <= {key: one.comparison for key, one in effects.items()}.items()
     rest = [one.comparison for key, one in effects.items() if key not in compared]
     assert {one.cell_id.split(".SimpleGet")[0] for one in rest} == {third}
-    assert {one.family for one in rest if one.primary} == {2}
+    assert {(one.family_name, one.family) for one in rest if one.primary} == {
+        ("throughput by log", 1),
+        ("CPU per request by log", 1),
+    }
 
 
 def test_without_axes_there_is_no_effect_and_the_ceiling_has_none() -> None:

@@ -120,11 +120,12 @@ def test_where_the_load_decides_how_many_are_answered_there_is_cpu_time_alone() 
     assert all(layer.cpu_ns is not None for layer in (*report.layers[1].steps, report.layers[1].whole))
 
 
-def test_the_wholes_of_a_report_are_holm_verdicts() -> None:
+def test_the_wholes_of_a_report_are_families_by_metric() -> None:
     more = {"a.other": replace(GOOD, rate_per_s=12_000.0)}
     report = build_report(run_of(more, CHAIN | {"a.other": "a.layer"}))
     wholes = [fall.whole.throughput for fall in report.layers]
-    assert [found.family for found in wholes if found] == [4, 4]
+    assert [found.family for found in wholes if found] == [2, 2]
+    assert {found.family_name for found in wholes if found} == {"throughput of whole chains"}
 
 
 def test_a_chain_of_one_step_is_no_waterfall() -> None:

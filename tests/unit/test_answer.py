@@ -33,7 +33,7 @@ def test_objectives_met_and_missed_are_reported_alike() -> None:
 
 
 def said(report: Report) -> list[str]:
-    return lines_of(run_answer(report))
+    return lines_of(next(run_answer(report)))
 
 
 def lines_of(section: Section) -> list[str]:
@@ -136,9 +136,11 @@ def test_a_comparison_of_cold_servers_says_why_and_is_no_pass() -> None:
 def test_a_difference_that_is_there_and_too_small_to_matter_has_its_size() -> None:
     report = unjudged(n=9, duet=False)
     ratio = Estimate(value=1.008, low=1.005, high=1.011, unit="ratio", n=9, method="t")
-    same = report.comparisons[0].model_copy(update={"ratio": ratio, "verdict": Verdict.EQUIVALENT})
+    same = report.comparisons[0].model_copy(update={"ratio": ratio, "verdict": Verdict.SLOWER, "matters": False})
     report = report.model_copy(update={"comparisons": (same,)})
-    assert said(report)[0].endswith(": CPU per request differs by less than 2% (+0.8% [+0.5, +1.1])")
+    assert said(report)[0].endswith(
+        "needs 0.8% more CPU per request than rust.hyper [0.5, 1.1], within the 2% that do not matter"
+    )
 
 
 VALUES = st.floats(0.3, 3.0)
@@ -223,9 +225,10 @@ def test_a_large_report_is_counted_and_its_largest_differences_are_reported() ->
 
 def test_it_is_first_on_the_page_and_in_markdown_and_last_on_the_terminal() -> None:
     report = reports.healthy()
-    (block,) = run_answer(report).blocks
+    (block,) = next(run_answer(report)).blocks
     assert run_page(report).sections[0].blocks == (block,)
-    assert RENDERERS["md"](report).decode().startswith("## quickstart\n\n- SimpleGet · saturate: rust.axum **needs")
+    after = RENDERERS["md"](report).decode().partition("### ")[2]
+    assert after.startswith("The answer, in words\n\n- SimpleGet · saturate: rust.axum **needs")
     assert list(run_summary(report))[-1].blocks == (block,)
 
 

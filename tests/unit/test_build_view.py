@@ -112,7 +112,7 @@ def test_on_a_terminal_the_last_line_is_shown_whatever_it_holds() -> None:
 class LauncherThatBuildsNothing(FakeLauncher):
     """Every build fails, all by one reason."""
 
-    def build(self, variants: object, progress: object, copies: int = 1) -> BuildOutcome:
+    def build(self, variants: object, progress: object, builds: int = 1) -> BuildOutcome:
         error = BuildError("no [red]compiler", hint="install one")
         return BuildOutcome(failures={variant.slug: error for variant in variants})  # type: ignore[attr-defined]
 

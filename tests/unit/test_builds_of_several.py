@@ -70,7 +70,7 @@ class Project:
         return [self.entry(target) for target in ("one", "two", "three")]
 
     def build(self, *entries: ServerEntry) -> BuildOutcome:
-        """By a launcher that remembers nothing but its cache; of all servers, when none is given."""
+        """Build with a launcher that remembers nothing but its cache; all servers by default."""
         return self.builds().build(entries or self.all(), lambda _building: None)
 
     def break_target(self, target: str, *reasons: str) -> None:

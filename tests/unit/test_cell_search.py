@@ -10,9 +10,9 @@ import pytest
 from redline.analysis import search_state
 from redline.analysis.search_state import SETTLE_NS
 from redline.errors import DriveError, LaunchError
-from redline.model import Cell, Closed, Finding, FindingKind, Grade, Open, Recording, Variant
+from redline.model import AttachedServer, Cell, Closed, Finding, FindingKind, Grade, Open, Recording, Variant
 from redline.model.limits import LimitStart
-from redline.ports import Placement
+from redline.ports import Launch
 from redline.running.cell_search import AGAIN, MOST_OF_ONE, WAITS_S
 from redline.running.probing import WARM_SHARE
 from redline.search import Converged
@@ -96,8 +96,9 @@ def test_a_warm_up_that_is_watched_ends_when_the_server_is_steady(tmp_path: Path
 def test_the_first_rate_is_by_what_users_got_in_the_warm_up(tmp_path: Path) -> None:
     """The fake answers users 20,000 a second, so it begins at 14,000, calmed at 70% of that."""
     bench = bench_in(tmp_path)
-    plan = bench.state.plan.model_copy(update={"start_per_s": None, "by_warm_up": True})
-    bench.made.state = search_state.search_state(plan, bench.state.cell, ())
+    terms = bench.state.terms.model_copy(update={"start_per_s": None, "by_warm_up": True})
+    manifest = bench.state.manifest.model_copy(update={"search": terms})
+    bench.made.state = search_state.search_state(manifest, bench.state.cell, ())
     bench.run()
     users, calm, first = bench.driver.drives[:3]
     assert isinstance(users.cell.load.shape, Closed)
@@ -106,7 +107,7 @@ def test_the_first_rate_is_by_what_users_got_in_the_warm_up(tmp_path: Path) -> N
         14_000,
     ]
     found = bench.state.limit()
-    bench.made.store.folder.joinpath("search.json").write_text(plan.model_dump_json())
+    bench.made.store.folder.joinpath("run.json").write_text(manifest.model_dump_json())
     assert bench.again().state.limit() == found
 
 
@@ -168,10 +169,8 @@ def test_an_interrupt_stops_the_server_and_goes_out(bench: Bench) -> None:
 
 def test_a_server_that_does_not_start_is_a_launch_error(bench: Bench, tmp_path: Path) -> None:
     @contextmanager
-    def refusing(
-        variant: Variant, placement: Placement, log: Path, seed: int | None = None, copy: int = 0, **_more: object
-    ) -> Iterator[FakeServer]:
-        assert log == tmp_path / "logs" / CELL.slug / "start-0" / "server.log"
+    def refusing(launch: Launch) -> Iterator[FakeServer]:
+        assert launch.log == tmp_path / "logs" / CELL.slug / "start-0" / "server.log"
         raise LaunchError("it exited with code 1", hint="see its log")
         yield
 
@@ -287,7 +286,7 @@ def test_a_search_is_resumed_where_it_was_interrupted_on_a_fresh_start(bench: Be
 
 
 def test_a_search_of_a_running_server_is_resumed_on_its_only_start(tmp_path: Path) -> None:
-    bench = bench_in(tmp_path, url="http://127.0.0.1:8080/")
+    bench = bench_in(tmp_path, variant=Variant(entry=AttachedServer(host="127.0.0.1", port=8080)))
 
     def interrupt(number: int) -> None:
         if number == 5:

@@ -87,7 +87,7 @@ def test_a_factor_is_a_number_or_a_percentage(written: str, factor: float) -> No
 
 @pytest.mark.parametrize("written", ["auto", "0", "-1", "inf", "nan", "%"])
 def test_what_is_no_factor_is_refused(written: str) -> None:
-    with pytest.raises(UsageError, match="is no factor") as caught:
+    with pytest.raises(UsageError, match="is not a factor") as caught:
         read_overrides(CheckFlags(suite=Path("some.yaml"), scale=written))
     assert "--scale 20%" in str(caught.value.problems[0].hint)
 

@@ -1,14 +1,14 @@
-"""Three lines say how far to trust a report."""
+"""The caveats of a report are three lines."""
 
 from redline.model import FindingKind, Grade, Report, Verdict
 from redline.report.document import Prose, Section
-from redline.report.sections.doubt import doubt_section, limit_doubt
+from redline.report.sections.doubt import caveats_section, limit_doubt
 from tests.fakes import limits, reports
 from tests.fakes.report_cells import finding
 
 
 def said(report: Report) -> list[str]:
-    return lines_of(doubt_section(report))
+    return lines_of(next(caveats_section(report)))
 
 
 def lines_of(section: Section) -> list[str]:

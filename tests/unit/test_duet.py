@@ -367,7 +367,7 @@ CONTRAST = np.array([-0.5, 1, -0.5])
 
 
 def slices(rng: np.random.Generator, blocks: int, ratio: float, scatter: float = 0.02) -> Slices:
-    """Of A, B and A again, on a core whose speed wanders, and jumps at times."""
+    """Slices of A, B and A again, on a core whose speed wanders and sometimes jumps."""
     orders = [rng.permutation(3) for _ in range(blocks)]
     servers = np.concatenate([(*order, *order[::-1]) for order in orders])
     speed = np.zeros(len(servers))

@@ -26,7 +26,7 @@ def on_cores(behaviour: Behaviour, *, others: float = 0.0, waited: float = 0.0, 
 
 
 def raised(recording: Recording) -> dict[FindingKind, Grade]:
-    """Of these two kinds: a server that uses half of its core is a doubt of its own."""
+    """Findings of these two kinds: a server that uses half of its core is another finding."""
     return {finding.kind: finding.grade for finding in judge(CELL, recording) if finding.kind in (NOISY, THROTTLED)}
 
 

@@ -17,6 +17,7 @@ from redline.storage.archive import open_archive
 from redline.storage.runs import RunStore
 from tests.fakes.histories import level_series, seen, stored_run
 from tests.fakes.recordings import STEADY, simulated_environment
+from tests.golden import FOLDER
 
 SCHEMA = Path(__file__).parents[2] / "docs" / "reference" / "cli.schema.json"
 SPEEDS = [2000.0] * 5 + [1700.0] * 2
@@ -300,3 +301,10 @@ def test_a_comparison_says_that_a_run_is_still_going(tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     assert f"warn: {runs[1]} is still being measured: only what it has so far was compared\n" in done.stderr
     assert "is still being measured" not in CliRunner().invoke(app, ["compare", *runs]).output
+
+
+def test_a_search_is_no_run(nights: Path, tmp_path: Path) -> None:
+    shutil.copytree(nights, tmp_path / "nights")
+    shutil.copytree(FOLDER / "search-1", tmp_path / "nights" / "search")
+    result = History.model_validate_json(redline(tmp_path / "nights", "--json").stdout)
+    assert result.foreign == ("notes", "search")

@@ -206,8 +206,8 @@ def test_a_folder_whose_name_is_no_text(more: tuple[str, ...], folder: Path, mon
     assert r"odd\udcff" in printed(monkeypatch, "history", name, *more).replace(r"\\", "\\")
 
 
-@pytest.mark.parametrize("form", [(), ("-f", "md"), ("-f", "json"), ("-f", "html")])
+@pytest.mark.parametrize("form", [(), ("-f", "md"), ("-f", "csv"), ("-f", "json"), ("-f", "html")])
 def test_a_search_edited_by_hand(form: tuple[str, ...], folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    shutil.copytree(golden.FOLDER / "search-2", folder / "searched")
+    shutil.copytree(golden.FOLDER / "search-1", folder / "searched")
     edit(folder / "searched", "hostname", "message", "cpu_model")
     printed(monkeypatch, "report", "searched", *form)

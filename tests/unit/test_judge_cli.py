@@ -15,7 +15,7 @@ from redline.cli.command_line import app
 from redline.cli.contracts import JudgeResult
 from redline.errors import StoreError
 from redline.model import Finding, FindingKind, Grade, Report, Run
-from redline.running.session import write_run_views
+from redline.running.views import write_run_views
 from redline.storage.runs import RunStore
 from tests.fakes.behaviour import GOOD
 from tests.fakes.recordings import SATURATE, simulated_run
@@ -108,7 +108,7 @@ def test_old_runs_are_judged_though_nothing_says_how_they_were(name: str) -> Non
 def test_results_that_cannot_be_read_are_reported(store: RunStore) -> None:
     store.write("results.json", b'{"format": "redline.report/99"}')
     result = JudgeResult.model_validate_json(redline(store, "--json").stdout)
-    assert result.not_compared.endswith("results.json is damaged or of a later version")
+    assert result.not_compared.endswith("results.json has the format redline.report/99, and holds no report")
     assert result.changes == ()
 
 

@@ -12,7 +12,7 @@ from redline.model import Option, OptionValue, Variant
 from redline.model.jvm import FlagSet
 from redline.plugins.jdks import Jdk, Jdks, read_home
 from redline.plugins.launchers.process import ProcessLauncher
-from redline.ports import Building, Placement
+from redline.ports import Building, Launch, Placement
 from tests.fakes.servers.entries import SCRIPT, make_catalogue, server
 
 FREE = Placement()
@@ -55,7 +55,7 @@ def test_it_is_fetched_with_the_build_and_named_in_the_recording(tmp_path: Path)
     assert outcome.failures == {}
     assert fetched == [17, 21]
     assert Building(("fake.healthy",), "fetching JDK 17") in lines
-    with under_test.running(asking(17), FREE, tmp_path / "server.log") as running:
+    with under_test.running(Launch(asking(17), FREE, tmp_path / "server.log")) as running:
         assert running.facts.command[0] == str(tmp_path / "cache/jdks/temurin-17/bin/java")
         assert running.facts.command[1].startswith("-Xlog:gc,")
         assert running.facts.command[2] == "-version"
@@ -70,7 +70,7 @@ def test_the_build_reports_what_the_recordings_will(tmp_path: Path) -> None:
     for jdk in (older, newer):
         under_test = launcher(tmp_path / jdk.name, Jdks(tmp_path / "cache", machine=partial(tuple, [jdk])))
         outcome = under_test.build([asking(21), server("exits")], lambda _line: None)
-        with under_test.running(asking(21), FREE, tmp_path / "server.log") as running:
+        with under_test.running(Launch(asking(21), FREE, tmp_path / "server.log")) as running:
             assert outcome.runtimes == {"fake.healthy": running.facts.runtime_version, "fake.exits": ""}
         runtimes[outcome.hashes["fake.healthy"]] = outcome.runtimes["fake.healthy"]
     assert list(runtimes.values()) == ["Temurin 21.0.9+10 (jdk 21)"], "the same build, another JDK"
@@ -87,7 +87,7 @@ def test_only_the_variants_that_lack_it_fail(tmp_path: Path) -> None:
     assert list(outcome.failures) == ["fake.healthy+jdk=17"]
     with (
         pytest.raises(LaunchError, match=r"fake\.healthy\+jdk=17: there is no JDK 17 on this machine"),
-        under_test.running(asking(17), FREE, tmp_path / "server.log"),
+        under_test.running(Launch(asking(17), FREE, tmp_path / "server.log")),
     ):
         pass
 
@@ -111,7 +111,7 @@ def test_a_jdk_that_the_server_does_not_run_on_is_refused_however_it_was_asked_f
     assert list(under_test.build([any_will_do], lambda _line: None).hashes) == [any_will_do.slug]
     with (
         pytest.raises(LaunchError, match=r"fake\.healthy does not take jdk 17, only 21"),
-        under_test.running(named, FREE, tmp_path / "server.log"),
+        under_test.running(Launch(named, FREE, tmp_path / "server.log")),
     ):
         pass
 
@@ -133,7 +133,7 @@ def test_flags_stand_behind_the_options_of_the_command_and_before_what_it_starts
     flags = FlagSet(name="numa", flags=("-XX:+UseNUMA", "-Xss1m"))
     variant = plain.model_copy(update={"entry": entry, "flags": flags})
     assert under_test.build([variant], lambda _line: None).failures == {}
-    with under_test.running(variant, FREE, tmp_path / "server.log") as running:
+    with under_test.running(Launch(variant, FREE, tmp_path / "server.log")) as running:
         *words, log, numa, stack, port = running.facts.command[1:]
         assert (*words, numa, stack, port) == ("-Xms1g", "-Xmx1g", *flags.flags, str(running.facts.port))
         assert log.startswith("-Xlog:")

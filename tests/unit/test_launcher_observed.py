@@ -13,7 +13,7 @@ from redline.errors import LaunchError
 from redline.model import Variant
 from redline.plugins.launchers import failures, observed
 from redline.plugins.launchers.process import ProcessLauncher, free_port
-from redline.ports import Placement
+from redline.ports import Launch, Placement
 from tests.fakes.servers.entries import alive, make_catalogue, server
 from tests.fakes.servers.service import service
 
@@ -32,7 +32,7 @@ def odd(habit: str, more: str = "", within_ms: int = 20_000) -> Variant:
 
 def refused(launcher: ProcessLauncher, variant: Variant, tmp_path: Path) -> LaunchError:
     launcher.build([variant], lambda _building: None)
-    with pytest.raises(LaunchError) as caught, launcher.running(variant, Placement(), tmp_path / "server.log"):
+    with pytest.raises(LaunchError) as caught, launcher.running(Launch(variant, Placement(), tmp_path / "server.log")):
         pass
     assert alive(variant) == []
     return caught.value
@@ -72,7 +72,7 @@ def test_a_second_port_that_another_copy_has(launcher: ProcessLauncher, tmp_path
     fixed = str(free_port())
     first, other = odd(habit, fixed), odd(habit, fixed)
     launcher.build([first], lambda _building: None)
-    with launcher.running(first, Placement(), tmp_path / "first.log"):
+    with launcher.running(Launch(first, Placement(), tmp_path / "first.log")):
         error = refused(launcher, other, tmp_path)
     if habit == "second":
         matches("none of them was that which it was given: nothing listens on", error)

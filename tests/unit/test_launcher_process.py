@@ -19,7 +19,7 @@ from redline.plugins.launchers import failures, process
 from redline.plugins.launchers.guard import Exited
 from redline.plugins.launchers.process import ProcessLauncher, free_port
 from redline.plugins.linux import cgroup
-from redline.ports import Placement
+from redline.ports import Launch, Placement
 from tests.fakes.asking import request_status
 from tests.fakes.servers.entries import alive, eventually, make_catalogue, server
 
@@ -38,7 +38,7 @@ def log(tmp_path: Path) -> Path:
 
 def refused(launcher: ProcessLauncher, variant: Variant, log: Path, placement: Placement = FREE) -> LaunchError:
     launcher.build([variant], lambda _building: None)
-    with pytest.raises(LaunchError) as caught, launcher.running(variant, placement, log):
+    with pytest.raises(LaunchError) as caught, launcher.running(Launch(variant, placement, log)):
         pass
     assert alive(variant) == []
     assert "\n" not in caught.value.problems[0].message
@@ -49,7 +49,7 @@ def refused(launcher: ProcessLauncher, variant: Variant, log: Path, placement: P
 def test_a_healthy_server_answers_and_leaves_nothing_behind(launcher: ProcessLauncher, log: Path) -> None:
     variant = server()
     build = launcher.build([variant], lambda _building: None).hash_of(variant.slug)
-    with launcher.running(variant, FREE, log) as running:
+    with launcher.running(Launch(variant, FREE, log)) as running:
         assert request_status("127.0.0.1", running.endpoint.port, "/", 5) == 200
         assert running.facts.pid in alive(variant)
         assert running.facts.build == build
@@ -68,7 +68,7 @@ def test_a_healthy_server_answers_and_leaves_nothing_behind(launcher: ProcessLau
 def test_a_slow_start_is_waited_for_and_reported(launcher: ProcessLauncher, log: Path) -> None:
     variant = server("slow")
     launcher.build([variant], lambda _building: None)
-    with launcher.running(variant, FREE, log) as running:
+    with launcher.running(Launch(variant, FREE, log)) as running:
         assert running.facts.ready_ns >= 300_000_000
 
 
@@ -79,7 +79,7 @@ def test_command_environment_folder_cores_and_limits_are_as_asked(launcher: Proc
     variant = server("echoes", options=options, env={"GREETING": "hello {mode}"}, command=asked)
     launcher.build([variant], lambda _building: None)
     first = min(os.sched_getaffinity(0))
-    with launcher.running(variant, Placement(server_cpus=(first,)), log) as running:
+    with launcher.running(Launch(variant, Placement(server_cpus=(first,)), log)) as running:
         assert running.facts.cpus == (first,)
         folder = log.parents[1] / "catalogue" / "fake"
         assert eventually(lambda: "stdin" in log.read_text())
@@ -95,7 +95,7 @@ def test_the_size_of_the_environment_is_drawn_from_the_seed(launcher: ProcessLau
     launcher.build([variant], lambda _building: None)
     sizes = []
     for seed in (1, 2, 1, None):
-        with launcher.running(variant, FREE, log, seed) as running:
+        with launcher.running(Launch(variant, FREE, log, seed)) as running:
             environment = Path(f"/proc/{running.facts.pid}/environ").read_text()
             given = dict(each.partition("=")[::2] for each in environment.split("\0"))
             assert len(given.get("REDLINE_PADDING", "")) == running.facts.padding_bytes
@@ -165,7 +165,7 @@ def test_a_missing_tool_is_reported_with_its_hint(launcher: ProcessLauncher, tmp
     variant = server(needs=(Tool(command=str(tool), hint="install the tool"),))
     launcher.build([variant], lambda _building: None)
     tool.unlink()
-    with pytest.raises(LaunchError, match="is not installed") as caught, launcher.running(variant, FREE, log):
+    with pytest.raises(LaunchError, match="is not installed") as caught, launcher.running(Launch(variant, FREE, log)):
         pass
     assert caught.value.hint == "install the tool"
 
@@ -176,7 +176,7 @@ def test_cores_that_do_not_exist_are_named(launcher: ProcessLauncher, log: Path)
 
 
 def test_a_server_that_is_not_built_is_not_started(launcher: ProcessLauncher, log: Path) -> None:
-    with pytest.raises(LaunchError, match="is not built"), launcher.running(server(), FREE, log):
+    with pytest.raises(LaunchError, match="is not built"), launcher.running(Launch(server(), FREE, log)):
         pass
 
 
@@ -186,7 +186,7 @@ def test_a_log_that_cannot_be_written(launcher: ProcessLauncher, tmp_path: Path)
     (tmp_path / "file").write_text("")
     with (
         pytest.raises(StoreError, match=r"server\.log"),
-        launcher.running(variant, FREE, tmp_path / "file" / "server.log"),
+        launcher.running(Launch(variant, FREE, tmp_path / "file" / "server.log")),
     ):
         pass
 
@@ -201,7 +201,7 @@ def test_another_port_is_tried_when_the_first_is_taken(
         ports = iter([squatter.getsockname()[1], free])
         monkeypatch.setattr(process, "free_port", lambda: next(ports))
         # The squatter takes the connection of the readiness request and does not answer; the server ends by then.
-        with launcher.running(variant, FREE, log) as running:
+        with launcher.running(Launch(variant, FREE, log)) as running:
             assert running.endpoint.port == free
 
 
@@ -238,7 +238,7 @@ def test_the_answer_of_another_process_is_never_taken_for_the_servers(
     variant = server("sleeps")
     launcher.build([variant], lambda _building: None)
     monkeypatch.setattr(process, "free_port", lambda: impostor)
-    with pytest.raises(LaunchError, match="found its port in use"), launcher.running(variant, FREE, log):
+    with pytest.raises(LaunchError, match="found its port in use"), launcher.running(Launch(variant, FREE, log)):
         pass
     assert alive(variant) == []
 
@@ -246,7 +246,7 @@ def test_the_answer_of_another_process_is_never_taken_for_the_servers(
 def test_sigterm_that_is_ignored_is_followed_by_sigkill(launcher: ProcessLauncher, log: Path) -> None:
     variant = server("deaf", grace_ms=200)
     launcher.build([variant], lambda _building: None)
-    with launcher.running(variant, FREE, log):
+    with launcher.running(Launch(variant, FREE, log)):
         assert alive(variant)
     assert alive(variant) == []
 
@@ -254,7 +254,7 @@ def test_sigterm_that_is_ignored_is_followed_by_sigkill(launcher: ProcessLaunche
 def test_children_that_left_the_session_are_stopped_too(launcher: ProcessLauncher, log: Path) -> None:
     variant = server("scattering")
     launcher.build([variant], lambda _building: None)
-    with launcher.running(variant, FREE, log):
+    with launcher.running(Launch(variant, FREE, log)):
         assert eventually(lambda: len(alive(variant)) == 4), "warden, server, and two that left it"
     assert alive(variant) == []
 
@@ -265,7 +265,7 @@ def test_they_are_stopped_without_a_control_group_as_well(
     monkeypatch.setattr(cgroup, "parent_for_servers", lambda: None)
     variant = server("scattering")
     launcher.build([variant], lambda _building: None)
-    with launcher.running(variant, FREE, log) as running:
+    with launcher.running(Launch(variant, FREE, log)) as running:
         assert not running.facts.cgroup
         assert eventually(lambda: len(alive(variant)) == 4)
     assert alive(variant) == []
@@ -274,7 +274,7 @@ def test_they_are_stopped_without_a_control_group_as_well(
 def test_a_server_that_dies_under_load(launcher: ProcessLauncher, log: Path) -> None:
     variant = server("dying")
     launcher.build([variant], lambda _building: None)
-    with launcher.running(variant, FREE, log) as running:
+    with launcher.running(Launch(variant, FREE, log)) as running:
         assert running.death() is None
         request_status("127.0.0.1", running.endpoint.port, "/", 5)
         assert eventually(lambda: running.death() is not None)
@@ -288,7 +288,7 @@ def test_a_server_that_dies_under_load(launcher: ProcessLauncher, log: Path) -> 
 def test_a_server_that_is_killed_is_reported_with_its_signal(launcher: ProcessLauncher, log: Path) -> None:
     variant = server()
     launcher.build([variant], lambda _building: None)
-    with launcher.running(variant, FREE, log) as running:
+    with launcher.running(Launch(variant, FREE, log)) as running:
         os.kill(running.facts.pid, signal.SIGKILL)
         assert eventually(lambda: running.death() is not None)
         death = running.death()
@@ -309,7 +309,7 @@ def test_memory_is_blamed_only_where_the_kernel_counted_it(tmp_path: Path, oom_k
 def test_an_interrupt_stops_the_server(launcher: ProcessLauncher, log: Path) -> None:
     variant = server("scattering")
     launcher.build([variant], lambda _building: None)
-    with pytest.raises(KeyboardInterrupt), launcher.running(variant, FREE, log):
+    with pytest.raises(KeyboardInterrupt), launcher.running(Launch(variant, FREE, log)):
         raise KeyboardInterrupt
     assert alive(variant) == []
 
@@ -324,5 +324,8 @@ def test_a_machine_without_room_for_a_warden(
         raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
 
     monkeypatch.setattr(subprocess, "Popen", refuse)
-    with pytest.raises(LaunchError, match="Resource temporarily unavailable"), launcher.running(variant, FREE, log):
+    with (
+        pytest.raises(LaunchError, match="Resource temporarily unavailable"),
+        launcher.running(Launch(variant, FREE, log)),
+    ):
         pass

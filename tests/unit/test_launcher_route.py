@@ -15,7 +15,7 @@ from redline.model import Leg, Route, ServedTls, Variant
 from redline.plugins.launchers.process import ProcessLauncher
 from redline.plugins.launchers.route import RouteLauncher
 from redline.plugins.launchers.tap import offered_by, tapped
-from redline.ports import Endpoint, Placement, RunningServer
+from redline.ports import Endpoint, Launch, Placement, RunningServer
 from tests.fakes.asking import request_status
 from tests.fakes.certificates import write_certificate
 from tests.fakes.servers.entries import alive, eventually, make_catalogue, server
@@ -53,7 +53,7 @@ def behind(origin: Variant, *hops: Variant, last: Leg = "h1") -> Variant:
 def running(launcher: RouteLauncher, variant: Variant, log: Path) -> Iterator[RunningServer]:
     outcome = launcher.build([variant], lambda _building: None)
     assert outcome.failures == {}
-    with launcher.running(variant, FREE, log) as started:
+    with launcher.running(Launch(variant, FREE, log)) as started:
         yield started
 
 

@@ -15,7 +15,7 @@ import pytest
 from redline.errors import LaunchError
 from redline.plugins.launchers.process import ProcessLauncher
 from redline.plugins.temporary import temporary_folder
-from redline.ports import Placement
+from redline.ports import Launch, Placement
 from tests.fakes.servers.entries import make_catalogue, server
 
 FREE = Placement()
@@ -35,7 +35,7 @@ def test_a_server_gets_an_empty_folder_of_its_own_that_goes_with_it(launcher: Pr
     variant = server(command=(*plain.catalogued.start.command, "{scratch}"))
     launcher.build([variant], lambda _line: None)
     log = tmp_path / "run" / "server.log"
-    with launcher.running(variant, FREE, log) as running:
+    with launcher.running(Launch(variant, FREE, log)) as running:
         assert running.facts.command[-1] == str(running.scratch)
         assert running.scratch.is_absolute()
         assert running.scratch.is_relative_to(tmp_path / "cache")
@@ -43,16 +43,16 @@ def test_a_server_gets_an_empty_folder_of_its_own_that_goes_with_it(launcher: Pr
         (running.scratch / "requests.log").write_text("much")
         first = running.scratch
     assert not first.exists()
-    with launcher.running(variant, FREE, log) as running:
+    with launcher.running(Launch(variant, FREE, log)) as running:
         assert running.scratch != first
 
 
 def test_it_goes_whatever_happens(launcher: ProcessLauncher, tmp_path: Path) -> None:
     healthy, exits = server(), server("exits")
     launcher.build([healthy, exits], lambda _line: None)
-    with pytest.raises(KeyboardInterrupt), launcher.running(healthy, FREE, tmp_path / "server.log"):
+    with pytest.raises(KeyboardInterrupt), launcher.running(Launch(healthy, FREE, tmp_path / "server.log")):
         raise KeyboardInterrupt
-    with pytest.raises(LaunchError), launcher.running(exits, FREE, tmp_path / "server.log"):
+    with pytest.raises(LaunchError), launcher.running(Launch(exits, FREE, tmp_path / "server.log")):
         pass
     assert folders(tmp_path / "cache/scratch") == []
 
@@ -63,7 +63,7 @@ def test_a_cache_that_cannot_be_written_is_reported(launcher: ProcessLauncher, t
     (tmp_path / "cache/scratch").write_text("in the way")
     with (
         pytest.raises(LaunchError, match="could not be given a scratch folder") as caught,
-        launcher.running(variant, FREE, tmp_path / "server.log"),
+        launcher.running(Launch(variant, FREE, tmp_path / "server.log")),
     ):
         pass
     assert "a file stands where a folder is needed" in caught.value.hint

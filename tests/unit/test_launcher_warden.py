@@ -16,7 +16,7 @@ from redline.plugins.launchers.guard import WARDEN, Guard, LaunchOrder, NotStart
 from redline.plugins.launchers.process import ProcessLauncher
 from redline.plugins.launchers.warden import CappedLog
 from redline.plugins.linux import cgroup
-from redline.ports import Placement
+from redline.ports import Launch, Placement
 from tests.fakes.servers.entries import alive, eventually, make_catalogue, server
 
 LAB = """
@@ -24,13 +24,13 @@ LAB = """
     from pathlib import Path
     from redline.model import Variant
     from redline.plugins.launchers.process import ProcessLauncher
-    from redline.ports import Placement
+    from redline.ports import Launch, Placement
 
     folder = Path(sys.argv[1])
     variant = Variant.model_validate_json(sys.argv[2])
     launcher = ProcessLauncher(folder / "catalogue", folder / "cache")
     launcher.build([variant], lambda _building: None)
-    with launcher.running(variant, Placement(), folder / "server.log") as running:
+    with launcher.running(Launch(variant, Placement(), folder / "server.log")) as running:
         print(running.endpoint.port, running.facts.pid, flush=True)
         time.sleep(600)
 """
@@ -57,7 +57,7 @@ def test_the_server_goes_with_its_warden(tmp_path: Path) -> None:
     variant = server()
     launcher = ProcessLauncher(make_catalogue(tmp_path / "catalogue"), tmp_path / "cache")
     launcher.build([variant], lambda _building: None)
-    with launcher.running(variant, Placement(), tmp_path / "server.log") as running:
+    with launcher.running(Launch(variant, Placement(), tmp_path / "server.log")) as running:
         (warden,) = set(alive(variant)) - {running.facts.pid}
         os.kill(warden, signal.SIGKILL)
         assert eventually(lambda: alive(variant) == [])
@@ -116,7 +116,7 @@ def test_a_flood_does_not_keep_a_server_from_becoming_ready(tmp_path: Path) -> N
     launcher = ProcessLauncher(make_catalogue(tmp_path / "catalogue"), tmp_path / "cache")
     launcher.build([variant], lambda _building: None)
     log = tmp_path / "server.log"
-    with launcher.running(variant, Placement(), log):
+    with launcher.running(Launch(variant, Placement(), log)):
         pass
     assert (16 << 20) < log.stat().st_size < (17 << 20)
     assert tail(log, 1) == "the last line"

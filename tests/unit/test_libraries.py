@@ -26,7 +26,7 @@ libraries:
 
 
 def owner(text: str, table: Libraries = SHIPPED) -> str:
-    """Of a stack as text, with the frames as a profiler writes them."""
+    """The owner of a stack given as text, with frames as a profiler writes them."""
     return table.of_stack(stack_of(text))
 
 

@@ -66,9 +66,10 @@ def failed(interval: Interval) -> Interval:
 def redline(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
     def run(server: Server, *flags: str, runs_on: str = "native") -> Result:
         launcher = FakeLauncher([], FakeServer(facts=None, runtimes=frozenset({runs_on})))
-        bench = Workbench(Tools(launcher, server, lambda: (), Placement()), simulated_environment())
+        bench = Workbench(Tools(launcher, server, lambda _server: (), Placement()), simulated_environment())
         monkeypatch.setattr(under_test, "attached", lambda _variant: bench)
-        return CliRunner().invoke(app, ["limit", URL, "--objective", "p99 < 20ms", "-d", "1s", *flags])
+        length = () if "-d" in flags else ("-d", "1s")
+        return CliRunner().invoke(app, ["limit", URL, "--objective", "p99 < 20ms", *length, *flags])
 
     return run
 

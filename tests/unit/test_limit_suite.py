@@ -17,9 +17,8 @@ from redline.ports import BuildOutcome, Placement
 from redline.running import assembly
 from redline.running.assembly import Workbench
 from redline.running.record import Tools
-from redline.running.searching import search_report
+from redline.running.views import search_report
 from redline.storage.runs import RunStore
-from redline.storage.searches import SearchStore
 from tests.e2e.lab import Lab
 from tests.fakes.plugins import FakeLauncher, FakeServer
 from tests.fakes.recordings import simulated_environment
@@ -46,24 +45,23 @@ class Bench:
         self.suite.write_text(SUITE)
         self.driver, self.server = Driver(), FakeServer()
         launcher = FakeLauncher(self.driver.events, self.server)
-        tools = Tools(launcher, self.driver, lambda: (), Placement())
+        tools = Tools(launcher, self.driver, lambda _server: (), Placement())
         made = Workbench(tools, simulated_environment())
-        monkeypatch.setattr(assembly, "workbench", lambda _catalogue, _cache: made)
+        monkeypatch.setattr(assembly, "workbench", lambda *_: made)
 
     def __call__(self, *flags: str | Path) -> Result:
         return CliRunner(env={"COLUMNS": "200"}).invoke(app, ["limit", *map(str, flags)])
 
     def begin(self, *flags: str | Path) -> Result:
-        return self(self.suite, "-o", self.run_folder, "--trials", "2", "--no-beyond", *flags)
+        trials = () if "--trials" in flags else ("--trials", "2")
+        return self(self.suite, "-o", self.run_folder, *trials, "--no-beyond", *flags)
 
     @property
     def report(self) -> LimitReport:
         return self.report_in(self.run_folder)
 
     def report_in(self, folder: Path) -> LimitReport:
-        found = search_report(SearchStore(folder))
-        assert found is not None
-        return found
+        return search_report(RunStore(folder))
 
     def copy(self, finished: "Finished") -> None:
         """Have in its own directory what another search has found."""
@@ -96,13 +94,13 @@ def finish(folder: Path, *flags: str, more: str = "") -> Finished:
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Finished:
-    """Of both servers; the suite wants profiles."""
+    """A finished search of both servers; the suite wants profiles."""
     return finish(tmp_path_factory.mktemp("both"), more="profile: [cpu, engine]\n")
 
 
 @pytest.fixture(scope="module")
 def finished_one(tmp_path_factory: pytest.TempPathFactory) -> Finished:
-    """Of one server, printed as JSON."""
+    """A finished search of one server, printed as JSON."""
     return finish(tmp_path_factory.mktemp("one"), "-s", "good.one", "--json")
 
 
@@ -126,8 +124,8 @@ def test_every_cell_is_searched_and_kept(finished: Finished) -> None:
         assert limit.passed_per_s <= CAPACITY <= limit.failed_per_s
         assert cell.build == "abc"
         assert sum(probe.phase == "confirm" for probe in cell.probes) == 4
-    assert {file.name for file in folder.iterdir()} >= {"limit.json", "limit.html", "limit.md", "suite.yaml"}
-    assert LimitReport.model_validate_json((folder / "limit.json").read_text()) == report
+    assert {file.name for file in folder.iterdir()} >= {"results.json", "report.html", "suite.yaml"}
+    assert LimitReport.model_validate_json((folder / "results.json").read_text()) == report
     for probe in (probe for cell in report.cells for probe in cell.probes):
         recording = ProbeRecording.model_validate_json((folder / probe.recording).read_text()).recording
         assert recording.traffic is not None
@@ -304,7 +302,7 @@ def test_a_search_is_not_resumed_on_another_build(
     assert "good.one is not what it was" in str(done.exception)
 
 
-def other_build(_self: FakeLauncher, variants: object, progress: object, copies: int = 1) -> object:
+def other_build(_self: FakeLauncher, variants: object, progress: object, builds: int = 1) -> object:
     return BuildOutcome(hashes={"good.one": "another"})
 
 
@@ -315,10 +313,8 @@ def test_report_shows_a_search_and_compare_says_what_it_is(bench: Bench, finishe
     assert "met up to" in shown.stdout
     as_json = CliRunner().invoke(app, ["report", str(bench.run_folder), "--json"])
     assert LimitReport.model_validate_json(as_json.stdout) == bench.report
-    for form, says in (("md", "good.one"), ("html", "<html")):
+    for form, says in (("md", "good.one"), ("html", "<html"), ("csv", "limit,good.one")):
         assert says in CliRunner().invoke(app, ["report", str(bench.run_folder), "-f", form]).stdout
-    no_table = CliRunner().invoke(app, ["report", str(bench.run_folder), "-f", "csv"])
-    assert isinstance(no_table.exception, UsageError)
     compared = CliRunner().invoke(app, ["compare", str(bench.run_folder)])
     assert isinstance(compared.exception, StoreError)
     assert "holds a search" in str(compared.exception)
@@ -331,12 +327,12 @@ def test_a_search_is_judged_again_by_todays_rules(bench: Bench, finished_one: Fi
     def judge(*flags: str) -> Result:
         return CliRunner(env={"COLUMNS": "200"}).invoke(app, ["judge", str(bench.run_folder), *flags])
 
-    assert "limit.json has the same answers" in judge().stdout
+    assert "results.json has the same answers" in judge().stdout
     report = bench.report
     (cell,) = report.cells
     (limit,) = cell.limits
     other = cell.model_copy(update={"limits": (limit.model_copy(update={"passed_per_s": 1.0}),), "confirmed": False})
-    view = bench.run_folder / "limit.json"
+    view = bench.run_folder / "results.json"
     view.write_text(report.model_copy(update={"cells": (other,)}).model_dump_json())
     judged = judge()
     assert f"{cell.slug}: p99 < 20ms: was met up to 1/s" in judged.stdout
@@ -344,6 +340,6 @@ def test_a_search_is_judged_again_by_todays_rules(bench: Bench, finished_one: Fi
     (changed,) = result.answers_changed
     assert (changed.before, changed.after) == (other.limits[0], limit)
     assert [ending.after for ending in result.endings_changed] == [f"converged{', confirmed' * cell.confirmed}"]
-    assert "limit.json has the same answers" in judge().stdout
+    assert "results.json has the same answers" in judge().stdout
     view.unlink()
     assert "not compared" in judge().stdout

@@ -5,14 +5,14 @@ from collections.abc import Sequence
 from redline.analysis import build_report
 from redline.findings import in_modes
 from redline.model import Finding, FindingKind, FixedWork, Grade, Report, Run
-from redline.report.sections.doubt import doubt_section
+from redline.report.sections.doubt import caveats_section
 from tests.fakes.recordings import simulated_run
 
 USUAL_NS, ENGINE_NS = 10_000_000, 7_000_000
 
 
 def report_of(ends: Sequence[tuple[float, float]]) -> Report:
-    """Of a run whose trials, in order, took the server's core so many times the usual, before and after the load."""
+    """The report of a run whose trials' cores took this many times the usual, before and after the load."""
     run = simulated_run(trials=5)
     changed = []
     for recording, (before, after) in zip(run.recordings, ends, strict=False):
@@ -31,7 +31,7 @@ def modes(report: Report) -> list[Finding]:
 
 
 def said_of(report: Report) -> str:
-    return doubt_section(report).blocks[0].lines[0][1].text  # type: ignore[union-attr]
+    return next(caveats_section(report)).blocks[0].lines[0][1].text  # type: ignore[union-attr]
 
 
 def test_trials_on_faster_cores_are_named_in_their_cells_and_counted_in_the_run() -> None:

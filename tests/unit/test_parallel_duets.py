@@ -14,11 +14,11 @@ from redline.cli.commands.ab import read_plan
 from redline.errors import UsageError
 from redline.model import DuetRecording, Metric
 from redline.plugins.drivers.protocol import duet_job
-from redline.plugins.launchers.watching import KnownProcesses
 from redline.plugins.machine import place
 from redline.ports import Placement
-from redline.running.duet import DuetStart, DuetTools, run_start
+from redline.running.duet import DuetStart, run_start
 from redline.running.parallel import check_cores, sides
+from redline.running.record import Tools
 from redline.suite import draw_places, expected_length_ns, with_rounds
 from tests.fakes.duets import simulated_duet
 from tests.fakes.plugins import FakeDriver, FakeLauncher
@@ -26,7 +26,7 @@ from tests.unit.test_duets_in_runs import TEXT, plan_of
 
 PARALLEL = TEXT.replace("design: duet", "design: parallel-duet")
 SERVERS = 4
-"""Of the only duet of a round: the baseline twice, and what is compared with it."""
+"""The servers of a round's only duet: the baseline twice, and the server compared with it."""
 
 
 def cores(number: int) -> tuple[tuple[int, ...], ...]:
@@ -88,27 +88,14 @@ def test_a_plan_says_where_servers_run_and_takes_as_long_as_in_turn(tmp_path: Pa
     assert [duet.model_copy(update={"places": ()}) for duet in plan.duets] == list(in_turn.duets)
 
 
-class NotingLauncher(FakeLauncher):
-    """Notes where servers are to run."""
-
-    def __init__(self) -> None:
-        super().__init__([])
-        self.placements: list[Placement] = []
-
-    def running(self, variant: Any, placement: Placement, log: Path, *more: Any, **env: Any) -> Any:
-        self.placements.append(placement)
-        return super().running(variant, placement, log, *more, **env)
-
-
 def test_servers_and_their_loads_get_the_cores_of_their_places(tmp_path: Path) -> None:
     plan = plan_of(tmp_path, PARALLEL)
-    planned, launcher, driver = plan.duets[0], NotingLauncher(), FakeDriver([])
-    cells = tuple(plan.cells[cell_id] for cell_id in planned.cell_ids)
+    planned, launcher, driver = plan.duets[0], FakeLauncher([]), FakeDriver([])
     placement = dataclasses.replace(place(cores(13)), cores=cores(13))
-    tools = DuetTools((launcher,) * len(cells), lambda _server: KnownProcesses(()), driver, placement)
-    recording = run_start(DuetStart(planned, cells, tmp_path / "logs", lambda _block: None), tools)
+    tools = Tools(launcher, driver, lambda _server: (), placement)
+    (recording,) = run_start(DuetStart((planned,), plan.cells, logs=lambda _duet: tmp_path), tools)
     found = [sides(cores(13), SERVERS)[place] for place in planned.places]
-    assert launcher.placements == found
+    assert [launch.placement for launch in launcher.launches] == found
     (asked,) = driver.duets
     assert asked.drive.cpus == tuple(cpu for side in found for cpu in side.engine_cpus)
     assert asked.drive.workers * SERVERS == len(asked.drive.cpus)
@@ -122,8 +109,8 @@ def test_each_server_of_a_duet_is_warmed_up_by_the_load_of_the_suite(tmp_path: P
     planned, driver = plan.duets[0], FakeDriver([])
     cells = tuple(plan.cells[cell_id] for cell_id in planned.cell_ids)
     placement = dataclasses.replace(place(cores(13)), cores=cores(13))
-    tools = DuetTools((FakeLauncher([]),) * len(cells), lambda _server: KnownProcesses(()), driver, placement)
-    run_start(DuetStart(planned, cells, tmp_path / "logs", lambda _block: None), tools)
+    tools = Tools(FakeLauncher([]), driver, lambda _server: (), placement)
+    assert len(list(run_start(DuetStart((planned,), plan.cells, logs=lambda _duet: tmp_path), tools))) == 1
     assert [drive.cell.variant.slug for drive in driver.drives] == [cell.variant.slug for cell in (*cells, cells[0])]
     warming = {(drive.cell.load.connections, drive.cell.load.duration_ns) for drive in driver.drives}
     assert warming == {(2, 7_000_000_000)}

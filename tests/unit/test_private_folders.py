@@ -18,7 +18,7 @@ from redline.plugins.launchers.command import CommandLauncher
 from redline.plugins.profilers import attach
 from redline.plugins.profilers.sampler import ProfilerError
 from redline.plugins.temporary import private_folder, temporary_folder
-from redline.ports import Placement
+from redline.ports import Launch, Placement
 from redline.storage.runs import RunStore
 from tests.fakes.servers.entries import eventually, server
 
@@ -112,7 +112,7 @@ def test_what_somebody_else_put_in_its_place_is_not_used(shared: Path, precious:
     variant = server(command=("true", "{port}"))
     with (
         pytest.raises(LaunchError, match="is no folder of this user's") as caught,
-        CommandLauncher().running(variant, Placement(), shared / "log"),
+        CommandLauncher().running(Launch(variant, Placement(), shared / "log")),
     ):
         pass
     assert "TMPDIR" in caught.value.hint

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from redline.plugins.launchers.process import ProcessLauncher
 from redline.plugins.linux import cgroup, procfs
 from redline.plugins.probes.tree import ProcessTree, Size, Tally, process_cpu_ns
-from redline.ports import Placement
+from redline.ports import Launch, Placement
 from tests.fakes.servers.entries import eventually, make_catalogue, server
 from tests.fakes.workers import Worker, started
 
@@ -168,7 +168,7 @@ def test_ended_children_stay_in_the_cpu_time_of_a_server_with_its_own_group(tmp_
     variant = server("busy")
     launcher = ProcessLauncher(make_catalogue(tmp_path / "catalogue"), tmp_path / "cache")
     launcher.build([variant], lambda _building: None)
-    with launcher.running(variant, Placement(), tmp_path / "log") as running:
+    with launcher.running(Launch(variant, Placement(), tmp_path / "log")) as running:
         if not running.facts.cgroup:
             pytest.skip("no control group may be made here")
         tree = ProcessTree(running.facts.pid)

@@ -75,10 +75,10 @@ def profiled(folder: Path, sampler: FakeSampler, cell: object = CELL, *, engine:
     own = folder / "profiles" / "0009-x.cpu"
     own.mkdir(parents=True)
     launcher = FakeLauncher(sampler.events)
-    tools = Tools(launcher, FakeDriver(sampler.events), tuple, Placement())
+    tools = Tools(launcher, FakeDriver(sampler.events), lambda _server: (), Placement())
     profiler = TrialProfiler("cpu", "engine" if engine else "server", sampler, own)
     made = run_trial(PLANNED, cell, tools, folder, lambda _interval: None, profiler=profiler)  # type: ignore[arg-type]
-    assert launcher.envs == [{} if engine else sampler.env]
+    assert [launch.env for launch in launcher.launches] == [{} if engine else sampler.env]
     return made
 
 
@@ -119,7 +119,7 @@ def test_a_quarter_of_the_measurement_is_not_profiled_before_and_after(
         if interval.phase == "measure":
             sampler.events.append("measured")
 
-    tools = Tools(FakeLauncher(sampler.events), FakeDriver(sampler.events), tuple, Placement())
+    tools = Tools(FakeLauncher(sampler.events), FakeDriver(sampler.events), lambda _server: (), Placement())
     profiler = TrialProfiler("cpu", "server", sampler, tmp_path)
     made = run_trial(PLANNED, CELL, tools, tmp_path, seen, profiler=profiler)
     begin, end = sampler.events.index("sample 4321"), sampler.events.index("sampled")
@@ -149,7 +149,7 @@ def test_a_load_that_changes_is_profiled_as_a_whole_however_the_warm_up_ends(
     """The last interval of a warm-up of known length is the begin; of another, the first that was measured."""
     seen, cell = list[str](), RAMP.model_copy(update={"warmup_ns": RAMP.warmup_ns * longest})
     profiler = TrialProfiler("cpu", "server", FakeSampler(seen), tmp_path)
-    tools = Tools(FakeLauncher(seen), SoonWarm(seen), tuple, Placement())
+    tools = Tools(FakeLauncher(seen), SoonWarm(seen), lambda _server: (), Placement())
     made = run_trial(PLANNED, cell, tools, tmp_path, lambda each: seen.append(each.phase), profiler=profiler)
     before, after = seen[: seen.index("sample 4321")], seen[seen.index("sample 4321") :]
     assert "warmup" in before
@@ -199,7 +199,7 @@ def test_what_was_sampled_before_an_interrupt_is_kept(tmp_path: Path) -> None:
             )
             raise KeyboardInterrupt
 
-    tools = Tools(FakeLauncher(events), Interrupted(events), tuple, Placement())
+    tools = Tools(FakeLauncher(events), Interrupted(events), lambda _server: (), Placement())
     with pytest.raises(KeyboardInterrupt):
         run_trial(PLANNED, CELL, tools, tmp_path, lambda _interval: None, profiler=profiler)
     assert events[-2:] == ["sampled", "stop"]

@@ -13,7 +13,7 @@ from redline.report.document import Flames, Fold, Heat, StackedBars, Table
 from redline.report.render import RENDERERS, markdown
 from redline.report.render.html import heat_map
 from redline.report.render.terminal import render
-from redline.report.sections.profiles import profile_page, profile_sections, profiles_payload, sentence
+from redline.report.sections.profiles import profile_sections, profiles_payload, sentence
 from redline.storage.runs import RunStore
 from tests.fakes.behaviour import GOOD
 from tests.fakes.pages import data, page, section
@@ -131,7 +131,7 @@ def test_markdown_has_the_same_tables() -> None:
 
 
 def test_the_page_has_bars_heat_maps_and_one_flame_graph() -> None:
-    (made,) = profile_page(REPORT)
+    (made,) = profile_sections(REPORT)
     inner = [each for block in made.blocks if isinstance(block, Fold) for each in block.blocks]
     bars = [each for each in inner if isinstance(each, StackedBars)]
     assert len(bars) == 2
@@ -173,7 +173,6 @@ def test_the_data_of_flame_graphs_are_trees_that_share_their_frames() -> None:
 
 def test_a_report_without_profiles_has_no_section_and_no_script() -> None:
     assert list(profile_sections(healthy())) == []
-    assert list(profile_page(healthy())) == []
     assert profiles_payload(healthy()) is None
     assert len(page(healthy()).raw["script"]) == 4
     assert "profiles" not in healthy().model_dump(mode="json")

@@ -76,7 +76,7 @@ def recorded(
     pids: list[int] | None = None,
     processes: Callable[[RunningServer], tuple[int, ...]] = lambda _server: (),
 ) -> Recording:
-    tools = Tools(FakeLauncher([]), replayed, lambda: (replayed,), Placement(), processes)
+    tools = Tools(FakeLauncher([]), replayed, lambda _server: (replayed,), Placement(), processes)
     planned = PlannedTrial(cell_id=CELL.id, round=0, position=0, seed=1)
     options = LoadOptions(log=Path("unused"), on_start=(pids if pids is not None else []).append)
     return record_load(CELL, planned, server or FakeServer(), tools, options)

@@ -10,9 +10,8 @@ from redline.report.sections.boards import (
     known_defaults,
     refusals,
     steps,
-    worth_showing,
 )
-from redline.report.sections.ranking import rank_text, server_in, unranked
+from redline.report.sections.results import ranks_of
 from redline.report.sections.views import groups
 from tests.fakes import reports, studies
 
@@ -162,20 +161,6 @@ def test_refusals_are_reported_once_with_their_places() -> None:
     )
 
 
-def test_a_single_comparison_shows_no_more_than_the_results() -> None:
-    report = reports.healthy()
-    (first,) = [c for c in report.comparisons if c.metric is Metric.P50][:1]
-    assert not worth_showing(cost_boards(report.model_copy(update={"comparisons": (first,)})))
-    assert not worth_showing(cost_boards(reports.alone()))
-    assert worth_showing(cost_boards(report))
-
-
-def test_what_only_a_board_shows_is_more_than_the_results() -> None:
-    report = reports.healthy()
-    (tail,) = [c for c in report.comparisons if c.metric is Metric.P999][:1]
-    assert worth_showing(cost_boards(report.model_copy(update={"comparisons": (tail,)})))
-
-
 def test_there_is_no_board_of_refusals_alone_where_no_verdict_is_asked_for() -> None:
     def refused(metric: Metric, *, judged: bool) -> list[Metric]:
         edit = {"ratio": None, "verdict": None, "refused": f"500 requests are too few for {metric}", "primary": judged}
@@ -212,34 +197,22 @@ def test_what_a_server_is_held_against_is_named_without_what_both_have() -> None
     assert against_in_short("a.x+jdk=21+gc=G1", "a.y+gc=G1+jdk=25") == "a.y+jdk=25"
 
 
-def test_shared_ranks_are_marked_and_names_leave_out_the_setting() -> None:
-    report = studies.small()
-    cells = {cell.cell_id: cell for cell in report.cells}
-    ranking = next(r for r in report.rankings if r.setting == "interceptor=server-log" and r.scenario == "SimpleGet")
-    rows = [(rank_text(ranking, place), server_in(ranking, place, cells)) for place in ranking.places]
-    assert rows == [
-        ("1", "http4s.vanilla"),
-        ("2=", "http4s.tapir"),
-        ("2=", "vertx.vanilla"),
-        ("4", "vertx.tapir-future"),
-    ]
-
-
-def test_who_is_in_no_ranking_is_reported() -> None:
-    report = studies.small()
-    assert unranked(report, "users128") == ()
-    first = report.rankings[0]
-    shorter = first.model_copy(update={"places": first.places[1:]})
-    lost = next(cell.slug for cell in report.cells if cell.cell_id == first.places[0].cell_id)
-    assert unranked(_ranked(report, shorter), "users128") == (lost,)
-
-
-def _ranked(report: Report, first: object) -> Report:
-    return report.model_copy(update={"rankings": (first, *report.rankings[1:])})
-
-
 def test_a_baseline_that_is_not_in_the_report_is_named_by_its_id() -> None:
     report = reports.healthy()
     stray: list[Comparison] = [c.model_copy(update={"baseline_id": "gone-12345678"}) for c in report.comparisons]
     board = cost_boards(report.model_copy(update={"comparisons": tuple(stray)}))[0]
     assert board.against == "gone-12345678"
+
+
+def test_shared_ranks_are_marked_and_say_within_which_setting() -> None:
+    report = studies.small()
+    servers = {cell.cell_id: cell.server for cell in report.cells if cell.scenario == "SimpleGet"}
+    ranks = [(rank, servers[cell_id]) for cell_id, rank in ranks_of(report).items() if cell_id in servers]
+    logged = [(rank.split()[0], server.partition("+")[0]) for rank, server in ranks if "server-log" in rank]
+    assert logged == [
+        ("1", "http4s.vanilla"),
+        ("2=", "http4s.tapir"),
+        ("2=", "vertx.vanilla"),
+        ("4", "vertx.tapir-future"),
+    ]
+    assert {rank.partition(" with ")[2] for rank, _ in ranks} == {"interceptor=off", "interceptor=server-log"}

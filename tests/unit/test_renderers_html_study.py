@@ -1,17 +1,15 @@
-"""The page of a study: what its costs, effects and rankings show at a glance, and how large it becomes."""
+"""The page of a study: what its comparisons and effects show, and how large it becomes."""
 
 import re
 
 from redline.model import CellReport, Metric, Report, Verdict
-from redline.report.document import Fold
 from redline.report.render import RENDERERS
-from redline.report.sections.ranking import ranking_page
 from tests.fakes import reports, studies
 from tests.fakes.pages import Page, data, section
 
 
 def test_costs_stand_with_interval_and_verdict_against_each_ones_own_baseline() -> None:
-    text = section(RENDERERS["html"](studies.small()).decode(), "cost").text
+    text = section(RENDERERS["html"](studies.small()).decode(), "comparisons").text
     assert "http4s .tapir vs http4s .vanilla −10.3% ▼ [−15.7, −5.0]" in text  # noqa: RUF001
     assert "vertx .tapir-future vs vertx .vanilla −2.8% ▼ [−3.9, −1.7]" in text  # noqa: RUF001
     assert "interceptor=server-log" in text
@@ -19,7 +17,7 @@ def test_costs_stand_with_interval_and_verdict_against_each_ones_own_baseline() 
 
 def test_every_comparison_is_a_tile_of_its_metrics_table() -> None:
     report = studies.small()
-    parsed = section(RENDERERS["html"](report).decode(), "cost")
+    parsed = section(RENDERERS["html"](report).decode(), "comparisons")
     tiles = [a["class"] for tag, a in parsed.tags if tag == "td" and "class" in a]
     assert len(tiles) == len(report.comparisons)
     assert len([tile for tile in tiles if tile.startswith("slower")]) == len(
@@ -32,27 +30,24 @@ def test_a_refused_comparison_says_so_and_why_and_a_missing_one_that_it_was_not_
     bad = report.comparisons[0].model_copy(update={"ratio": None, "verdict": None, "refused": "<i>too few</i>"})
     left = report.model_copy(update={"comparisons": (bad, *report.comparisons[2:])})
     html = RENDERERS["html"](left).decode()
-    text = section(html, "cost").text
+    text = section(html, "comparisons").text
     assert "refused 1" in text
     assert "refused: <i>too few</i> (http4s.tapir interceptor=off SimpleGet users128)" in text
     assert "not run" in text
     assert "<i>too few" not in html
 
 
-def test_effects_and_rankings_have_their_sections() -> None:
+def test_effects_have_a_section_and_ranks_stand_with_results() -> None:
     html = RENDERERS["html"](studies.small()).decode()
     effects = section(html, "effects").text
     assert "interceptor: server-log against off" in effects
     assert "SimpleGetMulti against SimpleGet" in effects
-    assert (
-        "1 http4s.vanilla 50.3 k/s ±0.7% 2= http4s.tapir 45.1 k/s ±0.7% 2= vertx.vanilla"
-        in section(html, "ranking").text
-    )
+    assert "rank 2= with interceptor=off" in section(html, "results").text
 
 
 def test_where_there_is_nothing_no_section_stands() -> None:
     html = RENDERERS["html"](reports.alone()).decode()
-    assert not [name for name in ("cost", "effects", "ranking") if f'id="{name}"' in html or f'href="#{name}"' in html]
+    assert not [name for name in ("comparisons", "effects") if f'id="{name}"' in html or f'href="#{name}"' in html]
     assert 'id="effects"' not in RENDERERS["html"](reports.healthy()).decode()
 
 
@@ -65,14 +60,14 @@ def test_costs_of_open_loads_are_shown_by_p99_first() -> None:
         ((report.rankings[0], *by_p99[1:]), "throughput"),
     ):
         html = RENDERERS["html"](report.model_copy(update={"rankings": rankings})).decode()
-        shown = re.search(r'id="cost-(\d)" name="cost" checked><label[^>]*>([^<]*)</label>', html)
+        shown = re.search(r'id="comparisons-(\d)" name="comparisons" checked><label[^>]*>([^<]*)</label>', html)
         assert shown is not None
         assert shown[2] == first
 
 
 def test_costs_of_shares_of_a_capacity_are_shown_by_p99_first_and_no_rate_stands_for_all() -> None:
     html = RENDERERS["html"](_at_shares(studies.small(), "users128")).decode()
-    for name in ("cost", "effects"):
+    for name in ("comparisons", "effects"):
         shown = re.search(rf'id="{name}-(\d)" name="{name}" checked><label[^>]*>([^<]*)</label>', html)
         assert shown is not None
         assert shown[2] == "p99"
@@ -84,19 +79,7 @@ def test_costs_of_shares_of_a_capacity_are_shown_by_p99_first_and_no_rate_stands
 def test_of_open_and_closed_loads_throughput_is_first() -> None:
     report = _at_shares(studies.study(studies.PAIRS, studies.SCENARIOS[:1], (1, 128)), "users1")
     html = RENDERERS["html"](report).decode()
-    assert re.search(r'name="cost" checked><label[^>]*>throughput</label>', html)
-
-
-def test_a_rate_that_differs_stands_for_no_whole_load_of_rankings() -> None:
-    report = studies.small()
-    assert _ranked_loads(report) == {"users128 closed, 128 users, 25s"}
-    shares = _at_shares(report, "users128").model_copy(update={"rankings": report.rankings})
-    assert _ranked_loads(shares) == {"users128 not the same for all"}
-
-
-def _ranked_loads(report: Report) -> set[str]:
-    folds = (block for section in ranking_page(report) for block in section.blocks if isinstance(block, Fold))
-    return {"".join(span.text for span in fold.title) for fold in folds}
+    assert re.search(r'name="comparisons" checked><label[^>]*>throughput</label>', html)
 
 
 def _at_shares(report: Report, load: str) -> Report:
@@ -114,7 +97,7 @@ def _at_shares(report: Report, load: str) -> Report:
 
 def test_every_table_at_a_glance_has_a_caption_and_heads() -> None:
     html = RENDERERS["html"](studies.small()).decode()
-    for name in ("cost", "effects", "ranking"):
+    for name in ("comparisons", "effects"):
         for table in html.split(f'<section id="{name}"')[1].split("</section>")[0].split("<table")[1:]:
             assert "<caption>" in table
             assert 'scope="col"' in table

@@ -14,7 +14,7 @@ from redline.model import Estimate, Layer, Verdict
 from redline.report.document import Bar, BarChart, Fold, Panels
 from redline.report.render import RENDERERS
 from redline.report.render.html import ROW, WIDTH, Drawn, draw
-from redline.report.sections.layers import layer_page, layer_sections, name_of, waterfall_lines, waterfall_scale
+from redline.report.sections.layers import layer_sections, name_of, waterfall_lines, waterfall_scale
 from tests.fakes import reports
 from tests.fakes.layers import layered, refusing
 
@@ -38,13 +38,13 @@ def test_a_layer_is_called_by_what_it_adds(server: str, against: str, name: str)
 
 def test_differences_are_shown_in_microseconds_to_two_digits_of_their_interval() -> None:
     first = layered().layers[0]
-    assert [line.cpu.in_full for line in waterfall_lines(first).lines] == [
+    assert [text for line in waterfall_lines(first).lines for text in line.cpu.texts] == [
         "+1.24 µs ▼ [+1.06, +1.42]",
         "+8.86 µs ▼ [+8.67, +9.05]",
         "\u22120.15 µs ≈ [\u22120.43, +0.13]",
         "+9.95 µs ▼ [+9.77, +10.13]",
     ]
-    assert waterfall_lines(first).lines[0].throughput.in_full.startswith("\u22126.7% ▼ [\u22127.7, ")
+    assert waterfall_lines(first).lines[0].throughput.texts[0].startswith("\u22126.7% ▼ [\u22127.7, ")
     assert waterfall_lines(first).chain == "rust.hyper → rust.axum → +log=on → +http2 → all layers".removesuffix(
         " → all layers"
     )
@@ -112,7 +112,7 @@ def charts(load: Fold) -> list[BarChart]:
 
 
 def test_a_step_begins_where_the_one_below_it_ends_and_the_whole_stands_on_the_ground() -> None:
-    (section,) = layer_page(layered())
+    (section,) = layer_sections(layered())
     saturate, steady = (block for block in section.blocks if isinstance(block, Fold))
     for each in charts(saturate):
         ends = ends_of(draw(each))
@@ -142,7 +142,7 @@ def test_the_page_has_a_section_only_with_chains_and_says_why_steps_are_refused(
 
 def test_markdown_has_a_table_for_each_chain() -> None:
     text = RENDERERS["md"](refusing()).decode()
-    assert text.count("**rust.hyper → rust.axum → +log=on → +http2 · ") == 4
+    assert text.count(" rust.hyper → rust.axum → +log=on → +http2\n") == 4
     assert "| **all layers** | \u221236.1% ▼ \\[" in text
     assert "- \\[1\\] refused: the cell is invalid" in text
     assert "### Layers" not in RENDERERS["md"](reports.healthy()).decode()
@@ -150,13 +150,13 @@ def test_markdown_has_a_table_for_each_chain() -> None:
 
 def test_the_terminal_has_them_within_80_columns() -> None:
     out = io.StringIO()
-    show(layer_sections(refusing(), percent=False), Console(file=out, width=80))
+    show(layer_sections(refusing()), Console(file=out, width=80))
     text = out.getvalue()
     assert max(map(len, text.splitlines())) <= 80
     assert "+1.24 µs ▼ [+1.06, +1.42]" in text
     assert "[1] refused: the cell is invalid" in text
     empty = io.StringIO()
-    show(layer_sections(reports.healthy(), percent=False), Console(file=empty, width=80))
+    show(layer_sections(reports.healthy()), Console(file=empty, width=80))
     assert empty.getvalue() == ""
 
 
@@ -173,7 +173,7 @@ def test_hostile_names_and_reasons_come_to_nothing() -> None:
     assert "<img" not in text
     assert "[a](javascript" not in text
     out = io.StringIO()
-    show(layer_sections(nasty, percent=False), Console(file=out, width=80))
+    show(layer_sections(nasty), Console(file=out, width=80))
     assert max(map(len, out.getvalue().splitlines())) <= 80
 
 

@@ -13,7 +13,7 @@ from redline.model import Durations, Histogram, Pause, Report, Run, RuntimeFacts
 from redline.model.runtime import CollectionSum
 from redline.report.document import Fold, Table
 from redline.report.render import RENDERERS
-from redline.report.sections.memory import memory_page
+from redline.report.sections.memory import memory_sections
 from redline.report.sections.plots import payload
 from tests.fakes.behaviour import GOOD
 from tests.fakes.recordings import STEADY, simulated_run
@@ -145,7 +145,7 @@ def test_sizes_of_before_and_after_the_measurements_are_in_no_table(plain: Run) 
 
 def pauses_of(report: Report) -> dict[str, str]:
     """The row of the server on a runtime in the table of pauses of the page, by column."""
-    (section,) = memory_page(report)
+    (section,) = memory_sections(report)
     (fold,) = [block for block in section.blocks if isinstance(block, Fold)]
     table = next(each for each in fold.blocks if isinstance(each, Table) and each.columns[2].title == "pauses")
     return dict(zip([column.title for column in table.columns], map(str, table.rows[0]), strict=True))
@@ -195,7 +195,7 @@ def test_every_form_has_them(report: Report) -> None:
     for each in ("Memory and pauses", "15, 3 /s", "5.5%", "10, 75", "System.gc() (full) 5", "12 "):
         assert each in text, each
     markdown = RENDERERS["md"](report).decode()
-    assert "Memory and pauses: SimpleGet · steady" in markdown
+    assert "### Memory and pauses\n\n**SimpleGet · steady**" in markdown
     assert re.search(r"rust\.axum.*64.* MiB.*256 MiB.*5\.5%.*40", markdown)
     rows = {(row["server"], row["metric"]): row for row in csv.DictReader(io.StringIO(_csv(report)))}
     assert float(rows[JVM, "time-paused"]["value"]) == pytest.approx(0.055, rel=0.01)

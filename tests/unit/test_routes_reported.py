@@ -81,7 +81,7 @@ def test_a_load_through_a_proxy_is_watched_at_each_process() -> None:
     def processes(started: RunningServer) -> tuple[int, ...]:
         return tuple(each for pid in (started.facts or FACTS).pids for each in (pid, pid + 1))
 
-    tools = Tools(FakeLauncher(events), driver, lambda: (probe,), Placement(), processes)
+    tools = Tools(FakeLauncher(events), driver, lambda _server: (probe,), Placement(), processes)
     cell = simulated_cell()
     planned = PlannedTrial(cell_id=cell.id, round=0, position=0, seed=1)
     made = record_load(cell, planned, server, tools, LoadOptions(log=Path("unused")))

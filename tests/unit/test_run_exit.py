@@ -5,8 +5,9 @@ from collections.abc import Sequence
 import pytest
 
 from redline.cli import exits
-from redline.cli.commands.run import exit_code
-from redline.model import Objective, ObjectiveResult, Report
+from redline.cli.experiment import exit_code
+from redline.model import Objective, ObjectiveResult, Report, Verdict
+from redline.model.estimate import DuetComparison
 from tests.fakes import reports
 
 MET, MISSED, UNKNOWN = (True, True), (False, True), (False, False)
@@ -55,3 +56,35 @@ def invalid(state: tuple[bool, bool] = UNKNOWN) -> Report:
 )
 def test_objectives_are_for_the_last_part_and_what_could_not_run_is_for_all(parts: Sequence[Report], code: int) -> None:
     assert exit_code(parts) == code
+
+
+def compared(verdict: Verdict | None, *, matters: bool | None = None, unsettled: str = "") -> Report:
+    """A healthy report whose first comparison has this verdict, by duets."""
+    report = judged(MET)
+    duet = DuetComparison(
+        starts=5, between_sd=None, blocks_se=None, control=None, alone=None, unsettled=unsettled, findings=()
+    )
+    change = {"verdict": verdict, "matters": matters, "primary": True, "duet": duet}
+    return report.model_copy(update={"comparisons": (report.comparisons[0].model_copy(update=change),)})
+
+
+SLOWER, INCONCLUSIVE = Verdict.SLOWER, Verdict.INCONCLUSIVE
+
+
+@pytest.mark.parametrize(
+    ("report", "fail_on", "code"),
+    [
+        (compared(SLOWER), [SLOWER], exits.MISSED),
+        (compared(SLOWER, matters=False), [SLOWER], exits.DONE),
+        (compared(SLOWER), [], exits.DONE),
+        (compared(SLOWER), [INCONCLUSIVE], exits.DONE),
+        (compared(INCONCLUSIVE), [SLOWER], exits.DONE),
+        (compared(INCONCLUSIVE), [INCONCLUSIVE], exits.MISSED),
+        (compared(INCONCLUSIVE, unsettled="not warm"), [SLOWER], exits.COULD_NOT_RUN),
+        (compared(INCONCLUSIVE, unsettled="not warm"), [], exits.DONE),
+        (compared(None), [SLOWER], exits.COULD_NOT_RUN),
+        (compared(None), [], exits.DONE),
+    ],
+)
+def test_an_unwanted_verdict_fails_and_so_does_a_missing_one(report: Report, fail_on: list[Verdict], code: int) -> None:
+    assert exit_code([report], fail_on) == code

@@ -350,7 +350,7 @@ def test_an_end_that_is_not_known_holds_nothing() -> None:
 
 @pytest.mark.long
 def test_the_interval_holds_the_truth_as_often_as_it_says() -> None:
-    """Of 30 searches with a coverage of 95%, fewer than 25 hits would come once in 300 sets of seeds."""
+    """With 95% coverage, fewer than 25 hits in 30 searches occur once in 300 sets of seeds."""
     found = [one(SETTINGS[0], 1000 + seed) for seed in range(SEARCHES)]
     assert sum(each.hit for each in found) >= 25
     assert float(np.median([(each.high - each.low) / 2 for each in found])) <= 0.03

@@ -141,7 +141,7 @@ def test_overdue_answers_are_off_unless_the_machine_stood_still() -> None:
 
 
 def test_what_the_law_holds_is_not_what_the_machine_spoils() -> None:
-    """Of the tenth beyond p90 the law holds one half: the machine needs to take half of the other one only."""
+    """The law accounts for half of the tenth beyond p90, so the machine needs to explain only half of the rest."""
     assert Machine(lost_share=0.03, held_share=0.05).spoils(0.9)
     assert not Machine(lost_share=0.03).spoils(0.9)
     assert Machine(lost_share=0.0001, held_share=0.05).spoils(0.95)

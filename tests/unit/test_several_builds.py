@@ -38,7 +38,7 @@ def test_each_build_is_made_once_in_a_folder_of_its_own(tmp_path: Path) -> None:
         made = copies(family, 3)
         assert {outcome.hash_of("fake.one") for _, outcome in made} == {made[0][1].hash_of("fake.one")}
         standing = [builds.find(family.entry(WITH_ITS_PATH)) for builds, _ in made]
-        assert [one.copy for one in standing] == [0, 1, 2]
+        assert [one.number for one in standing] == [0, 1, 2]
         assert standing[0].folder == family.folder
         assert [(one.folder / "out").read_text().strip() for one in standing] == [str(one.folder) for one in standing]
         assert len({one.outputs for one in standing}) == 3

@@ -1,13 +1,17 @@
 """Comparisons: what a verdict means, and that two equal cells are seldom called different."""
 
 from collections import Counter
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import stats
 
+from redline.analysis.compare import unwanted
 from redline.model import COMPARED, Estimate, Metric, Verdict
-from redline.stats import Ratios, Sample, paired, unpaired_ratio, verdict
+from redline.stats import ALPHA, Decision, Ratios, Sample, decide, paired, unpaired_ratio
 from tests.fakes.trials import World
 from tests.studies.statistics import THRESHOLD, verdicts
 
@@ -27,28 +31,70 @@ def paired_ratio(cell: Sample, baseline: Sample) -> Estimate | None:
 
 
 @pytest.mark.parametrize(
-    ("low", "high", "metric", "said"),
+    ("low", "high", "metric", "said", "matters"),
     [
-        (0.99, 1.01, Metric.P99, Verdict.EQUIVALENT),
-        (1.001, 1.019, Metric.P99, Verdict.EQUIVALENT),  # significant, but too small to matter
-        (1.001, 1.03, Metric.P99, Verdict.SLOWER),
-        (0.97, 0.999, Metric.P99, Verdict.FASTER),
-        (0.97, 0.999, Metric.THROUGHPUT, Verdict.SLOWER),
-        (1.10, 1.20, Metric.THROUGHPUT, Verdict.FASTER),
-        (0.80, 0.90, Metric.CPU_PER_REQUEST, Verdict.FASTER),
-        (0.97, 1.01, Metric.P50, Verdict.INCONCLUSIVE),
-        (0.50, 2.00, Metric.P50, Verdict.INCONCLUSIVE),
-        (None, None, Metric.P50, Verdict.INCONCLUSIVE),
+        (0.99, 1.01, Metric.P99, Verdict.EQUIVALENT, None),
+        (1.005, 1.015, Metric.P99, Verdict.SLOWER, False),  # significant, but too small to matter
+        (0.985, 0.995, Metric.P99, Verdict.FASTER, False),
+        (0.985, 0.995, Metric.THROUGHPUT, Verdict.SLOWER, False),
+        (1.001, 1.03, Metric.P99, Verdict.SLOWER, True),
+        (0.97, 0.999, Metric.P99, Verdict.FASTER, True),
+        (0.97, 0.999, Metric.THROUGHPUT, Verdict.SLOWER, True),
+        (1.10, 1.20, Metric.THROUGHPUT, Verdict.FASTER, True),
+        (0.80, 0.90, Metric.CPU_PER_REQUEST, Verdict.FASTER, True),
+        (0.97, 1.01, Metric.P50, Verdict.INCONCLUSIVE, None),
+        (0.50, 2.00, Metric.P50, Verdict.INCONCLUSIVE, None),
+        (None, None, Metric.P50, Verdict.INCONCLUSIVE, None),
     ],
 )
-def test_a_verdict_follows_from_the_interval(low: float, high: float, metric: Metric, said: Verdict) -> None:
-    assert verdict(ratio(low, high), metric, 0.02) is said
+def test_a_verdict_follows_from_the_interval(
+    low: float, high: float, metric: Metric, said: Verdict, matters: bool | None
+) -> None:
+    assert decide(ratio(low, high), 0.02, higher_is_better=metric.higher_is_better) == Decision(said, matters)
+
+
+bounds = st.tuples(st.floats(0.5, 2), st.floats(0.5, 2)).map(sorted)
+
+
+@given(bounds, st.floats(0.001, 0.3), st.booleans(), st.none() | st.floats(0, 1))
+def test_the_words_never_contradict_the_interval(
+    ends: list[float], threshold: float, higher_is_better: bool, p: float | None
+) -> None:
+    """A difference excludes 1, equivalence is within the threshold, and a difference matters unless all of it is."""
+    low, high = ends
+    found = decide(ratio(low, high), threshold, higher_is_better=higher_is_better, p_adjusted=p)
+    within = 1 / (1 + threshold) <= low and high <= 1 + threshold
+    significant = not low <= 1 <= high and (p is None or p < ALPHA)
+    if found.verdict in FALSE:
+        assert significant
+        assert found.matters is not within
+        assert (found.verdict is Verdict.FASTER) == ((low > 1) == higher_is_better)
+    else:
+        assert not significant
+        assert found == Decision(Verdict.EQUIVALENT if within else Verdict.INCONCLUSIVE)
+
+
+def test_a_gate_fails_on_no_difference_that_does_not_matter() -> None:
+    @dataclass(frozen=True)
+    class Said:
+        verdict: Verdict | None
+        matters: bool | None
+
+    slower, small = Said(Verdict.SLOWER, True), Said(Verdict.SLOWER, False)
+    open_, none = Said(Verdict.INCONCLUSIVE, None), Said(None, None)
+    said = (small, slower, open_, none, Said(Verdict.FASTER, True), Said(Verdict.EQUIVALENT, None))
+    assert unwanted(said, {Verdict.SLOWER}) == (slower,)
+    assert unwanted(said, {Verdict.INCONCLUSIVE}) == (open_,)
+    assert unwanted(said, ()) == ()
 
 
 def test_the_threshold_is_the_same_both_ways() -> None:
     edge = 1 / 1.02
-    assert verdict(ratio(edge, 1.02), Metric.P50, 0.02) is Verdict.EQUIVALENT
-    assert verdict(ratio(edge - 1e-6, 1.02), Metric.P50, 0.02) is Verdict.INCONCLUSIVE
+    assert decide(ratio(edge, 1.02), 0.02, higher_is_better=Metric.P50.higher_is_better).verdict is Verdict.EQUIVALENT
+    assert (
+        decide(ratio(edge - 1e-6, 1.02), 0.02, higher_is_better=Metric.P50.higher_is_better).verdict
+        is Verdict.INCONCLUSIVE
+    )
 
 
 def test_pairing_by_round_cancels_the_drift_of_the_machine() -> None:
@@ -59,8 +105,8 @@ def test_pairing_by_round_cancels_the_drift_of_the_machine() -> None:
     assert by_round is not None
     assert unpaired is not None
     assert by_round.value == unpaired.value == pytest.approx(1.1, rel=1e-2)
-    assert verdict(by_round, Metric.THROUGHPUT, 0.02) is Verdict.FASTER
-    assert verdict(unpaired, Metric.THROUGHPUT, 0.02) is Verdict.INCONCLUSIVE
+    assert decide(by_round, 0.02, higher_is_better=Metric.THROUGHPUT.higher_is_better).verdict is Verdict.FASTER
+    assert decide(unpaired, 0.02, higher_is_better=Metric.THROUGHPUT.higher_is_better).verdict is Verdict.INCONCLUSIVE
 
 
 def test_a_ratio_and_its_inverse_say_the_same() -> None:
@@ -98,7 +144,7 @@ def test_single_trials_give_a_ratio_and_no_verdict() -> None:
         made = compare(two, one)
         assert made is not None
         assert (made.value, made.low) == (2.0, None)
-        assert verdict(made, Metric.P50, 0.02) is Verdict.INCONCLUSIVE
+        assert decide(made, 0.02, higher_is_better=Metric.P50.higher_is_better).verdict is Verdict.INCONCLUSIVE
 
 
 @pytest.mark.parametrize(
@@ -124,7 +170,7 @@ def test_unpaired_equal_runs_are_seldom_called_different() -> None:
         cell, baseline = World().cell(rng)[Metric.THROUGHPUT], World(trials=8).cell(rng)[Metric.THROUGHPUT]
         made = unpaired_ratio(cell, baseline)
         assert made is not None
-        said[verdict(made, Metric.THROUGHPUT, THRESHOLD)] += 1
+        said[decide(made, THRESHOLD, higher_is_better=Metric.THROUGHPUT.higher_is_better).verdict] += 1
     assert sum(said[v] for v in FALSE) <= stats.binom.ppf(1 - 1e-4, SEEDS, ERROR)
 
 

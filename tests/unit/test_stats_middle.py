@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from redline.model import Histogram, Metric, Verdict
-from redline.stats import Quantiles, paired, unpaired, verdict
+from redline.stats import Quantiles, decide, paired, unpaired
 from redline.stats.distributions import t_quantile
 from redline.stats.estimate import middle, middle_shift, middle_variance
 
@@ -64,10 +64,10 @@ def test_one_stolen_trial_of_nine_does_not_own_the_ratio_of_the_tails() -> None:
         assert found.ratio.low is not None
         assert found.ratio.high is not None
         assert 0.8 < found.ratio.low < 1 < found.ratio.high < 1.25
-        assert verdict(found.ratio, Metric.P99, 0.02) is Verdict.INCONCLUSIVE
+        assert decide(found.ratio, 0.02, higher_is_better=Metric.P99.higher_is_better).verdict is Verdict.INCONCLUSIVE
     tenth = paired(trials(stolen([log + 0.2 for log in SCATTER])), baseline)
     assert tenth is not None
-    assert verdict(tenth.ratio, Metric.P99, 0.02) is Verdict.SLOWER
+    assert decide(tenth.ratio, 0.02, higher_is_better=Metric.P99.higher_is_better).verdict is Verdict.SLOWER
 
 
 def test_the_level_stays_that_of_all_requests() -> None:

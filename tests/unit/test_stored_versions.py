@@ -23,9 +23,8 @@ from redline.model import (
     Timestamp,
 )
 from redline.report.render import RENDERERS
-from redline.running.searching import search_report
+from redline.running.views import search_report
 from redline.storage.runs import RunStore, stored_json
-from redline.storage.searches import SearchStore
 from tests.fakes.behaviour import GOOD
 from tests.fakes.recordings import MEASURE_NS, simulated_run
 from tests.fakes.searched import bench_in
@@ -84,27 +83,23 @@ def test_what_they_were_stored_with_is_in_the_checkout() -> None:
     assert len(list((FOLDER / "run-1-later-words" / "recordings").glob("*.json"))) == 2
 
 
-def test_a_search_of_version_2_is_read(tmp_path: Path) -> None:
-    """Of version 1, `test_search_store` reads what was kept."""
-    folder = FOLDER / "search-2"
+def test_a_search_of_version_1_is_read(tmp_path: Path) -> None:
+    folder = FOLDER / "search-1"
     if not folder.exists():
         _store_search(folder)
-    store = SearchStore(folder)
-    plan = store.plan()
-    (cell,) = plan.manifest.plan.cells.values()
+    store = RunStore(folder)
+    (cell,) = store.manifest().plan.cells.values()
     made = store.probes(cell)
     assert {each.phase for each in made} == {"warmup", "approach", "search", "confirm", "curve", "overload"}
     assert sum(each.again for each in made) == 0
     report = search_report(store)
-    assert report is not None
     assert [found.ended for found in report.cells] == ["converged"]
-    check("search-2.json", stored_json(report))
+    check("search-1.json", stored_json(report))
     resumed = tmp_path / "resumed"
     shutil.copytree(folder, resumed)
     for file in sorted((resumed / "probes" / cell.slug).iterdir())[5:]:
         file.unlink()
-    rest = search_report(SearchStore(resumed))
-    assert rest is not None
+    rest = search_report(RunStore(resumed))
     assert [(found.ended, len(found.probes)) for found in rest.cells] == [("interrupted", 3)]
 
 

@@ -1,22 +1,48 @@
-"""What a page about a study says is what the report of its stored run says."""
+"""What a page about a study says is what the reports of its runs say."""
 
 import csv
+import gzip
 import re
 from pathlib import Path
 
 import pytest
 
 STUDIES = Path(__file__).parents[2] / "docs" / "studies"
+PAGES = sorted(STUDIES.glob("*.md"))
 FIGURE = re.compile(r"[\u2212+]\d[\d,.]*%(?: \[[^\]]*\])?|\d[\d.]* (?:k/s|ms|µs) ±[\d.]+%")
+MOST_WORDS = 1500
 
 
-@pytest.mark.parametrize("page", sorted(STUDIES.glob("*.md")), ids=lambda page: page.stem)
+def reported(study: str) -> str:
+    """All that the reports of a study say."""
+    with gzip.open(STUDIES / study / "reports.csv.gz", "rt", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert {row["report"] for row in rows}
+    return "\n".join(row["text"] for row in rows)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_every_figure_of_a_study_stands_in_the_report_of_its_run(page: Path) -> None:
-    text = "".join(file.read_text() for file in sorted((STUDIES / page.stem).glob("*.md"))).replace("\\", "")
-    reports = text + re.sub("% [▲▼≈?] ", "% ", text)  # a page may leave out the sign of the verdict
+    text = reported(page.stem)
+    reports = text + re.sub("% [▲▼≈?](; | )", "% ", text)  # a page may leave out the sign of the verdict
     figures = FIGURE.findall(" ".join(page.read_text().split()))
     assert len(figures) >= 8
     assert [figure for figure in figures if figure not in reports] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_the_reports_that_a_page_names_are_kept(page: Path) -> None:
+    with gzip.open(STUDIES / page.stem / "reports.csv.gz", "rt", newline="") as file:
+        kept = {row["report"] for row in csv.DictReader(file)}
+    assert f"{page.stem}/reports.csv.gz" in page.read_text()
+    assert len(kept) >= 3
+    assert len([name for name in kept if f"`{name}`" in page.read_text()]) >= 3
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_a_page_is_short(page: Path) -> None:
+    words = [word for word in page.read_text().split() if any(map(str.isalnum, word))]
+    assert len(words) <= MOST_WORDS
 
 
 def test_the_rates_while_warming_up_are_those_of_the_recording() -> None:

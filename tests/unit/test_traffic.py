@@ -22,7 +22,7 @@ DUE = DOCUMENT["counts"]["due"]
 
 
 def wrong() -> dict[str, dict[str, Any]]:
-    """By what is wrong: the traffic's JSON."""
+    """Traffic JSON by what is wrong with it."""
     due, lost, short = (json.loads(json.dumps(DOCUMENT)) for _ in range(3))
     due["counts"]["due"] += 1
     lost["counts"]["outcomes"]["ok"] -= 1

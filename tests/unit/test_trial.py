@@ -24,7 +24,7 @@ def run(
     perturbs: bool = False,
     intervals: list[Interval] | None = None,
 ) -> Recording:
-    tools = Tools(launcher, driver, lambda: (FakeProbe(launcher.events, perturbs),), Placement((0,), (1,)))
+    tools = Tools(launcher, driver, lambda _server: (FakeProbe(launcher.events, perturbs),), Placement((0,), (1,)))
     seen = intervals if intervals is not None else []
     return run_trial(PLANNED, CELL, tools, tmp_path, seen.append)
 
@@ -51,7 +51,7 @@ def test_the_speed_of_the_cores_is_measured_before_and_after_the_load(tmp_path: 
         return next(work_ns)
 
     launcher, placement = FakeLauncher(events), Placement((0,), (1,))
-    tools = Tools(launcher, FakeDriver(events), tuple, placement, fixed_work_ns=fixed_work_ns)
+    tools = Tools(launcher, FakeDriver(events), lambda _server: (), placement, fixed_work_ns=fixed_work_ns)
     recording = run_trial(PLANNED, CELL, tools, tmp_path, print)
     assert events == ["start", "verify", "fixed work on (0, 1)", "drive", "fixed work on (0, 1)", "stop"]
     assert recording.fixed_work == (
@@ -64,7 +64,7 @@ def test_the_speed_of_cores_that_nothing_is_pinned_to_is_not_measured(tmp_path: 
     def refuse(cpus: tuple[int, ...]) -> dict[int, int]:
         raise AssertionError(f"nothing is pinned to {cpus}")
 
-    tools = Tools(FakeLauncher([]), FakeDriver([]), tuple, Placement(), fixed_work_ns=refuse)
+    tools = Tools(FakeLauncher([]), FakeDriver([]), lambda _server: (), Placement(), fixed_work_ns=refuse)
     recording = run_trial(PLANNED, CELL, tools, tmp_path, print)
     assert recording.fixed_work == ()
     assert "fixed_work" not in recording.model_dump(mode="json")
@@ -72,7 +72,7 @@ def test_the_speed_of_cores_that_nothing_is_pinned_to_is_not_measured(tmp_path: 
 
 def test_a_server_is_watched_where_its_warm_up_is_detected(tmp_path: Path) -> None:
     driver = FakeDriver([])
-    tools = Tools(FakeLauncher([]), driver, tuple, Placement((0,), (1,)))
+    tools = Tools(FakeLauncher([]), driver, lambda _server: (), Placement((0,), (1,)))
     for detect in (False, True):
         cell = CELL.model_copy(update={"warmup_detect": detect})
         run_trial(PLANNED, cell, tools, tmp_path, lambda _interval: None)
@@ -87,7 +87,7 @@ def test_another_load_warms_the_server_up_and_is_not_kept(tmp_path: Path) -> Non
     events: list[str] = []
     intervals: list[Interval] = []
     driver = FakeDriver(events)
-    tools = Tools(FakeLauncher(events), driver, tuple, Placement((0,), (1,)))
+    tools = Tools(FakeLauncher(events), driver, lambda _server: (), Placement((0,), (1,)))
     recording = run_trial(PLANNED, WARMED, tools, tmp_path, intervals.append)
     assert events == ["start", "verify", "drive", "drive", "stop"]
     first, second = (drive.cell for drive in driver.drives)
@@ -109,7 +109,7 @@ def test_its_own_load_runs_for_a_while_before_it_counts_after_another() -> None:
 
 def test_a_server_that_does_not_survive_its_warm_up_is_not_measured(tmp_path: Path) -> None:
     driver = FakeDriver([])
-    tools = Tools(FakeLauncher([], server=FakeServer(dead=DEATH)), driver, tuple, Placement((0,), (1,)))
+    tools = Tools(FakeLauncher([], server=FakeServer(dead=DEATH)), driver, lambda _server: (), Placement((0,), (1,)))
     recording = run_trial(PLANNED, WARMED, tools, tmp_path, lambda _interval: None)
     assert len(driver.drives) == 1
     assert recording.traffic is None
@@ -128,10 +128,10 @@ def test_a_wrong_answer_ends_the_trial_before_any_load(tmp_path: Path) -> None:
 
 def test_servers_of_the_same_arrivals_have_environments_of_other_sizes(tmp_path: Path) -> None:
     launcher = FakeLauncher([])
-    tools = Tools(launcher, FakeDriver([]), tuple, Placement())
+    tools = Tools(launcher, FakeDriver([]), lambda _server: (), Placement())
     for position in (0, 1):
         run_trial(PLANNED.model_copy(update={"position": position}), CELL, tools, tmp_path, print)
-    assert len({*launcher.seeds} - {None}) == 2
+    assert len({launch.seed for launch in launcher.launches} - {None}) == 2
 
 
 def test_a_server_that_does_not_start_is_recorded(tmp_path: Path) -> None:
@@ -210,7 +210,7 @@ def test_what_the_server_writes_during_the_load_is_counted(tmp_path: Path) -> No
         with log.open("ab") as file:
             file.write(b"GET /\n")
 
-    tools = Tools(FakeLauncher(events), FakeDriver(events), tuple, Placement())
+    tools = Tools(FakeLauncher(events), FakeDriver(events), lambda _server: (), Placement())
     recording = run_trial(PLANNED, CELL, tools, tmp_path, write)
     assert recording.traffic is not None
     assert recording.log_bytes == 6 * len(recording.traffic.intervals)

@@ -49,7 +49,7 @@ def test_compilers_that_work_are_waited_for(compiled: int) -> None:
 
 @pytest.mark.parametrize("tau", [10, 25])
 def test_a_ratio_that_still_falls_is_waited_for(tau: float) -> None:
-    """Of the ratio that falls from e to 1, little is left by the time that it is called flat."""
+    """The ratio falls from e to 1; little of the fall is left when it is called flat."""
     falling = np.exp(-np.arange(BLOCKS) / tau)
     found = [first_warm(falling + noise(seed, sd=0.05), np.full(BLOCKS, 0.002)) for seed in range(STARTS)]
     left = [np.exp(-each / tau) for each in found]

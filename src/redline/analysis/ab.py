@@ -7,6 +7,7 @@ from redline.findings.starts import is_whole
 from redline.model import DuetRecording, Metric, Verdict
 from redline.model.duet import AbMetric, AbReport, Ratio
 from redline.quantities import duration
+from redline.stats import decide
 from redline.stats.duets import LogRatio
 
 ALIKE = 0.02
@@ -71,7 +72,7 @@ def is_interrupted(recordings: Sequence[DuetRecording]) -> bool:
 
 def _hangs_on_warmth(metric: Metric, duet: Duet) -> bool:
     ratio = duet.ratio(metric)
-    return ratio is not None and duet.matters(ratio, lambda each: _verdict(each, metric))
+    return ratio is not None and duet.hinges_on_warmth(ratio, lambda each: _verdict(each, metric))
 
 
 def _compare(metric: Metric, duet: Duet) -> AbMetric | None:
@@ -89,11 +90,4 @@ def _shown(ratio: LogRatio) -> Ratio:
 
 
 def _verdict(ratio: LogRatio, metric: Metric) -> Verdict:
-    """Any difference that is none by chance, be it as small as it may: how small matters is for the user to say."""
-    found = ratio.contrast.ratio
-    if found.low is None or found.high is None:
-        return Verdict.INCONCLUSIVE
-    if not found.low <= 1 <= found.high:
-        return Verdict.FASTER if (found.low > 1) == metric.higher_is_better else Verdict.SLOWER
-    alike = found.low > 1 / (1 + ALIKE) and found.high < 1 + ALIKE
-    return Verdict.EQUIVALENT if alike else Verdict.INCONCLUSIVE
+    return decide(ratio.contrast.ratio, ALIKE, higher_is_better=metric.higher_is_better).verdict

@@ -5,16 +5,16 @@ Three questions, all of which must be answered with yes; docs/guide/history.md e
 1. Is it a change of level, and not the noise from run to run? (The levels that fit the
    log of the estimates best, with a penalty for each.)
 2. Do the trials say so? (The 95% interval of the unpaired ratio of all trials after and before it excludes 1.)
-3. Does it matter? (The ratio is beyond the suite's threshold.)
+3. Does it matter? (The interval is not all within the suite's threshold.)
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from redline.model import Estimate, Metric, Verdict
-from redline.stats import Sample, pooled, unpaired_ratio, verdict
+from redline.stats import Sample, decide, pooled, unpaired_ratio
 from redline.stats.distributions import t_quantile
 from redline.stats.samples import Floats
 from redline.stats.series import level_ends
@@ -48,6 +48,7 @@ class Step:
     until: int
     ratio: Estimate
     verdict: Verdict
+    matters: bool | None
 
 
 def steps(levels: Sequence[Level], metric: Metric, threshold: float) -> tuple[Step, ...]:
@@ -68,7 +69,7 @@ def steps(levels: Sequence[Level], metric: Metric, threshold: float) -> tuple[St
             if place not in known:
                 known[place] = _step(levels, place, metric, threshold)
             found.append(known[place])
-        doubtful = [one for one in found if not _matters(one, threshold)]
+        doubtful = [one for one in found if not one.matters]
         if not doubtful:
             return tuple(found)
         ends.remove(min(doubtful, key=lambda one: abs(float(np.log(one.ratio.value)))).at)
@@ -83,8 +84,8 @@ def standing(levels: Sequence[Level], made: Sequence[Step], metric: Metric, thre
     for step in reversed(made):
         if step.verdict is Verdict.SLOWER:
             ratio = _ratio(levels[made[-1].at :], levels[step.since : step.at])
-            present = replace(step, ratio=ratio, verdict=verdict(ratio, metric, threshold))
-            if present.verdict is Verdict.SLOWER and _matters(present, threshold):
+            present = decide(ratio, threshold, higher_is_better=metric.higher_is_better)
+            if present.verdict is Verdict.SLOWER and present.matters:
                 return step
     return None
 
@@ -112,7 +113,7 @@ def _error(one: Level) -> float:
 def _step(levels: Sequence[Level], place: tuple[int, int, int], metric: Metric, threshold: float) -> Step:
     since, at, until = place
     ratio = _ratio(levels[at:until], levels[since:at])
-    return Step(since, at, until, ratio, verdict(ratio, metric, threshold))
+    return Step(since, at, until, ratio, *decide(ratio, threshold, higher_is_better=metric.higher_is_better))
 
 
 def _ratio(after: Sequence[Level], before: Sequence[Level]) -> Estimate:
@@ -120,8 +121,3 @@ def _ratio(after: Sequence[Level], before: Sequence[Level]) -> Estimate:
     if ratio is None:
         raise ValueError("a level of zero has no ratio")  # `steps` asks for positive values only
     return ratio
-
-
-def _matters(step: Step, threshold: float) -> bool:
-    beyond = max(step.ratio.value, 1 / step.ratio.value) > 1 + threshold
-    return beyond and step.verdict in (Verdict.FASTER, Verdict.SLOWER)

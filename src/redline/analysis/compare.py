@@ -1,25 +1,26 @@
 """Cells against their baselines: within one run paired by round, across two runs unpaired. Pure."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple, Protocol, TypeVar
 
-from redline.analysis.duet import Duets, in_duet
+from redline.analysis.duet import Duet, Duets, in_duet
 from redline.analysis.environments import Difference, differences
 from redline.analysis.judged import JudgedCell, judge_run, subjects_by_name
-from redline.model import COMPARED, Closed, Comparison, Grade, Load, Metric, Run, Suite, Verdict
+from redline.model import COMPARED, FEWEST_TRIALS, Closed, Comparison, Grade, Load, Metric, Run, Suite, Verdict
+from redline.model.exchange import Request, Scenario
 from redline.quantities import percent
 from redline.stats import (
-    FEWEST_TRIALS,
     QUANTILE_OF,
     Sample,
     TrialNumbers,
+    adjust,
+    decide,
     enough_beyond,
-    holm_adjust,
     paired,
     sample_of,
     unpaired,
-    verdict,
 )
 
 Pairing = Literal["by round", "none"]
@@ -50,13 +51,17 @@ def compare_runs(base: Run, other: Run) -> RunsCompared:
     theirs, ours = judge_run(base), judge_run(other)
     threshold = base.manifest.plan.suite.threshold
     return RunsCompared(
-        comparisons=holm_verdicts(
+        comparisons=with_verdicts(
             [
                 _compare(cell, theirs[cell_id], metric, threshold, "none")
                 for cell_id, cell in ours.items()
                 if cell_id in theirs and cell.cell.role == "subject"
                 for metric in COMPARED
-            ]
+            ],
+            lambda one: Question(
+                f"{one.metric.words} of {other.manifest.name} against {base.manifest.name}",
+                ours[one.cell_id].cell.variant.slug,
+            ),
         ),
         unmatched=(*_only_in(base, other), *_only_in(other, base)),
         environment_differs=differences(base.manifest.environment, other.manifest.environment),
@@ -66,16 +71,43 @@ def compare_runs(base: Run, other: Run) -> RunsCompared:
 def compare_with_baseline(judged: dict[str, JudgedCell], suite: Suite, duets: Duets) -> tuple[Comparison, ...]:
     """Each subject against its own baseline in the same scenario and load, in every compared metric.
 
-    The primary ones are a family: no more than 5% of reports of equal servers call any of them different.
+    What is asked of one metric and one baseline is a family, which all scenarios and loads belong to; a scenario that
+    mixes the requests of others is a family of its own.
     """
     by = subjects_by_name(judged)
+    metrics = [metric for metric in Metric if metric in COMPARED or metric is suite.metric]
     found = []
     for (slug, scenario, load), one in by.items():
         baseline = by.get((suite.baseline_of(slug) or "", scenario, load))
         if baseline is not None:
-            alone = (compare_by_round(one, baseline, metric, suite.threshold) for metric in COMPARED)
-            found += [in_duet(each, duets) for each in alone]
-    return holm_verdicts(found)
+            found += [compare_in_suite(one, baseline, metric, suite, duets) for metric in metrics]
+    return with_verdicts(found, _Questions(judged, suite).of)
+
+
+@dataclass(frozen=True)
+class _Questions:
+    """The question that each comparison with a baseline answers."""
+
+    judged: Mapping[str, JudgedCell]
+    suite: Suite
+
+    def of(self, one: Comparison) -> "Question":
+        """`CPU per request against rust.hyper`, or `p99 of mix against A`."""
+        cell = self.judged[one.cell_id].cell
+        of = f" of {cell.scenario.name}" if is_mix(cell.scenario, self.suite.scenarios) else ""
+        baseline = self.judged[one.baseline_id].cell.variant.slug
+        return Question(f"{one.metric.words}{of} against {baseline}", cell.variant.slug)
+
+
+def is_mix(scenario: Scenario, scenarios: Iterable[Scenario]) -> bool:
+    """Whether the scenario holds all the requests of two others or more."""
+    held = set(map(_unweighted, scenario.requests))
+    parts = [one for one in scenarios if one.name != scenario.name and set(map(_unweighted, one.requests)) <= held]
+    return len(parts) > 1
+
+
+def _unweighted(request: Request) -> str:
+    return request.model_dump_json(exclude={"weight"})
 
 
 def not_run(run: Run) -> tuple[str, ...]:
@@ -90,10 +122,57 @@ def not_run(run: Run) -> tuple[str, ...]:
     return tuple(f"not run: {slug}: {reason}" for slug, reason in found if slug in wanted)
 
 
+def compare_in_suite(cell: JudgedCell, baseline: JudgedCell, metric: Metric, suite: Suite, duets: Duets) -> Comparison:
+    """A cell and its baseline as the suite compares them: in a duet if there is one that knows the metric.
+
+    Percentiles are those of trials alone, unless there are none or the suite asks for a verdict on one.
+    """
+    duet = duets.get((cell.id, baseline.id))
+    asked = metrics_asked(cell.cell.load, suite, duet)
+    known = duet is not None and (
+        metric in duet.metrics or (metric in QUANTILE_OF and (not suite.alone or metric is suite.metric))
+    )
+    if not suite.alone:
+        blank = Comparison(
+            metric=metric,
+            cell_id=cell.id,
+            baseline_id=baseline.id,
+            ratio=None,
+            verdict=None,
+            threshold=suite.threshold,
+            primary=metric in asked,
+            refused="not known in a duet" if duet else "no start with both was measured",
+        )
+        return _with_caveat(in_duet(blank, duet), duet) if duet and known else blank
+    alone = _compare(cell, baseline, metric, suite.threshold, "by round", asked=asked if suite.metric else None)
+    return in_duet(alone, duet) if duet and known else alone
+
+
+def metrics_asked(load: Load, suite: Suite, duet: Duet | None = None) -> tuple[Metric, ...]:
+    """The metrics in which a suite wants verdicts under a load.
+
+    Where servers are compared in duets alone, that is CPU per request. If its CPU time is not known, it is the rate, or
+    the median response time where the load sets the rate.
+    """
+    if suite.metric is None and suite.alone:
+        return load.primary_metrics
+    chosen = suite.metric or Metric.CPU_PER_REQUEST
+    if not suite.alone and duet and chosen is Metric.CPU_PER_REQUEST and duet.ratio(chosen) is None:
+        chosen = Metric.THROUGHPUT if duet.saturates else Metric.P50
+    return (chosen,)
+
+
+def _with_caveat(one: Comparison, duet: Duet) -> Comparison:
+    """What `caveat_of_rate` says, from the rates in the duet."""
+    rate = duet.ratio(Metric.THROUGHPUT) if duet.saturates and one.metric in QUANTILE_OF and one.ratio else None
+    differ = rate is not None and abs(rate.value) > math.log1p(RATE_TOLERANCE)
+    return one.warned(CAVEAT) if differ else one
+
+
 def compare_by_round(cell: JudgedCell, baseline: JudgedCell, metric: Metric, threshold: float) -> Comparison:
     """Two cells of one run in one metric, paired by round; refused, with the reason, where it would not be fair.
 
-    Its p-value is its own: `holm_verdicts` adjusts those that are read together.
+    It has no verdict yet, and its p-value is its own: `with_verdicts` adjusts those that are read together.
     """
     return _compare(cell, baseline, metric, threshold, "by round")
 
@@ -103,8 +182,8 @@ def why_no_verdict(one: Comparison) -> str:
     ratio, duet = one.ratio, one.duet
     if ratio is None:
         return one.refused
-    if ratio.n < FEWEST_TRIALS:
-        return f"{ratio.n} of the {FEWEST_TRIALS} {'starts' if duet else 'trials'} that a verdict needs"
+    if ratio.n < one.fewest:
+        return f"{ratio.n} of the {one.fewest} {'starts' if duet else 'trials'} that a verdict needs"
     if ratio.low is None:
         return ratio.method
     if one.verdict is Verdict.INCONCLUSIVE and duet is not None:
@@ -112,7 +191,15 @@ def why_no_verdict(one: Comparison) -> str:
     return "" if one.verdict is not None else "none was asked for"
 
 
-def _compare(cell: JudgedCell, baseline: JudgedCell, metric: Metric, threshold: float, pairing: Pairing) -> Comparison:
+def _compare(  # noqa: PLR0913 - what is compared, and how
+    cell: JudgedCell,
+    baseline: JudgedCell,
+    metric: Metric,
+    threshold: float,
+    pairing: Pairing,
+    *,
+    asked: tuple[Metric, ...] | None = None,
+) -> Comparison:
     ours, theirs = cell.having(metric), baseline.having(metric)
     if pairing == "by round":
         ours, theirs = same_rounds(ours, theirs)
@@ -121,7 +208,8 @@ def _compare(cell: JudgedCell, baseline: JudgedCell, metric: Metric, threshold: 
     refused = refused or refused_for_rate(load, metric, ours, theirs)
     found = None
     # The throughput counts where one side did not keep up with the schedule: their response times then do not compare.
-    primary = metric in load.primary_metrics or (metric is Metric.THROUGHPUT and not refused and not _waits(load))
+    primary = metric in (asked or load.primary_metrics)
+    primary = primary or (not asked and metric is Metric.THROUGHPUT and not refused and not _waits(load))
     if not refused:
         contrast = paired if pairing == "by round" else unpaired
         found = contrast(_sample(cell, ours, metric), _sample(baseline, theirs, metric))
@@ -132,7 +220,7 @@ def _compare(cell: JudgedCell, baseline: JudgedCell, metric: Metric, threshold: 
         cell_id=cell.id,
         baseline_id=baseline.id,
         ratio=found.ratio if found else None,
-        verdict=verdict(judged.ratio, metric, threshold) if judged else None,
+        verdict=None,
         threshold=threshold,
         primary=primary,
         refused=refused,
@@ -187,24 +275,58 @@ def _too_little(metric: Metric, ours: Sequence[TrialNumbers], theirs: Sequence[T
     return "" if enough_beyond(fewest, share) else f"{fewest:,} requests are too few for {metric}"
 
 
-def holm_verdicts(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
-    """The comparisons with adjusted p-values and the verdicts that these allow; all of them are one family.
+class Question(NamedTuple):
+    """What a comparison answers: a family of comparisons by its name, and the server that this one is about."""
 
-    What has no p-value takes no part: a refused comparison, one that is only described, one of too few trials.
+    family: str
+    server: str
+
+
+def with_verdicts(
+    comparisons: Sequence[Comparison], question_of: Callable[[Comparison], Question]
+) -> tuple[Comparison, ...]:
+    """The comparisons with p-values adjusted within each family, and the verdicts that these allow.
+
+    A verdict is given on primary metrics, from `FEWEST_TRIALS` on. What has no p-value is in no family.
     """
-    ps = [comparison.p for comparison in comparisons if comparison.p is not None]
-    adjusted = iter(holm_adjust(ps))
-    return tuple(
-        comparison if comparison.p is None else _adjusted(comparison, next(adjusted), len(ps))
-        for comparison in comparisons
-    )
+    families: dict[str, list[tuple[int, float, str]]] = {}
+    for place, one in enumerate(comparisons):
+        if one.p is not None:
+            family, server = question_of(one)
+            families.setdefault(family, []).append((place, one.p, server))
+    said = list(comparisons)
+    for family, members in families.items():
+        places, ps, servers = zip(*members, strict=True)
+        for place, p in zip(places, adjust(ps, servers), strict=True):
+            said[place] = said[place].in_family(family, len(places), p)
+    return tuple(map(_decided, said))
 
 
-def _adjusted(comparison: Comparison, p: float, family: int) -> Comparison:
-    if comparison.ratio is None:
-        return comparison
-    said = verdict(comparison.ratio, comparison.metric, comparison.threshold, p)
-    return comparison.model_copy(update={"p_adjusted": p, "family": family, "verdict": said})
+def _decided(one: Comparison) -> Comparison:
+    if not one.primary or one.ratio is None or one.ratio.n < one.fewest:
+        return one
+    decision = decide(one.ratio, one.threshold, higher_is_better=one.metric.higher_is_better, p_adjusted=one.p_adjusted)
+    return one.judged(decision.verdict, matters=decision.matters)
+
+
+class Judged(Protocol):
+    """What has a verdict: a comparison of servers, runs or limits, or a change in a history."""
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """None if none was asked for, or none can be given."""
+
+    @property
+    def matters(self) -> bool | None:
+        """False if a significant difference is within the threshold."""
+
+
+_Judged = TypeVar("_Judged", bound=Judged)
+
+
+def unwanted(judged: Iterable[_Judged], fail_on: Collection[Verdict]) -> tuple[_Judged, ...]:
+    """Those with a verdict that a gate was told to fail on; a difference that does not matter fails none."""
+    return tuple(one for one in judged if one.verdict in fail_on and one.matters is not False)
 
 
 def refused_for_rate(load: Load, metric: Metric, ours: Sequence[TrialNumbers], theirs: Sequence[TrialNumbers]) -> str:

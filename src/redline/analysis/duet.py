@@ -30,7 +30,7 @@ from redline.model import (
     Verdict,
 )
 from redline.model.estimate import DuetComparison
-from redline.stats import FEWEST_TRIALS, verdict
+from redline.stats import QUANTILE_OF, decide, enough_beyond
 from redline.stats.duets import Floats, LogRatio, Slices, StartRatio, over_starts
 
 
@@ -65,6 +65,16 @@ class Duet:
         found = self._contrast(metric, self._against_baseline)
         return found and replace(found, bias=self._to_come)
 
+    @property
+    def attached(self) -> bool:
+        """Whether somebody else runs all of its servers."""
+        return {server for start in self.starts for server in start.servers} == {None}
+
+    def requests(self) -> int:
+        """How many requests were due of the server that got the fewest, over all starts."""
+        due = np.array([[each.counts.due for each in traffic_of(start).targets] for start in self.starts])
+        return int(due.sum(axis=0).min())
+
     def control(self, metric: Metric) -> LogRatio | None:
         """The baseline over itself, as two servers of it; None where no start knows the metric of both."""
         contrast = np.zeros(self._servers)
@@ -96,7 +106,7 @@ class Duet:
         """
         if metric in _OF_SLICE:
             return [each.ratio(contrast) if each else None for each in self._slices[metric]]
-        q = {Metric.P50: 0.5, Metric.P99: 0.99}[metric]
+        q = QUANTILE_OF[metric]
         times = [[each.response.quantiles_ns([q])[0] for each in traffic_of(start).targets] for start in self.starts]
         return [StartRatio(float(contrast @ np.log(each)), None) if all(each) else None for each in times]
 
@@ -163,7 +173,7 @@ class Duet:
             return False
         return not are_warm(blocks, apart=None not in start.servers, saturates=self.saturates)
 
-    def matters(self, ratio: LogRatio, judged: Callable[[LogRatio], Verdict]) -> bool:
+    def hinges_on_warmth(self, ratio: LogRatio, judged: Callable[[LogRatio], Verdict]) -> bool:
         """Whether servers that were not warm, rather than chance, are why it is not known more precisely."""
         by_chance = replace(ratio, bias=0.0)
         low, high = by_chance.interval
@@ -205,44 +215,38 @@ def duets_of(run: Run) -> Duets:
     return found
 
 
-def in_duet(alone: Comparison, duets: Duets) -> Comparison:
-    """A comparison by trials of each server alone, or in its place that of the duet of both, if this knows the metric.
+def in_duet(one: Comparison, duet: Duet) -> Comparison:
+    """The comparison as the duet of both servers knows it, with those by trials of each alone, if any, beside it.
 
-    What disturbs trials alone until they are invalid disturbs both servers of a duet, which compares them still.
+    What disturbs trials alone until they are invalid disturbs both servers of a duet, which compares them still. The
+    same comparison if the duet does not know the metric.
     """
-    duet = duets.get((alone.cell_id, alone.baseline_id))
-    if duet is None or alone.metric not in duet.metrics:
-        return alone
     if duet.failing is not None:
-        nothing = dict.fromkeys(("ratio", "verdict", "p", "p_equivalent"))
-        return alone.model_copy(update={**nothing, "refused": duet.failing})
-    ratio, control = duet.ratio(alone.metric), duet.control(alone.metric)
+        return one.refuse(duet.failing)
+    q = QUANTILE_OF.get(one.metric)
+    if q is not None and not enough_beyond(duet.requests(), q):
+        return one.refuse(f"{duet.requests():,} requests are too few for {one.metric}")
+    ratio, control = duet.ratio(one.metric), duet.control(one.metric)
     if ratio is None:
-        return alone
+        return one
     contrast = ratio.contrast
 
     def judge(ratio: LogRatio) -> Verdict:
-        return verdict(ratio.contrast.ratio, alone.metric, alone.threshold)
+        found = ratio.contrast.ratio
+        return decide(found, one.threshold, higher_is_better=one.metric.higher_is_better).verdict
 
     about = DuetComparison(
         starts=ratio.starts,
         parallel=any(each.places for each in duet.starts),
+        attached=duet.attached,
         between_sd=ratio.between_sd,
         blocks_se=ratio.blocks_se,
         control=control.contrast.ratio if control else None,
-        alone=alone.ratio,
-        unsettled=duet.unsettled if duet.matters(ratio, judge) else "",
+        alone=one.ratio,
+        unsettled=duet.unsettled if duet.hinges_on_warmth(ratio, judge) else "",
         findings=duet.findings(),
     )
-    judged: dict[str, object] = dict.fromkeys(("verdict", "p", "p_equivalent"))
-    if alone.primary and ratio.starts >= FEWEST_TRIALS:
-        judged = {
-            "verdict": judge(ratio),
-            "p": contrast.p,
-            "p_equivalent": contrast.p_equivalent(alone.threshold),
-        }
-    known = {"ratio": contrast.ratio, "refused": "", "rounds": None, "caveat": "", "duet": about}
-    return alone.model_copy(update={**known, **judged})
+    return one.by_duet(about, contrast.ratio, contrast.p, contrast.p_equivalent(one.threshold))
 
 
 def _slices(metric: Metric, traffic: DuetTraffic) -> Slices | None:

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from redline.analysis.compare import compare_by_round, holm_verdicts
+from redline.analysis.compare import Question, compare_by_round, with_verdicts
 from redline.analysis.judged import JudgedCell, subjects_by_name
-from redline.model import COMPARED, Comparison, Effect, OptionValue, Suite, Variant
+from redline.model import COMPARED, Comparison, Effect, Metric, OptionValue, Suite, Variant
 from redline.model.catalogue import option_text
 from redline.model.plan import FLAGS, PLACE, ROUTE
 
@@ -25,9 +25,9 @@ def effects(
 
     Both sides have the same load: where a rate is a share of a capacity that differs, there is no effect. One that is
     among `comparisons` is that very comparison, as where baselines are variants of one server: a report says one thing
-    of two cells. The p-values of all others in one metric are adjusted as one family.
+    of two cells. All others on one axis in one metric are a family.
     """
-    known = {(each.cell_id, each.baseline_id, each.metric): each for each in comparisons}
+    known = {_key(each): each for each in comparisons}
     by = subjects_by_name(judged)
     steps = _steps(tuple({one.cell.variant.slug: one.cell.variant for one in by.values()}.values()))
     found = []
@@ -44,13 +44,18 @@ def effects(
                 )
                 for metric in COMPARED
             ]
-    keys = [(effect.comparison.cell_id, effect.comparison.baseline_id, effect.comparison.metric) for effect in found]
-    alone = [effect.comparison for effect, key in zip(found, keys, strict=True) if key not in known]
-    adjusted = iter(holm_verdicts(alone))
-    said = [known[key] if key in known else next(adjusted) for key in keys]
-    return tuple(
-        effect.model_copy(update={"comparison": comparison}) for effect, comparison in zip(found, said, strict=True)
-    )
+    axes = {_key(effect.comparison): effect.axis for effect in found}
+    alone = [effect.comparison for effect in found if _key(effect.comparison) not in known]
+
+    def question_of(one: Comparison) -> Question:
+        return Question(f"{one.metric.words} by {axes[_key(one)]}", judged[one.cell_id].cell.variant.slug)
+
+    known |= {_key(one): one for one in with_verdicts(alone, question_of)}
+    return tuple(effect.of(known[_key(effect.comparison)]) for effect in found)
+
+
+def _key(one: Comparison) -> tuple[str, str, Metric]:
+    return one.cell_id, one.baseline_id, one.metric
 
 
 def _options(

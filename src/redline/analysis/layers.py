@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from redline.analysis.compare import compare_by_round, holm_verdicts, same_rounds
+from redline.analysis.compare import Question, compare_by_round, same_rounds, with_verdicts
 from redline.analysis.judged import JudgedCell
 from redline.model import Comparison, Estimate, Layer, Metric, Plan, Suite, Waterfall
 from redline.stats import paired_difference, sample_of
@@ -19,7 +19,7 @@ def waterfalls(
     """Every chain of two or more steps by scenario and load, in the order of the run's cells, then of the suite.
 
     A step that is among `comparisons` is that very comparison, so that the report does not judge it twice; the wholes
-    are adjusted as one family. Of a chain that branches, each branch is a chain of its own that begins with the common
+    in one metric are a family. Of a chain that branches, each branch is a chain of its own that begins with the common
     steps.
     """
     found = {(each.cell_id, each.baseline_id, each.metric): each for each in comparisons}
@@ -48,7 +48,10 @@ def _chains(suite: Suite) -> Iterator[tuple[str, ...]]:
 
 def _adjusted_wholes(falls: Sequence[Waterfall]) -> Iterator[Waterfall]:
     made = [found for fall in falls for found in (fall.whole.throughput, fall.whole.cpu) if found]
-    judged = iter(holm_verdicts(made))
+    servers = {found.cell_id: fall.whole.server for fall in falls for found in (fall.whole.cpu,) if found}
+    judged = iter(
+        with_verdicts(made, lambda one: Question(f"{one.metric.words} of whole chains", servers[one.cell_id]))
+    )
     for fall in falls:
         throughput = next(judged) if fall.whole.throughput else None
         cpu = next(judged) if fall.whole.cpu else None

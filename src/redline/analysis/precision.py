@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Literal
 
-from redline.analysis.compare import compare_by_round
-from redline.analysis.duet import duets_of, in_duet
+from redline.analysis.compare import compare_in_suite, metrics_asked
+from redline.analysis.duet import duets_of
 from redline.analysis.judged import JudgedCell, judge_run, subjects_by_name
 from redline.model import Enough, Estimate, Metric, Precision, Run
 from redline.model.estimate import DuetComparison
@@ -111,16 +111,16 @@ def _spent_ns(run: Run) -> int:
 def _main(run: Run, judged: Mapping[str, JudgedCell]) -> Iterator[_Main]:
     """Of each cell its main comparison, or its own estimate where it has none and is no baseline of any other.
 
-    That of a duet is in CPU per request, else in the primary metric of the load.
+    That of a duet is in CPU per request, else in the primary metric of the load, unless the suite says in which.
     """
     suite, subjects, duets = run.manifest.plan.suite, subjects_by_name(judged), duets_of(run)
     references = {suite.baseline_of(slug) for slug, _, _ in subjects}
     for (slug, scenario, load), one in subjects.items():
         baseline = subjects.get((suite.baseline_of(slug) or "", scenario, load))
         if baseline is not None:
-            in_duets = (one.id, baseline.id) in duets
-            metric = Metric.CPU_PER_REQUEST if in_duets else one.cell.load.primary_metric
-            found = in_duet(compare_by_round(one, baseline, metric, suite.threshold), duets)
+            asked = metrics_asked(one.cell.load, suite, duet := duets.get((one.id, baseline.id)))
+            metric = Metric.CPU_PER_REQUEST if duet and Metric.CPU_PER_REQUEST in asked else asked[0]
+            found = compare_in_suite(one, baseline, metric, suite, duets)
             yield _Main(one, baseline, found.ratio, found.duet)
         elif slug not in references:
             yield _Main(one, None, _known(one))

@@ -1,4 +1,4 @@
-"""Shows what is being built: a line for each command, on a terminal also what it printed last and its time so far."""
+"""The progress of builds: a line for each command, and on a terminal also its last output and its time so far."""
 
 from types import TracebackType
 from typing import Self
@@ -42,7 +42,7 @@ class BuildView:
             self._bar.stop()
 
     def __call__(self, building: Building) -> None:
-        """Show it; the time counts from the beginning of each command."""
+        """Show the build; its time counts from the beginning of its command."""
         begins = building.servers != self._servers
         self._servers = building.servers
         if begins and (len(building.servers) > 1 or not self._console.is_terminal):

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias, TypeVar, dataclass_transform, get_type_hints
 
 import typer
+from typer.core import TyperCommand, TyperOption
 
 from redline.cli import interrupts
 from redline.errors import UsageError
@@ -72,6 +73,21 @@ class Flags:
         )
 
 
+class _StrictCommand(TyperCommand):
+    """A command that refuses a second value for a flag that takes one; typer would use the last."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Raises UsageError."""
+        if not ctx.resilient_parsing:  # shell completion reads half a command line
+            _, _, given = self.make_parser(ctx).parse_args(args=list(args))
+            for option in given:
+                takes_one = isinstance(option, TyperOption) and not option.multiple and not option.is_flag
+                if takes_one and given.count(option) > 1:
+                    flag = "/".join(option.opts)
+                    raise UsageError(f"{flag} is given twice", hint="it takes one value: leave out the other")
+        return super().parse_args(ctx, args)
+
+
 def _command(name: str) -> Callable[[type[F]], type[F]]:
     """Declare a command by the class of its flags."""
 
@@ -88,7 +104,7 @@ def _command(name: str) -> Callable[[type[F]], type[F]]:
             for field, declared in kind.declared().items()
         ]
         run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
-        app.command(name, help=kind.__doc__)(run)
+        app.command(name, cls=_StrictCommand, help=kind.__doc__)(run)
         FLAGS[name] = kind
         return kind
 
@@ -109,7 +125,7 @@ def _argument(metavar: str, text: str, default: Any = ...) -> Any:
 
 
 def _flag(names: str, metavar: str | None, text: str, default: Any = None, shown: bool | str = True) -> Any:
-    """A flag: its names with spaces between them, what stands for its value, its help; `shown` instead of a default."""
+    """A flag: its names with spaces between them, the placeholder of its value, its help, and its shown default."""
     return typer.Option(default, *names.split(), metavar=metavar, help=text, show_default=shown)
 
 
@@ -123,30 +139,49 @@ def _list(names: str, metavar: str, text: str) -> Any:
 
 
 Arrivals: TypeAlias = Literal["poisson", "uniform"]
+DuetMetric: TypeAlias = Literal["cpu", "throughput", "p50", "p75", "p90", "p95", "p99"]
+DEFAULT_BUDGET = "60s"
+"""How long `redline ab` measures unless it is told."""
 
 
 class FailOnVerdict(StrEnum):
-    """Verdicts that make `redline compare` exit with 3. An enum, since typer takes no lists of literals."""
+    """Verdicts that make a command exit with 3. An enum, since typer takes no lists of literals."""
 
     SLOWER = "slower"
     INCONCLUSIVE = "inconclusive"
 
 
 _SUITE = "A suite: a YAML file."
-_WAIT_QUIET = "Wait until others leave the machine alone, for 5 minutes at most."
+_FAIL_ON = "Exit with 3 on this verdict."
+_WAIT_QUIET = "Wait until other processes leave the machine idle, for 5 minutes at most."
 _AS_JSON = "Print JSON of a published schema to stdout."
-_MINE = "Another machine that may be loaded because it is yours; remembered."
 
 
 class SelectionFlags(Flags):
-    """What is selected of a suite, or of runs."""
+    """The selection of a suite, or of runs."""
 
     servers: list[str] = _list("-s --server", "GLOB,…", "Only these servers, such as 'rust.*'.")
     scenarios: list[str] = _list("-m --scenario", "NAME,…", "Only these scenarios.")
 
 
+class RequestFlags(Flags):
+    """The request, and how its server is reached."""
+
+    headers: list[str] = _list("-H --header", "'K: V'", "A request header.")
+    method: str | None = _flag("-X --method", "METHOD", "GET by default, POST with a body.")
+    body: str | None = _flag("--body", "TEXT|@FILE", "The request's body.")
+    status: int | None = _flag("--status", "N", "The expected status; 200 by default.")
+    requests: Path | None = _flag("--requests", "FILE", "A YAML list of requests with names and weights.")
+    scenarios: list[str] = _list("-m --scenario --request", "NAME,…", "Only these requests or scenarios.")
+    timeout: str | None = _flag("--timeout", "TIME", "Give up on a request after this time; 5s by default.")
+    http2: bool = _switch("--http2", "Speak HTTP/2: by ALPN over TLS, else from the start.")
+    insecure: bool = _switch("--insecure", "Accept any certificate; the result says so.")
+    cacert: Path | None = _flag("--cacert", "FILE", "PEM: trusted in place of the system's authorities.")
+    mine: list[str] = _list("--target-is-mine", "HOST", "Confirm that HOST is yours to load; remembered.")
+
+
 class SuiteFlags(SelectionFlags):
-    """What is measured of a suite, and how."""
+    """The selection and the settings of a suite."""
 
     loads: list[str] = _list("-l --load", "NAME,…", "Only these loads.")
     options: list[str] = _list(
@@ -173,6 +208,7 @@ class RunFlags(SuiteFlags):
     output: Path | None = _flag("-o --output", "DIR", "Where to keep it.")
     resume: Path | None = _flag("--resume", "DIR", "Resume a run that stopped.")
     on: str | None = _flag("--on", "ADDRESS", "Run on the hosts of a Ray cluster: its address, or `auto`.")
+    fail_on: list[FailOnVerdict] = _list("--fail-on", "slower|inconclusive", _FAIL_ON)
     wait_quiet: bool = _switch("--wait-quiet", _WAIT_QUIET)
     json: bool = _switch("--json", _AS_JSON)
 
@@ -197,7 +233,7 @@ class BuildFlags(Flags):
 
 
 @_command("load")
-class LoadFlags(Flags):
+class LoadFlags(RequestFlags):
     """Load a running server, and print its latency and throughput.
 
     The load is closed with -c users, or open with -R requests per second.
@@ -218,51 +254,47 @@ class LoadFlags(Flags):
     requests_per_connection: int | None = _flag(
         "--requests-per-connection", "N", "Replace a connection after N requests."
     )
-    http2: bool = _switch("--http2", "Speak HTTP/2: by ALPN over TLS, else from the start.")
-    insecure: bool = _switch("--insecure", "Accept any certificate; the result says so.")
-    cacert: Path | None = _flag("--cacert", "FILE", "PEM: trusted instead of the system's.")
     backend: Literal["auto", "epoll", "io_uring"] = _flag(
         "--backend", "auto|epoll|io_uring", "How the engine drives its sockets.", "auto"
     )
     spin: bool = _switch("--spin", "Engine workers poll; give each a core of its own.")
     threads: int = _flag("-t --threads", "N", "Engine workers, at most one per connection.", 1)
-    headers: list[str] = _list("-H --header", "'K: V'", "A request header.")
-    method: str | None = _flag("-X --method", "METHOD", "GET by default, POST with a body.")
-    body: str | None = _flag("--body", "TEXT|@FILE", "The request's body.")
-    status: int = _flag("--status", "N", "The expected status.", 200)
     warmup: str = _flag("--warmup", "TIME|auto", "Load before the measurement; auto: until steady.", "1s")
-    timeout: str = _flag("--timeout", "TIME", "Give up on a request after this time.", "5s")
     seed: int = _flag("--seed", "N", "Seed of everything random, such as arrivals.", 1)
-    mine: list[str] = _list("--target-is-mine", "HOST", _MINE)
+    output: Path | None = _flag("-o --output", "DIR", "Keep the recording there, with a report.")
     json: bool = _switch("--json", _AS_JSON)
 
 
 @_command("limit")
-class LimitFlags(Flags):
-    """Find the highest rate that meets an objective, as an interval.
+class LimitFlags(RequestFlags):
+    """Find the highest rate that meets an objective, as an interval: of one server, of several, or of a suite.
 
-    Of every server of a suite, or of the running server behind a URL.
+    Several servers are probed in turn, and compared with the first.
     """
 
-    target: str | None = _argument("SUITE|URL", "A suite, or a running server: http://127.0.0.1:8080/path.", None)
+    targets: list[str] = _argument(
+        "TARGET…", "Commands such as './server --port {port}', URLs, revisions; or a suite: a YAML file.", []
+    )
+    git: str | None = _flag("--git", "A..B", "Two revisions, built and started as redline.yaml says.")
+    path: str | None = _flag("--path", "PATH", "Commands and revisions: what is requested; / by default.")
     objective: list[str] = _list(
         "--objective",
         "[NAME:]'p99 < 200ms, …'",
-        "The objective, instead of the suite's; several share their probes.",
+        "The objective, in place of the suite's; several share their probes.",
     )
     servers: list[str] = _list("-s --server", "GLOB,…", "Only these servers, such as 'rust.*'.")
-    scenarios: list[str] = _list("-m --scenario", "NAME,…", "Only these scenarios.")
     loads: list[str] = _list("-l --load", "NAME,…", "Only these loads.")
     options: list[str] = _list(
         "-w --with", "NAME=VALUE,…", "Only servers with this value of an option; servers without the option stay."
     )
     quick: bool = _switch("--quick", "Every cell, but shorter: as `quick` in the suite says.")
-    duration: str | None = _flag("-d --duration", "TIME", "Length of a probe; 5s for a URL.")
+    lasts: str | None = _flag("--for", "TIME", "About the most that it takes in all; sets the length of probes.")
+    duration: str | None = _flag("-d --duration", "TIME", "Length of a probe; the suite's, or 5s.")
     warmup: str | None = _flag(
-        "--warmup", "TIME|auto", "Load before the first probe; auto: until steady. 1s for a URL."
+        "--warmup", "TIME|auto", "Load before the first probe of a start; auto: until steady. 1s for a URL."
     )
     start: str | None = _flag(
-        "--start", "N", "The first rate, per second; for a URL without it, by what the warm-up got."
+        "--start", "N", "The first rate, per second; the suite's, or by what the warm-up answered."
     )
     probes: int = _flag("--probes", "N", "At most this many probes per search.", 12)
     precision: str = _flag("--precision", "SHARE", "Stop at this half width of the interval.", "3%")
@@ -273,49 +305,37 @@ class LimitFlags(Flags):
     output: Path | None = _flag("-o --output", "DIR", "Where to keep it.")
     resume: Path | None = _flag("--resume", "DIR", "Resume a search that stopped.")
     wait_quiet: bool = _switch("--wait-quiet", _WAIT_QUIET)
-    arrivals: Arrivals | None = _flag("--arrivals", "poisson|uniform", "URL: when requests are due.")
-    connections: int | None = _flag("-c --connections", "N", "URL: connections at most; 256.")
-    timeout: str | None = _flag("--timeout", "TIME", "URL: give up on a request after this time; 5s.")
-    headers: list[str] = _list("-H --header", "'K: V'", "URL: a request header.")
-    method: str | None = _flag("-X --method", "METHOD", "URL: GET, or POST.")
-    body: str | None = _flag("--body", "TEXT|@FILE", "URL: the request's body.")
-    status: int | None = _flag("--status", "N", "URL: the expected status; 200.")
-    http2: bool = _switch("--http2", "URL: speak HTTP/2.")
-    insecure: bool = _switch("--insecure", "URL: accept any certificate.")
-    cacert: Path | None = _flag("--cacert", "FILE", "URL: PEM, trusted instead of the system's.")
-    threads: int | None = _flag("-t --threads", "N", "URL: engine workers, at most -c; 1.")
-    mine: list[str] = _list("--target-is-mine", "HOST", f"URL: {_MINE[0].lower()}{_MINE[1:]}")
+    arrivals: Arrivals | None = _flag("--arrivals", "poisson|uniform", "When requests are due.")
+    connections: int | None = _flag("-c --connections", "N", "Connections at most; 256.")
+    threads: int | None = _flag("-t --threads", "N", "Engine workers, at most -c; 1 for a URL.")
+    fail_on: list[FailOnVerdict] = _list("--fail-on", "slower|inconclusive", _FAIL_ON)
+    threshold: str | None = _flag("--threshold", "SHARE", "The smallest difference that matters; 2% by default.")
     json: bool = _switch("--json", _AS_JSON)
 
 
 @_command("ab")
-class AbFlags(Flags):
-    """Is B slower than A? For two commands, two running servers, or two revisions of a git repository.
+class AbFlags(RequestFlags):
+    """Is B slower than A? For commands, servers that are running, and revisions of a git repository.
 
-    Both are alive at once and are loaded in short slices, so that what disturbs the machine disturbs both.
+    Both are alive at once and are loaded in short slices, so that what disturbs the machine disturbs both. For the
+    highest rates that they sustain: redline limit A B.
     """
 
-    a: str | None = _argument("A", "A command, such as './old --port {port}', or a URL.", None)
-    b: str | None = _argument("B", "What is compared with it: another command, or URL.", None)
+    a: str | None = _argument("A", "A command, such as './old --port {port}', a URL, or a revision.", None)
+    b: str | None = _argument("B", "What is compared with it; by default the work tree with a revision.", None)
     git: str | None = _flag("--git", "A..B", "Two revisions, built and started as redline.yaml says.")
-    path: str | None = _flag("--path", "PATH", "Commands: what is requested; /.")
-    lasts: str | None = _flag("--for", "TIME", "How long to measure in all; 60s, with --limit 4m.")
+    path: str | None = _flag("--path", "PATH", "Commands and revisions: what is requested; / by default.")
+    lasts: str | None = _flag("--for", "TIME", "How long to measure in all.", shown=DEFAULT_BUDGET)
     load: str = _flag("--load", "closed:N|open:RATE", "Users, or requests per second.", "closed:64")
-    metric: Literal["cpu", "throughput", "p50", "p99"] = _flag(
-        "--metric", "cpu|throughput|p50|p99", "What the answer is about.", "cpu"
-    )
-    limit: bool = _switch("--limit", "Find the limits of both instead, and their ratio.")
-    objective: str | None = _flag("--objective", "'p99 < 200ms, …'", "With --limit: what has to be met.")
-    headers: list[str] = _list("-H --header", "'K: V'", "A request header.")
-    status: int | None = _flag("--status", "N", "The expected status; 200.")
+    metric: DuetMetric = _flag("--metric", "cpu|throughput|p50|p75|p90|p95|p99", "What the verdicts are about.", "cpu")
     same_answers: bool = _switch("--same-answers", "Refuse servers that answer differently.")
     parallel: bool = _switch("--parallel", "Load A and B at the same time, on cores of their own.")
     seed: int = _flag("--seed", "N", "Seed of the order and of the arrivals.", 1)
-    mine: list[str] = _list("--target-is-mine", "HOST", _MINE)
     output: Path | None = _flag("-o --output", "DIR", "Keep it there.")
     resume: Path | None = _flag("--resume", "DIR", "Resume a comparison that stopped; with --for, go on for longer.")
-    fail_on: list[FailOnVerdict] = _list("--fail-on", "slower|inconclusive", "Exit with 3 on this verdict.")
-    threshold: str | None = _flag("--threshold", "SHARE", "--fail-on slower: only if surely by more than this.")
+    write_suite: Path | None = _flag("--write-suite", "FILE", "Write the suite that this is, and measure nothing.")
+    fail_on: list[FailOnVerdict] = _list("--fail-on", "slower|inconclusive", _FAIL_ON)
+    threshold: str | None = _flag("--threshold", "SHARE", "The smallest difference that matters; 2% by default.")
     wait_quiet: bool = _switch("--wait-quiet", _WAIT_QUIET)
     form: Literal["md"] | None = _flag("--format -f", "md", "For a pull request.")
     json: bool = _switch("--json", _AS_JSON)
@@ -346,7 +366,7 @@ class CompareFlags(Flags):
     other: Path | None = _argument(
         "RUN_B", "Compared with RUN; without it, RUN's own variants with its baseline.", None
     )
-    fail_on: list[FailOnVerdict] = _list("--fail-on", "slower|inconclusive", "Exit with 3 on this verdict.")
+    fail_on: list[FailOnVerdict] = _list("--fail-on", "slower|inconclusive", _FAIL_ON)
     anyway: bool = _switch("--anyway", "Compare two runs whose environments differ gravely.")
     json: bool = _switch("--json", _AS_JSON)
 
@@ -391,10 +411,10 @@ class ListFlags(Flags):
 class DoctorFlags(Flags):
     """Examine this machine: cores, clocks, limits, other load.
 
-    Each with what to do about it.
+    With advice for each.
     """
 
-    hosts: str | None = _flag("--hosts", "ADDRESS", "The hosts of a Ray cluster instead, and their clocks.")
+    hosts: str | None = _flag("--hosts", "ADDRESS", "Examine the hosts of a Ray cluster, and their clocks.")
     json: bool = _switch("--json", _AS_JSON)
 
 

@@ -72,7 +72,7 @@ class CheckResult(Frozen):
 
 
 class LoadResult(Frozen):
-    """`redline load --json`: one load on one running server.
+    """`redline load --json`: a load on a running server.
 
     A single trial has no interval over trials, so `low` and `high` of its estimates are null.
     """
@@ -113,7 +113,7 @@ class CompareResult(Frozen):
     )
     environment_differs: tuple[str, ...] = Field(description="what may explain a difference, such as `os: 11 -> 12`")
     environment_grave: tuple[str, ...] = Field(
-        default=(), description="the grave ones among them: two runs are then compared only with `--anyway`"
+        default=(), description="the grave differences: two runs are then compared only with `--anyway`"
     )
     findings: tuple[Finding, ...] = Field(description="findings about the compared cells, of both runs")
 
@@ -139,7 +139,7 @@ class SearchJudgeResult(Frozen):
     not_compared: str = Field(default="", description="why the stored judgement of the search is not available")
     answers: dict[str, tuple[LimitAnswer, ...]] = Field(description="by the slug of each cell, by today's rules")
     findings: tuple[Finding, ...] = Field(description="of every cell, by today's rules")
-    answers_changed: tuple[RejudgedAnswer, ...] = Field(description="differences from the stored limit.json")
+    answers_changed: tuple[RejudgedAnswer, ...] = Field(description="differences from the stored results.json")
     endings_changed: tuple[RejudgedEnding, ...] = Field(description="cells whose search is now seen to end otherwise")
     written: bool = Field(description="whether the stored views were written again")
 
@@ -153,7 +153,7 @@ class ListedServer(Frozen):
     runtime: str
     options: dict[str, tuple[str | int | bool, ...]]
     protocols: tuple[Leg, ...] = Field(default=("h1",), description="the legs that it can serve")
-    upstream: tuple[Leg, ...] = omitted_if_default((), description="of a proxy: those to what is behind it")
+    upstream: tuple[Leg, ...] = omitted_if_default((), description="the legs of a proxy to the server behind it")
     state: Literal["built", "not built", "cannot be built"]
     reason: str = ""
 
@@ -195,7 +195,7 @@ class BuildResult(Frozen):
 
 
 class HostResult(Frozen):
-    """What `redline doctor --hosts` says of one host."""
+    """A host in `redline doctor --hosts`."""
 
     name: str
     role: Role

@@ -1,4 +1,4 @@
-"""Flags read into values, by the rules of the same keys in suites. What is wrong names its flag."""
+"""Flags as values, by the rules of the same keys in suites. Errors name the flag."""
 
 import shlex
 import sys
@@ -11,11 +11,12 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from redline.cli import places
 from redline.cli.command_line import LimitFlags, SuiteFlags
+from redline.cli.origins import FromRepository
 from redline.errors import UsageError, WrongValueError
 from redline.model import Suite
 from redline.plugins.drivers.protocol import MOST_WORKERS
 from redline.quantities import parse_duration
-from redline.suite import Overrides, load_catalogue, read_suite, read_text, referenced_files
+from redline.suite import Catalogue, Overrides, load_catalogue, read_suite, read_text, referenced_files
 from redline.suite.schema.suite import SuiteSchema
 from redline.suite.validate.checking import first_mistake
 from redline.suite.validate.loads import read_warm_up
@@ -28,7 +29,7 @@ S = TypeVar("S", bound=BaseModel)
 
 @contextmanager
 def naming(flag: str) -> Iterator[None]:
-    """Says of what is wrong within which flag it comes from. Raises UsageError."""
+    """Name the flag in the errors of a block. Raises UsageError."""
     try:
         yield
     except WrongValueError as error:
@@ -49,7 +50,7 @@ def read_flag(flag: str, value: object, key: str, schema: type[BaseModel] = Suit
 
 
 def read_schema(kind: type[S], given: Mapping[str | int, str], values: Mapping[str, object]) -> S:
-    """The values as a mapping of a suite. Raises UsageError; `given` has each flag by a key or by an index."""
+    """The values as a mapping of a suite. Raises UsageError; `given`: the flags by key or index."""
     try:
         return kind.model_validate(values)
     except ValidationError as error:
@@ -60,7 +61,7 @@ def read_schema(kind: type[S], given: Mapping[str | int, str], values: Mapping[s
 
 
 def read_overrides(flags: SuiteFlags | LimitFlags) -> Overrides:
-    """What the flags change of a suite; whether that is possible is checked with the suite. Raises UsageError."""
+    """The changes to a suite; the suite checks whether they are possible. Raises UsageError."""
     return Overrides(
         servers=split(flags.servers),
         options=tuple(map(_option, split(flags.options))),
@@ -81,17 +82,27 @@ def read_overrides(flags: SuiteFlags | LimitFlags) -> Overrides:
 
 def read_suite_file(file: Path, flags: SuiteFlags | LimitFlags) -> tuple[Suite, str]:
     """The suite of a file as the flags change it, and the file's text. Raises UsageError."""
-    text, catalogue = read_text(file), load_catalogue(places.catalogue(file))
-    return read_suite(text, str(file), catalogue, read_overrides(flags), referenced_files(file)), text
+    text, overrides = read_text(file), read_overrides(flags)
+    origins = FromRepository(file.resolve().parent).origins()
+    return read_suite(text, str(file), _catalogue(file), overrides, referenced_files(file), origins), text
+
+
+def _catalogue(file: Path) -> Catalogue:
+    """The catalogue near a suite; an empty one where there is none."""
+    try:
+        folder = places.catalogue(file)
+    except UsageError:
+        return Catalogue(servers={}, scenarios={})
+    return load_catalogue(folder)
 
 
 def read_warm_up_flag(text: str) -> tuple[int, bool]:
-    """How long the warm-up is in nanoseconds, or at most; and whether its end is detected. Raises UsageError."""
+    """The length of the warm-up in nanoseconds, or its maximum, and whether its end is detected. Raises UsageError."""
     return read_warm_up(read_flag("--warmup", {"detect": {}} if text == DETECTED else text, "warmup"))
 
 
 def refuse(flags: tuple[str, ...], why: str) -> None:
-    """Raises UsageError for flags that were given and mean nothing there."""
+    """Raise UsageError if flags were given that have no meaning there."""
     if flags:
         named = ", ".join(flags)
         raise UsageError(f"{why} {named}", hint=f"leave out {named}; `--help` shows what each flag is for")
@@ -133,7 +144,7 @@ def _factor(flag: str, text: str) -> float:
     except ValueError:
         factor = 0.0
     if not 0 < factor < float("inf"):
-        raise UsageError(f"{flag} {text} is no factor", hint=f"write it like {flag} 0.2, or {flag} 20%")
+        raise UsageError(f"{flag} {text} is not a factor", hint=f"write it like {flag} 0.2, or {flag} 20%")
     return factor
 
 
@@ -145,5 +156,5 @@ def _option(written: str) -> tuple[str, str]:
 
 
 def split(values: list[str] | None) -> tuple[str, ...]:
-    """The parts between commas of a flag that may be given several times; empty ones do not count."""
+    """The parts between commas of a flag that may be given several times, without empty parts."""
     return tuple(part.strip() for value in values or [] for part in value.split(",") if part.strip())

@@ -7,10 +7,11 @@ import re
 from pathlib import Path
 from typing import Any
 
-from redline.cli.command_line import LimitFlags, LoadFlags
-from redline.cli.flags import naming, read_flag, read_schema
+from redline.cli.command_line import LoadFlags, RequestFlags
+from redline.cli.flags import DETECTED, naming, read_flag, read_schema
+from redline.cli.request_flags import Placed, path_of, scenarios, servers
 from redline.cli.targets import check_target
-from redline.cli.urls import is_secure, read_url
+from redline.cli.written import Given
 from redline.errors import UsageError
 from redline.model import AttachedServer, Body, Closed, Load, Objective, Request, Scenario, Tls, Variant
 from redline.model.catalogue import certificates
@@ -24,6 +25,7 @@ from redline.suite.schema.scenario import (
     check_placeholders,
     http2_forbids,
 )
+from redline.suite.urls import base_of, is_secure, read_url
 from redline.suite.validate.referenced_files import wrong_entry
 
 _METHOD = re.compile(r"[A-Z]+")
@@ -38,6 +40,66 @@ def read_objectives(texts: list[str], load: Load) -> tuple[Objective, ...]:
     if isinstance(load.shape, Closed) and any(one.metric == "achieved" for one in found):
         raise UsageError("--objective: `achieved` is a share of a rate, and this load has none", hint="give -R")
     return found
+
+
+def load_document(flags: LoadFlags, placed: Placed) -> dict[str, object]:
+    """The suite of one load that the flags ask for: one server, one scenario, one trial. Raises UsageError."""
+    target = {"server": base_of(flags.url)}
+    *_, asked = scenarios(flags, path_of({"server": flags.url}, None), placed)
+    if flags.warmup == DETECTED and (flags.stages or flags.replay):
+        hint = "give a time, such as --warmup 10s"
+        raise UsageError("--warmup auto needs a load that does not change by design", hint=hint)
+    written = flags.written()
+    document: dict[str, object] = {
+        "servers": [{key: value for key, value in servers(target, flags, placed)[0].items() if key != "name"}],
+        "scenarios": [asked],
+        "loads": {"load": _load(flags, placed)},
+        "warmup": Given(written["warmup"], {"detect": {}} if flags.warmup == DETECTED else flags.warmup),
+        "trials": 1,
+        "seed": Given(written["seed"], flags.seed),
+        "engine": {"backend": flags.backend, "spin": flags.spin},
+    }
+    if flags.timeout is not None:
+        document["timeout"] = Given(written["timeout"], flags.timeout)
+    if flags.objective:
+        document["objective"] = Given("--objective", flags.objective)
+    return document
+
+
+def _load(flags: LoadFlags, placed: Placed) -> dict[str, object]:
+    """The load: open with a rate or a file to replay, else closed. Raises UsageError."""
+    is_open = flags.rate is not None or flags.replay is not None
+    _check_combination(flags, is_open=is_open)
+    written = flags.written()
+    if is_open:
+        replay = flags.replay and Given(written["replay"], {"replay": placed(str(flags.replay))})
+        shape: dict[str, object] = {
+            "rate": flags.rate and Given(written["rate"], flags.rate),
+            "arrivals": replay or flags.arrivals,
+            "connections": Given(written["connections"], flags.connections),
+        }
+    else:
+        kind, colon, mean = (flags.think or "").partition(":")
+        think = {"exponential": mean} if colon and kind == "exp" else flags.think
+        shape = {
+            "users": Given(written["connections"], flags.connections),
+            "think": think and Given(written["think"], think),
+            "pace": flags.pace and Given(written["pace"], flags.pace),
+        }
+    if flags.depth != 1:
+        shape["depth"] = Given(written["depth"], flags.depth)
+    if flags.requests_per_connection is not None:
+        shape["requests_per_connection"] = Given(written["requests_per_connection"], flags.requests_per_connection)
+    if flags.stages:
+        stages = [Given(f"--stage {text}", _stage(text, in_users=not is_open)) for text in flags.stages]
+        shape["stages"] = Given(f"--stage {' --stage '.join(flags.stages)}", stages)
+    load: dict[str, object] = {
+        "open" if is_open else "closed": {key: value for key, value in shape.items() if value is not None},
+        "for": Given(written["duration"], flags.duration),
+    }
+    if flags.count is not None:
+        load["count"] = Given(written["count"], flags.count)
+    return load
 
 
 def read_load(flags: LoadFlags) -> Load:
@@ -100,7 +162,7 @@ def _check_combination(flags: LoadFlags, *, is_open: bool) -> None:
             )
 
 
-def read_target(url: str, flags: LoadFlags | LimitFlags, scenario: str) -> tuple[Variant, Scenario]:
+def read_target(url: str, flags: RequestFlags, scenario: str) -> tuple[Variant, Scenario]:
     """The server that is already running behind a URL, and what it is asked, by that name. Raises UsageError."""
     endpoint, path = read_url(url)
     check_target(endpoint.host, flags.mine)

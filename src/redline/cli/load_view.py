@@ -1,4 +1,4 @@
-"""One load: its live line, its published result, and that as a section."""
+"""A load: its line of progress, its published result, and the result as a section."""
 
 from redline.analysis import load_objectives, other_times, percentiles
 from redline.cli.contracts import LoadResult
@@ -17,7 +17,7 @@ _METHOD = "one trial: no interval"
 
 
 def live_line(cell: Cell, interval: Interval) -> str:
-    """One interval, as it passes by."""
+    """An interval as a line of progress."""
     outcomes = interval.counts.outcomes
     errors = f"  errors {outcomes.errors}" if outcomes.errors else ""
     return (
@@ -36,7 +36,7 @@ def speed_text(interval: Interval, *quantiles: float) -> str:
 
 
 def load_result(url: str, cell: Cell, recording: Recording, objectives: tuple[Objective, ...] = ()) -> LoadResult:
-    """The published view of one load. Raises DriveError when it ended by itself before anything was measured."""
+    """The result in its published form. Raises DriveError if the load ended before anything was measured."""
     traffic = recording.traffic
     if traffic is None or (traffic.seconds <= 0 and traffic.ended not in ("interrupted", "failing")):
         raise DriveError("the load ended before its measurement began", hint="let it run past its warm-up (--warmup)")

@@ -1,4 +1,4 @@
-"""Where things are found: the catalogue, the suites, the cache, the runs, and this command itself."""
+"""Paths: the catalogue, the suites, the cache, the runs, and this command itself."""
 
 import os
 import shutil
@@ -40,7 +40,7 @@ def suites(near: Path | None = None) -> tuple[Path, ...]:
 
 
 def cache(near: Path | None = None) -> Path:
-    """Where builds are remembered."""
+    """The folder of the builds' records."""
     return project(near) / ".cache"
 
 
@@ -55,7 +55,7 @@ def new_run(suite: str) -> Path:
 
 
 def own_name() -> str:
-    """How this command can be called again: `redline` where that is on the PATH, else its path."""
+    """The name that calls this command again: `redline` if it is on the PATH, else its path."""
     called, found = Path(sys.argv[0]), shutil.which("redline")
     if not called.exists():  # `python -c` or a module called it
         return "redline"

@@ -1,4 +1,4 @@
-"""`--wait-quiet`: nothing is measured before the machine is quiet, or until there is no hope that it will be."""
+"""`--wait-quiet`: wait until the machine is quiet, for a limited time."""
 
 import time
 from collections.abc import Callable
@@ -18,7 +18,7 @@ def wait_until_quiet(
     look: Callable[[float], Shares] = sample_shares,
     clock: Callable[[], float] = time.monotonic,
 ) -> bool:
-    """Show what is waited for, and say when it is in vain: False."""
+    """Wait, and show for what. Returns whether the machine became quiet; if it did not, a message says so."""
     with OneLine(console) as line:
 
         def seen(now: Look) -> None:

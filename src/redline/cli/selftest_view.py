@@ -1,4 +1,4 @@
-"""A selftest as sections: what is known of the machine, every case, and what it comes to."""
+"""A selftest as sections: the machine, every case, and the summary."""
 
 from collections.abc import Callable, Iterator
 
@@ -31,7 +31,7 @@ _TEXTS: dict[str, Callable[[float], str]] = {
 
 
 def selftest_sections(result: SelftestResult) -> Iterator[Section]:
-    """The machine, every case, and what it comes to."""
+    """The machine, every case, and the summary."""
     machine = result.machine
     times = {"round trip": result.round_trip, "at rest": result.resting_round_trip, "sleeper": result.sleeper}
     quantiles = sorted({each.q for found in times.values() for each in found})
@@ -70,7 +70,7 @@ def _case(case: CaseResult) -> Iterator[Block]:
 
 
 def _reasons(case: CaseResult) -> Iterator[Line]:
-    """Each reason once, after what it is the reason of."""
+    """The reasons without repetition, after the points that they explain."""
     whose: dict[tuple[str, Judgement], list[str]] = {}
     for point in case.points:
         whose.setdefault((point.reason, point.judgement), []).append(quantile_name(point.q))

@@ -1,4 +1,4 @@
-"""What a user sees while servers are built, trials are run and limits are searched. On stderr."""
+"""Progress on stderr while servers are built, trials are run and limits are searched."""
 
 import time
 from collections import Counter
@@ -7,14 +7,13 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
-from redline.analysis.search_state import load_text, longest_ns, open_shape
+from redline.analysis.search_state import load_text, longest_ns
 from redline.cli.build_view import BuildView, print_failures
 from redline.cli.load_view import live_line, speed_text
 from redline.cli.show import OneLine, show
 from redline.errors import RedlineError
 from redline.findings import judge
 from redline.model import (
-    AttachedServer,
     Cell,
     DuetBlock,
     DuetRecording,
@@ -46,23 +45,27 @@ from redline.suite import expected_length_ns
 
 
 class SessionView:
-    """A SessionListener on a console. `error` is why the last search could not go on."""
+    """A SessionListener on a console. `error` is why the last search could not go on.
+
+    With `by_probe`, searches take turns by probes: each line begins with the server.
+    """
 
     def __init__(self, console: Console) -> None:
         self._console = console
         self.error: RedlineError | None = None
         self.keeps_errors = False
+        self.by_probe = False
 
     def building(self) -> BuildView:
-        """Show what is being built."""
+        """Show the progress of builds."""
         return BuildView(self._console)
 
     def built(self, outcome: BuildOutcome) -> None:
-        """Print what could not be built."""
+        """Print the failures."""
         print_failures(outcome, self._console)
 
     def part(self, number: int, store: RunStore) -> None:
-        """Print which of the two parts begins."""
+        """Print the part that begins."""
         what = f"the capacity, kept in {store.folder}" if number == 1 else "rates as shares of the capacity"
         line = f"part {number} of 2: {what}"
         self._console.print(line, style="bold", highlight=False, markup=False, soft_wrap=True)
@@ -83,7 +86,9 @@ class SessionView:
         """Show the search on a cell: with a live line, or, if others are searched meanwhile, its name on each line."""
         if not alone:
             return SearchView(cell, self._console, f"[{number}/{cells}] {cell.slug}  ", alive=False)
-        if not isinstance(cell.variant.entry, AttachedServer):
+        if self.by_probe:
+            return SearchView(cell, self._console, f"{cell.variant.slug} ")
+        if not cell.variant.is_attached:
             self._console.print(f"[{number}/{cells}] {cell.slug}", style="bold", markup=False, highlight=False)
         return SearchView(cell, self._console)
 
@@ -140,7 +145,7 @@ class SearchView(OneLine):
         self.show(Text(f"{self._name}start {number + 1}: starting the server"))
 
     def seen(self, interval: Interval) -> None:
-        """Show how it goes."""
+        """Show the latest interval."""
         self.show(Text(self._name + live_line(self._cell, interval)))
 
     def warmed(self, start: LimitStart) -> None:
@@ -169,18 +174,18 @@ class TrialsView(OneLine):
         self._grades: Counter[Grade] = Counter()
 
     def trial_started(self, planned: PlannedTrial, cell: Cell) -> None:
-        """Show which trial is on."""
+        """Show the trial that begins."""
         self._show_trial(f"{cell.slug}  {_which(planned)}  starting the server")
 
     def interval_seen(self, planned: PlannedTrial, interval: Interval) -> None:
-        """Show how it goes."""
+        """Show the latest interval."""
         if interval.lasts_ns <= 0:
             return
         cell = self._plan.cells[planned.cell_id]
         self._show_trial(f"{cell.slug}  {_which(planned)}  {interval.phase}  {speed_text(interval, 0.99)}")
 
     def trial_ended(self, recording: Recording, cell: Cell) -> None:
-        """Count it, and say at once what is doubtful about it."""
+        """Count the trial, and print its findings."""
         self._done += 1
         findings = judge(cell, recording)
         if recording.profile is not None:  # it counts for nothing because the profiler perturbs it: no news
@@ -191,32 +196,32 @@ class TrialsView(OneLine):
             self._console.print(self._ended(recording, cell, serious), highlight=False)
 
     def rounds_judged(self, precision: Precision) -> None:
-        """Print how far the main comparisons are from what is wanted, and what it would take."""
+        """Print how far the main comparisons are from their goal, and how many rounds it may take."""
         self._console.print(Text(precision_text(precision), style="dim"), soft_wrap=True)
 
     def repeated(self, trials: Sequence[PlannedTrial]) -> None:
-        """Say which, and count them no longer."""
+        """Print the trials that are repeated, and do not count them any more."""
         self._done -= len(trials)
         names = ", ".join(self._plan.cells[trial.cell_id].slug for trial in trials)
-        self._console.print(Text(f"     once more, because the host took CPU time: {names}", style="dim"))
+        self._console.print(Text(f"     repeated, because of steal: {names}", style="dim"))
 
     def moved(self, planned: PlannedTrial | PlannedDuet, cells: tuple[Cell, ...], failure: Failure) -> None:
-        """Say what is made again on other hosts, and why."""
+        """Print what is repeated on other hosts, and why."""
         name = duet_name(cells) if isinstance(planned, PlannedDuet) else cells[0].slug
-        text = f"     once more on other hosts: {name}: {failure.message}"
+        text = f"     repeated on other hosts: {name}: {failure.message}"
         self._console.print(Text(text, style=COLOURS[Grade.WARN]), soft_wrap=True)
 
     def duet_started(self, planned: PlannedDuet, cells: tuple[Cell, ...]) -> None:
-        """Show which duet is on."""
+        """Show the duet that begins."""
         self._show_trial(f"{duet_name(cells)}  round {planned.round + 1}  starting the servers")
 
     def block_seen(self, planned: PlannedDuet, block: DuetBlock) -> None:
-        """Show how it goes."""
+        """Show the latest interval."""
         cells = tuple(self._plan.cells[cell_id] for cell_id in planned.cell_ids)
         self._show_trial(f"{duet_name(cells)}  round {planned.round + 1}  {block.phase}  block {block.index + 1}")
 
     def duet_ended(self, recording: DuetRecording, cells: tuple[Cell, ...]) -> None:
-        """Count it, and say at once that it failed."""
+        """Count the start, and print its failure."""
         self._done += 1
         if recording.failure is not None or not self._console.is_terminal:
             text = Text(f"[{self._done}/{self._plan.length}] {duet_name(cells)}")
@@ -248,7 +253,7 @@ class TrialsView(OneLine):
         self.show(line)
 
     def _left_ns(self) -> int:
-        """From the pace so far, and from the plan as long as there is none."""
+        """The remaining time, from the pace so far, or from the plan before the first trial ends."""
         done_here = self._done - self._begun_with
         remaining = self._plan.length - self._done
         if done_here == 0:
@@ -281,7 +286,7 @@ def show_search_plan(
             cell.variant.slug,
             cell.scenario.name,
             cell.load.name,
-            rate(open_shape(cell.load).rate_per_s or 0.0),
+            rate(cell.load.open_shape.rate_per_s or 0.0),
             load_text(cell),
             f"{'≤ ' if cell.warmup_detect else ''}{duration(cell.warmup_ns)}",
         )

@@ -23,13 +23,13 @@ class Terminal(Console):
         super().__init__(file=getattr(stream, "behind", stream), stderr=stderr, markup=False, emoji=False)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        """What is written, in pieces: texts, and what moves the cursor."""
+        """The output in pieces: texts, and control sequences that move the cursor."""
         seen = self._seen(renderable) if isinstance(renderable, Text) else renderable
         for segment in super().render(seen, options):
             yield segment if segment.control else Segment(visible(segment.text), segment.style)
 
     def _seen(self, text: Text) -> Text:
-        """The text before it is fitted into lines, since what is seen of it is longer."""
+        """The text with its invisible characters escaped, before it is broken into lines."""
         if visible(text.plain) == text.plain:
             return text
         made = text.blank_copy()
@@ -69,7 +69,7 @@ class OneLine:
             self._live.stop()
 
     def show(self, line: Text) -> None:
-        """Put this in the place of what was there."""
+        """Replace the line."""
         if self._shown:
             line.no_wrap, line.overflow = True, "ellipsis"
             self._live.update(line, refresh=True)

@@ -1,4 +1,4 @@
-"""The one way out: whatever the lab prints, by any library, passes these streams, and is `visible` then.
+"""The output streams: everything that the lab prints, by any library, passes them and becomes `visible`.
 
 Texts of servers, certificates, catalogues, suites and stored runs are foreign, and may hold what a terminal obeys.
 """
@@ -12,7 +12,7 @@ from redline.visible import visible
 
 
 class LossyStream:
-    """Stderr: what cannot be written there is lost. A full disk or a reader who left must not cost a measurement."""
+    """Stderr that loses what it cannot write: neither a full disk nor a closed pipe may end a measurement."""
 
     def __init__(self, behind: TextIO) -> None:
         self.behind = behind
@@ -24,7 +24,7 @@ class LossyStream:
         return len(text)
 
     def flush(self) -> None:
-        """Flush what can be."""
+        """Flush, ignoring failures."""
         with contextlib.suppress(OSError):
             self.behind.flush()
 
@@ -40,12 +40,12 @@ class VisibleStream:
         self.behind = behind
 
     def write(self, text: str) -> int:
-        """Write what can be seen of a text."""
+        """Write a text with its invisible characters escaped."""
         self.behind.write(visible(text))
         return len(text)
 
     def writelines(self, lines: Iterable[str]) -> None:
-        """Write each."""
+        """Write the lines."""
         for line in lines:
             self.write(line)
 

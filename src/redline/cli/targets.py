@@ -1,4 +1,4 @@
-"""Whom a load may go to: this machine, and hosts that the user has said are theirs.
+"""The hosts that may be loaded: this machine, and those that the user has confirmed as theirs.
 
 A load can take a server down. `--target-is-mine HOST` is needed once; it is kept in the user's configuration.
 """
@@ -9,12 +9,20 @@ from pathlib import Path
 
 from redline.errors import StoreError, UsageError
 from redline.files import write_atomically
+from redline.model import AttachedServer, Suite
 from redline.plugins.linux.sockets import is_this_machine
 
 
 def config_file() -> Path:
-    """Where the user's hosts are, one a line."""
+    """The file with the user's hosts, one per line."""
     return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "redline" / "targets"
+
+
+def check_targets(suite: Suite, mine: Iterable[str] = ()) -> None:
+    """Raise UsageError for a running server of a suite on a host that is not the user's. See `check_target`."""
+    for variant in suite.variants:
+        if isinstance(variant.entry, AttachedServer):
+            check_target(variant.entry.host, mine)
 
 
 def check_target(host: str, mine: Iterable[str]) -> None:
@@ -31,12 +39,12 @@ def check_target(host: str, mine: Iterable[str]) -> None:
     elif _plain(host) not in known:
         raise UsageError(
             f"{host} is another machine, and a load can take a server down",
-            hint=f"if it is yours, say so once: --target-is-mine {_plain(host)}",
+            hint=f"if it is yours, confirm that once: --target-is-mine {_plain(host)}",
         )
 
 
 def _plain(host: str) -> str:
-    """A host as it is compared: without what URLs add to an IPv6 address, and in lower case."""
+    """A host in the form that is compared: in lower case, and without the brackets and escapes of a URL."""
     return host.strip().removeprefix("[").removesuffix("]").replace("%25", "%").rstrip(".").lower()
 
 

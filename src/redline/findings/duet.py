@@ -14,9 +14,8 @@ from redline.findings.machine import CPU_UNKNOWN, ENGINE_PAUSED
 from redline.findings.rules import TIME_DEPENDENT, TOO_ALIKE, TOO_CHEAP, Rule, judges
 from redline.findings.starts import BASELINE, cpu_of_all, cpu_unknown, first_failures, measured, traffic_of
 from redline.findings.warm_duet import cost_of
-from redline.model import Counts, DuetRecording, DuetSlice, DuetTraffic, Finding, FindingKind, Grade
+from redline.model import FEWEST_TRIALS, Counts, DuetRecording, DuetSlice, DuetTraffic, Finding, FindingKind, Grade
 from redline.quantities import percent
-from redline.stats import FEWEST_TRIALS
 from redline.stats.builds import differing
 from redline.stats.duets import Floats, LogRatio, StartRatio, over_starts
 

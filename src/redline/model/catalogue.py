@@ -158,6 +158,10 @@ class Tls(Frozen):
     versions: tuple[TlsVersion, ...] = Field(default=("1.2", "1.3"), min_length=1)
     resumption: bool = True
 
+    def named(self, server_name: str | None) -> "Tls":
+        """The same, with this name in the certificate."""
+        return self.model_copy(update={"server_name": server_name})
+
     @property
     def slug(self) -> str:
         """The settings that differ from their defaults, as a part of a variant's slug; empty if none does."""
@@ -212,6 +216,11 @@ class ServerEntry(Frozen):
     kind: Literal["server", "proxy"] = omitted_if_default("server")
     protocols: tuple[Leg, ...] = omitted_if_default((), description="what it can serve; empty: as `http` and `tls` say")
     upstream: tuple[Leg, ...] = omitted_if_default((), description="what a proxy can speak to the server behind it")
+
+    def started_by(self, command: tuple[str, ...]) -> "ServerEntry":
+        """The same server, started by another command."""
+        start = self.start.model_copy(update={"command": command})
+        return self.model_copy(update={"start": start})
 
     @property
     def serves(self) -> tuple[Leg, ...]:

@@ -16,7 +16,9 @@ class Metric(StrEnum):
     RECEIVED = "received"
     MEAN = "mean"
     P50 = "p50"
+    P75 = "p75"
     P90 = "p90"
+    P95 = "p95"
     P99 = "p99"
     P999 = "p99.9"
     P9999 = "p99.99"
@@ -27,6 +29,11 @@ class Metric(StrEnum):
     def unit(self) -> str:
         """`1/s`, `B/s`, `ns` or `B`; the mean and percentiles are of the response time."""
         return {Metric.THROUGHPUT: "1/s", Metric.RECEIVED: "B/s", Metric.MEMORY: "B"}.get(self, "ns")
+
+    @property
+    def words(self) -> str:
+        """The name in running text: `throughput`, `p99`, `CPU per request`."""
+        return "CPU per request" if self is Metric.CPU_PER_REQUEST else self.value
 
     @property
     def higher_is_better(self) -> bool:
@@ -71,6 +78,15 @@ class Estimate(Frozen):
             return None
         return (self.high - self.low) / 2 / abs(self.value)
 
+    def is_within(self, threshold: float) -> bool:
+        """Whether the whole interval of a ratio lies within 1 / (1 + threshold) to 1 + threshold."""
+        return (
+            self.low is not None
+            and self.high is not None
+            and 1 / (1 + threshold) <= self.low
+            and self.high <= 1 + threshold
+        )
+
     @property
     def says_nothing(self) -> bool:
         """Whether one end is a thousand times the other, as of two trials that differ: then it is shown as not known.
@@ -83,7 +99,11 @@ class Estimate(Frozen):
 
 
 class Verdict(StrEnum):
-    """The result of a comparison. For CPU per request and memory, `faster` means that less is used."""
+    """The result of a comparison. For CPU per request and memory, `faster` means that less is used.
+
+    `faster` and `slower` are significant differences, however small. `equivalent`: no significant difference, and the
+    whole interval is within the threshold. `inconclusive`: neither.
+    """
 
     FASTER = "faster"
     SLOWER = "slower"
@@ -96,6 +116,9 @@ class DuetComparison(Frozen):
 
     starts: int = Field(description="fresh starts of all servers")
     parallel: bool = omitted_if_default(default=False, description="they were loaded at the same time, not in turn")
+    attached: bool = omitted_if_default(
+        default=False, description="somebody else runs the servers, so they have one start, which is enough"
+    )
     between_sd: float | None = Field(
         description="how starts differ, beyond the scatter of their blocks; null if too few blocks are known"
     )
@@ -107,6 +130,15 @@ class DuetComparison(Frozen):
     )
     findings: tuple[Finding, ...]
 
+    @property
+    def fewest(self) -> int:
+        """How many starts a verdict needs."""
+        return 1 if self.attached else FEWEST_TRIALS
+
+
+FEWEST_TRIALS = 3
+"""Of each side, or starts of a duet, for a verdict. Two differ by luck: their interval has one degree of freedom."""
+
 
 class Comparison(Frozen):
     """A cell against its baseline in one metric.
@@ -114,6 +146,8 @@ class Comparison(Frozen):
     `ratio` is cell over baseline; None if the two may not be compared, and `refused` then says why. A ratio without a
     `verdict` is described, not judged: its metric is not primary, or there are fewer than three trials.
     `caveat` is what to know before you interpret the ratio.
+
+    The verdict says whether a difference is significant, `matters` whether it may be larger than the threshold.
     """
 
     metric: Metric
@@ -121,7 +155,11 @@ class Comparison(Frozen):
     baseline_id: str
     ratio: Estimate | None
     verdict: Verdict | None
-    threshold: float
+    matters: bool | None = omitted_if_default(
+        None,
+        description="of a verdict faster or slower: false if the whole interval is within the threshold; else null",
+    )
+    threshold: float = Field(description="the smallest relative difference that matters")
     primary: bool = Field(default=False, description="whether a verdict is asked of this metric under this load")
     refused: str = ""
     caveat: str = omitted_if_default("")
@@ -133,6 +171,7 @@ class Comparison(Frozen):
         None, description="p with Holm's correction for all comparisons of the family"
     )
     family: int | None = omitted_if_default(None, description="number of comparisons in the family")
+    family_name: str = omitted_if_default("", description="the question that the family of comparisons answers")
     p_equivalent: float | None = omitted_if_default(
         None, description="the larger p-value of two one-sided tests (TOST); equivalent below 0.025"
     )
@@ -140,6 +179,37 @@ class Comparison(Frozen):
     duet: DuetComparison | None = omitted_if_default(
         None, description="only if the ratio is of a duet, in which both servers are alive and loaded in turn"
     )
+
+    def judged(self, verdict: Verdict, *, matters: bool | None) -> "Comparison":
+        """The comparison with its verdict."""
+        return self.model_copy(update={"verdict": verdict, "matters": matters})
+
+    def refuse(self, why: str) -> "Comparison":
+        """The comparison without a ratio, because the two may not be compared."""
+        return self.model_copy(update={"ratio": None, "p": None, "p_equivalent": None, "refused": why})
+
+    def by_duet(
+        self, duet: DuetComparison, ratio: Estimate, p: float | None, p_equivalent: float | None
+    ) -> "Comparison":
+        """The comparison with the ratio of a duet in place of that of trials alone; described if not primary."""
+        judged = self.primary and ratio.n >= duet.fewest
+        tests = {"p": p if judged else None, "p_equivalent": p_equivalent if judged else None}
+        return self.model_copy(
+            update={"ratio": ratio, "refused": "", "rounds": None, "caveat": "", "duet": duet, **tests}
+        )
+
+    @property
+    def fewest(self) -> int:
+        """How many trials, or starts of a duet, a verdict needs."""
+        return self.duet.fewest if self.duet else FEWEST_TRIALS
+
+    def warned(self, caveat: str) -> "Comparison":
+        """The comparison with what to know before you interpret it."""
+        return self.model_copy(update={"caveat": caveat})
+
+    def in_family(self, name: str, size: int, p_adjusted: float) -> "Comparison":
+        """The comparison with its p-value adjusted for the family that it belongs to."""
+        return self.model_copy(update={"family_name": name, "family": size, "p_adjusted": p_adjusted})
 
     @property
     def says_something(self) -> bool:

@@ -100,6 +100,12 @@ class Request(Frozen):
     timestamp: Timestamp | None = omitted_if_default(None)
 
     @property
+    def checked_entirely(self) -> "Request":
+        """The same request, whose answer's whole body is checked."""
+        expect = self.expect.model_copy(update={"under_load": "hash"})
+        return self.model_copy(update={"expect": expect})
+
+    @property
     def header_lines(self) -> tuple[tuple[str, str], ...]:
         """Name and value of each header line."""
         return tuple(

@@ -177,7 +177,7 @@ class HistogramTable:
         return self.quantiles_ns((1.0,))[:, 0]
 
     def quantiles_ns(self, qs: Sequence[float]) -> Ints:
-        """By histogram and share, the duration that the share does not exceed; 0 where there is none."""
+        """Quantiles in nanoseconds, a row per histogram and a column per share; 0 for an empty histogram."""
         counts = self.counts[:, None]
         found = np.zeros((len(self), len(qs)), dtype=np.int64)
         filled = np.flatnonzero(counts)

@@ -81,7 +81,7 @@ def host_of(hosts: tuple[HostFacts, ...]) -> str:
 
 
 MOST_CLOCK_ERROR = 0.1
-"""Of a median one-way time: with more it is not shown."""
+"""The largest error of a median one-way time that is still shown."""
 
 
 def one_way_bound_ns(hosts: tuple[HostFacts, ...]) -> int | None:

@@ -12,6 +12,7 @@ from redline.model.hosts import UsedHost
 from redline.model.plan import Plan, PlannedDuet, PlannedTrial
 from redline.model.profile import Library, Stacks
 from redline.model.recording import Recording
+from redline.model.search import SearchTerms
 
 RUN_FORMAT: Literal["redline.run/1"] = "redline.run/1"
 
@@ -33,6 +34,17 @@ class Manifest(Frozen):
     plan: Plan
     environment: Environment
     hosts: tuple[UsedHost, ...] = omitted_if_default((), description="the hosts of trials; empty if it is this one")
+    search: SearchTerms | None = omitted_if_default(None, description="what a search asks; null for other kinds")
+
+    def with_plan(self, plan: Plan) -> "Manifest":
+        """The manifest with another plan."""
+        return self.model_copy(update={"plan": plan})
+
+    @property
+    def terms(self) -> SearchTerms:
+        """What a search asks. Only the manifest of a search has it."""
+        assert self.search is not None, f"{self.name} is no search"
+        return self.search
 
 
 class Enough(Frozen):

@@ -1,4 +1,4 @@
-"""What is stored of a search: what it was asked for, and one recording for each of its loads."""
+"""What is stored of a search: what it asks, and one recording for each of its loads."""
 
 from typing import Literal
 
@@ -8,44 +8,32 @@ from redline.model.base import Frozen, omitted_if_default
 from redline.model.load import Load, Open
 from redline.model.plan import Objective
 from redline.model.recording import Recording
-from redline.model.run import Manifest
-
-SEARCH_FORMAT: Literal["redline.search/2"] = "redline.search/2"
 
 LoadPhase = Literal["start", "warmup", "approach", "search", "confirm", "curve", "overload"]
 
 
-class SearchPlan(Frozen):
-    """`search.json`: written once, before the first cell. Its manifest's plan has a round for each fresh start.
+class SearchTerms(Frozen):
+    """What a search asks of its cells. The plan of its manifest has a round for each fresh start.
 
-    `start_per_s` is the first rate of every cell, where it is not that of the cell's load, or `by_warm_up` a share of
-    what the server answered in its warm-up. `trials` are the fresh
-    starts at the ends of each answer, `beyond` says whether an overload test follows, and `curve` whether the rates
-    that the curve lacks are probed. `url` is what was searched where that is a server that was already running; its
-    manifest has no suite file then. Of format 1 the report was kept, and no recordings.
+    A server that was already running has no fresh starts, no probes for the curve and no overload test.
     """
 
-    format: Literal["redline.search/1", "redline.search/2"] = SEARCH_FORMAT
-    manifest: Manifest
-    url: str = omitted_if_default("")
-    sets: dict[str, tuple[Objective, ...]]
-    start_per_s: float | None
+    sets: dict[str, tuple[Objective, ...]] = Field(description="the objectives of each answer, by its name")
+    start_per_s: float | None = Field(description="the first rate of every cell; null: as its load says")
     by_warm_up: bool = omitted_if_default(default=False, description="the first rate is by what the warm-up answered")
-    probes: int
-    precision: float
-    trials: int
-    beyond: bool
-    curve: bool = omitted_if_default(default=True)
+    probes: int = Field(description="at most, per cell")
+    precision: float = Field(description="the width of an answer's interval at which it is known, as a share")
+    trials: int = Field(description="fresh starts at the ends of each answer")
+    beyond: bool = Field(description="whether an overload test follows")
+    curve: bool = omitted_if_default(default=True, description="whether the rates that the curve lacks are probed")
+    by_probe: bool = omitted_if_default(
+        default=False, description="servers are alive at once and take turns by probes, not by starts"
+    )
     workers: int | None = omitted_if_default(None, description="of the engine; null for one on each of its cores")
-
-    @property
-    def order(self) -> tuple[str, ...]:
-        """The ids of the cells, in the order in which they are searched: the seeded order of the plan's first round."""
-        return tuple(trial.cell_id for trial in self.manifest.plan.trials if trial.round == 0)
 
 
 class ProbeRecording(Frozen):
-    """`probes/SLUG/0007.json`: one load of the search on a cell, and what was seen of it. Nothing in it is judged.
+    """`probes/SLUG/0007.json`: a load of the search on a cell, and what was seen of it. Nothing in it is judged.
 
     The position of the recording counts the loads of the cell, and its round the starts of the cell's server.
     """

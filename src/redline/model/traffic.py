@@ -100,6 +100,11 @@ class Counts(Frozen):
         grpc_status = _sums_by_name([each.grpc_status for each in given])
         return cls(**sums, status=status, grpc_status=grpc_status, outcomes=Outcomes(**outcomes))
 
+    def with_in_flight(self, requests: int) -> "Counts":
+        """The same counts with more requests in flight at the end."""
+        outcomes = self.outcomes.model_copy(update={"in_flight": self.outcomes.in_flight + requests})
+        return self.model_copy(update={"outcomes": outcomes})
+
     @property
     def connects_often(self) -> bool:
         """Whether a connection was opened for about every request: what that takes of the engine is its doing."""

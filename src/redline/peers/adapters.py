@@ -125,7 +125,7 @@ def _h2load(load: PeerLoad) -> list[list[str]]:
 
 
 def _read_h2load(output: str) -> PeerOutput:
-    """Of the times the largest; later versions have a median, p95 and p99 as well."""
+    """Read h2load's output: the largest time; later versions also print the median, p95 and p99."""
     heads, times = _H2LOAD_HEADS.search(output), _H2LOAD_TIMES.search(output)
     names = ["min", "max", *(heads[1].split() if heads else ())]
     pairs = zip(names, times[1].split() if times else (), strict=False)

@@ -110,7 +110,7 @@ def installed(roots: Iterable[str] = ROOTS) -> tuple[Jdk, ...]:
 
 
 def best(jdks: Iterable[Jdk], feature: int) -> Jdk | None:
-    """Of those with that feature release: a released build before an early one, then the newest, then the first."""
+    """The best JDK of that feature release: a released build before an early one, then the newest, then the first."""
     fitting = [jdk for jdk in jdks if jdk.feature == feature]
     # The update before the build: 17.0.9 of build 9 is older than 17.0.10 of build 1, and 17 older than 17.0.1.
     return max(fitting, key=lambda jdk: (jdk.ga, jdk.numbers[:-1], jdk.numbers[-1]), default=None)

@@ -1,16 +1,28 @@
 """What is shown, before it is drawn: sections of text, tables and figures. Renderers know these, and no reports.
 
-Every renderer draws text, items and tables. Only the page has folds, tabs and figures: whatever a figure shows also
-stands in a table.
+A block says on which media it appears (`on`). Every renderer draws text, items and tables. Only the page has folds,
+tabs and figures: whatever a figure shows also stands in a table, and text shows what folds and tabs hold.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import Literal, NamedTuple, TypeAlias
+from dataclasses import dataclass, replace
+from enum import Flag, auto
+from typing import ClassVar, Literal, NamedTuple, TypeAlias
 
 from redline.model import Comparison, Estimate, FindingKind, Grade, ObjectiveState, Verdict
 from redline.report import format as fmt
 from redline.report.scales import Scale
+
+
+class Medium(Flag):
+    """Where a report is read."""
+
+    TERMINAL = auto()
+    MARKDOWN = auto()
+    PAGE = auto()
+    TEXT = TERMINAL | MARKDOWN
+    EVERYWHERE = TERMINAL | MARKDOWN | PAGE
+
 
 Look: TypeAlias = Verdict | Grade | Literal["", "dim", "strong", "met", "missed", "unknown"]
 """How a text looks: verdicts and grades have colours of their own."""
@@ -45,10 +57,11 @@ def key(text: str) -> Line:
 
 @dataclass(frozen=True)
 class TextCell:
-    """A cell of a table: some lines of text. The page has `output` too, folded: what a server printed."""
+    """A cell of a table: some lines of text. For the page also, folded: `details`, and what a server printed."""
 
     lines: tuple[Line, ...]
     output: str = ""
+    details: tuple[Line, ...] = ()
 
 
 def words(*texts: str, look: Look = "") -> TextCell:
@@ -68,7 +81,8 @@ class ObjectiveText(NamedTuple):
 class ServerCell:
     """A cell of a table that names a server of a group, with what else is to be known of it.
 
-    `against` and `load` are empty where the group has one baseline and one load. `series` is its colour in charts.
+    `against` and `load` are empty where the group has one baseline and one load. `series` is its colour in charts,
+    `rank` its place among the servers that it is ranked with.
     """
 
     name: str
@@ -79,6 +93,7 @@ class ServerCell:
     objectives: tuple[ObjectiveText, ...] = ()
     findings: tuple[tuple[FindingKind, Grade], ...] = ()
     series: int = 0
+    rank: str = ""
 
     @property
     def grades(self) -> tuple[Grade, ...]:
@@ -88,50 +103,22 @@ class ServerCell:
 
 @dataclass(frozen=True)
 class ScoreCell:
-    """A cell of a table with one metric: the texts of its value and of its comparison, and a picture of either.
+    """A cell of a table with one metric: the texts of its value and of its interval, and a picture.
 
-    `value` is empty where nothing was measured. `ratio` is empty where nothing is compared; if `has_comparison`,
-    `refused` says why. `spread` and `ratio_spread` are for a glance, the bounds are those of the intervals.
+    `value` is empty where nothing was measured. `spread` is for a glance, `bounds` are those of the interval.
     """
 
     value: str = ""
     spread: str = ""
     bounds: str = ""
-    has_comparison: bool = False
-    ratio: str = ""
-    ratio_spread: str = ""
-    ratio_bounds: str = ""
-    verdict: Verdict | None = None
-    held_back: str = ""
-    chances: str = ""
-    refused: str = ""
     strip: "Strip | None" = None
 
     @classmethod
-    def of(
-        cls, estimate: Estimate | None, comparison: Comparison | None = None, strip: "Strip | None" = None
-    ) -> "ScoreCell":
-        """An estimate, and its comparison where it has one, as texts."""
+    def of(cls, estimate: Estimate | None, strip: "Strip | None" = None) -> "ScoreCell":
+        """An estimate as texts."""
         if estimate is None:
             return cls(strip=strip)
-        value, spread = fmt.amount(estimate.value, estimate.unit), fmt.spread(estimate)
-        if comparison is None:
-            return cls(value, spread, fmt.interval(estimate), strip=strip)
-        ratio = comparison.ratio
-        return cls(
-            value,
-            spread,
-            fmt.interval(estimate),
-            has_comparison=True,
-            ratio=fmt.ratio(ratio.value) if ratio else "",
-            ratio_spread=fmt.spread(ratio) if ratio else "",
-            ratio_bounds=fmt.interval(ratio) if ratio else "",
-            verdict=comparison.verdict,
-            held_back=fmt.held_back(comparison),
-            chances=fmt.chances(comparison),
-            refused=comparison.refused,
-            strip=strip,
-        )
+        return cls(fmt.amount(estimate.value, estimate.unit), fmt.spread(estimate), fmt.interval(estimate), strip)
 
 
 @dataclass(frozen=True)
@@ -147,7 +134,8 @@ class ChangeCell:
     """A cell of a table with a change, or why there is none: `note` is the number of the table's reason.
 
     A change that is only described has no verdict. `brief` is the text without decimals that say little at a glance,
-    and `size` the absolute relative change.
+    and `size` the absolute relative change. `remark` stands behind the verdict, `chances` is a hint of the page. In
+    text a `stacked` change has its interval in a line of its own.
     """
 
     text: str = ""
@@ -156,17 +144,37 @@ class ChangeCell:
     note: int | None = None
     brief: str = ""
     size: float = 0.0
+    remark: str = ""
+    chances: str = ""
+    strip: "Strip | None" = None
+    stacked: bool = False
 
     @classmethod
-    def of(cls, comparison: Comparison | None, note: int | None = None) -> "ChangeCell":
+    def of(
+        cls,
+        comparison: Comparison | None,
+        note: int | None = None,
+        strip: "Strip | None" = None,
+        *,
+        stacked: bool = False,
+    ) -> "ChangeCell":
         """A comparison's ratio as a change in percent."""
         if comparison is None:
             return cls("not run")
         ratio = comparison.ratio
         if ratio is None:
-            return cls(note=note)
-        brief, size = fmt.change(ratio, whole_from=0.1), abs(ratio.value - 1)
-        return cls(fmt.change(ratio), fmt.change_bounds(ratio), comparison.verdict, brief=brief, size=size)
+            return cls(note=note, stacked=stacked)
+        return cls(
+            fmt.change(ratio),
+            fmt.change_bounds(ratio),
+            comparison.verdict,
+            brief=fmt.change(ratio, whole_from=0.1),
+            size=abs(ratio.value - 1),
+            remark=fmt.held_back(comparison),
+            chances=fmt.chances(comparison),
+            strip=strip,
+            stacked=stacked,
+        )
 
     @property
     def sign(self) -> str:
@@ -174,11 +182,15 @@ class ChangeCell:
         return fmt.MARKS[self.verdict] if self.verdict else ""
 
     @property
-    def in_full(self) -> str:
-        """`+1.24 µs ▼ [+1.06, +1.42]`, or `refused [1]`."""
+    def texts(self) -> tuple[str, ...]:
+        """`+1.24 µs ▼ [+1.06, +1.42]`, or `refused [1]`; in two lines if it is stacked."""
         if self.note is not None:
-            return f"refused [{self.note}]"
-        return " ".join(part for part in (self.text, self.sign, self.bounds) if part)
+            return (f"refused [{self.note}]",)
+        first, second = (
+            " ".join(filter(None, (self.text, self.sign))),
+            " ".join(filter(None, (self.bounds, self.remark))),
+        )
+        return (first, second) if self.stacked else (f"{first} {second}".strip(),)
 
 
 @dataclass(frozen=True)
@@ -213,7 +225,7 @@ def lines_of(cell: TableCell) -> tuple[Line, ...]:
         case InvalidCell():
             return (line((f"{fmt.GRADE_MARKS[Grade.INVALID]} invalid: ", Grade.INVALID), cell.reason),)
         case ChangeCell():
-            return (line((cell.in_full, cell.verdict or "dim")),)
+            return tuple(line((text, cell.verdict or "dim")) for text in cell.texts)
         case _:
             return ()
 
@@ -244,17 +256,17 @@ class Column:
 class Table:
     """Rows of cells, one for each column; a `InvalidCell` is a row's last cell and stands for all that are missing.
 
-    For the page: `look` is the style of the whole table; `brief` leaves the bounds of changes out; `total` sets the
-    last row apart; `muted` are the rows, from 0, of which nothing was used.
+    For the page: `look` is the style of the whole table; `total` sets the last row apart; `muted` are the rows, from 0,
+    of which nothing was used.
     """
 
     columns: tuple[Column, ...]
     rows: tuple[tuple[TableCell, ...], ...]
     title: Line = ()
-    look: Literal["plain", "tiles", "scores", "ranking", "answers"] = "plain"
-    brief: bool = False
+    look: Literal["plain", "tiles", "scores", "answers"] = "plain"
     total: bool = False
     muted: frozenset[int] = frozenset()
+    on: Medium = Medium.EVERYWHERE
 
     def shown_rows(self) -> Iterator[tuple[TableCell, ...]]:
         """The rows, with nothing in merged columns that show the row before them already."""
@@ -272,11 +284,14 @@ class Prose:
 
     lines: tuple[Line, ...]
     listed: bool = False
+    on: Medium = Medium.EVERYWHERE
 
     @classmethod
-    def of(cls, texts: Iterable[str], look: Look = "", *, listed: bool = False) -> "Prose":
+    def of(
+        cls, texts: Iterable[str], look: Look = "", *, listed: bool = False, on: Medium = Medium.EVERYWHERE
+    ) -> "Prose":
         """One line for each text that is not empty, all of one look."""
-        return cls(tuple((Span(text, look),) for text in texts if text), listed)
+        return cls(tuple((Span(text, look),) for text in texts if text), listed, on)
 
 
 @dataclass(frozen=True)
@@ -305,6 +320,7 @@ class Items:
     """A list of items."""
 
     items: tuple[Item, ...]
+    on: Medium = Medium.EVERYWHERE
 
 
 @dataclass(frozen=True)
@@ -323,6 +339,7 @@ class Bar:
 class BarChart:
     """Named rows with a bar, or None, and its value as text. In a `joined` chart each begins where the last ended."""
 
+    on: ClassVar[Medium] = Medium.PAGE
     title: str
     label: str
     scale: Scale
@@ -353,6 +370,7 @@ class Legend:
 class Plots:
     """Plots of one subject, which has this place in the page's data; `toggles` lets readers hide series."""
 
+    on: ClassVar[Medium] = Medium.PAGE
     place: int
     plots: tuple[Plot, ...]
     legend: tuple[Legend, ...]
@@ -363,6 +381,7 @@ class Plots:
 class Choices:
     """What all plots show: for each choice its name, its text, and the value and text of each option."""
 
+    on: ClassVar[Medium] = Medium.PAGE
     choices: tuple[tuple[str, str, tuple[tuple[str, str], ...], str], ...]
 
 
@@ -383,6 +402,7 @@ class Stacked:
 class StackedBars:
     """Named bars of coloured parts."""
 
+    on: ClassVar[Medium] = Medium.PAGE
     title: str
     rows: tuple[Stacked, ...]
     legend: tuple[Legend, ...]
@@ -392,6 +412,7 @@ class StackedBars:
 class Heat:
     """Rows over time, each column of a level from 0; above them a line, on a log scale, and marks below columns."""
 
+    on: ClassVar[Medium] = Medium.PAGE
     title: str
     label: str
     rows: tuple[tuple[str, tuple[int, ...]], ...]
@@ -405,39 +426,51 @@ class Heat:
 class Flames:
     """The flame graphs of the page's data, one at a time, which its script draws."""
 
+    on: ClassVar[Medium] = Medium.PAGE
     title: str
 
 
 @dataclass(frozen=True)
 class Panels:
-    """Figures or small tables, beside each other as far as there is room."""
+    """Figures, beside each other as far as there is room."""
 
-    blocks: tuple["BarChart | Table", ...]
+    on: ClassVar[Medium] = Medium.PAGE
+    blocks: tuple["BarChart", ...]
 
 
 @dataclass(frozen=True)
 class Fold:
-    """Blocks under a heading; `open` is None where they cannot be folded."""
+    """Blocks under a heading. On the page they are folded; `open` is None where they cannot be.
+
+    Text has the heading and the blocks. If the whole fold is for the page alone, text has the line `instead`, if any.
+    """
 
     title: Line
     blocks: tuple["Block", ...]
     open: bool | None = None
     anchor: str = ""
+    instead: Line = ()
+    on: Medium = Medium.EVERYWHERE
 
 
 @dataclass(frozen=True)
 class Tabs:
-    """Blocks of which one choice is shown at a time, each with its title and a hint; `first` is shown first."""
+    """Blocks of which the page shows one choice at a time, each with its title and a hint; `first` is shown first.
+
+    Text has the blocks of all choices in turn.
+    """
 
     name: str
     choices: tuple[tuple[str, str, tuple["Block", ...]], ...]
     first: int
+    on: ClassVar[Medium] = Medium.EVERYWHERE
 
 
 @dataclass(frozen=True)
 class Facts:
     """Names and values; `brief` ones stand in columns."""
 
+    on: ClassVar[Medium] = Medium.PAGE
     facts: tuple[tuple[str, str], ...]
     brief: bool = True
 
@@ -446,6 +479,7 @@ class Facts:
 class Code:
     """A text to be copied, such as a command."""
 
+    on: ClassVar[Medium] = Medium.PAGE
     text: str
     label: str
 
@@ -470,7 +504,7 @@ Block: TypeAlias = (
 
 @dataclass(frozen=True)
 class Section:
-    """A heading of a level from 1 to 3, a hint that belongs to it, and what stands below.
+    """A heading of a level from 1 to 3, a hint that text has beside it, and what stands below.
 
     For the page: its anchor; what stands beside its heading; a number for the table of contents.
     """
@@ -508,6 +542,43 @@ def filled(*blocks: Block | None) -> Iterator[Block]:
                 pass
             case _:
                 yield block
+
+
+def on_medium(blocks: Iterable[Block | None], medium: Medium) -> Iterator[Block]:
+    """The blocks that appear there and have something to show; of folds and tabs text has what is in them."""
+    for block in filled(*blocks):
+        match block:
+            case Fold() if medium not in block.on:
+                yield from filled(Prose((block.instead,) if block.instead else ()))
+            case Fold():
+                inner = tuple(on_medium(block.blocks, medium))
+                if inner and medium is Medium.PAGE:
+                    yield replace(block, blocks=inner)
+                elif inner:
+                    yield from _headed(_strong(block.title), inner)
+            case Tabs() if medium is not Medium.PAGE:
+                for _, _, inner in block.choices:
+                    yield from on_medium(inner, medium)
+            case Tabs():
+                choices = tuple((title, hint, tuple(on_medium(inner, medium))) for title, hint, inner in block.choices)
+                yield replace(block, choices=choices)
+            case _ if medium in block.on:
+                yield block
+
+
+def _headed(title: Line, blocks: tuple[Block, ...]) -> Iterator[Block]:
+    """Blocks below a heading, which is the title of a table that comes first and has none."""
+    first, *others = blocks
+    if isinstance(first, Table) and not first.title:
+        yield replace(first, title=title)
+    else:
+        yield from (Prose((title,)), first)
+    yield from others
+
+
+def _strong(title: Line) -> Line:
+    """A heading within text, which stands out from what is below it."""
+    return tuple(replace(span, look=span.look or "strong") for span in title)
 
 
 def refused(reasons: Iterable[str]) -> Prose:

@@ -6,6 +6,7 @@ All functions are pure. The exact values are in the JSON and CSV of a report; th
 import math
 import re
 from datetime import UTC, datetime
+from enum import StrEnum
 
 from redline.model import (
     AgreedTls,
@@ -28,6 +29,7 @@ __all__ = [
     "NOT_KNOWN",
     "NO_ANSWERS",
     "STATE_MARKS",
+    "VerdictSign",
     "actual",
     "agreed",
     "amount",
@@ -37,7 +39,9 @@ __all__ = [
     "change_bounds",
     "count",
     "duration",
+    "family",
     "held_back",
+    "immaterial",
     "instant",
     "integer",
     "interval",
@@ -52,9 +56,49 @@ __all__ = [
     "slug_of",
     "spread",
     "too_few",
+    "verdict",
     "with_spread",
 ]
 
+
+class VerdictSign(StrEnum):
+    """A verdict as it is shown: a significant difference that does not matter has a mark and a colour of its own."""
+
+    FASTER = "faster"
+    SLOWER = "slower"
+    SLIGHTLY_FASTER = "slightly-faster"
+    SLIGHTLY_SLOWER = "slightly-slower"
+    EQUIVALENT = "equivalent"
+    INCONCLUSIVE = "inconclusive"
+
+    @classmethod
+    def of(cls, comparison: Comparison) -> "VerdictSign | None":
+        """The sign of a comparison; None without a verdict."""
+        if comparison.verdict is None:
+            return None
+        if comparison.matters is False:
+            return cls.SLIGHTLY_FASTER if comparison.verdict is Verdict.FASTER else cls.SLIGHTLY_SLOWER
+        return cls(comparison.verdict.value)
+
+    @property
+    def mark(self) -> str:
+        """The sign in tables: `▲`; hollow where the difference does not matter."""
+        return _SIGNS[self][0]
+
+    @property
+    def words(self) -> str:
+        """The name in text: `faster`, `slightly slower`."""
+        return _SIGNS[self][1]
+
+
+_SIGNS = {
+    VerdictSign.FASTER: ("▲", "faster"),
+    VerdictSign.SLOWER: ("▼", "slower"),
+    VerdictSign.SLIGHTLY_FASTER: ("△", "slightly faster"),
+    VerdictSign.SLIGHTLY_SLOWER: ("▽", "slightly slower"),
+    VerdictSign.EQUIVALENT: ("≈", "equivalent"),
+    VerdictSign.INCONCLUSIVE: ("?", "inconclusive"),
+}
 MARKS = {Verdict.FASTER: "▲", Verdict.SLOWER: "▼", Verdict.EQUIVALENT: "≈", Verdict.INCONCLUSIVE: "?"}
 GRADE_MARKS = {Grade.NOTE: "i", Grade.WARN: "!", Grade.INVALID: "✕"}
 STATE_MARKS: dict[ObjectiveState, str] = {"met": "✓", "missed": "✗", "not known": "?"}
@@ -64,12 +108,6 @@ NO_ANSWERS = "no answers"
 
 _DASH = "\u2013"
 _MINUS = "\u2212"
-
-_LABELS = {
-    Metric.THROUGHPUT: "throughput",
-    Metric.CPU_PER_REQUEST: "CPU per request",
-    Metric.MEMORY: "memory",
-}
 
 
 def count(number: int, noun: str) -> str:
@@ -84,7 +122,7 @@ def slug_of(cell_id: str) -> str:
 
 def label(metric: Metric) -> str:
     """The metric's name in running text: `throughput`, `p99`, `CPU per request`."""
-    return _LABELS.get(metric, metric.value)
+    return metric.words
 
 
 def interval(estimate: Estimate) -> str:
@@ -164,6 +202,26 @@ def chances(comparison: Comparison) -> str:
     if comparison.p_adjusted is None or (comparison.family or 1) < 2:
         return text
     return f"{text}, {_chance(comparison.p_adjusted)} adjusted for {integer(comparison.family or 1)} comparisons"
+
+
+def verdict(comparison: Comparison) -> str:
+    """`▼ slower`, `▽ slower, within the 2% that do not matter`, `? inconclusive (p 0.12 among 20)`; empty without."""
+    sign = VerdictSign.of(comparison)
+    if sign is None or comparison.verdict is None:
+        return ""
+    return f"{sign.mark} {comparison.verdict}{immaterial(comparison)} {held_back(comparison)}".rstrip()
+
+
+def immaterial(comparison: Comparison) -> str:
+    """`, within the 2% that do not matter` behind a significant difference of that size; empty behind every other."""
+    return f", within the {percent(comparison.threshold)} that do not matter" if comparison.matters is False else ""
+
+
+def family(comparison: Comparison) -> str:
+    """`CPU per request against rust.hyper, 12 comparisons`: what a verdict is adjusted for; empty without a verdict."""
+    if comparison.family is None:
+        return ""
+    return f"{comparison.family_name}, {count(comparison.family, 'comparison')}"
 
 
 def held_back(comparison: Comparison) -> str:

@@ -8,7 +8,6 @@ from redline.model import Comparison, Estimate
 from redline.quantities import rate, scale_of
 
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
-_FARTHEST_CHANGE = 2.5  # a bar that is so many times as long as the usual one would make all others too short to see
 _FARTHEST_END = 1.4  # an interval that reaches so many times as far as the longest bar is cut there
 _MOST_RATES = 6
 _PARTS = ((1,), (1, 3), (1, 2, 5), (1, 1.5, 2, 3, 4, 5, 6, 8))
@@ -53,20 +52,6 @@ def percent_of(ratio: float) -> float:
     return (ratio - 1) * 100
 
 
-def change_scale(comparisons: Iterable[Comparison], threshold: float) -> Scale:
-    """Changes in percent, wide enough for all that are not much larger than usual; for intervals half as far again."""
-    ratios = [c.ratio for c in comparisons if c.ratio is not None]
-    changes = sorted(abs(percent_of(ratio.value)) for ratio in ratios)
-    usual = changes[len(changes) * 3 // 4] if changes else 0.0
-    most = max(_FARTHEST_CHANGE * usual, 5 * threshold * 100)
-    ends = [percent_of(end) for ratio in ratios for end in (ratio.value, ratio.low, ratio.high) if end is not None]
-    reach = min(most, 1.5 * changes[-1] if changes else 0.0)
-    room = 1.5 * threshold * 100
-    low, high = -max(room, min(reach, -min([0.0, *ends]))), max(room, min(reach, max([0.0, *ends])))
-    ticks = tuple((at, _signed(at)) for at in _round_values(low, high))
-    return Scale(low, high, ticks, origin=0.0, band=(percent_of(1 / (1 + threshold)), threshold * 100))
-
-
 def ratio_scale(comparisons: Iterable[Comparison], threshold: float, name: str = "") -> Scale:
     """Ratios, log and symmetric about 1, wide enough for all; for intervals up to twice as far as the farthest ratio.
 
@@ -79,7 +64,7 @@ def ratio_scale(comparisons: Iterable[Comparison], threshold: float, name: str =
     reach = min(max([points, *(1.1 * end for end in ends)]), 2 * points)
     fitting = [pair for pair in _RATIOS if max(-math.log(pair[0]), math.log(pair[1])) <= _RATIO_REACH * reach]
     shown = (fitting[-1][0], 1.0, fitting[-1][1]) if fitting else (1.0,)
-    ticks = tuple((ratio, f"{ratio:g}") for ratio in shown)
+    ticks = tuple((ratio, _signed(round(percent_of(ratio)))) for ratio in shown)
     low, high = math.exp(-reach), math.exp(reach)
     return Scale(low, high, ticks, log=True, origin=1.0, band=(1 / (1 + threshold), 1 + threshold), name=name)
 

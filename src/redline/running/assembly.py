@@ -7,12 +7,11 @@ from pathlib import Path
 
 from redline.errors import BuildError, UsageError
 from redline.model import (
-    AttachedServer,
-    Cell,
     DuetRecording,
     Environment,
     Manifest,
     Plan,
+    ServerEntry,
     Suite,
     UsedHost,
     Variant,
@@ -26,16 +25,17 @@ from redline.plugins.launchers.attached import AttachedLauncher, processes_of
 from redline.plugins.launchers.builds import Builds
 from redline.plugins.launchers.command import CommandLauncher
 from redline.plugins.launchers.process import ProcessLauncher
+from redline.plugins.launchers.revision import RevisionLauncher
 from redline.plugins.launchers.route import RouteLauncher
+from redline.plugins.launchers.servers import ServersLauncher
 from redline.plugins.launchers.watching import watch
 from redline.plugins.machine import plan_placement, read_environment
 from redline.plugins.probes.jvm import compilers_of
 from redline.plugins.probes.process_tree import ProcessTreeProbe
 from redline.plugins.profilers.machine import MachineProfilers
 from redline.plugins.revisions import Repository, build
-from redline.plugins.temporary import elsewhere
+from redline.plugins.temporary import elsewhere, private_folder
 from redline.ports import Building, Executor, Placement, RunningServer
-from redline.running.duet import DuetTools
 from redline.running.executors import HostsExecutor, LocalExecutor, check_for_hosts
 from redline.running.host_pairs import PairTools, calibrate
 from redline.running.record import Tools
@@ -80,12 +80,25 @@ class Workbench:
         )
 
 
-def workbench(catalogue: Path, cache: Path) -> Workbench:
-    """For servers of a catalogue, on this machine. Raises DriveError when there is no engine."""
-    driver, placement = EngineDriver(find_engine()), plan_placement()
-    launcher, probes = RouteLauncher(ProcessLauncher(catalogue, cache)), lambda: (ProcessTreeProbe(),)
-    profilers = MachineProfilers(cache)
-    tools = Tools(launcher, driver, probes, placement, processes_of, driver.fixed_work_ns, profilers, _compilers_of)
+def workbench(suite: Suite, catalogue: Path, cache: Path, stack: ExitStack) -> Workbench:
+    """What servers of any kind are measured with on this machine. Raises DriveError when there is no engine.
+
+    Worktrees of revisions are removed when `stack` ends.
+    """
+    driver = EngineDriver(find_engine())
+    # Where no server is started, all cores are the load's; in a duet they are divided as for any other.
+    is_given = suite.has_duets or any(isinstance(variant.entry, ServerEntry) for variant in suite.variants)
+    tools = Tools(
+        launcher=RouteLauncher(ServersLauncher(ProcessLauncher(catalogue, cache), RevisionLauncher(stack))),
+        driver=driver,
+        probes=_probes_of,
+        placement=plan_placement() if is_given else Placement(),
+        processes=processes_of,
+        fixed_work_ns=driver.fixed_work_ns,
+        profilers=MachineProfilers(cache),
+        compilers_of=_compilers_of,
+        watch=watch,
+    )
     return _with_environment(tools, driver)
 
 
@@ -103,26 +116,24 @@ def on_hosts(pairs: tuple[Pair, ...], catalogue: Path, cache: Path) -> Workbench
 
 def attached(variant: Variant) -> Workbench:
     """For a server that is already running. Raises DriveError when there is no engine."""
-    peer = (variant.entry.host, variant.entry.port) if isinstance(variant.entry, AttachedServer) else None
-    driver, probes = EngineDriver(find_engine()), lambda: (ProcessTreeProbe(peer=peer),)
-    tools = Tools(AttachedLauncher(), driver, probes, Placement(), compilers_of=_compilers_of)
+    del variant
+    driver = EngineDriver(find_engine())
+    tools = Tools(AttachedLauncher(), driver, _probes_of, Placement(), compilers_of=_compilers_of)
     return _with_environment(tools, driver)
 
 
 def commands() -> Workbench:
     """For commands of the user's. Raises DriveError when there is no engine."""
     driver = EngineDriver(find_engine())
-    launcher, probes = CommandLauncher(), lambda: (ProcessTreeProbe(),)
-    tools = Tools(launcher, driver, probes, plan_placement(), processes_of, compilers_of=_compilers_of)
+    tools = Tools(CommandLauncher(), driver, _probes_of, plan_placement(), processes_of, compilers_of=_compilers_of)
     return _with_environment(tools, driver)
 
 
-def duet_tools(cells: tuple[Cell, ...]) -> DuetTools:
+def duet_tools() -> Tools:
     """For commands, or servers that are running already. Raises DriveError without an engine."""
-    launchers = tuple(
-        AttachedLauncher() if isinstance(cell.variant.entry, AttachedServer) else CommandLauncher() for cell in cells
-    )
-    return DuetTools(launchers, watch, EngineDriver(find_engine()), plan_placement())
+    catalogue = ProcessLauncher(Path("catalogue"), Path(".cache"))
+    launcher = ServersLauncher(catalogue, RevisionLauncher(ExitStack()))
+    return Tools(launcher, EngineDriver(find_engine()), _probes_of, plan_placement(), watch=watch)
 
 
 def duet_environment() -> Environment:
@@ -144,8 +155,8 @@ class Cluster:
 
     def bench(self, file: Path, suite: Suite) -> Workbench:
         """What a new session of a suite's file is made with. Raises UsageError, DriveError and HostLostError."""
-        pairs, (catalogue, cache) = self._pairs(suite), self.places(file)
-        return on_hosts(pairs, catalogue, cache) if pairs else workbench(catalogue, cache)
+        pairs, (catalogue, cache) = self._pairs(suite), self._places(file, suite)
+        return on_hosts(pairs, catalogue, cache) if pairs else workbench(suite, catalogue, cache, self.stack)
 
     def prepare(self, file: Path, suite: Suite) -> tuple[Workbench, Suite, tuple[str, ...]]:
         """What a new session is made with, its suite as the hosts can hold it, and what changed. Raises as `bench`."""
@@ -161,10 +172,18 @@ class Cluster:
         suite, file = manifest.plan.suite, Path(manifest.suite_file)
         if self.address and not manifest.suite_file:
             raise UsageError("what runs behind a URL was searched from here", hint="resume it without --on")
-        if self.address or suite.load_hosts > 1:
-            return self.bench(file, suite)
-        variant = suite.variants[0]
-        return attached(variant) if isinstance(variant.entry, AttachedServer) else workbench(*self.places(file))
+        return self.bench(file, suite)
+
+    def _places(self, file: Path, suite: Suite) -> tuple[Path, Path]:
+        """The catalogue and the cache; a suite without any server of a catalogue needs none."""
+        servers = suite.variants if suite.ceiling is None else (*suite.variants, suite.ceiling)
+        entries = [each.entry for variant in servers for each in (variant, *variant.hops)]
+        if any(isinstance(entry, ServerEntry) and entry.build is not None for entry in entries):
+            return self.places(file)
+        try:
+            return Path("catalogue"), private_folder("cache")
+        except OSError as error:
+            raise UsageError(f"no cache can be kept: {error.strerror}", hint=elsewhere()) from error
 
     def _pairs(self, suite: Suite) -> tuple[Pair, ...]:
         """Pairs of hosts; none to run it on this one."""
@@ -208,6 +227,11 @@ def _build(checkout: CheckoutPair, folder: Path, name: str, progress: Callable[[
         raise BuildError(f"{name} has no folder {checkout.below}, in which {PROJECT_FILE} lies", hint=hint)
     if checkout.build is not None:
         build(checkout.build, folder / checkout.below, name, folder.with_suffix(".log"), progress)
+
+
+def _probes_of(server: RunningServer) -> tuple[ProcessTreeProbe]:
+    peer = (server.endpoint.host, server.endpoint.port) if server.facts is None else None
+    return (ProcessTreeProbe(peer=peer),)
 
 
 def _compilers_of(server: RunningServer) -> Callable[[], int | None]:

@@ -1,22 +1,21 @@
-"""Searches: created, resumed and executed, with their directories. Whoever shows them listens.
+"""Searches: created, resumed and executed, with their directories. A listener shows them.
 
 What is left to search is read off the directory, so a search can be resumed from any point.
 """
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from redline.analysis.search_state import SearchState, limit_report, search_state
-from redline.errors import DriveError, LaunchError, StoreError
-from redline.model import Cell, Objective, Run, Suite
+from redline.analysis.search_state import SearchState, search_order, search_state
+from redline.errors import DriveError, LaunchError
+from redline.model import Cell, Manifest, Run, Suite
 from redline.model.limits import LimitReport
-from redline.model.search import SearchPlan
-from redline.report.render import LIMIT_RENDERERS
+from redline.model.search import SearchTerms
 from redline.running.assembly import Workbench
 from redline.running.cell_search import CellSearch, SearchListener
 from redline.running.record import Tools
@@ -31,77 +30,64 @@ from redline.running.session import (
     refuse_changed,
     refuse_other_hosts,
 )
-from redline.storage.searches import REPORT, SearchStore
+from redline.running.views import write_search_views
+from redline.storage.runs import RunStore
 from redline.suite import make_plan
-
-_VIEWS = {REPORT: "json", "limit.html": "html", "limit.md": "md"}
 
 
 @dataclass(frozen=True)
 class SearchRequest:
-    """What a search is asked: see SearchPlan. Its suite has open loads alone."""
+    """A suite of open loads, and what is asked of its cells."""
 
     suite: Suite
-    sets: Mapping[str, tuple[Objective, ...]]
-    start_per_s: float | None
-    by_warm_up: bool
-    probes: int
-    precision: float
-    trials: int
-    beyond: bool
-    url: str = ""
-    workers: int | None = None
-    is_kept: bool = True
+    terms: SearchTerms
 
 
 @dataclass(frozen=True)
 class SearchSession:
-    """A search that can be executed. `is_kept` says whether a user will find its directory afterwards.
+    """A search that can be executed. `is_kept` says whether its directory outlives the command."""
 
-    Cells take turns by starts of their servers; with `by_probe` by probes, and their servers are alive at once.
-    """
-
-    store: SearchStore
-    plan: SearchPlan
+    store: RunStore
+    manifest: Manifest
     bench: Workbench
     listener: SessionListener
     is_kept: bool = True
-    by_probe: bool = False
 
     @classmethod
-    def create(
-        cls, asked: SearchRequest, source: Source, folder: Path, bench: Workbench, listener: SessionListener
+    def create(  # noqa: PLR0913
+        cls,
+        asked: SearchRequest,
+        source: Source,
+        folder: Path,
+        bench: Workbench,
+        listener: SessionListener,
+        *,
+        is_kept: bool = True,
     ) -> "SearchSession":
         """Build the servers, and write down what was asked. Raises RedlineError."""
-        store = SearchStore(folder)
+        store = RunStore(folder)
         store.check_free()
         built = build_all(asked.suite, bench.tools.launcher, listener)
         plan = make_plan(asked.suite, built.unavailable)
         check_left(plan, "search", "`redline list` says what can be built here")
-        terms = {name: value for name, value in vars(asked).items() if name not in ("suite", "is_kept")}
-        stored = SearchPlan(manifest=new_manifest(folder.resolve().name, source, plan, bench), **terms)
-        store.create(stored)
-        return cls(store, stored, bench, listener, asked.is_kept)
+        manifest = new_manifest(folder.resolve().name, source, plan, bench, asked.terms)
+        store.create(manifest)
+        return cls(store, manifest, bench, listener, is_kept)
 
     @classmethod
     def resume(cls, folder: Path, bench_for: Bench, listener: SessionListener) -> "SearchSession":
         """Open a stored search, and make sure that its servers and this machine are still what they were."""
-        store = SearchStore(folder)
-        plan = store.plan()
-        if plan.format == "redline.search/1":
-            raise StoreError(
-                f"{folder} holds a search of an earlier version, which kept no recordings",
-                hint=f"start a new search; what this one found is shown by: redline report {folder}",
-            )
-        cells = plan.manifest.plan.cells.values()
-        store.check_folders(*(f"probes/{cell.slug}" for cell in cells))
-        bench = bench_for(plan.manifest)
-        refuse_other_hosts(plan.manifest.hosts, bench.hosts)
+        store = RunStore(folder)
+        store.check_parts()
+        manifest = store.manifest()
+        cells = manifest.plan.cells.values()
+        bench = bench_for(manifest)
+        refuse_other_hosts(manifest.hosts, bench.hosts)
         planned = {cell.variant.slug for cell in cells}
-        built = build_all(plan.manifest.plan.suite, bench.tools.launcher, listener, planned)
+        built = build_all(manifest.plan.suite, bench.tools.launcher, listener, planned)
         recordings = tuple(made.recording for cell in cells for made in store.probes(cell))
-        refuse_changed(built, Run(manifest=plan.manifest, recordings=recordings), bench.environment)
-        return cls(store, plan, bench, listener)
+        refuse_changed(built, Run(manifest=manifest, recordings=recordings), bench.environment)
+        return cls(store, manifest, bench, listener)
 
     def execute(self) -> tuple[LimitReport, bool]:
         """Search what is left, and write the views. Returns what is known, and whether it was interrupted."""
@@ -112,8 +98,8 @@ class SearchSession:
 
     def _search(self) -> bool:
         """Search all cells. Returns whether that was interrupted."""
-        cells = [self.plan.manifest.plan.cells[cell_id] for cell_id in self.plan.order]
-        states = [search_state(self.plan, cell, self.store.probes(cell)) for cell in cells]
+        cells = [self.manifest.plan.cells[cell_id] for cell_id in search_order(self.manifest.plan)]
+        states = [search_state(self.manifest, cell, self.store.probes(cell)) for cell in cells]
         left = [(number, state) for number, state in enumerate(states, 1) if not state.ended]
         turns = [_SiteSearch(self, own, share, len(cells)) for own, share in self._assigned(left)]
         if len(turns) == 1:
@@ -133,12 +119,12 @@ class SearchSession:
     def _assigned(
         self, left: Sequence[tuple[int, SearchState]]
     ) -> list[tuple["SearchSite", list[tuple[int, SearchState]]]]:
-        """What each pair of hosts searches: servers that are read side by side, of a scenario and load, on one pair.
+        """What each pair of hosts searches: all servers of a scenario and load on one pair.
 
-        By the plan's order, so that what was begun on a pair is resumed there.
+        Pairs take them by the plan's order, so that what was begun on a pair is resumed there.
         """
-        cells = self.plan.manifest.plan.cells
-        names = dict.fromkeys(_side_by_side(cells[cell_id]) for cell_id in self.plan.order)
+        cells = self.manifest.plan.cells
+        names = dict.fromkeys(_side_by_side(cells[cell_id]) for cell_id in search_order(self.manifest.plan))
         numbers = {name: number for number, name in enumerate(names)}
         places = [SearchSite(pair.tools, partial(getattr, pair, "is_lost")) for pair in self.bench.pairs]
         places = places or [SearchSite(self.bench.tools)]
@@ -154,7 +140,7 @@ def _side_by_side(cell: Cell) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class SearchSite:
-    """Where cells are searched: with which tools, and whether a host of it is lost."""
+    """Where cells are searched: its tools, and whether one of its hosts is lost."""
 
     tools: Tools
     is_lost: Callable[[], bool] = lambda: False
@@ -162,9 +148,9 @@ class SearchSite:
 
 @dataclass(frozen=True)
 class _SiteSearch:
-    """Cells that are searched in turns with the same tools; each has its number, of `cells` in all.
+    """Cells that are searched in turns with the same tools, with their numbers among all `cells`.
 
-    Whoever sets `is_over` interrupts it before its next load.
+    With `is_over` set, the next load is an interrupt.
     """
 
     session: SearchSession
@@ -174,8 +160,20 @@ class _SiteSearch:
     is_over: threading.Event = field(default_factory=threading.Event)
 
     def search(self) -> bool:
-        """Search them. Returns whether that was interrupted."""
-        left, searches = list(self.share), dict[int, CellSearch]()
+        """Search the cells. Returns whether that was interrupted.
+
+        Servers that are alive at once are those of one scenario and load.
+        """
+        if not self.session.manifest.terms.by_probe:
+            return self._in_turns(self.share)
+        groups: dict[tuple[str, str], list[tuple[int, SearchState]]] = {}
+        for number, state in self.share:
+            groups.setdefault(_side_by_side(state.cell), []).append((number, state))
+        return any(map(self._in_turns, groups.values()))  # an interrupt leaves the other groups for a resume
+
+    def _in_turns(self, share: Sequence[tuple[int, SearchState]]) -> bool:
+        """Search some cells in turns. Returns whether that was interrupted."""
+        left, searches = list(share), dict[int, CellSearch]()
         listens, alone = self.session.listener, len(self.session.bench.pairs) < 2
         with ExitStack() as running:
             while left:
@@ -194,6 +192,8 @@ class _SiteSearch:
                         has_more = False
                         if self.place.is_lost():
                             return False  # the others of its share can be resumed when it is back
+                        if self.session.manifest.terms.by_probe and not state.probes:
+                            return False  # nothing can be compared with it
                     if not has_more:
                         left.remove((number, state))
         return False
@@ -206,28 +206,9 @@ class _SiteSearch:
             session.store,
             listener,
             log_is_kept=session.is_kept,
-            by_probe=session.by_probe,
             pause=self._pause,
             is_over=self.is_over.is_set,
         )
 
     def _pause(self, seconds: float) -> None:
         self.is_over.wait(seconds)
-
-
-def search_report(store: SearchStore) -> LimitReport | None:
-    """What a stored search found so far; None before anything was stored of it. Raises StoreError."""
-    plan = store.plan()
-    if plan.format == "redline.search/1":
-        return store.written_report()
-    return limit_report(plan, {cell.id: store.probes(cell) for cell in plan.manifest.plan.cells.values()})
-
-
-def write_search_views(store: SearchStore) -> LimitReport:
-    """Write what can be looked at of what a search has found so far."""
-    report = search_report(store)
-    if report is None:
-        raise StoreError(f"{store.folder} holds a search that has no probe yet", hint="resume it with --resume")
-    for name, form in _VIEWS.items():
-        store.write(name, LIMIT_RENDERERS[form](report))
-    return report

@@ -15,7 +15,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Protocol
 
-from redline.analysis import build_report, capacities
+from redline.analysis import capacities
 from redline.analysis.judged import GrowingRun
 from redline.analysis.precision import enough, precision
 from redline.errors import RedlineError, StoreError, UsageError
@@ -35,16 +35,17 @@ from redline.model import (
     UsedHost,
     Variant,
 )
+from redline.model.run import Kind
+from redline.model.search import SearchTerms
 from redline.ports import Building, BuildOutcome, Executor, Launcher
-from redline.report.render import RENDERERS
 from redline.running.assembly import Workbench
 from redline.running.cell_search import SearchListener
 from redline.running.repeats import Repeats
 from redline.running.trial import TrialListener
+from redline.running.views import write_run_views
 from redline.storage.runs import RunStore, capacity_store
 from redline.suite import Capacities, capacity_loads, make_capacity_plan, make_plan, with_rounds, without_profiles
 
-_RUN_VIEWS = {"report.html": "html", "results.csv": "csv", "results.json": "json"}
 _MUST_BE_THE_SAME = ("engine_sha256", "hostname", "cores", "server_cpus", "engine_cpus")
 
 Bench = Callable[[Manifest], Workbench]
@@ -88,11 +89,12 @@ class SessionListener(Protocol):
 
 @dataclass(frozen=True)
 class Source:
-    """Where a session came from: the command line, and the suite's file and text; empty for a URL."""
+    """Where a session came from: the command line, the suite's file and text (empty for a URL), and what it makes."""
 
     command: str
     file: str = ""
     text: str = ""
+    kind: Kind = "run"
 
 
 @dataclass(frozen=True)
@@ -184,7 +186,8 @@ class RunSession:
             if skipped.slug not in known:
                 self.listener.skipped(skipped)
         check_left(plan, "run", f"what was measured shows why: redline report {first.folder}")
-        source = Source(found.manifest.command, found.manifest.suite_file, found.manifest.suite_text)
+        begun = found.manifest
+        source = Source(begun.command, begun.suite_file, begun.suite_text, begun.kind)
         self.store.create(new_manifest(self.store.folder.resolve().name, source, plan, self.bench))
 
     def _calibrate(self, store: RunStore, plan: Plan) -> None:
@@ -382,17 +385,12 @@ def refuse_other_hosts(were: tuple[UsedHost, ...], now: tuple[UsedHost, ...]) ->
     )
 
 
-def write_run_views(store: RunStore) -> Report:
-    """Judge what is stored of a run, and write what can be looked at."""
-    report = build_report(store.run(), str(store.folder))
-    for name, form in _RUN_VIEWS.items():
-        store.write(name, RENDERERS[form](report))
-    return report
-
-
-def new_manifest(name: str, source: Source, plan: Plan, bench: Workbench) -> Manifest:
-    """Of a session that begins now."""
+def new_manifest(
+    name: str, source: Source, plan: Plan, bench: Workbench, search: SearchTerms | None = None
+) -> Manifest:
+    """The manifest of a session that begins now; `search` is what a search asks."""
     return Manifest(
+        kind=source.kind if search is None else "search",
         name=name,
         created_unix_ns=time.time_ns(),
         command=source.command,
@@ -401,6 +399,7 @@ def new_manifest(name: str, source: Source, plan: Plan, bench: Workbench) -> Man
         plan=plan,
         environment=bench.environment,
         hosts=bench.hosts,
+        search=search,
     )
 
 
@@ -412,6 +411,6 @@ def leave_cores(bench: Workbench) -> None:
 
 def check_left(plan: Plan, verb: str, hint: str) -> None:
     """Raise RedlineError for a plan that has nothing that can be run."""
-    if not plan.trials:
+    if not plan.steps:
         reasons = "; ".join(sorted({skipped.reason for skipped in plan.skipped}))
         raise RedlineError(f"nothing is left to {verb}: {reasons}", hint=hint)

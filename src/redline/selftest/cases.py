@@ -54,7 +54,7 @@ class Case:
 
     @property
     def rate_per_s(self) -> float:
-        """Of its load, which has one."""
+        """The rate of its open load."""
         return self.load.rate_per_s or 0.0
 
 

@@ -255,7 +255,7 @@ class Way:
 
     @property
     def median_ns(self) -> float:
-        """Of both."""
+        """The median of both."""
         return self.both.quantile_ns(0.5)
 
     @property
@@ -301,7 +301,7 @@ def noise(recording: Recording, traffic: Traffic, server_late: tuple[Quantile, .
 
 
 def lost_share(seen: Noise, spreads: float) -> float:
-    """Of the time, in which engine or server had no core, times how much longer a queue takes to catch up.
+    """The share of time in which engine or server had no core, times how much longer a queue takes to catch up.
 
     Steal is known for all cores together: what matters is what hit the two that engine and server run on. Of an engine
     that never waited, the probe, which gives way to it, was itself kept from looking: then the pressure stands for it.

@@ -37,7 +37,7 @@ from redline.plugins.launchers.attached import processes_of
 from redline.plugins.launchers.process import ProcessLauncher, ProcessServer
 from redline.plugins.linux.scheduling import on_cores
 from redline.plugins.probes.process_tree import ProcessTreeProbe
-from redline.ports import Endpoint, LoadOptions, Placement, RunningServer
+from redline.ports import Endpoint, Launch, LoadOptions, Placement, RunningServer
 from redline.running.record import Tools, record_load
 from redline.selftest.results import Quantile
 from redline.suite import load_catalogue
@@ -47,7 +47,7 @@ WARMUP_NS = 500_000_000
 _SECOND_NS = 1_000_000_000
 _SEED = 1
 STOPPED_AFTER_SHARE = 0.4
-"""Of the measurement, after which a server is stopped."""
+"""The share of the measurement after which a server is stopped."""
 _ENDS_WITHIN_S = 10.0
 _ENTRY = "oracle.null"
 _KEYS = {0.5: "late_p50_ns", 0.9: "late_p90_ns", 0.99: "late_p99_ns", 0.999: "late_p999_ns", 1.0: "late_max_ns"}
@@ -68,9 +68,8 @@ class Oracle:
         """A fresh one in that mode; its output goes to `log`."""
         entry = self.null.catalogued
         command = (entry.start.command[0], *arguments, "--port", "{port}")
-        start = entry.start.model_copy(update={"command": command})
-        variant = Variant(entry=entry.model_copy(update={"start": start}))
-        with self.launcher.running(variant, self.placement, log) as server:
+        variant = Variant(entry=entry.started_by(command))
+        with self.launcher.running(Launch(variant, self.placement, log)) as server:
             yield server
 
 
@@ -158,7 +157,7 @@ class Rig:
     def tools(self) -> Tools:
         """What its loads are made with: the engine has one core."""
         placement = replace(self.oracle.placement, engine_cpus=self.oracle.placement.engine_cpus[:1])
-        return Tools(self.oracle.launcher, self.driver, lambda: (ProcessTreeProbe(),), placement, processes_of)
+        return Tools(self.oracle.launcher, self.driver, lambda _server: (ProcessTreeProbe(),), placement, processes_of)
 
     def _load(
         self, server: RunningServer, shape: Open | Closed, seconds: float, stopper: "Stopper | None"

@@ -196,10 +196,17 @@ def _judged(run: _MeasuredCase, ground: Ground, each_ns: float) -> CaseResult:
         late = at(measured.seen.engine_late, 0.99)
         name = f"send lateness p99 at {case.rate_per_s:,.0f}/s"
         checks.append(check_late(name, 0.99, late, case.late_p99_goal_ns, measured.machine(ground, 0.99)))
-    points = judged(measured, _chances(case, run.observed), ground)
-    load = _load_text(case.load, case.seconds)
-    result = _result(traffic, measured, ground, name=case.name, about=case.about, load=load, checks=checks)
-    return result.model_copy(update={"points": points, "peers": run.peers})
+    return CaseResult(
+        name=case.name,
+        about=case.about,
+        load=_load_text(case.load, case.seconds),
+        measured_ns=traffic.measure_end_ns - traffic.measure_start_ns,
+        requests=traffic.counts.due,
+        points=judged(measured, _chances(case, run.observed), ground),
+        checks=(_checked_answers(traffic, measured, ground), *checks),
+        noise=measured.seen,
+        peers=run.peers,
+    )
 
 
 def _judged_arrivals(seen: _Arrivals, ground: Ground) -> CaseResult:
@@ -222,27 +229,22 @@ def _judged_arrivals(seen: _Arrivals, ground: Ground) -> CaseResult:
         )
         checks.append(check_late("p99 behind an even schedule", 0.99, behind_s * 1e9, _BEHIND_NS, machine))
     about = "arrivals as another process saw them, against the schedule (Kolmogorov-Smirnov)"
-    name = f"{ARRIVALS}-{shape.arrivals}"
-    load = _load_text(shape, traffic.seconds)
-    return _result(traffic, measured, ground, name=name, about=about, load=load, checks=checks)
-
-
-def _result(  # noqa: PLR0913 - what differs between cases
-    traffic: Traffic, measured: Measured, ground: Ground, *, name: str, about: str, load: str, checks: list[Check]
-) -> CaseResult:
-    outcomes = traffic.counts.outcomes
-    overdue = outcomes.timeout + outcomes.in_flight + outcomes.unsent
-    answers = check_answers(outcomes.errors - overdue, overdue, measured.machine(ground, 1.0))
     return CaseResult(
-        name=name,
+        name=f"{ARRIVALS}-{shape.arrivals}",
         about=about,
-        load=load,
+        load=_load_text(shape, traffic.seconds),
         measured_ns=traffic.measure_end_ns - traffic.measure_start_ns,
         requests=traffic.counts.due,
         points=(),
-        checks=(answers, *checks),
+        checks=(_checked_answers(traffic, measured, ground), *checks),
         noise=measured.seen,
     )
+
+
+def _checked_answers(traffic: Traffic, measured: Measured, ground: Ground) -> Check:
+    outcomes = traffic.counts.outcomes
+    overdue = outcomes.timeout + outcomes.in_flight + outcomes.unsent
+    return check_answers(outcomes.errors - overdue, overdue, measured.machine(ground, 1.0))
 
 
 def _load_text(shape: Open, seconds: float) -> str:

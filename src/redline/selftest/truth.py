@@ -20,7 +20,7 @@ _CELLS = 1 << 17
 _CELLS_PER_SERVICE = 1000
 RUNS = 120
 WIDTH = 3.29
-"""Of the range in standard deviations: 99.9%, because a selftest judges some fifty points and should not err in one."""
+"""Half the range in standard deviations: 99.9%, as a selftest judges some fifty points and should not err in any."""
 _BEFORE = 4000
 _VALUES_AT_ONCE = 4_000_000
 _PIECES = 4
@@ -233,7 +233,7 @@ Simulation = Callable[[int, int, np.random.Generator], Floats]
 
 
 def _simulated(simulate: Simulation, requests: int, qs: tuple[float, ...], rng: np.random.Generator) -> Floats:
-    """Of each simulated run its quantiles: RUNS rows, a column for each q. Few runs at a time, for they are large."""
+    """Quantiles of simulated runs: RUNS rows, a column per q. Runs are large, so few are held at a time."""
     parts = -(-RUNS * (requests + _BEFORE) // _VALUES_AT_ONCE)
     at_once = -(-RUNS // parts)
     ranks = [min(requests, max(1, int(np.ceil(np.nextafter(q * requests, 0.0))))) - 1 for q in qs]

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,8 +12,6 @@ from redline.stats.distributions import t_quantile, t_tail
 from redline.stats.samples import CONFIDENCE, Floats, Quantiles, Sample, resamples
 
 ALPHA = 1 - CONFIDENCE
-FEWEST_TRIALS = 3
-"""Of each side, or starts of a duet, for a verdict. Two differ by luck: their interval has one degree of freedom."""
 METHOD = "t interval with the bootstrap standard error of the log, over trials"
 METHOD_WITHIN = "t interval with the standard error of blocks within trials, wider than over trials"
 METHOD_ORDER = "order statistics of all requests, wider than over trials"
@@ -235,33 +234,27 @@ def paired_difference(cell: Sample, baseline: Sample, metric: Metric) -> Estimat
     return _estimate(value, ends, metric.unit, min(cell.n, baseline.n), method)
 
 
-def verdict(ratio: Estimate, metric: Metric, threshold: float, p_adjusted: float | None = None) -> Verdict:
-    """What the interval of a ratio allows to say; `threshold` is the smallest relative difference that matters.
+class Decision(NamedTuple):
+    """The verdict on a ratio, and whether a significant difference matters; None where there is none."""
 
-    `p_adjusted` is the p-value when all comparisons of a family count: a difference needs that it is below 5%, too.
+    verdict: Verdict
+    matters: bool | None = None
+
+
+def decide(ratio: Estimate, threshold: float, *, higher_is_better: bool, p_adjusted: float | None = None) -> Decision:
+    """The verdict that a ratio with its interval allows; `threshold` is the smallest relative difference that matters.
+
+    A difference is significant if the interval excludes 1 and, where the comparison belongs to a family, the adjusted
+    p-value is below 5%. It does not matter if the whole interval is within the threshold. Without a significant
+    difference, such an interval says equivalent.
     """
     if ratio.low is None or ratio.high is None:
-        return Verdict.INCONCLUSIVE
-    if 1 / (1 + threshold) <= ratio.low and ratio.high <= 1 + threshold:
-        return Verdict.EQUIVALENT
+        return Decision(Verdict.INCONCLUSIVE)
+    within = ratio.is_within(threshold)
     if ratio.low <= 1 <= ratio.high or (p_adjusted is not None and p_adjusted >= ALPHA):
-        return Verdict.INCONCLUSIVE
-    return Verdict.FASTER if (ratio.low > 1) == metric.higher_is_better else Verdict.SLOWER
-
-
-def holm_adjust(ps: Sequence[float]) -> tuple[float, ...]:
-    """P-values adjusted for all of them, in their order, so that each may be read as if it were the only one.
-
-    The i-th smallest of m counts m - i + 1 times, and none is smaller than one before it. Calling different what has
-    at most 5% after that calls any of the equal ones different in at most 5% of families, however they depend on
-    each other (S. Holm, A Simple Sequentially Rejective Multiple Test Procedure, Scandinavian J. of Statistics, 1979).
-    """
-    adjusted = [1.0] * len(ps)
-    largest = 0.0
-    for place, index in enumerate(sorted(range(len(ps)), key=lambda each: ps[each])):
-        largest = max(largest, min(1.0, (len(ps) - place) * ps[index]))
-        adjusted[index] = largest
-    return tuple(adjusted)
+        return Decision(Verdict.EQUIVALENT if within else Verdict.INCONCLUSIVE)
+    better = (ratio.low > 1) == higher_is_better
+    return Decision(Verdict.FASTER if better else Verdict.SLOWER, not within)
 
 
 def middle(values: Floats) -> float:
@@ -310,6 +303,11 @@ def scatter_of(ratio: Estimate) -> float | None:
 def shown_by(scatter: float, rounds: int) -> float:
     """The smallest relative difference that so many rounds show: half the width of their interval."""
     return math.expm1(min(_t(rounds) * scatter / math.sqrt(rounds), 100.0))
+
+
+def scatter_showing(difference: float, rounds: int) -> float:
+    """The largest scatter with which so many rounds, two at least, show the difference."""
+    return math.log1p(difference) * math.sqrt(rounds) / _t(rounds)
 
 
 def rounds_for(scatter: float, difference: float) -> int | None:

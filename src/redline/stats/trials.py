@@ -25,7 +25,15 @@ from redline.model import (
 from redline.model.hosts import one_way_bound_ns
 from redline.stats.samples import BLOCKS, Floats, Merged, Quantiles, Ratios, Sample, block_sums
 
-QUANTILE_OF = {Metric.P50: 0.5, Metric.P90: 0.9, Metric.P99: 0.99, Metric.P999: 0.999, Metric.P9999: 0.9999}
+QUANTILE_OF = {
+    Metric.P50: 0.5,
+    Metric.P75: 0.75,
+    Metric.P90: 0.9,
+    Metric.P95: 0.95,
+    Metric.P99: 0.99,
+    Metric.P999: 0.999,
+    Metric.P9999: 0.9999,
+}
 
 PAGE_BYTES = 4096
 """Memory comes in pages, so trials that agree to the byte agree to a page."""

@@ -65,6 +65,8 @@ def _within(folder: Path) -> Iterator[RunStore | LeftOut]:
 def _at(folder: Path) -> Iterator[RunStore | LeftOut]:
     """The run that stands in this very folder, or why it does not count: it is going on, or was broken off."""
     whole, capacity = RunStore(folder), RunStore(folder / "capacity")
+    if whole.kind == "search":
+        return
     if whole.exists and not whole.is_being_written:
         yield whole
     elif whole.exists or capacity.exists:

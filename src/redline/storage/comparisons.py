@@ -11,22 +11,28 @@ Layout, version 1 (docs/reference/run-directory.md):
 from pathlib import Path
 
 from redline.model.duet import AbPlan, AbReport
-from redline.storage.runs import Store, read_stored, stored_json
+from redline.model.run import Kind
+from redline.storage.runs import RunStore, read_stored, stored_json
 
 REPORT = "results.json"
 
 
-class ComparisonStore(Store):
+class ComparisonStore(RunStore):
     """One comparison's directory."""
 
     manifest_file = "ab.json"
+
+    @property
+    def kind(self) -> Kind:
+        """A comparison."""
+        return "comparison"
 
     @property
     def logs(self) -> Path:
         """Where servers and engine may write, in a folder for each start."""
         return self.folder / "logs"
 
-    def create(self, plan: AbPlan) -> None:
+    def create(self, plan: AbPlan) -> None:  # type: ignore[override]
         """Make the directory and write the plan. Raises StoreError when it cannot be, or holds something already."""
         self.create_folders("duets", "logs")
         self.put(plan)

@@ -1,8 +1,8 @@
-"""The run directory: atomic, append-only. What is in it is whole, whatever happened to the lab.
+"""The directory of a run, a comparison, a search or a load: atomic, append-only, whole whatever happened to the lab.
 
 Layout, version 1 (docs/reference/run-directory.md):
 
-    run.json                     the manifest: plan, environment, command; written once, before the first trial
+    run.json                     the manifest: kind, plan, environment, command; written once, before the first trial
     suite.yaml                   the suite as it was given
     recordings/0007-SLUG.json    one a trial, named by its position
     repeated/0007-SLUG.1.json    a trial that was made again, since the host took CPU time; it counts for nothing
@@ -11,6 +11,7 @@ Layout, version 1 (docs/reference/run-directory.md):
     calibration.json             the duets that compared pairs of hosts before the run, if there were several
     profiles/0009-SLUG.json      one a trial with a profiler, named by its position; never compared
     profiles/0009-SLUG.cpu/      what its profiler left
+    probes/SLUG/0007.json        one a load of a search on a cell, in their order
     logs/0007-SLUG/              what server and engine printed
     enough.json                  why no more rounds were made, where the suite leaves their number open
     report.html results.csv results.json   views; they can be made again
@@ -21,11 +22,11 @@ import fcntl
 import glob
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import ClassVar, TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from redline.errors import NotStoredError, StoreError, UsageError
 from redline.files import as_store_error, open_lock, open_within, write_atomically
@@ -46,38 +47,53 @@ from redline.model import (
     StoredProfiles,
     StoredRecordings,
 )
+from redline.model.run import Kind
+from redline.model.search import ProbeRecording
 from redline.suite.loading import load_libraries
-from redline.suite.planning import with_causes
 
 T = TypeVar("T", bound=Frozen)
 _RECORDING = re.compile(r"^(\d{4,})-.+\.json$")
-_KINDS = {"run.json": ("run", "run"), "search.json": ("search", "limit"), "ab.json": ("comparison", "ab")}
-"""What a directory holds, by its manifest's file, and the command that makes it."""
+_PROBE = re.compile(r"^\d{4,}\.json$")
+COMMANDS: Mapping[Kind, str] = {"run": "run", "comparison": "ab", "search": "limit", "load": "load"}
+"""The command that makes a directory of each kind."""
+VIEW = "results.json"
+"""The view that a directory of any kind has, with the whole report."""
 _MEASURED = ("recordings", "duets", "profiles", "probes")
 """The folders of what was measured."""
 
 
-class Store:
-    """The directory of a run, a search or a comparison. One process may hold it for writing at a time: see `locked`."""
+class _Stamp(BaseModel):
+    kind: Kind = "run"
 
-    manifest_file: ClassVar[str]
+
+class RunStore:
+    """A directory of any kind. One process may hold it for writing at a time: see `locked`."""
+
+    manifest_file: ClassVar[str] = "run.json"
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     @property
     def exists(self) -> bool:
-        """Whether something of this kind was begun here."""
+        """Whether something was begun here."""
         return (self.folder / self.manifest_file).is_file()
+
+    @property
+    def kind(self) -> Kind:
+        """What the directory holds; a run where its manifest is missing or damaged."""
+        try:
+            return _Stamp.model_validate_json((self.folder / self.manifest_file).read_bytes()).kind
+        except (OSError, ValidationError):
+            return "run"
 
     def check_free(self) -> None:
         """Make sure, before anything is built, that something can be kept here. Leaves nothing; raises StoreError."""
-        for file, (kind, command) in _KINDS.items():
-            if (self.folder / file).exists():
-                resume = f"resume it with: redline {command} --resume {self.folder}"
-                raise StoreError(
-                    f"{self.folder} already holds a {kind}", hint=f"{resume}; or choose another with -o DIR"
-                )
+        if self.exists:
+            resume = f"resume it with: redline {COMMANDS[self.kind]} --resume {self.folder}"
+            raise StoreError(
+                f"{self.folder} already holds a {self.kind}", hint=f"{resume}; or choose another with -o DIR"
+            )
         if self._measured:
             message = f"{self.folder} already holds {self._measured} recordings, of which nothing is known"
             raise StoreError(message, hint="choose another with -o DIR, or move them away")
@@ -108,8 +124,7 @@ class Store:
         """What was planned. Raises NotStoredError, which says what there is."""
         if not self.exists:
             raise self._absent()
-        command = _KINDS[self.manifest_file][1]
-        begin = f"begin again with `redline {command}` and another -o DIR: without this file nothing can be resumed"
+        begin = "begin again with another -o DIR: without this file nothing can be resumed"
         try:
             return read_stored(self.folder / self.manifest_file, kind, begin)
         except StoreError as error:
@@ -119,29 +134,24 @@ class Store:
         """Raise NotStoredError for a folder of what was measured that is there no more."""
         for name in names:
             if not (self.folder / name).is_dir():
-                kind, command = _KINDS[self.manifest_file]
                 raise NotStoredError(
-                    f"{self.folder / name} is gone, with what was measured of this {kind}",
-                    hint=f"put it back, or begin again with `redline {command}` and another -o DIR",
+                    f"{self.folder / name} is gone, with what was measured of this {self.kind}",
+                    hint=f"put it back, or begin again with `redline {COMMANDS[self.kind]}` and another -o DIR",
                 )
 
     def _absent(self) -> NotStoredError:
-        kind, command = _KINDS[self.manifest_file]
-        message, made = f"{self.folder} holds no {kind}", f"`redline {command}` made, such as runs/…"
-        hint = f"name a directory that {made}"
-        others = [other for file, (other, _) in _KINDS.items() if (self.folder / file).is_file()]
-        if others:
-            message, hint = f"{message}, but a {others[0]}", f"see it with: redline report {self.folder}"
-        elif self.folder.name == self.manifest_file:
+        message = f"{self.folder} holds no run"
+        hint = "name a directory that `redline run`, `ab`, `limit` or `load` made, such as runs/…"
+        if self.folder.name == self.manifest_file:
             message, hint = f"{message}: it is a file", f"name its directory: {self.folder.parent}"
         elif self._measured:
             message += (
                 f": it has {self._measured} recordings, but no {self.manifest_file}, without which they are useless"
             )
-            hint = f"begin again with `redline {command}` and another -o DIR"
+            hint = "begin again with another -o DIR"
         elif (self.folder / "logs").is_dir():
             message += f": it ended before its {self.manifest_file} was written, and nothing was measured"
-            hint = f"begin again with `redline {command}`"
+            hint = "begin again"
         return NotStoredError(message, hint=hint)
 
     def write(self, name: str, content: bytes) -> Path:
@@ -158,6 +168,19 @@ class Store:
     def save_duet(self, recording: DuetRecording, baseline: Cell) -> None:
         """Keep the recording of a start: it is there whole or not at all."""
         self.write(f"duets/{_stem(recording.position, baseline.slug)}.json", stored_json(recording))
+
+    def save_probe(self, made: ProbeRecording, cell: Cell) -> None:
+        """Keep the recording of one load of a search."""
+        self.write(f"probes/{cell.slug}/{made.recording.position:04d}.json", stored_json(made))
+
+    def probes(self, cell: Cell) -> tuple[ProbeRecording, ...]:
+        """The recordings of a search's loads on a cell so far, in their order. Raises StoreError, naming the file."""
+        folder = self.folder / "probes" / cell.slug
+        if not folder.is_dir():
+            return ()
+        with as_store_error(folder):
+            files = [file for file in folder.iterdir() if _PROBE.match(file.name)]
+        return tuple(read_stored(file, ProbeRecording) for file in sorted(files, key=lambda file: int(file.stem)))
 
     def _files(self, folder: str) -> dict[int, Path]:
         """The recordings in a folder by their position."""
@@ -197,30 +220,24 @@ class Store:
             os.close(lock)
         return False
 
-
-class RunStore(Store):
-    """One run's directory."""
-
-    manifest_file = "run.json"
-
     def create(self, manifest: Manifest) -> None:
-        """Make the directory and write the manifest. Raises StoreError when it cannot be, or holds a run already."""
-        self.create_folders("logs", *_parts(manifest.plan))
-        self.write("suite.yaml", manifest.suite_text.encode())
+        """Make the directory, and write the manifest. Raises StoreError where it cannot, or something is there."""
+        self.create_folders("logs", *_parts(manifest))
+        if manifest.suite_text:
+            self.write("suite.yaml", manifest.suite_text.encode())
         self.write(self.manifest_file, stored_json(manifest))
 
     def check_parts(self) -> None:
         """Raise NotStoredError where a folder of recordings that the plan has is gone."""
-        self.check_folders(*_parts(self.manifest().plan))
+        self.check_folders(*_parts(self.manifest()))
 
     def extend(self, plan: Plan) -> None:
         """Put a plan that begins like the stored one in its place. Raises StoreError when it cannot be written."""
-        self.write(self.manifest_file, stored_json(self.manifest().model_copy(update={"plan": plan})))
+        self.write(self.manifest_file, stored_json(self.manifest().with_plan(plan)))
 
     def manifest(self) -> Manifest:
         """What `run.json` says. Raises StoreError when there is none or it cannot be read."""
-        manifest = self.read_manifest(Manifest)
-        return manifest.model_copy(update={"plan": with_causes(manifest.plan)})
+        return self.read_manifest(Manifest)
 
     def recordings(self) -> tuple[Recording, ...]:
         """All recordings so far, by position. Raises StoreError, naming the file, when one cannot be read."""
@@ -328,8 +345,11 @@ class RunStore(Store):
             self.write(f"{folder}/{_stem(recording.position, cell.slug)}.json", stored_json(recording))
 
 
-def _parts(plan: Plan) -> tuple[str, ...]:
-    """The folders that hold what is measured by a plan."""
+def _parts(manifest: Manifest) -> tuple[str, ...]:
+    """The folders that hold what is measured."""
+    plan = manifest.plan
+    if manifest.search is not None:
+        return tuple(f"probes/{cell.slug}" for cell in plan.cells.values())
     more = {"duets": plan.duets, "profiles": plan.profiled}
     return ("recordings", *(name for name, planned in more.items() if planned))
 

@@ -47,5 +47,5 @@ class Family:
 
 
 def build(family: Family, entry: ServerEntry) -> str:
-    """By a launcher that remembers nothing but its cache."""
+    """Build with a launcher that remembers nothing but its cache."""
     return family.builds().build([entry], lambda _building: None).hash_of(entry.name)

@@ -39,7 +39,7 @@ const NOTICE_NS: u64 = 300_000;
 /// How long a server has, after its last answer, to stop running, before its clock is read.
 const SETTLE: Duration = Duration::from_micros(200);
 
-/// A slice lasts as long as this many exchanges on a connection, or its ends would weigh too much.
+/// A slice lasts as long as this many requests on a connection, or its ends would weigh too much.
 const EXCHANGES: u64 = 5;
 
 /// The random order of blocks, among other draws of the same seed.

@@ -21,7 +21,7 @@ index! {
 }
 index! {
     /// A request in flight of one worker. It is reused once the request has ended.
-    FlightId
+    PendingId
 }
 index! {
     /// One of the scenario's tapes.

@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, Sender};
 
 use redline_traffic::{Outcome, Phase, Slice};
 
-use crate::client::Completion;
+use crate::client::EndedRequest;
 use crate::heartbeat::{Heartbeat, Pause};
 use crate::measure_start::MeasureStart;
 use crate::sys::time::thread_cpu_ns;
@@ -301,23 +301,23 @@ impl Tally {
 
     /// A request has ended.
     #[inline]
-    pub fn ended(&mut self, completion: &Completion, now_ns: u64) {
-        let due_ns = completion.task.due_ns;
+    pub fn ended(&mut self, ended: &EndedRequest, now_ns: u64) {
+        let due_ns = ended.due.due_ns;
         let of_phase = self.is_of_phase(due_ns);
         let counts = &mut self.slice.counts;
-        counts.completed += u64::from(completion.outcome == Outcome::Ok);
+        counts.completed += u64::from(ended.outcome == Outcome::Ok);
         if !of_phase {
             return;
         }
-        counts.outcomes.count(completion.outcome);
+        counts.outcomes.count(ended.outcome);
         counts.saturated += u64::from(self.slice.response.record(now_ns.saturating_sub(due_ns)));
-        if let Some(written_ns) = completion.written_ns {
+        if let Some(written_ns) = ended.written_ns {
             counts.saturated += u64::from(self.slice.service.record(now_ns.saturating_sub(written_ns)));
         }
-        if let Some(status) = completion.status {
+        if let Some(status) = ended.status {
             counts.status.count(status);
             counts.late += u64::from(self.phase == Phase::Drain);
-            if let Some(status @ 1..) = completion.grpc_status {
+            if let Some(status @ 1..) = ended.grpc_status {
                 counts.grpc_status.count(status);
             }
         }

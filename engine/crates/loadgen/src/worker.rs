@@ -153,11 +153,11 @@ impl<I: Io> Worker<I> {
             };
             let burst = if self.load.is_open() { room.min(1) } else { room };
             for _ in 0..burst {
-                let Some(task) = self.load.take() else {
+                let Some(due) = self.load.take() else {
                     break;
                 };
-                match self.client.put(connection, task, self.now_ns) {
-                    Ok(()) => self.load.sent(&task),
+                match self.client.put(connection, due, self.now_ns) {
+                    Ok(()) => self.load.sent(&due),
                     Err(failed) => self.load.not_encoded(failed, self.now_ns, &mut self.activity.failures),
                 }
             }

@@ -25,7 +25,7 @@ _NS_PER_S = 1e9
 
 
 def execute(flags: BuildFlags) -> None:
-    """Build the servers that are not built yet; one build command builds all its servers at once."""
+    """Build the servers that are not built yet; a build command builds all its servers at once."""
     folder = places.catalogue()
     entries = matching(load_catalogue(folder).servers, split(flags.names))
     launcher, console = ProcessLauncher(folder, places.cache()), Terminal(stderr=True)
@@ -58,7 +58,7 @@ def matching(servers: dict[str, ServerEntry], globs: tuple[str, ...]) -> tuple[S
 
 
 def build_result(entries: tuple[ServerEntry, ...], outcome: BuildOutcome) -> BuildResult:
-    """The published view of what was built."""
+    """The result in its published form."""
     return BuildResult(servers=tuple(_built(entry.name, outcome) for entry in entries))
 
 

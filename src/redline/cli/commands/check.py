@@ -1,4 +1,4 @@
-"""`redline check`: validate a suite and show what it would do."""
+"""`redline check`: validate a suite and print its plan."""
 
 import socket
 import sys
@@ -35,7 +35,7 @@ from redline.suite.screening import axes_of_server, by_server
 
 _MOST_LINES = 60
 _NAMED = 3
-"""So many cells are named that are skipped for one reason."""
+"""The number of cells that are named after a reason why they are skipped."""
 _MOST_RUNS = 20
 """So many of the newest runs are looked at."""
 
@@ -83,7 +83,7 @@ def power_text(plan: Plan, folder: Path, shows: Sequence[ShownDifference]) -> st
 
 
 def show_plans(first: Plan, plan: Plan, console: Console) -> None:
-    """What is measured first, where rates are a share of it, and what then; how long both will take."""
+    """Print the plan and how long it takes; where rates are shares of a capacity, also the plan that measures it."""
     plans = [plan]
     if loads := capacity_loads(plan.suite):
         plans = [first, plan]

@@ -5,7 +5,7 @@ import sys
 import typer
 
 from redline.analysis import build_report, compare_runs
-from redline.analysis.compare import not_run, why_no_verdict
+from redline.analysis.compare import not_run, unwanted, why_no_verdict
 from redline.analysis.environments import grave
 from redline.cli import exits
 from redline.cli.command_line import CompareFlags
@@ -44,13 +44,13 @@ def _warn(result: CompareResult) -> None:
             sys.stderr.write(f"{finding.grade}: {finding.cell_id.rpartition('-')[0]}: {finding.message}\n")
 
 
-def gate(result: CompareResult, unwanted: set[Verdict]) -> None:
+def gate(result: CompareResult, fail_on: set[Verdict]) -> None:
     """Exit with 3 for an unwanted verdict, and with 1 where there is none: what was not compared has not passed.
 
     Only primary comparisons have verdicts; what is described fails nothing.
     """
     primary = [comparison for comparison in result.comparisons if comparison.primary]
-    if any(comparison.verdict in unwanted for comparison in primary):
+    if unwanted(primary, fail_on):
         raise typer.Exit(exits.MISSED)
     if not primary:
         missing = "; ".join(result.unmatched) or "no cell of the run has its baseline in it"

@@ -1,4 +1,4 @@
-"""`redline doctor`: what this machine will do to the numbers, and what to do about it."""
+"""`redline doctor`: how this machine affects measurements, with advice."""
 
 import sys
 import tempfile
@@ -23,7 +23,7 @@ _MARKS = {"ok": ("✓", "green"), "note": ("i", "blue"), "warn": ("!", "yellow")
 
 
 def execute(flags: DoctorFlags) -> None:
-    """Examine this machine: cores, clocks, limits, other load; each with what to do about it."""
+    """Examine this machine: cores, clocks, limits, other load; with advice for each."""
     try:
         driver = EngineDriver(find_engine())
         version, sha256 = driver.version(), driver.sha256()
@@ -44,7 +44,7 @@ def execute(flags: DoctorFlags) -> None:
 
 
 def _hosts(address: str) -> tuple[HostResult, ...]:
-    """What there is to say of each host of a cluster. Raises UsageError."""
+    """The advice for each host of a cluster. Raises UsageError."""
     from redline.plugins.hosts.ray_cluster import check, everyone  # noqa: PLC0415 - only where there is a cluster
 
     with everyone(address) as hosts:

@@ -3,46 +3,38 @@
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 
-from pydantic import ValidationError
-
-from redline.analysis import build_report
 from redline.analysis.rejudged import Rejudged, rejudged, rejudged_answers, rejudged_endings, validity_changes
-from redline.cli.ab_view import print_report, read_report, write_views
 from redline.cli.command_line import JudgeFlags
-from redline.cli.commands.report import read_run
+from redline.cli.commands.report import report_in
 from redline.cli.contracts import JudgeResult, SearchJudgeResult
-from redline.cli.show import Terminal, show
+from redline.cli.show import show
 from redline.errors import StoreError
 from redline.model import CellReport, Finding, FindingKind, Grade, Report
+from redline.model.limits import AnyReport, LimitReport
 from redline.report.document import Line, Prose, Section, line
 from redline.report.format import GRADE_MARKS, slug_of
-from redline.report.sections.ab import sentence
 from redline.report.sections.limit import answer_text, limit_summary
-from redline.running.searching import search_report, write_search_views
-from redline.running.session import write_run_views
-from redline.storage.comparisons import ComparisonStore
-from redline.storage.runs import RunStore
-from redline.storage.searches import REPORT, SearchStore
-
-_VIEW = "results.json"
+from redline.running.views import write_views
+from redline.storage.reports import read_report
+from redline.storage.runs import VIEW, RunStore
 
 
 def execute(flags: JudgeFlags) -> None:
     """Judge a stored run by today's rules: its findings, and which are not those of its stored results."""
-    if (searched := SearchStore(flags.run)).exists:
-        _judge_search(searched, write=flags.write, json=flags.json)
-        return
-    if (compared := ComparisonStore(flags.run)).exists:
-        _judge_comparison(compared, write=flags.write, json=flags.json)
-        return
-    now = build_report(read_run(flags.run), str(flags.run))
-    before, reason = _stored_view(flags.run)
+    store, now = RunStore(flags.run), report_in(flags.run)
+    before, reason = _stored_view(store)
     if flags.write:
-        store = RunStore(flags.run)
         with store.locked():
-            write_run_views(store)
+            write_views(store, now)
+    if isinstance(now, LimitReport):
+        _show_search(store, before, now, reason, flags)
+    else:
+        _show_run(before, now, reason, flags)
+
+
+def _show_run(before: AnyReport | None, now: Report, reason: str, flags: JudgeFlags) -> None:
+    before = before if isinstance(before, Report) else None
     result = JudgeResult(
         run=now.run.name,
         not_compared=reason,
@@ -58,46 +50,23 @@ def execute(flags: JudgeFlags) -> None:
         show(_sections(result, now))
 
 
-def _judge_search(store: SearchStore, *, write: bool, json: bool) -> None:
+def _show_search(store: RunStore, before: AnyReport | None, now: LimitReport, reason: str, flags: JudgeFlags) -> None:
     """The same of a search: its answers, and which are not those of its stored report."""
-    if store.plan().format == "redline.search/1":
-        raise StoreError(
-            f"{store.folder} holds a search of an earlier version, which kept no recordings to judge",
-            hint=f"what it found then is shown by: redline report {store.folder}",
-        )
-    before, now = store.written_report(), search_report(store)
-    assert now is not None, "a search with recordings has a report"
-    if write:
-        with store.locked():
-            write_search_views(store)
+    before = before if isinstance(before, LimitReport) else None
     result = SearchJudgeResult(
         search=store.folder.resolve().name,
-        not_compared="" if before else f"it has no {REPORT}",
+        not_compared=reason,
         answers={cell.slug: cell.limits for cell in now.cells},
         findings=tuple(finding for cell in now.cells for finding in cell.findings),
         answers_changed=rejudged_answers(before, now) if before else (),
         endings_changed=rejudged_endings(before, now) if before else (),
-        written=write,
+        written=flags.write,
     )
-    if json:
+    if flags.json:
         sys.stdout.write(result.model_dump_json(indent=2) + "\n")
         return
     lines = tuple(_search_changes(result))
     show([*limit_summary(now), Section("", (Prose.of(lines, "strong"),))])
-
-
-def _judge_comparison(store: ComparisonStore, *, write: bool, json: bool) -> None:
-    """The same of a comparison: its answer, and on stderr whether that is the one of its stored results."""
-    before, now = store.written_report(), read_report(store)
-    if write:
-        with store.locked():
-            write_views(store, now)
-    print_report(now, "json" if json else None)
-    said = f"not compared with how it was judged: it has no {_VIEW}"
-    if before is not None:
-        said = f"{_VIEW} has the same answer" if before == now else f"{_VIEW} said: {sentence(before)}"
-    for each in (said, *(["results.json and results.md are renewed"] if write else [])):
-        Terminal(stderr=True).print(each, style="dim", soft_wrap=True, highlight=False, markup=False)
 
 
 def _search_changes(result: SearchJudgeResult) -> Iterator[str]:
@@ -105,27 +74,23 @@ def _search_changes(result: SearchJudgeResult) -> Iterator[str]:
     if result.not_compared:
         yield f"not compared with how it was judged: {result.not_compared}"
     elif not result.answers_changed and not result.endings_changed:
-        yield f"{REPORT} has the same answers"
+        yield f"{VIEW} has the same answers"
     for ending in result.endings_changed:
         yield f"{ending.slug}: was {ending.before or 'not there'}; now {ending.after or 'not there'}"
     for changed in result.answers_changed:
         was, now = (answer_text(one) if one else "not known" for one in (changed.before, changed.after))
         yield f"{changed.slug}: {changed.name}: was {was}; now {now}"
     if result.written:
-        yield "limit.json, limit.html and limit.md are renewed"
+        yield "report.html, results.csv and results.json are renewed"
 
 
-def _stored_view(folder: Path) -> tuple[Report | None, str]:
-    """What was made of the run when its views were written, or why that is not known."""
-    file = folder / _VIEW
+def _stored_view(store: RunStore) -> tuple[AnyReport | None, str]:
+    """The report that was made when the views were written, or why it is not known."""
+    file = store.folder / VIEW
     try:
-        return Report.model_validate_json(file.read_bytes()), ""
-    except FileNotFoundError:
-        return None, f"it has no {_VIEW}"
-    except OSError as error:
-        return None, f"{file}: {error.strerror or error}"
-    except ValidationError:
-        return None, f"{file} is damaged or of a later version"
+        return (read_report(file), "") if file.exists() else (None, f"it has no {VIEW}")
+    except StoreError as error:
+        return None, error.message
 
 
 def _sections(result: JudgeResult, now: Report) -> Iterator[Section]:
@@ -157,10 +122,10 @@ def _summary(result: JudgeResult) -> str:
     if result.not_compared:
         return f"not compared with how it was judged: {result.not_compared}"
     if not result.changes and not result.turned:
-        return f"{_VIEW} has the same findings"
+        return f"{VIEW} has the same findings"
     counts = Counter(one.change for one in result.changes)
     changes = ", ".join(f"{counts[each]} {each}" for each in ("new", "gone", "graded otherwise") if counts[each])
-    return f"against {_VIEW}: {changes or 'no other findings'}"
+    return f"against {VIEW}: {changes or 'no other findings'}"
 
 
 def _changed(change: Rejudged) -> Line:

@@ -1,4 +1,4 @@
-"""`redline list`: the catalogue, the scenarios and the suites, or some servers; and what can be used here."""
+"""`redline list`: the catalogue, the scenarios and the suites, or some servers, and what can be built here."""
 
 import sys
 from pathlib import Path
@@ -22,7 +22,7 @@ _STATE_STYLE = {"built": "green", "not built": "dim", "cannot be built": "yellow
 
 
 def execute(flags: ListFlags) -> None:
-    """List servers, scenarios and suites, or only some servers: what is built, and what cannot be and why."""
+    """List servers, scenarios and suites, or only some servers, with the state of their builds."""
     folder = places.catalogue()
     catalogue, globs = load_catalogue(folder), split(flags.names)
     launcher = ProcessLauncher(folder, places.cache())

@@ -63,7 +63,7 @@ def _order(seconds: float | None, wanted: list[str], peers: bool) -> SelftestPla
 
 
 def _run(order: SelftestPlan, console: Console) -> SelftestResult:
-    """Say how long it takes, build, and run; one line shows how it goes."""
+    """Print the expected time, build, and run, with a line of progress."""
     placement = plan_placement()
     driver = EngineDriver(find_engine())
     with OneLine(console) as line, tempfile.TemporaryDirectory() as scratch:

@@ -3,7 +3,7 @@
 from redline.model import Interval
 
 MOST_INTERVALS = 1200
-"""Of a measurement: twenty minutes of one second each. Of a longer one neighbours are merged."""
+"""Intervals that are kept of a measurement: twenty minutes of one second. In longer ones neighbours are merged."""
 
 
 def kept_ns(interval_ns: int, lasted_ns: int) -> int:
@@ -42,7 +42,7 @@ class KeptIntervals:
         if last and last.phase == interval.phase == "measure" and self._place(last) == self._place(interval):
             self._kept[-1] = Interval.merged([last, interval], last.index, last.start_ns, interval.end_ns)
         elif interval.index != len(self._kept):
-            self._kept.append(interval.model_copy(update={"index": len(self._kept)}))
+            self._kept.append(Interval.merged([interval], len(self._kept), interval.start_ns, interval.end_ns))
         else:
             self._kept.append(interval)
 

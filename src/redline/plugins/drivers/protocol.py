@@ -43,7 +43,7 @@ OF_EACH_CONNECTION_NS = 100_000
 SLACK_NS = 5_000_000_000
 LONGEST_INTERVAL_NS = 1_000_000_000
 MOST_WORKERS = 1024
-"""Of one load, in all engines: see `workers` in docs/reference/engine-protocol.md."""
+"""The most workers of one load, in all engines: see `workers` in docs/reference/engine-protocol.md."""
 EVENTS_FORMAT = "redline.engine/1"
 
 
@@ -255,13 +255,12 @@ class Transcript:
         left, waited = counts.due - counts.outcomes.total, _waited_ns(measured)
         if left < 0 or left != len(waited):
             return None
-        outcomes = counts.outcomes.model_copy(update={"in_flight": counts.outcomes.in_flight + left})
         window = [each for each in measured if each.phase == "measure"] or measured
         self._result = {
             "ended": "deadline",
             "measure_start_ns": window[0].start_ns,
             "measure_end_ns": window[-1].end_ns,
-            "counts": counts.model_copy(update={"outcomes": outcomes}),
+            "counts": counts.with_in_flight(left),
             "response": Histogram.merged([*(each.response for each in measured), Histogram.of(waited)]),
             "service": Histogram.merged(each.service for each in measured),
             "lateness": Histogram.merged(each.lateness for each in measured),

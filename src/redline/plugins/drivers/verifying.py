@@ -84,8 +84,7 @@ def _request_line(cell: Cell, request: Request) -> str:
 
 def _ask(checks: CheckProcess, cell: Cell, request: Request, endpoint: Endpoint, keep_bytes: int) -> Checked:
     """The answer, judged by all that is expected of it."""
-    entirely = request.expect.model_copy(update={"under_load": "hash"})
-    wanted = request.model_copy(update={"expect": entirely})
+    wanted = request.checked_entirely
     timeout_ns = int(verify_within_s(cell) * 1e9)
     picks = cell.scenario.picks
     return checks.ask(check(cell.variant, endpoint, wanted, picks, timeout_ns=timeout_ns, keep_bytes=keep_bytes))

@@ -45,7 +45,7 @@ from redline.plugins.machine import read_environment
 from redline.plugins.probes.jvm import compilers_of
 from redline.plugins.probes.process_tree import ProcessTreeProbe
 from redline.plugins.temporary import temporary_folder
-from redline.ports import Endpoint, Placement, RunningServer
+from redline.ports import Endpoint, Launch, Placement, RunningServer
 
 R = TypeVar("R", bound="RunningServer | RunningHops")
 ALONE_S = 120.0
@@ -179,17 +179,19 @@ class HostAgent:
 
     # Servers
 
-    def start(self, variant: Variant, seed: int | None, copy: int, env: dict[str, str]) -> RemoteStart:
+    def start(self, variant: Variant, seed: int | None, build_number: int, env: dict[str, str]) -> RemoteStart:
         """Start a server and its proxies. Raises LaunchError."""
         number, log = self._next()
-        server = self._keep(number, log, self._launcher.running(variant, self._placement, log, seed, copy, env=env))
+        launch = Launch(variant, self._placement, log, seed, build_number, env)
+        server = self._keep(number, log, self._launcher.running(launch))
         assert server.facts is not None, "the launcher has started its process"
         return RemoteStart(number, server.endpoint, server.facts)
 
-    def start_hops(self, variant: Variant, server: Endpoint, copy: int) -> RemoteStart:
+    def start_hops(self, variant: Variant, server: Endpoint, build_number: int) -> RemoteStart:
         """Start the proxies in front of a server of another host. Raises LaunchError."""
         number, log = self._next()
-        hops = self._keep(number, log, self._launcher.hops(variant, server, self._placement, log, copy))
+        launch = Launch(variant, self._placement, log, build_number=build_number)
+        hops = self._keep(number, log, self._launcher.hops(launch, server))
         return RemoteStart(number, hops.endpoint, hops=hops.facts)
 
     def _next(self) -> tuple[int, Path]:

@@ -15,7 +15,7 @@ from redline.plugins.hosts.agent import RemoteStart
 from redline.plugins.hosts.remote import HostLostError, RemoteHost, call
 from redline.plugins.hosts.shipping import Parcel, packed, parcel_of
 from redline.plugins.launchers.builds import StandingBuild
-from redline.ports import NOTHING_MORE, Building, BuildOutcome, Endpoint, Launcher, Placement
+from redline.ports import Building, BuildOutcome, Endpoint, Launch, Launcher
 
 BEYOND_READY_S = 60.0
 
@@ -123,10 +123,10 @@ class RemoteLauncher:
         other._host, other._proxy = host, proxy
         return other
 
-    def build(self, variants: Iterable[Variant], progress: Callable[[Building], None], copies: int = 1) -> BuildOutcome:
+    def build(self, variants: Iterable[Variant], progress: Callable[[Building], None], builds: int = 1) -> BuildOutcome:
         """Build what the variants need here, and send it to the hosts. What one of them cannot run is a failure."""
         wanted = {variant.slug: variant for variant in variants}
-        outcome = self._local.build(wanted.values(), progress, copies)
+        outcome = self._local.build(wanted.values(), progress, builds)
         standing = [variant for slug, variant in wanted.items() if slug in outcome.hashes]
         hops = {hop.slug: hop for variant in standing for hop in variant.hops}
         of_servers = self._misfits(standing, self._servers, outcome, progress)
@@ -158,30 +158,22 @@ class RemoteLauncher:
         return found
 
     @contextmanager
-    def running(  # noqa: PLR0913 - what, where, and how it differs from other starts
-        self,
-        variant: Variant,
-        placement: Placement,
-        log: Path,
-        seed: int | None = None,
-        copy: int = 0,
-        *,
-        env: Mapping[str, str] = NOTHING_MORE,
-    ) -> Iterator[RemoteServer | RemoteRoute]:
+    def running(self, launch: Launch) -> Iterator[RemoteServer | RemoteRoute]:
         """Start it on its host, and stop it whatever happens. Raises LaunchError; its output is fetched at the end."""
-        del placement  # the agent knows the cores of its host
+        variant, log = launch.variant, launch.log
         apart = self._proxy if variant.hops else None
         alone = variant.without_hops if apart else variant
         with ExitStack() as stack:
-            started = _started(self._host, (alone, *alone.hops), log, "start", alone, seed, copy, dict(env))
-            start = stack.enter_context(started)
+            # The placement is left out: the agent knows the cores of its host.
+            asked = alone, launch.seed, launch.build_number, dict(launch.env)
+            start = stack.enter_context(_started(self._host, (alone, *alone.hops), log, "start", *asked))
             assert start.facts is not None, "a server has facts"
             server = RemoteServer(self._host, start.number, start.endpoint, start.facts)
             if apart is None:
                 yield server
                 return
-            in_front = _started(apart, variant.hops, log, "start_hops", variant, start.endpoint, copy)
-            hops = stack.enter_context(in_front)
+            in_front = variant, start.endpoint, launch.build_number
+            hops = stack.enter_context(_started(apart, variant.hops, log, "start_hops", *in_front))
             facts = start.facts.model_copy(update={"hops": hops.hops})
             yield RemoteRoute(server, apart, hops.number, hops.endpoint, facts)
 

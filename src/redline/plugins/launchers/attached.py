@@ -2,10 +2,9 @@
 
 import errno
 import socket
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
 from redline.errors import LaunchError
 from redline.model import AttachedServer, Failure, ServerFacts, Variant
@@ -13,7 +12,7 @@ from redline.plugins.launchers import observed
 from redline.plugins.linux.members import started_by
 from redline.plugins.linux.owners import owner_of
 from redline.plugins.linux.runtimes import runtimes_of
-from redline.ports import NOTHING_MORE, Building, BuildOutcome, Endpoint, Placement, RunningServer
+from redline.ports import Building, BuildOutcome, Endpoint, Launch, RunningServer
 
 _ASKED_WITHIN_S = 1.0
 
@@ -60,26 +59,16 @@ def processes_of(server: RunningServer) -> tuple[int, ...]:
 class AttachedLauncher:
     """Launcher of servers that somebody else runs."""
 
-    def build(self, variants: Iterable[Variant], progress: Callable[[Building], None], copies: int = 1) -> BuildOutcome:
+    def build(self, variants: Iterable[Variant], progress: Callable[[Building], None], builds: int = 1) -> BuildOutcome:
         """Nothing is built, and nothing is known of what was."""
-        del progress, copies
+        del progress, builds
         return BuildOutcome(hashes={variant.slug: "" for variant in variants})
 
     @contextmanager
-    def running(  # noqa: PLR0913 - what, where, and how it differs from other starts
-        self,
-        variant: Variant,
-        placement: Placement,
-        log: Path,
-        seed: int | None = None,
-        copy: int = 0,
-        *,
-        env: Mapping[str, str] = NOTHING_MORE,
-    ) -> Iterator[RunningElsewhere]:
+    def running(self, launch: Launch) -> Iterator[RunningElsewhere]:
         """The server at its address; nobody has asked yet whether it answers. Raises LaunchError for another kind."""
-        del placement, log, seed, copy, env
-        if not isinstance(variant.entry, AttachedServer):
-            raise LaunchError(
-                f"{variant.slug} is of the catalogue, and not running", hint="this is an error in Redline"
-            )
-        yield RunningElsewhere(Endpoint(variant.entry.host, variant.entry.port))
+        entry = launch.variant.entry
+        if not isinstance(entry, AttachedServer):
+            hint = "this is an error in Redline"
+            raise LaunchError(f"{launch.variant.slug} is to be started, and is not running", hint=hint)
+        yield RunningElsewhere(Endpoint(entry.host, entry.port))

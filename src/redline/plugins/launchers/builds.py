@@ -99,14 +99,14 @@ class Availability(NamedTuple):
 class StandingBuild:
     """A build of a server: its content hash, its folder, and what the runtime says of its version.
 
-    `copy` is the number of the copy, from 0; `outputs` is a hash of what was built, where there are several copies.
+    `number` counts the builds of a server, from 0; `outputs` is a hash of what was built, where there are several.
     """
 
     entry: ServerEntry
     hash: str
     folder: Path
     runtime_version: str
-    copy: int = 0
+    number: int = 0
     outputs: str = ""
 
 
@@ -122,12 +122,12 @@ def _kept(outcome: BuildOutcome, name: str) -> Iterator[None]:
 class Builds:
     """The builds of one catalogue and the cache that remembers them.
 
-    Copy 0 is built in the catalogue. Further copies are built from the same inputs in folders of their own in the
+    Build 0 is made in the catalogue. Further builds are made from the same inputs in folders of their own in the
     cache, for which stamps, locks and logs are kept apart.
     """
 
-    def __init__(self, catalogue: Path, cache: Path, copy: int = 0) -> None:
-        self._copy = copy
+    def __init__(self, catalogue: Path, cache: Path, number: int = 0) -> None:
+        self._number = number
         self._catalogue = catalogue.absolute()
         self._cache = cache.absolute() / "builds"
         self._tools = ToolVersions(self._cache / "tools.json")
@@ -141,14 +141,14 @@ class Builds:
     def folder(self, entry: ServerEntry) -> Path:
         """Where the entry is built."""
         origin = self.origin(entry)
-        return self._cache / "copies" / str(self._copy) / _short_hash(str(origin)) if self._copy else origin
+        return self._cache / "copies" / str(self._number) / _short_hash(str(origin)) if self._number else origin
 
     def build(
         self, entries: Iterable[ServerEntry], progress: Callable[[Building], None], *, one_of_several: bool = False
     ) -> BuildOutcome:
         """Build the entries that do not stand; the outcome is by their names.
 
-        Of a copy that is `one_of_several`, what was built gets a hash too.
+        Of a build that is `one_of_several`, what was built gets a hash too.
         """
         outcome = BuildOutcome()
         requested = {entry.name: entry for entry in entries}
@@ -211,7 +211,7 @@ class Builds:
         )
         # Of what starts it as well: a runtime that cannot say its version cannot run a server either.
         versions = self._tools.versions(entry.name, entry.start.needs, folder)
-        return StandingBuild(entry, content, self.folder(entry), runtime_of(versions), self._copy)
+        return StandingBuild(entry, content, self.folder(entry), runtime_of(versions), self._number)
 
     def _stands(self, build: StandingBuild) -> bool:
         stamp = read_stamp(self._stamp_file(build.entry))
@@ -240,7 +240,7 @@ class Builds:
                 for one in wanted:
                     if not self._stands(one):
                         with _kept(outcome, one.entry.name):
-                            if self._copy:
+                            if self._number:
                                 self._copy_inputs(one)
                             _remove_old_outputs(one)
                             left.append(one)
@@ -334,7 +334,7 @@ class Builds:
         )
 
     def _copy_inputs(self, wanted: StandingBuild) -> None:
-        """Put the inputs where a copy is built, and remove those that are none any more. Raises BuildError."""
+        """Put the inputs where a further build is made, and remove those that are none any more. Raises BuildError."""
         entry, origin = wanted.entry, self.origin(wanted.entry)
         names = input_files(entry, origin)
         if outside := next((name for name in names if name.startswith("..")), None):
@@ -371,7 +371,7 @@ class Builds:
         folder = self.folder(entry)
         command = _short_hash(str((str(folder), entry.catalogue_build.run)))
         name = f"{folder.name}-{command}" if entry.catalogue_build.target else entry.name
-        return self._cache / "logs" / f"{name}{f'-{self._copy}' if self._copy else ''}.log"
+        return self._cache / "logs" / f"{name}{f'-{self._number}' if self._number else ''}.log"
 
 
 def runtime_of(versions: dict[str, str]) -> str:
@@ -424,7 +424,7 @@ def hash_of_outputs(build: StandingBuild) -> str:
 
 
 def _there(entry: ServerEntry, folder: Path) -> set[str]:
-    """The inputs that an earlier build of a copy left."""
+    """The inputs that an earlier build there left."""
     try:
         return set(input_files(entry, folder))
     except BuildError:  # nothing matches yet

@@ -1,9 +1,10 @@
 """Servers that are commands of the user's: nothing is built, and nobody vouches for them."""
 
 import hashlib
+import json
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 
 from redline.errors import LaunchError
@@ -12,7 +13,7 @@ from redline.plugins.launchers.builds import StandingBuild
 from redline.plugins.launchers.failures import OF_COMMAND
 from redline.plugins.launchers.process import Prepared, ProcessServer, started
 from redline.plugins.temporary import elsewhere, private_folder
-from redline.ports import NOTHING_MORE, Building, BuildOutcome, Placement
+from redline.ports import Building, BuildOutcome, Launch
 
 
 def named_files(command: Sequence[str], folder: Path) -> dict[str, str]:
@@ -30,32 +31,34 @@ def named_files(command: Sequence[str], folder: Path) -> dict[str, str]:
 class CommandLauncher:
     """Launcher of commands, each of which runs in the folder of its entry."""
 
-    def build(self, variants: Iterable[Variant], progress: Callable[[Building], None], copies: int = 1) -> BuildOutcome:
-        """Nothing is built."""
-        del progress, copies
-        return BuildOutcome(hashes={variant.slug: "" for variant in variants})
+    def build(self, variants: Iterable[Variant], progress: Callable[[Building], None], builds: int = 1) -> BuildOutcome:
+        """Nothing is built; the content hash is that of the files which a command names."""
+        del progress, builds
+        return BuildOutcome(hashes={variant.slug: _content(variant) for variant in variants})
 
-    @contextmanager
-    def running(  # noqa: PLR0913 - what, where, and how it differs from other starts
-        self,
-        variant: Variant,
-        placement: Placement,
-        log: Path,
-        seed: int | None = None,
-        copy: int = 0,
-        *,
-        env: Mapping[str, str] = NOTHING_MORE,
-    ) -> Iterator[ProcessServer]:
-        """Start it, wait until it is ready, and stop it whatever happens. Raises LaunchError; output goes to `log`."""
-        del copy
-        folder = Path(variant.catalogued.family_folder)
-        built = StandingBuild(variant.catalogued, hash="", folder=folder, runtime_version="")
-        try:
-            scratch = private_folder("scratch")
-        except OSError as error:
-            message = f"{variant.slug} could not be given a scratch folder: {error.strerror}"
-            raise LaunchError(message, hint=elsewhere()) from error
-        with started(
-            variant, Prepared(built, None, scratch, advice=OF_COMMAND), placement, log, seed=seed, env=env
-        ) as server:
-            yield server
+    def running(self, launch: Launch) -> AbstractContextManager[ProcessServer]:
+        """Start it, wait until it is ready, and stop it whatever happens. Raises LaunchError."""
+        return run_command(launch, Path(launch.variant.catalogued.family_folder), _content(launch.variant))
+
+
+@contextmanager
+def run_command(launch: Launch, folder: Path, content: str) -> Iterator[ProcessServer]:
+    """Start a command in a folder, wait until it is ready, and stop it whatever happens. Raises LaunchError.
+
+    `content` is the content hash of what it runs.
+    """
+    built = StandingBuild(launch.variant.catalogued, hash=content, folder=folder, runtime_version="")
+    try:
+        scratch = private_folder("scratch")
+    except OSError as error:
+        message = f"{launch.variant.slug} could not be given a scratch folder: {error.strerror}"
+        raise LaunchError(message, hint=elsewhere()) from error
+    with started(launch, Prepared(built, None, scratch, advice=OF_COMMAND)) as server:
+        yield server
+
+
+def _content(variant: Variant) -> str:
+    """16 hex digits over the files that its command names; empty where it names none."""
+    entry = variant.catalogued
+    files = named_files(entry.start.command, Path(entry.family_folder))
+    return hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()[:16] if files else ""

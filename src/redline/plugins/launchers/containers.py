@@ -117,7 +117,7 @@ class Containers:
     ) -> Image:
         """The image of a container variant, made if there is none. Raises BuildError."""
         assert variant.container is not None
-        key = (variant.slug, built.copy)
+        key = (variant.slug, built.number)
         if key not in self._images:
             try:
                 self._images[key] = self._made(variant, variant.container, built, jdk, progress)

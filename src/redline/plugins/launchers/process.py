@@ -3,9 +3,9 @@
 import os
 import random
 import socket
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -29,7 +29,7 @@ from redline.plugins.linux.members import started_by
 from redline.plugins.linux.runtimes import runtimes_of
 from redline.plugins.probes.jvm import log_flag
 from redline.plugins.temporary import temporary_folder
-from redline.ports import NOTHING_MORE, Building, BuildOutcome, Endpoint, Placement, Upstream
+from redline.ports import Building, BuildOutcome, Endpoint, Launch, Upstream
 
 _LOWEST = 10_000
 _ENOUGH = 1_000
@@ -103,18 +103,16 @@ class ProcessServer:
 class _Attempt:
     """One start of a server on one port."""
 
-    variant: Variant
-    built: StandingBuild
-    jdk: Jdk | None
-    placement: Placement
-    log: Path
+    launch: Launch
+    prepared: "Prepared"
     port: int
     scratch: Path
     padding_bytes: int
-    upstream: Upstream | None = None
-    more_env: Mapping[str, str] = field(default_factory=dict)
-    host: str = HOST
-    advice: LaunchAdvice = OF_CATALOGUE
+    upstream: Upstream | None
+
+    @property
+    def variant(self) -> Variant:
+        return self.launch.variant
 
     @property
     def ready(self) -> Ready:
@@ -123,22 +121,23 @@ class _Attempt:
         return self.upstream.ready.model_copy(update={"within_ns": own.within_ns}) if self.upstream else own
 
     def order(self) -> LaunchOrder:
-        entry, cpus = self.variant.catalogued, self.placement.server_cpus
+        built, jdk = self.prepared.built, self.prepared.jdk
+        entry, cpus = self.variant.catalogued, self.launch.placement.server_cpus
         # The catalogue has made sure that every name is known and that the port is among them: a server on a port of
         # its own choice could not be distinguished from another one.
         values = {name: option_text(value) for name, value in self.variant.options.items()} | {
             "port": str(self.port),
-            "folder": str(self.built.folder),
+            "folder": str(built.folder),
             "cpus": str(cores_of(self.variant.container, len(cpus) or len(os.sched_getaffinity(0)))),
             "host": self._listens_on,
             "scratch": str(self.scratch),
-            "java": str(self.jdk.java) if self.jdk else "",
+            "java": str(jdk.java) if jdk else "",
             "protocol": self.variant.serves,
             **self._upstream_values(),
         }
         command, flags = tuple(filled(part, values) for part in entry.start.command), self.variant.flags
         at = jvm_words(entry.start.command)
-        logging = log_flag(self.jdk.feature, self.scratch / "jvm.log") if self.jdk and at else ()
+        logging = log_flag(jdk.feature, self.scratch / "jvm.log") if jdk and at else ()
         env = {
             **os.environ,
             **{name: filled(text, values) for name, text in entry.start.env.items()},
@@ -146,12 +145,12 @@ class _Attempt:
         }
         return LaunchOrder(
             command=(*command[:at], *logging, *(flags.flags if flags else ()), *command[at:]),
-            folder=self.built.folder,
-            env=env | {name: f"{env.get(name, '')} {text}".strip() for name, text in self.more_env.items()},
+            folder=built.folder,
+            env=env | {name: f"{env.get(name, '')} {text}".strip() for name, text in self.launch.env.items()},
             cpus=cpus,
             grace_ns=entry.stop.within_ns,
             cgroup_parent=cgroup.parent_for_servers(),
-            log=self.log,
+            log=self.launch.log,
         )
 
     def _upstream_values(self) -> dict[str, str]:
@@ -169,10 +168,11 @@ class _Attempt:
     @property
     def _listens_on(self) -> str:
         container = self.variant.container
-        return EVERYWHERE if container and container.network == "published" else self.host
+        return EVERYWHERE if container and container.network == "published" else self.prepared.host
 
-    def guard(self, order: LaunchOrder, prepared: "Prepared") -> Guard:
+    def guard(self, order: LaunchOrder) -> Guard:
         """Start it, as a process or in its container. Raises LaunchError and OSError."""
+        prepared = self.prepared
         if prepared.containers is None or prepared.image is None:
             return Guard(order)
         variables = (*self.variant.catalogued.start.env, PADDING)
@@ -181,39 +181,40 @@ class _Attempt:
 
     def bring_up(self, guard: Guard, order: LaunchOrder) -> ServerFacts | NotIts:
         """The facts of the server once it is ready, or whose its port is. Raises LaunchError."""
-        name, ready = self.variant.slug, self.ready
+        name, ready, log = self.variant.slug, self.ready, self.launch.log
+        host, advice = self.prepared.host, self.prepared.advice
         started = guard.started()
         if isinstance(started, NotStarted):
             guard.stop()
-            raise failures.not_started(name, order, started, self.advice)
+            raise failures.not_started(name, order, started, advice)
 
         def alive(pause: float) -> bool:
             return guard.poll(pause) is None
 
-        endpoint = Endpoint(self.host, self.port)
+        endpoint = Endpoint(host, self.port)
         try:
             waited = wait_until_ready(find_engine(), self.variant, endpoint, ready, alive=alive, since_ns=started.at_ns)
         except DriveError as error:
             guard.stop()
             raise LaunchError.of(error) from error
         if waited.ended == "ready" and guard.poll() is None:
-            if listens(self.host, self.port, started.pid):
+            if listens(host, self.port, started.pid):
                 return self._facts(started, order, waited.at_ns)
-            return NotIts(answered_by=observed.who_answers(self.host, self.port))
+            return NotIts(answered_by=observed.who_answers(host, self.port))
         exited = guard.poll()
         looked = Whereabouts.of if exited is None else Whereabouts.of_those_left
-        seen = looked(started.pid, self.host, self.port)
+        seen = looked(started.pid, host, self.port)
         if self._listens_on == EVERYWHERE:  # what listens on the port here passes it on to the container
             seen = replace(seen, holders=())
         guard.stop()
         if exited is None:
             where = self._where(seen)
             raise failures.not_ready(
-                name, ready, self.port, waited.last_answer, self.log, where=where, host=self.host, advice=self.advice
+                name, ready, self.port, waited.last_answer, log, where=where, host=host, advice=advice
             )
-        if failures.says_port_is_taken(tail(self.log)):
-            return failures.not_its(name, self.port, seen, self.log)
-        raise failures.exited_early(name, exited, exited.at_ns - started.at_ns, order, seen=seen, advice=self.advice)
+        if failures.says_port_is_taken(tail(log)):
+            return failures.not_its(name, self.port, seen, log)
+        raise failures.exited_early(name, exited, exited.at_ns - started.at_ns, order, seen=seen, advice=advice)
 
     def _where(self, seen: Whereabouts) -> str:
         """Where the server listens, if that is not where it was to listen."""
@@ -223,18 +224,19 @@ class _Attempt:
         return "" if seen.reached else observed.said(seen.listening)
 
     def _facts(self, started: Started, order: LaunchOrder, ready_at_ns: int) -> ServerFacts:
+        built = self.prepared.built
         return ServerFacts(
             pid=started.pid,
             command=order.command,
             port=self.port,
             cpus=order.cpus,
-            build=self.built.hash,
-            runtime_version=_runtime(self.variant, self.jdk, self.built.runtime_version),
+            build=built.hash,
+            runtime_version=_runtime(self.variant, self.prepared.jdk, built.runtime_version),
             cgroup=started.cgroup,
             ready_ns=ready_at_ns - started.at_ns,
             padding_bytes=self.padding_bytes,
-            build_number=self.built.copy,
-            outputs=self.built.outputs,
+            build_number=built.number,
+            outputs=built.outputs,
             runtimes=tuple(sorted(runtimes_of(started_by(started.pid)))),
         )
 
@@ -256,43 +258,22 @@ class Prepared:
 
 
 @contextmanager
-def started(  # noqa: PLR0913 - what, from what, where, and in front of what
-    variant: Variant,
-    prepared: Prepared,
-    placement: Placement,
-    log: Path,
-    *,
-    seed: int | None = None,
-    upstream: Upstream | None = None,
-    env: Mapping[str, str] = NOTHING_MORE,
-) -> Iterator[ProcessServer]:
+def started(launch: Launch, prepared: Prepared, upstream: Upstream | None = None) -> Iterator[ProcessServer]:
     """Start a server, or a proxy in front of one, wait until it is ready, and stop it whatever happens.
 
     Raises LaunchError.
     """
-    built = prepared.built
-    padding_bytes = 0 if seed is None else random.Random(seed).randrange(_MOST_PADDING)  # noqa: S311 - not a secret
+    variant, built = launch.variant, prepared.built
+    drawn = random.Random(launch.seed)  # noqa: S311 - not a secret
+    padding_bytes = 0 if launch.seed is None else drawn.randrange(_MOST_PADDING)
     last = NotIts()
     for _ in range(_PORTS_TRIED):
         with ExitStack() as stack:
             folder = _scratch_folder(variant, prepared.scratch, stack)
-            attempt = _Attempt(
-                variant,
-                built,
-                prepared.jdk,
-                placement,
-                log,
-                free_port(),
-                folder,
-                padding_bytes,
-                upstream,
-                env,
-                prepared.host,
-                prepared.advice,
-            )
+            attempt = _Attempt(launch, prepared, free_port(), folder, padding_bytes, upstream)
             try:
                 order = attempt.order()
-                guard = attempt.guard(order, prepared)
+                guard = attempt.guard(order)
             except OSError as error:
                 raise LaunchError(
                     f"{variant.slug} could not be started, for its warden could not be: {error.strerror}",
@@ -302,10 +283,10 @@ def started(  # noqa: PLR0913 - what, from what, where, and in front of what
             facts = attempt.bring_up(guard, order)
             if isinstance(facts, ServerFacts):
                 endpoint = Endpoint(prepared.host, attempt.port, authorities(variant, built))
-                yield ProcessServer(endpoint, facts, variant.slug, guard, log, attempt.scratch)
+                yield ProcessServer(endpoint, facts, variant.slug, guard, launch.log, attempt.scratch)
                 return
             last = facts
-    raise failures.port_taken(variant.slug, attempt.port, _PORTS_TRIED, last, log)
+    raise failures.port_taken(variant.slug, attempt.port, _PORTS_TRIED, last, launch.log)
 
 
 def _scratch_folder(variant: Variant, parent: Path, stack: ExitStack) -> Path:
@@ -346,64 +327,52 @@ class ProcessLauncher:
         host: str = HOST,
         builds: FindsBuilds | None = None,
     ) -> None:
-        self._builds = Builds(catalogue, cache)
-        self._copies: dict[int, FindsBuilds] = {0: builds or self._builds}
+        self._of_catalogue = Builds(catalogue, cache)
+        self._builds: dict[int, FindsBuilds] = {0: builds or self._of_catalogue}
         self._folders = catalogue, cache
         self._jdks = jdks or Jdks(cache)
         self._scratch = cache.absolute() / "scratch"
         self._containers = Containers(self._scratch)
         self._host = host
 
-    def build(self, variants: Iterable[Variant], progress: Callable[[Building], None], copies: int = 1) -> BuildOutcome:
+    def build(self, variants: Iterable[Variant], progress: Callable[[Building], None], builds: int = 1) -> BuildOutcome:
         """Build what the variants need, or find it built; by variant slug. Variants of one server share its build.
 
-        Each is built so many times, apart from each other. If one copy fails, so does the server.
+        There are `builds` builds of each, apart from each other. If one fails, so does the server.
         """
         servers = {variant.slug: variant for variant in variants}
         entries = [variant.catalogued for variant in servers.values()]
         done = BuildOutcome()
-        for copy in range(copies):
-            made = self._copies.setdefault(copy, Builds(*self._folders, copy)).build(
-                entries, progress, one_of_several=copies > 1
-            )
-            done = done.joined(made) if copy else made
+        for number in range(builds):
+            made = self._numbered(number).build(entries, progress, one_of_several=builds > 1)
+            done = done.joined(made) if number else made
         outcome = done.renamed({slug: variant.catalogued.name for slug, variant in servers.items()})
         return self._with_jdks(servers, outcome, progress)
 
     def availability(self, entry: ServerEntry) -> Availability:
         """Whether the server is built or why it cannot be; builds nothing."""
-        return self._builds.availability(entry)
+        return self._of_catalogue.availability(entry)
 
     @contextmanager
-    def running(  # noqa: PLR0913 - what, where, and how it differs from other starts
-        self,
-        variant: Variant,
-        placement: Placement,
-        log: Path,
-        seed: int | None = None,
-        copy: int = 0,
-        *,
-        env: Mapping[str, str] = NOTHING_MORE,
-    ) -> Iterator[ProcessServer]:
-        """Start it, wait until it is ready, and stop it whatever happens. Raises LaunchError; output goes to `log`."""
-        builds = self._copies.setdefault(copy, Builds(*self._folders, copy))
-        prepared = self._prepared(variant, builds)
-        with started(variant, prepared, placement, log, seed=seed, env=env) as server:
+    def running(self, launch: Launch) -> Iterator[ProcessServer]:
+        """Start it, wait until it is ready, and stop it whatever happens. Raises LaunchError."""
+        with started(launch, self._prepared(launch)) as server:
             yield server
 
     @contextmanager
-    def in_front(
-        self, hop: Variant, upstream: Upstream, placement: Placement, log: Path, copy: int = 0
-    ) -> Iterator[ProcessServer]:
+    def in_front(self, launch: Launch, upstream: Upstream) -> Iterator[ProcessServer]:
         """Start a proxy in front of what runs already, as `running` does. Raises LaunchError."""
-        builds = self._copies.setdefault(copy, Builds(*self._folders, copy))
-        prepared = self._prepared(hop, builds)
-        with started(hop, prepared, placement, log, upstream=upstream) as server:
+        with started(launch, self._prepared(launch), upstream) as server:
             yield server
 
-    def _prepared(self, variant: Variant, builds: FindsBuilds) -> Prepared:
+    def _numbered(self, number: int) -> FindsBuilds:
+        """The builds of this number."""
+        return self._builds.setdefault(number, Builds(*self._folders, number))
+
+    def _prepared(self, launch: Launch) -> Prepared:
         """Raises LaunchError."""
-        built, jdk = builds.find(variant.catalogued), self._jdk(variant)
+        variant = launch.variant
+        built, jdk = self._numbered(launch.build_number).find(variant.catalogued), self._jdk(variant)
         if variant.container is None:
             return Prepared(built, jdk, self._scratch, host=self._host)
         try:
@@ -437,7 +406,7 @@ class ProcessLauncher:
                 self._jdks.check_settings(variant)
                 outcome.runtimes[slug] = _runtime(variant, jdk, outcome.runtimes[slug])
                 if variant.container is not None:
-                    for builds in self._copies.values():
+                    for builds in self._builds.values():
                         self._containers.provide(variant, builds.find(variant.catalogued), jdk, show)
                     outcome.runtimes[slug] = self._with_engine(outcome.runtimes[slug])
             except BuildError as error:

@@ -1,9 +1,8 @@
 """Servers behind proxies: the server is started first, then the hops from back to front."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from redline.errors import DriveError, LaunchError
 from redline.model import Failure, HopFacts, Leg, ServerFacts, Variant
@@ -13,16 +12,7 @@ from redline.plugins.drivers.protocol import check
 from redline.plugins.engine_process import find_engine
 from redline.plugins.launchers.readiness import reached, request_of
 from redline.plugins.launchers.tap import tapped
-from redline.ports import (
-    NOTHING_MORE,
-    Building,
-    BuildOutcome,
-    Endpoint,
-    HopLauncher,
-    Placement,
-    RunningServer,
-    Upstream,
-)
+from redline.ports import Building, BuildOutcome, Endpoint, HopLauncher, Launch, RunningServer, Upstream
 
 _WITHIN_NS = 5_000_000_000
 
@@ -81,11 +71,11 @@ class RouteLauncher:
         self._launcher = launcher
         self._seen: dict[tuple[str, Leg, Leg, str, int], Leg | None] = {}
 
-    def build(self, variants: Iterable[Variant], progress: Callable[[Building], None], copies: int = 1) -> BuildOutcome:
+    def build(self, variants: Iterable[Variant], progress: Callable[[Building], None], builds: int = 1) -> BuildOutcome:
         """Build what the variants and their proxies need; what lacks a proxy could not be built."""
         wanted = tuple(variants)
         hops = {hop.slug: hop for variant in wanted for hop in variant.hops}
-        done = self._launcher.build((*wanted, *hops.values()), progress, copies)
+        done = self._launcher.build((*wanted, *hops.values()), progress, builds)
         for variant in wanted:
             missing = next((hop.slug for hop in variant.hops if hop.slug in done.failures), None)
             if missing is not None and variant.slug not in done.failures:
@@ -94,52 +84,41 @@ class RouteLauncher:
         return done
 
     @contextmanager
-    def running(  # noqa: PLR0913 - what, where, and how it differs from other starts
-        self,
-        variant: Variant,
-        placement: Placement,
-        log: Path,
-        seed: int | None = None,
-        copy: int = 0,
-        *,
-        env: Mapping[str, str] = NOTHING_MORE,
-    ) -> Iterator[RunningServer]:
+    def running(self, launch: Launch) -> Iterator[RunningServer]:
         """Start it with its proxies, wait until all are ready, and stop them whatever happens, the first one first.
 
         Raises LaunchError. The output of the `n`-th proxy goes to `LOG-hop-n`.
         """
         with ExitStack() as stack:
-            server = stack.enter_context(self._launcher.running(variant, placement, log, seed, copy, env=env))
-            if not variant.hops:
+            server = stack.enter_context(self._launcher.running(launch))
+            if not launch.variant.hops:
                 yield server
                 return
-            yield RoutedServer(server, stack.enter_context(self.hops(variant, server.endpoint, placement, log, copy)))
+            yield RoutedServer(server, stack.enter_context(self.hops(launch, server.endpoint)))
 
     @contextmanager
-    def hops(
-        self, variant: Variant, server: Endpoint, placement: Placement, log: Path, copy: int = 0
-    ) -> Iterator[RunningHops]:
+    def hops(self, launch: Launch, server: Endpoint) -> Iterator[RunningHops]:
         """Start the proxies of a variant, one or more, whose server listens there; stop them whatever happens."""
+        variant, log = launch.variant, launch.log
         assert variant.route is not None, "a variant without a route has no proxies"
         behind, started = server, list[tuple[RunningServer, HopFacts]]()
         with ExitStack() as stack:
             for number in reversed(range(len(variant.hops))):
                 upstream = Upstream(behind, variant.route.legs[number + 1], variant.catalogued.ready)
-                hop = _Hop(variant, number, upstream, log.with_name(f"{log.stem}-hop-{number + 1}{log.suffix}"))
-                started.insert(0, stack.enter_context(self._in_front(hop, placement, copy)))
+                own_log = log.with_name(f"{log.stem}-hop-{number + 1}{log.suffix}")
+                own = Launch(variant.hops[number], launch.placement, own_log, build_number=launch.build_number)
+                started.insert(0, stack.enter_context(self._in_front(_Hop(variant, number, upstream, own))))
                 behind = started[0][0].endpoint
             yield RunningHops(tuple(running for running, _ in started), tuple(facts for _, facts in started))
 
     @contextmanager
-    def _in_front(self, hop: "_Hop", placement: Placement, copy: int) -> Iterator[tuple[RunningServer, HopFacts]]:
+    def _in_front(self, hop: "_Hop") -> Iterator[tuple[RunningServer, HopFacts]]:
         """Start a proxy, and say what there is to know of it."""
         certificate = hop.certificate_problem()
         with ExitStack() as stack:
             try:
-                seen = self._upstream_seen(hop, placement, copy)
-                running = stack.enter_context(
-                    self._launcher.in_front(hop.proxy, hop.upstream, placement, hop.log, copy)
-                )
+                seen = self._upstream_seen(hop)
+                running = stack.enter_context(self._launcher.in_front(hop.launch, hop.upstream))
             except LaunchError as error:
                 raise hop.explained(error, certificate) from error
             assert running.facts is not None, "the launcher has started its process"
@@ -152,13 +131,13 @@ class RouteLauncher:
             )
             yield running, facts
 
-    def _upstream_seen(self, hop: "_Hop", placement: Placement, copy: int) -> Leg | None:
+    def _upstream_seen(self, hop: "_Hop") -> Leg | None:
         """What the proxy speaks to what is behind it: seen when its readiness request passed through a relay."""
-        key = hop.proxy.slug, hop.proxy.serves, hop.upstream.leg, hop.behind.entry.name, copy
+        key = hop.proxy.slug, hop.proxy.serves, hop.upstream.leg, hop.behind.entry.name, hop.launch.build_number
         if key not in self._seen:
             with tapped(hop.upstream.endpoint) as tap:
                 upstream = replace(hop.upstream, endpoint=tap.endpoint)
-                with self._launcher.in_front(hop.proxy, upstream, placement, hop.log, copy):
+                with self._launcher.in_front(hop.launch, upstream):
                     pass
                 self._seen[key] = tap.leg()
         return self._seen[key]
@@ -171,11 +150,11 @@ class _Hop:
     variant: Variant
     number: int
     upstream: Upstream
-    log: Path
+    launch: Launch
 
     @property
     def proxy(self) -> Variant:
-        return self.variant.hops[self.number]
+        return self.launch.variant
 
     @property
     def behind(self) -> Variant:

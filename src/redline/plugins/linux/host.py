@@ -14,7 +14,7 @@ _TRACKING = ("chronyc", "-n", "-c", "tracking")
 _TRACKING_WITHIN_S = 5.0
 _TRACKING_FIELDS = 14
 _NO_REFERENCE = "00000000"
-"""Of a clock that follows none."""
+"""The reference of a clock that follows no other."""
 _BY_VENDOR = {
     "amazon ec2": "Amazon EC2",
     "google": "Google Compute Engine",
@@ -30,7 +30,7 @@ _BY_VENDOR = {
 
 @dataclass(frozen=True)
 class CpuTimes:
-    """Of cores since the machine started, in nanoseconds: total, not idle, and taken by the hypervisor.
+    """CPU times since the machine started, in nanoseconds: total, busy, and stolen by the hypervisor.
 
     `interrupts_ns` is the part of what was not idle that is in no process's CPU time; None where the kernel leaves
     interrupts in the time of whom they interrupt (without CONFIG_IRQ_TIME_ACCOUNTING).
@@ -75,7 +75,7 @@ class Host:
         return (named or declared or "yes") if flags or declared else ""
 
     def governor(self) -> str:
-        """Of the first core that has one."""
+        """The frequency governor of the first core that has one."""
         found = sorted(self.root.glob("sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_governor"))
         return self.text(str(found[0].relative_to(self.root))) if found else ""
 
@@ -132,7 +132,7 @@ class Host:
         return float(match[0]) if match else 0.0
 
     def cpu_times(self) -> CpuTimes | None:
-        """Of all cores together. Resolution: one tick, 10 ms."""
+        """CPU times of all cores together. Resolution: one tick, 10 ms."""
         return cpu_times(self.text(STAT))
 
     def cpu_pressure_ns(self) -> int | None:
@@ -150,7 +150,7 @@ class Host:
 
 
 def cpu_times(stat: str, cpu: int | None = None) -> CpuTimes | None:
-    """Of one core, or of all together: from the text of /proc/stat.
+    """CPU times of one core, or of all together, from the text of /proc/stat.
 
     The columns (proc(5)) are user nice system idle iowait irq softirq steal guest guest_nice. Guest time is part of
     user time. Busy is what was neither idle nor stolen.

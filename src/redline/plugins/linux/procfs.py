@@ -17,7 +17,7 @@ _FIRST_FILES = 64
 
 @dataclass(frozen=True)
 class Stat:
-    """Of /proc/PID/stat: the command's name, the state letter, the parent, threads, resident memory, and CPU time.
+    """/proc/PID/stat: command name, state letter, parent, threads, resident memory and CPU time.
 
     CPU time is counted in ticks of 10 ms.
     """

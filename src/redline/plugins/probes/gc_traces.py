@@ -68,7 +68,7 @@ class Traced:
                     tally.add(event, heap)
         except OSError:
             return None
-        return tally.facts(self._runtime, None).model_copy(update={"traced_bytes": traced_bytes})
+        return tally.facts(self._runtime, traced_bytes=traced_bytes)
 
     def _read(self, lines: Iterable[str]) -> Iterator[tuple[int, Event]]:
         if self._runtime == "node":

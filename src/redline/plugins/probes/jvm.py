@@ -17,7 +17,7 @@ from redline.plugins.probes.runtime_tally import RuntimeTally
 from redline.plugins.probes.tree import Tally
 
 LOGGED = "gc,gc+start,gc+init,gc+heap,safepoint"
-"""Of what a JVM can log, what is read: some ten lines for each collection."""
+"""The JVM log topics that are read: some ten lines per collection."""
 
 _SAFEPOINT, _SYNC = "sun.rt.safepointTime", "sun.rt.safepointSyncTime"
 _COUNTED = {"safepoints": "sun.rt.safepoints", "compiles": "sun.ci.totalCompiles"}
@@ -39,7 +39,7 @@ _ROLES = (
         re.compile(rb"GC Thread#|G1 |Shenandoah |Z(Director|Driver|Worker|Stat|Uncommitter|Unmapper)|VM Thread"),
     ),
 )
-"""By the names of threads, cut to 15 letters by the kernel. The VM thread runs Serial's collections."""
+"""Thread names, which the kernel cuts to 15 letters. The VM thread runs Serial's collections."""
 
 
 def log_flag(feature: int, file: Path) -> tuple[str, ...]:
@@ -58,7 +58,7 @@ class RoleClocks:
         self._tallies = {(role, clock): Tally() for role, _ in _ROLES for clock in ("cpu", "wait")}
 
     def sample(self) -> dict[str, int]:
-        """By series: `compiler_cpu_ns`, `compiler_wait_ns`, and the same of the collector; empty when it has ended."""
+        """CPU and wait times of compiler and collector threads, by series; empty once the JVM has ended."""
         found: dict[tuple[str, str], dict[int, int]] = {key: {} for key in self._tallies}
         for thread in procfs.threads_of(self._pid, self._proc):
             role = self._role(thread)
@@ -153,15 +153,14 @@ class Jvm:
                 logged["safepoint_ns"] += event.duration_ns
             elif isinstance(event, Collection):
                 logged["collections"] += not event.concurrent
-        facts = tally.facts("jvm", self._max_heap_bytes)
-        if facts.collector not in _COUNTS_COLLECTIONS:
+        if tally.collector not in _COUNTS_COLLECTIONS:
             del logged["collections"]
         checks = [
-            {"name": name, "logged": number, "counted": self._last[name] - self._first[name]}
+            CounterCheck(name=name, logged=number, counted=self._last[name] - self._first[name])
             for name, number in logged.items()
             if name in self._first
         ]
-        return facts.model_copy(update={"checks": tuple(map(CounterCheck.model_validate, checks))})
+        return tally.facts("jvm", self._max_heap_bytes, checks)
 
 
 def _size_of(path: Path) -> int | None:

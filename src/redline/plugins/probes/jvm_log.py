@@ -33,7 +33,7 @@ _TOOK = r"(?P<took>\d{1,9}\.\d{1,6})(?P<unit>ms|s)"
 _LINE = re.compile(rf"(?P<what>.*?)(?: {_SIZES})?(?: {_TOOK})?")
 _IN_BRACKETS = re.compile(r"\(((?:[^()]|\(\))*)\)")
 _ROW = re.compile(r"(?:([YyO]): +)?(Used|Allocated|Live): +(.+)")
-"""Of Z's table of the heap, or of those of its two generations."""
+"""A row of Z's table of the heap, or of its two generations' tables."""
 _COLUMN = re.compile(r"-|(\d{1,12}[BKMGT]) \(\d+%\)")
 """At the start of marking, its end, the start of relocation, its end, and others."""
 _STALL = re.compile(rf"(?:Allocation|Relocation) Stall \(.*\) {_TOOK}")
@@ -46,7 +46,7 @@ _NS = {"ns": 1, "ms": 1_000_000, "s": 1_000_000_000}
 _MODES = frozenset({"Normal", "Mixed", "Prepare Mixed", "Concurrent Start", "Initial Mark", "Young", "Old", "Global"})
 _Z_KINDS: dict[str, CollectionKind] = {"Garbage": "cycle", "Major": "cycle", "Minor": "young"}
 _PARTS = frozenset({"Young", "Old"})
-"""Of Shenandoah's heap, as its collections name them. One of the old generation frees only what is wholly garbage."""
+"""Shenandoah's collections. One of the old generation frees only regions that are wholly garbage."""
 _MOST_OPEN = 64
 """Collections of which lines are still to come: G1's cycle, and as many young ones as may happen meanwhile."""
 

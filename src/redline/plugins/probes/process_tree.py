@@ -31,7 +31,7 @@ _GAUGES = {
     "link_bits_per_s",
 }
 _UNITS = {"_ns": "ns", "_bytes": "B", "_bits_per_s": "bit/s"}
-"""By the end of a series' name; all others are numbers."""
+"""Units by the end of a series' name; all others are plain numbers."""
 
 # Of one core, for each subject: looking at every thread, and looking for new processes. What costs more, for many
 # threads or on a machine of many processes, is done less often than at every sample.
@@ -41,10 +41,10 @@ _WHOLE_EVERY = 3
 _LONGEST_READING_NS = 1_000_000
 _READING_TRIES = 3
 MOST_SAMPLES = 6001
-"""Of a series: ten minutes of ten a second, and the first. An odd number."""
+"""Samples that are kept of a series: ten minutes of ten a second, and the first. An odd number."""
 _MOST_NEIGHBOURS = 3
 _LEAST_OF_NEIGHBOUR = 0.02
-"""Of one core: less is not worth a name."""
+"""The smallest share of a core that is worth a name."""
 T = TypeVar("T")
 
 

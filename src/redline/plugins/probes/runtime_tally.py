@@ -2,6 +2,7 @@
 
 import heapq
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Generic, Literal, TypeVar
@@ -14,6 +15,7 @@ from redline.model.runtime import (
     Collection,
     CollectionKind,
     CollectionSum,
+    CounterCheck,
     Durations,
     Pause,
     RuntimeFacts,
@@ -154,8 +156,19 @@ class RuntimeTally:
             known, over_ns = self._allocated.get(heap, (0, 0))
             self._allocated[heap] = known + event.bytes * inside // event.over_ns, over_ns + inside
 
-    def facts(self, runtime: RuntimeName, max_heap_bytes: int | None) -> RuntimeFacts:
-        """What came of them. `max_heap_bytes` is used where no event says it."""
+    @property
+    def collector(self) -> str:
+        """The collector's name; empty where no event says it."""
+        return self._named.collector
+
+    def facts(
+        self,
+        runtime: RuntimeName,
+        max_heap_bytes: int | None = None,
+        checks: Sequence[CounterCheck] = (),
+        traced_bytes: int = 0,
+    ) -> RuntimeFacts:
+        """The sums of all events. `max_heap_bytes` is used where no event says it."""
         sums = sorted(self._sums.items(), key=lambda item: -item[1][1])
         # Of several heaps each allocates at its own rate, all of them at once.
         allocating_ns = max((over_ns for _, over_ns in self._allocated.values()), default=0)
@@ -181,4 +194,6 @@ class RuntimeTally:
             stalls=self._stalls.durations(),
             evacuation_failures=self._warnings["evacuation"],
             humongous=self._warnings["humongous"],
+            checks=tuple(checks),
+            traced_bytes=traced_bytes,
         )

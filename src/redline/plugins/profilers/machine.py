@@ -80,7 +80,7 @@ class TrialProfiler:
 
     @property
     def env(self) -> Mapping[str, str]:
-        """Of the sampler, where it samples the server."""
+        """The environment that a server needs to be sampled."""
         return self._sampler.env if self._subject == "server" else {}
 
     def follow(self, subject: Subject, pid: int) -> None:
@@ -138,7 +138,7 @@ class TrialProfiler:
             native=found[0].native if found else (),
             started=self._started,
             stopped=self._stopped,
-            files=tuple(file.model_copy(update={"name": self._relative(file.name)}) for file in files),
+            files=tuple(ProfileFile(name=self._relative(file.name), form=file.form) for file in files),
             problem=self._problem,
         )
 

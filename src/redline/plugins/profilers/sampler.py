@@ -43,7 +43,7 @@ class Sampler(Protocol):
 
     @property
     def unit(self) -> ProfileUnit:
-        """Of the weights of stacks."""
+        """The unit of the stacks' weights."""
 
     @property
     def env(self) -> dict[str, str]:

@@ -1,34 +1,42 @@
-"""Reports -> bytes: the built-in renderers of runs, searches and comparisons, by the name of their format."""
+"""Reports -> bytes: the built-in renderers, by the name of their format; and what a terminal shows."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
-from redline.model import Report
 from redline.model.duet import AbReport
-from redline.model.limits import LimitReport
+from redline.model.limits import AnyReport, LimitReport
 from redline.ports import Renderer
+from redline.report.document import Section
 from redline.report.render import csvfile, html, markdown
 from redline.report.sections.ab import ab_sections
-from redline.report.sections.limit import limit_comment, limit_page
-from redline.report.sections.run import run_comment, run_page
+from redline.report.sections.limit import limit_comment, limit_page, limit_summary
+from redline.report.sections.run import run_comment, run_page, run_summary
 from redline.visible import visible
 
 
-def _json(report: Report | LimitReport | AbReport) -> bytes:
+def summary(report: AnyReport) -> Iterable[Section]:
+    """What a terminal shows of a report."""
+    return limit_summary(report) if isinstance(report, LimitReport) else run_summary(report)
+
+
+def _html(report: AnyReport) -> bytes:
+    return html.render(limit_page(report) if isinstance(report, LimitReport) else run_page(report))
+
+
+def _csv(report: AnyReport) -> bytes:
+    return csvfile.render_search(report) if isinstance(report, LimitReport) else csvfile.render(report)
+
+
+def _json(report: AnyReport | AbReport) -> bytes:
     """The report itself, indented by two, a newline at the end. `visible` leaves the data as it is."""
     return visible(report.model_dump_json(indent=2)).encode() + b"\n"
 
 
-RENDERERS: Mapping[str, Renderer] = {
-    "html": lambda report: html.render(run_page(report)),
-    "csv": csvfile.render,
-    "json": _json,
-    "md": lambda report: markdown.render(run_comment(report)),
-}
-LIMIT_RENDERERS: Mapping[str, Callable[[LimitReport], bytes]] = {
-    "html": lambda report: html.render(limit_page(report)),
-    "json": _json,
-    "md": lambda report: markdown.render(limit_comment(report)),
-}
+def _markdown(report: AnyReport) -> bytes:
+    return markdown.render(limit_comment(report) if isinstance(report, LimitReport) else run_comment(report))
+
+
+RENDERERS: Mapping[str, Renderer] = {"html": _html, "csv": _csv, "json": _json, "md": _markdown}
+LIMIT_RENDERERS = RENDERERS
 AB_RENDERERS: Mapping[str, Callable[[AbReport], bytes]] = {
     "json": _json,
     "md": lambda report: markdown.render(ab_sections(report)),

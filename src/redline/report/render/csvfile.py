@@ -1,11 +1,15 @@
-"""The report as CSV (RFC 4180): one row for each cell and metric. docs/reference/results.md is the contract."""
+"""The report as CSV (RFC 4180): rows of cells and metrics, of a search rows of limits and probes.
+
+docs/reference/results.md is the contract.
+"""
 
 import csv
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from redline.model import CellReport, Comparison, Estimate, MemoryReport, Metric, Report
+from redline.model.limits import LimitReport
 from redline.report.sections.views import comparisons_by_cell, weighed_findings
 from redline.visible import visible
 
@@ -14,11 +18,23 @@ _CELL = (
     *("build", "runtime_version"),
 )
 _ESTIMATE = ("value", "low", "high", "confidence", "unit", "n", "method")
-_JUDGED = ("p", "p_adjusted", "family", "p_equivalent", "caveat")
+_JUDGED = ("matters", "p", "p_adjusted", "family", "family_name", "p_equivalent", "caveat")
 COLUMNS = (
     *("run", *_CELL[:9], "metric", *_ESTIMATE, "baseline_id", "ratio", "ratio_low", "ratio_high", "verdict", "refused"),
     *("findings", *_CELL[9:], *_JUDGED, "design"),
 )
+
+_PROBE = (
+    *("phase", "fresh", "start", "rate_per_s", "seconds", "offered_per_s", "answered_per_s", "errors"),
+    *("p50_ns", "p90_ns", "p99_ns", "p999_ns", "overloaded", "client"),
+)
+_LIMIT = ("passed_per_s", "failed_per_s", "confidence", "decided", "method", "binding", "reason")
+SEARCH_COLUMNS = (
+    *("row", "slug", "server", "scenario", "load", "build", "runtime_version", "ended", "objectives"),
+    *_LIMIT,
+    *_PROBE,
+)
+"""Of a search: `row` says which of them a row has."""
 
 _POOLED = "all used trials together: no interval"
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
@@ -33,12 +49,35 @@ def render(report: Report) -> bytes:
 
     Header, UTF-8, CRLF. What a spreadsheet would run as a formula is led by an apostrophe.
     """
+    return _sheet(COLUMNS, _rows(report))
+
+
+def render_search(report: LimitReport) -> bytes:
+    """Rows for each cell: one a limit, one a probe; then one for each skipped. Like `render` otherwise."""
+    return _sheet(SEARCH_COLUMNS, _search_rows(report))
+
+
+def _sheet(columns: Sequence[str], rows: Iterable[dict[str, Field]]) -> bytes:
     sheet = io.StringIO(newline="")
     writer = csv.writer(sheet, lineterminator="\r\n")
-    writer.writerow(COLUMNS)
-    for row in _rows(report):
-        writer.writerow([_text(row.get(column)) for column in COLUMNS])
+    writer.writerow(columns)
+    for row in rows:
+        writer.writerow([_text(row.get(column)) for column in columns])
     return sheet.getvalue().encode(errors="replace")
+
+
+def _search_rows(report: LimitReport) -> Iterator[dict[str, Field]]:
+    for cell in report.cells:
+        names = ("slug", "server", "scenario", "load", "build", "runtime_version", "ended")
+        about: dict[str, Field] = {name: getattr(cell, name) for name in names}
+        for limit in cell.limits:
+            yield about | {"row": "limit", "objectives": limit.name} | {name: getattr(limit, name) for name in _LIMIT}
+        for probe in cell.probes:
+            yield about | {"row": "probe"} | {name: getattr(probe, name) for name in _PROBE}
+        if not cell.limits:
+            yield about | {"row": "limit", "reason": cell.reason}
+    for skipped in report.skipped:
+        yield {"row": "skipped", "slug": skipped.slug, "reason": skipped.reason}
 
 
 def _rows(report: Report) -> Iterator[dict[str, Field]]:

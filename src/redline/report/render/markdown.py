@@ -10,15 +10,16 @@ from redline.report import format as fmt
 from redline.report.document import (
     Items,
     Line,
+    Medium,
     Prose,
     ScoreCell,
     Section,
     ServerCell,
     Table,
     TableCell,
-    filled,
     lines_of,
     more_like_it,
+    on_medium,
 )
 from redline.visible import visible
 
@@ -46,7 +47,7 @@ def _section(section: Section) -> Iterator[str]:
         yield f"{'#' * (section.level + 1)} {safe(section.title).strip()}"
     if section.hint:
         yield safe(section.hint).strip()
-    for block in filled(*section.blocks):
+    for block in on_medium(section.blocks, Medium.MARKDOWN):
         match block:
             case Prose(listed=True):
                 yield "\n".join(f"- {_line(each)}" for each in block.lines)
@@ -91,7 +92,7 @@ def _server(server: ServerCell) -> str:
     remark = f" ({server.role})" if server.role else ""
     if server.against:
         remark = f" (vs {safe(server.against)})"
-    own = f"<br>{safe(server.load)}" if server.load else ""
+    own = "".join(f"<br>{safe(text)}" for text in (server.load, server.rank and f"rank {server.rank}") if text)
     missed = "".join(
         f"<br>{fmt.STATE_MARKS[result.state]} {safe(result.text)}"
         + (f" ({safe(result.reason)})" if result.reason else "")
@@ -103,15 +104,4 @@ def _server(server: ServerCell) -> str:
 
 
 def _score(score: ScoreCell) -> str:
-    if not score.value:
-        return "not measured"
-    text = f"{score.value} {score.spread}".rstrip()
-    if not score.has_comparison:
-        return text
-    if not score.ratio:
-        return f"{text}<br>not compared: {safe(score.refused)}"
-    ratio = score.ratio + (f" ({score.ratio_bounds})" if score.ratio_bounds else "")
-    if score.verdict is None:
-        return f"{text}<br>{ratio}"
-    verdict = f"{fmt.MARKS[score.verdict]} {score.verdict} {score.held_back}".rstrip()
-    return f"{text}<br>{ratio}<br>{verdict}"
+    return f"{score.value} {score.spread}".rstrip() or "not measured"

@@ -14,6 +14,7 @@ from redline.report.document import (
     Items,
     Line,
     Look,
+    Medium,
     Prose,
     ScoreCell,
     Section,
@@ -21,10 +22,10 @@ from redline.report.document import (
     Span,
     Table,
     TableCell,
-    filled,
     line,
     lines_of,
     more_like_it,
+    on_medium,
 )
 from redline.visible import visible
 
@@ -50,15 +51,15 @@ _LEAST = 12
 
 def render(sections: Iterable[Section], console: Console) -> Text:
     """The sections as lines that fit the console's width. Control characters in any text are shown as escapes."""
-    sections = tuple(sections)
-    grids = _grids([block for each in sections for block in each.blocks if isinstance(block, Table)], console)
+    shown = [(section, tuple(on_medium(section.blocks, Medium.TERMINAL))) for section in sections]
+    grids = _grids([block for _, blocks in shown for block in blocks if isinstance(block, Table)], console)
     lines: list[Text] = []
-    for section in sections:
+    for section, blocks in shown:
         lines += [Text()] if lines else []
         if section.title:
             hint = f"  {section.hint}" if section.hint else ""
             lines += _wrapped(_text(line((section.title, "strong"), (hint, "dim"))), console)
-        for block in filled(*section.blocks):
+        for block in blocks:
             if isinstance(block, Table):
                 grid, widths = grids[id(block)]
                 lines += grid.lines(widths)
@@ -252,8 +253,8 @@ def _cell(cell: TableCell, *, brief: bool) -> Text:
         case ServerCell():
             return _server(cell)
         case ScoreCell():
-            return _score(cell, brief=brief)
-        case ChangeCell() if brief and cell.brief:
+            return _score(cell)
+        case ChangeCell() if brief and cell.brief and not cell.stacked:
             return _text(line((f"{cell.brief} {cell.sign}".rstrip(), cell.verdict or "dim")))
         case _:
             return Text("\n").join(map(_text, lines_of(cell)))
@@ -261,7 +262,8 @@ def _cell(cell: TableCell, *, brief: bool) -> Text:
 
 def _server(server: ServerCell) -> Text:
     """The server, and below it its role or what it is compared with, its own load, and the grades of its findings."""
-    remarks = (server.role, f"vs {server.against}" if server.against else "", server.load)
+    ranked = f"rank {server.rank}" if server.rank else ""
+    remarks = (ranked, server.role, f"vs {server.against}" if server.against else "", server.load)
     notes = _text(line((", ".join(part for part in remarks if part), "dim")))
     for grade in server.grades:
         notes.append(" " if notes else "").append(fmt.GRADE_MARKS[grade], COLOURS[grade])
@@ -269,16 +271,7 @@ def _server(server: ServerCell) -> Text:
     return Text("\n").join([name, notes]) if notes else name
 
 
-def _score(score: ScoreCell, *, brief: bool) -> Text:
+def _score(score: ScoreCell) -> Text:
     if not score.value:
         return Text("not measured", "dim")
-    text = Text.assemble(score.value, (f" {score.spread}".rstrip(), "dim"))
-    if not score.has_comparison:
-        return text
-    if not score.ratio:
-        return text.append("\nnot compared", "dim")
-    if score.verdict is None:
-        return text.append(f"\n{score.ratio} {score.ratio_spread}".rstrip(), "dim")
-    sign = fmt.MARKS[score.verdict] + ("" if brief else f" {score.verdict}")
-    text.append(f"\n{sign} {score.ratio}", COLOURS[score.verdict])
-    return text.append(f" {score.ratio_spread}".rstrip(), "dim")
+    return Text.assemble(score.value, (f" {score.spread}".rstrip(), "dim"))

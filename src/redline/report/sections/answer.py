@@ -5,15 +5,23 @@ from collections.abc import Iterator, Sequence
 
 from redline.analysis.compare import why_no_verdict
 from redline.findings.cell import USELESS
-from redline.model import CellReport, Comparison, Metric, ObjectiveResult, ObjectiveState, Ranking, Report, Verdict
+from redline.model import (
+    CellReport,
+    Comparison,
+    Metric,
+    ObjectiveResult,
+    ObjectiveState,
+    Place,
+    Ranking,
+    Report,
+    Verdict,
+)
 from redline.model.limits import CellLimit, LimitAnswer, LimitReport
 from redline.quantities import significant
 from redline.report import format as fmt
 from redline.report.document import STATE_LOOKS, Line, Look, Prose, Section, line
 from redline.report.sections.main_effects import sentence
-from redline.report.sections.ranking import ratio_text
 from redline.report.sections.views import comparisons_by_cell, groups, invalid_reason, tally
-from redline.stats import ALPHA
 
 TITLE = "The answer, in words"
 _MOST = 12
@@ -24,23 +32,24 @@ _NAMED = 6
 _FEW = 0.01
 """This share of the requests: where fewer fail, something else is why an objective was missed."""
 
-_SAID = (Metric.CPU_PER_REQUEST, Metric.THROUGHPUT, Metric.P99)
+_PERCENTILES = (Metric.P99, Metric.P95, Metric.P90, Metric.P75, Metric.P50)
+_SAID = (Metric.CPU_PER_REQUEST, Metric.THROUGHPUT, *_PERCENTILES)
 _WORDS = {
     Metric.CPU_PER_REQUEST: ("needs", "CPU per request", "more", "less"),
     Metric.THROUGHPUT: ("answers", "requests", "more", "fewer"),
-    Metric.P99: ("has", "p99", "higher", "lower"),
+    **{metric: ("has", metric.words, "higher", "lower") for metric in _PERCENTILES},
 }
-"""Of each metric the verb, the noun, and the words for a higher and for a lower value."""
+"""The verb, the noun, and the words for a higher and for a lower value; a percentile is said to be higher or lower."""
 _DECIDED = (Verdict.FASTER, Verdict.SLOWER)
 
 
-def run_answer(report: Report) -> Section:
+def run_answer(report: Report) -> Iterator[Section]:
     """The answer of a run: comparisons, or levels where nothing is compared."""
     said: Iterator[Line] = iter(())
     if not report.next_command:  # a screen compares nothing
         compared = any(one.verdict or _is_unjudged(one) for one in report.comparisons)
         said = _compared(report) if compared else _levels(report)
-    return Section(TITLE, (Prose((*said, *_by_axis(report), *_objectives(report)), listed=True),), anchor="answer")
+    yield Section(TITLE, (Prose((*said, *_by_axis(report), *_objectives(report)), listed=True),), anchor="answer")
 
 
 def _by_axis(report: Report) -> Iterator[Line]:
@@ -147,22 +156,22 @@ def _compared(report: Report) -> Iterator[Line]:
     """A sentence for each pair with a difference; then what is alike or not distinguished, and what has no verdict."""
     names = {cell.cell_id: cell.server for cell in report.cells}
     compared = comparisons_by_cell(report)
-    several = len({(cell.scenario, cell.load) for cell in report.cells}) > 1
     decided: list[tuple[float, Line]] = []
     rest: list[Line] = []
     for group in groups(report):
-        where = f"{group.title}: " if several else ""
+        where = group.where(report.cells)
         for cell in group.cells:
             found = [compared.get(cell.cell_id, {}).get(metric) for metric in _SAID]
             judged = [one for one in found if one is not None and (one.verdict or _is_unjudged(one))]
+            control = _control(names.get(judged[0].baseline_id, ""), judged) if judged else ""
             if cell.role == "ceiling" or not any(found):
                 continue
             against = next(names.get(one.baseline_id, one.baseline_id) for one in found if one)
             if differing := [one for one in judged if one.verdict in _DECIDED]:
-                said = line((where, "dim"), *_sentence(cell.server, against, judged))
+                said = line((where, "dim"), *_sentence(cell.server, against, judged), control)
                 decided.append((max(map(_size, differing)), said))
             elif judged:
-                rest.append(line((where, "dim"), f"{cell.server} and {against}: {_undecided(judged)}"))
+                rest.append(line((where, "dim"), f"{cell.server} and {against}: {_undecided(judged)}{control}"))
             else:
                 known = [one for one in found if one]
                 first = next((one for one in known if one.primary), known[0])
@@ -177,6 +186,14 @@ def _compared(report: Report) -> Iterator[Line]:
     each = ", ".join(f"{number:,} {verdict}" for verdict, number in counts.items())
     yield line(f"{fmt.count(sum(counts.values()), 'verdict')}: {each}. The largest differences:")
     yield from (said for _, said in largest)
+
+
+def _control(baseline: str, judged: Sequence[Comparison]) -> str:
+    """`; A against itself: 0.1% [-0.5, 0.7]`: what no difference looks like, in the same duets; empty without one."""
+    control = next((one.duet.control for one in judged if one.duet), None)
+    if control is None:
+        return ""
+    return f"; {baseline} against itself: {fmt.change(control)} {fmt.change_bounds(control)}".replace("+", "")
 
 
 def _sentence(server: str, against: str, judged: Sequence[Comparison]) -> Iterator[str | tuple[str, Look]]:
@@ -230,11 +247,7 @@ def _is_unjudged(one: Comparison) -> bool:
 
 
 def _same(one: Comparison) -> str:
-    """That it is too small to matter; and how large it is, where it is surely there."""
-    within = fmt.percent(one.threshold)
-    if one.ratio is None or not one.differs or (one.p_adjusted is not None and one.p_adjusted >= ALPHA):
-        return f"is the same within {within}"
-    return f"differs by less than {within} ({fmt.change(one.ratio)} {fmt.change_bounds(one.ratio)})"
+    return f"is the same within {fmt.percent(one.threshold)}"
 
 
 def _why(one: Comparison) -> str:
@@ -248,22 +261,22 @@ def _why(one: Comparison) -> str:
 def difference(one: Comparison, against: str = "") -> str:
     """`needs 24% more CPU per request than hyper [20, 28]`; from twice as much on, in times."""
     assert one.ratio is not None
-    verb, noun, more, less = _WORDS[one.metric]
+    verb, noun, more, less = _WORDS.get(one.metric, ("has", fmt.label(one.metric), "higher", "lower"))
     ratio, low, high = one.ratio.value, one.ratio.low, one.ratio.high
     none = f" [{fmt.NOT_KNOWN}]" if one.ratio.says_nothing else ""
     if ratio >= 2:
         bounds = none or ("" if low is None or high is None else f" [{significant(low, 2)}, {significant(high, 2)}]")
         of = f" of {against}" if against else ""
-        return f"{verb} {significant(ratio, 2)} times the {noun}{of}{bounds}"
+        return f"{verb} {significant(ratio, 2)} times the {noun}{of}{bounds}{fmt.immaterial(one)}"
     ends = sorted((end - 1) * (1 if ratio > 1 else -1) for end in (low, high) if end is not None)
     places = int(abs(ratio - 1) < 0.1)
     text = ", ".join(fmt.signed(end * 100, places).removeprefix("+") for end in ends)
     bounds = none or (f" [{text}]" if ends else "")
     size, than = _percent(abs(ratio - 1)), f" than {against}" if against else ""
     word = more if ratio > 1 else less
-    if one.metric is Metric.P99:
-        return f"{verb} a {noun} {size} {word}{than}{bounds}"
-    return f"{verb} {size} {word} {noun}{than}{bounds}"
+    if one.metric in _PERCENTILES:
+        return f"{verb} a {noun} {size} {word}{than}{bounds}{fmt.immaterial(one)}"
+    return f"{verb} {size} {word} {noun}{than}{bounds}{fmt.immaterial(one)}"
 
 
 def _percent(share: float) -> str:
@@ -283,13 +296,12 @@ def _levels(report: Report) -> Iterator[Line]:
 
 
 def _each_level(report: Report) -> Iterator[Line]:
-    several = len(groups(report)) > 1
     ranked: dict[tuple[str, str], list[Ranking]] = {}
     for ranking in report.rankings:
         ranked.setdefault((ranking.scenario, ranking.load), []).append(ranking)
     cells = {cell.cell_id: cell for cell in report.cells}
     for group in groups(report):
-        where = f"{group.title}: " if several else ""
+        where = group.where(report.cells)
         subjects = [cell for cell in group.cells if cell.role == "subject"]
         rankings = [one for one in ranked.get((group.scenario, group.load), []) if len(one.places) > 1]
         yield from (line((where, "dim"), _ranking(one, cells)) for one in rankings)
@@ -304,10 +316,18 @@ def _ranking(ranking: Ranking, cells: dict[str, CellReport]) -> str:
     """`by throughput 1. hyper 96.0 k/s ±0.7%, 2. axum 89.7 k/s ±0.7%`."""
     setting = f" ({ranking.setting})" if ranking.setting else ""
     places = (
-        f"{place.rank}. {cells[place.cell_id].server} {fmt.with_spread(place.estimate)}{ratio_text(place)}"
+        f"{place.rank}. {cells[place.cell_id].server} {fmt.with_spread(place.estimate)}{_ratio(place)}"
         for place in ranking.places
     )
     return f"by {fmt.label(ranking.metric)}{setting} {', '.join(places)}"
+
+
+def _ratio(place: Place) -> str:
+    """` (+32.4% [+29.0, +35.1] in duets)`: the change on which its place rests; empty without one."""
+    if place.ratio is None:
+        return ""
+    in_duets = " in duets" if place.in_duets else ""
+    return f" ({fmt.change(place.ratio)} {fmt.change_bounds(place.ratio)}{in_duets})"
 
 
 def _level(cell: CellReport) -> str:

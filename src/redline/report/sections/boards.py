@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from redline.model import COMPARED, SHOWN, CellReport, Comparison, Metric, Report
+from redline.model import COMPARED, CellReport, Comparison, Metric, Report
 
 SCENARIO = "scenario"
 """The one axis of effects that is no option."""
@@ -184,11 +184,6 @@ def cost_boards(report: Report) -> tuple[Board, ...]:
     cells = {cell.cell_id: cell for cell in report.cells}
     shown = [c for c in report.comparisons if c.cell_id in cells and cells[c.cell_id].role == "subject"]
     return _boards(shown, cells, Naming(known_defaults(report)))
-
-
-def worth_showing(boards: tuple[Board, ...]) -> bool:
-    """Whether there is something to see: more scenarios, loads or pairs than one, or what no other table shows."""
-    return any(len(board.found) > 1 or board.metric not in SHOWN for board in boards)
 
 
 def steps(report: Report) -> tuple[EffectBoards, ...]:

@@ -33,7 +33,7 @@ def _row(found: Comparison) -> tuple[TextCell, ...]:
     why = why_no_verdict(found)
     verdict = f"no verdict: {why}" if found.primary else ""
     if found.verdict and not why:
-        verdict = f"{fmt.MARKS[found.verdict]} {found.verdict} {fmt.held_back(found)}".rstrip()
+        verdict = fmt.verdict(found)
     return (
         words(fmt.label(found.metric)),
         words(fmt.ratio(found.ratio.value)),

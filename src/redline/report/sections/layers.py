@@ -14,6 +14,7 @@ from redline.report.document import (
     Column,
     Fold,
     Line,
+    Medium,
     Panels,
     Prose,
     Section,
@@ -26,7 +27,7 @@ from redline.report.document import (
 )
 from redline.report.scales import Scale, amount_scale
 from redline.report.sections import dots
-from redline.report.sections.costs import better, load_line, signs
+from redline.report.sections.views import better, load_line, signs
 
 ALL_LAYERS = "all layers"
 _US = 1e3
@@ -73,19 +74,8 @@ def waterfall_lines(fall: Waterfall) -> WaterfallLines:
     return WaterfallLines(fall, tuple(_line(*each, numbers) for each in zip(names, layers, strict=True)), notes)
 
 
-def layer_sections(report: Report, *, percent: bool) -> Iterator[Section]:
-    """A table for each chain, scenario and load; `percent` adds the change in CPU time in percent."""
-    if report.layers:
-        hint = "What each adds to the one below it, [95% interval], and all of them: the last compared with the first."
-        blocks: list[Block] = []
-        for view in map(waterfall_lines, report.layers):
-            title = line((f"{view.chain} · {view.fall.scenario} · {view.fall.load}", "strong"))
-            blocks += [_table(view, title, percent=percent), refused(view.notes)]
-        yield Section("Layers", tuple(blocks), hint)
-
-
-def layer_page(report: Report) -> Iterator[Section]:
-    """The same for the page, by load and with bars; nothing where no baseline has one itself."""
+def layer_sections(report: Report) -> Iterator[Section]:
+    """Waterfalls by load; nothing where no baseline has a baseline itself."""
     cells = {(cell.server, cell.scenario, cell.load): cell for cell in report.cells if cell.role == "subject"}
     by_load: dict[str, list[WaterfallLines]] = {}
     for fall in report.layers:
@@ -98,34 +88,35 @@ def layer_page(report: Report) -> Iterator[Section]:
         )
         for at, (load, views) in enumerate(by_load.items())
     ]
-    intro = (
-        *key(
-            "What **each layer adds** to the one below it, and **all of them together**: the last server "
-            "compared with the first, not the steps multiplied. A bar begins where the one above ends; the "
-            "whisker is the 95% interval of the step, and each round is a dot. Signs: "
-        ),
-        *signs(),
+    intro = key(
+        "What **each layer adds** to the one below it, and **all of them together**: the last server compared with the "
+        "first, not the steps multiplied. "
     )
+    drawn = key("A bar begins where the one above ends; the whisker is the 95% interval, and each round is a dot.")
     if folds:
-        yield Section("Layers", (Prose((intro,)), *folds), anchor="layers")
+        yield Section(
+            "Layers",
+            (Prose(((*intro, *key("Signs: "), *signs()),)), Prose((drawn,), on=Medium.PAGE), *folds),
+            anchor="layers",
+        )
 
 
 def _blocks(view: WaterfallLines, cells: _Cells) -> Iterator[Block]:
     heading = line(view.fall.scenario, (f" {view.chain}", "dim"))
     panels = Panels(tuple(_chart(view, metric, cells) for metric in view.metrics))
     caption = line(("change against the layer below, [95% interval]", "dim"))
-    yield Fold(heading, (panels, _table(view, caption, percent=True), refused(view.notes)))
+    yield Fold(heading, (panels, _table(view, caption), refused(view.notes)))
 
 
-def _table(view: WaterfallLines, title: Line, *, percent: bool) -> Table:
+def _table(view: WaterfallLines, title: Line) -> Table:
     """What the chain begins with, then a row for each layer, then all of them."""
     fall, rates = view.fall, Metric.THROUGHPUT in view.metrics
-    names = [*(["throughput"] if rates else []), "CPU per request", *(["the same in percent"] if percent else [])]
+    names = [*(["throughput"] if rates else []), "CPU per request", "the same in percent"]
     bases = [base_text(fall.base_throughput)] if rates else []
-    bases += [base_text(fall.base_cpu), *([""] if percent else [])]
+    bases += [base_text(fall.base_cpu), ""]
     rows: list[tuple[TableCell, ...]] = [(words(fall.base, look="strong"), *bases)]
     for each in view.lines:
-        changes = [*([each.throughput] if rates else []), each.cpu, *([each.cpu_share] if percent else [])]
+        changes = [*([each.throughput] if rates else []), each.cpu, each.cpu_share]
         rows.append((words(each.name, look="strong"), *changes))
     columns = (Column("layer"), *(Column(name, "right") for name in names))
     return Table(columns, tuple(rows), title, look="tiles", total=True)

@@ -1,4 +1,4 @@
-"""All that was measured, for the page: tables of every group of cells, folded."""
+"""All that was measured, in tables of every group of cells, folded; what ran, and how to repeat it."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -20,21 +20,22 @@ from redline.report.document import (
     words,
 )
 from redline.report.sections.answer import mark
+from redline.report.sections.parts import repeat_section
 from redline.report.sections.plots import has_curves
 from redline.report.sections.trials import route_text, trial_text, warm_ups
-from redline.report.sections.views import Group, groups, invalid_reason, servers
+from redline.report.sections.views import Group, built, groups, invalid_reason, servers
 
 _SERVER = Column("server", merged=True)
 
 
-def measured(report: Report) -> Section:
+def measured(report: Report) -> Iterator[Section]:
     """Objectives, estimates, percentiles, other times, outcomes and trials of every cell."""
     colours = {server: place for place, server in enumerate(servers(report))}
     folds = []
     for group in groups(report):
         cells = [(cell, _name(cell, colours[cell.server])) for cell in group.cells]
         folds.append(Fold(group.heading(), tuple(filled(*_tables(cells), _notes(group))), open=False))
-    return Section("All that was measured", tuple(folds), anchor="measured")
+    yield Section("All that was measured", tuple(folds), anchor="measured")
 
 
 _Cells = list[tuple[CellReport, ServerCell]]
@@ -136,8 +137,9 @@ def _amounts(estimates: Mapping[Metric, Estimate], metrics: Iterable[Metric]) ->
 def _rests_on(cell: CellReport) -> str:
     """`5 trials, bootstrap of the mean, BCa`; with the metrics where not all rest on the same."""
     bases: dict[str, list[str]] = {}
+    noun = "trial" if cell.trials else "start"
     for metric, estimate in cell.estimates.items():
-        bases.setdefault(f"{fmt.count(estimate.n, 'trial')}, {estimate.method}", []).append(fmt.label(metric))
+        bases.setdefault(f"{fmt.count(estimate.n, noun)}, {estimate.method}", []).append(fmt.label(metric))
     if len(bases) < 2:
         return next(iter(bases), "")
     return "; ".join(f"{', '.join(metrics)}: {basis}" for basis, metrics in bases.items())
@@ -195,3 +197,18 @@ def _notes(group: Group) -> Prose:
     if any(cell.other_times for cell in group.cells):
         texts.append("One-way times are differences of two clocks, and no finer than the server's own resolution.")
     return Prose.of(texts, "dim")
+
+
+def built_section(report: Report) -> Iterator[Section]:
+    """What ran."""
+    rows = tuple((one.server, one.runtime_version or "unknown", one.short_build) for one in built(report))
+    if rows:
+        table = Table(tuple(map(Column, ("server", "runtime", "build"))), rows)
+        yield Section("Servers as they were built", (table,), anchor="built")
+
+
+def repeat_run(report: Report) -> Iterator[Section]:
+    """How to do the same again."""
+    run = report.run
+    facts = {"run": run.name, "seed": str(run.seed)}
+    yield repeat_section("run", run.command, facts, report.environment, run.suite_text)

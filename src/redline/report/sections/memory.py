@@ -2,10 +2,23 @@
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from redline.model import MemoryReport, Report
 from redline.report import format as fmt
-from redline.report.document import Block, Column, Fold, Prose, Section, ServerCell, Table, TableCell, filled, line
+from redline.report.document import (
+    Block,
+    Column,
+    Fold,
+    Medium,
+    Prose,
+    Section,
+    ServerCell,
+    Table,
+    TableCell,
+    filled,
+    line,
+)
 from redline.report.sections.views import Group, groups, servers
 
 STEPS_MS = (0.1, 1, 2, 5, 10, 20, 50, 100, 200, 500)
@@ -23,10 +36,13 @@ _PAUSES = (
 )
 
 
-def memory_page(report: Report) -> Iterator[Section]:
-    """For the page: the tables of each group, folded; nothing where no runtime said anything."""
-    every = enumerate(_groups(report))
-    folds = tuple(Fold(group.heading(), tuple(filled(*_tables(cells))), not place) for place, (group, cells) in every)
+def memory_sections(report: Report) -> Iterator[Section]:
+    """Tables of each group; nothing where no runtime said anything. Text has the main numbers."""
+    folds = []
+    for place, (group, cells) in enumerate(_groups(report)):
+        rows: Iterable[tuple[TableCell, ...]] = ((name, *_in_short(memory)) for name, memory in cells)
+        short = replace(_table("", _SHORT, rows), on=Medium.TEXT)
+        folds.append(Fold(group.heading(), tuple(filled(_invalid(cells), short, *_tables(cells))), not place))
     if folds:
         text = (
             "What the runtimes of servers said of the measurements, over the used trials, or all of them if a cell is "
@@ -34,15 +50,7 @@ def memory_page(report: Report) -> Iterator[Section]:
             "last of them has stopped. The live set is what lives, or an upper bound, as collections of the whole heap "
             "found it. Threads of collector and compiler are given in cores that they used, and that they waited for."
         )
-        yield Section("Memory and pauses", (Prose.of([text], "dim"), *folds), anchor="memory")
-
-
-def memory_sections(report: Report) -> Iterator[Section]:
-    """For text: the main numbers of each group in one table."""
-    for group, cells in _groups(report):
-        rows: Iterable[tuple[TableCell, ...]] = ((name, *_in_short(memory)) for name, memory in cells)
-        blocks = tuple(filled(_table("", _SHORT, rows), _invalid(cells)))
-        yield Section(f"Memory and pauses: {group.title}", blocks, group.load_text)
+        yield Section("Memory and pauses", (Prose.of([text], "dim", on=Medium.PAGE), *folds), anchor="memory")
 
 
 def _groups(report: Report) -> Iterator[tuple[Group, "_Cells"]]:
@@ -76,7 +84,6 @@ def _invalid(cells: _Cells) -> Prose:
 
 
 def _tables(cells: _Cells) -> Iterator[Block]:
-    yield _invalid(cells)
     yield _table("Memory", _MEMORY, ((name, *_memory(memory)) for name, memory in cells))
     yield _table("Pauses", _PAUSES, ((name, *_pauses(memory)) for name, memory in cells), left=("collector",))
     yield _table("Pauses by length", _steps(), ((name, *_by_length(memory)) for name, memory in cells))
@@ -89,7 +96,7 @@ def _table(
     title: str, heads: Iterable[str], rows: Iterable[tuple[TableCell, ...]], left: tuple[str, ...] = ()
 ) -> Table:
     columns = (Column(head, "left" if head in left else "right") for head in heads)
-    return Table((Column("server"), *columns), tuple(rows), line((title, "strong")) if title else ())
+    return Table((Column("server"), *columns), tuple(rows), line((title, "strong")) if title else (), on=Medium.PAGE)
 
 
 def _in_short(memory: MemoryReport) -> Iterator[str]:

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
-from redline.model import Environment, PairSpeed, Skipped, UsedHost
+from redline.model import Environment, PairSpeed, RunReport, Skipped, UsedHost
 from redline.report import format as fmt
-from redline.report.document import Code, Facts, Fold, Item, Items, Prose, Section, filled, line
+from redline.report.document import Code, Facts, Fold, Item, Items, Medium, Prose, Section, line
 
 _SHARES = ("steal_share", "busy_share")
 
@@ -61,21 +61,14 @@ def _speed_line(pair: PairSpeed) -> str:
     return text + (f"; {fmt.count(pair.failed, 'start')} failed" if pair.failed else "")
 
 
-def skipped_section(skipped: Sequence[Skipped], key: str = "") -> Iterator[Section]:
+def skipped_section(skipped: Sequence[Skipped]) -> Iterator[Section]:
     """Each reason with its cells; nothing where nothing was skipped."""
     reasons: dict[str, list[str]] = {}
     for skip in skipped:
         reasons.setdefault(skip.reason, []).append(skip.slug)
     items = (Item(line(reason), (line((", ".join(slugs), "dim")),)) for reason, slugs in reasons.items())
     if reasons:
-        blocks = filled(Prose.of([key], "dim"), Items(tuple(items)))
-        yield Section(f"Skipped: {fmt.count(len(skipped), 'cell')}", tuple(blocks), anchor="skipped")
-
-
-def repeat_section(machine: Environment, command: str, *before: str) -> Section:
-    """The versions and the command with which to do it again, below what else there is to say."""
-    parts = (f"redline {machine.redline}", machine.commit, f"kernel {machine.kernel}", command)
-    return Section("", (Prose.of((*before, "Repeat: " + " · ".join(part for part in parts if part))),))
+        yield Section(f"Skipped: {fmt.count(len(skipped), 'cell')}", (Items(tuple(items)),), anchor="skipped")
 
 
 def page_facts(machine: Environment, started_unix_ns: int, done: str, seed: int) -> tuple[str, ...]:
@@ -86,12 +79,26 @@ def page_facts(machine: Environment, started_unix_ns: int, done: str, seed: int)
     return (begun, done, machine_line(machine), f"kernel {machine.kernel}", f"seed {seed}", version)
 
 
-def repeat_page(what: str, command: str, facts: dict[str, str], machine: Environment, suite: str) -> Section:
-    """For the page: the command, the machine and the suite."""
+def done_text(run: RunReport) -> str:
+    """`9 of 9 trials`; of duets alone `14 starts in 60 s`."""
+    if run.alone:
+        return f"{run.trials_done} of {run.trials_planned} trials"
+    cut = ", interrupted" if run.interrupted else ""
+    return f"{fmt.count(run.starts, 'start')} in {fmt.duration(run.seconds * 1e9)}{cut}"
+
+
+def repeat_section(what: str, command: str, facts: dict[str, str], machine: Environment, suite: str) -> Section:
+    """How to do the same again: the command and the versions; for the page also the machine and the suite."""
+    parts = (f"redline {machine.redline}", machine.commit, f"kernel {machine.kernel}", command)
     blocks = (
-        Prose.of(["The same command, seed and versions give the same plan. The rest is the machine."], "dim"),
+        Prose.of([" · ".join(part for part in parts if part)], on=Medium.TEXT),
+        Prose.of(
+            ["The same command, seed and versions give the same plan. The rest is the machine."],
+            "dim",
+            on=Medium.PAGE,
+        ),
         Code(command, "Command"),
         Facts((*facts.items(), *machine_facts(machine))),
-        *((Fold(line("The suite"), (Code(suite, "Suite"),), open=False),) if suite else ()),
+        *((Fold(line("The suite"), (Code(suite, "Suite"),), open=False, on=Medium.PAGE),) if suite else ()),
     )
     return Section(f"Repeat this {what}", blocks, anchor="repeat")

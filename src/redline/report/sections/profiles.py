@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TypedDict
 
 from redline.model import Estimate, HeatMap, Metric, Points, ProfileChange, ProfileKind, ProfileReport, Report
@@ -15,6 +16,7 @@ from redline.report.document import (
     Legend,
     Line,
     Look,
+    Medium,
     Prose,
     Section,
     Span,
@@ -106,50 +108,47 @@ class PlotProfiles(TypedDict):
     each: list[PlotProfile]
 
 
-def profile_sections(report: Report, *, functions: int = _FUNCTIONS) -> Iterator[Section]:
-    """As text: for each scenario, load and kind what differs, and the libraries and functions that take most."""
-    for at, (title, members) in enumerate(_groups(report)):
-        blocks: list[Block] = [
-            Prose(tuple(_sentences(members, report)), listed=True),
-            _libraries(members, _LEAST, _LIBRARIES),
-        ]
-        if len(report.profiles) <= _IN_FULL:
-            for one in _sound(members):
-                name = _name(one, members)
-                blocks.append(_functions(one, functions, line((name, "strong"))))
-                blocks.append(_changed(one.change, functions, f"{name}: functions that differ most from the baseline"))
-        blocks += [_native(members), Prose.of(_notes(members), "dim")]
-        yield Section(TITLE if at == 0 else "", tuple(filled(Prose((line(title),)), *blocks)))
-    if report.unprofiled:
-        yield Section("", (_unprofiled(report),))
+def profile_sections(report: Report) -> Iterator[Section]:
+    """For each scenario, load and kind what differs, and the libraries and functions that take most.
 
-
-def profile_page(report: Report) -> Iterator[Section]:
-    """For the page: the same with bars, a flame graph, heat maps, threads and files."""
+    The page has bars, a flame graph, heat maps, threads and files too.
+    """
     groups = _groups(report)
     if not groups and not report.unprofiled:
         return
     colours = _colours(report)
-    blocks: list[Block] = [Prose((key(_BIASES),)), _unprofiled(report)]
+    blocks: list[Block | None] = [Prose((key(_BIASES),), on=Medium.PAGE), _unprofiled(report)]
+    in_full = len(report.profiles) <= _IN_FULL
     for title, members in groups:
         bars = _bars(members, colours)
-        table = Fold(line("All libraries with intervals"), (_libraries(members),), open=False) if bars else None
-        inner = filled(
+        every = Fold(line("All libraries with intervals"), (_libraries(members),), open=False, on=Medium.PAGE)
+        inner = (
             Prose(tuple(_sentences(members, report)), listed=True),
+            replace(_libraries(members, _LEAST, _LIBRARIES), on=Medium.TEXT if bars else Medium.EVERYWHERE),
             bars,
-            table,
+            every if bars else None,
+            *(_in_text(members) if in_full else ()),
             _native(members),
             Prose.of(_notes(members), "dim"),
         )
-        blocks.append(Fold(line(title), tuple(inner)))
+        blocks.append(Fold(line(title), tuple(filled(*inner))))
     sound = _sound(report.profiles)
     if sound:
         least = max(one.graph.least for one in sound)
         pruned = f"Frames below {fmt.percent(least)} of a profile are left out."
-        blocks += [Flames("Flame graph"), Prose((key(f"{_HOW.strip()} {pruned}"),))]
+        blocks += [Flames("Flame graph"), Prose((key(f"{_HOW.strip()} {pruned}"),), on=Medium.PAGE)]
     for one in sound:
-        blocks.append(Fold(line(_heading(one)), tuple(_details(one)), open=False))
+        blocks.append(Fold(line(_heading(one)), tuple(_details(one)), open=False, on=Medium.PAGE))
     yield Section(TITLE, tuple(filled(*blocks)), anchor="profiles")
+
+
+def _in_text(members: Sequence[ProfileReport]) -> Iterator[Block]:
+    """The functions of each profile, which the page has in folds of their own."""
+    for one in _sound(members):
+        name = _name(one, members)
+        yield replace(_functions(one, _FUNCTIONS, line((name, "strong"))), on=Medium.TEXT)
+        changed = _changed(one.change, _FUNCTIONS, f"{name}: functions that differ most from the baseline")
+        yield replace(changed, on=Medium.TEXT)
 
 
 def profiles_payload(report: Report) -> PlotProfiles | None:

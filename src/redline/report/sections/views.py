@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from redline.findings import RULES
 from redline.model import CellReport, Comparison, Finding, FindingKind, Grade, Metric, Report, Verdict
 from redline.report import format as fmt
-from redline.report.document import Line, line
+from redline.report.document import Line, Span, line
 from redline.report.sections.boards import against_in_short
 
 
@@ -38,6 +38,13 @@ class Group:
     def title(self) -> str:
         """`SimpleGet · saturate`."""
         return f"{self.scenario} · {self.load}"
+
+    def where(self, cells: Sequence[CellReport]) -> str:
+        """`SimpleGet · saturate: `, with what distinguishes the group among all cells of a report; or nothing."""
+        scenarios, loads = {cell.scenario for cell in cells}, {cell.load for cell in cells}
+        names = (self.scenario if len(scenarios) > 1 else "", self.load if len(loads) > 1 else "")
+        text = " · ".join(filter(None, names))
+        return text and f"{text}: "
 
     def heading(self, more: str = "") -> Line:
         """The title with its load, and what more there is to say."""
@@ -97,6 +104,23 @@ def common_load(cells: Iterable[CellReport]) -> str:
     """The load of these cells in words, as long as they all have one; empty without cells."""
     texts = {cell.load_text for cell in cells}
     return "not the same for all" if len(texts) > 1 else "".join(texts)
+
+
+def load_line(load: str, cells: Iterable[CellReport]) -> Line:
+    """`saturate  closed, 64 users`, a heading."""
+    return line(load, (f" {common_load(cells)}", "dim"))
+
+
+def better(metric: Metric) -> str:
+    """`response time, less is better`."""
+    what = "response time, " if metric.value.startswith("p") else ""
+    return f"{what}{'more' if metric.higher_is_better else 'less'} is better"
+
+
+def signs() -> Line:
+    """The verdicts with their signs."""
+    spans = (Span(f"{mark} {verdict}", verdict) for verdict, mark in fmt.MARKS.items())
+    return (*(each for span in spans for each in (span, Span(" "))), Span("no sign: no verdict"))
 
 
 def groups(report: Report) -> tuple[Group, ...]:

@@ -3,7 +3,7 @@
 use redline_traffic::Outcome;
 use redline_wire::{Answer, Record};
 
-use crate::demand::Task;
+use crate::demand::DueRequest;
 use crate::first_failures::FirstFailures;
 
 use super::OpenError;
@@ -22,11 +22,11 @@ pub struct Activity {
 
 /// What happened to a request or a connection.
 pub enum ClientEvent {
-    Ended(Completion),
+    Ended(EndedRequest),
     /// A request was not answered, and is to be written again.
-    Retry(Task),
+    Retry(DueRequest),
     /// The server announced that it would not process a request, which is to be written again.
-    Resend(Task),
+    Resend(DueRequest),
     /// An answer contained the server's clock.
     Clock(ClockReading),
     Handshake(Handshake),
@@ -38,8 +38,8 @@ pub enum ClientEvent {
 }
 
 /// A request that has ended.
-pub struct Completion {
-    pub task: Task,
+pub struct EndedRequest {
+    pub due: DueRequest,
     /// When it was last written, if it was.
     pub written_ns: Option<u64>,
     pub outcome: Outcome,

@@ -2,11 +2,11 @@
 
 use redline_wire::{Answer, Heads, Malformed, ParsedAnswer, Parser, ReadOptions, Record};
 
-use super::flights::FlightQueue;
 use super::glimpse::Glimpse;
 use super::outbox::{Next, Outbox, Tape};
+use super::pending::PendingQueue;
 use crate::first_failures::Cause;
-use crate::ids::{FlightId, TapeId};
+use crate::ids::{PendingId, TapeId};
 
 /// Bytes that are encrypted or framed at once.
 const SEALED_AT_ONCE: usize = 64 * 1024;
@@ -17,7 +17,7 @@ const QUIET_NS: u64 = 100_000_000;
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own, and all their combinations occur")]
 pub struct Connection {
     /// The requests in flight on it.
-    queue: FlightQueue,
+    queue: PendingQueue,
     outbox: Outbox,
     /// The parser of HTTP/1.1.
     parser: Parser,
@@ -64,7 +64,7 @@ pub struct Layers {
 impl Connection {
     pub fn new() -> Self {
         Self {
-            queue: FlightQueue::EMPTY,
+            queue: PendingQueue::EMPTY,
             outbox: Outbox::default(),
             parser: Parser::new(),
             glimpse: None,
@@ -129,13 +129,13 @@ impl Connection {
     }
 
     #[inline]
-    pub fn first_flight(&self) -> Option<FlightId> {
+    pub fn first_pending(&self) -> Option<PendingId> {
         self.queue.first()
     }
 
     /// The requests in flight, for who adds and removes them.
     #[inline]
-    pub fn queue_mut(&mut self) -> &mut FlightQueue {
+    pub fn queue_mut(&mut self) -> &mut PendingQueue {
         &mut self.queue
     }
 
@@ -303,11 +303,11 @@ impl Connection {
     }
 
     /// Cancel the stream of a request; false when the connection has no streams.
-    pub fn cancel_stream(&mut self, flight: FlightId) -> bool {
+    pub fn cancel_stream(&mut self, pending: PendingId) -> bool {
         let http2 = self.http2_mut();
         let has_streams = http2.is_some();
         if let Some(http2) = http2 {
-            http2.cancel(flight.0);
+            http2.cancel(pending.0);
         }
         has_streams
     }

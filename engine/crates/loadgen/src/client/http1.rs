@@ -5,8 +5,8 @@ use redline_wire::{Answer, Heads};
 
 use super::activity::Activity;
 use super::connection::Connection;
-use super::exchanges::Exchanges;
-use crate::ids::FlightId;
+use super::requests::Requests;
+use crate::ids::PendingId;
 
 /// What reading the answers on a connection has shown.
 pub struct AnswersRead {
@@ -37,7 +37,7 @@ pub enum ReadEnd {
 pub fn read(
     mut bytes: &[u8],
     connection: &mut Connection,
-    exchanges: &mut Exchanges,
+    requests: &mut Requests,
     heads: &mut Heads,
     now_ns: u64,
     activity: &mut Activity,
@@ -47,23 +47,23 @@ pub fn read(
         if bytes.is_empty() {
             break ReadEnd::AllRead;
         }
-        let Some(flight) = connection.first_flight() else {
+        let Some(pending) = connection.first_pending() else {
             break if is_request_timeout(bytes) { ReadEnd::Idle } else { ReadEnd::Surplus };
         };
         let crossed = connection.may_have_crossed();
-        match connection.parse(bytes, exchanges.read_options(flight), heads) {
+        match connection.parse(bytes, requests.read_options(pending), heads) {
             Ok(None) => {
                 connection.glimpse(bytes);
                 break ReadEnd::AllRead;
             }
-            Ok(Some(complete)) if complete.answer.status == 408 && crossed && exchanges.may_retry(flight) => {
+            Ok(Some(complete)) if complete.answer.status == 408 && crossed && requests.may_retry(pending) => {
                 break ReadEnd::WaitedTooLong;
             }
             Ok(Some(complete)) => {
                 let (last, rest) = bytes.split_at(complete.used);
                 bytes = rest;
                 any = true;
-                take(flight, &complete.answer, last, connection, exchanges, now_ns, activity);
+                take(pending, &complete.answer, last, connection, requests, now_ns, activity);
                 if !complete.answer.keep_alive || is_early_error(&complete.answer, connection) {
                     break ReadEnd::LastAnswer;
                 }
@@ -95,35 +95,35 @@ fn is_request_timeout(bytes: &[u8]) -> bool {
 /// The peer sends no more. That completes an answer whose length was not given.
 pub fn read_end(
     connection: &mut Connection,
-    exchanges: &mut Exchanges,
+    requests: &mut Requests,
     now_ns: u64,
     activity: &mut Activity,
 ) -> AnswersRead {
-    let Some(flight) = connection.first_flight() else {
+    let Some(pending) = connection.first_pending() else {
         return AnswersRead { any: false, end: ReadEnd::Idle };
     };
-    let Some(answer) = connection.parse_end(exchanges.read_options(flight)) else {
+    let Some(answer) = connection.parse_end(requests.read_options(pending)) else {
         return AnswersRead { any: false, end: ReadEnd::CutOff };
     };
     let last = Answer { keep_alive: false, ..answer };
-    take(flight, &last, &[], connection, exchanges, now_ns, activity);
+    take(pending, &last, &[], connection, requests, now_ns, activity);
     AnswersRead { any: true, end: ReadEnd::LastAnswer }
 }
 
 /// An answer is complete. `piece` is what came of it last.
 #[inline]
 fn take(
-    flight: FlightId,
+    pending: PendingId,
     answer: &Answer,
     piece: &[u8],
     connection: &mut Connection,
-    exchanges: &mut Exchanges,
+    requests: &mut Requests,
     now_ns: u64,
     activity: &mut Activity,
 ) {
-    let flight = exchanges.remove(flight, connection);
-    exchanges.judge(
-        &flight,
+    let pending = requests.remove(pending, connection);
+    requests.judge(
+        &pending,
         answer,
         connection.body(),
         |reason| connection.cause(reason, None, piece),
@@ -138,6 +138,6 @@ fn take(
     if !answer.keep_alive {
         // The server announced that it processes nothing behind this answer (RFC 9112, section 9.6): that is written again on
         // another connection.
-        exchanges.resend_all(connection, activity);
+        requests.resend_all(connection, activity);
     }
 }

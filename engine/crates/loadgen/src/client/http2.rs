@@ -6,15 +6,15 @@ use redline_wire::Answer;
 
 use super::activity::Activity;
 use super::connection::Connection;
-use super::exchanges::Exchanges;
+use super::requests::Requests;
 use crate::first_failures::Cause;
-use crate::ids::FlightId;
+use crate::ids::PendingId;
 
 /// Handle what the session of a connection reported; whether an answer is among it.
 pub fn handle(
     events: &mut Vec<Event>,
     connection: &mut Connection,
-    exchanges: &mut Exchanges,
+    requests: &mut Requests,
     now_ns: u64,
     activity: &mut Activity,
 ) -> bool {
@@ -23,10 +23,10 @@ pub fn handle(
         match event {
             Event::Answer { token, status, grpc_status, body_length, body_sha256, body } => {
                 any_answer = true;
-                let flight = exchanges.remove(FlightId(token), connection);
+                let pending = requests.remove(PendingId(token), connection);
                 let answer = Answer { status, grpc_status, body_length, body_sha256, keep_alive: true };
                 let body = body.as_deref().unwrap_or_default();
-                exchanges.judge(&flight, &answer, body, Cause::words, now_ns, activity);
+                requests.judge(&pending, &answer, body, Cause::words, now_ns, activity);
                 if let Some(record) = connection.http2_mut().and_then(redline_http2::Session::take_record) {
                     activity.recorded = Some((answer, record));
                 }
@@ -34,14 +34,14 @@ pub fn handle(
             Event::Refused { token, code } => {
                 let cause = || Cause::words(format!("the server reset the stream with {}", code_name(code)));
                 activity.failures.note(Outcome::Refused, now_ns, cause);
-                exchanges.fail(FlightId(token), connection, Outcome::Refused, activity);
+                requests.fail(PendingId(token), connection, Outcome::Refused, activity);
             }
             Event::Unprocessed { token } if connection.is_leaving() => {
-                exchanges.resend(FlightId(token), connection, activity);
+                requests.resend(PendingId(token), connection, activity);
             }
             Event::Unprocessed { token } => {
                 let cause = |_: &Connection| Cause::words("the server refused to process it as often as it was sent");
-                exchanges.retry(FlightId(token), connection, Outcome::Refused, cause, now_ns, activity);
+                requests.retry(PendingId(token), connection, Outcome::Refused, cause, now_ns, activity);
             }
             Event::Malformed { token, rule, field } => {
                 let reason = || match field {
@@ -49,7 +49,7 @@ pub fn handle(
                     None => rule.to_string(),
                 };
                 activity.failures.note(Outcome::Malformed, now_ns, || Cause::words(reason()));
-                exchanges.fail(FlightId(token), connection, Outcome::Malformed, activity);
+                requests.fail(PendingId(token), connection, Outcome::Malformed, activity);
             }
             Event::GoAway { last, .. } => connection.go_away(last),
         }

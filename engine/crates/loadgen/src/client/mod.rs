@@ -5,13 +5,13 @@
 
 mod activity;
 mod connection;
-mod exchanges;
-mod flights;
 mod glimpse;
 mod http1;
 mod http2;
 mod outbox;
+mod pending;
 mod pool;
+mod requests;
 mod scenario;
 
 use std::io::{self, ErrorKind};
@@ -21,17 +21,17 @@ use std::sync::Arc;
 use redline_traffic::Outcome;
 use redline_wire::Heads;
 
-pub use self::activity::{Activity, ClientEvent, ClockReading, Completion, OpenFailure};
+pub use self::activity::{Activity, ClientEvent, ClockReading, EndedRequest, OpenFailure};
 use self::connection::Connection;
-use self::exchanges::Exchanges;
 use self::glimpse::{ended_early, unanswered};
 use self::http1::{AnswersRead, ReadEnd};
 pub use self::pool::{ConnectResult, OpenError};
 use self::pool::{ConnectionState, OpeningProgress, Pool};
+use self::requests::Requests;
 use self::scenario::Scenario;
-use crate::demand::{NEVER, Task};
+use crate::demand::{DueRequest, NEVER};
 use crate::first_failures::{OVER, in_words};
-use crate::ids::{ConnectionId, FlightId, GlobalWorkerId};
+use crate::ids::{ConnectionId, GlobalWorkerId, PendingId};
 use crate::io::{Event, Io};
 use crate::job::Job;
 use crate::stop::Stop;
@@ -39,7 +39,7 @@ use crate::stop::Stop;
 /// The connections of one worker, and the requests in flight on them.
 pub struct Client<I> {
     pool: Pool<I>,
-    exchanges: Exchanges,
+    requests: Requests,
     heads: Heads,
     /// Decrypted bytes.
     plain: Vec<u8>,
@@ -66,7 +66,7 @@ impl<I: Io> Client<I> {
         let scenario = Scenario::new(job, worker);
         Ok(Self {
             pool: Pool::new(job, scenario.tapes(), target, first, connections, stop)?,
-            exchanges: Exchanges::new(scenario),
+            requests: Requests::new(scenario),
             heads: Heads::new(),
             plain: Vec::new(),
             http2_events: Vec::new(),
@@ -125,11 +125,11 @@ impl<I: Io> Client<I> {
 
     /// Requests that were written and have not ended.
     pub fn in_flight(&self) -> usize {
-        self.exchanges.len()
+        self.requests.len()
     }
 
     pub fn is_idle(&self) -> bool {
-        self.exchanges.is_empty()
+        self.requests.is_empty()
     }
 
     /// Wait for events until this time at most, as [`Io::wait`] does.
@@ -149,7 +149,7 @@ impl<I: Io> Client<I> {
     /// When a connection may be opened, or something times out.
     pub fn wake_ns(&self) -> u64 {
         let opening_ns = self.pool.oldest_opening().map_or(NEVER, |(_, since_ns)| since_ns);
-        let written_ns = self.exchanges.oldest().map_or(NEVER, |oldest| self.exchanges.written_ns(oldest));
+        let written_ns = self.requests.oldest().map_or(NEVER, |oldest| self.requests.written_ns(oldest));
         let expires_ns = opening_ns.min(written_ns).saturating_add(self.timeout_ns).max(self.expires_from_ns);
         expires_ns.min(self.pool.next_opening_ns())
     }
@@ -162,11 +162,11 @@ impl<I: Io> Client<I> {
     /// Put a request on a connection. [`Self::flush`] writes it.
     ///
     /// # Errors
-    /// The task, and why it could not be encoded: nothing of it was written.
+    /// The request, and why it could not be encoded: nothing of it was written.
     #[inline]
-    pub fn put(&mut self, connection: ConnectionId, task: Task, now_ns: u64) -> Result<(), (Task, String)> {
+    pub fn put(&mut self, connection: ConnectionId, due: DueRequest, now_ns: u64) -> Result<(), (DueRequest, String)> {
         let carrier = self.pool.connection_mut(connection);
-        self.exchanges.put(task, connection, carrier, now_ns)
+        self.requests.put(due, connection, carrier, now_ns)
     }
 
     /// Write what was put on a connection.
@@ -240,8 +240,8 @@ impl<I: Io> Client<I> {
             return;
         }
         let timeout_ns = self.timeout_ns;
-        while let Some(oldest) = self.exchanges.oldest()
-            && self.exchanges.written_ns(oldest).saturating_add(timeout_ns) <= now_ns
+        while let Some(oldest) = self.requests.oldest()
+            && self.requests.written_ns(oldest).saturating_add(timeout_ns) <= now_ns
         {
             self.time_out(oldest, now_ns, activity);
         }
@@ -255,32 +255,32 @@ impl<I: Io> Client<I> {
 
     /// End one request. In HTTP/2 its stream is cancelled; in HTTP/1.1 the requests behind it on its connection cannot be
     /// answered before it, and end with it.
-    fn time_out(&mut self, flight: FlightId, now_ns: u64, activity: &mut Activity) {
-        let connection = self.exchanges.connection_of(flight);
+    fn time_out(&mut self, pending: PendingId, now_ns: u64, activity: &mut Activity) {
+        let connection = self.requests.connection_of(pending);
         let carrier = self.pool.connection_mut(connection);
         let timeout_ns = self.timeout_ns;
         let reason = || carrier.cause(unanswered(carrier, &format!("within {}", in_words(timeout_ns))), None, &[]);
         activity.failures.note(Outcome::Timeout, now_ns, reason);
-        if carrier.cancel_stream(flight) {
-            self.exchanges.fail(flight, carrier, Outcome::Timeout, activity);
+        if carrier.cancel_stream(pending) {
+            self.requests.fail(pending, carrier, Outcome::Timeout, activity);
             self.write(connection, now_ns, activity);
             if self.pool.is_open(connection) {
                 self.pool.settle(connection);
             }
             return;
         }
-        self.exchanges.fail_all(carrier, Outcome::Timeout, activity);
+        self.requests.fail_all(carrier, Outcome::Timeout, activity);
         // This does not count against the peer: it may be slow, but it is there.
         self.pool.drop_socket(connection, true);
     }
 
     /// End all requests in flight: the load is over.
     pub fn abandon(&mut self, now_ns: u64, activity: &mut Activity) {
-        while let Some(flight) = self.exchanges.oldest() {
-            let carrier = self.pool.connection_mut(self.exchanges.connection_of(flight));
+        while let Some(pending) = self.requests.oldest() {
+            let carrier = self.pool.connection_mut(self.requests.connection_of(pending));
             let reason = || carrier.cause(unanswered(carrier, OVER), None, &[]);
             activity.failures.note(Outcome::InFlight, now_ns, reason);
-            self.exchanges.fail(flight, carrier, Outcome::InFlight, activity);
+            self.requests.fail(pending, carrier, Outcome::InFlight, activity);
         }
     }
 
@@ -352,7 +352,7 @@ impl<I: Io> Client<I> {
         activity: &mut Activity,
     ) {
         let reader = self.pool.connection_mut(connection);
-        let read = http1::read(bytes, reader, &mut self.exchanges, &mut self.heads, now_ns, activity);
+        let read = http1::read(bytes, reader, &mut self.requests, &mut self.heads, now_ns, activity);
         // A last answer is complete and read, so a reset cuts nothing off. It leaves no TIME_WAIT here, which would hold a port for
         // a minute. Where the peer has ended first, the TIME_WAIT is the peer's.
         self.act_on(connection, &read, !more, now_ns, activity);
@@ -361,7 +361,7 @@ impl<I: Io> Client<I> {
     /// The peer sends no more.
     fn end_of_stream(&mut self, connection: ConnectionId, now_ns: u64, activity: &mut Activity) {
         let reader = self.pool.connection_mut(connection);
-        let read = http1::read_end(reader, &mut self.exchanges, now_ns, activity);
+        let read = http1::read_end(reader, &mut self.requests, now_ns, activity);
         self.act_on(connection, &read, false, now_ns, activity);
     }
 
@@ -400,7 +400,7 @@ impl<I: Io> Client<I> {
         let reader = self.pool.connection_mut(connection);
         let events = &mut self.http2_events;
         let fed = reader.http2_mut().map(|session| session.feed(bytes, events));
-        if http2::handle(events, reader, &mut self.exchanges, now_ns, activity) {
+        if http2::handle(events, reader, &mut self.requests, now_ns, activity) {
             self.pool.answered(connection, now_ns);
         }
         if let Some(Err(why)) = fed {
@@ -465,7 +465,7 @@ impl<I: Io> Client<I> {
         let carrier = self.pool.connection_mut(connection);
         if carrier.may_have_crossed() {
             let cause = |carrier: &Connection| carrier.cause(reason(carrier), None, &[]);
-            self.exchanges.retry_all(carrier, outcome, cause, now_ns, activity);
+            self.requests.retry_all(carrier, outcome, cause, now_ns, activity);
             self.pool.lost(connection, true, now_ns);
         } else if carrier.refuses_writes() || carrier.is_blocked() {
             // The kernel reports a reset once, and a write that is under way may have it: then the end is all that is left to read.
@@ -480,7 +480,7 @@ impl<I: Io> Client<I> {
     /// so the requests on it are written again on another. That goes on for no longer than there are answers before them.
     fn surplus(&mut self, connection: ConnectionId, now_ns: u64, activity: &mut Activity) {
         activity.events.push(ClientEvent::Surplus);
-        self.exchanges.resend_all(self.pool.connection_mut(connection), activity);
+        self.requests.resend_all(self.pool.connection_mut(connection), activity);
         self.pool.lost(connection, true, now_ns);
     }
 
@@ -496,7 +496,7 @@ impl<I: Io> Client<I> {
         let carrier = self.pool.connection_mut(connection);
         if !carrier.is_empty() {
             activity.failures.note(outcome, now_ns, || carrier.cause(reason(carrier), None, &[]));
-            self.exchanges.fail_all(carrier, outcome, activity);
+            self.requests.fail_all(carrier, outcome, activity);
         }
         self.pool.lost(connection, true, now_ns);
     }

@@ -7,8 +7,8 @@ use redline_wire::{Answer, Fields, ReadOptions, Values, Verdict};
 
 use super::connection::Connection;
 use super::outbox::Tape;
-use crate::demand::Task;
-use crate::ids::{FlightId, GlobalWorkerId, TapeId};
+use crate::demand::DueRequest;
+use crate::ids::{GlobalWorkerId, PendingId, TapeId};
 use crate::job::Job;
 
 /// Separates the draws for placeholders from others of the same seed.
@@ -62,13 +62,13 @@ impl Scenario {
         self.tapes.clone()
     }
 
-    /// Choose the request of a task, and number it. A task that is retried is the same request as before.
+    /// Choose what is sent for a request that is due, and number it. A retry sends the same as before.
     #[inline]
-    pub fn draw(&mut self, task: &mut Task) -> usize {
-        if task.written_ns.is_none() {
-            task.seq = self.draws.number();
+    pub fn draw(&mut self, due: &mut DueRequest) -> usize {
+        if due.written_ns.is_none() {
+            due.seq = self.draws.number();
         }
-        self.draws.begin(task.seq);
+        self.draws.begin(due.seq);
         if self.scripts.len() == 1 { 0 } else { self.job.weights.pick(self.draws.seed, self.draws.seq) }
     }
 
@@ -81,9 +81,9 @@ impl Scenario {
     /// # Errors
     /// When the HTTP/2 session refuses it.
     #[inline]
-    pub fn write(&mut self, request: usize, flight: FlightId, connection: &mut Connection) -> Result<(), String> {
+    pub fn write(&mut self, request: usize, pending: PendingId, connection: &mut Connection) -> Result<(), String> {
         if let Some(http2) = connection.http2_mut() {
-            return self.open_stream(request, flight, http2);
+            return self.open_stream(request, pending, http2);
         }
         let script = self.scripts[request];
         if let Some(whole) = script.whole {
@@ -100,7 +100,7 @@ impl Scenario {
     fn open_stream(
         &mut self,
         request: usize,
-        flight: FlightId,
+        pending: PendingId,
         http2: &mut redline_http2::Session,
     ) -> Result<(), String> {
         let ReadOptions { hash, keep, .. } = self.job.requests[request].options;
@@ -108,12 +108,12 @@ impl Scenario {
         let template = &self.job.requests[request].template;
         let body = template.fixed_body().cloned();
         let opened = if let Some(fields) = template.fixed_fields() {
-            open(http2, fields, body, options, flight.0)
+            open(http2, fields, body, options, pending.0)
         } else {
             template.render_fields(&mut self.fields, &mut self.draws);
             let varying = self.fields.body();
             let body = body.or_else(|| (!varying.is_empty()).then(|| varying.into()));
-            open(http2, &self.fields, body, options, flight.0)
+            open(http2, &self.fields, body, options, pending.0)
         };
         opened.map_err(|error| error.to_string())
     }

@@ -5,7 +5,7 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use redline_pacing::{Change, Crowd, Move, Pace, Think};
 
-use super::{DueEvent, NEVER, Task};
+use super::{DueEvent, DueRequest, NEVER};
 
 /// The users of one worker.
 #[derive(Clone)]
@@ -56,7 +56,7 @@ pub struct Closed {
     users: Vec<User>,
     /// When requests will fall due, and of which user.
     timers: BinaryHeap<Reverse<(u64, u32)>>,
-    pub waiting: VecDeque<Task>,
+    pub waiting: VecDeque<DueRequest>,
 }
 
 impl Closed {
@@ -112,7 +112,7 @@ impl Closed {
             user_state.in_play -= 1;
             return DueEvent::Nothing;
         }
-        self.waiting.push_back(Task::new(due_ns, user));
+        self.waiting.push_back(DueRequest::new(due_ns, user));
         DueEvent::Due(due_ns)
     }
 
@@ -148,8 +148,8 @@ impl Closed {
 
     /// A request of a user has ended. Returns the due time of the next one if it is due now, and waits.
     #[inline]
-    pub fn ended(&mut self, task: Task, now_ns: u64, end_ns: u64) -> Option<u64> {
-        let user = &mut self.users[task.user as usize];
+    pub fn ended(&mut self, due: DueRequest, now_ns: u64, end_ns: u64) -> Option<u64> {
+        let user = &mut self.users[due.user as usize];
         if !user.present {
             user.in_play -= 1;
             return None;
@@ -159,7 +159,7 @@ impl Closed {
             Some(pace) => pace.due(user.start_ns, user.turn - user.turn_at_start),
             None if self.think == Think::None => now_ns,
             None => {
-                let number = task.user * self.workers + self.worker;
+                let number = due.user * self.workers + self.worker;
                 now_ns.saturating_add(self.think.draw(self.seed, number, user.turn))
             }
         };
@@ -167,10 +167,10 @@ impl Closed {
             return None;
         }
         if due_ns > now_ns {
-            self.timers.push(Reverse((due_ns, task.user)));
+            self.timers.push(Reverse((due_ns, due.user)));
             return None;
         }
-        self.waiting.push_back(Task::new(due_ns, task.user));
+        self.waiting.push_back(DueRequest::new(due_ns, due.user));
         Some(due_ns)
     }
 }

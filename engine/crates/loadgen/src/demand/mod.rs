@@ -15,7 +15,7 @@ pub const NEVER: u64 = u64::MAX;
 
 /// A request that is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Task {
+pub struct DueRequest {
     /// When it was due, in nanoseconds of the monotonic clock.
     pub due_ns: u64,
     /// The number of its user among those of this worker, in a closed load.
@@ -28,7 +28,7 @@ pub struct Task {
     pub written_ns: Option<u64>,
 }
 
-impl Task {
+impl DueRequest {
     pub fn new(due_ns: u64, user: u32) -> Self {
         Self { due_ns, user, tries: 0, seq: 0, written_ns: None }
     }
@@ -51,7 +51,7 @@ pub enum DueEvent {
 pub struct Demand {
     kind: Kind,
     /// Requests to be written again. They come before all others.
-    returned: VecDeque<Task>,
+    returned: VecDeque<DueRequest>,
     /// Nothing falls due at or after this.
     end_ns: u64,
 }
@@ -98,9 +98,9 @@ impl Demand {
     /// A request has ended. In a closed load its user sends the next, now or later. Returns the due time of that one if it is
     /// due now, and waits; it may be in the past where users keep a pace.
     #[inline]
-    pub fn ended(&mut self, task: Task, now_ns: u64) -> Option<u64> {
+    pub fn ended(&mut self, due: DueRequest, now_ns: u64) -> Option<u64> {
         match &mut self.kind {
-            Kind::Closed(closed) => closed.ended(task, now_ns, self.end_ns),
+            Kind::Closed(closed) => closed.ended(due, now_ns, self.end_ns),
             Kind::Open(_) => None,
         }
     }
@@ -117,30 +117,30 @@ impl Demand {
 
     /// When the first of the waiting requests was due; [`NEVER`] when none waits.
     pub fn oldest_due_ns(&self) -> u64 {
-        if let Some(task) = self.returned.front() {
-            return task.due_ns;
+        if let Some(due) = self.returned.front() {
+            return due.due_ns;
         }
         match &self.kind {
-            Kind::Closed(closed) => closed.waiting.front().map_or(NEVER, |task| task.due_ns),
+            Kind::Closed(closed) => closed.waiting.front().map_or(NEVER, |due| due.due_ns),
             Kind::Open(open) => open.oldest_due_ns(),
         }
     }
 
     /// Take the first of the waiting requests.
     #[inline]
-    pub fn take(&mut self) -> Option<Task> {
-        if let Some(task) = self.returned.pop_front() {
-            return Some(task);
+    pub fn take(&mut self) -> Option<DueRequest> {
+        if let Some(due) = self.returned.pop_front() {
+            return Some(due);
         }
         match &mut self.kind {
             Kind::Closed(closed) => closed.waiting.pop_front(),
-            Kind::Open(open) => open.take().map(|due_ns| Task::new(due_ns, 0)),
+            Kind::Open(open) => open.take().map(|due_ns| DueRequest::new(due_ns, 0)),
         }
     }
 
     /// A request is to be written again.
-    pub fn give_back(&mut self, task: Task) {
-        self.returned.push_back(task);
+    pub fn give_back(&mut self, due: DueRequest) {
+        self.returned.push_back(due);
     }
 
     /// No request falls due from this time on.

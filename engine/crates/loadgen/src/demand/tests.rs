@@ -3,7 +3,7 @@ use std::collections::VecDeque;
 use proptest::prelude::*;
 use redline_pacing::{Arrivals, Crowd, Pace, Profile, Schedule, Stage, Think};
 
-use super::{Demand, DueEvent, NEVER, Task, Users};
+use super::{Demand, DueEvent, DueRequest, NEVER, Users};
 
 fn schedule(rate_per_s: f64, arrivals: &Arrivals, seed: u64) -> Schedule {
     Schedule::new(&Profile::constant(rate_per_s), arrivals, seed, 0, 1).unwrap()
@@ -14,8 +14,8 @@ fn users(profile: &Profile) -> Users {
     Users { crowd, think: Think::None, pace: None, depth: 1, seed: 1, worker: 0, workers: 1 }
 }
 
-fn task(due_ns: u64, user: u32) -> Task {
-    Task::new(due_ns, user)
+fn due(due_ns: u64, user: u32) -> DueRequest {
+    DueRequest::new(due_ns, user)
 }
 
 proptest! {
@@ -27,7 +27,7 @@ proptest! {
         let mut queue = VecDeque::new();
         for take in takes {
             if take {
-                prop_assert_eq!(demand.take().map(|task| task.due_ns), queue.pop_front());
+                prop_assert_eq!(demand.take().map(|due| due.due_ns), queue.pop_front());
             } else {
                 let expected = due.next().unwrap();
                 prop_assert_eq!(demand.next_due_ns(), expected);
@@ -45,7 +45,7 @@ fn an_open_load_ends_before_its_end() {
     let mut demand = Demand::open(schedule(1e7, &Arrivals::Uniform, 0), 50, 251);
     assert_eq!([demand.pop_due(), demand.pop_due(), demand.pop_due()], [50, 150, 250].map(DueEvent::Due));
     assert_eq!(demand.next_due_ns(), NEVER);
-    assert_eq!(demand.ended(task(50, 0), 51), None);
+    assert_eq!(demand.ended(due(50, 0), 51), None);
 }
 
 #[test]
@@ -56,8 +56,8 @@ fn users_start_at_once_and_send_again_until_the_end() {
     assert_eq!(demand.next_due_ns(), NEVER);
     let first = demand.take().unwrap();
     assert_eq!(demand.ended(first, 500), Some(500));
-    assert_eq!(demand.take().map(|task| task.due_ns), Some(100));
-    assert_eq!(demand.take(), Some(Task { due_ns: 500, ..first }));
+    assert_eq!(demand.take().map(|due| due.due_ns), Some(100));
+    assert_eq!(demand.take(), Some(DueRequest { due_ns: 500, ..first }));
     assert_eq!(demand.take(), None);
     demand.cut(600);
     assert_eq!(demand.ended(first, 600), None);
@@ -69,7 +69,7 @@ fn a_request_to_be_written_again_is_first_and_keeps_its_due_time() {
     demand.pop_due();
     demand.pop_due();
     let first = demand.take().unwrap();
-    let again = Task { tries: 1, ..first };
+    let again = DueRequest { tries: 1, ..first };
     demand.give_back(again);
     assert_eq!((demand.waiting(), demand.oldest_due_ns()), (2, 100));
     assert_eq!(demand.take(), Some(again));
@@ -121,8 +121,8 @@ fn users_join_and_leave() {
     let due = |at| (at, DueEvent::Due(at));
     assert_eq!(happened, [due(0), (500, joined), (500, joined), due(500), due(500), (1500, left), (1500, left)]);
     // The two who left send no more once they are answered.
-    let tasks: Vec<_> = std::iter::from_fn(|| demand.take()).collect();
-    assert_eq!(tasks.iter().filter(|task| demand.ended(**task, 2000).is_some()).count(), 1);
+    let taken: Vec<_> = std::iter::from_fn(|| demand.take()).collect();
+    assert_eq!(taken.iter().filter(|due| demand.ended(**due, 2000).is_some()).count(), 1);
 }
 
 #[test]
@@ -142,8 +142,8 @@ fn a_user_who_left_while_thinking_sends_no_more() {
     let mut demand = Demand::closed(thinking, 0, 10_000);
     demand.pop_due();
     demand.pop_due();
-    while let Some(task) = demand.take() {
-        assert_eq!(demand.ended(task, 100), None);
+    while let Some(due) = demand.take() {
+        assert_eq!(demand.ended(due, 100), None);
     }
     let happened: Vec<_> = (0..3).map(|_| demand.pop_due()).collect();
     assert_eq!(happened.iter().filter(|what| **what == DueEvent::Due(1100)).count(), 1, "{happened:?}");

@@ -2,8 +2,8 @@
 
 use redline_traffic::Outcome;
 
-use crate::client::{Activity, ClientEvent, ClockReading, Completion, OpenFailure};
-use crate::demand::{Demand, DueEvent, Task};
+use crate::client::{Activity, ClientEvent, ClockReading, EndedRequest, OpenFailure};
+use crate::demand::{Demand, DueEvent, DueRequest};
 use crate::first_failures::{Cause, FirstFailures, OVER, in_words};
 use crate::job::Job;
 use crate::tally::{Tally, Window};
@@ -139,7 +139,7 @@ impl WorkerLoad {
 
     /// Take the request that has waited longest.
     #[inline]
-    pub fn take(&mut self) -> Option<Task> {
+    pub fn take(&mut self) -> Option<DueRequest> {
         self.demand.take()
     }
 
@@ -183,16 +183,16 @@ impl WorkerLoad {
 
     /// The first byte of a request is about to be written. A retry counts once.
     #[inline]
-    pub fn sent(&mut self, task: &Task) {
-        if task.written_ns.is_none() {
-            self.tally.sent(task.due_ns);
+    pub fn sent(&mut self, due: &DueRequest) {
+        if due.written_ns.is_none() {
+            self.tally.sent(due.due_ns);
         }
     }
 
     /// A request could not be encoded, so nothing of it was written now.
-    pub fn not_encoded(&mut self, (task, why): (Task, String), now_ns: u64, failures: &mut FirstFailures) {
+    pub fn not_encoded(&mut self, (due, why): (DueRequest, String), now_ns: u64, failures: &mut FirstFailures) {
         failures.note(Outcome::Closed, now_ns, || Cause::words(why));
-        self.end_waiting(task, Outcome::Closed, now_ns);
+        self.end_waiting(due, Outcome::Closed, now_ns);
     }
 
     /// Count what happened on the connections, and empty it.
@@ -211,14 +211,14 @@ impl WorkerLoad {
     #[inline]
     fn apply_event(&mut self, event: &ClientEvent, now_ns: u64, failures: &mut FirstFailures) {
         match event {
-            ClientEvent::Ended(completion) => self.end(completion, now_ns),
-            ClientEvent::Retry(task) => {
-                self.tally.retried(task.due_ns);
-                self.demand.give_back(*task);
+            ClientEvent::Ended(ended) => self.end(ended, now_ns),
+            ClientEvent::Retry(due) => {
+                self.tally.retried(due.due_ns);
+                self.demand.give_back(*due);
             }
-            ClientEvent::Resend(task) => {
-                self.tally.resent(task.due_ns);
-                self.demand.give_back(*task);
+            ClientEvent::Resend(due) => {
+                self.tally.resent(due.due_ns);
+                self.demand.give_back(*due);
             }
             ClientEvent::Clock(ClockReading { due_ns, to_server_ns, from_server_ns }) => {
                 self.tally.one_way(*due_ns, *to_server_ns, *from_server_ns);
@@ -261,22 +261,22 @@ impl WorkerLoad {
     }
 
     fn end_oldest_waiting(&mut self, outcome: Outcome, now_ns: u64) {
-        if let Some(task) = self.demand.take() {
-            self.end_waiting(task, outcome, now_ns);
+        if let Some(due) = self.demand.take() {
+            self.end_waiting(due, outcome, now_ns);
         }
     }
 
     /// End a request that is not on a connection. It may have been, without an answer.
-    fn end_waiting(&mut self, task: Task, outcome: Outcome, now_ns: u64) {
-        let written_ns = task.written_ns;
-        self.end(&Completion { task, written_ns, outcome, status: None, grpc_status: None }, now_ns);
+    fn end_waiting(&mut self, due: DueRequest, outcome: Outcome, now_ns: u64) {
+        let written_ns = due.written_ns;
+        self.end(&EndedRequest { due, written_ns, outcome, status: None, grpc_status: None }, now_ns);
     }
 
     /// A request has ended. In a closed load its user sends the next, now or later.
     #[inline]
-    fn end(&mut self, completion: &Completion, now_ns: u64) {
-        self.tally.ended(completion, now_ns);
-        if let Some(due_ns) = self.demand.ended(completion.task, now_ns) {
+    fn end(&mut self, ended: &EndedRequest, now_ns: u64) {
+        self.tally.ended(ended, now_ns);
+        if let Some(due_ns) = self.demand.ended(ended.due, now_ns) {
             // A request that fell due while its user waited for an answer is not late.
             self.tally.due(due_ns, due_ns);
             if due_ns < now_ns {
@@ -294,15 +294,15 @@ impl WorkerLoad {
     /// End what waits, at its age, and the last interval. With a pace, each that ends makes another fall due that was due in
     /// time.
     pub fn finish(&mut self, now_ns: u64, failures: &mut FirstFailures) {
-        while let Some(task) = self.demand.take() {
-            let (outcome, reason) = match task.written_ns {
+        while let Some(due) = self.demand.take() {
+            let (outcome, reason) = match due.written_ns {
                 Some(_) => {
                     (Outcome::InFlight, "the server did not process it, and it was not sent again in time".to_owned())
                 }
                 None => (Outcome::Unsent, format!("no connection had room for it {OVER}")),
             };
             failures.note(outcome, now_ns, || Cause::words(reason));
-            self.end_waiting(task, outcome, now_ns);
+            self.end_waiting(due, outcome, now_ns);
         }
         self.tally.finish(now_ns);
     }

@@ -1,0 +1,187 @@
+//! The requests in flight of a worker: how they begin, and how they end.
+//!
+//! It knows nothing of sockets and protocols. Who calls it has the connection of each request at hand.
+
+use redline_traffic::Outcome;
+use redline_wire::{Answer, ReadOptions, Verdict};
+
+use super::activity::{Activity, ClientEvent, ClockReading, EndedRequest};
+use super::connection::Connection;
+use super::pending::{PendingRequest, PendingRequests};
+use super::scenario::Scenario;
+use crate::demand::DueRequest;
+use crate::first_failures::Cause;
+use crate::ids::{ConnectionId, PendingId};
+use crate::sys::time::unix_ns;
+
+/// How often a request may be written without an answer before it has failed, not counting what the server announced.
+const MOST_TRIES: u8 = 2;
+
+/// The requests in flight, and what the job says of them.
+pub struct Requests {
+    pending: PendingRequests,
+    scenario: Scenario,
+}
+
+impl Requests {
+    pub fn new(scenario: Scenario) -> Self {
+        Self { pending: PendingRequests::new(), scenario }
+    }
+
+    pub fn len(&self) -> usize {
+        self.pending.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.pending.is_empty()
+    }
+
+    /// The request that was written first of all.
+    pub fn oldest(&self) -> Option<PendingId> {
+        self.pending.oldest()
+    }
+
+    /// When a request was written.
+    pub fn written_ns(&self, pending: PendingId) -> u64 {
+        self.pending.get(pending).written_ns
+    }
+
+    pub fn connection_of(&self, pending: PendingId) -> ConnectionId {
+        self.pending.get(pending).connection
+    }
+
+    /// How the answer to a request is read.
+    #[inline]
+    pub fn read_options(&self, pending: PendingId) -> ReadOptions {
+        self.scenario.read_options(self.pending.get(pending).request as usize)
+    }
+
+    /// Put a request on a connection, which has this number.
+    ///
+    /// # Errors
+    /// The request, and why it could not be encoded: nothing of it was written.
+    #[inline]
+    pub fn put(
+        &mut self,
+        mut due: DueRequest,
+        number: ConnectionId,
+        connection: &mut Connection,
+        now_ns: u64,
+    ) -> Result<(), (DueRequest, String)> {
+        let request = self.scenario.draw(&mut due);
+        connection.count_request(now_ns);
+        let pending = self.pending.insert(due, now_ns, request as u32, number, connection.queue_mut());
+        self.scenario.write(request, pending, connection).map_err(|why| {
+            connection.refuse_requests();
+            (self.remove(pending, connection).due, why)
+        })
+    }
+
+    /// A request is no longer in flight: it has an answer, which is to be judged.
+    #[inline]
+    pub fn remove(&mut self, pending: PendingId, connection: &mut Connection) -> PendingRequest {
+        self.pending.remove(pending, connection.queue_mut())
+    }
+
+    /// Judge the answer to a request, and record its end. `cause` is asked what an answer that is wrong looks like.
+    #[inline]
+    pub fn judge(
+        &self,
+        pending: &PendingRequest,
+        answer: &Answer,
+        body: &[u8],
+        cause: impl FnOnce(String) -> Cause,
+        now_ns: u64,
+        activity: &mut Activity,
+    ) {
+        let PendingRequest { due, written_ns, request, .. } = *pending;
+        let judged = self.scenario.judge(request as usize, answer, body);
+        if let Some(clock_ns) = judged.clock_ns {
+            let (ours_ns, theirs_ns) = (i128::from(unix_ns()), i128::from(clock_ns));
+            let since_written_ns = i128::from(now_ns.saturating_sub(written_ns));
+            activity.events.push(ClientEvent::Clock(ClockReading {
+                due_ns: due.due_ns,
+                to_server_ns: theirs_ns - (ours_ns - since_written_ns),
+                from_server_ns: ours_ns - theirs_ns,
+            }));
+        }
+        let outcome = match judged.verdict {
+            Verdict::Right => Outcome::Ok,
+            Verdict::WrongStatus => Outcome::UnexpectedStatus,
+            Verdict::WrongBody => Outcome::UnexpectedBody,
+        };
+        if outcome != Outcome::Ok {
+            let reason = || cause(self.scenario.difference(request as usize, answer, body));
+            activity.failures.note(outcome, now_ns, reason);
+        }
+        let (status, grpc_status) = (Some(answer.status), answer.grpc_status);
+        let ended = EndedRequest { due, written_ns: Some(written_ns), outcome, status, grpc_status };
+        activity.events.push(ClientEvent::Ended(ended));
+    }
+
+    /// A request ends without a complete answer.
+    pub fn fail(&mut self, pending: PendingId, connection: &mut Connection, outcome: Outcome, activity: &mut Activity) {
+        let PendingRequest { due, written_ns, .. } = self.remove(pending, connection);
+        let ended = EndedRequest { due, written_ns: Some(written_ns), outcome, status: None, grpc_status: None };
+        activity.events.push(ClientEvent::Ended(ended));
+    }
+
+    /// All requests on a connection end with this outcome.
+    pub fn fail_all(&mut self, connection: &mut Connection, outcome: Outcome, activity: &mut Activity) {
+        while let Some(pending) = connection.first_pending() {
+            self.fail(pending, connection, outcome, activity);
+        }
+    }
+
+    /// All requests on a connection are to be written again, as [`Self::retry`].
+    pub fn retry_all(
+        &mut self,
+        connection: &mut Connection,
+        outcome: Outcome,
+        cause: impl Fn(&Connection) -> Cause,
+        now_ns: u64,
+        activity: &mut Activity,
+    ) {
+        while let Some(pending) = connection.first_pending() {
+            self.retry(pending, connection, outcome, &cause, now_ns, activity);
+        }
+    }
+
+    /// Whether a request may be written once more.
+    pub fn may_retry(&self, pending: PendingId) -> bool {
+        self.pending.get(pending).due.tries < MOST_TRIES
+    }
+
+    /// A request is to be written again; it fails with this outcome when it was written too often.
+    pub fn retry(
+        &mut self,
+        pending: PendingId,
+        connection: &mut Connection,
+        outcome: Outcome,
+        cause: impl FnOnce(&Connection) -> Cause,
+        now_ns: u64,
+        activity: &mut Activity,
+    ) {
+        if !self.may_retry(pending) {
+            activity.failures.note(outcome, now_ns, || cause(connection));
+            return self.fail(pending, connection, outcome, activity);
+        }
+        let PendingRequest { due, written_ns, .. } = self.remove(pending, connection);
+        let due = DueRequest { tries: due.tries + 1, written_ns: Some(written_ns), ..due };
+        activity.events.push(ClientEvent::Retry(due));
+    }
+
+    /// A request is to be written again, because its server announced that it would not process it. That is no failure, however
+    /// often it happens: such a connection has an answer for another request.
+    pub fn resend(&mut self, pending: PendingId, connection: &mut Connection, activity: &mut Activity) {
+        let PendingRequest { due, written_ns, .. } = self.remove(pending, connection);
+        activity.events.push(ClientEvent::Resend(DueRequest { written_ns: Some(written_ns), ..due }));
+    }
+
+    /// All requests on a connection are to be written again, as [`Self::resend`].
+    pub fn resend_all(&mut self, connection: &mut Connection, activity: &mut Activity) {
+        while let Some(pending) = connection.first_pending() {
+            self.resend(pending, connection, activity);
+        }
+    }
+}

@@ -1,0 +1,70 @@
+"""`redline ab` as the document of a suite: a duet of two servers, for as long as it may take. Pure, but for files."""
+
+import re
+from collections.abc import Callable
+
+from redline.cli.command_line import DEFAULT_BUDGET, AbFlags
+from redline.cli.request_flags import Placed, is_command, path_of, scenarios, servers
+from redline.cli.written import Given
+from redline.errors import UsageError
+from redline.suite.urls import is_like_a_url, is_url
+
+A, B = "A", "B"
+_LOAD = re.compile(r"closed:(\d+)|open:(.+)")
+
+
+def ab_document(flags: AbFlags, ends: Callable[[str], tuple[str, str]], placed: Placed) -> dict[str, object]:
+    """The suite that the flags ask for. Raises UsageError.
+
+    `ends`: the two revisions of a range such as `main..HEAD`, or of one that is compared with the work tree.
+    """
+    targets = dict(zip((A, B), _targets(flags, ends), strict=True))
+    urls = {name: target for name, target in targets.items() if is_url(target)}
+    if len(urls) == 1:
+        hint = "give two URLs, or two servers that are started here"
+        raise UsageError("one of the two is a URL, and the other is started here", hint=hint)
+    has_project = any(not is_url(target) and not is_command(target) for target in targets.values())
+    path = path_of(urls, flags.path)
+    asked = scenarios(flags, path or (None if has_project else Given("--path /", "/")), placed)
+    document: dict[str, object] = {"servers": servers(targets, flags, placed), "baseline": A}
+    if asked:
+        document["scenarios"] = asked
+    document |= {
+        "loads": {"load": _load(flags.load)},
+        "budget": DEFAULT_BUDGET if flags.lasts is None else Given(f"--for {flags.lasts}", flags.lasts),
+        "metric": Given(f"--metric {flags.metric}", flags.metric),
+    }
+    if flags.same_answers:
+        document["same_answers"] = Given("--same-answers", True)
+    if flags.parallel:
+        document["design"] = Given("--parallel", "parallel-duet")
+    for key in ("timeout", "threshold", "seed"):
+        if flags.given(among={key}):
+            document[key] = Given(flags.written()[key], getattr(flags, key))
+    return document
+
+
+def _targets(flags: AbFlags, ends: Callable[[str], tuple[str, str]]) -> tuple[str, str]:
+    """A and B: commands, URLs or revisions. Raises UsageError."""
+    given = [target for target in (flags.a, flags.b) if target is not None]
+    if flags.git is not None:
+        if given:
+            raise UsageError(f"--git names both sides, and so does {given[0]}", hint="leave out --git, or A and B")
+        return ends(flags.git)
+    if len(given) == 2:
+        return given[0], given[1]
+    if not given:
+        hint = "give two commands such as './old --port {port}', two URLs, or revisions such as main..HEAD"
+        raise UsageError("there are no two servers to compare", hint=hint)
+    if is_url(given[0]) or is_like_a_url(given[0]) or is_command(given[0]):
+        raise UsageError(f"{given[0]} is compared with nothing", hint="give another command, URL or revision as B")
+    return ends(given[0])
+
+
+def _load(text: str) -> dict[str, object]:
+    written = _LOAD.fullmatch(text)
+    if written is None:
+        raise UsageError(f"--load {text} is not a load", hint="write closed:64 (users) or open:2000/s (a rate)")
+    users, rate = written.groups()
+    source = f"--load {text}"
+    return {"closed": {"users": Given(source, int(users))}} if users else {"open": {"rate": Given(source, rate)}}

@@ -1,0 +1,126 @@
+"""An experiment from its session to what is printed: the common body of `redline run` and `redline ab`."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import typer
+from rich.console import Console
+
+from redline.analysis.compare import unwanted
+from redline.cli import exits, places
+from redline.cli.commands.check import show_plans
+from redline.cli.quiet import wait_until_quiet
+from redline.cli.session_view import SessionView
+from redline.cli.show import show
+from redline.cli.streams import write_document
+from redline.model import CellReport, Comparison, Report, Suite, Verdict
+from redline.plugins.machine import plan_placement
+from redline.report.render import RENDERERS, summary
+from redline.running.assembly import Cluster
+from redline.running.parallel import check_cores
+from redline.running.session import Outcome, RunSession, Source
+from redline.storage.runs import RunStore
+from redline.suite import make_capacity_plan, make_plan
+
+
+@dataclass(frozen=True)
+class Output:
+    """How the report is printed, in a format of `RENDERERS` or for people, and which verdicts fail the command.
+
+    `command` resumes what was interrupted. Unless `is_kept`, the directory is removed with the command.
+    """
+
+    command: str
+    form: str | None = None
+    fail_on: tuple[Verdict, ...] = ()
+    wait_quiet: bool = False
+    is_kept: bool = True
+
+
+def create(
+    suite: Suite, source: Source, folder: Path, cluster: Cluster, console: Console, *, shows_plan: bool = True
+) -> RunSession:
+    """Plan a suite, build its servers, and open a directory for it. Raises RedlineError."""
+    RunStore(folder).check_free()
+    bench, suite, changed = cluster.prepare(Path(source.file), suite)
+    for reason in changed:
+        console.print(reason, style="yellow", highlight=False, markup=False)
+    plan = make_plan(suite)
+    if not bench.pairs:
+        check_cores(plan, plan_placement().cores)
+    if shows_plan:
+        show_plans(make_capacity_plan(suite), plan, console)
+    return RunSession.create(suite, source, folder, bench, SessionView(console))
+
+
+def finish(session: RunSession, output: Output, console: Console) -> None:
+    """Measure what is left of a session, and print its report. Exits with another code than 0 by `exit_code`."""
+    if output.wait_quiet:
+        wait_until_quiet(console)
+    outcome = session.execute()
+    reports = tuple(report for _, report in outcome.parts)
+    try:
+        if output.form:
+            write_document(RENDERERS[output.form](reports[-1]))
+        else:
+            show(summary(reports[-1]))
+    finally:  # also where the report cannot be printed
+        if output.is_kept:
+            _print_where(session.store, outcome, output.command, console)
+    code = exits.INTERRUPTED if outcome.interrupted else exit_code(reports, output.fail_on)
+    if code:
+        raise typer.Exit(code)
+
+
+def _print_where(whole: RunStore, outcome: Outcome, command: str, console: Console) -> None:
+    """Print the page of each part, and the command that resumes an interrupted run."""
+    for store, _ in outcome.parts:
+        part = "report" if store.folder == whole.folder else "capacity"
+        _print(f"{part}: {(store.folder / 'report.html').resolve()}", console)
+    if outcome.interrupted:
+        _print(f"interrupted; resume with: {places.own_name()} {command} --resume {whole.folder}", console)
+
+
+def _print(text: str, console: Console) -> None:
+    console.print(text, soft_wrap=True, highlight=False, markup=False)
+
+
+def exit_code(reports: Sequence[Report], fail_on: Sequence[Verdict] = ()) -> int:
+    """1 if a subject of any part could not be run; 3 for a missed objective of the last part, or an unwanted verdict.
+
+    1 as well if a verdict may fail the command, and one could not be given: what was not judged has not passed.
+    Objectives are for what the suite asks about: a server whose capacity is sought is asked for all it has.
+    """
+    if any(_could_not_run(report) for report in reports):
+        return exits.COULD_NOT_RUN
+    last = reports[-1]
+    missed = any(result.state != "met" for cell in _subjects(last) for result in cell.objectives)
+    if missed or unwanted(last.comparisons, fail_on):
+        return exits.MISSED
+    return exits.COULD_NOT_RUN if fail_on and any(map(_is_not_judged, last.comparisons)) else exits.DONE
+
+
+def _is_not_judged(comparison: Comparison) -> bool:
+    unsettled = comparison.duet is not None and bool(comparison.duet.unsettled)
+    inconclusive = comparison.verdict is Verdict.INCONCLUSIVE
+    return comparison.primary and (comparison.verdict is None or (unsettled and inconclusive))
+
+
+def _subjects(report: Report) -> list[CellReport]:
+    return [cell for cell in report.cells if cell.role == "subject"]
+
+
+def _could_not_run(report: Report) -> bool:
+    subjects = _subjects(report)
+    answered = any(cell.valid or _knows_objectives(cell) for cell in subjects)
+    return not answered or any(map(_never_answered, subjects))
+
+
+def _knows_objectives(cell: CellReport) -> bool:
+    """Whether all of its objectives are known to be met or missed, though the cell may be invalid."""
+    return bool(cell.objectives) and all(result.known for result in cell.objectives)
+
+
+def _never_answered(cell: CellReport) -> bool:
+    return bool(cell.trials) and not any(trial.rate_per_s and not trial.failure for trial in cell.trials)

@@ -1,0 +1,192 @@
+"""What the flags of `load`, `limit` and `ab` request, and of whom, as parts of a suite's document."""
+
+import fnmatch
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from redline.cli.command_line import RequestFlags
+from redline.cli.flags import split
+from redline.cli.written import Given, of_file
+from redline.errors import UsageError
+from redline.plugins.revisions import WORK_TREE
+from redline.quantities import did_you_mean
+from redline.suite import read_data, read_text, referenced_files
+from redline.suite.schema.document import Document, Plain, parse_document
+from redline.suite.schema.scenario import METHODS
+from redline.suite.urls import as_url, base_of, is_like_a_url, is_secure, is_url, read_url
+from redline.suite.validate.referenced_files import Files
+
+REQUEST = "requests"
+"""The name of the request that the flags describe."""
+MIX = "mix"
+"""The name of the scenario with all requests of a list by weight."""
+Placed = Callable[[str], str]
+"""How the document names a file or a folder that a flag names."""
+_COMMAND = re.compile(r"[./~]|.*[\s{]", re.DOTALL)
+_LIST_HINT = "write one such as `- {name: items, get: /items, weight: 3}` for each request"
+
+
+def servers(targets: Mapping[str, str], flags: RequestFlags, placed: Placed) -> list[dict[str, object]]:
+    """The servers of a document by their names: URLs, commands of the current folder, or revisions. Raises UsageError.
+
+    A command has spaces or braces, or begins with `.`, `/` or `~`; what is neither a URL nor a command is a revision.
+    """
+    return [{"name": name, **_server(name, target, flags, placed)} for name, target in targets.items()]
+
+
+def _server(name: str, target: str, flags: RequestFlags, placed: Placed) -> dict[str, object]:
+    http = {"http": Given("--http2", 2)} if flags.http2 else {}
+    if is_url(target):
+        return {"url": Given(target, base_of(target)), **http, **_tls(target, flags, placed)}
+    if is_like_a_url(target):
+        message = f"{target} is neither a command nor a URL of http:// or https://"
+        raise UsageError(message, hint=f"try {as_url(target)}")
+    _tls("", flags, placed)
+    if is_command(target):
+        return {"command": Given(name, target), "folder": placed("."), **http}
+    return {"revision": Given(name, target), **http}
+
+
+def _tls(url: str, flags: RequestFlags, placed: Placed) -> dict[str, object]:
+    """How the certificate of a URL is checked. Raises UsageError for flags that mean nothing there."""
+    asked = flags.given(among={"insecure", "cacert"})
+    if asked and not (url and is_secure(url)):
+        hint = f"leave it out, or use https:// in {url}" if url else "leave it out: TLS is for URLs"
+        raise UsageError(f"{asked[0]} means nothing without TLS", hint=hint)
+    if len(asked) > 1:
+        raise UsageError("--cacert checks a certificate and --insecure takes any", hint="give one of the two")
+    if flags.cacert is not None:
+        return {"tls": {"ca": Given(f"--cacert {flags.cacert}", placed(str(flags.cacert)))}}
+    return {"tls": {"insecure": Given("--insecure", True)}} if flags.insecure else {}
+
+
+def is_command(target: str) -> bool:
+    """Whether a target is a command, and not the name of a revision."""
+    return target != WORK_TREE and _COMMAND.match(target) is not None
+
+
+def scenarios(flags: RequestFlags, path: Given | None, placed: Placed) -> list[object]:
+    """The requests of a document; none where no flag says any, and `redline.yaml` does. Raises UsageError.
+
+    `path`: what is requested, by a URL or a flag.
+    """
+    described = list(flags.given(among={"method", "body", "headers", "status"}))
+    if flags.requests is None:
+        return [_request(flags, path or Given("/", "/"), placed)] if described or path else []
+    if path is not None and path.value != "/":
+        described.append(path.source)
+    if described:
+        raise UsageError(
+            f"{described[0]}: --requests says what is requested", hint=f"leave out {described[0]} or --requests"
+        )
+    return listed(parse_document(read_text(flags.requests), str(flags.requests)), split(flags.scenarios))
+
+
+def listed(document: Document, globs: Sequence[str] = ()) -> list[object]:
+    """Each request of a list as a scenario by its name, and, of several, a mix of them by weight. Raises UsageError.
+
+    `globs` select requests by their names; without any, all count.
+    """
+    if not isinstance(document.value, list) or not all(isinstance(each, dict) for each in document.value):
+        raise UsageError("this is not a list of requests", hint=_LIST_HINT, place=document.place(()))
+    if not document.value:
+        raise UsageError("this list has no request", hint=_LIST_HINT, place=document.place(()))
+    names = [str(entry["name"]) for entry in document.value if isinstance(entry, dict) and "name" in entry]
+    for glob in globs:
+        if not fnmatch.filter(names, glob):
+            hint = did_you_mean(glob, tuple(names)) or f"{document.file} has: {', '.join(names)}"
+            raise UsageError(f"-m {glob}: there is no such request", hint=hint)
+    paths: list[tuple[int]] = [
+        (index,)
+        for index in range(len(document.value))
+        if not globs or any(fnmatch.fnmatchcase(str(document.at((index, "name"))), glob) for glob in globs)
+    ]
+    entries: list[object] = [_entry(document, path, {"weight"}) for path in paths]
+    if len(entries) == 1:
+        return entries
+    return [*entries, {"name": MIX, "requests": [_entry(document, path, {"name"}) for path in paths]}]
+
+
+def _entry(document: Document, path: tuple[int], without: set[str]) -> Given:
+    entry = document.at(path)
+    assert isinstance(entry, dict)
+    values: dict[str, object] = {key: of_file(document, (*path, key)) for key in entry if key not in without}
+    return Given(str(document.place(path)), values)
+
+
+def _request(flags: RequestFlags, path: Given, placed: Placed) -> dict[str, object]:
+    """The request that the flags describe, with the keys that are needed."""
+    method = _method(("GET" if flags.body is None else "POST") if flags.method is None else flags.method)
+    asked: dict[str, object] = {method.lower(): path}
+    if method.lower() not in METHODS:
+        asked = {"method": Given(f"-X {flags.method}", method), "path": path}
+    if flags.headers:
+        asked["headers"] = _headers(flags.headers)
+    if flags.body is not None:
+        asked["body"] = _body(flags.body, placed)
+    if flags.status is not None:
+        asked["expect"] = {"status": Given(f"--status {flags.status}", flags.status)}
+    return {"name": REQUEST, **asked}
+
+
+def _method(text: str) -> str:
+    method = text.upper()
+    if not re.fullmatch(r"[A-Z]+", method):
+        raise UsageError(f"-X {text!r}: is not a method", hint="write letters alone, such as -X PUT")
+    if method == "CONNECT":
+        hint = "use another, such as GET or POST"
+        raise UsageError(f"-X {text}: CONNECT opens a tunnel, which the engine does not do", hint=hint)
+    return method
+
+
+def _headers(lines: list[str]) -> dict[str, Given]:
+    """By name; one that is given several times is sent as often, under the name that it was first given."""
+    read: dict[str, tuple[str, list[Plain], list[str]]] = {}
+    for line in lines:
+        name, colon, value = (part.strip(" \t") for part in line.partition(":"))
+        if not colon or not name:
+            raise UsageError(f"-H {line!r} is not a header", hint="write it like -H 'Accept: text/plain'")
+        _, values, sources = read.setdefault(name.lower(), (name, [], []))
+        values.append(value)
+        sources.append(f"-H {line!r}")
+    return {
+        name: Given(" ".join(sources), values[0] if len(values) == 1 else values)
+        for name, values, sources in read.values()
+    }
+
+
+def _body(text: str, placed: Placed) -> object:
+    if text.startswith("@"):
+        return {"file": Given(f"--body {text}", placed(text[1:]))}
+    if any("\ud800" <= char <= "\udfff" for char in text):  # Python keeps other bytes of a command line like that
+        raise UsageError("--body: it is not UTF-8", hint="save it in a file, and give --body @FILE")
+    return Given("--body", text)
+
+
+def path_of(urls: Mapping[str, str], written: str | None) -> Given | None:
+    """What is requested: the path of the URLs, or of `--path`; None where neither says any. Raises UsageError.
+
+    `urls`: by the names of their servers.
+    """
+    paths = {name: read_url(url)[1] for name, url in urls.items()}
+    if written is not None and urls:
+        raise UsageError(f"--path {written}: the URLs name their paths", hint="leave out --path")
+    if written is not None:
+        return Given(f"--path {written}", written)
+    (first, path), *others = paths.items() if paths else [("", "")]
+    for name, other in others:
+        if other != path:
+            raise UsageError(f"{first} is asked for {path} and {name} for {other}", hint="give URLs of the same path")
+    return Given("the URL's path", path) if paths else None
+
+
+def referenced(flags: RequestFlags) -> Files:
+    """Reads the files that a document of these flags names: those of `--requests` from its folder."""
+
+    def read(name: str) -> str:
+        if flags.requests is not None and not Path(name).is_absolute():
+            return referenced_files(flags.requests)(name)
+        return read_data(Path(name))
+
+    return read

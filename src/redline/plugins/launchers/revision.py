@@ -1,0 +1,66 @@
+"""Servers that are revisions of a git repository: checked out and built once for a session."""
+
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, ExitStack
+from pathlib import Path
+
+from redline.errors import BuildError, UsageError
+from redline.model import Variant
+from redline.model.catalogue import Checkout
+from redline.plugins.launchers.command import run_command
+from redline.plugins.launchers.process import ProcessServer
+from redline.plugins.revisions import Repository, build
+from redline.plugins.temporary import elsewhere
+from redline.ports import Building, BuildOutcome, Launch
+
+
+class RevisionLauncher:
+    """Launcher of revisions. The worktrees that they are built in are removed when `stack` ends."""
+
+    def __init__(self, stack: ExitStack) -> None:
+        self._stack = stack
+        self._folders: dict[tuple[Checkout, int], Path] = {}
+
+    def build(self, variants: Iterable[Variant], progress: Callable[[Building], None], builds: int = 1) -> BuildOutcome:
+        """Check the revisions out and build them, `builds` times each; the content hash is the commit."""
+        outcome = BuildOutcome()
+        for variant in variants:
+            checkout = _checkout_of(variant)
+            try:
+                for number in range(builds):
+                    if (checkout, number) not in self._folders:
+                        self._folders[checkout, number] = self._built(checkout, progress)
+                outcome.hashes[variant.slug] = checkout.revision.commit
+            except BuildError as error:
+                outcome.failures[variant.slug] = error
+        return outcome
+
+    def running(self, launch: Launch) -> AbstractContextManager[ProcessServer]:
+        """Start it where it was built, wait until it is ready, and stop it whatever happens. Raises LaunchError."""
+        checkout = _checkout_of(launch.variant)
+        return run_command(launch, self._folders[checkout, launch.build_number], checkout.revision.commit)
+
+    def _built(self, checkout: Checkout, progress: Callable[[Building], None]) -> Path:
+        """The folder to start it in, once it is built. Raises BuildError."""
+        repository, name = Repository(Path(checkout.repository)), str(checkout.revision)
+        progress(Building((name,)))
+        try:
+            (root,) = self._stack.enter_context(repository.checked_out([checkout.revision]))
+            folder: Path = root / checkout.below
+            if not folder.is_dir():
+                hint = "compare revisions that have it, or put redline.yaml above it"
+                raise BuildError(f"{name} has no folder {checkout.below}, in which redline.yaml lies", hint=hint)
+            if checkout.build is not None:
+                build(checkout.build, folder, name, root.with_suffix(".log"), progress)
+        except OSError as error:
+            message = f"{name} cannot be checked out: {error.strerror}"
+            raise BuildError(message, hint=elsewhere()) from error
+        except UsageError as error:
+            raise BuildError.of(error) from error
+        return folder
+
+
+def _checkout_of(variant: Variant) -> Checkout:
+    checkout = variant.catalogued.checkout
+    assert checkout is not None, f"{variant.slug} is no revision"
+    return checkout

@@ -1,0 +1,44 @@
+"""Servers of every kind in one session: the catalogue's, commands, revisions, and those that are already running."""
+
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
+
+from redline.model import AttachedServer, Variant
+from redline.plugins.launchers.attached import AttachedLauncher
+from redline.plugins.launchers.command import CommandLauncher
+from redline.plugins.launchers.revision import RevisionLauncher
+from redline.ports import Building, BuildOutcome, HopLauncher, Launch, Launcher, RunningServer, Upstream
+
+
+class ServersLauncher:
+    """Gives each server to the launcher of its kind; proxies are the catalogue's."""
+
+    def __init__(self, catalogue: HopLauncher, revisions: RevisionLauncher) -> None:
+        self._catalogue, self._revisions = catalogue, revisions
+        self._attached, self._commands = AttachedLauncher(), CommandLauncher()
+
+    def build(self, variants: Iterable[Variant], progress: Callable[[Building], None], builds: int = 1) -> BuildOutcome:
+        """Build what the variants need. What cannot be built is in the outcome, by variant slug."""
+        wanted: dict[Launcher, list[Variant]] = {}
+        for variant in variants:
+            wanted.setdefault(self._launcher_of(variant), []).append(variant)
+        outcome = BuildOutcome()
+        for launcher, own in wanted.items():
+            outcome = outcome.joined(launcher.build(own, progress, builds))
+        return outcome
+
+    def running(self, launch: Launch) -> AbstractContextManager[RunningServer]:
+        """Start a server, wait until it is ready, and stop it whatever happens. Raises LaunchError."""
+        return self._launcher_of(launch.variant).running(launch)
+
+    def in_front(self, launch: Launch, upstream: Upstream) -> AbstractContextManager[RunningServer]:
+        """Start a proxy in front of what runs already, as `running` does. Raises LaunchError."""
+        return self._catalogue.in_front(launch, upstream)
+
+    def _launcher_of(self, variant: Variant) -> Launcher:
+        entry = variant.entry
+        if isinstance(entry, AttachedServer):
+            return self._attached
+        if entry.checkout is not None:
+            return self._revisions
+        return self._commands if entry.build is None else self._catalogue

@@ -1,0 +1,44 @@
+"""Findings: warnings and worse with their advice, each said once for all cells, and what is good to know."""
+
+from collections.abc import Iterator
+
+from redline.model import Grade, Report
+from redline.report import format as fmt
+from redline.report.document import Fold, Item, Items, Medium, Prose, Section, filled, line
+from redline.report.sections.views import FindingGroup, finding_groups
+
+
+def findings_section(report: Report) -> Iterator[Section]:
+    """The page folds notes, and text counts them."""
+    found, anchors = finding_groups(report), set[str]()
+    items = {one: _item(one, len(report.cells), anchors) for one in found}
+    grave = Items(tuple(item for one, item in items.items() if one.grade is not Grade.NOTE))
+    notes = {one: item for one, item in items.items() if one.grade is Grade.NOTE}
+    kinds = ", ".join(dict.fromkeys(f"{one.kind} ({fmt.count(len(one.slugs), 'cell')})" for one in notes))
+    counted = fmt.count(len(notes), "note")
+    where = " Read them in the page, or with `redline judge`."
+    fold = Fold(
+        line((counted, "strong")),
+        (Items(tuple(notes.values())),),
+        open=False,
+        instead=line((f"i {counted}", Grade.NOTE), f": {kinds}.", (where, "dim")),
+        on=Medium.PAGE,
+    )
+    none = Prose.of([] if items else ["No reason to doubt any of these numbers was found."], "dim", on=Medium.PAGE)
+    yield Section("Findings", tuple(filled(none, grave, fold if notes else None)), anchor="findings", count=len(items))
+
+
+def _item(one: FindingGroup, cells: int, anchors: set[str]) -> Item:
+    """A finding of many cells as one item, with an anchor that no other of these items has."""
+    anchor = f"finding-{one.grade}-{one.kind}"
+    first, *more = one.messages
+    made = Item(
+        line((f"{fmt.GRADE_MARKS[one.grade]} {one.grade}", one.grade), " ", (one.kind, "strong")),
+        (line(first.message), line(f"→ {one.advice}"), line((f"in {one.where(cells)}", "dim"))),
+        tuple(line(said.message, (f" {', '.join(said.slugs)}", "dim")) for said in more),
+        "" if anchor in anchors else anchor,
+        fmt.count(len(one.slugs), "cell"),
+        one.log_tail,
+    )
+    anchors.add(anchor)
+    return made

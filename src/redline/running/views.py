@@ -1,0 +1,42 @@
+"""The report of what is stored, and its views: made from the recordings, and made again by later rules."""
+
+from redline.analysis import build_report
+from redline.analysis.search_state import limit_report
+from redline.model import Report
+from redline.model.limits import AnyReport, LimitReport
+from redline.report.render import RENDERERS
+from redline.storage.runs import RunStore
+
+VIEWS = {"report.html": "html", "results.csv": "csv", "results.json": "json"}
+"""The file of each view, and its format."""
+
+
+def run_report(store: RunStore) -> Report:
+    """The report of a stored run, comparison or load. Raises StoreError."""
+    return build_report(store.run(), str(store.folder))
+
+
+def search_report(store: RunStore) -> LimitReport:
+    """The report of a stored search. Raises StoreError."""
+    manifest = store.manifest()
+    return limit_report(manifest, {cell.id: store.probes(cell) for cell in manifest.plan.cells.values()})
+
+
+def write_run_views(store: RunStore) -> Report:
+    """Judge a stored run, and write its views. Raises StoreError."""
+    report = run_report(store)
+    write_views(store, report)
+    return report
+
+
+def write_search_views(store: RunStore) -> LimitReport:
+    """Judge a stored search, and write its views. Raises StoreError."""
+    report = search_report(store)
+    write_views(store, report)
+    return report
+
+
+def write_views(store: RunStore, report: AnyReport) -> None:
+    """Write every view of a report. Raises StoreError."""
+    for name, form in VIEWS.items():
+        store.write(name, RENDERERS[form](report))

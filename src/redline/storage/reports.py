@@ -1,0 +1,58 @@
+"""Reports in files: a `results.json` of any kind, plain or compressed by gzip, wherever it came from."""
+
+import gzip
+import zlib
+from pathlib import Path
+
+from pydantic import ValidationError
+from pydantic_core import from_json
+
+from redline.errors import NotStoredError, StoreError
+from redline.model import Report
+from redline.model.limits import AnyReport, LimitReport
+
+_MOST_BYTES = 1 << 30
+"""A file that decompresses to more is refused: it may never end."""
+_KINDS: dict[str, type[AnyReport]] = {"redline.report/1": Report, "redline.limit/1": LimitReport}
+_HINT = "name the results.json of a run, a comparison, a search or a load, as it is or as results.json.gz"
+
+
+def read_report(file: Path) -> AnyReport:
+    """The report in a file. Raises StoreError where it cannot be opened, NotStoredError where it holds no report."""
+    try:
+        content = _plain(file)
+    except OSError as error:
+        hint = "see whether it is there, who may read it, and the disk"
+        raise StoreError(f"{file} cannot be read: {error.strerror or error}", hint=hint) from error
+    try:
+        stamp = from_json(content)
+    except ValueError as error:
+        what = f": {error}" if content.strip() else ", but empty"
+        raise NotStoredError(f"{file} is not JSON{what}", hint=_HINT) from None
+    stamped = stamp.get("format") if isinstance(stamp, dict) else None
+    kind = _KINDS.get(stamped) if isinstance(stamped, str) else None
+    if kind is None:
+        said = f"has the format {stamped}" if isinstance(stamped, str) else "is JSON without a format"
+        raise NotStoredError(f"{file} {said}, and holds no report", hint=_HINT)
+    try:
+        return kind.model_validate_json(content)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"])) or "the report"
+        hint = "it is damaged or of a later version; `redline report DIR` makes it again from its recordings"
+        raise NotStoredError(f"{file}: {where}: {first['msg']}", hint=hint) from None
+
+
+def _plain(file: Path) -> bytes:
+    """What a file holds, decompressed if it begins as gzip does."""
+    with file.open("rb") as opened:
+        if opened.peek(2)[:2] != b"\x1f\x8b":
+            return opened.read()
+        try:
+            with gzip.open(opened) as packed:
+                content = packed.read(_MOST_BYTES + 1)
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise NotStoredError(f"{file} is damaged: {error}", hint="copy it again") from None
+    if len(content) > _MOST_BYTES:
+        raise NotStoredError(f"{file} has more than 1 GiB when it is decompressed", hint=_HINT)
+    return content

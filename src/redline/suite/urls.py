@@ -1,0 +1,146 @@
+"""URLs as users write them: the server and the path. Errors name the part that is wrong."""
+
+import re
+import socket
+from ipaddress import IPv6Address
+from urllib.parse import quote, unquote
+
+from redline.errors import UsageError
+from redline.model import AttachedServer
+from redline.model.template import for_each_literal
+from redline.quantities import clip
+
+_SAFE = "!#$%&'()*+,/:;=?@[]~"
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+_HINT = "write it like http://127.0.0.1:8080/path"
+_IPV6_HINT = "write it like http://[::1]:8080/path"
+_PARTS = re.compile(r"(?:([A-Za-z][A-Za-z0-9+.-]*):)?//([^/?#]*)([^#]*)")
+_ONE_SLASH = re.compile(r"(https?):/?", re.IGNORECASE)
+_AUTHORITY = re.compile(r"(\[[^\]]*\]|[^:\[\]]*)(?::([^:]*))?")
+_NAME = re.compile(r"(?:[A-Za-z0-9_-]{1,63}\.)*[A-Za-z0-9_-]{1,63}\.?")
+_LIKE_A_URL = re.compile(r"\w+://\S*|[^/\s]+:\d+(/\S*)?|localhost(/\S*)?")
+
+
+def is_url(text: str) -> bool:
+    """Whether this is a URL of http or https."""
+    return re.match("https?://", text, re.IGNORECASE) is not None
+
+
+def is_like_a_url(text: str) -> bool:
+    """Whether this is an incomplete URL, such as `localhost:8080`, or has another scheme."""
+    return not is_url(text) and _LIKE_A_URL.fullmatch(text) is not None
+
+
+def as_url(text: str) -> str:
+    """The URL that was probably meant."""
+    return f"http://{text.partition('://')[2] or text}"
+
+
+def is_secure(url: str) -> bool:
+    """Whether it asks for TLS."""
+    return _split(url)[0] == "https"
+
+
+def base_of(url: str) -> str:
+    """The URL without its path: scheme, host and port. Raises UsageError."""
+    scheme, authority, _ = _split(url)
+    return f"{scheme}://{authority}"
+
+
+def read_url(url: str) -> tuple[AttachedServer, str]:
+    """The server, and the path with its query. Raises UsageError for what the engine cannot reach.
+
+    The host is without brackets; an IPv6 address may have a zone, `fe80::1%eth0`. A fragment is never sent.
+    """
+    scheme, authority, path = _split(url)
+    if scheme not in _DEFAULT_PORTS:
+        raise UsageError(f"{url}: cannot load {scheme}://", hint="the engine speaks HTTP: use http:// or https://")
+    parts = _AUTHORITY.fullmatch(authority)
+    if parts is None:
+        is_bare = any(map(_is_ipv6, (authority, authority.rpartition(":")[0])))
+        message = "an IPv6 address stands in brackets" if is_bare else f"`{clip(authority)}` is not a host with a port"
+        raise UsageError(f"{url}: {message}", hint=_IPV6_HINT if is_bare else _HINT)
+    host, port = parts.groups()
+    read = _address(url, host[1:-1]) if host.startswith("[") else _name(url, host)
+    server = AttachedServer(host=read, port=_port(url, port) if port else _DEFAULT_PORTS[scheme])
+    path = path if path.startswith("/") else f"/{path}"
+    return server, for_each_literal(path, lambda text: quote(text, safe=_SAFE))
+
+
+def _split(url: str) -> tuple[str, str, str]:
+    """Scheme, host with port, and the rest. Raises UsageError."""
+    if not url.isprintable():
+        raise UsageError(f"{url!r}: a URL is one line, without control characters", hint=_HINT)
+    text = url.strip()
+    if not text:
+        raise UsageError("the URL is empty", hint=_HINT)
+    if one := _ONE_SLASH.match(text):
+        if not is_url(text):
+            meant = f"{one[1].lower()}://{text[one.end() :]}"
+            hint = f"write {meant}" if text[one.end() :] else _HINT
+            raise UsageError(f"{url}: `//` is missing after `{one[1]}:`", hint=hint)
+    elif _PARTS.match(text) is None:
+        text = f"//{text}"
+    parts = _PARTS.match(text)
+    assert parts is not None
+    scheme, authority, path = parts.groups()
+    user, at, _ = authority.rpartition("@")
+    if at:
+        what = "a user and a password" if ":" in user else "a user"
+        hint = "leave it out, and give -H 'Authorization: Basic ...' with `user:password` in base64"
+        raise UsageError(f"the URL of {authority.rpartition('@')[2]} holds {what}, which would not be sent", hint=hint)
+    if "\\" in authority:
+        raise UsageError(f"{url}: a backslash does not separate the parts of a URL", hint=_HINT)
+    return (scheme or "http").lower(), authority, path
+
+
+def _port(url: str, text: str) -> int:
+    if not (text.isascii() and text.isdecimal()):
+        raise UsageError(f"{url}: `{clip(text)}` is not a port", hint="a port is a number from 1 to 65535")
+    if not 1 <= int(text[:6]) <= 65535:
+        raise UsageError(f"{url}: there is no port {clip(text)}", hint="a port is a number from 1 to 65535")
+    return int(text)
+
+
+def _name(url: str, host: str) -> str:
+    if not host:
+        raise UsageError(f"{url}: no host to connect to", hint=_HINT)
+    if len(host) <= 254 and _NAME.fullmatch(host):
+        return host
+    hint = "use letters, digits, `.` and `-`, or an address"
+    try:
+        hint = hint if host.isascii() else f"DNS has names of other letters in Punycode: {host.encode('idna').decode()}"
+    except UnicodeError:
+        hint += "; DNS has others in Punycode"
+    raise UsageError(f"{url}: `{clip(host)}` is not a host name", hint=hint)
+
+
+def _address(url: str, inner: str) -> str:
+    """An IPv6 address with its zone. `%25eth0` is how RFC 6874 writes `%eth0`, which is taken as well."""
+    text, percent, zone = inner.partition("%")
+    if not _is_ipv6(text):
+        raise UsageError(f"{url}: `{clip(text)}` is not an IPv6 address", hint=_IPV6_HINT)
+    name = unquote(zone.removeprefix("25") if len(zone) > 1 else zone)
+    known = [each for _, each in socket.if_nameindex()]
+    if not percent and not IPv6Address(text).is_link_local:
+        return text
+    if not name:
+        hint = f"write it like http://[{text}%25{known[-1]}]/; this machine has {', '.join(known)}"
+        raise UsageError(f"{url}: {text} is reached over a network interface, and none is named", hint=hint)
+    if name not in known and not _is_index(name):
+        raise UsageError(
+            f"{url}: there is no network interface `{clip(name)}`", hint=f"this machine has {', '.join(known)}"
+        )
+    return f"{text}%{name}"
+
+
+def _is_ipv6(text: str) -> bool:
+    try:
+        IPv6Address(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_index(zone: str) -> bool:
+    return zone.isascii() and zone.isdecimal() and int(zone) in dict(socket.if_nameindex())

@@ -1,0 +1,216 @@
+"""The suite that the flags of `redline ab` write, and what is said of flags that mean nothing."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from redline.cli.ab_document import ab_document
+from redline.cli.command_line import AbFlags
+from redline.cli.written import Given, as_yaml, named_by_flags, plain
+from redline.errors import Location, Problem, UsageError
+from redline.suite.schema.document import parse_document
+
+A, B = "./old --port {port}", "./new --port={port} '--name=a b'"
+URL_A, URL_B = "http://127.0.0.1:1/x", "https://[::1]:2/x"
+LIST = """\
+- {name: items, get: /items, weight: 3}
+- name: add
+  post: /items
+  body: '{"n": {seq}}'
+  expect: {status: 201}
+"""
+
+
+def ends(written: str) -> tuple[str, str]:
+    first, dots, second = written.partition("..")
+    return (first, second if dots else "the work tree")
+
+
+def written(a: str | None = A, b: str | None = B, **flags: Any) -> dict[str, object]:
+    return ab_document(AbFlags(a=a, b=b, **flags), ends, lambda name: f"/here/{name}")
+
+
+def document(a: str | None = A, b: str | None = B, **flags: Any) -> Any:
+    return plain(written(a, b, **flags))
+
+
+def test_two_commands_are_a_duet_of_a_minute() -> None:
+    assert document() == {
+        "servers": [
+            {"name": "A", "command": A, "folder": "/here/."},
+            {"name": "B", "command": B, "folder": "/here/."},
+        ],
+        "baseline": "A",
+        "scenarios": [{"name": "requests", "get": "/"}],
+        "loads": {"load": {"closed": {"users": 64}}},
+        "budget": "60s",
+        "metric": "cpu",
+    }
+
+
+def test_urls_give_their_path_and_say_how_they_are_reached() -> None:
+    both = {"http2": True, "load": "open:2000/s"}
+    made = document("http://h:1/x?a b", "http://h:2/x?a b", **both)
+    assert made["servers"] == [
+        {"name": "A", "url": "http://h:1", "http": 2},
+        {"name": "B", "url": "http://h:2", "http": 2},
+    ]
+    assert made["scenarios"] == [{"name": "requests", "get": "/x?a%20b"}]
+    assert made["loads"] == {"load": {"open": {"rate": "2000/s"}}}
+    secure = document("https://h:1", "https://h:2", cacert=Path("ca.pem"))
+    assert [server["tls"] for server in secure["servers"]] == [{"ca": "/here/ca.pem"}] * 2
+
+
+def test_revisions_are_asked_as_their_project_says_unless_a_flag_does() -> None:
+    for flags in ({"git": "main..HEAD"}, {"a": "main..HEAD"}, {"a": "main", "b": "HEAD"}):
+        made = document(**{"a": None, "b": None, **flags})
+        assert made["servers"] == [{"name": "A", "revision": "main"}, {"name": "B", "revision": "HEAD"}]
+        assert "scenarios" not in made
+    assert document("main", None)["servers"][1] == {"name": "B", "revision": "the work tree"}
+    assert document("main", None, path="/x")["scenarios"] == [{"name": "requests", "get": "/x"}]
+
+
+def test_the_flags_of_a_request_are_one_scenario() -> None:
+    made = document(path="/i", body="x", headers=["Cookie: a=1", "cookie:b=2", "K: v"], status=201, timeout="1s")
+    assert made["scenarios"] == [
+        {
+            "name": "requests",
+            "post": "/i",
+            "headers": {"Cookie": ["a=1", "b=2"], "K": "v"},
+            "body": "x",
+            "expect": {"status": 201},
+        }
+    ]
+    assert made["timeout"] == "1s"
+    assert document(method="purge")["scenarios"] == [{"name": "requests", "method": "PURGE", "path": "/"}]
+    assert document(method="put", body="@b")["scenarios"] == [
+        {"name": "requests", "put": "/", "body": {"file": "/here/b"}}
+    ]
+
+
+def test_a_list_of_requests_is_a_scenario_for_each_and_their_mix(tmp_path: Path) -> None:
+    file = tmp_path / "requests.yaml"
+    file.write_text(LIST)
+    add = {"post": "/items", "body": '{"n": {seq}}', "expect": {"status": 201}}
+    made = document(requests=file)
+    assert made["scenarios"] == [
+        {"name": "items", "get": "/items"},
+        {"name": "add", **add},
+        {"name": "mix", "requests": [{"get": "/items", "weight": 3}, add]},
+    ]
+    assert document(requests=file, scenarios=["it*"])["scenarios"] == [{"name": "items", "get": "/items"}]
+    with pytest.raises(UsageError, match="-m item: there is no such request") as refused:
+        document(requests=file, scenarios=["item"])
+    assert "items" in refused.value.hint
+
+
+def test_all_other_flags() -> None:
+    made = document(same_answers=True, parallel=True, seed=7, threshold="3%", lasts="5m", metric="p95")
+    assert {key: made[key] for key in ("same_answers", "design", "seed", "threshold", "budget", "metric")} == {
+        "same_answers": True,
+        "design": "parallel-duet",
+        "seed": 7,
+        "threshold": "3%",
+        "budget": "5m",
+        "metric": "p95",
+    }
+
+
+@pytest.mark.parametrize(
+    ("flags", "says"),
+    [
+        ({"a": None, "b": None}, "there are no two servers to compare"),
+        ({"b": None}, "./old --port {port} is compared with nothing"),
+        ({"b": "localhost:8080"}, "localhost:8080 is neither a command nor a URL"),
+        ({"git": "main..HEAD"}, "--git names both sides, and so does ./old"),
+        ({"b": URL_B}, "one of the two is a URL, and the other is started here"),
+        ({"a": URL_A, "b": "http://h:2/y"}, "A is asked for /x and B for /y"),
+        ({"a": URL_A, "b": URL_A, "path": "/x"}, "--path /x: the URLs name their paths"),
+        ({"a": URL_A, "b": "http://a b/"}, "`a b` is not a host name"),
+        ({"load": "closed"}, "--load closed is not a load"),
+        ({"cacert": Path("ca.pem")}, "--cacert means nothing without TLS"),
+        ({"a": URL_A, "b": URL_B, "insecure": True}, "--insecure means nothing without TLS"),
+        ({"a": URL_B, "b": URL_B, "insecure": True, "cacert": Path("x")}, "--insecure takes any"),
+        ({"method": "CONNECT"}, "-X CONNECT: "),
+        ({"method": "GE T"}, "-X 'GE T': is not a method"),
+        ({"headers": ["K"]}, "-H 'K' is not a header"),
+        ({"body": "\udcff"}, "--body: it is not UTF-8"),
+        ({"requests": Path("r"), "body": "x"}, "--body: --requests says what is requested"),
+        ({"requests": Path("r"), "path": "/x"}, "--path /x: --requests says what is requested"),
+        ({"requests": Path("none.yaml")}, "there is no file none.yaml"),
+    ],
+)
+def test_what_means_nothing_is_refused(flags: dict[str, Any], says: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        document(**flags)
+    assert says in str(refused.value)
+    assert refused.value.hint
+
+
+@pytest.mark.parametrize("text", ["items: {get: /}", "- /items", "[]"])
+def test_a_file_that_is_no_list_of_requests_is_refused(text: str, tmp_path: Path) -> None:
+    file = tmp_path / "requests.yaml"
+    file.write_text(text)
+    with pytest.raises(UsageError, match=r"requests.yaml:1:1: this (is not a list of requests|list has no request)"):
+        document(requests=file)
+
+
+def problem(field: str) -> Problem:
+    return Problem("is wrong", "mend it", Location("ab", 1, 2, field=field))
+
+
+@pytest.mark.parametrize(
+    ("field", "named"),
+    [
+        ("servers[0].command", "A: is wrong"),
+        ("loads.load.closed.users", "--load closed:0: is wrong"),
+        ("scenarios[0].get", "--path /x: is wrong"),
+        ("scenarios[0].headers.K", "-H 'K: v': is wrong"),
+        ("scenarios[0].expect.status", "--status 99: is wrong"),
+        ("seed", "--seed -1: is wrong"),
+        ("warmup", "warmup: is wrong"),
+    ],
+)
+def test_what_is_wrong_names_its_flag(field: str, named: str) -> None:
+    made = written(load="closed:0", path="/x", headers=["K: v"], status=99, seed=-1)
+    error = named_by_flags(UsageError.of_problems((problem(field),)), made)
+    assert str(error) == f"{named}\n  hint: mend it"
+
+
+def test_what_is_wrong_in_a_list_of_requests_is_named_by_its_place_once(tmp_path: Path) -> None:
+    file = tmp_path / "requests.yaml"
+    file.write_text(LIST)
+    fields = ("scenarios[1].expect.status", "scenarios[2].requests[1].expect.status")
+    error = named_by_flags(UsageError.of_problems(tuple(map(problem, fields))), written(requests=file))
+    assert str(error) == f"{file}:5:20: [1].expect.status: is wrong\n  hint: mend it"
+
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
+VALUES = st.recursive(
+    st.one_of(TEXTS, st.integers(), st.booleans()),
+    lambda inner: st.one_of(st.lists(inner), st.dictionaries(TEXTS, inner)),
+)
+
+
+@given(st.dictionaries(TEXTS, VALUES, min_size=1))
+def test_a_written_suite_reads_as_it_was(value: dict[str, Any]) -> None:
+    assert parse_document(as_yaml(Given("-x", value), comment="redline run FILE"), "suite.yaml").value == value
+
+
+def test_a_written_suite_is_as_people_write_it() -> None:
+    assert as_yaml(written(path="/items"), "Measure it with: redline run new.yaml") == (
+        "# Measure it with: redline run new.yaml\n"
+        "servers:\n"
+        "  - {name: A, command: './old --port {port}', folder: /here/.}\n"
+        "  - {name: B, command: \"./new --port={port} '--name=a b'\", folder: /here/.}\n"
+        "baseline: A\n"
+        "scenarios:\n"
+        "  - {name: requests, get: /items}\n"
+        "loads:\n"
+        "  load: {closed: {users: 64}}\n"
+        "budget: 60s\n"
+        "metric: cpu\n"
+    )
