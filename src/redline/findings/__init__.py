@@ -3,6 +3,7 @@
 from redline.findings.cell import host_mode, in_modes, undecided
 from redline.findings.hosts import pairs_differ
 from redline.findings.machine import much_stolen
+from redline.findings.repeated import Gathered, gathered, named, said_once
 from redline.findings.rules import Rule
 from redline.findings.table import RULES
 from redline.findings.trial import judge, judge_cell, judge_duet, judge_probe, judge_server, judge_trial

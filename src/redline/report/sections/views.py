@@ -208,6 +208,12 @@ def weighed_findings(cell: CellReport) -> tuple[Finding, ...]:
     return tuple(sorted(folded, key=lambda finding: -finding.grade.weight))
 
 
+def duet_findings(report: Report, cell: CellReport) -> tuple[Finding, ...]:
+    """The findings about duets in which the cell was compared, each once though it is about several metrics."""
+    duets = (one.duet for one in report.comparisons if one.cell_id == cell.cell_id and one.duet)
+    return tuple(dict.fromkeys(finding for duet in duets for finding in duet.findings))
+
+
 def _left_out(cell: CellReport, alike: Sequence[Finding]) -> Finding:
     message = f"{len(alike)} of {fmt.count(len(cell.trials), 'trial')} left out: {alike[0].message}"
     return alike[0].model_copy(update={"grade": Grade.WARN, "message": message})
@@ -243,7 +249,7 @@ def finding_groups(report: Report) -> tuple[FindingGroup, ...]:
     kinds: dict[tuple[FindingKind, Grade, str], dict[str, dict[str, None]]] = {}
     tails: dict[tuple[FindingKind, Grade, str], str] = {}
     for cell in report.cells:
-        for finding in weighed_findings(cell):
+        for finding in (*weighed_findings(cell), *duet_findings(report, cell)):
             key = finding.kind, finding.grade, finding.advice
             kinds.setdefault(key, {}).setdefault(finding.message, {})[cell.slug] = None
             tails[key] = tails.get(key) or _log_tail(cell, finding)
