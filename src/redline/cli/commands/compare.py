@@ -14,6 +14,7 @@ from redline.cli.commands.report import read_run
 from redline.cli.contracts import CompareResult
 from redline.cli.show import show
 from redline.errors import RedlineError, UsageError
+from redline.findings import gathered, named, said_once
 from redline.model import Finding, Grade, Report, Run, Verdict
 from redline.report.sections.comparison import comparison_sections
 from redline.storage.runs import RunStore
@@ -40,9 +41,9 @@ def _warn(result: CompareResult) -> None:
     for line in (*result.unmatched, *result.environment_differs):
         grade = Grade.WARN if line in result.environment_grave else Grade.NOTE
         sys.stderr.write(f"{grade}: {line}\n")
-    for finding in result.findings:
-        if finding.grade is not Grade.NOTE:
-            sys.stderr.write(f"{finding.grade}: {finding.cell_id.rpartition('-')[0]}: {finding.message}\n")
+    for one in gathered(finding for finding in result.findings if finding.grade is not Grade.NOTE):
+        where = named(cell_id.rpartition("-")[0] for cell_id in one.cell_ids)
+        sys.stderr.write(f"{one.worst.grade}: {where}: {one.text}\n")
 
 
 def gate(result: CompareResult, fail_on: set[Verdict]) -> None:
@@ -56,12 +57,10 @@ def gate(result: CompareResult, fail_on: set[Verdict]) -> None:
     if not primary:
         missing = "; ".join(result.unmatched) or "no cell of the run has its baseline in it"
         raise RedlineError(f"nothing could be compared: {missing}", hint="measure a cell and its baseline in one run")
-    cells: dict[str, dict[str, None]] = {}
-    for one in primary:
-        if reason := why_no_verdict(one):
-            cells.setdefault(reason, {})[one.cell_id.rpartition("-")[0]] = None
-    if cells or result.unmatched:
-        missing = "; ".join((*(f"{_some(names)}: {reason}" for reason, names in cells.items()), *result.unmatched))
+    reasons = sorted((c.cell_id.rpartition("-")[0], reason) for c in primary if (reason := why_no_verdict(c)))
+    refused = said_once(reasons)
+    if refused or result.unmatched:
+        missing = "; ".join((*refused, *result.unmatched))
         raise RedlineError(
             f"not everything could be compared: {missing}", hint="fix these cells and measure them again"
         )
