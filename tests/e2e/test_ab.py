@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from redline.model import Metric, Verdict
-from redline.model.ab_limit import AbLimitReport
-from redline.model.duet import AbReport
+from redline.model import Metric, Report, Verdict
+from tests.e2e.compared import answer, duet, kinds
 from tests.e2e.conftest import Redline
 from tests.e2e.lab import SERVER
 from tests.e2e.leftovers import left_of, wait_for_the_second_start
@@ -17,7 +16,7 @@ from tests.fakes import targets
 
 pytestmark = pytest.mark.e2e
 
-SHORTEST = ("--for", "2s", "--load", "closed:2")
+SHORTEST = ("--for", "3s", "--load", "closed:2")
 
 
 def command(oracle: Path, *behaviour: str) -> str:
@@ -35,26 +34,30 @@ def test_a_slower_server_is_found(redline: Redline, oracle: Path) -> None:
     flags = ("--load", "closed:4", "--metric", "p50", "--fail-on", "slower", "--json")
     for length in ("8s", "32s"):  # two starts that the host disturbed differently leave 8 s undecided
         done = redline("ab", quick, slow, "--for", length, *flags)
-        report = AbReport.model_validate(done.json)
-        if report.verdict is not Verdict.INCONCLUSIVE:
+        report = Report.model_validate(done.json)
+        if answer(report).verdict is not Verdict.INCONCLUSIVE:
             break
-    assert (report.metric, report.verdict) == (Metric.P50, Verdict.SLOWER)
+    found, control = answer(report), duet(report).control
+    assert (found.metric, found.verdict) == (Metric.P50, Verdict.SLOWER)
     assert done.code == 3, done.err
-    assert report.starts >= 2
-    assert 1.5 < report.ratio.value < 2.5
-    assert report.self_ratio is not None
-    assert not report.self_ratio.is_beyond(0.4)  # A against itself
-    assert {each.metric for each in report.also} >= {Metric.CPU_PER_REQUEST, Metric.THROUGHPUT, Metric.P99}
-    assert "answer-sizes" not in {each.kind for each in report.findings}
+    assert duet(report).starts >= 2
+    assert found.ratio is not None
+    assert 1.5 < found.ratio.value < 2.5
+    assert control is not None
+    assert control.low is not None
+    assert control.low < 1.4  # A against itself
+    metrics = {comparison.metric for comparison in report.comparisons}
+    assert metrics >= {Metric.CPU_PER_REQUEST, Metric.THROUGHPUT, Metric.P99}
+    assert "answer-sizes" not in kinds(report)
 
 
 def test_running_servers_are_compared_by_url(redline: Redline) -> None:
     with targets.target(targets.healthy) as url:
         done = redline("ab", url, url, *SHORTEST, "--json")
     assert done.code == 0, done.err
-    report = AbReport.model_validate(done.json)
-    assert report.starts == 1
-    assert "few-starts" in {each.kind for each in report.findings}
+    report = Report.model_validate(done.json)
+    assert duet(report).starts == 1
+    assert "few-starts" in kinds(report)
 
 
 def test_the_answer_stands_last_and_in_markdown(redline: Redline, oracle: Path) -> None:
@@ -94,38 +97,7 @@ def test_servers_that_answer_differently_are_refused_on_request(redline: Redline
     redline("ab", clock, clock, *SHORTEST, "--same-answers").refused(1, "A does not answer alike twice")
     done = redline("ab", small, large, *SHORTEST, "--json")
     assert done.code == 0, done.err
-    assert "answer-sizes" in {each.kind for each in AbReport.model_validate(done.json).findings}
-
-
-LIMITS = ("--limit", "--objective", "p99 < 100ms")
-
-
-@pytest.mark.long
-@pytest.mark.alone
-def test_the_limits_of_two_queues_are_compared(redline: Redline, oracle: Path) -> None:
-    small, large = (command(oracle, "exponential", "--rate", rate) for rate in ("500", "2000"))
-    done = redline("ab", small, large, *LIMITS, "--for", "1m", "--fail-on", "slower", "--json")
-    assert done.code in {0, 1}, done.err  # a busy machine may leave a limit unknown, and never turns B's smaller
-    report = AbLimitReport.model_validate(done.json)
-    assert all(search.probes for search in report.searches)
-    assert report.verdict is not Verdict.SLOWER
-    if report.confidence is not None:
-        assert report.verdict is Verdict.FASTER
-        assert report.ratio is not None
-        assert 2 < report.ratio.value < 8
-
-
-def test_an_interrupt_of_two_searches_prints_what_is_known(redline: Redline, oracle: Path) -> None:
-    same = command(oracle, "exponential", "--rate", "500")  # so slow that an engine which is late changes nothing
-    with redline.start("ab", same, same, *LIMITS, "--for", "1m") as running:
-        assert running.stderr is not None
-        seen = next(line for line in running.stderr if line.startswith("B   1 "))
-        running.send_signal(signal.SIGINT)
-        out, err = running.communicate(timeout=60)
-    assert running.returncode == 130, seen + err
-    assert "The ratio of the limits within p99 < 100ms is not known. A: met up to" in " ".join(out.split())
-    assert out.rstrip().endswith("interrupted")
-    assert not left_of(redline)
+    assert "answer-sizes" in kinds(Report.model_validate(done.json))
 
 
 def test_an_interrupt_prints_what_is_known(redline: Redline, oracle: Path) -> None:

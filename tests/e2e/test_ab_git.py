@@ -10,8 +10,8 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from redline.model import Metric, Verdict
-from redline.model.duet import AbReport
+from redline.model import Metric, Report, Verdict
+from tests.e2e.compared import answer, duet
 from tests.e2e.conftest import CHECKOUT, Redline
 from tests.e2e.leftovers import left_of, wait_for_the_second_start
 from tests.fakes.servers.entries import eventually
@@ -80,12 +80,12 @@ def nothing_is_left(redline: Redline, project: Project) -> bool:
 
 
 def test_two_revisions_are_built_and_compared(redline: Redline, project: Project) -> None:
-    schema = json.loads((CHECKOUT / "docs" / "reference" / "cli.schema.json").read_text())
+    schema = json.loads((CHECKOUT / "docs" / "reference" / "report.schema.json").read_text())
     done = redline("ab", "--git", "v1..v2", *SHORT, "--metric", "p50", "--json", "--fail-on", "slower")
     assert done.code == 3, done.err
     jsonschema.validate(done.json, schema)
-    report = AbReport.model_validate(done.json)
-    assert (report.metric, report.verdict) == (Metric.P50, Verdict.SLOWER)
+    report = Report.model_validate(done.json)
+    assert (answer(report).metric, answer(report).verdict) == (Metric.P50, Verdict.SLOWER)
     assert report.a == f"v1 ({project.git('rev-parse', 'v1')[:9]})"
     assert done.err.splitlines()[:2] == [f"building {report.a}", f"building {report.b}"]
     assert project.git("status", "--porcelain") == ""
@@ -97,9 +97,9 @@ def test_the_work_tree_is_compared_where_one_revision_is_named(redline: Redline,
     before = project.git("status", "--porcelain")
     done = redline("ab", "--git", "v2", *SHORT, "--metric", "p50", "--json")
     assert done.code == 0, done.err
-    report = AbReport.model_validate(done.json)
+    report = Report.model_validate(done.json)
     assert report.b.startswith("the work tree")
-    assert report.verdict is Verdict.SLOWER
+    assert answer(report).verdict is Verdict.SLOWER
     assert project.git("status", "--porcelain") == before
     assert nothing_is_left(redline, project)
     redline("ab", "--git", "HEAD..v2", *SHORT).refused(2, "are the same commit", "`--git HEAD` measures")
@@ -195,9 +195,9 @@ def test_a_virtual_machine_is_measured_when_it_is_warm(redline: Redline, project
     (project.folder / "redline.yaml").write_text(f"{PROJECT}runtime: jvm\n")
     done = redline("ab", "--git", "v1..v2", "--for", "60s", "--load", "closed:4", "--metric", "p50", "--json")
     assert done.code == 0, done.err
-    report = AbReport.model_validate(done.json)
-    assert report.starts >= 3
-    assert report.verdict is Verdict.SLOWER
+    report = Report.model_validate(done.json)
+    assert duet(report).starts >= 3
+    assert answer(report).verdict is Verdict.SLOWER
 
 
 def test_what_a_killed_command_left_is_removed_by_the_next(redline: Redline, project: Project) -> None:

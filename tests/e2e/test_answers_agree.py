@@ -81,7 +81,7 @@ def test_a_wrong_answer_has_one_reason_in_load_limit_and_ab(redline: Redline, ve
         load = redline("load", url, *LOAD, *as_loaded(vector))
         search = redline("limit", url, *SEARCH, *as_loaded(vector))
         # `ab` speaks HTTP/1.1 with a server that is running already.
-        duet = redline("ab", url, url, "--for", "1s") if vector.http == "1.1" else search
+        duet = redline("ab", url, url, "--for", "3s") if vector.http == "1.1" else search
     outcome, reason = reason_of(load)
     assert (load.code, outcome) == (1, vector.outcome)
     for done in (search, duet):
@@ -104,7 +104,7 @@ def test_a_right_answer_is_right_in_load(redline: Redline, vector: Vector) -> No
 def test_a_right_answer_is_right_in_limit_and_ab(redline: Redline, vector: Vector) -> None:
     with targets.target(vector.serve) as url:
         search = redline("limit", url, *SEARCH, "--start", "20", *as_loaded(vector))
-        duet = redline("ab", url, url, "--for", "1s", "--status", str(vector.status)) if vector.http == "1.1" else None
+        duet = redline("ab", url, url, "--for", "3s", "--status", str(vector.status)) if vector.http == "1.1" else None
     assert "first failure" not in said(search).lower()
     assert search.code in (0, 1), said(search)
     assert duet is None or duet.code == 0, said(duet)

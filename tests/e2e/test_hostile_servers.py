@@ -14,7 +14,7 @@ pytestmark = pytest.mark.e2e
 
 ACTS = "\x1b[8m\x1b]0;owned\x07\x9b31m\u202e\u2028"
 SHORT = ("-c", "1", "-d", "300ms", "--warmup", "100ms")
-SHORTEST = ("--for", "2s", "--same-answers")
+SHORTEST = ("--for", "3s", "--same-answers")
 
 
 def harmless(done: Done, *words: str) -> None:

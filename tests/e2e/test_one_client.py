@@ -132,7 +132,7 @@ def test_what_it_does_not_allow_is_wrong_everywhere(redline: Redline, url: str, 
 @pytest.mark.parametrize("case", BY_GET)
 def test_a_comparison_starts_its_servers_with_the_same_verdicts(redline: Redline, case: Case) -> None:
     command = shlex.join([sys.executable, "-I", "-S", str(SERVER), "{port}"])
-    flags = ("--path", case.path, *case.flags, "--for", "2s", "--load", "closed:1")
+    flags = ("--path", case.path, *case.flags, "--for", "3s", "--load", "closed:1")
     if not case.wrong:
         done = redline("ab", command, command, *flags)
         too_little = case.path == "/huge" and "measured" in done.err  # of so large answers

@@ -29,7 +29,7 @@ def test_servers_are_loaded_at_the_same_time_and_their_sides_swapped(
     )
     flags = AbFlags(a=quick, b=slow, lasts="3s", load="closed:4", parallel=True)
     plan = read_plan(flags, 3_000_000_000)
-    tools = replace(duet_tools(plan.cells), placement=Placement(cores=cores))
+    tools = replace(duet_tools(), placement=Placement(cores=cores))
     starts = list(run_duet(plan, tools, DuetLogs(tmp_path, are_kept=True), lambda _start, _block: None))
     assert [each.failure for each in starts] == [None] * len(starts)
     assert len({each.places for each in starts[:3]}) == 3

@@ -46,8 +46,8 @@ def in_all(redline: Redline, lab: Lab, command: tuple[str, ...]) -> Iterator[tup
     suite.write_text(suite.read_text().replace(load, rate) + "objective: p99 < 100ms\n")
     yield "limit", redline("limit", suite, "-o", redline.folder / "limit")
     text = shlex.join(command)
-    yield "ab", redline("ab", text, text, "--for", "2s")
-    yield "ab --limit", redline("ab", text, text, "--for", "1m", "--limit", *OBJECTIVE)
+    yield "ab", redline("ab", text, text, "--for", "3s")
+    yield "limit A B", redline("limit", text, text, *OBJECTIVE)
 
 
 @pytest.fixture
@@ -76,7 +76,7 @@ def test_a_program_that_is_not_there(redline: Redline, lab: Lab) -> None:
 
 def test_a_second_port_that_is_fixed(redline: Redline) -> None:
     command = shlex.join(odd("second_said", str(free_port())))
-    done = redline("ab", command, command, "--for", "2s")
+    done = redline("ab", command, command, "--for", "3s")
     done.refused(1, "B found port", "in use, which it wants besides", "listens at 127.0.0.1:", "at the same time")
 
 
@@ -99,7 +99,7 @@ def test_a_port_that_a_strange_process_has(redline: Redline, lab: Lab) -> None:
 def test_a_command_that_is_for_a_shell(redline: Redline, lab: Lab, command: str, word: str, advice: str) -> None:
     says = f"`{word}` is for a shell, and commands start without one"
     redline("ab", command, command).refused(2, says, advice)
-    redline("ab", command, command, "--limit", *OBJECTIVE).refused(2, says, advice)
+    redline("limit", command, command, *OBJECTIVE).refused(2, says, advice)
     commit = "-c user.name=a -c user.email=a@b commit --quiet --allow-empty --message one"
     for args in ("init --quiet", commit, f"{commit} --message two"):
         subprocess.run(["git", *args.split()], cwd=redline.folder, check=True)
@@ -129,7 +129,7 @@ def test_a_server_that_listens_at_another_address(redline: Redline) -> None:
         says = (f"nothing listens at 127.0.0.1:{port}", f"listens at [::1]:{port}")
         redline("load", url, "-d", "1s").refused(1, *says)
         redline("limit", url, *OBJECTIVE).refused(1, *says)
-        redline("ab", url, url, "--for", "2s").refused(1, *says)
+        redline("ab", url, url, "--for", "3s").refused(1, *says)
 
 
 @pytest.mark.parametrize("host", ["127.1", "0.0.0.0", "[::ffff:127.0.0.1]", "localhost"])

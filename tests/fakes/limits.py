@@ -5,7 +5,7 @@ from functools import cache
 import numpy as np
 
 from redline.analysis.limits import Ending, Subject, answer, cell_limit, probe
-from redline.model import Histogram, Objective, Skipped
+from redline.model import AttachedServer, Cell, Histogram, Objective, Skipped, Suite, Variant
 from redline.model.limits import Beyond, BeyondMoment, CellLimit, LimitAnswer, LimitProbe, LimitReport
 from redline.search import Converged, Doomed, Proposal, Search, Settings
 from redline.search.curve import curve, rates_for_curve
@@ -14,6 +14,7 @@ from redline.selftest.truth import exponential
 from redline.suite import parse_objectives
 from tests.fakes.overload import Server
 from tests.fakes.queues import Queue
+from tests.fakes.recordings import simulated_cell, simulated_run
 from tests.fakes.reports import NASTY, environment
 
 LOAD = "open, poisson, 256 connections, 2 s after 1 s"
@@ -213,7 +214,7 @@ def whole() -> LimitReport:
 def alone() -> LimitReport:
     """A running server."""
     cell = busy().model_copy(update={"slug": "127.0.0.1:8080", "server": "127.0.0.1:8080", "build": ""})
-    return report(cell, suite="", about="", url="http://127.0.0.1:8080/", suite_text="", command="redline limit URL")
+    return report(cell, suite="http://127.0.0.1:8080/", about="", suite_text="", command="redline limit URL")
 
 
 def nasty() -> LimitReport:
@@ -239,3 +240,42 @@ def nasty() -> LimitReport:
         }
     )
     return report(cell, bare(), suite=NASTY, about=NASTY, command=NASTY, suite_text=NASTY)
+
+
+def ends_at(low: float | None, high: float | None, confidence: float | None = 0.95) -> LimitAnswer:
+    """The answer of a search for p99 < 50 ms."""
+    return LimitAnswer(
+        name="p99 < 50ms",
+        passed_per_s=low,
+        failed_per_s=high,
+        confidence=confidence,
+        decided=True,
+        method="queue" if confidence else "single rates",
+        binding="p99 < 50ms",
+        conditions=("p99 < 50ms", "errors < 1%"),
+        met_somewhere=True,
+        missed_somewhere=False,
+    )
+
+
+def rivals(*answers: tuple[LimitAnswer, ...]) -> tuple[Suite, tuple[Cell, ...], dict[str, CellLimit]]:
+    """Servers A, B, C, … by commands, with A as their baseline: the suite, its cells, and limits by cell id."""
+    names = "ABCDEF"[: len(answers)]
+    cells = tuple(
+        simulated_cell().model_copy(update={"variant": Variant(entry=AttachedServer(host=name, port=1, label=name))})
+        for name in names
+    )
+    suite = simulated_run().manifest.plan.suite.model_copy(
+        update={"variants": tuple(cell.variant for cell in cells), "baseline": "A", "baselines": {}, "threshold": 0.02}
+    )
+    found = {
+        cell.id: cell_limit(
+            Subject(cell.slug, name, "requests", "open", target=f"./{name} --port {{port}}"),
+            Ending("converged"),
+            answer,
+            (),
+            "not wanted",
+        )
+        for cell, name, answer in zip(cells, names, answers, strict=True)
+    }
+    return suite, cells, found

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from redline.analysis.search_state import SearchState, search_state
-from redline.model import Cell, Interval, Load, Manifest, Open, Outcomes, Plan, PlannedTrial, Traffic
+from redline.model import Cell, Interval, Load, Manifest, Objective, Open, Outcomes, Plan, PlannedTrial, Traffic
 from redline.model.limits import LimitStart
 from redline.model.search import SearchTerms
 from redline.ports import Drive, Endpoint, Placement
@@ -20,6 +20,7 @@ from tests.fakes.recordings import simulated_cell, simulated_recording, simulate
 
 CAPACITY = 3000.0
 SECOND = 1_000_000_000
+OBJECTIVES = parse_objectives("p99 < 20ms")
 PROBE = Load(name="probe", shape=Open(rate_per_s=1000, connections=64), duration_ns=SECOND)
 CELL = simulated_cell(load=PROBE).model_copy(update={"warmup_ns": 20 * SECOND})
 
@@ -131,29 +132,30 @@ class Bench:
         return self
 
 
-def plan_of(cell: Cell, *, trials: int = 2, beyond: bool = False, url: str = "") -> Manifest:
+def plan_of(
+    cell: Cell, *, trials: int = 2, beyond: bool = False, objectives: tuple[Objective, ...] = OBJECTIVES
+) -> Manifest:
     """What is asked of one cell."""
     manifest = simulated_run().manifest
     rounds = tuple(PlannedTrial(cell_id=cell.id, round=each, position=each, seed=7) for each in range(max(trials, 1)))
     planned = Plan(suite=manifest.plan.suite, cells={cell.id: cell}, trials=rounds)
     terms = SearchTerms(
-        sets={"good": parse_objectives("p99 < 20ms")},
+        sets={"good": objectives},
         start_per_s=1000,
         probes=12,
         precision=0.03,
         trials=trials,
         beyond=beyond,
-        url=url,
     )
     return manifest.model_copy(update={"kind": "search", "plan": planned, "search": terms})
 
 
-def bench_in(folder: Path, *, beyond: bool = False, url: str = "", **changes: object) -> Bench:
+def bench_in(folder: Path, *, beyond: bool = False, **changes: object) -> Bench:
     """A search in that folder, on a cell with these changes."""
     driver, server, listener = Driver(), FakeServer(), Seen()
     tools = Tools(FakeLauncher(driver.events, server), driver, lambda _server: (), Placement((0,), (1,)))
     cell = CELL.model_copy(update=changes)
-    manifest, store = plan_of(cell, trials=0 if url else 2, beyond=beyond, url=url), RunStore(folder)
+    manifest, store = plan_of(cell, beyond=beyond), RunStore(folder)
     store.create(manifest)
     made = CellSearch(tools, search_state(manifest, cell, ()), store, listener, pause=lambda _seconds: None)
     return Bench(made, driver, server, listener)

@@ -1,77 +1,107 @@
-"""How often a report of equal servers holds a wrong verdict: `python -m tests.studies.families [SEEDS]`.
+"""How families of comparisons decide: `python -m tests.studies.families [SEEDS]` prints the tables of decision 35.
 
-Each report has six pairs of equal servers, three under a closed load and three under an open one: twelve verdicts, in
-throughput or p99 and in CPU per request. Trials differ by 16%, as on a busy virtual machine. Throughput and CPU per
-request are both core speed: they correlate at -.99. The host takes CPU time in a share of the trials: these answer
-half as much and have a p99 of 2 to 50 times.
+One report compares servers with one baseline in some scenarios and in two primary metrics, throughput and CPU per
+request, which correlate at -.9. Rounds differ by 3% or by 16%, as on a quiet and on a busy virtual machine. The servers
+of a round share the baseline's trial of each scenario. P-values are Student's of the log ratios by round: those of
+duets' starts, and of trials alone where their blocks scatter less.
 """
 
 import sys
+from collections.abc import Callable
 from itertools import product
 
 import numpy as np
+from scipy import stats
 
-from redline.analysis.compare import with_verdicts
-from redline.model import Comparison, Histogram, Metric, Verdict
-from redline.stats import Quantiles, Ratios, Sample, paired, verdict
+from redline.stats import ALPHA, adjust, holm_adjust
 from redline.stats.samples import Floats
-from tests.studies.tails import steal
 
-SCATTER, TAIL_SCATTER, THRESHOLD = 0.16, 0.12, 0.02
-CHANGED = (Verdict.FASTER, Verdict.SLOWER)
+SCATTERS = (0.03, 0.16)
+ROUNDS = (3, 5, 10)
+SHAPES = ((1, 4), (1, 12), (4, 1), (12, 1), (60, 1), (10, 6))
+"""Servers and scenarios."""
+FACTORS = (1.02, 1.05, 1.5, 6.0)
+CORRELATION = -0.9
 
 
-def trials(rng: np.random.Generator, n: int, share: float, *, closed: bool) -> dict[Metric, Sample]:
-    """One cell in its primary metrics."""
-    stolen = steal(rng, n, share)
-    speed = np.exp(rng.normal(0, SCATTER, n))
-    cpu = np.exp(rng.normal(0, 0.02, n)) / speed
-    primary: Sample
-    if closed:
-        metric, primary = Metric.THROUGHPUT, Ratios(speed * np.where(stolen > 0, 0.5, 1), np.ones(n))
+def chances(rng: np.random.Generator, rounds: int, scatter: float, factors: Floats) -> Floats:
+    """The p-values of a report, by metric, server and scenario; `factors` say how much slower each is."""
+    covariance = scatter**2 * np.array([[1, CORRELATION], [CORRELATION, 1]])
+    trials = rng.multivariate_normal(np.zeros(2), covariance, (len(factors) + 1, factors.shape[1], rounds))
+    ratios = trials[1:] - trials[0] + np.log(factors)[:, :, np.newaxis, np.newaxis] * np.array([-1, 1])
+    value = np.abs(ratios.mean(axis=2)) / (ratios.std(axis=2, ddof=1) / np.sqrt(rounds))
+    return np.asarray(np.moveaxis(2 * stats.t.sf(value, rounds - 1), 2, 0))
+
+
+def _holm(ps: Floats) -> Floats:
+    return np.reshape(holm_adjust(ps.ravel().tolist()), ps.shape)
+
+
+def _false_discovery(ps: Floats) -> Floats:
+    """Benjamini and Hochberg, of all: each comparison as if it were of a server of its own."""
+    return np.reshape(adjust(ps.ravel().tolist(), range(ps.size)), ps.shape)
+
+
+def _by_server(ps: Floats) -> Floats:
+    servers = np.repeat(np.arange(len(ps)), ps.shape[1])
+    return np.reshape(adjust(ps.ravel().tolist(), servers.tolist()), ps.shape)
+
+
+def _by_question(way: Callable[[Floats], Floats]) -> Callable[[Floats], Floats]:
+    return lambda ps: np.array([way(of_metric) for of_metric in ps])
+
+
+WAYS: dict[str, Callable[[Floats], Floats]] = {
+    "Holm, report": _holm,
+    "Holm, question": _by_question(_holm),
+    "FDR, question": _by_question(_false_discovery),
+    "FDR of servers, Holm within": _by_question(_by_server),
+}
+
+
+def rates(seeds: int, rounds: int, scatter: float, factors: Floats) -> dict[str, tuple[float, float, float]]:
+    """By way: the power, false ones among those called different, and questions with any false one."""
+    equal = factors == 1
+    sums = {name: np.zeros(3) for name in WAYS}
+    for seed in range(seeds):
+        ps = chances(np.random.default_rng([seed, rounds, *factors.shape]), rounds, scatter, factors)
+        for name, way in WAYS.items():
+            said = way(ps) < ALPHA
+            false = said[:, equal].sum(axis=1)
+            power = said[:, ~equal].mean() if not equal.all() else 0.0
+            sums[name] += np.array([power, false.sum() / max(1, said.sum()), (false > 0).mean()]) / seeds
+    return {name: (float(one[0]), float(one[1]), float(one[2])) for name, one in sums.items()}
+
+
+def planted(shape: tuple[int, int], factor: float, share: str) -> Floats:
+    """So much slower: `one` comparison, or `half` of them, of whole servers if there are several."""
+    factors = np.ones(shape)
+    if share == "one":
+        factors[0, 0] = factor
+    elif shape[0] > 1:
+        factors[: shape[0] // 2] = factor
     else:
-        metric, primary = Metric.P99, _quantiles(np.exp(rng.normal(0, TAIL_SCATTER, n) + stolen))
-    return {metric: primary, Metric.CPU_PER_REQUEST: Ratios(cpu, np.ones(n))}
-
-
-def _quantiles(p99s: Floats) -> Quantiles:
-    return Quantiles([Histogram.of([1e6 * p99] * 1_000) for p99 in p99s], 0.99)
-
-
-def report(rng: np.random.Generator, n: int, share: float) -> tuple[Comparison, ...]:
-    """The comparisons of one report."""
-    made = []
-    for closed in (True, True, True, False, False, False):
-        cell, baseline = (trials(rng, n, share, closed=closed) for _ in range(2))
-        for metric in cell:
-            found = paired(cell[metric], baseline[metric])
-            assert found is not None
-            made.append(
-                Comparison(
-                    metric=metric,
-                    cell_id="cell",
-                    baseline_id="baseline",
-                    ratio=found.ratio,
-                    verdict=verdict(found.ratio, metric, THRESHOLD),
-                    threshold=THRESHOLD,
-                    primary=True,
-                    p=found.p,
-                )
-            )
-    return tuple(made)
+        factors[:, : shape[1] // 2] = factor
+    return factors
 
 
 def main() -> None:
-    """Print the table in Markdown."""
-    seeds = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000
-    print("| trials stolen from | trials | any wrong, by itself | any wrong, as one family |\n|---|---|---|---|")
-    for share, n in product((0.0, 1 / 9), (3, 5, 9)):
-        alone = family = 0
-        for seed in range(seeds):
-            made = report(np.random.default_rng([seed, n]), n, share)
-            alone += any(each.verdict in CHANGED for each in made)
-            family += any(each.verdict in CHANGED for each in with_verdicts(made, lambda _: "all"))
-        print(f"| {share:.0%} | {n} | {alone / seeds:.1%} | {family / seeds:.1%} |", flush=True)
+    """Print the tables in Markdown: equal servers, then half of the comparisons slower by a factor, then one."""
+    seeds = int(sys.argv[1]) if len(sys.argv) > 1 else 400
+    heads = " | ".join(WAYS)
+    print(f"Questions about equal servers that any difference is called in, {seeds} seeds\n")
+    print(f"| rounds | servers | scenarios | {heads} |\n|{'---|' * (3 + len(WAYS))}")
+    for rounds, shape in product(ROUNDS, SHAPES):
+        found = rates(seeds, rounds, SCATTERS[0], np.ones(shape))
+        cells = " | ".join(f"{one[2]:.1%}" for one in found.values())
+        print(f"| {rounds} | {shape[0]} | {shape[1]} | {cells} |", flush=True)
+    for share in ("half", "one"):
+        print(f"\nSlower: {share}. Power / false among those called / questions with any false one\n")
+        print(f"| factor | rounds differ by | rounds | servers | scenarios | {heads} |\n|{'---|' * (5 + len(WAYS))}")
+        for factor, scatter, rounds, shape in product(FACTORS, SCATTERS, ROUNDS, SHAPES):
+            found = rates(seeds, rounds, scatter, planted(shape, factor, share))
+            cells = " | ".join(f"{one[0]:.0%} / {one[1]:.1%} / {one[2]:.0%}" for one in found.values())
+            print(f"| {factor:g} | {scatter:.0%} | {rounds} | {shape[0]} | {shape[1]} | {cells} |", flush=True)
 
 
 if __name__ == "__main__":

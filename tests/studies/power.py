@@ -10,9 +10,9 @@ from itertools import product
 
 import numpy as np
 
-from redline.analysis.compare import with_verdicts
+from redline.analysis.compare import Question, with_verdicts
 from redline.model import Comparison, Metric, Verdict
-from redline.stats import Ratios, decide, paired
+from redline.stats import Ratios, paired
 from redline.stats.samples import BLOCKS
 
 THRESHOLD = 0.02
@@ -40,8 +40,9 @@ def compared(ours: Ratios, baseline: Ratios) -> Comparison:
         cell_id="cell",
         baseline_id="baseline",
         ratio=found.ratio,
-        verdict=decide(found.ratio, THRESHOLD, higher_is_better=True).verdict,
+        verdict=None,
         threshold=THRESHOLD,
+        primary=True,
         p=found.p,
     )
 
@@ -57,9 +58,9 @@ def shares(seeds: int, trials: int, variation: float, difference: float) -> tupl
         baseline = cell(rng, trials, variation)
         others = [compared(cell(rng, trials, variation), baseline) for _ in range(FAMILY - 1)]
         planted = compared(cell(rng, trials, variation, 1 - difference), baseline)
-        family = with_verdicts([planted, *others], lambda _: "all")
+        family = with_verdicts([planted, *others], lambda _: Question("all", "all"))
         right = (Verdict.SLOWER,) if difference else CHANGED
-        alone += planted.verdict in right
+        alone += with_verdicts([planted], lambda _: Question("alone", "all"))[0].verdict in right
         among += family[0].verdict in right
         wrong += any(each.verdict in CHANGED for each in (family[1:] if difference else family))
     return alone / seeds, among / seeds, wrong / seeds

@@ -70,9 +70,7 @@ def test_revisions_are_asked_as_their_project_says_unless_a_flag_does() -> None:
         assert made["servers"] == [{"name": "A", "revision": "main"}, {"name": "B", "revision": "HEAD"}]
         assert "scenarios" not in made
     assert document("main", None)["servers"][1] == {"name": "B", "revision": "the work tree"}
-    assert "scenarios" not in document("http://h:1/", "HEAD")
     assert document("main", None, path="/x")["scenarios"] == [{"name": "requests", "get": "/x"}]
-    assert document("http://h:1/x", "HEAD")["scenarios"] == [{"name": "requests", "get": "/x"}]
 
 
 def test_the_flags_of_a_request_are_one_scenario() -> None:
@@ -128,8 +126,9 @@ def test_all_other_flags() -> None:
         ({"b": None}, "./old --port {port} is compared with nothing"),
         ({"b": "localhost:8080"}, "localhost:8080 is neither a command nor a URL"),
         ({"git": "main..HEAD"}, "--git names both sides, and so does ./old"),
+        ({"b": URL_B}, "one of the two is a URL, and the other is started here"),
         ({"a": URL_A, "b": "http://h:2/y"}, "A is asked for /x and B for /y"),
-        ({"a": URL_A, "path": "/x"}, "--path /x: the URLs name their paths"),
+        ({"a": URL_A, "b": URL_A, "path": "/x"}, "--path /x: the URLs name their paths"),
         ({"a": URL_A, "b": "http://a b/"}, "`a b` is not a host name"),
         ({"load": "closed"}, "--load closed is not a load"),
         ({"cacert": Path("ca.pem")}, "--cacert means nothing without TLS"),

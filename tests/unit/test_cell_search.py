@@ -10,7 +10,7 @@ import pytest
 from redline.analysis import search_state
 from redline.analysis.search_state import SETTLE_NS
 from redline.errors import DriveError, LaunchError
-from redline.model import Cell, Closed, Finding, FindingKind, Grade, Open, Recording
+from redline.model import AttachedServer, Cell, Closed, Finding, FindingKind, Grade, Open, Recording, Variant
 from redline.model.limits import LimitStart
 from redline.ports import Launch
 from redline.running.cell_search import AGAIN, MOST_OF_ONE, WAITS_S
@@ -286,7 +286,7 @@ def test_a_search_is_resumed_where_it_was_interrupted_on_a_fresh_start(bench: Be
 
 
 def test_a_search_of_a_running_server_is_resumed_on_its_only_start(tmp_path: Path) -> None:
-    bench = bench_in(tmp_path, url="http://127.0.0.1:8080/")
+    bench = bench_in(tmp_path, variant=Variant(entry=AttachedServer(host="127.0.0.1", port=8080)))
 
     def interrupt(number: int) -> None:
         if number == 5:

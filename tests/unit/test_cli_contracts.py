@@ -19,7 +19,6 @@ from redline.cli.contracts import (
     SearchJudgeResult,
     check_result,
 )
-from redline.model.ab_limit import AbLimitReport
 from redline.model.duet import AbReport
 from redline.model.history import History
 from redline.model.limits import LimitReport
@@ -30,7 +29,6 @@ from tests.fakes.recordings import simulated_run
 SCHEMA = Path(__file__).parents[2] / "docs" / "reference" / "cli.schema.json"
 PUBLISHED = (
     AbReport,
-    AbLimitReport,
     CheckResult,
     LoadResult,
     LimitReport,

@@ -77,7 +77,7 @@ def test_a_load_that_changes_is_in_no_duet(tmp_path: Path) -> None:
 
 
 def test_trials_have_the_same_order_without_duets(tmp_path: Path) -> None:
-    with_duets, without = plan_of(tmp_path), plan_of(tmp_path, TEXT.replace("design: duet\n", ""))
+    with_duets, without = plan_of(tmp_path), plan_of(tmp_path, TEXT.replace("design: duet", "design: interleaved"))
     assert without.duets == ()
     assert [each.cell_id for each in with_duets.trials] == [each.cell_id for each in without.trials]
     assert expected_length_ns(with_duets) > expected_length_ns(without)

@@ -53,7 +53,8 @@ class Bench:
         return CliRunner(env={"COLUMNS": "200"}).invoke(app, ["limit", *map(str, flags)])
 
     def begin(self, *flags: str | Path) -> Result:
-        return self(self.suite, "-o", self.run_folder, "--trials", "2", "--no-beyond", *flags)
+        trials = () if "--trials" in flags else ("--trials", "2")
+        return self(self.suite, "-o", self.run_folder, *trials, "--no-beyond", *flags)
 
     @property
     def report(self) -> LimitReport:

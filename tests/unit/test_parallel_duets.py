@@ -14,11 +14,11 @@ from redline.cli.commands.ab import read_plan
 from redline.errors import UsageError
 from redline.model import DuetRecording, Metric
 from redline.plugins.drivers.protocol import duet_job
-from redline.plugins.launchers.watching import KnownProcesses
 from redline.plugins.machine import place
 from redline.ports import Placement
-from redline.running.duet import DuetStart, DuetTools, run_start
+from redline.running.duet import DuetStart, run_start
 from redline.running.parallel import check_cores, sides
+from redline.running.record import Tools
 from redline.suite import draw_places, expected_length_ns, with_rounds
 from tests.fakes.duets import simulated_duet
 from tests.fakes.plugins import FakeDriver, FakeLauncher
@@ -91,10 +91,9 @@ def test_a_plan_says_where_servers_run_and_takes_as_long_as_in_turn(tmp_path: Pa
 def test_servers_and_their_loads_get_the_cores_of_their_places(tmp_path: Path) -> None:
     plan = plan_of(tmp_path, PARALLEL)
     planned, launcher, driver = plan.duets[0], FakeLauncher([]), FakeDriver([])
-    cells = tuple(plan.cells[cell_id] for cell_id in planned.cell_ids)
     placement = dataclasses.replace(place(cores(13)), cores=cores(13))
-    tools = DuetTools((launcher,) * len(cells), lambda _server: KnownProcesses(()), driver, placement)
-    recording = run_start(DuetStart(planned, cells, tmp_path / "logs", lambda _block: None), tools)
+    tools = Tools(launcher, driver, lambda _server: (), placement)
+    (recording,) = run_start(DuetStart((planned,), plan.cells, logs=lambda _duet: tmp_path), tools)
     found = [sides(cores(13), SERVERS)[place] for place in planned.places]
     assert [launch.placement for launch in launcher.launches] == found
     (asked,) = driver.duets
@@ -110,8 +109,8 @@ def test_each_server_of_a_duet_is_warmed_up_by_the_load_of_the_suite(tmp_path: P
     planned, driver = plan.duets[0], FakeDriver([])
     cells = tuple(plan.cells[cell_id] for cell_id in planned.cell_ids)
     placement = dataclasses.replace(place(cores(13)), cores=cores(13))
-    tools = DuetTools((FakeLauncher([]),) * len(cells), lambda _server: KnownProcesses(()), driver, placement)
-    run_start(DuetStart(planned, cells, tmp_path / "logs", lambda _block: None), tools)
+    tools = Tools(FakeLauncher([]), driver, lambda _server: (), placement)
+    assert len(list(run_start(DuetStart((planned,), plan.cells, logs=lambda _duet: tmp_path), tools))) == 1
     assert [drive.cell.variant.slug for drive in driver.drives] == [cell.variant.slug for cell in (*cells, cells[0])]
     warming = {(drive.cell.load.connections, drive.cell.load.duration_ns) for drive in driver.drives}
     assert warming == {(2, 7_000_000_000)}

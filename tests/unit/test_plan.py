@@ -31,6 +31,7 @@ loads:
   saturate: {closed: {users: 64}, for: 1s}
   steady: {open: {rate: 100}, for: 2s}
 warmup: 250ms
+design: interleaved
 """
 
 

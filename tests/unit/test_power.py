@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redline.analysis.judged import judge_run
-from redline.analysis.resolution import resolutions
+from redline.analysis.resolution import _Scatter, resolutions
 from redline.model import Comparison, Estimate, FindingKind, Metric, Verdict
-from redline.stats import rounds_for, scatter_of, shown_by
+from redline.stats import rounds_for, scatter_of, scatter_showing, shown_by
 from redline.stats.distributions import t_quantile
 from tests.fakes.recordings import simulated_run
 
@@ -58,17 +58,23 @@ def undecided(low: float, high: float, verdict: Verdict = Verdict.INCONCLUSIVE, 
 
 
 def test_an_undecided_comparison_says_what_it_could_show_and_what_shows_less() -> None:
-    (said,) = undecided(1 / 1.28, 1.28)
-    assert said.startswith("These rounds show differences from 28% in throughput on; for 5% take `design: duet`")
+    (said,) = undecided(1 / 1.12, 1.12)
+    assert said.startswith("These rounds show differences from 12% in throughput on; for 5% take `redline run --resume")
     trials = int(said.partition("--trials ")[2].split("`")[0])
-    scatter = scatter_of(ratio(1 / 1.28, 1.28, 9))
-    assert trials == rounds_for(scatter or 0.0, 0.05) == 169
+    scatter = scatter_of(ratio(1 / 1.12, 1.12, 9))
+    assert trials == rounds_for(scatter or 0.0, 0.05) == 38
+
+
+@given(st.floats(0.01, 1.0), st.integers(2, 100))
+def test_the_largest_scatter_that_shows_a_difference(difference: float, rounds: int) -> None:
+    scatter = scatter_showing(difference, rounds)
+    assert shown_by(scatter, rounds) == pytest.approx(difference)
 
 
 def test_the_command_that_shows_less_names_the_run() -> None:
-    assert "`redline run --resume DIR --trials " in undecided(1 / 1.28, 1.28)[0]
-    assert "`redline run --resume runs/today --trials " in undecided(1 / 1.28, 1.28, folder="runs/today")[0]
-    assert "`redline run --resume 'my runs/1' --trials " in undecided(1 / 1.28, 1.28, folder="my runs/1")[0]
+    assert "`redline run --resume DIR --trials " in undecided(1 / 1.12, 1.12)[0]
+    assert "`redline run --resume runs/today --trials " in undecided(1 / 1.12, 1.12, folder="runs/today")[0]
+    assert "`redline run --resume 'my runs/1' --trials " in undecided(1 / 1.12, 1.12, folder="my runs/1")[0]
 
 
 def test_a_fine_or_a_decided_comparison_raises_nothing() -> None:
@@ -81,10 +87,25 @@ def test_what_nobody_waits_for_is_not_offered() -> None:
     assert "--trials" not in said
 
 
-def test_rounds_that_take_more_than_a_day_are_not_offered(monkeypatch: pytest.MonkeyPatch) -> None:
-    (offered,) = undecided(1 / 1.28, 1.28)
-    assert "--trials" in offered
-    monkeypatch.setattr("redline.analysis.resolution.LONGEST_NS", 60_000_000_000)
-    (said,) = undecided(1 / 1.28, 1.28)
+def test_rounds_that_take_too_long_are_not_offered_but_what_can_show_it() -> None:
+    """Hundreds of trials would take many times what was spent; by the scatter of blocks, a duet is enough."""
+    (said,) = undecided(1 / 1.6, 1.6)
     assert "--trials" not in said
-    assert "`design: duet`" in said
+    assert said.endswith("these loads cannot show 5%, but a duet of 1 min can.")
+
+
+def test_longer_loads_help_as_far_as_blocks_explain_how_rounds_differ() -> None:
+    wanted = scatter_showing(0.05, 5)
+    all_of_it = _Scatter(5, 0.1, 0.1, 10_000_000_000)
+    assert all_of_it.load_for(0.05) == pytest.approx(10e9 * (0.1 / wanted) ** 2, rel=1e-6)
+    assert _Scatter(5, 0.1, 0.02, 10_000_000_000).load_for(0.05) is None
+    assert _Scatter(5, 0.1, None, 10_000_000_000).load_for(0.05) is None
+
+
+@given(st.floats(0.01, 0.5), st.floats(0.0, 0.5), st.integers(3, 20))
+def test_the_length_that_is_offered_shows_the_difference(total: float, within: float, rounds: int) -> None:
+    scatter = _Scatter(rounds, total, within, 1_000_000_000)
+    length = scatter.load_for(0.05)
+    if length is not None:
+        blocks = within * math.sqrt(1e9 / max(length, 1))
+        assert shown_by(math.hypot(scatter.between, blocks), rounds) <= 0.05 + 1e-6

@@ -226,7 +226,7 @@ def seen(found: Traffic, limits: tuple[Objective, ...]) -> Evidence:
     """What a probe with that traffic shows to a search for these objectives."""
     recording = prober(ScriptedDriver([], "complete", 1)).probe(Proposal(1000, ""), "search")
     made = recording.model_copy(update={"recording": recording.recording.model_copy(update={"traffic": found})})
-    plan = plan_of(cell()).model_copy(update={"sets": {"good": limits}})
+    plan = plan_of(cell(), objectives=limits)
     evidence = SearchState(plan, cell()).add(made)
     assert evidence is not None
     return evidence

@@ -21,9 +21,9 @@ def project(text: str) -> Project:
 def test_a_command_is_enough() -> None:
     made = project(START)
     assert made.build is None
-    assert made.entry.start.command == ("./server", "--port", "{port}")
-    assert (made.entry.runtime, made.entry.ready) == ("", Ready())
-    assert [(each.method, each.path) for each in made.scenario.requests] == [("GET", "/")]
+    assert made.server("server").start.command == ("./server", "--port", "{port}")
+    assert (made.server("server").runtime, made.server("server").ready) == ("", Ready())
+    assert [(each.method, each.path) for each in made.scenarios[0].requests] == [("GET", "/")]
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_a_command_is_enough() -> None:
     ],
 )
 def test_it_is_ready_when_it_answers(more: str, path: str, status: int) -> None:
-    ready = project(START + more).entry.ready
+    ready = project(START + more).server("server").ready
     assert (ready.path, ready.status) == (path, status)
     assert ready.within_ns == (60 if "within" in more else 10) * 1_000_000_000
 
@@ -52,13 +52,13 @@ def test_it_is_ready_when_it_answers(more: str, path: str, status: int) -> None:
     ],
 )
 def test_what_runs_it_is_seen_or_reported(text: str, runtime: str) -> None:
-    entry = project(text).entry
+    entry = project(text).server("server")
     assert entry.runtime == runtime
     assert entry.ready.within_ns == (60 if runtime == "jvm" else 10) * 1_000_000_000
 
 
 def test_how_long_a_jvm_may_take_can_be_set() -> None:
-    assert project(START + "runtime: jvm\nready: {within: 5s}\n").entry.ready.within_ns == 5_000_000_000
+    assert project(START + "runtime: jvm\nready: {within: 5s}\n").server("server").ready.within_ns == 5_000_000_000
 
 
 @pytest.mark.parametrize(

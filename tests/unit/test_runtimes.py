@@ -10,18 +10,18 @@ from pathlib import Path
 
 import pytest
 
-from redline.model import AttachedServer, PlannedDuet, PlannedTrial, Recording, Variant
+from redline.model import AttachedServer, PlannedDuet, PlannedTrial, Recording, Request, Scenario, Variant
 from redline.model.runtime import COMPILES_WHILE_RUNNING, RECOGNISED
 from redline.plugins.launchers.attached import AttachedLauncher, RunningElsewhere
 from redline.plugins.launchers.command import CommandLauncher
 from redline.plugins.launchers.process import free_port
-from redline.plugins.launchers.watching import KnownProcesses
 from redline.plugins.linux.runtimes import runtimes_in, runtimes_of
 from redline.ports import Endpoint, Launch, LoadOptions, Placement
 from redline.running.assembly import attached
-from redline.running.duet import DuetStart, DuetTools, run_start
+from redline.running.duet import DuetStart, run_start
 from redline.running.record import Tools, record_load
-from redline.suite.project import command_entry
+from redline.suite.project import Own
+from redline.suite.schema.server import ReadySchema
 from tests.fakes.asking import request_status
 from tests.fakes.plugins import FakeDriver, FakeLauncher, FakeServer
 from tests.fakes.recordings import simulated_cell
@@ -118,10 +118,11 @@ def test_nothing_is_said_of_processes_that_have_ended_or_are_hidden(
 def test_slices_are_as_long_as_what_runs_needs(runs_on: str, slice_ns: int, guard_ns: int, tmp_path: Path) -> None:
     cells, driver = (simulated_cell("a"), simulated_cell("b")), FakeDriver([])
     assert {cell.variant.runtime for cell in cells} == {"native"}
-    launchers = (FakeLauncher([]), FakeLauncher([], FakeServer(runtimes=frozenset({runs_on}))))
+    launcher = FakeLauncher([], FakeServer(runtimes=frozenset({runs_on})))
     planned = PlannedDuet(cell_ids=tuple(cell.id for cell in cells), round=0, position=0, seed=1)
-    tools = DuetTools(launchers, lambda _server: KnownProcesses(()), driver, Placement())
-    run_start(DuetStart(planned, cells, tmp_path / "logs", lambda _block: None), tools)
+    tools = Tools(launcher, driver, lambda _server: (), Placement())
+    start = DuetStart((planned,), {cell.id: cell for cell in cells}, logs=lambda _duet: tmp_path)
+    assert len(list(run_start(start, tools))) == 1
     (asked,) = driver.duets
     assert (asked.slice_ns, asked.guard_ns) == (slice_ns * 1_000_000, guard_ns * 1_000_000)
 
@@ -148,7 +149,11 @@ def test_what_runs_is_recognised_whatever_starts_it(command: str, runtimes: set[
     script = tmp_path / "app"
     script.write_text(f'#!/bin/sh\njava {HELLO} "$1"\ntrue\n')
     script.chmod(0o755)
-    entry = command_entry("app", command.replace("{script}", str(script)), READY, str(tmp_path))
+    entry = Own(
+        command=command.replace("{script}", str(script)),
+        folder=str(tmp_path),
+        ready=ReadySchema.model_validate({"within": "60s"}),
+    ).entry("app", Scenario(name="ready", request=Request(path=READY.path)))
     entry = entry.model_copy(update={"ready": READY})
     with CommandLauncher().running(Launch(Variant(entry=entry), Placement(), tmp_path / "log")) as running:
         assert running.runtimes == runtimes

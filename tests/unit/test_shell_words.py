@@ -4,8 +4,7 @@ import pytest
 
 from redline.errors import UsageError, WrongValueError
 from redline.suite.catalogue import read_family
-from redline.suite.schema.project import read_command
-from redline.suite.schema.shell import for_a_shell, words_for_a_shell
+from redline.suite.schema.shell import for_a_shell, read_command, words_for_a_shell
 
 
 @pytest.mark.parametrize(

@@ -161,7 +161,7 @@ def test_check_shows_a_detected_warm_up(tmp_path: Path) -> None:
 
 
 def test_the_schema_knows_both_forms() -> None:
-    assert len(schemas()["suite.schema.json"]["properties"]["warmup"]["oneOf"]) == 2
+    assert len(schemas()["suite.schema.json"]["properties"]["warmup"]["anyOf"][0]["oneOf"]) == 2
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,10 @@ import pytest
 from typer.testing import CliRunner
 
 from redline.cli.command_line import app
-from redline.cli.urls import as_url, is_like_a_url, is_secure, is_url, read_url
 from redline.errors import UsageError
+from redline.model import AttachedServer
 from redline.ports import Endpoint
+from redline.suite.urls import as_url, is_like_a_url, is_secure, is_url, read_url
 
 
 @pytest.fixture(autouse=True)
@@ -46,7 +47,7 @@ def _interfaces(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_what_is_read(url: str, host: str, port: int, path: str) -> None:
-    assert read_url(url) == (Endpoint(host, port), path)
+    assert read_url(url) == (AttachedServer(host=host, port=port), path)
     assert is_secure(url) == url.startswith("https:")
 
 

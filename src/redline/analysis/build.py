@@ -1,14 +1,16 @@
 """Run -> Report: pure, and the same run gives the same report. A run that was cut short gives one of what is there."""
 
+import shlex
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from redline.analysis.capacity import with_stage
-from redline.analysis.cells import cell_report
+from redline.analysis.cells import cell_report, sliced_report
 from redline.analysis.compare import compare_with_baseline
 from redline.analysis.duet import duets_of
 from redline.analysis.effects import effects
 from redline.analysis.judged import JudgedCell, judged_cells
 from redline.analysis.layers import waterfalls
+from redline.analysis.levels import SlicedCell, sliced_cells
 from redline.analysis.main_effects import main_effects, next_command
 from redline.analysis.precision import precision
 from redline.analysis.profiles import profile_reports
@@ -17,6 +19,7 @@ from redline.analysis.resolution import resolutions
 from redline.analysis.speeds import core_speeds, differing_pairs, pair_speeds
 from redline.findings import host_mode
 from redline.model import (
+    AttachedServer,
     CellReport,
     Comparison,
     Effect,
@@ -25,6 +28,7 @@ from redline.model import (
     Report,
     Run,
     RunReport,
+    ServerEntry,
     Suite,
     Waterfall,
 )
@@ -35,7 +39,11 @@ def build_report(run: Run, folder: str = "") -> Report:
     """Everything that is shown of a run. It is stored in `folder`, if that is known, which commands in it name."""
     plan = run.manifest.plan
     varying = {server: axes_of_server(variants).values for server, variants in by_server(plan.suite.variants).items()}
-    found = {cell_id: (one, _with_settings(one, plan.suite, varying)) for cell_id, one in judged_cells(run)}
+    sliced = {} if plan.suite.alone else sliced_cells(run)
+    found = {
+        cell_id: (one, _cell_report(one, plan.suite, varying, sliced.get(cell_id)))
+        for cell_id, one in judged_cells(run)
+    }
     judged = {cell_id: found[cell_id][0] for cell_id in plan.cells}
     comparisons = compare_with_baseline(judged, plan.suite, duets_of(run))
     layers = waterfalls(judged, plan, comparisons)
@@ -77,26 +85,31 @@ def _of_other_pairs(layers: Iterable[Waterfall], steps: Iterable[Effect]) -> Ite
     yield from (step.comparison for step in steps)
 
 
-def _with_settings(one: JudgedCell, suite: Suite, varying: Mapping[str, Collection[str]]) -> CellReport:
-    """The report of a cell with those of its settings in which the variants of its server differ."""
-    variant, report = one.cell.variant, cell_report(one, suite)
+def _cell_report(
+    one: JudgedCell, suite: Suite, varying: Mapping[str, Collection[str]], sliced: SlicedCell | None
+) -> CellReport:
+    """The report of a cell, by its trials or by what is known of it from duets alone."""
+    variant = one.cell.variant
     shown = {name: value for name, value in variant.settings.items() if name in varying.get(variant.server, ())}
-    return report.model_copy(update={"settings": shown}) if shown else report
+    if sliced is not None:
+        return sliced_report(one.cell, sliced, suite, shown)
+    return cell_report(one, suite, shown)
 
 
 def _judged_in_run(
     cell: CellReport, one: JudgedCell, speeds: Mapping[int, float], doubts: tuple[Finding, ...]
 ) -> CellReport:
     """The cell with what is known of it only when the whole run is known."""
-    trials = tuple(trial.model_copy(update={"core_speed": speeds.get(trial.position)}) for trial in cell.trials)
-    modes = host_mode(one.cell, [trial.core_speed for trial in trials if trial.core_speed is not None])
-    return cell.model_copy(update={"trials": trials, "findings": (*cell.findings, *modes, *doubts)})
+    known = [speed for trial in cell.trials if (speed := speeds.get(trial.position)) is not None]
+    return cell.in_run(speeds, (*host_mode(one.cell, known), *doubts))
 
 
 def _run_report(run: Run, judged: Mapping[str, JudgedCell]) -> RunReport:
     manifest = run.manifest
     suite = manifest.plan.suite
     return RunReport(
+        kind=manifest.kind,
+        alone=suite.alone,
         name=manifest.name,
         suite=suite.name,
         about=with_stage(suite.about, run),
@@ -111,4 +124,31 @@ def _run_report(run: Run, judged: Mapping[str, JudgedCell]) -> RunReport:
         trials_repeated=len(run.repeated),
         trials_moved=run.lost,
         precision=precision(run, judged),
+        starts=starts_of(run),
+        seconds=sum(each.took_ns for each in run.duets) / 1e9,
+        interrupted=any(each.traffic is not None and each.traffic.ended != "complete" for each in run.duets),
+        servers=dict(_own_servers(suite)),
     )
+
+
+def starts_of(run: Run) -> int:
+    """How often the servers of duets were started; a start may serve several scenarios and loads in turn."""
+    cells = run.manifest.plan.cells
+    return len({(each.round, tuple(cells[one].variant.slug for one in each.cell_ids)) for each in run.duets})
+
+
+def _own_servers(suite: Suite) -> Iterator[tuple[str, str]]:
+    """What the user's servers are, by slug: a command, an address, or a revision."""
+    for variant in suite.variants:
+        match variant.entry:
+            case AttachedServer() as entry:
+                yield variant.slug, f"{'https' if variant.tls else 'http'}://{entry.host}:{entry.port}"
+            case ServerEntry(build=None, checkout=None) as entry:
+                yield variant.slug, _command_text(entry.start.command)
+            case ServerEntry(build=None) as entry:
+                yield variant.slug, str(entry.checkout.revision if entry.checkout else "")
+
+
+def _command_text(command: tuple[str, ...]) -> str:
+    """The command as a user writes it; of one for a shell the line alone."""
+    return command[2] if command[:2] == ("sh", "-c") and len(command) == 3 else shlex.join(command)

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import Literal
 
 from redline.analysis.judged import JudgedCell
+from redline.analysis.levels import SlicedCell
 from redline.analysis.objectives import objective_results
 from redline.model import (
     AgreedTls,
@@ -30,8 +31,8 @@ _COARSE = (0.0, 0.25, 0.5, 0.75)
 _DEEPEST = 9
 
 
-def cell_report(judged: JudgedCell, suite: Suite) -> CellReport:
-    """What is shown of one cell."""
+def cell_report(judged: JudgedCell, suite: Suite, settings: dict[str, str]) -> CellReport:
+    """What is shown of one cell. `settings` are those in which the variants of its server differ."""
     cell = judged.cell
     used = [trial.traffic for trial in judged.used if trial.traffic]
     counts = Counts.merged(traffic.counts for traffic in used)
@@ -47,7 +48,7 @@ def cell_report(judged: JudgedCell, suite: Suite) -> CellReport:
         load_text=load_text(cell.load),
         warmed_up_before=_warmed_up_before(cell),
         role=cell.role,
-        is_baseline=cell.role == "subject" and cell.variant.slug in (suite.baseline, *suite.baselines.values()),
+        is_baseline=_is_baseline(cell, suite),
         valid=judged.valid,
         trials_planned=judged.planned,
         trials=tuple(trial.report for trial in judged.trials),
@@ -65,12 +66,50 @@ def cell_report(judged: JudgedCell, suite: Suite) -> CellReport:
         ),
         tls=agreed_tls(judged),
         route=cell.variant.route.text if cell.variant.route else "",
+        settings=settings,
         parts=tuple(_parts(judged)),
         memory=judged.memory,
         timeline=tuple(moment for trial in judged.trials for moment in trial.timeline),
         findings=judged.findings,
         objectives=objective_results(judged, suite.objectives),
     )
+
+
+def sliced_report(cell: Cell, sliced: SlicedCell, suite: Suite, settings: dict[str, str]) -> CellReport:
+    """What is shown of a cell that was measured in duets alone: it has no trials, and its levels are of slices."""
+    response = sliced.response
+    agreed = [start.traffic.tls for start, _ in sliced.made if start.traffic]
+    return CellReport(
+        cell_id=cell.id,
+        slug=cell.slug,
+        server=cell.variant.slug,
+        build=sliced.facts("build"),
+        runtime_version=sliced.facts("runtime_version"),
+        scenario=cell.scenario.name,
+        load=cell.load.name,
+        load_text=load_text(cell.load),
+        warmed_up_before=_warmed_up_before(cell),
+        role=cell.role,
+        is_baseline=_is_baseline(cell, suite),
+        valid=bool(sliced.made),
+        trials_planned=0,
+        trials=(),
+        estimates=sliced.estimates(),
+        counts=sliced.counts,
+        response=response,
+        response_percentiles=percentiles(response),
+        service_percentiles=percentiles(sliced.service),
+        too_few=too_few(response),
+        tls=tuple(dict.fromkeys(tls for tls in agreed if tls)),
+        route=cell.variant.route.text if cell.variant.route else "",
+        settings=settings,
+        timeline=(),
+        findings=tuple(sliced.findings()),
+    )
+
+
+def _is_baseline(cell: Cell, suite: Suite) -> bool:
+    return cell.role == "subject" and cell.variant.slug in (suite.baseline, *suite.baselines.values())
 
 
 def _warmed_up_before(cell: Cell) -> str:

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol, TypeVar
+from typing import Literal, NamedTuple, Protocol, TypeVar
 
 from redline.analysis.duet import Duet, Duets, in_duet
 from redline.analysis.environments import Difference, differences
@@ -15,9 +15,9 @@ from redline.stats import (
     QUANTILE_OF,
     Sample,
     TrialNumbers,
+    adjust,
     decide,
     enough_beyond,
-    holm_adjust,
     paired,
     sample_of,
     unpaired,
@@ -58,7 +58,10 @@ def compare_runs(base: Run, other: Run) -> RunsCompared:
                 if cell_id in theirs and cell.cell.role == "subject"
                 for metric in COMPARED
             ],
-            lambda one: f"{one.metric.words} of {other.manifest.name} against {base.manifest.name}",
+            lambda one: Question(
+                f"{one.metric.words} of {other.manifest.name} against {base.manifest.name}",
+                ours[one.cell_id].cell.variant.slug,
+            ),
         ),
         unmatched=(*_only_in(base, other), *_only_in(other, base)),
         environment_differs=differences(base.manifest.environment, other.manifest.environment),
@@ -88,11 +91,12 @@ class _Questions:
     judged: Mapping[str, JudgedCell]
     suite: Suite
 
-    def of(self, one: Comparison) -> str:
-        """`CPU per request against rust.hyper`, `p99 of mix against A`."""
-        scenario = self.judged[one.cell_id].cell.scenario
-        of = f" of {scenario.name}" if is_mix(scenario, self.suite.scenarios) else ""
-        return f"{one.metric.words}{of} against {self.judged[one.baseline_id].cell.variant.slug}"
+    def of(self, one: Comparison) -> "Question":
+        """`CPU per request against rust.hyper`, or `p99 of mix against A`."""
+        cell = self.judged[one.cell_id].cell
+        of = f" of {cell.scenario.name}" if is_mix(cell.scenario, self.suite.scenarios) else ""
+        baseline = self.judged[one.baseline_id].cell.variant.slug
+        return Question(f"{one.metric.words}{of} against {baseline}", cell.variant.slug)
 
 
 def is_mix(scenario: Scenario, scenarios: Iterable[Scenario]) -> bool:
@@ -271,20 +275,30 @@ def _too_little(metric: Metric, ours: Sequence[TrialNumbers], theirs: Sequence[T
     return "" if enough_beyond(fewest, share) else f"{fewest:,} requests are too few for {metric}"
 
 
-def with_verdicts(comparisons: Sequence[Comparison], family_of: Callable[[Comparison], str]) -> tuple[Comparison, ...]:
+class Question(NamedTuple):
+    """What a comparison answers: a family of comparisons by its name, and the server that this one is about."""
+
+    family: str
+    server: str
+
+
+def with_verdicts(
+    comparisons: Sequence[Comparison], question_of: Callable[[Comparison], Question]
+) -> tuple[Comparison, ...]:
     """The comparisons with p-values adjusted within each family, and the verdicts that these allow.
 
     A verdict is given on primary metrics, from `FEWEST_TRIALS` on. What has no p-value is in no family.
     """
-    families: dict[str, list[int]] = {}
+    families: dict[str, list[tuple[int, float, str]]] = {}
     for place, one in enumerate(comparisons):
         if one.p is not None:
-            families.setdefault(family_of(one), []).append(place)
+            family, server = question_of(one)
+            families.setdefault(family, []).append((place, one.p, server))
     said = list(comparisons)
-    for name, places in families.items():
-        adjusted = holm_adjust([comparisons[place].p or 0.0 for place in places])
-        for place, p in zip(places, adjusted, strict=True):
-            said[place] = said[place].in_family(name, len(places), p)
+    for family, members in families.items():
+        places, ps, servers = zip(*members, strict=True)
+        for place, p in zip(places, adjust(ps, servers), strict=True):
+            said[place] = said[place].in_family(family, len(places), p)
     return tuple(map(_decided, said))
 
 

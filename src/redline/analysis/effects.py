@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from redline.analysis.compare import compare_by_round, with_verdicts
+from redline.analysis.compare import Question, compare_by_round, with_verdicts
 from redline.analysis.judged import JudgedCell, subjects_by_name
 from redline.model import COMPARED, Comparison, Effect, Metric, OptionValue, Suite, Variant
 from redline.model.catalogue import option_text
@@ -46,7 +46,11 @@ def effects(
             ]
     axes = {_key(effect.comparison): effect.axis for effect in found}
     alone = [effect.comparison for effect in found if _key(effect.comparison) not in known]
-    known |= {_key(one): one for one in with_verdicts(alone, lambda one: f"{one.metric.words} by {axes[_key(one)]}")}
+
+    def question_of(one: Comparison) -> Question:
+        return Question(f"{one.metric.words} by {axes[_key(one)]}", judged[one.cell_id].cell.variant.slug)
+
+    known |= {_key(one): one for one in with_verdicts(alone, question_of)}
     return tuple(effect.of(known[_key(effect.comparison)]) for effect in found)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from redline.analysis.compare import compare_by_round, same_rounds, with_verdicts
+from redline.analysis.compare import Question, compare_by_round, same_rounds, with_verdicts
 from redline.analysis.judged import JudgedCell
 from redline.model import Comparison, Estimate, Layer, Metric, Plan, Suite, Waterfall
 from redline.stats import paired_difference, sample_of
@@ -48,7 +48,10 @@ def _chains(suite: Suite) -> Iterator[tuple[str, ...]]:
 
 def _adjusted_wholes(falls: Sequence[Waterfall]) -> Iterator[Waterfall]:
     made = [found for fall in falls for found in (fall.whole.throughput, fall.whole.cpu) if found]
-    judged = iter(with_verdicts(made, lambda one: f"{one.metric.words} of whole chains"))
+    servers = {found.cell_id: fall.whole.server for fall in falls for found in (fall.whole.cpu,) if found}
+    judged = iter(
+        with_verdicts(made, lambda one: Question(f"{one.metric.words} of whole chains", servers[one.cell_id]))
+    )
     for fall in falls:
         throughput = next(judged) if fall.whole.throughput else None
         cpu = next(judged) if fall.whole.cpu else None

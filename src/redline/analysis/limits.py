@@ -3,8 +3,18 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from redline.model import Histogram, Objective, ObjectiveState
-from redline.model.limits import Beyond, CellLimit, LimitAnswer, LimitProbe, ProbePhase, ProbeVerdict, SearchEnd
+from redline.model import Finding, Histogram, Objective, ObjectiveState
+from redline.model.failures import FirstFailure
+from redline.model.limits import (
+    Beyond,
+    CellLimit,
+    LimitAnswer,
+    LimitProbe,
+    LimitStart,
+    ProbePhase,
+    ProbeVerdict,
+    SearchEnd,
+)
 from redline.search import Evidence, Limit, Search
 from redline.search.curve import curve, knee, quantile_known
 from redline.search.evidence import overloaded
@@ -24,6 +34,7 @@ class Subject:
     build: str = ""
     runtime_version: str = ""
     host: str = ""
+    target: str = ""
 
 
 @dataclass(frozen=True)
@@ -35,12 +46,15 @@ class Ending:
     confirmed: bool = False
 
 
-def cell_limit(
+def cell_limit(  # noqa: PLR0913
     subject: Subject,
     ending: Ending,
     answers: Sequence[LimitAnswer],
     probes: Sequence[LimitProbe],
     beyond: Beyond | str,
+    *,
+    starts: Sequence[LimitStart] = (),
+    findings: Sequence[Finding] = (),
 ) -> CellLimit:
     """All that is known of one cell; `beyond` is the result of the overload test, or why there was none."""
     points = curve(probes)
@@ -48,6 +62,7 @@ def cell_limit(
     return CellLimit(
         slug=subject.slug,
         server=subject.server,
+        target=subject.target,
         scenario=subject.scenario,
         load=subject.load,
         build=subject.build,
@@ -58,6 +73,8 @@ def cell_limit(
         confirmed=ending.confirmed,
         limits=tuple(answers),
         probes=tuple(probes),
+        starts=tuple(starts),
+        findings=tuple(findings),
         curve=points,
         knee=None if isinstance(found, str) else found,
         no_knee=found if isinstance(found, str) else "",
@@ -95,8 +112,10 @@ def probe(  # noqa: PLR0913
     *,
     fresh: bool = False,
     start: int = 0,
+    failures: tuple[FirstFailure, ...] = (),
+    recording: str = "",
 ) -> LimitProbe:
-    """One probe; `why` it was made is for people, `start` is which start of the server it was on."""
+    """One probe; `why` it was made is for people, `start` counts the starts of the server."""
     response: Histogram = evidence.response
     return LimitProbe(
         phase=phase,
@@ -117,6 +136,8 @@ def probe(  # noqa: PLR0913
         client=evidence.client,
         why=why,
         counts=tuple(_counts_for(name, evidence, conditions) for name, conditions in sets.items()),
+        failures=failures,
+        recording=recording,
     )
 
 

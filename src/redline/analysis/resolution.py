@@ -1,15 +1,17 @@
 """What difference each undecided comparison could have shown, and what it takes to show less. Pure."""
 
+import math
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from pydantic import Field
 
 from redline.analysis.judged import JudgedCell
 from redline.findings import undecided
-from redline.model import Comparison, Finding, Frozen, Metric, Plan, Report, Verdict
-from redline.quantities import duration
-from redline.stats import rounds_for, scatter_of, shown_by
+from redline.model import Cell, Comparison, Finding, Frozen, Metric, Plan, Report, Verdict
+from redline.quantities import duration, percent
+from redline.stats import rounds_for, scatter_of, scatter_showing, shown_by, within_trials
 from redline.suite import expected_length_ns
 
 
@@ -24,9 +26,48 @@ class ShownDifference(Frozen):
 
 WORTH_SHOWING = 0.05
 """A difference for whose sake people run a lab."""
-_MINUTE_NS = 60_000_000_000
-LONGEST_NS = 24 * 60 * _MINUTE_NS
-"""Nobody waits for rounds that take longer."""
+_SECOND_NS, _MINUTE_NS = 1_000_000_000, 60_000_000_000
+_ROUND_NS = 5 * _SECOND_NS
+"""Lengths of loads are offered in steps of this."""
+HOUR_NS = 60 * _MINUTE_NS
+TIMES_SPENT = 10
+"""People wait for an hour, or for so many times what they have spent, if that is longer; for no more."""
+_DUET_NS = _MINUTE_NS
+"""The shortest duet that is offered."""
+_OF_LOAD = 6
+"""Of the time of a duet of two servers, each has a third, since the baseline is there twice, and half of it is load."""
+
+
+@dataclass(frozen=True)
+class _Scatter:
+    """How rounds of a comparison differ, as standard deviations of the log ratio.
+
+    `within` is what their blocks explain, which longer loads average out; None if that is not known.
+    """
+
+    rounds: int
+    total: float
+    within: float | None
+    load_ns: int
+
+    @property
+    def between(self) -> float:
+        """What remains however long loads are."""
+        return math.sqrt(max(0.0, self.total**2 - (self.within or 0.0) ** 2))
+
+    def load_for(self, difference: float) -> int | None:
+        """How long loads have to be so that as many rounds show the difference; None if no length is enough."""
+        wanted = scatter_showing(difference, self.rounds)
+        if self.within is None or wanted <= self.between:
+            return None
+        return math.ceil(self.load_ns * self.within**2 / (wanted**2 - self.between**2))
+
+    def duet_for(self, difference: float) -> int | None:
+        """How long a duet has to be if blocks scatter in it as they do in trials; None if that is not known."""
+        if self.within is None:
+            return None
+        loaded_ns = self.load_ns * (2 * self.within / math.log1p(difference)) ** 2
+        return max(_DUET_NS, math.ceil(_OF_LOAD * loaded_ns))
 
 
 def resolutions(
@@ -39,44 +80,109 @@ def resolutions(
             found.setdefault(one.cell_id, []).append(one)
     if not found:
         return {}
-    rounds = 1 + max((step.round for step in plan.steps), default=0)
-    round_ns = expected_length_ns(plan) // rounds
+    round_ns = expected_length_ns(plan) // (1 + max((step.round for step in plan.steps), default=0))
     return {
         cell_id: undecided(
             judged[cell_id].cell,
             [(one.metric, one.resolution or 0.0) for one in alike],
-            takes(alike, plan, rounds, round_ns, folder),
+            _Advice(plan, round_ns, folder, tuple(_scatter(one, judged) for one in alike), judged[cell_id].cell).text(),
         )
         for cell_id, alike in found.items()
     }
 
 
-def takes(comparisons: Sequence[Comparison], plan: Plan, rounds: int, round_ns: int, folder: str) -> str:
-    """`for 5% take ...`: what would show a difference of 5% in all of these, after so many rounds of such length."""
-    needed = list(_needed(comparisons))
-    by_duet = all(one.duet for one in comparisons)
-    offers = [] if by_duet or plan.duets else ["`design: duet`, which shows more in the same time"]
-    if None not in needed and plan.suite.auto is None:
-        trials = max(rounds + 1, *(each for each in needed if each is not None))
-        more_ns = round_ns * (trials - rounds)
-        where = shlex.quote(folder) if folder else "DIR"
-        if more_ns <= LONGEST_NS:
-            offers.append(f"`redline run --resume {where} --trials {trials}` (about {_in_minutes(more_ns)} more)")
-    return (
-        f"for {WORTH_SHOWING:.0%} take {', or '.join(offers)}"
-        if offers
-        else f"more rounds will hardly show {WORTH_SHOWING:.0%}"
-    )
+def _scatter(one: Comparison, judged: Mapping[str, JudgedCell]) -> _Scatter | None:
+    """How the rounds of a comparison differ; None if hosts differ by more, which no rounds narrow."""
+    total = scatter_of(one.ratio) if one.ratio else None
+    if one.ratio is None or total is None:
+        return None
+    cell, rounds = judged[one.cell_id], one.ratio.n
+    if one.duet:
+        return _Scatter(rounds, total, one.duet.blocks_se, cell.cell.load.duration_ns)
+    baseline = judged[one.baseline_id]
+    having = cell.having(one.metric), baseline.having(one.metric)
+    blocks = within_trials(cell.sample(one.metric), baseline.sample(one.metric)) if all(having) else None
+    within = math.sqrt(blocks.variance * rounds) if blocks else None
+    for each in (cell, baseline):
+        each.release()
+    return _Scatter(rounds, total, within, cell.cell.load.duration_ns)
+
+
+@dataclass(frozen=True)
+class _Advice:
+    """What would show a difference that is worth it in all undecided comparisons of a cell."""
+
+    plan: Plan
+    round_ns: int
+    folder: str
+    scatters: tuple[_Scatter | None, ...]
+    cell: Cell
+
+    def text(self) -> str:
+        """`for 5% take ...`, or that these loads cannot show it, and what can."""
+        worth, rounds = f"{WORTH_SHOWING:.0%}", self._rounds()
+        others = [each for each in (self._duet(), self._longer_loads()) if each]
+        if rounds:
+            return f"for {worth} take {', or '.join([rounds, *others])}"
+        if others:
+            return f"these loads cannot show {worth}, but {', or '.join(others)}{',' * (len(others) > 1)} can"
+        return f"nothing that takes {_in_minutes(self._bound_ns)} shows {worth}{self._why()}"
+
+    @property
+    def _made(self) -> int:
+        return max((each.rounds for each in self.scatters if each), default=1)
+
+    @property
+    def _bound_ns(self) -> int:
+        return max(HOUR_NS, TIMES_SPENT * self._made * self.round_ns)
+
+    def _rounds(self) -> str:
+        """The command that makes as many rounds as it takes; empty if nobody waits for them."""
+        needed = [rounds_for(each.total, WORTH_SHOWING) if each else None for each in self.scatters]
+        if None in needed:
+            return ""
+        rounds = max(self._made + 1, *(each for each in needed if each is not None))
+        more_ns = self.round_ns * (rounds - self._made)
+        if more_ns > self._bound_ns:
+            return ""
+        where, auto = shlex.quote(self.folder) if self.folder else "DIR", self.plan.suite.auto
+        if auto is None:
+            return f"`redline run --resume {where} --trials {rounds}` (about {_in_minutes(more_ns)} more)"
+        minutes = math.ceil(self.round_ns * rounds / _MINUTE_NS)
+        return f"`redline ab --resume {where} --for {minutes}m`" if auto.precision is None else ""
+
+    def _duet(self) -> str:
+        """How long a duet would take, by how blocks scatter in trials; empty if there is one or can be none."""
+        if self.plan.duets or not self.cell.load.fits_duet:
+            return ""
+        lengths = [each.duet_for(WORTH_SHOWING) if each else None for each in self.scatters]
+        known = [each for each in lengths if each is not None]
+        if len(known) < len(lengths) or max(known) > self._bound_ns:
+            return ""
+        return f"a duet of {_in_minutes(max(known))}"
+
+    def _longer_loads(self) -> str:
+        """How long loads would have to be; empty if nobody waits for them, or no length is enough."""
+        lengths = [each.load_for(WORTH_SHOWING) if each else None for each in self.scatters]
+        if None in lengths or self.cell.load.changes:
+            return ""
+        longest = math.ceil(max(each for each in lengths if each is not None) / _ROUND_NS) * _ROUND_NS
+        own_ns = self.cell.load.duration_ns
+        if longest <= own_ns or self._made * self.round_ns * longest / own_ns > self._bound_ns:
+            return ""
+        return f"`-d {longest // _SECOND_NS}s`"
+
+    def _why(self) -> str:
+        known = [each for each in self.scatters if each]
+        if not known:
+            return ""
+        worst = max(known, key=lambda each: each.total)
+        what = "starts" if self.plan.duets else "rounds"
+        return f": {what} differ by {percent(round(math.expm1(min(worst.total, 5.0)), 2))}"
 
 
 def _in_minutes(ns: int) -> str:
-    return duration(max(1, round(ns / _MINUTE_NS)) * _MINUTE_NS)
-
-
-def _needed(comparisons: Sequence[Comparison]) -> Iterator[int | None]:
-    for one in comparisons:
-        scatter = scatter_of(one.ratio) if one.ratio else None
-        yield rounds_for(scatter, WORTH_SHOWING) if scatter is not None else None
+    return duration(max(1, math.ceil(ns / _MINUTE_NS)) * _MINUTE_NS)
 
 
 def forecast(plan: Plan, before: Report) -> tuple[ShownDifference, ...]:

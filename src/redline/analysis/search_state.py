@@ -1,4 +1,4 @@
-"""The search on one cell, as the recordings of its loads show it: the same while it runs, when it is resumed or judged.
+"""The state of the search on one cell, from the recordings of its loads: while it runs, is resumed, or is judged.
 
 Pure: the state follows from the plan and the recordings alone.
 """
@@ -6,10 +6,11 @@ Pure: the state follows from the plan and the recordings alone.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from redline.analysis.limit_ratios import limit_comparisons
 from redline.analysis.limits import Ending, Subject, answer, cell_limit, probe
 from redline.findings import judge_probe, judge_server
 from redline.findings.failed import LEFT_OVER, all_failed
-from redline.model import Cell, Finding, Interval, Load, Manifest, Objective, Open, Plan, Traffic
+from redline.model import AttachedServer, Cell, Finding, Interval, Load, Manifest, Objective, Plan, Traffic
 from redline.model.failures import FirstFailure
 from redline.model.limits import Beyond, CellLimit, LimitProbe, LimitReport, LimitStart, ProbePhase
 from redline.model.search import LoadPhase, ProbeRecording, SearchTerms
@@ -31,34 +32,33 @@ from redline.search.overload import OverloadPlan, judge_overload, overload_plan
 from redline.suite import expected_trial_ns
 
 SETTLE_NS = 1_000_000_000
-"""Loaded before each probe counts, though the server is warm: its connections are new."""
+"""The longest warm-up of a probe on a warm server: its connections are new."""
 
 FEWEST_REQUESTS = 100
-"""In a probe of the lowest rate that is tried: fewer say next to nothing."""
+"""Requests in a probe of the lowest rate that is tried: fewer say next to nothing."""
 
 _PROBES: Mapping[LoadPhase, ProbePhase] = {"search": "search", "confirm": "confirm", "curve": "curve"}
 
 _OVERLOAD_TEST = 8
-"""Probes that the overload test is as long as, or somewhat less."""
+"""The length of the overload test in probes, at most."""
 
 FIRST_PER_S = 1000.0
-"""The first rate, where neither the plan nor the cell's load has one."""
+"""The first rate, where neither the terms nor the cell's load has one."""
 FIRST_SHARE = 0.7
-"""Of what users with zero think time got at the end of the warm-up: mostly below the limit, and its double above."""
+"""The first rate's share of what users got at the end of the warm-up: mostly below the limit, and its double above."""
 
 
-def probe_cell(cell: Cell) -> Cell:
-    """What every probe of a cell is like but for its rate: the server is warm by then."""
-    settles = {"warmup_ns": min(SETTLE_NS, cell.warmup_ns), "warmup_detect": False, "warmup_by": None}
-    return cell.model_copy(update=settles)
+def under_probe(cell: Cell, load: Load) -> Cell:
+    """The cell under the load of a probe: the server is warm by then."""
+    return cell.under(load, warmup_ns=min(SETTLE_NS, cell.warmup_ns))
 
 
 def longest_ns(plan: Plan, most_probes: int, *, beyond: bool) -> int:
-    """About the most that the searches on a plan's cells take, in nanoseconds."""
+    """The longest that the searches on a plan's cells take, roughly, in nanoseconds."""
     loads, starts = most_probes + len(CURVE_SHARES) + (_OVERLOAD_TEST if beyond else 0), 1 + plan.suite.trials
     found = 0
     for cell in plan.cells.values():
-        probe_ns = cell.load.duration_ns + probe_cell(cell).warmup_ns
+        probe_ns = cell.load.duration_ns + min(SETTLE_NS, cell.warmup_ns)
         approach_ns = min(cell.load.duration_ns, cell.warmup_ns)
         start_ns = expected_trial_ns(cell) - cell.load.duration_ns + approach_ns
         found += loads * probe_ns + starts * start_ns
@@ -66,27 +66,9 @@ def longest_ns(plan: Plan, most_probes: int, *, beyond: bool) -> int:
 
 
 def answered_at_last_per_s(traffic: Traffic) -> float:
-    """In the second half of a load's intervals: at first it connects, and a server may be cold."""
+    """Right answers per second in the second half of a load: at first it connects, and a server may be cold."""
     late = traffic.intervals[len(traffic.intervals) // 2 :]
     return sum(each.counts.completed for each in late) / max(sum(each.lasts_ns for each in late) / 1e9, 1e-9)
-
-
-def at_rate(load: Load, rate_per_s: float) -> Load:
-    """An open load at another rate."""
-    shape = open_shape(load)
-    return load.model_copy(update={"shape": shape.model_copy(update={"rate_per_s": rate_per_s})})
-
-
-def open_shape(load: Load) -> Open:
-    """The shape of a probe's load."""
-    assert isinstance(load.shape, Open), "probes are open loads"
-    return load.shape
-
-
-def room(load: Load) -> int:
-    """How many requests may be in flight at once."""
-    shape = open_shape(load)
-    return shape.connections * shape.depth
 
 
 def lowest_per_s(probe_ns: int) -> float:
@@ -96,15 +78,15 @@ def lowest_per_s(probe_ns: int) -> float:
 
 def load_text(cell: Cell) -> str:
     """How the probes of a cell are made: `open, poisson, 256 connections, 5.00 s after 1.00 s`."""
-    load, shape = cell.load, open_shape(cell.load)
-    lengths = f"{duration(load.duration_ns)} after {duration(probe_cell(cell).warmup_ns)}"
+    load, shape = cell.load, cell.load.open_shape
+    lengths = f"{duration(load.duration_ns)} after {duration(min(SETTLE_NS, cell.warmup_ns))}"
     return f"open, {shape.arrivals}, {shape.connections:,} connections, {lengths}"
 
 
 def slice_of(interval: Interval, *, cut: bool = False) -> ProbeSlice:
-    """An interval of the measurement, or of the drain: that one has no length, since nothing falls due in it.
+    """A slice from an interval of the measurement, or of the drain, which has no length: nothing falls due in it.
 
-    `cut`: its load was ended by us, so what had no answer by then is no error.
+    `cut`: Redline ended its load, so what had no answer by then is no error.
     """
     counts, measured = interval.counts, interval.phase == "measure"
     ended_by_us = counts.outcomes.in_flight + counts.outcomes.unsent if cut else 0
@@ -119,7 +101,7 @@ def slice_of(interval: Interval, *, cut: bool = False) -> ProbeSlice:
 
 @dataclass
 class SearchState:
-    """Takes in the recordings of a cell's loads in their order; says what to try next, or how the search ended."""
+    """What the recordings of a cell's loads show so far, what to try next, or how the search ended."""
 
     manifest: Manifest
     cell: Cell
@@ -155,19 +137,19 @@ class SearchState:
         load = self.cell.load
         return Settings(
             lowest_per_s=lowest_per_s(load.duration_ns),
-            start_per_s=self.terms.start_per_s or open_shape(load).rate_per_s or FIRST_PER_S,
+            start_per_s=self.terms.start_per_s or load.open_shape.rate_per_s or FIRST_PER_S,
             probes=self.terms.probes,
             precision=self.terms.precision,
-            trials=self.terms.trials,
+            trials=0 if self.cell.variant.is_attached else self.terms.trials,
         )
 
     @property
     def objectives(self) -> tuple[Objective, ...]:
-        """All that is searched for: how late the engine may be depends on them."""
+        """The objectives of all sets: how late the engine may be depends on them."""
         return tuple(each for one in self.terms.sets.values() for each in one)
 
     def add(self, made: ProbeRecording) -> Evidence | None:
-        """Take in one more load. Gives what it showed, where it was a probe with traffic."""
+        """Take in another load. Returns what it showed if it was a probe with traffic."""
         recording = made.recording
         self.loads, self.next_start = max(self.loads, recording.position + 1), max(self.next_start, made.start + 1)
         self.retries += made.again
@@ -190,11 +172,15 @@ class SearchState:
         evidence = self._evidence(made, recording.traffic)
         fresh = phase == "confirm"
         self.probes.append(
-            probe(evidence, self.terms.sets, made.why, phase, fresh=fresh, start=made.start).model_copy(
-                update={
-                    "recording": recording_path(self.cell, recording.position),
-                    "failures": _failures(recording.traffic, cut=made.cut),
-                }
+            probe(
+                evidence,
+                self.terms.sets,
+                made.why,
+                phase,
+                fresh=fresh,
+                start=made.start,
+                failures=_failures(recording.traffic, cut=made.cut),
+                recording=f"probes/{self.cell.slug}/{recording.position:04d}.json",
             )
         )
         if not self.broken:
@@ -210,7 +196,7 @@ class SearchState:
 
     def curve_left(self) -> tuple[float, ...]:
         """The rates that the curve still needs, once the search has ended: a search stays near the limit."""
-        if self.terms.url or not self.terms.curve:
+        if self.cell.variant.is_attached or not self.terms.curve:
             return ()
         if self._curve_wanted is None:
             self._curve_wanted = rates_for_curve(curve(self.probes), self.settings.lowest_per_s)
@@ -218,8 +204,8 @@ class SearchState:
 
     def overload_wanted(self) -> OverloadPlan | str:
         """The overload test that follows the search, or why there is none."""
-        if self.terms.url:
-            return "that is for suites, whose servers are Redline's own"
+        if self.cell.variant.is_attached:
+            return "that is for servers that Redline starts"
         if not self.terms.beyond:
             return "it was not asked for"
         limits, evidence = self.search.limits(), self.search.evidence
@@ -245,14 +231,15 @@ class SearchState:
         """All that is known of the cell now."""
         step = self.next()
         answers = self.search.limits() if isinstance(step, Proposal) or self.broken else step.limits
-        found = cell_limit(
+        return cell_limit(
             self._subject(),
             self._ending(step),
             [answer(limit, self.search) for limit in answers] if self.search.evidence else [],
             self.probes,
             self._beyond(step),
+            starts=self.starts,
+            findings=self.findings,
         )
-        return found.model_copy(update={"findings": tuple(self.findings), "starts": tuple(self.starts)})
 
     def _ending(self, step: Proposal | Converged | Exhausted | Doomed) -> Ending:
         if self.broken:
@@ -268,13 +255,17 @@ class SearchState:
                 return Ending("interrupted")
 
     def _subject(self) -> Subject:
-        request, build, runtime = self.cell.scenario.request, *self._build
-        if self.terms.url:
-            asked = f"{request.method} {request.path}"
-            url = self.terms.url if len(self.manifest.plan.cells) == 1 else self.cell.slug
-            return Subject(url, url, asked, load_text(self.cell))
-        slug, scenario = self.cell.variant.slug, self.cell.scenario.name
-        return Subject(self.cell.slug, slug, scenario, load_text(self.cell), build, runtime, self._host)
+        cell, (build, runtime) = self.cell, self._build
+        return Subject(
+            slug=cell.slug,
+            server=cell.variant.slug,
+            scenario=cell.scenario.name,
+            load=load_text(cell),
+            target=_target(cell),
+            build=build,
+            runtime_version=runtime,
+            host=self._host,
+        )
 
     def _take(self, made: ProbeRecording, evidence: Evidence) -> None:
         if made.phase == "curve":
@@ -288,7 +279,7 @@ class SearchState:
         traffic, cell = made.recording.traffic, self.cell
         if self.terms.by_warm_up and traffic is not None and not self.probes:
             self._begin_at(FIRST_SHARE * answered_at_last_per_s(traffic))
-        if self.terms.url:  # resumed, it is warmed up again, and is still the same start
+        if cell.variant.is_attached:  # resumed, it is warmed up again, and is still the same start
             self.starts.clear()
         if not cell.warmup_detect:
             self.starts.append(LimitStart(warmed_ns=cell.warmup_ns))
@@ -314,16 +305,13 @@ class SearchState:
 
     def _judged(self, made: ProbeRecording) -> tuple[Finding, ...]:
         """What engine and machine did to a load."""
-        cell = probe_cell(self.cell).model_copy(update={"load": made.load})
-        changed = {"cell_id": self.cell.id, "position": len(self.probes)}
-        return tuple(each.model_copy(update=changed) for each in judge_probe(cell, made.recording))
+        found = judge_probe(under_probe(self.cell, made.load), made.recording)
+        return tuple(each.about(self.cell.id, len(self.probes)) for each in found)
 
     def _judge_server(self, made: ProbeRecording) -> None:
-        """What its first probe says of the server is of no probe."""
+        """Keep what the first probe says of the server; it is about no probe."""
         if not self.probes:
-            changed = {"cell_id": self.cell.id, "position": None}
-            found = judge_server(self.cell, made.recording)
-            self.findings.extend(each.model_copy(update=changed) for each in found)
+            self.findings.extend(each.about(self.cell.id, None) for each in judge_server(self.cell, made.recording))
 
     def _limited(self, evidence: Evidence, made: ProbeRecording, traffic: Traffic) -> Evidence:
         """The evidence, marked with why the load generator was the limit, where it was."""
@@ -339,7 +327,7 @@ class SearchState:
         late = late_engine(evidence, traffic, self.objectives)
         if late.client:
             return late
-        full = busy_connections(traffic, made.load.connections, self._calm_ns, room(made.load))
+        full = busy_connections(traffic, made.load.connections, self._calm_ns, made.load.most_in_flight)
         return replace(evidence, client=full, lengthens=True, missed=waited, hopeless=False) if full else evidence
 
     def _too_busy(self, made: ProbeRecording, traffic: Traffic) -> str:
@@ -351,7 +339,8 @@ class SearchState:
             plan = self.overload_wanted()
             if isinstance(plan, str) and not isinstance(step, Proposal):
                 return plan
-            return plan if isinstance(plan, str) and (self.terms.url or not self.terms.beyond) else "it was not reached"
+            never = self.cell.variant.is_attached or not self.terms.beyond
+            return plan if isinstance(plan, str) and never else "it was not reached"
         made = self._overload
         traffic, failure = made.recording.traffic, made.recording.failure
         plan = self._as_loaded(made)
@@ -364,10 +353,10 @@ class SearchState:
         return judge_overload(plan, slices, died=died, stopped=stopped, client=client)
 
     def _as_loaded(self, made: ProbeRecording) -> OverloadPlan:
-        """The plan of an overload test as its load was: what the search would ask for may be another by later rules."""
-        shape = open_shape(made.load)
+        """The plan of an overload test as its load was: by later rules the search may ask for another."""
+        shape = made.load.open_shape
         plan = self.overload_wanted()
-        if isinstance(plan, OverloadPlan) and plan.shape(open_shape(self.cell.load)) == shape:
+        if isinstance(plan, OverloadPlan) and plan.shape(self.cell.load.open_shape) == shape:
             return plan
         before_s, overload_s = shape.stages[0].over_ns / 1e9, shape.stages[2].over_ns / 1e9
         seconds = made.load.duration_ns / 1e9
@@ -396,7 +385,7 @@ class SearchState:
                 case "warmup" | "approach":
                     when = "while it was warmed up"
                 case _:
-                    when = f"at {rate(open_shape(made.load).most_per_s)}"
+                    when = f"at {rate(made.load.open_shape.most_per_s)}"
             return f"{name} died {when}: {failure.message}"
         if failure.kind == "wrong_answer" and failure.stage == "load" and warms:
             return f"{name} gave no right answer while it was warmed up: {failure.message}"
@@ -406,13 +395,20 @@ class SearchState:
 
 
 def _failures(traffic: Traffic, *, cut: bool) -> tuple[FirstFailure, ...]:
-    """Why requests of a probe failed, without what was left over when we `cut` it."""
+    """Why requests of a probe failed, without what was left over when Redline `cut` it."""
     return tuple(each for each in traffic.failures if not (cut and each.outcome in LEFT_OVER))
 
 
-def recording_path(cell: Cell, position: int) -> str:
-    """Where a load's recording is, in the directory of the search."""
-    return f"probes/{cell.slug}/{position:04d}.json"
+def _target(cell: Cell) -> str:
+    """The command, URL or revision of a server that is not of the catalogue; empty for the catalogue's."""
+    entry = cell.variant.entry
+    if isinstance(entry, AttachedServer):
+        paths = {request.path for request in cell.scenario.requests}
+        scheme = "https" if cell.variant.tls else "http"
+        return f"{scheme}://{entry.host}:{entry.port}{paths.pop() if len(paths) == 1 else ''}"
+    if entry.checkout is not None:
+        return str(entry.checkout.revision)
+    return " ".join(entry.start.command) if entry.build is None else ""
 
 
 def search_order(plan: Plan) -> tuple[str, ...]:
@@ -442,28 +438,19 @@ def limit_report(manifest: Manifest, made: Mapping[str, Iterable[ProbeRecording]
             found[cell_id] = state.limit()
         began_all = began_all and state.ended
     suite = manifest.plan.suite
+    cells = tuple(cell for cell in manifest.plan.cells.values() if cell.id in found)
+    targets = dict.fromkeys(found[cell.id].target or found[cell.id].server for cell in cells)
     return LimitReport(
-        suite="" if terms.url else suite.name,
-        url=terms.url,
-        about="" if terms.url else suite.about,
+        suite=suite.name if manifest.suite_file else " and ".join(targets),
+        about=suite.about,
         started_unix_ns=manifest.created_unix_ns,
         command=manifest.command,
         seed=suite.seed,
         precision=terms.precision,
         environment=manifest.environment,
         hosts=manifest.hosts,
-        cells=tuple(found[cell_id] for cell_id in manifest.plan.cells if cell_id in found),
+        cells=tuple(found[cell.id] for cell in cells),
+        comparisons=limit_comparisons(cells, found, suite),
         skipped=manifest.plan.skipped,
         suite_text=manifest.suite_text,
     )
-
-
-def without_recordings(report: LimitReport) -> LimitReport:
-    """The same report where nobody will find the recordings."""
-    return report.model_copy(update={"cells": tuple(map(without_paths, report.cells))})
-
-
-def without_paths(cell: CellLimit) -> CellLimit:
-    """The same search where nobody will find its recordings."""
-    probes = tuple(each.model_copy(update={"recording": ""}) for each in cell.probes)
-    return cell.model_copy(update={"probes": probes})

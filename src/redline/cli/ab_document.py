@@ -5,9 +5,9 @@ from collections.abc import Callable
 
 from redline.cli.command_line import DEFAULT_BUDGET, AbFlags
 from redline.cli.request_flags import Placed, is_command, path_of, scenarios, servers
-from redline.cli.urls import is_like_a_url, is_url
 from redline.cli.written import Given
 from redline.errors import UsageError
+from redline.suite.urls import is_like_a_url, is_url
 
 A, B = "A", "B"
 _LOAD = re.compile(r"closed:(\d+)|open:(.+)")
@@ -20,17 +20,18 @@ def ab_document(flags: AbFlags, ends: Callable[[str], tuple[str, str]], placed: 
     """
     targets = dict(zip((A, B), _targets(flags, ends), strict=True))
     urls = {name: target for name, target in targets.items() if is_url(target)}
+    if len(urls) == 1:
+        hint = "give two URLs, or two servers that are started here"
+        raise UsageError("one of the two is a URL, and the other is started here", hint=hint)
     has_project = any(not is_url(target) and not is_command(target) for target in targets.values())
     path = path_of(urls, flags.path)
-    if has_project and path is not None and path.source != f"--path {flags.path}" and path.value == "/":
-        path = None  # a URL without a path leaves it to redline.yaml
     asked = scenarios(flags, path or (None if has_project else Given("--path /", "/")), placed)
     document: dict[str, object] = {"servers": servers(targets, flags, placed), "baseline": A}
     if asked:
         document["scenarios"] = asked
     document |= {
         "loads": {"load": _load(flags.load)},
-        "budget": Given(f"--for {flags.lasts}", flags.lasts or DEFAULT_BUDGET),
+        "budget": DEFAULT_BUDGET if flags.lasts is None else Given(f"--for {flags.lasts}", flags.lasts),
         "metric": Given(f"--metric {flags.metric}", flags.metric),
     }
     if flags.same_answers:

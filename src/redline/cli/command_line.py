@@ -261,17 +261,22 @@ class LoadFlags(RequestFlags):
     threads: int = _flag("-t --threads", "N", "Engine workers, at most one per connection.", 1)
     warmup: str = _flag("--warmup", "TIME|auto", "Load before the measurement; auto: until steady.", "1s")
     seed: int = _flag("--seed", "N", "Seed of everything random, such as arrivals.", 1)
+    output: Path | None = _flag("-o --output", "DIR", "Keep the recording there, with a report.")
     json: bool = _switch("--json", _AS_JSON)
 
 
 @_command("limit")
 class LimitFlags(RequestFlags):
-    """Find the highest rate that meets an objective, as an interval.
+    """Find the highest rate that meets an objective, as an interval: of one server, of several, or of a suite.
 
-    Of every server of a suite, or of the running server behind a URL.
+    Several servers are probed in turn, and compared with the first.
     """
 
-    target: str | None = _argument("SUITE|URL", "A suite, or a running server: http://127.0.0.1:8080/path.", None)
+    targets: list[str] = _argument(
+        "TARGET…", "Commands such as './server --port {port}', URLs, revisions; or a suite: a YAML file.", []
+    )
+    git: str | None = _flag("--git", "A..B", "Two revisions, built and started as redline.yaml says.")
+    path: str | None = _flag("--path", "PATH", "Commands and revisions: what is requested; / by default.")
     objective: list[str] = _list(
         "--objective",
         "[NAME:]'p99 < 200ms, …'",
@@ -283,11 +288,14 @@ class LimitFlags(RequestFlags):
         "-w --with", "NAME=VALUE,…", "Only servers with this value of an option; servers without the option stay."
     )
     quick: bool = _switch("--quick", "Every cell, but shorter: as `quick` in the suite says.")
-    duration: str | None = _flag("-d --duration", "TIME", "Length of a probe; 5s for a URL.")
+    lasts: str | None = _flag("--for", "TIME", "About the most that it takes in all; sets the length of probes.")
+    duration: str | None = _flag("-d --duration", "TIME", "Length of a probe; the suite's, or 5s.")
     warmup: str | None = _flag(
-        "--warmup", "TIME|auto", "Load before the first probe; auto: until steady. 1s for a URL."
+        "--warmup", "TIME|auto", "Load before the first probe of a start; auto: until steady. 1s for a URL."
     )
-    start: str | None = _flag("--start", "N", "The first rate, per second; of a URL by default from its warm-up.")
+    start: str | None = _flag(
+        "--start", "N", "The first rate, per second; the suite's, or by what the warm-up answered."
+    )
     probes: int = _flag("--probes", "N", "At most this many probes per search.", 12)
     precision: str = _flag("--precision", "SHARE", "Stop at this half width of the interval.", "3%")
     trials: int | None = _flag("--trials", "N", "Fresh starts at the ends of each interval; 3.")
@@ -297,9 +305,11 @@ class LimitFlags(RequestFlags):
     output: Path | None = _flag("-o --output", "DIR", "Where to keep it.")
     resume: Path | None = _flag("--resume", "DIR", "Resume a search that stopped.")
     wait_quiet: bool = _switch("--wait-quiet", _WAIT_QUIET)
-    arrivals: Arrivals | None = _flag("--arrivals", "poisson|uniform", "URL: when requests are due.")
-    connections: int | None = _flag("-c --connections", "N", "URL: connections at most; 256.")
-    threads: int | None = _flag("-t --threads", "N", "URL: engine workers, at most -c; 1.")
+    arrivals: Arrivals | None = _flag("--arrivals", "poisson|uniform", "When requests are due.")
+    connections: int | None = _flag("-c --connections", "N", "Connections at most; 256.")
+    threads: int | None = _flag("-t --threads", "N", "Engine workers, at most -c; 1 for a URL.")
+    fail_on: list[FailOnVerdict] = _list("--fail-on", "slower|inconclusive", _FAIL_ON)
+    threshold: str | None = _flag("--threshold", "SHARE", "The smallest difference that matters; 2% by default.")
     json: bool = _switch("--json", _AS_JSON)
 
 
@@ -318,8 +328,6 @@ class AbFlags(RequestFlags):
     lasts: str | None = _flag("--for", "TIME", "How long to measure in all.", shown=DEFAULT_BUDGET)
     load: str = _flag("--load", "closed:N|open:RATE", "Users, or requests per second.", "closed:64")
     metric: DuetMetric = _flag("--metric", "cpu|throughput|p50|p75|p90|p95|p99", "What the verdicts are about.", "cpu")
-    limit: bool = _switch("--limit", "Find the limits of both instead, and their ratio.")
-    objective: str | None = _flag("--objective", "'p99 < 200ms, …'", "With --limit: what has to be met.")
     same_answers: bool = _switch("--same-answers", "Refuse servers that answer differently.")
     parallel: bool = _switch("--parallel", "Load A and B at the same time, on cores of their own.")
     seed: int = _flag("--seed", "N", "Seed of the order and of the arrivals.", 1)

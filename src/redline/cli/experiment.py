@@ -2,20 +2,26 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import typer
 from rich.console import Console
 
 from redline.analysis.compare import unwanted
 from redline.cli import exits, places
+from redline.cli.commands.check import show_plans
 from redline.cli.quiet import wait_until_quiet
+from redline.cli.session_view import SessionView
 from redline.cli.show import show
 from redline.cli.streams import write_document
-from redline.model import CellReport, Comparison, Report, Verdict
-from redline.report.render import RENDERERS
-from redline.report.sections.run import run_summary
-from redline.running.session import Outcome, RunSession
+from redline.model import CellReport, Comparison, Report, Suite, Verdict
+from redline.plugins.machine import plan_placement
+from redline.report.render import RENDERERS, summary
+from redline.running.assembly import Cluster
+from redline.running.parallel import check_cores
+from redline.running.session import Outcome, RunSession, Source
 from redline.storage.runs import RunStore
+from redline.suite import make_capacity_plan, make_plan
 
 
 @dataclass(frozen=True)
@@ -32,6 +38,22 @@ class Output:
     is_kept: bool = True
 
 
+def create(
+    suite: Suite, source: Source, folder: Path, cluster: Cluster, console: Console, *, shows_plan: bool = True
+) -> RunSession:
+    """Plan a suite, build its servers, and open a directory for it. Raises RedlineError."""
+    RunStore(folder).check_free()
+    bench, suite, changed = cluster.prepare(Path(source.file), suite)
+    for reason in changed:
+        console.print(reason, style="yellow", highlight=False, markup=False)
+    plan = make_plan(suite)
+    if not bench.pairs:
+        check_cores(plan, plan_placement().cores)
+    if shows_plan:
+        show_plans(make_capacity_plan(suite), plan, console)
+    return RunSession.create(suite, source, folder, bench, SessionView(console))
+
+
 def finish(session: RunSession, output: Output, console: Console) -> None:
     """Measure what is left of a session, and print its report. Exits with another code than 0 by `exit_code`."""
     if output.wait_quiet:
@@ -42,7 +64,7 @@ def finish(session: RunSession, output: Output, console: Console) -> None:
         if output.form:
             write_document(RENDERERS[output.form](reports[-1]))
         else:
-            show(run_summary(reports[-1]))
+            show(summary(reports[-1]))
     finally:  # also where the report cannot be printed
         if output.is_kept:
             _print_where(session.store, outcome, output.command, console)

@@ -11,11 +11,12 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from redline.cli import places
 from redline.cli.command_line import LimitFlags, SuiteFlags
+from redline.cli.origins import FromRepository
 from redline.errors import UsageError, WrongValueError
 from redline.model import Suite
 from redline.plugins.drivers.protocol import MOST_WORKERS
 from redline.quantities import parse_duration
-from redline.suite import Overrides, load_catalogue, read_suite, read_text, referenced_files
+from redline.suite import Catalogue, Overrides, load_catalogue, read_suite, read_text, referenced_files
 from redline.suite.schema.suite import SuiteSchema
 from redline.suite.validate.checking import first_mistake
 from redline.suite.validate.loads import read_warm_up
@@ -81,8 +82,18 @@ def read_overrides(flags: SuiteFlags | LimitFlags) -> Overrides:
 
 def read_suite_file(file: Path, flags: SuiteFlags | LimitFlags) -> tuple[Suite, str]:
     """The suite of a file as the flags change it, and the file's text. Raises UsageError."""
-    text, catalogue = read_text(file), load_catalogue(places.catalogue(file))
-    return read_suite(text, str(file), catalogue, read_overrides(flags), referenced_files(file)), text
+    text, overrides = read_text(file), read_overrides(flags)
+    origins = FromRepository(file.resolve().parent).origins()
+    return read_suite(text, str(file), _catalogue(file), overrides, referenced_files(file), origins), text
+
+
+def _catalogue(file: Path) -> Catalogue:
+    """The catalogue near a suite; an empty one where there is none."""
+    try:
+        folder = places.catalogue(file)
+    except UsageError:
+        return Catalogue(servers={}, scenarios={})
+    return load_catalogue(folder)
 
 
 def read_warm_up_flag(text: str) -> tuple[int, bool]:

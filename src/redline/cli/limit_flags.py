@@ -1,38 +1,39 @@
-"""The flags of `redline limit` read into what is searched: of a suite, or of a server that is running."""
+"""The flags of `redline limit` as a search: of a suite, or of servers that the flags name."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from redline.analysis.search_state import FIRST_PER_S
 from redline.cli.command_line import LimitFlags
-from redline.cli.flags import (
-    at_least_one,
-    command_line,
-    naming,
-    read_flag,
-    read_schema,
-    read_suite_file,
-    read_warm_up_flag,
-    read_workers,
-)
-from redline.cli.load_flags import read_target
+from redline.cli.flags import at_least_one, command_line, naming, read_flag, read_suite_file, read_workers, refuse
+from redline.cli.limit_document import CONNECTIONS, TRIALS, limit_document
+from redline.cli.origins import FromRepository
+from redline.cli.request_flags import referenced
+from redline.cli.written import read_written
 from redline.errors import UsageError
 from redline.model import Objective, Profile, Suite
+from redline.model.search import SearchTerms
 from redline.quantities import duration, parse_rate
 from redline.running.searching import SearchRequest
 from redline.running.session import Source
 from redline.search.steps import QUANTILES
 from redline.suite import parse_objectives, to_search
-from redline.suite.schema.load import LoadSchema
 from redline.suite.schema.suite import PrecisionSchema
 
-TRIALS = 3
-"""Fresh starts at the ends of each answer."""
+_OF_STARTS = {"trials", "no_beyond"}
 FEW_ERRORS = "errors < 1%"
 """What a set of objectives asks for that says nothing of errors."""
 
 Sets = Mapping[str, tuple[Objective, ...]]
+
+
+@dataclass(frozen=True)
+class ServersSearch:
+    """The search of servers that flags name, and the suite that it is."""
+
+    request: SearchRequest
+    source: Source
 
 
 @dataclass(frozen=True)
@@ -52,39 +53,38 @@ def read_suite_search(file: Path, flags: LimitFlags) -> SuiteSearch:
     suite, ignored = to_search(written, trials)
     sets = _suite_sets(flags, suite)
     within_timeout(sets, suite.timeout_ns, f"`timeout` {duration(suite.timeout_ns)}")
-    request = _request(flags, suite, sets, trials=trials, beyond=not flags.no_beyond)
-    return SuiteSearch(request, Source(command_line(), str(file.resolve()), text), ignored, written.profile)
+    terms = _terms(flags, sets, trials=trials, beyond=not flags.no_beyond)
+    source = Source(command_line(), str(file.resolve()), text)
+    return SuiteSearch(SearchRequest(suite, terms), source, ignored, written.profile)
 
 
-def read_url_search(url: str, flags: LimitFlags) -> SearchRequest:
-    """What is searched of a running server: as of a suite of one server, scenario and load. Raises UsageError."""
+def read_servers_search(flags: LimitFlags, repository: FromRepository) -> ServersSearch:
+    """What is searched of servers that flags name. Raises UsageError."""
     if not flags.objective:
         raise UsageError("nothing says what is to be met", hint="give --objective 'p99 < 200ms, errors < 0.1%'")
     sets = read_sets(flags.objective)
-    variant, scenario = read_target(url, flags, "limit")
-    connections = 256 if flags.connections is None else flags.connections
-    length, timeout = flags.duration or "5s", flags.timeout or "5s"
-    given: dict[str | int, str] = {"for": f"-d {length}", "connections": f"-c {connections}"}
-    arrivals = flags.arrivals or "poisson"
-    shape = {"rate": _start_per_s(flags) or FIRST_PER_S, "arrivals": arrivals, "connections": connections}
-    load = read_schema(LoadSchema, given, {"for": length, "open": shape}).load("probe")
-    warmup_ns, warmup_detect = read_warm_up_flag(flags.warmup or "1s")
-    suite = Suite(
-        name=url,
-        variants=(variant,),
-        scenarios=(scenario,),
-        loads=(load,),
-        warmup_ns=warmup_ns,
-        warmup_detect=warmup_detect,
-        trials=1,
-        seed=read_flag("--seed", 1 if flags.seed is None else flags.seed, "seed"),
-        timeout_ns=read_flag("--timeout", timeout, "timeout"),
+    document = limit_document(flags, repository.ends, str)
+    written, text = read_written(document, "limit", referenced(flags), repository.origins())
+    starts = not all(variant.is_attached for variant in written.variants)
+    if not starts:
+        refuse(flags.given(among=_OF_STARTS), "a server that is running already is not started, and takes no")
+    trials = _trials(flags.trials) if starts else 0
+    with naming(f"--for {flags.lasts}" if flags.lasts else f"-d {flags.duration}"):
+        suite, _ = to_search(written, max(trials, 1))
+    within_timeout(sets, suite.timeout_ns, f"--timeout {flags.timeout or duration(suite.timeout_ns)}")
+    connections = CONNECTIONS if flags.connections is None else flags.connections
+    by_probe = len(suite.variants) > 1
+    terms = _terms(
+        flags,
+        sets,
+        trials=trials,
+        by_warm_up=flags.start is None,
+        beyond=starts and not by_probe and not flags.no_beyond,
+        curve=starts and not by_probe,
+        by_probe=by_probe,
+        workers=None if starts and flags.threads is None else read_workers(flags.threads or 1, connections),
     )
-    with naming(f"-d {length}"):
-        to_search(suite, trials=1)
-    within_timeout(sets, suite.timeout_ns, f"--timeout {timeout}")
-    workers = read_workers(1 if flags.threads is None else flags.threads, connections)
-    return _request(flags, suite, sets, url=url, workers=workers, is_kept=flags.output is not None)
+    return ServersSearch(SearchRequest(suite, terms), Source(command_line(), text=text))
 
 
 def read_sets(texts: list[str]) -> dict[str, tuple[Objective, ...]]:
@@ -101,29 +101,13 @@ def read_sets(texts: list[str]) -> dict[str, tuple[Objective, ...]]:
     return _with_few_errors(sets)
 
 
-def _request(
-    flags: LimitFlags,
-    suite: Suite,
-    sets: Sets,
-    *,
-    trials: int = 0,
-    beyond: bool = False,
-    url: str = "",
-    workers: int | None = None,
-    is_kept: bool = True,
-) -> SearchRequest:
-    return SearchRequest(
-        suite=suite,
-        sets=sets,
+def _terms(flags: LimitFlags, sets: Sets, **given: Any) -> SearchTerms:
+    return SearchTerms(
+        sets=dict(sets),
         start_per_s=_start_per_s(flags),
-        by_warm_up=bool(url) and flags.start is None,
         probes=at_least_one("--probes", flags.probes),
         precision=read_flag("--precision", flags.precision, "precision", PrecisionSchema),
-        trials=trials,
-        beyond=beyond,
-        url=url,
-        workers=workers,
-        is_kept=is_kept,
+        **given,
     )
 
 

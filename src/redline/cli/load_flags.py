@@ -11,7 +11,6 @@ from redline.cli.command_line import LoadFlags, RequestFlags
 from redline.cli.flags import DETECTED, naming, read_flag, read_schema
 from redline.cli.request_flags import Placed, path_of, scenarios, servers
 from redline.cli.targets import check_target
-from redline.cli.urls import base_of, is_secure, read_url
 from redline.cli.written import Given
 from redline.errors import UsageError
 from redline.model import AttachedServer, Body, Closed, Load, Objective, Request, Scenario, Tls, Variant
@@ -26,6 +25,7 @@ from redline.suite.schema.scenario import (
     check_placeholders,
     http2_forbids,
 )
+from redline.suite.urls import base_of, is_secure, read_url
 from redline.suite.validate.referenced_files import wrong_entry
 
 _METHOD = re.compile(r"[A-Z]+")

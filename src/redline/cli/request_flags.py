@@ -3,17 +3,19 @@
 import fnmatch
 import re
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 
 from redline.cli.command_line import RequestFlags
 from redline.cli.flags import split
-from redline.cli.urls import as_url, base_of, is_like_a_url, is_secure, is_url, read_url
 from redline.cli.written import Given, of_file
 from redline.errors import UsageError
 from redline.plugins.revisions import WORK_TREE
 from redline.quantities import did_you_mean
-from redline.suite import read_text
+from redline.suite import read_data, read_text, referenced_files
 from redline.suite.schema.document import Document, Plain, parse_document
 from redline.suite.schema.scenario import METHODS
+from redline.suite.urls import as_url, base_of, is_like_a_url, is_secure, is_url, read_url
+from redline.suite.validate.referenced_files import Files
 
 REQUEST = "requests"
 """The name of the request that the flags describe."""
@@ -177,3 +179,14 @@ def path_of(urls: Mapping[str, str], written: str | None) -> Given | None:
         if other != path:
             raise UsageError(f"{first} is asked for {path} and {name} for {other}", hint="give URLs of the same path")
     return Given("the URL's path", path) if paths else None
+
+
+def referenced(flags: RequestFlags) -> Files:
+    """Reads the files that a document of these flags names: those of `--requests` from its folder."""
+
+    def read(name: str) -> str:
+        if flags.requests is not None and not Path(name).is_absolute():
+            return referenced_files(flags.requests)(name)
+        return read_data(Path(name))
+
+    return read

@@ -7,14 +7,13 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
-from redline.analysis.search_state import load_text, longest_ns, open_shape
+from redline.analysis.search_state import load_text, longest_ns
 from redline.cli.build_view import BuildView, print_failures
 from redline.cli.load_view import live_line, speed_text
 from redline.cli.show import OneLine, show
 from redline.errors import RedlineError
 from redline.findings import judge
 from redline.model import (
-    AttachedServer,
     Cell,
     DuetBlock,
     DuetRecording,
@@ -46,12 +45,16 @@ from redline.suite import expected_length_ns
 
 
 class SessionView:
-    """A SessionListener on a console. `error` is why the last search could not go on."""
+    """A SessionListener on a console. `error` is why the last search could not go on.
+
+    With `by_probe`, searches take turns by probes: each line begins with the server.
+    """
 
     def __init__(self, console: Console) -> None:
         self._console = console
         self.error: RedlineError | None = None
         self.keeps_errors = False
+        self.by_probe = False
 
     def building(self) -> BuildView:
         """Show the progress of builds."""
@@ -83,7 +86,9 @@ class SessionView:
         """Show the search on a cell: with a live line, or, if others are searched meanwhile, its name on each line."""
         if not alone:
             return SearchView(cell, self._console, f"[{number}/{cells}] {cell.slug}  ", alive=False)
-        if not isinstance(cell.variant.entry, AttachedServer):
+        if self.by_probe:
+            return SearchView(cell, self._console, f"{cell.variant.slug} ")
+        if not cell.variant.is_attached:
             self._console.print(f"[{number}/{cells}] {cell.slug}", style="bold", markup=False, highlight=False)
         return SearchView(cell, self._console)
 
@@ -281,7 +286,7 @@ def show_search_plan(
             cell.variant.slug,
             cell.scenario.name,
             cell.load.name,
-            rate(open_shape(cell.load).rate_per_s or 0.0),
+            rate(cell.load.open_shape.rate_per_s or 0.0),
             load_text(cell),
             f"{'≤ ' if cell.warmup_detect else ''}{duration(cell.warmup_ns)}",
         )

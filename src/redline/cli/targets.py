@@ -9,12 +9,20 @@ from pathlib import Path
 
 from redline.errors import StoreError, UsageError
 from redline.files import write_atomically
+from redline.model import AttachedServer, Suite
 from redline.plugins.linux.sockets import is_this_machine
 
 
 def config_file() -> Path:
     """The file with the user's hosts, one per line."""
     return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "redline" / "targets"
+
+
+def check_targets(suite: Suite, mine: Iterable[str] = ()) -> None:
+    """Raise UsageError for a running server of a suite on a host that is not the user's. See `check_target`."""
+    for variant in suite.variants:
+        if isinstance(variant.entry, AttachedServer):
+            check_target(variant.entry.host, mine)
 
 
 def check_target(host: str, mine: Iterable[str]) -> None:

@@ -10,7 +10,13 @@ from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.scalarstring import DoubleQuotedScalarString
 
 from redline.errors import Problem, UsageError
+from redline.model import Suite
+from redline.suite import Catalogue, read_suite
+from redline.suite.loading import AS_WRITTEN
+from redline.suite.project import Origins
 from redline.suite.schema.document import Document, Path, Plain, dotted
+from redline.suite.validate.overrides import Overrides
+from redline.suite.validate.referenced_files import Files
 
 _IN_ONE_LINE = 100
 """Characters up to which a server, a request or a load is written in one line."""
@@ -71,6 +77,25 @@ def _sources(written: object, path: Path = ()) -> Iterator[tuple[str, str]]:
     elif isinstance(written, (list, tuple)):
         for index, value in enumerate(written):
             yield from _sources(value, (*path, index))
+
+
+def read_written(
+    written: Mapping[str, object],
+    name: str,
+    files: Files,
+    origins: Origins = Origins(),
+    overrides: Overrides = AS_WRITTEN,
+) -> tuple[Suite, str]:
+    """The suite of a document, and its text. Raises UsageError, with flags in place of fields.
+
+    `name` is the suite's; `files` are those that the document names.
+    """
+    text = as_yaml(written)
+    try:
+        suite = read_suite(text, name, Catalogue(servers={}, scenarios={}), overrides, files, origins)
+    except UsageError as error:
+        raise named_by_flags(error, written) from None
+    return suite, text
 
 
 def as_yaml(written: object, comment: str = "") -> str:

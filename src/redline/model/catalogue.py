@@ -158,6 +158,10 @@ class Tls(Frozen):
     versions: tuple[TlsVersion, ...] = Field(default=("1.2", "1.3"), min_length=1)
     resumption: bool = True
 
+    def named(self, server_name: str | None) -> "Tls":
+        """The same, with this name in the certificate."""
+        return self.model_copy(update={"server_name": server_name})
+
     @property
     def slug(self) -> str:
         """The settings that differ from their defaults, as a part of a variant's slug; empty if none does."""

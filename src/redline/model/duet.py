@@ -108,6 +108,16 @@ class DuetRecording(Frozen):
     hosts: tuple[HostFacts, ...] = omitted_if_default((), description="the hosts it ran on; empty if it was one")
 
     @property
+    def is_complete(self) -> bool:
+        """Whether neither a failure nor an interrupt ended it."""
+        return self.failure is None and self.traffic is not None and self.traffic.ended == "complete"
+
+    @property
+    def is_interrupted(self) -> bool:
+        """Whether an interrupt ended it."""
+        return self.failure is None and not self.is_complete
+
+    @property
     def host(self) -> str:
         """The host of its servers; empty if that was this one."""
         return host_of(self.hosts)

@@ -107,3 +107,7 @@ class Finding(Frozen):
     advice: str
     cell_id: str
     position: int | None = None
+
+    def about(self, cell_id: str, position: int | None) -> "Finding":
+        """The same finding about another cell, and one of its trials or probes if `position` is given."""
+        return self.model_copy(update={"cell_id": cell_id, "position": position})

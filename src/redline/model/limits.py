@@ -6,6 +6,7 @@ from pydantic import Field
 
 from redline.model.base import Frozen, omitted_if_default
 from redline.model.environment import Environment
+from redline.model.estimate import Estimate, Verdict
 from redline.model.failures import FirstFailure
 from redline.model.finding import Finding
 from redline.model.histogram import Histogram
@@ -200,6 +201,7 @@ class CellLimit(Frozen):
 
     slug: str
     server: str
+    target: str = omitted_if_default("", description="the command, URL or revision of a server that is not catalogued")
     scenario: str
     load: str = Field(description="how probes are made, such as `open, poisson, 256 connections, 5 s after 1 s`")
     build: str = Field(default="", description="content hash of the build; empty for a server that was already running")
@@ -226,16 +228,46 @@ class CellLimit(Frozen):
         (), description="findings about probes; `position` is the probe's index in `probes`, from 0"
     )
 
+    @property
+    def without_recordings(self) -> "CellLimit":
+        """The same search where nobody will find its recordings."""
+        probes = tuple(probe.model_copy(update={"recording": ""}) for probe in self.probes)
+        return self.model_copy(update={"probes": probes})
 
-class LimitReport(Frozen):
-    """`redline limit --json`: the highest rate at which each server meets its objectives, and its curve.
 
-    Either `suite` or `url` names what was searched; the other is empty.
+class LimitComparison(Frozen):
+    """The limit of a server against that of its baseline, for one set of objectives.
+
+    Without a `confidence` there is no verdict but `inconclusive`: the interval then spans all ratios of the two limits.
     """
 
+    slug: str = Field(description="of the server's cell")
+    baseline: str = Field(description="slug of the baseline's cell")
+    objective: str = Field(description="name of the set of objectives")
+    ratio: Estimate | None = Field(
+        description="of the middles of both intervals on a logarithmic scale; null while a side of one is unknown"
+    )
+    confidence: float | None = Field(
+        description="of the interval, if both limits have one: their errors are taken as independent"
+    )
+    verdict: Verdict = Field(description="slower: the server meets the objectives up to a lower rate")
+    matters: bool | None = omitted_if_default(
+        None,
+        description="of a verdict faster or slower: false if the whole interval is within the threshold; else null",
+    )
+    threshold: float = Field(description="the smallest relative difference that matters")
+    p_adjusted: float | None = omitted_if_default(
+        None, description="two-sided p-value of no difference, with Holm's correction for the family"
+    )
+    family: int | None = omitted_if_default(None, description="number of comparisons in the family")
+    family_name: str = omitted_if_default("", description="the question that the family of comparisons answers")
+
+
+class LimitReport(Frozen):
+    """`redline limit --json`: the highest rate at which each server meets its objectives, and its curve."""
+
     format: Literal["redline.limit/1"] = LIMIT_FORMAT
-    suite: str = ""
-    url: str = ""
+    suite: str = Field(description="name of the suite, or what was searched where no suite says it")
     about: str = ""
     started_unix_ns: int
     command: str
@@ -244,8 +276,16 @@ class LimitReport(Frozen):
     environment: Environment
     hosts: tuple[UsedHost, ...] = omitted_if_default((), description="where servers ran, if not on this machine")
     cells: tuple[CellLimit, ...]
+    comparisons: tuple[LimitComparison, ...] = omitted_if_default(
+        (), description="of servers with their baselines, in the order of `cells`"
+    )
     skipped: tuple[Skipped, ...] = ()
     suite_text: str = ""
+
+    @property
+    def without_recordings(self) -> "LimitReport":
+        """The same report where nobody will find the recordings."""
+        return self.model_copy(update={"cells": tuple(cell.without_recordings for cell in self.cells)})
 
 
 AnyReport = Report | LimitReport

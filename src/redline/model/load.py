@@ -157,6 +157,30 @@ class Load(Frozen):
     duration_ns: int = Field(gt=0)
     count: int | None = omitted_if_default(None, ge=1)
 
+    def lasting(self, duration_ns: int) -> "Load":
+        """The same load, measured for another time."""
+        return self.model_copy(update={"duration_ns": duration_ns})
+
+    def shaped(self, shape: Closed | Open) -> "Load":
+        """A load of another shape under the same name."""
+        return self.model_copy(update={"shape": shape})
+
+    def at_rate(self, rate_per_s: float) -> "Load":
+        """The same open load at another rate."""
+        return self.shaped(self.open_shape.model_copy(update={"rate_per_s": rate_per_s}))
+
+    @property
+    def open_shape(self) -> Open:
+        """The shape of an open load. Raises TypeError for a closed load."""
+        if not isinstance(self.shape, Open):
+            raise TypeError(f"{self.name} is a closed load")
+        return self.shape
+
+    @property
+    def most_in_flight(self) -> int:
+        """The largest number of requests of an open load that can be in flight at once."""
+        return self.open_shape.connections * self.open_shape.depth
+
     @property
     def connections(self) -> int:
         """The maximum number of connections."""

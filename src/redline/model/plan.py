@@ -23,7 +23,7 @@ from redline.model.catalogue import (
 from redline.model.estimate import Metric
 from redline.model.exchange import Scenario
 from redline.model.jvm import NO_FLAGS, FlagSet, jvm_words, without_effect
-from redline.model.load import EngineMode, Load
+from redline.model.load import Closed, EngineMode, Load
 from redline.model.profile import Profile
 
 Network = Literal["host", "published"]
@@ -123,6 +123,11 @@ class Variant(Frozen):
         return self.entry
 
     @property
+    def is_attached(self) -> bool:
+        """Whether its server was already running."""
+        return isinstance(self.entry, AttachedServer)
+
+    @property
     def runtime(self) -> str:
         """What its server runs on, such as `jvm`; empty where that is not known."""
         return "" if isinstance(self.entry, AttachedServer) else self.entry.runtime
@@ -139,12 +144,21 @@ class Variant(Frozen):
             f"{name}={slug_text(value)}" for name, value in sorted(self.options.items()) if not self._default(name)
         ]
         added += [f"{FLAGS}={self.flags.name}"] if self.flags else []
-        says_http = self.route is None and (isinstance(self.entry, AttachedServer) or self.entry.kind == "server")
-        added += ["http2"] if self.http == "2" and says_http else []
-        added += [self.tls.slug] if self.tls and self.tls.slug else []
+        added += [] if self.is_own else self._protocol_slug
         added += [self.container.slug] if self.container else []
         added += [f"via={self.route.name}"] if self.route else []
         return "+".join([self.entry.name, *added])
+
+    @property
+    def is_own(self) -> bool:
+        """Whether it is a server of the user's, named by them."""
+        return bool(self.entry.label) if isinstance(self.entry, AttachedServer) else self.entry.build is None
+
+    @property
+    def _protocol_slug(self) -> list[str]:
+        says_http = self.route is None and (isinstance(self.entry, AttachedServer) or self.entry.kind == "server")
+        http = ["http2"] if self.http == "2" and says_http else []
+        return [*http, *([self.tls.slug] if self.tls and self.tls.slug else [])]
 
     @property
     def protocol(self) -> dict[str, object]:
@@ -217,12 +231,22 @@ class Variant(Frozen):
 
 
 class Objective(Frozen):
-    """One condition that a cell has to meet, such as p99 < 200 ms or errors < 0.1%."""
+    """A condition for cells, such as p99 < 200 ms or errors < 0.1%: for all of them, or those of a load or scenario."""
 
-    metric: Literal["p50", "p90", "p99", "p99.9", "max", "errors", "achieved"]
+    metric: Literal["p50", "p75", "p90", "p95", "p99", "p99.9", "max", "errors", "achieved"]
     below: bool
     limit: float = Field(description="nanoseconds for a percentile, a share (0 to 1) for errors and achieved")
     text: str
+    load: str | None = omitted_if_default(None, description="the load that it is for; absent: all")
+    scenario: str | None = omitted_if_default(None, description="the scenario that it is for; absent: all")
+
+    def applies_to(self, cell: "Cell") -> bool:
+        """Whether the cell has to meet it. Only an open load has a rate to achieve."""
+        return (
+            self.load in (None, cell.load.name)
+            and self.scenario in (None, cell.scenario.name)
+            and (self.metric != "achieved" or not isinstance(cell.load.shape, Closed))
+        )
 
 
 class AutoTrials(Frozen):
@@ -234,7 +258,7 @@ class AutoTrials(Frozen):
     """
 
     precision: float | None = Field(default=None, gt=0, lt=1)
-    at_least: int = Field(ge=2)
+    at_least: int = Field(ge=1)
     budget_ns: int | None = omitted_if_default(
         None, gt=0, description="no further round begins once trials have taken this long"
     )
@@ -256,6 +280,9 @@ class Suite(Frozen):
     warmup_ns: int = Field(ge=0)
     warmup_detect: bool = omitted_if_default(default=False, description=DETECTED)
     warmup_by: Load | None = omitted_if_default(None, description=WARMED_BY)
+    warmup_again_ns: int | None = omitted_if_default(
+        None, ge=0, description="the longest warm-up of what a start serves after the first; absent: as the first"
+    )
     trials: int = Field(ge=1, description="of each cell; with `auto`, at most")
     auto: AutoTrials | None = omitted_if_default(None)
     builds: int = omitted_if_default(1, ge=1, description="how often each server is built; rounds take them in turn")
@@ -285,6 +312,18 @@ class Suite(Frozen):
         {}, description="of a screen: by server how many variants are possible; `variants` are a fraction of them"
     )
 
+    def within_budget(
+        self, *, loads: tuple[Load, ...], trials: int, at_least: int, warm_up: tuple[int, int | None] | None
+    ) -> "Suite":
+        """The same with what its budget says: loads, rounds, and the longest warm-ups of a start, which are detected.
+
+        The first of the two is that of what a start serves first. None: the suite's own.
+        """
+        first = {} if warm_up is None else {"warmup_ns": warm_up[0], "warmup_detect": True}
+        again = {} if warm_up is None else {"warmup_again_ns": warm_up[1]}
+        auto = self.auto and AutoTrials(at_least=at_least, budget_ns=self.auto.budget_ns)
+        return self.model_copy(update={"loads": loads, "trials": trials, "auto": auto, **first, **again})
+
     @property
     def has_duets(self) -> bool:
         """Whether servers are also compared by duets."""
@@ -311,7 +350,6 @@ class Cell(Frozen):
     """Variant x scenario x load."""
 
     variant: Variant
-    route: Literal["direct"] = Field(default="direct", description="of earlier versions; the variant has its route")
     scenario: Scenario
     load: Load
     warmup_ns: int
@@ -320,6 +358,27 @@ class Cell(Frozen):
     timeout_ns: int
     engine: EngineMode = omitted_if_default(EngineMode())
     role: Literal["subject", "ceiling"] = "subject"
+
+    def under(self, load: Load, *, warmup_ns: int | None = None) -> "Cell":
+        """The same server and scenario under another load.
+
+        With `warmup_ns`, the warm-up is that load itself, and lasts that long.
+        """
+        warm = {} if warmup_ns is None else {"warmup_ns": warmup_ns, "warmup_detect": False, "warmup_by": None}
+        return self.model_copy(update={"load": load, **warm})
+
+    def warmed_by_its_load(self) -> "Cell":
+        """The same cell whose warm-up is its load itself."""
+        return self.model_copy(update={"warmup_by": None})
+
+    def warming_up_for(self, warmup_ns: int) -> "Cell":
+        """The same cell with another length of its warm-up; the longest where its end is detected."""
+        return self.model_copy(update={"warmup_ns": warmup_ns})
+
+    @property
+    def settling(self) -> "Cell":
+        """As it is loaded once another load has warmed its server up: briefly by its own before that counts."""
+        return self.warmed_by_its_load().warming_up_for(self.settling_ns)
 
     @property
     def slug(self) -> str:
@@ -377,11 +436,11 @@ class PlannedTrial(Frozen):
 
 
 class PlannedDuet(Frozen):
-    """A start of several servers that are loaded in short slices: a baseline, and what is compared with it.
+    """Several servers that are loaded in short slices: a baseline, and what is compared with it.
 
     The cells differ in their variants alone; the baseline's is the first. It runs a second time, as a control, which
     has no cell of its own; with nothing else, they say how a machine is. `round`, `position` and `seed` are those of a
-    PlannedTrial.
+    PlannedTrial. The duets of a round whose servers are the same follow each other: one start serves all of them.
     """
 
     cell_ids: tuple[str, ...] = Field(min_length=1)
@@ -390,6 +449,9 @@ class PlannedDuet(Frozen):
     seed: int
     places: tuple[int, ...] = omitted_if_default((), description=PLACES)
     build_number: int = omitted_if_default(0, description=COPY)
+    warmup_ns: int | None = omitted_if_default(
+        None, ge=0, description="the longest warm-up of each server; absent: that of its cells"
+    )
 
 
 class Skipped(Frozen):

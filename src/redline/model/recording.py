@@ -191,6 +191,14 @@ class Recording(Frozen):
         (), description="what a server that somebody else runs was seen to run on; empty if not known"
     )
 
+    def failed(self, failure: Failure) -> "Recording":
+        """The same recording of a trial that failed."""
+        return self.model_copy(update={"failure": failure})
+
+    def made_on(self, hosts: tuple[HostFacts, ...]) -> "Recording":
+        """The same recording, made on these hosts."""
+        return self.model_copy(update={"hosts": hosts})
+
     @property
     def runtimes(self) -> frozenset[str]:
         """What its server, and the proxies in front of it, were seen to run on; empty if not known."""

@@ -1,5 +1,6 @@
 """The view of a run: what every renderer shows, and the published contract of `--json`."""
 
+from collections.abc import Mapping
 from typing import Literal
 
 from pydantic import Field
@@ -13,6 +14,7 @@ from redline.model.histogram import Histogram
 from redline.model.hosts import UsedHost
 from redline.model.plan import Objective, Skipped
 from redline.model.profiled import ProfileReport
+from redline.model.run import Kind
 from redline.model.runtime import CollectionSum, Durations, RuntimeName
 from redline.model.traffic import AgreedTls, Counts
 
@@ -124,6 +126,10 @@ class TrialReport(Frozen):
     failure: str = ""
     log_tail: str = Field(default="", description="the end of the server's output, if the trial failed")
 
+    def at_speed(self, core_speed: float | None) -> "TrialReport":
+        """The trial with the speed of its cores."""
+        return self.model_copy(update={"core_speed": core_speed})
+
 
 class PartReport(Frozen):
     """What the server alone cost, or one of the proxies in front of it."""
@@ -219,6 +225,11 @@ class CellReport(Frozen):
     findings: tuple[Finding, ...]
     objectives: tuple[ObjectiveResult, ...] = ()
 
+    def in_run(self, speeds: Mapping[int, float], findings: tuple[Finding, ...]) -> "CellReport":
+        """The cell with what only the whole run tells: the speed of its trials' cores by position, and findings."""
+        trials = tuple(trial.at_speed(speeds.get(trial.position)) for trial in self.trials)
+        return self.model_copy(update={"trials": trials, "findings": (*self.findings, *findings)})
+
 
 class Precision(Frozen):
     """How narrow the main comparisons are after `rounds` complete rounds, if the number of trials is open.
@@ -285,6 +296,16 @@ class Waterfall(Frozen):
 class RunReport(Frozen):
     """How the run was made, and how to repeat it."""
 
+    kind: Kind = omitted_if_default("run")
+    alone: bool = omitted_if_default(
+        default=True, description="servers were also measured alone; else levels are of the slices of duets"
+    )
+    servers: dict[str, str] = omitted_if_default(
+        {}, description="the user's own servers, by slug: a command, an address or a revision"
+    )
+    starts: int = omitted_if_default(0, description="starts of the servers of duets")
+    seconds: float = omitted_if_default(0.0, description="how long these took")
+    interrupted: bool = omitted_if_default(default=False, description="whether the last start was cut short")
     name: str
     suite: str
     about: str

@@ -15,26 +15,25 @@ LoadPhase = Literal["start", "warmup", "approach", "search", "confirm", "curve",
 class SearchTerms(Frozen):
     """What a search asks of its cells. The plan of its manifest has a round for each fresh start.
 
-    `start_per_s` is the first rate of every cell, where it is not that of the cell's load, or `by_warm_up` a share of
-    what the server answered in its warm-up. `trials` are the fresh starts at the ends of each answer, `beyond` says
-    whether an overload test follows, and `curve` whether the rates that the curve lacks are probed. `url` is what was
-    searched where that is a server that was already running; the manifest has no suite file then.
+    A server that was already running has no fresh starts, no probes for the curve and no overload test.
     """
 
-    url: str = omitted_if_default("")
     sets: dict[str, tuple[Objective, ...]] = Field(description="the objectives of each answer, by its name")
-    start_per_s: float | None
+    start_per_s: float | None = Field(description="the first rate of every cell; null: as its load says")
     by_warm_up: bool = omitted_if_default(default=False, description="the first rate is by what the warm-up answered")
     probes: int = Field(description="at most, per cell")
     precision: float = Field(description="the width of an answer's interval at which it is known, as a share")
-    trials: int
-    beyond: bool
-    curve: bool = omitted_if_default(default=True)
+    trials: int = Field(description="fresh starts at the ends of each answer")
+    beyond: bool = Field(description="whether an overload test follows")
+    curve: bool = omitted_if_default(default=True, description="whether the rates that the curve lacks are probed")
+    by_probe: bool = omitted_if_default(
+        default=False, description="servers are alive at once and take turns by probes, not by starts"
+    )
     workers: int | None = omitted_if_default(None, description="of the engine; null for one on each of its cores")
 
 
 class ProbeRecording(Frozen):
-    """`probes/SLUG/0007.json`: one load of the search on a cell, and what was seen of it. Nothing in it is judged.
+    """`probes/SLUG/0007.json`: a load of the search on a cell, and what was seen of it. Nothing in it is judged.
 
     The position of the recording counts the loads of the cell, and its round the starts of the cell's server.
     """

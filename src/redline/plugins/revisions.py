@@ -52,8 +52,8 @@ class Repository:
         `A..B`: both; `A...B`: what B has changed since it left A; `A`: A and the tracked files of the work tree.
         """
         one, dots, other = written.partition("...") if "..." in written else written.partition("..")
-        first = self._revision(one or "HEAD")
-        second = self._revision(other or "HEAD") if dots else self._work_tree()
+        first = self.revision(one or "HEAD")
+        second = self.revision(other or "HEAD") if dots else self.revision(WORK_TREE)
         if dots == "...":
             done = _git(self.folder, "merge-base", first.commit, second.commit)
             if done.returncode not in (0, 1):
@@ -105,6 +105,10 @@ class Repository:
         return UsageError(
             f"the repository {self.folder} cannot be read: {said}", hint="see `git status` and `git fsck`"
         )
+
+    def revision(self, name: str) -> Revision:
+        """The revision of a name; of `WORK_TREE`, a commit of the tracked files as they are now. Raises UsageError."""
+        return self._work_tree() if name == WORK_TREE else self._revision(name)
 
     def has_changes(self) -> bool:
         """Whether tracked files differ from the last commit."""

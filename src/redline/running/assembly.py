@@ -7,8 +7,6 @@ from pathlib import Path
 
 from redline.errors import BuildError, UsageError
 from redline.model import (
-    AttachedServer,
-    Cell,
     DuetRecording,
     Environment,
     Manifest,
@@ -38,7 +36,6 @@ from redline.plugins.profilers.machine import MachineProfilers
 from redline.plugins.revisions import Repository, build
 from redline.plugins.temporary import elsewhere, private_folder
 from redline.ports import Building, Executor, Placement, RunningServer
-from redline.running.duet import DuetTools
 from redline.running.executors import HostsExecutor, LocalExecutor, check_for_hosts
 from redline.running.host_pairs import PairTools, calibrate
 from redline.running.record import Tools
@@ -100,6 +97,7 @@ def workbench(suite: Suite, catalogue: Path, cache: Path, stack: ExitStack) -> W
         fixed_work_ns=driver.fixed_work_ns,
         profilers=MachineProfilers(cache),
         compilers_of=_compilers_of,
+        watch=watch,
     )
     return _with_environment(tools, driver)
 
@@ -131,12 +129,11 @@ def commands() -> Workbench:
     return _with_environment(tools, driver)
 
 
-def duet_tools(cells: tuple[Cell, ...]) -> DuetTools:
+def duet_tools() -> Tools:
     """For commands, or servers that are running already. Raises DriveError without an engine."""
-    launchers = tuple(
-        AttachedLauncher() if isinstance(cell.variant.entry, AttachedServer) else CommandLauncher() for cell in cells
-    )
-    return DuetTools(launchers, watch, EngineDriver(find_engine()), plan_placement())
+    catalogue = ProcessLauncher(Path("catalogue"), Path(".cache"))
+    launcher = ServersLauncher(catalogue, RevisionLauncher(ExitStack()))
+    return Tools(launcher, EngineDriver(find_engine()), _probes_of, plan_placement(), watch=watch)
 
 
 def duet_environment() -> Environment:

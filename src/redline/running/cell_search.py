@@ -4,8 +4,8 @@
 2. Both ends of every answer are probed on further fresh starts, where the search asks for them.
 3. On the last start follow the rates that the curve lacks, and once an overload test.
 
-A server that was already running has one start, and nothing follows its answer. Each start is a turn, or each probe:
-between them others may be searched, so that what changes with time is in the answers of all.
+A server that was already running has one start, and nothing follows its answer. A turn is a start, or a probe: between
+turns other cells are searched, so that what changes with time is in all answers.
 """
 
 import contextlib
@@ -29,9 +29,9 @@ from redline.storage.runs import RunStore
 
 AGAIN = "again: the host had taken CPU time"
 WAITS_S = (5.0, 10.0, 20.0, 40.0, 60.0, 60.0, 60.0)
-"""Before a probe is made again, in seconds: hosts are busy for a moment or for minutes. Of one search in total."""
+"""Waits before disturbed probes of a search are repeated, in seconds: hosts are busy for a moment or for minutes."""
 MOST_OF_ONE = 3
-"""Of these, what one probe may use: a busy first minute must not take what the probes near the limit need."""
+"""Waits that one probe may use: a busy first minute must not take what the probes near the limit need."""
 
 
 class SearchListener(Protocol):
@@ -47,17 +47,17 @@ class SearchListener(Protocol):
         """The server that was started last is warm, or has been loaded for as long as it may be."""
 
     def probed(self, evidence: Evidence, why: str, number: int) -> None:
-        """The `number`-th probe of this cell was made, from 1."""
+        """The `number`-th probe of this cell, from 1, was made."""
 
     def waits(self, seconds: float) -> None:
-        """The host disturbed the last probe; it is made again after so long."""
+        """The host disturbed the last probe; it is repeated after this time."""
 
 
 @dataclass
 class CellSearch:
-    """One search, from where its stored recordings leave it. What it has seen is stored before it goes on.
+    """A search, from where its stored recordings leave it. What it has seen is stored before it goes on.
 
-    With `by_probe` each probe is a turn, and the server stays alive meanwhile: whoever takes turns calls `stop`. Once
+    Where servers take turns by probes, the server stays alive after a turn: the caller calls `stop` in the end. Once
     `is_over`, the next load is an interrupt.
     """
 
@@ -66,7 +66,6 @@ class CellSearch:
     store: RunStore
     listener: SearchListener
     log_is_kept: bool = True
-    by_probe: bool = False
     pause: Callable[[float], None] = time.sleep
     is_over: Callable[[], bool] = lambda: False
     _prober: Prober | None = None
@@ -80,11 +79,11 @@ class CellSearch:
 
     @property
     def cell(self) -> Cell:
-        """Whose limit is searched."""
+        """The cell whose limit is searched."""
         return self.state.cell
 
     def turn(self) -> bool:
-        """Search on one start of the server, and stop it; or make one probe. Returns whether another turn is to follow.
+        """Search on one start of the server and stop it, or make one probe. Returns whether another turn follows.
 
         Raises LaunchError, DriveError and KeyboardInterrupt.
         """
@@ -93,7 +92,7 @@ class CellSearch:
         except BaseException:
             self.stop()
             raise
-        if not has_more or not self.by_probe:
+        if not has_more or not self.state.terms.by_probe:
             self.stop()
         return has_more
 
@@ -106,11 +105,11 @@ class CellSearch:
         while isinstance(step := self.state.next(), Proposal):
             if step.fresh_start not in (0, self._confirmed_on):
                 self._confirmed_on = step.fresh_start
-                if self._prober is not None and not self.by_probe:
+                if self._prober is not None and not self.state.terms.by_probe:
                     return True
                 self.stop()
             self._probe(step, "confirm" if step.fresh_start else "search")
-            if self.by_probe and self._prober is not None:
+            if self.state.terms.by_probe and self._prober is not None:
                 self._prober.let_drain()  # a backlog would be in the way of the server whose turn is next
                 return True
         for rate_per_s in self.state.curve_left():
@@ -121,7 +120,7 @@ class CellSearch:
         return False
 
     def _probe(self, step: Proposal, phase: LoadPhase) -> None:
-        """A probe that the host does not disturb, as far as it may be made again."""
+        """Make a probe, and repeat it while the host disturbs it, as often as the waits allow."""
         most = min(len(self._waits_s), MOST_OF_ONE)
         prober = self._warm_prober(lambda: self._rate_of(step))
         step = replace(step, rate_per_s=self._rate_of(step))
@@ -152,7 +151,7 @@ class CellSearch:
     def _start_fresh(self) -> Prober:
         """Start a server and verify it. Raises LaunchError and DriveError, also stored."""
         # A server that somebody else runs is the same one when its search is resumed.
-        number, self._cold = 0 if self.state.terms.url else self.state.next_start, True
+        number, self._cold = 0 if self.cell.variant.is_attached else self.state.next_start, True
         self.listener.started(number)
         logs = self.store.folder / "logs" / self.cell.slug / f"start-{number}"
         with as_store_error(logs):
@@ -196,16 +195,14 @@ class CellSearch:
         return self.state.add(made)
 
     def _not_loaded(self, start: int, failure: Failure) -> ProbeRecording:
-        """What is stored where a server came to no load."""
+        """The recording of a start that came to no load."""
         planned = PlannedTrial(cell_id=self.cell.id, round=start, position=self.state.loads, seed=self._seed)
-        recording = new_recording(planned).model_copy(update={"failure": failure})
-        workers = self.tools.workers(self.cell.load, self.state.terms.workers)
         return ProbeRecording(
             phase="start",
             load=self.cell.load,
-            workers=workers,
+            workers=self.tools.workers(self.cell.load, self.state.terms.workers),
             retries_left=0,
-            recording=recording,
+            recording=new_recording(planned).failed(failure),
         )
 
     @property

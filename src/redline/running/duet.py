@@ -1,7 +1,7 @@
 """A duet: several servers started afresh, all alive at once, loaded in short slices; then all over again."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
@@ -10,13 +10,13 @@ from pathlib import Path
 
 from redline.errors import DriveError, LaunchError
 from redline.findings.warm_duet import DuetWarmth
-from redline.model import Cell, DuetBlock, DuetRecording, Failure, PlannedDuet
-from redline.model.duet import DuetPlan
-from redline.ports import Drive, Driver, DuetDrive, Launch, Launcher, LoadOptions, Placement, RunningServer, ServerWatch
+from redline.model import Cell, DuetBlock, DuetRecording, DuetTraffic, Failure, PlannedDuet, ServerFacts
+from redline.model.duet import CpuOwner, DuetPlan
+from redline.ports import Drive, Driver, DuetDrive, Launch, LoadOptions, Placement, RunningServer
 from redline.running.aborting import FailingDuetAbort
 from redline.running.ownership import Watches
 from redline.running.parallel import sides
-from redline.running.record import failure_of, settling, verify, warm_up
+from redline.running.record import Tools, failure_of, verify, warm_up
 from redline.suite import draw_places
 
 SLICE_NS, GUARD_NS = {"jvm": 50_000_000}, {"jvm": 10_000_000}
@@ -24,217 +24,197 @@ SLICE_NS, GUARD_NS = {"jvm": 50_000_000}, {"jvm": 10_000_000}
 DEFAULT_SLICE_NS, DEFAULT_GUARD_NS = 10_000_000, 2_000_000
 LONGEST_SLICE_NS = 50_000_000
 """That of servers which need longer for some answers on each connection; see docs/decisions/0021-neighbours.md."""
-FEWEST_STARTS = 3
-"""However little time there is: the interval is over starts, and of two it is hardly one."""
-_MOST_STARTS, _LONGEST_START_NS = 5, 60_000_000_000
-"""So many starts, and none longer, of servers that are warm late. What is warm sooner has more and shorter ones."""
-_LONG_ENOUGH_NS, _SHORTEST_START_NS = 30_000_000_000, 3_000_000_000
-"""Where there is little time, starts are longer than that rather than cold, and never shorter."""
-_MEASURED = 1 / 6
-"""The share of a start that is measured, after its warm-up."""
-_MEASURED_ONCE = 3 / 4
-"""The same of the only start of servers that run already."""
-
-
-@dataclass(frozen=True)
-class DuetTools:
-    """What a duet is made with; a launcher for each cell. `watch` finds whose CPU time is a server's."""
-
-    launchers: tuple[Launcher, ...]
-    watch: Callable[[RunningServer], ServerWatch]
-    driver: Driver
-    placement: Placement
 
 
 @dataclass(frozen=True)
 class DuetStart:
-    """One start of a duet: its cells, the baseline first, where its logs go, and who sees its blocks.
+    """Duets of the same servers, which one start of these serves in turn.
 
-    With `keep_interrupted`, Ctrl-C ends the load early and gives what there is. With `same_answers`, servers that
-    answer differently fail before the load. `log_is_kept` says whether a user will find the logs afterwards.
+    `cells` holds those of the duets, by id, and `logs` gives the folder for the logs of a duet. With
+    `keep_interrupted`, Ctrl-C ends a load early and gives what there is. With `same_answers`, servers that answer
+    differently fail before a load. `log_is_kept` says whether a user will find the logs afterwards.
     """
 
-    planned: PlannedDuet
-    cells: tuple[Cell, ...]
-    logs: Path
-    on_block: Callable[[DuetBlock], None]
+    planned: tuple[PlannedDuet, ...]
+    cells: Mapping[str, Cell]
+    logs: Callable[[PlannedDuet], Path]
+    on_begin: Callable[[PlannedDuet], None] = lambda _planned: None
+    on_block: Callable[[PlannedDuet, DuetBlock], None] = lambda _planned, _block: None
     keep_interrupted: bool = False
     same_answers: bool = False
     log_is_kept: bool = True
 
-
-@dataclass(frozen=True)
-class DuetLogs:
-    """Where the logs of a duet go, in a folder for each start, and whether a user will find them afterwards."""
-
-    folder: Path
-    are_kept: bool
-
-
-def run_duet(
-    plan: DuetPlan,
-    tools: DuetTools,
-    logs: DuetLogs,
-    on_block: Callable[[int, DuetBlock], None],
-    before: Sequence[DuetRecording] = (),
-) -> Iterator[DuetRecording]:
-    """The recording of each start that `before` lacks, until all have taken the time of the plan.
-
-    The last one may be of a failure, or of an interrupt: then no more are made. Raises StoreError when a log cannot be
-    written.
-    """
-    made = [each for each in before if is_complete(each)]
-    done = {each.position for each in made}
-    ids = tuple(cell.id for cell in plan.cells)
-    for number in count():
-        if is_over(plan, made):
-            return
-        if number in done:
-            continue
-        places = draw_places(plan.seed, "ab", number, len(ids) + 1) if plan.parallel else ()
-        planned = PlannedDuet(cell_ids=ids, round=number, position=number, seed=plan.seed + number, places=places)
-        start = DuetStart(
-            planned,
-            plan.cells,
-            logs.folder / f"{number:04d}",
-            partial(on_block, number),
-            keep_interrupted=True,
-            same_answers=plan.same_answers,
-            log_is_kept=logs.are_kept,
-        )
-        recording = run_start(start, tools)
-        yield recording
-        if not is_complete(recording):
-            return
-        made.append(recording)
+    def cells_of(self, planned: PlannedDuet) -> tuple[Cell, ...]:
+        """The cells of a duet: the baseline's, the others', and the baseline's once more as a control."""
+        cells = [self.cells[cell_id] for cell_id in planned.cell_ids]
+        if planned.warmup_ns is not None:
+            cells = [cell.warming_up_for(planned.warmup_ns) for cell in cells]
+        return (*cells, cells[0])
 
 
-@dataclass(frozen=True)
-class StartTimes:
-    """How long each server of a start is loaded: to warm it up, at most, and then to measure it."""
-
-    warmup_ns: int
-    measure_ns: int
-
-
-def start_times(lasts_ns: int, servers: int, *, once: bool) -> StartTimes:
-    """Those of a comparison that takes `lasts_ns`, `once` for servers that cannot be started.
-
-    Servers that are warm within a second or two are measured for most of the time; a virtual machine may take tens of
-    seconds until it has compiled what a request needs, and nobody knows beforehand what a command runs.
-    """
-    if once:
-        start_ns, measured = lasts_ns, _MEASURED_ONCE
-    else:
-        start_ns = min(lasts_ns // _MOST_STARTS, _LONGEST_START_NS)
-        start_ns = max(start_ns, min(lasts_ns // FEWEST_STARTS, _LONG_ENOUGH_NS), _SHORTEST_START_NS)
-        measured = _MEASURED
-    measure_ns = int(start_ns * measured)
-    return StartTimes((start_ns - measure_ns) // servers, measure_ns // servers)
-
-
-def is_complete(recording: DuetRecording) -> bool:
-    """Whether neither a failure nor an interrupt ended this start."""
-    traffic = recording.traffic
-    return recording.failure is None and traffic is not None and traffic.ended == "complete"
-
-
-def is_over(plan: DuetPlan, recordings: Sequence[DuetRecording]) -> bool:
-    """Whether the starts have taken the time of the plan, or would with one more."""
-    took = [each.took_ns for each in recordings if is_complete(each)]
-    if plan.once:
-        return bool(took)
-    return len(took) >= FEWEST_STARTS and sum(took) + took[-1] > plan.lasts_ns
-
-
-def run_start(start: DuetStart, tools: DuetTools) -> DuetRecording:
-    """Start all servers, the first twice, check their answers, load them, and stop them.
+def run_start(start: DuetStart, tools: Tools) -> Iterator[DuetRecording]:
+    """The recording of each duet, in order: start the servers, the first twice, check and load them, and stop them.
 
     In turn, each server has the warm-up and the load's time of its cell; at the same time, each has that of all. What
-    goes wrong with a server or the load is in the recording. Raises KeyboardInterrupt, unless what there is is kept,
-    StoreError when a log cannot be written, and UsageError where servers get too few cores of their own.
+    goes wrong with a server or a load is in the recording. Where servers died under load, the duets that are left get a
+    start of their own; where they do not start, all have that failure. After an interrupt there are no further ones.
+
+    The time of the first recording holds the launch, that of the last the stop. Raises KeyboardInterrupt, unless what
+    there is is kept, StoreError when a log cannot be written, and UsageError where servers get too few cores of their
+    own.
     """
-    planned, began_ns = start.planned, time.monotonic_ns()
-    empty = DuetRecording(
-        cell_ids=(*planned.cell_ids, planned.cell_ids[0]),
-        round=planned.round,
-        position=planned.position,
-        seed=planned.seed,
-        places=planned.places,
-        started_unix_ns=time.time_ns(),
-    )
-    start.logs.mkdir(parents=True, exist_ok=True)
+    left = start.planned
+    while left:
+        made = 0
+        for recording in _one_start(start, left, tools):
+            made += 1
+            yield recording
+            if recording.is_interrupted:
+                return
+        left = left[made:]
+
+
+def _one_start(start: DuetStart, planned: Sequence[PlannedDuet], tools: Tools) -> Iterator[DuetRecording]:
+    """The recordings of the first of the duets, up to one whose servers died."""
     with ExitStack() as running:
-        found = _load(start, tools, running)
-    return empty.model_copy(update={**found, "took_ns": time.monotonic_ns() - began_ns})
+        for number, duet in enumerate(planned):
+            start.on_begin(duet)
+            recorder = _Recorder(duet, tools)
+            if number == 0:
+                try:
+                    servers = _launched(start, duet, tools, running)
+                except LaunchError as error:
+                    failed = _Seen(failure=failure_of("launch", error.kind, error, error.log_tail))
+                    yield recorder.recording(failed)
+                    yield from (_Recorder(other, tools).recording(failed) for other in planned[1:])
+                    return
+            seen = _measured(start, duet, servers, tools)
+            died = seen.failure is not None and any(server.death() for server in servers)
+            if died or duet is planned[-1]:
+                running.close()
+            yield recorder.recording(seen)
+            if died:
+                return
 
 
-def _load(start: DuetStart, tools: DuetTools, running: ExitStack) -> dict[str, object]:
-    """What is seen of a start, for its recording; `running` stops the servers."""
-    cells, launchers = (*start.cells, start.cells[0]), (*tools.launchers, tools.launchers[0])
-    where, cpus = _placements(start.planned, tools.placement, cells[0].load.connections)
-    servers: list[RunningServer] = []
-    for place, (cell, launcher) in enumerate(zip(cells, launchers, strict=True)):
-        try:
-            log, seed = start.logs / f"server-{place}.log", start.planned.seed * len(cells) + place
-            launch = Launch(cell.variant, where[place], log, seed, start.planned.build_number)
-            server = running.enter_context(launcher.running(launch))
-        except LaunchError as error:
-            return {"failure": failure_of("launch", error.kind, error, error.log_tail)}
-        wrong = verify(cell, server, tools.driver)
+@dataclass(frozen=True)
+class _Seen:
+    """What is seen of a duet, for its recording."""
+
+    servers: tuple[ServerFacts | None, ...] = ()
+    owners: tuple[CpuOwner, ...] = ()
+    traffic: DuetTraffic | None = None
+    failure: Failure | None = None
+
+
+class _Recorder:
+    """The time of a duet, and the hosts that it runs on, from now on."""
+
+    def __init__(self, planned: PlannedDuet, tools: Tools) -> None:
+        self._planned, self._hosts = planned, tools.hosts()
+        self._began_ns, self._began_unix_ns = time.monotonic_ns(), time.time_ns()
+
+    def recording(self, seen: _Seen) -> DuetRecording:
+        """The recording, which ends now."""
+        planned = self._planned
+        return DuetRecording(
+            cell_ids=(*planned.cell_ids, planned.cell_ids[0]),
+            round=planned.round,
+            position=planned.position,
+            seed=planned.seed,
+            places=planned.places,
+            started_unix_ns=self._began_unix_ns,
+            took_ns=time.monotonic_ns() - self._began_ns,
+            servers=seen.servers,
+            owners=seen.owners,
+            traffic=seen.traffic,
+            failure=seen.failure,
+            hosts=self._hosts(),
+        )
+
+
+def _launched(start: DuetStart, first: PlannedDuet, tools: Tools, running: ExitStack) -> tuple[RunningServer, ...]:
+    """The servers of all duets, which `running` stops; their logs are with the first duet's. Raises LaunchError."""
+    cells, logs = start.cells_of(first), start.logs(first)
+    where, _ = _placements(first, tools.placement, 0)
+    return tuple(
+        running.enter_context(
+            tools.launcher.running(
+                Launch(
+                    cell.variant,
+                    where[place],
+                    logs / f"server-{place}.log",
+                    first.seed * len(cells) + place,
+                    first.build_number,
+                )
+            )
+        )
+        for place, cell in enumerate(cells)
+    )
+
+
+def _measured(start: DuetStart, planned: PlannedDuet, servers: Sequence[RunningServer], tools: Tools) -> _Seen:
+    """Check the answers of running servers, warm them up, and load them."""
+    cells, driver = start.cells_of(planned), tools.driver
+    facts = tuple(server.facts for server in servers)
+    for place, (cell, server) in enumerate(zip(cells, servers, strict=True)):
+        wrong = verify(cell, server, driver)
+        if wrong is None and start.same_answers and place:
+            wrong = _differing(cells[: place + 1], servers[: place + 1], driver)
         if wrong is not None:
-            return {"failure": wrong}
-        servers.append(server)
-        if start.same_answers and (wrong := _differing(cells[: place + 1], servers, tools.driver)) is not None:
-            return {"failure": wrong}
-    options = LoadOptions(log=start.logs / "engine.log", log_is_kept=start.log_is_kept)
+            return _Seen(servers=facts, failure=wrong)
+    where, cpus = _placements(planned, tools.placement, cells[0].load.connections)
+    options = LoadOptions(log=start.logs(planned) / "engine.log", log_is_kept=start.log_is_kept)
     for cell, server, placement in zip(cells, servers, where, strict=True):
         if cell.warmup_by is not None:
-            drive = Drive.of(options, cell, server.endpoint, start.planned.seed, placement.engine_cpus)
-            if (failure := warm_up(drive, cell.warmup_by, server, tools.driver)) is not None:
-                return {"failure": failure}
-    first, number = settling(cells[0]) if cells[0].warmup_by else cells[0], len(cells)
-    apart = all(server.facts is not None for server in servers)  # not where the control is the same process
-    load = first.load.model_copy(update={"duration_ns": first.load.duration_ns * number})
-    entire = {"load": load, "warmup_ns": first.warmup_ns * number, "warmup_detect": False}
-    options = replace(
-        options,
-        workers=min(max(1, len(where[0].engine_cpus)), load.connections),
-        keep_interrupted=start.keep_interrupted,
-    )
-    abort = FailingDuetAbort(number)
-    drive = replace(
-        Drive.of(options, first.model_copy(update=entire), servers[0].endpoint, start.planned.seed, cpus),
-        on_start=abort.started,
-        is_warm=DuetWarmth(apart=apart, saturates=first.load.saturates).is_warm if first.warmup_detect else None,
-    )
-    watches = Watches(servers, tools.watch)
+            drive = Drive.of(options, cell, server.endpoint, planned.seed, placement.engine_cpus)
+            if (failure := warm_up(drive, cell.warmup_by, server, driver)) is not None:
+                return _Seen(servers=facts, failure=failure)
+    abort, watches = FailingDuetAbort(len(cells)), Watches(servers, tools.watch)
 
     def shown(block: DuetBlock) -> None:
-        start.on_block(block)
+        start.on_block(planned, block)
         abort.seen(block)
 
-    runtimes = {runtime for each in cells for runtime in each.variant.runtimes}.union(*(s.runtimes for s in servers))
+    options = replace(
+        options,
+        workers=min(max(1, len(where[0].engine_cpus)), cells[0].load.connections),
+        keep_interrupted=start.keep_interrupted,
+        on_start=abort.started,
+    )
+    runtimes = {runtime for cell in cells for runtime in cell.variant.runtimes}.union(*(s.runtimes for s in servers))
     duet = DuetDrive(
-        drive=drive,
+        drive=_drive(cells, servers, options, planned.seed, cpus),
         other_servers=tuple(
-            (each.variant, server.endpoint) for each, server in zip(cells[1:], servers[1:], strict=True)
+            (cell.variant, server.endpoint) for cell, server in zip(cells[1:], servers[1:], strict=True)
         ),
         pids=watches.pids,
         slice_ns=max(SLICE_NS.get(runtime, DEFAULT_SLICE_NS) for runtime in runtimes),
         longest_slice_ns=LONGEST_SLICE_NS,
         guard_ns=max(GUARD_NS.get(runtime, DEFAULT_GUARD_NS) for runtime in runtimes),
-        parallel=bool(start.planned.places),
+        parallel=bool(planned.places),
         on_block=watches.looking(shown),
     )
-    facts = tuple(server.facts for server in servers)
     traffic, failure = None, None
     try:
-        traffic, failure = abort.ended(tools.driver.duet(duet), _names(cells))
+        traffic, failure = abort.ended(driver.duet(duet), _names(cells))
     except DriveError as error:
         failure = failure_of("load", "engine", error)
-    died = next((found for server in servers if (found := server.death()) is not None), None)
-    return {"servers": facts, **watches.finish(traffic), "failure": died or failure}
+    died = next((death for server in servers if (death := server.death()) is not None), None)
+    traffic, owners = watches.finish(traffic)
+    return _Seen(facts, owners, traffic, died or failure)
+
+
+def _drive(
+    cells: Sequence[Cell], servers: Sequence[RunningServer], options: LoadOptions, seed: int, cpus: tuple[int, ...]
+) -> Drive:
+    """The load on the first server, for the time that all of them have."""
+    first, number = cells[0].settling if cells[0].warmup_by else cells[0], len(cells)
+    apart = all(server.facts is not None for server in servers)  # not where the control is the same process
+    entire = first.under(first.load.lasting(first.load.duration_ns * number), warmup_ns=first.warmup_ns * number)
+    drive = Drive.of(options, entire, servers[0].endpoint, seed, cpus)
+    warmth = DuetWarmth(apart=apart, saturates=first.load.saturates) if first.warmup_detect else None
+    return replace(drive, is_warm=warmth.is_warm) if warmth else drive
 
 
 def _names(cells: Sequence[Cell]) -> list[str]:
@@ -270,3 +250,103 @@ def _differing(cells: Sequence[Cell], servers: Sequence[RunningServer], driver: 
         message = f"{names[0]} does not answer alike twice: {own}"
     hint = "leave out --same-answers, or request what is always answered alike"
     return Failure(stage="verify", kind="wrong_answer", message=message, hint=hint)
+
+
+FEWEST_STARTS = 3
+"""However little time there is: the interval is over starts, and of two it is hardly one."""
+_MOST_STARTS, _LONGEST_START_NS = 5, 60_000_000_000
+"""So many starts, and none longer, of servers that are warm late. What is warm sooner has more and shorter ones."""
+_LONG_ENOUGH_NS, _SHORTEST_START_NS = 30_000_000_000, 3_000_000_000
+"""Where there is little time, starts are longer than that rather than cold, and never shorter."""
+_MEASURED = 1 / 6
+"""The share of a start that is measured, after its warm-up."""
+_MEASURED_ONCE = 3 / 4
+"""The same of the only start of servers that run already."""
+
+
+@dataclass(frozen=True)
+class DuetLogs:
+    """Where the logs of a duet go, in a folder for each start, and whether a user will find them afterwards."""
+
+    folder: Path
+    are_kept: bool
+
+
+def run_duet(
+    plan: DuetPlan,
+    tools: Tools,
+    logs: DuetLogs,
+    on_block: Callable[[int, DuetBlock], None],
+    before: Sequence[DuetRecording] = (),
+) -> Iterator[DuetRecording]:
+    """The recording of each start that `before` lacks, until all have taken the time of the plan.
+
+    The last one may be of a failure, or of an interrupt: then no more are made. Raises StoreError when a log cannot be
+    written.
+    """
+    made = [each for each in before if each.is_complete]
+    done = {each.position for each in made}
+    ids = tuple(cell.id for cell in plan.cells)
+    for number in count():
+        if is_over(plan, made):
+            return
+        if number in done:
+            continue
+        places = draw_places(plan.seed, "ab", number, len(ids) + 1) if plan.parallel else ()
+        planned = PlannedDuet(cell_ids=ids, round=number, position=number, seed=plan.seed + number, places=places)
+        folder = logs.folder / f"{number:04d}"
+        folder.mkdir(parents=True, exist_ok=True)
+        start = DuetStart(
+            (planned,),
+            dict(zip(ids, plan.cells, strict=True)),
+            partial(_the_folder, folder),
+            on_block=partial(_without_plan, on_block, number),
+            keep_interrupted=True,
+            same_answers=plan.same_answers,
+            log_is_kept=logs.are_kept,
+        )
+        (recording,) = run_start(start, tools)
+        yield recording
+        if not recording.is_complete:
+            return
+        made.append(recording)
+
+
+@dataclass(frozen=True)
+class StartTimes:
+    """How long each server of a start is loaded: to warm it up, at most, and then to measure it."""
+
+    warmup_ns: int
+    measure_ns: int
+
+
+def start_times(lasts_ns: int, servers: int, *, once: bool) -> StartTimes:
+    """Those of a comparison that takes `lasts_ns`, `once` for servers that cannot be started.
+
+    Servers that are warm within a second or two are measured for most of the time; a virtual machine may take tens of
+    seconds until it has compiled what a request needs, and nobody knows beforehand what a command runs.
+    """
+    if once:
+        start_ns, measured = lasts_ns, _MEASURED_ONCE
+    else:
+        start_ns = min(lasts_ns // _MOST_STARTS, _LONGEST_START_NS)
+        start_ns = max(start_ns, min(lasts_ns // FEWEST_STARTS, _LONG_ENOUGH_NS), _SHORTEST_START_NS)
+        measured = _MEASURED
+    measure_ns = int(start_ns * measured)
+    return StartTimes((start_ns - measure_ns) // servers, measure_ns // servers)
+
+
+def _without_plan(seen: Callable[[int, DuetBlock], None], number: int, _planned: PlannedDuet, block: DuetBlock) -> None:
+    seen(number, block)
+
+
+def _the_folder(folder: Path, _planned: PlannedDuet) -> Path:
+    return folder
+
+
+def is_over(plan: DuetPlan, recordings: Sequence[DuetRecording]) -> bool:
+    """Whether the starts have taken the time of the plan, or would with one more."""
+    took = [each.took_ns for each in recordings if each.is_complete]
+    if plan.once:
+        return bool(took)
+    return len(took) >= FEWEST_STARTS and sum(took) + took[-1] > plan.lasts_ns

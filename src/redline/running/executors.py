@@ -12,9 +12,8 @@ from typing import Any
 from redline.errors import UsageError
 from redline.model import Cell, DuetRecording, Interval, Plan, PlannedDuet, PlannedTrial, Recording, Suite
 from redline.plugins.hosts.remote import CALL_S
-from redline.plugins.launchers.watching import watch
 from redline.ports import Profiler
-from redline.running.duet import DuetStart, DuetTools, run_start
+from redline.running.duet import DuetStart, run_start
 from redline.running.host_pairs import PairTools
 from redline.running.record import Tools
 from redline.running.trial import TrialListener, run_trial
@@ -34,41 +33,79 @@ class LocalExecutor:
     listener: TrialListener
 
     def execute(self, steps: Sequence[PlannedTrial | PlannedDuet]) -> Iterator[Recording | DuetRecording]:
-        """Run them in order; one recording each."""
-        for planned in steps:
-            if isinstance(planned, PlannedTrial):
-                cell = self.plan.cells[planned.cell_id]
-                self.listener.trial_started(planned, cell)
-                logs, on_interval = self.store.log_folder(planned, cell), partial(self.listener.interval_seen, planned)
-                yield run_trial(planned, cell, self.tools, logs, on_interval, profiler=self._profiler(planned, cell))
+        """Run them in order; a recording of each."""
+        for start in starts_of(steps, self.plan):
+            if isinstance(start, PlannedTrial):
+                yield self._trial(start)
             else:
-                cells = tuple(self.plan.cells[cell_id] for cell_id in planned.cell_ids)
-                self.listener.duet_started(planned, cells)
-                logs, on_block = self.store.log_folder(planned, cells[0]), partial(self.listener.block_seen, planned)
-                yield run_start(DuetStart(planned, cells, logs, on_block), self._duet_tools(len(cells)))
+                yield from run_start(new_start(start, self.plan, self.store, self.listener), self.tools)
+
+    def _trial(self, planned: PlannedTrial) -> Recording:
+        cell = self.plan.cells[planned.cell_id]
+        self.listener.trial_started(planned, cell)
+        logs, on_interval = self.store.log_folder(planned, cell), partial(self.listener.interval_seen, planned)
+        return run_trial(planned, cell, self.tools, logs, on_interval, profiler=self._profiler(planned, cell))
 
     def _profiler(self, planned: PlannedTrial, cell: Cell) -> Profiler | None:
         if planned.profile is None or self.tools.profilers is None:
             return None
         return self.tools.profilers.profiler(planned, cell, self.store.profile_folder(planned, cell))
 
-    def _duet_tools(self, servers: int) -> DuetTools:
-        return DuetTools((self.tools.launcher,) * servers, watch, self.tools.driver, self.tools.placement)
+
+Start = PlannedTrial | tuple[PlannedDuet, ...]
+"""What one start of servers serves."""
+
+
+def starts_of(steps: Sequence[Step], plan: Plan) -> Iterator[Start]:
+    """The steps in order; duets of a round that follow each other have one start if their servers are the same."""
+
+    def servers(step: Step) -> tuple[object, ...]:
+        if isinstance(step, PlannedTrial):
+            return (step.position,)
+        variants = tuple(plan.cells[cell_id].variant.slug for cell_id in step.cell_ids)
+        return step.round, variants, step.places, step.build_number
+
+    for _, members in itertools.groupby(steps, key=servers):
+        duets = list[PlannedDuet]()
+        for step in members:
+            if isinstance(step, PlannedTrial):
+                yield step
+            else:
+                duets.append(step)
+        if duets:
+            yield tuple(duets)
+
+
+def new_start(planned: tuple[PlannedDuet, ...], plan: Plan, store: RunStore, listener: TrialListener) -> DuetStart:
+    """A start of these duets of a plan, with their logs in the run's directory."""
+
+    def cells_of(duet: PlannedDuet) -> tuple[Cell, ...]:
+        return tuple(plan.cells[cell_id] for cell_id in duet.cell_ids)
+
+    return DuetStart(
+        planned,
+        plan.cells,
+        logs=lambda duet: store.log_folder(duet, cells_of(duet)[0]),
+        on_begin=lambda duet: listener.duet_started(duet, cells_of(duet)),
+        on_block=listener.block_seen,
+        keep_interrupted=not plan.suite.alone,
+        same_answers=plan.suite.same_answers,
+    )
 
 
 class Shares:
     """What is left to do, by pair. With `retries`, what a lost pair leaves undone is for the others."""
 
-    def __init__(self, shares: Sequence[Sequence[Step]], retries: int) -> None:
+    def __init__(self, shares: Sequence[Sequence[Start]], retries: int) -> None:
         self._left = [deque(share) for share in shares]
         self._retries, self._tries = retries, Counter[int]()
-        self._for_all: deque[Step] = deque()
+        self._for_all: deque[Start] = deque()
         self._alive, self._busy = set(range(len(shares))), set[int]()
         self._is_over = False
         self._changed = threading.Condition()
 
-    def take(self, pair: int) -> Step | None:
-        """The next step of a pair; None when there is none, and no other pair can leave it one any more."""
+    def take(self, pair: int) -> Start | None:
+        """The next start of a pair; None when there is none, and no other pair can leave it one any more."""
         with self._changed:
             self._busy.discard(pair)
             self._changed.notify_all()
@@ -81,19 +118,23 @@ class Shares:
                 self._changed.wait()
             return None
 
-    def leave(self, pair: int, step: Step) -> bool | None:
+    def leave(self, pair: int, left: Start) -> bool | None:
         """The pair is lost in the middle of a step: others do all that it had left, and the step if it may be retried.
+
+        `left` is that step, with what the same start was still to serve.
 
         Returns whether they do the step; None where there are no others, so that the pair goes on.
         """
         with self._changed:
             if self._alive == {pair} or not self._retries:
                 return None
+            step, rest = (left, ()) if isinstance(left, PlannedTrial) else (left[0], left[1:])
             self._tries[step.position] += 1
             again = self._tries[step.position] <= self._retries
             self._alive.discard(pair)
             self._busy.discard(pair)
-            self._for_all += (*((step,) if again else ()), *self._left[pair])
+            wanted = left if again else rest
+            self._for_all += (*((wanted,) if wanted else ()), *self._left[pair])
             self._left[pair].clear()
             self._changed.notify_all()
             return again
@@ -120,11 +161,12 @@ class HostsExecutor:
         """Run them, those of one pair in order. An interrupt ends the loads; what was not over has no recording."""
         pairs = [pair for pair in self.pairs if pair not in self.lost]
         if len(pairs) == 1:
-            for step in steps:
-                yield self._run(pairs[0], step, self.listener)
+            for start in starts_of(steps, self.plan):
+                yield from self._run(pairs[0], start, self.listener)
             return
         made: queue.Queue[Made | BaseException | None] = queue.Queue()
-        shares = Shares(assigned_steps(steps, self.plan, len(pairs)), self.plan.suite.host_retries)
+        assigned = assigned_steps(steps, self.plan, len(pairs))
+        shares = Shares([tuple(starts_of(share, self.plan)) for share in assigned], self.plan.suite.host_retries)
         listener = _OneAtATime(self.listener)
         threads = [
             threading.Thread(target=self._run_share, args=(pair, number, shares, listener, made), daemon=True)
@@ -152,17 +194,19 @@ class HostsExecutor:
     ) -> None:
         """Run the steps of the `number`-th pair, until they are over; None in the queue says that they have ended."""
         try:
-            while (step := shares.take(number)) is not None:
-                found = self._run(pair, step, listener)
-                again = shares.leave(number, step) if found.failure is not None and pair.is_lost else None
-                if again and found.failure is not None:
-                    self.store.save_lost(found, self._cells(step)[0])
-                    listener.moved(step, self._cells(step), found.failure)
-                else:
-                    made.put(found)
-                if again is not None:
-                    self.lost.append(pair)
-                    return
+            while (start := shares.take(number)) is not None:
+                steps: tuple[Step, ...] = (start,) if isinstance(start, PlannedTrial) else start
+                for at, (step, found) in enumerate(zip(steps, self._run(pair, start, listener), strict=False)):
+                    left = start if isinstance(start, PlannedTrial) else start[at:]
+                    again = shares.leave(number, left) if found.failure is not None and pair.is_lost else None
+                    if again and found.failure is not None:
+                        self.store.save_lost(found, self._cells(step)[0])
+                        listener.moved(step, self._cells(step), found.failure)
+                    else:
+                        made.put(found)
+                    if again is not None:
+                        self.lost.append(pair)
+                        return
         except BaseException as error:  # noqa: BLE001 - raised again by the thread that waits
             made.put(error)
         finally:
@@ -172,18 +216,14 @@ class HostsExecutor:
         ids = (step.cell_id,) if isinstance(step, PlannedTrial) else step.cell_ids
         return tuple(self.plan.cells[cell_id] for cell_id in ids)
 
-    def _run(self, pair: PairTools, step: Step, listener: Any) -> Made:
-        facts, cells = pair.follow(), self._cells(step)
-        made: Made
-        if isinstance(step, PlannedTrial):
-            listener.trial_started(step, cells[0])
-            seen: Callable[[Interval], None] = partial(listener.interval_seen, step)
-            made = run_trial(step, cells[0], pair.tools, self.store.log_folder(step, cells[0]), seen)
+    def _run(self, pair: PairTools, start: Start, listener: Any) -> Iterator[Made]:
+        if isinstance(start, PlannedTrial):
+            (cell,) = self._cells(start)
+            listener.trial_started(start, cell)
+            seen: Callable[[Interval], None] = partial(listener.interval_seen, start)
+            yield run_trial(start, cell, pair.tools, self.store.log_folder(start, cell), seen)
         else:
-            listener.duet_started(step, cells)
-            start = DuetStart(step, cells, self.store.log_folder(step, cells[0]), partial(listener.block_seen, step))
-            made = run_start(start, pair.duet_tools(len(cells)))
-        return made.model_copy(update={"hosts": facts()})
+            yield from run_start(new_start(start, self.plan, self.store, listener), pair.duet_tools)
 
 
 def check_for_hosts(suite: Suite) -> None:

@@ -17,7 +17,7 @@ from redline.plugins.hosts.launcher import RemoteLauncher, RemoteRoute, RemoteSe
 from redline.plugins.hosts.remote import HostLostError, LoadHostsProbe, Pair, PartsDriver, RemoteHost, RemoteProbe, call
 from redline.plugins.launchers.watching import KnownProcesses
 from redline.ports import Placement, RunningServer, ServerWatch
-from redline.running.duet import DuetStart, DuetTools, run_start
+from redline.running.duet import DuetStart, run_start
 from redline.running.record import Tools
 
 LOST_AFTER_S = 5.0
@@ -54,7 +54,9 @@ class PairTools:
             placement=Placement(server_cpus=cores.server_cpus, engine_cpus=engines.engine_cpus),
         )
         own = cls(pair, tools, driver, launcher)
-        tools = replace(tools, hosts=own.follow, processes=own.processes_of, compilers_of=own.compilers_of)
+        tools = replace(
+            tools, hosts=own.follow, processes=own.processes_of, compilers_of=own.compilers_of, watch=own.watch
+        )
         return replace(own, tools=tools)
 
     def processes_of(self, server: RunningServer) -> tuple[int, ...]:
@@ -70,14 +72,14 @@ class PairTools:
         pids = tuple(sorted(self.processes_of(server)))
         return lambda: _or_none(self.pair.server, "compilers_ns", pids)
 
-    def duet_tools(self, servers: int) -> DuetTools:
-        """What duets of so many servers are made with. Their CPU time is read on one host, so proxies are on it too."""
-        launcher = self.launcher.on(self.pair.server)
+    @property
+    def duet_tools(self) -> Tools:
+        """What duets are made with. The servers' CPU time is read on one host, so their proxies are on it too."""
+        return replace(self.tools, launcher=self.launcher.on(self.pair.server))
 
-        def watch(server: RunningServer) -> ServerWatch:
-            return KnownProcesses(self.processes_of(server))
-
-        return DuetTools((launcher,) * servers, watch, self.driver, self.tools.placement)
+    def watch(self, server: RunningServer) -> ServerWatch:
+        """The watch over a server, whose processes are known."""
+        return KnownProcesses(self.processes_of(server))
 
     def follow(self) -> Callable[[], tuple[HostFacts, ...]]:
         """Look at the hosts now, and when what this returns is called: their facts for what happened meanwhile."""
@@ -130,15 +132,15 @@ def reference(plan: Plan) -> Cell | None:
     subjects = [cell for cell in plan.cells.values() if cell.role == "subject"]
     native = (cell for cell in subjects if "jvm" not in cell.variant.runtimes)
     first = next(native, subjects[0] if subjects else None)
-    warm_up = {"warmup_ns": WARM_UP_NS, "warmup_detect": False, "warmup_by": None}
-    return first and first.model_copy(update={"load": LOAD, **warm_up})
+    return first and first.under(LOAD, warmup_ns=WARM_UP_NS)
 
 
 def _start(pair: PairTools, cell: Cell, position: int, logs: Path) -> DuetRecording:
     planned = PlannedDuet(cell_ids=(cell.id,), round=0, position=position, seed=position)
-    hosts = pair.follow()
-    start = DuetStart(planned, (cell,), logs / f"{position:04d}", lambda _block: None)
-    return run_start(start, pair.duet_tools(1)).model_copy(update={"hosts": hosts()})
+    folder = logs / f"{position:04d}"
+    folder.mkdir(parents=True, exist_ok=True)
+    (recording,) = run_start(DuetStart((planned,), {cell.id: cell}, logs=lambda _duet: folder), pair.duet_tools)
+    return recording
 
 
 @dataclass(frozen=True)

@@ -33,15 +33,13 @@ class Watches:
 
         return seen
 
-    def finish(self, traffic: DuetTraffic | None) -> dict[str, object]:
-        """For the recording: whose CPU time was read, and the traffic without what is not known to be a server's."""
+    def finish(self, traffic: DuetTraffic | None) -> tuple[DuetTraffic | None, tuple[CpuOwner, ...]]:
+        """The traffic without CPU time that is not known to be a server's, and whose was read; none where all is."""
         by_endpoint = {endpoint: watch.finish() for endpoint, watch in self._by_endpoint.items()}
         owners = tuple(by_endpoint[each] for each in self._of_each)
         unknown = frozenset(target for target, owner in enumerate(owners) if owner.unknown)
-        return {
-            "traffic": without_cpu(traffic, unknown) if traffic and unknown else traffic,
-            "owners": owners if any(owner != CpuOwner() for owner in owners) else (),
-        }
+        known = without_cpu(traffic, unknown) if traffic and unknown else traffic
+        return known, owners if any(owner != CpuOwner() for owner in owners) else ()
 
 
 def without_cpu(traffic: DuetTraffic, targets: frozenset[int]) -> DuetTraffic:

@@ -1,4 +1,4 @@
-"""The loads of a search, on the server that runs: warm-up, probe, overload test, each with its recording."""
+"""The loads that a search puts on a running server, and their recordings: warm-up, probes, overload test."""
 
 import contextlib
 import signal
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 
-from redline.analysis.search_state import at_rate, open_shape, probe_cell, room
+from redline.analysis.search_state import under_probe
 from redline.errors import DriveError
 from redline.model import Cell, Closed, Failure, Interval, PlannedTrial, Recording, Traffic
 from redline.model.search import LoadPhase, ProbeRecording
@@ -23,16 +23,16 @@ SLICES_PER_PROBE = 50
 LEAST_SLICE_NS = 20_000_000
 
 WARM_SHARE = 0.7
-"""Of the first rate that is probed on a start: next to its limit a server is long until a backlog is gone."""
+"""The last warm-up's share of the first rate that a start is probed at: near its limit a server drains slowly."""
 
 _AFTER_NS = 500_000_000
-"""A load has to measure something, also where only its warm-up is wanted: one more interval of what is watched."""
+"""What a load measures where only its warm-up is wanted: one more interval of what is watched."""
 
 
 def unserved_s(traffic: Traffic, room_for: int, most_s: float) -> float:
-    """For how long a server may go on with what nobody waits for any more, at the rate at which it answered.
+    """How many seconds a server may still work on requests that have timed out, at the rate at which it answered.
 
-    Where requests were never sent there was no room: then as many as there is room for were in flight, whenever due.
+    If requests were never sent, all connections were in use: `room_for` requests were in flight.
     """
     outcomes, answered = traffic.counts.outcomes, traffic.counts.completed
     left = outcomes.timeout + max(outcomes.in_flight, room_for if outcomes.unsent else 0)
@@ -43,10 +43,10 @@ def unserved_s(traffic: Traffic, room_for: int, most_s: float) -> float:
 
 @dataclass
 class Prober:
-    """Puts loads on one start of a server, and records each. `cell` says all but the rate and the arrivals' seed.
+    """Puts loads on one start of a server, and records them. `cell` says all but the rate and the arrivals' seed.
 
-    `logs` is the folder of this start, `start` its number. `loads` counts those of the cell: no two have the same
-    arrivals. Every load raises KeyboardInterrupt when it was ended from outside, or `is_over`; and StoreError.
+    `logs` is the folder of this start, `start` its number. `loads` counts the loads of the cell: no two have the same
+    arrivals. A load raises KeyboardInterrupt when it was ended from outside, or `is_over`; and StoreError.
     """
 
     cell: Cell
@@ -64,68 +64,70 @@ class Prober:
     _unserved_s: float = 0.0
 
     def warm(self, first_per_s: Callable[[], float]) -> Iterator[ProbeRecording]:
-        """Load a start with what counts for nothing, for as long as its cell says, or until it is steady.
+        """Warm up a start, for as long as its cell says or until it is steady.
 
-        By users with zero think time, the suite's or one on each connection: that is as much as it can do, and no more.
-        A rate would be too much for a server that is cold, or show little of one that is warm: its answers are as quick
-        long before it can give as many of them. Then by what is to be measured, below the first rate and for as long as
-        a probe at most: it has new connections, and another pattern. `first_per_s` may depend on what the users got.
+        First by users with zero think time, the suite's or one on each connection: they ask for as much as the server
+        can do, and no more. A rate would be too much for a cold server, or show little of a warm one: its answers are
+        quick long before it can give as many of them. Then by an open load below the first rate, for as long as a probe
+        at most: it has new connections, and another pattern. `first_per_s` may depend on what the users got.
         """
-        shape = open_shape(self.cell.load)
+        cell, shape = self.cell, self.cell.load.open_shape
         shared = shape.model_dump(include={"depth", "requests_per_connection"})
-        each = self.cell.load.model_copy(update={"shape": Closed(users=shape.connections, **shared)})
-        users, cell = self.cell.warmup_by or each, self.cell.model_copy(update={"warmup_by": None})
+        users = cell.warmup_by or cell.load.shaped(Closed(users=shape.connections, **shared))
         if cell.warmup_detect:
-            load = users.model_copy(update={"duration_ns": _AFTER_NS})
-            yield self._load("warmup", cell.model_copy(update={"load": load}), interval_ns=_AFTER_NS)
+            steady = cell.warmed_by_its_load().under(users.lasting(_AFTER_NS))
+            yield self._load("warmup", steady, interval_ns=_AFTER_NS)
         else:
-            load = users.model_copy(update={"duration_ns": cell.warmup_ns})
-            yield self._load("warmup", cell.model_copy(update={"load": load, "warmup_ns": 0}))
-        calm = at_rate(cell.load, WARM_SHARE * first_per_s())
-        load = calm.model_copy(update={"duration_ns": min(calm.duration_ns, cell.warmup_ns)})
-        cold = {"load": load, "warmup_ns": 0, "warmup_detect": False}
-        yield self._load("approach", cell.model_copy(update=cold))
+            yield self._load("warmup", cell.under(users.lasting(cell.warmup_ns), warmup_ns=0))
+        calm = cell.load.at_rate(WARM_SHARE * first_per_s())
+        yield self._load("approach", cell.under(calm.lasting(min(calm.duration_ns, cell.warmup_ns)), warmup_ns=0))
 
     def probe(self, step: Proposal, phase: LoadPhase, *, retries_left: int = 0, again: bool = False) -> ProbeRecording:
-        """One probe, ended early when it is hopeless.
+        """Make a probe, and end it early when it is hopeless.
 
-        After a probe without one right answer the server is asked once, without load: one that is gone would pass for
-        the limit.
+        After a probe without a right answer the server is asked once, without load: a server that is gone would pass
+        for one at its limit.
         """
-        load = at_rate(self.cell.load, step.rate_per_s)
+        load = self.cell.load.at_rate(step.rate_per_s)
         interval_ns = max(load.duration_ns // SLICES_PER_PROBE, LEAST_SLICE_NS)
         abort = LoadAbort() if step.whole else OverloadAbort(self.cell.timeout_ns / 1e9)
-        made = self._load(phase, probe_cell(self.cell).model_copy(update={"load": load}), interval_ns, abort)
-        made = made.model_copy(update={"why": step.why, "again": again, "retries_left": retries_left})
-        traffic = made.recording.traffic
-        if traffic is None or made.recording.failure is not None:
-            return made
-        self._unserved_s = unserved_s(traffic, room(load), self.cell.timeout_ns / 1e9)
-        if any(each.counts.completed for each in traffic.intervals if each.phase == "measure"):
-            return made
-        return made.model_copy(update={"recording": self._asked_once(made.recording)})
+        cell = under_probe(self.cell, load)
+        recording, cut = self._record(cell, interval_ns, abort)
+        traffic = recording.traffic
+        if traffic is not None and recording.failure is None:
+            self._unserved_s = unserved_s(traffic, load.most_in_flight, self.cell.timeout_ns / 1e9)
+            if not any(each.counts.completed for each in traffic.intervals if each.phase == "measure"):
+                recording = self._asked_once(recording)
+        return ProbeRecording(
+            phase=phase,
+            why=step.why,
+            load=load,
+            workers=self.tools.workers(load, self.workers),
+            again=again,
+            retries_left=retries_left,
+            cut=cut,
+            recording=recording,
+        )
 
     def overload(self, plan: OverloadPlan) -> ProbeRecording:
-        """The overload test."""
-        shape = plan.shape(open_shape(self.cell.load))
-        load = self.cell.load.model_copy(update={"shape": shape, "duration_ns": round(plan.seconds * 1e9)})
-        cell = probe_cell(self.cell).model_copy(update={"load": load})
-        return self._load("overload", cell, round(plan.slice_s * 1e9), LoadAbort())
+        """Make the overload test."""
+        load = self.cell.load.shaped(plan.shape(self.cell.load.open_shape)).lasting(round(plan.seconds * 1e9))
+        return self._load("overload", under_probe(self.cell, load), round(plan.slice_s * 1e9), LoadAbort())
 
     def _asked_once(self, recording: Recording) -> Recording:
         self.let_drain()
         try:
             wrong = self.tools.driver.verify(self.cell, self.server.endpoint)
         except DriveError as error:
-            return recording.model_copy(update={"failure": failure_of("load", "engine", error)})
+            return recording.failed(failure_of("load", "engine", error))
         if not wrong:
             return recording
         hint = "see whether it still runs, and what it printed"
         failure = Failure(stage="load", kind="wrong_answer", message=wrong, hint=hint)
-        return recording.model_copy(update={"failure": failure})
+        return recording.failed(failure)
 
     def let_drain(self) -> None:
-        """Wait while the server may still be busy with the probe before: its backlog is none of the next one's."""
+        """Wait while the server may still be busy with the backlog of the probe before."""
         if self._unserved_s > 0:
             self.pause(self._unserved_s)
         self._unserved_s = 0.0
@@ -133,7 +135,14 @@ class Prober:
     def _load(
         self, phase: LoadPhase, cell: Cell, interval_ns: int | None = None, abort: LoadAbort[Interval] | None = None
     ) -> ProbeRecording:
-        """Put it on and record it; without an `abort` of its own, it ends where all of its requests fail."""
+        recording, cut = self._record(cell, interval_ns, abort)
+        workers = self.tools.workers(cell.load, self.workers)
+        return ProbeRecording(
+            phase=phase, load=cell.load, workers=workers, retries_left=0, cut=cut, recording=recording
+        )
+
+    def _record(self, cell: Cell, interval_ns: int | None, abort: LoadAbort[Interval] | None) -> tuple[Recording, bool]:
+        """The recording of a load, and whether `abort` cut it; without one, it ends where all requests fail."""
         self.let_drain()
         if self.is_over():
             raise KeyboardInterrupt
@@ -152,19 +161,16 @@ class Prober:
         hosts = self.tools.hosts()
         with _heard_interrupts() as heard:
             recording = record_load(cell, planned, self.server, self.tools, options, abort=abort)
-        recording = recording.model_copy(update={"hosts": hosts()})
+        recording = recording.made_on(hosts())
         traffic, cut = recording.traffic, abort is not None and abort.done
         if heard or self.is_over() or (traffic is not None and traffic.ended == "interrupted" and not cut):
             raise KeyboardInterrupt
-        workers = self.tools.workers(cell.load, self.workers)
-        return ProbeRecording(
-            phase=phase, load=cell.load, workers=workers, retries_left=0, cut=cut, recording=recording
-        )
+        return recording, cut
 
 
 @contextlib.contextmanager
 def _heard_interrupts() -> Iterator[list[int]]:
-    """The signals that asked us to end meanwhile: one that follows our own end of a load must not be taken for it."""
+    """Yield the signals that ask us to end: what follows our own end of a load must not be taken for one."""
     heard: list[int] = []
     if threading.current_thread() is not threading.main_thread():
         yield heard

@@ -23,6 +23,7 @@ from redline.model import (
     Stage,
     Traffic,
 )
+from redline.plugins.launchers.watching import KnownProcesses
 from redline.ports import (
     Drive,
     Driver,
@@ -34,6 +35,7 @@ from redline.ports import (
     Profiler,
     Profilers,
     RunningServer,
+    ServerWatch,
 )
 from redline.running.aborting import FailingAbort, LoadAbort
 
@@ -48,7 +50,7 @@ class Tools:
     CPU time in nanoseconds that a fixed piece of work takes on each of these cores; none where that cannot be measured.
     `compilers_of` gives what reads the time in nanoseconds that the compilers of a server and its hops have used and
     waited for a core; it reads None where there are none. `hosts` looks at the hosts of a load that runs on others, and
-    what it returns looks again and gives their facts.
+    what it returns looks again and gives their facts. `watch` finds whose CPU time is a server's in a duet.
     """
 
     launcher: Launcher
@@ -60,6 +62,7 @@ class Tools:
     profilers: Profilers | None = None
     compilers_of: Callable[[RunningServer], Callable[[], int | None]] = lambda _server: lambda: None
     hosts: Callable[[], Callable[[], tuple[HostFacts, ...]]] = lambda: tuple
+    watch: Callable[[RunningServer], ServerWatch] = lambda _server: KnownProcesses(())
 
     def workers(self, load: Load, wanted: int | None = None) -> int:
         """How many the engine has for a load: `wanted`, or one for each of its cores; never more than connections."""
@@ -98,7 +101,7 @@ def record_load(  # noqa: PLR0913 - what, on what, with what, and until when
     drive = _drive(cell, planned, server, tools, options)
     if (failure := warm_up(drive, cell.warmup_by, server, tools.driver)) is not None:
         return new_recording(planned).model_copy(update={"server": server.facts, "failure": failure})
-    return _record(settling(cell), planned, server, tools, options, abort=abort)
+    return _record(cell.settling, planned, server, tools, options, abort=abort)
 
 
 def _drive(cell: Cell, planned: PlannedTrial, server: RunningServer, tools: Tools, options: LoadOptions) -> Drive:
@@ -239,9 +242,8 @@ def warm_up(drive: Drive, by: Load, server: RunningServer, driver: Driver) -> Fa
         drive.on_start(pid)
         abort.started(pid)
 
-    load = by.model_copy(update={"duration_ns": drive.cell.warmup_ns})
-    cell = drive.cell.model_copy(update={"load": load, "warmup_ns": 0, "warmup_by": None})
-    workers = min(drive.workers, load.connections)
+    cell = drive.cell.under(by.lasting(drive.cell.warmup_ns), warmup_ns=0)
+    workers = min(drive.workers, by.connections)
     try:
         if drive.cell.warmup_ns:
             warming = replace(drive, cell=cell, workers=workers, keep_interrupted=False)
@@ -251,11 +253,6 @@ def warm_up(drive: Drive, by: Load, server: RunningServer, driver: Driver) -> Fa
     except DriveError as error:
         return death_soon(server) or failure_of("load", "engine", error)
     return server.death()
-
-
-def settling(cell: Cell) -> Cell:
-    """The cell as it is loaded once another load has warmed its server up: briefly by its own before that counts."""
-    return cell.model_copy(update={"warmup_ns": cell.settling_ns, "warmup_by": None})
 
 
 _ANOTHER_STATUS = re.compile(r": status [2-5]\d\d in place of ")

@@ -1,10 +1,10 @@
-"""Searches: created, resumed and executed, with their directories. Whoever shows them listens.
+"""Searches: created, resumed and executed, with their directories. A listener shows them.
 
 What is left to search is read off the directory, so a search can be resumed from any point.
 """
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from pathlib import Path
 
 from redline.analysis.search_state import SearchState, search_order, search_state
 from redline.errors import DriveError, LaunchError
-from redline.model import Cell, Manifest, Objective, Run, Suite
+from redline.model import Cell, Manifest, Run, Suite
 from redline.model.limits import LimitReport
 from redline.model.search import SearchTerms
 from redline.running.assembly import Workbench
@@ -37,38 +37,32 @@ from redline.suite import make_plan
 
 @dataclass(frozen=True)
 class SearchRequest:
-    """What a search is asked: see SearchTerms. Its suite has open loads alone."""
+    """A suite of open loads, and what is asked of its cells."""
 
     suite: Suite
-    sets: Mapping[str, tuple[Objective, ...]]
-    start_per_s: float | None
-    by_warm_up: bool
-    probes: int
-    precision: float
-    trials: int
-    beyond: bool
-    url: str = ""
-    workers: int | None = None
-    is_kept: bool = True
+    terms: SearchTerms
 
 
 @dataclass(frozen=True)
 class SearchSession:
-    """A search that can be executed. `is_kept` says whether a user will find its directory afterwards.
-
-    Cells take turns by starts of their servers; with `by_probe` by probes, and their servers are alive at once.
-    """
+    """A search that can be executed. `is_kept` says whether its directory outlives the command."""
 
     store: RunStore
     manifest: Manifest
     bench: Workbench
     listener: SessionListener
     is_kept: bool = True
-    by_probe: bool = False
 
     @classmethod
-    def create(
-        cls, asked: SearchRequest, source: Source, folder: Path, bench: Workbench, listener: SessionListener
+    def create(  # noqa: PLR0913
+        cls,
+        asked: SearchRequest,
+        source: Source,
+        folder: Path,
+        bench: Workbench,
+        listener: SessionListener,
+        *,
+        is_kept: bool = True,
     ) -> "SearchSession":
         """Build the servers, and write down what was asked. Raises RedlineError."""
         store = RunStore(folder)
@@ -76,10 +70,9 @@ class SearchSession:
         built = build_all(asked.suite, bench.tools.launcher, listener)
         plan = make_plan(asked.suite, built.unavailable)
         check_left(plan, "search", "`redline list` says what can be built here")
-        terms = {name: value for name, value in vars(asked).items() if name not in ("suite", "is_kept")}
-        manifest = new_manifest(folder.resolve().name, source, plan, bench, SearchTerms(**terms))
+        manifest = new_manifest(folder.resolve().name, source, plan, bench, asked.terms)
         store.create(manifest)
-        return cls(store, manifest, bench, listener, asked.is_kept)
+        return cls(store, manifest, bench, listener, is_kept)
 
     @classmethod
     def resume(cls, folder: Path, bench_for: Bench, listener: SessionListener) -> "SearchSession":
@@ -126,9 +119,9 @@ class SearchSession:
     def _assigned(
         self, left: Sequence[tuple[int, SearchState]]
     ) -> list[tuple["SearchSite", list[tuple[int, SearchState]]]]:
-        """What each pair of hosts searches: servers that are read side by side, of a scenario and load, on one pair.
+        """What each pair of hosts searches: all servers of a scenario and load on one pair.
 
-        By the plan's order, so that what was begun on a pair is resumed there.
+        Pairs take them by the plan's order, so that what was begun on a pair is resumed there.
         """
         cells = self.manifest.plan.cells
         names = dict.fromkeys(_side_by_side(cells[cell_id]) for cell_id in search_order(self.manifest.plan))
@@ -147,7 +140,7 @@ def _side_by_side(cell: Cell) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class SearchSite:
-    """Where cells are searched: with which tools, and whether a host of it is lost."""
+    """Where cells are searched: its tools, and whether one of its hosts is lost."""
 
     tools: Tools
     is_lost: Callable[[], bool] = lambda: False
@@ -155,9 +148,9 @@ class SearchSite:
 
 @dataclass(frozen=True)
 class _SiteSearch:
-    """Cells that are searched in turns with the same tools; each has its number, of `cells` in all.
+    """Cells that are searched in turns with the same tools, with their numbers among all `cells`.
 
-    Whoever sets `is_over` interrupts it before its next load.
+    With `is_over` set, the next load is an interrupt.
     """
 
     session: SearchSession
@@ -167,8 +160,20 @@ class _SiteSearch:
     is_over: threading.Event = field(default_factory=threading.Event)
 
     def search(self) -> bool:
-        """Search them. Returns whether that was interrupted."""
-        left, searches = list(self.share), dict[int, CellSearch]()
+        """Search the cells. Returns whether that was interrupted.
+
+        Servers that are alive at once are those of one scenario and load.
+        """
+        if not self.session.manifest.terms.by_probe:
+            return self._in_turns(self.share)
+        groups: dict[tuple[str, str], list[tuple[int, SearchState]]] = {}
+        for number, state in self.share:
+            groups.setdefault(_side_by_side(state.cell), []).append((number, state))
+        return any(map(self._in_turns, groups.values()))  # an interrupt leaves the other groups for a resume
+
+    def _in_turns(self, share: Sequence[tuple[int, SearchState]]) -> bool:
+        """Search some cells in turns. Returns whether that was interrupted."""
+        left, searches = list(share), dict[int, CellSearch]()
         listens, alone = self.session.listener, len(self.session.bench.pairs) < 2
         with ExitStack() as running:
             while left:
@@ -187,6 +192,8 @@ class _SiteSearch:
                         has_more = False
                         if self.place.is_lost():
                             return False  # the others of its share can be resumed when it is back
+                        if self.session.manifest.terms.by_probe and not state.probes:
+                            return False  # nothing can be compared with it
                     if not has_more:
                         left.remove((number, state))
         return False
@@ -199,7 +206,6 @@ class _SiteSearch:
             session.store,
             listener,
             log_is_kept=session.is_kept,
-            by_probe=session.by_probe,
             pause=self._pause,
             is_over=self.is_over.is_set,
         )

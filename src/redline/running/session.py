@@ -411,6 +411,6 @@ def leave_cores(bench: Workbench) -> None:
 
 def check_left(plan: Plan, verb: str, hint: str) -> None:
     """Raise RedlineError for a plan that has nothing that can be run."""
-    if not plan.trials:
+    if not plan.steps:
         reasons = "; ".join(sorted({skipped.reason for skipped in plan.skipped}))
         raise RedlineError(f"nothing is left to {verb}: {reasons}", hint=hint)

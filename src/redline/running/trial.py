@@ -70,7 +70,7 @@ def run_trial(  # noqa: PLR0913 - what, with what, and who gets what is seen
 
     Raises KeyboardInterrupt, and StoreError when a log cannot be written: the next trial's could not be either.
     """
-    empty, log = new_recording(planned), logs / "server.log"
+    empty, log, hosts = new_recording(planned), logs / "server.log", tools.hosts()
     cell = cell.under_profiler if profiler else cell
     stages_ns: dict[Stage, int] = {}  # the budget of a suite counts the time of a stage that failed too
 
@@ -91,7 +91,7 @@ def run_trial(  # noqa: PLR0913 - what, with what, and who gets what is seen
                 server = running.enter_context(tools.launcher.running(launch))
         except LaunchError as error:
             failure = failure_of("launch", error.kind, error, error.log_tail)
-            return empty.model_copy(update={"failure": failure, "stages_ns": stages_ns})
+            return empty.model_copy(update={"failure": failure, "stages_ns": stages_ns, "hosts": hosts()})
         with timed("verify"):
             wrong = verify(cell, server, tools.driver)
         if wrong is None:
@@ -113,7 +113,12 @@ def run_trial(  # noqa: PLR0913 - what, with what, and who gets what is seen
             running.close()
     profile = profiler.facts(found.traffic) if profiler else None
     return found.model_copy(
-        update={"started_unix_ns": empty.started_unix_ns, "stages_ns": stages_ns, "profile": profile}
+        update={
+            "started_unix_ns": empty.started_unix_ns,
+            "stages_ns": stages_ns,
+            "profile": profile,
+            "hosts": hosts(),
+        }
     )
 
 

@@ -8,15 +8,17 @@ from redline.stats.estimate import (
     contrast_of,
     decide,
     estimate,
-    holm_adjust,
     paired,
     paired_difference,
     rounds_for,
     scatter_of,
+    scatter_showing,
     shown_by,
     unpaired,
     unpaired_ratio,
+    within_trials,
 )
+from redline.stats.families import adjust, holm_adjust
 from redline.stats.samples import CONFIDENCE, Quantiles, Ratios, Sample, pooled
 from redline.stats.trials import (
     QUANTILE_OF,

@@ -257,21 +257,6 @@ def decide(ratio: Estimate, threshold: float, *, higher_is_better: bool, p_adjus
     return Decision(Verdict.FASTER if better else Verdict.SLOWER, not within)
 
 
-def holm_adjust(ps: Sequence[float]) -> tuple[float, ...]:
-    """P-values adjusted for all of them, in their order, so that each may be read as if it were the only one.
-
-    The i-th smallest of m counts m - i + 1 times, and none is smaller than one before it. Calling different what has
-    at most 5% after that calls any of the equal ones different in at most 5% of families, however they depend on
-    each other (S. Holm, A Simple Sequentially Rejective Multiple Test Procedure, Scandinavian J. of Statistics, 1979).
-    """
-    adjusted = [1.0] * len(ps)
-    largest = 0.0
-    for place, index in enumerate(sorted(range(len(ps)), key=lambda each: ps[each])):
-        largest = max(largest, min(1.0, (len(ps) - place) * ps[index]))
-        adjusted[index] = largest
-    return tuple(adjusted)
-
-
 def middle(values: Floats) -> float:
     """The Hodges-Lehmann estimate: the median of the averages of all pairs, each value with itself too.
 
@@ -318,6 +303,11 @@ def scatter_of(ratio: Estimate) -> float | None:
 def shown_by(scatter: float, rounds: int) -> float:
     """The smallest relative difference that so many rounds show: half the width of their interval."""
     return math.expm1(min(_t(rounds) * scatter / math.sqrt(rounds), 100.0))
+
+
+def scatter_showing(difference: float, rounds: int) -> float:
+    """The largest scatter with which so many rounds, two at least, show the difference."""
+    return math.log1p(difference) * math.sqrt(rounds) / _t(rounds)
 
 
 def rounds_for(scatter: float, difference: float) -> int | None:

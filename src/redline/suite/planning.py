@@ -22,6 +22,7 @@ from redline.model import (
 )
 from redline.model.catalogue import as_written, is_among
 from redline.quantities import HIGHEST_RATE_PER_S
+from redline.suite.budget import MOST_COMPARED
 
 ALL_AVAILABLE: Mapping[str, str] = MappingProxyType({})
 
@@ -34,9 +35,6 @@ _OVERHEAD_OF_CONTAINER_NS = 1_000_000_000  # to make one, and to remove it
 SHORTEST_PROBE_NS = 1_000_000_000
 _LOWEST_RATE_PER_S = 1e-6  # as the engine takes it: docs/reference/engine-protocol.md
 _ADD = "add one such as `probe: {open: {rate: 1000, connections: 256}, for: 5s}`: the search begins at its rate"
-
-MOST_COMPARED = 3
-"""With one baseline in one duet: all of them are alive at once, and share memory and caches."""
 
 _CLOSE = 1e-3
 """How near to its baseline a cell is, where the places of all baselines are spread over 1."""
@@ -79,7 +77,8 @@ def make_plan(
     round alone: compared cells get the same arrivals. Each cell's place in a round comes from hashes of seed, round and
     names, so taking a server out changes neither the seeds nor the relative order of the others.
 
-    With duets a round also holds each baseline with those that are compared with it, all alive at once.
+    With duets a round also holds each baseline with those that are compared with it, all alive at once. Duets of the
+    same servers follow each other, in an order that the seed decides too: one start serves all of them.
 
     After all rounds each subject has a trial for each profile that the suite wants, with the arrivals of its first one.
 
@@ -113,13 +112,14 @@ def _plan(
             cells[cell.id] = cell
         else:
             skipped.append(Skipped(slug=planned.slug, reason=cell, cause="machine"))
-    wanted = [(cell_id,) for cell_id in cells] + (_duets(suite, cells) if suite.has_duets else [])
+    wanted: list[tuple[str, ...]] = [(cell_id,) for cell_id in cells] if suite.alone else []
+    wanted += _duets(suite, cells) if suite.has_duets else []
     trials, duets = _rounds(suite, cells, wanted, range(suite.trials), first_position=0)
     return Plan(suite=suite, cells=cells, trials=trials, duets=duets, skipped=tuple(skipped))
 
 
 def with_rounds(plan: Plan, trials: int) -> Plan:
-    """The plan with further rounds, until each cell has so many trials; what it planned already stays as it is."""
+    """The plan with further rounds, until there are so many; what it planned already stays as it is."""
     rounds = 1 + max((step.round for step in plan.steps), default=-1)
     alone = [(trial.cell_id,) for trial in plan.trials if trial.round == 0]
     wanted = (*alone, *(duet.cell_ids for duet in plan.duets if duet.round == 0))
@@ -179,7 +179,7 @@ def _rounds(
         for round_index in rounds
         for cell_ids in sorted(wanted, key=lambda names: _place(suite, cells, names, round_index))
     ]
-    trials, duets = list[PlannedTrial](), list[PlannedDuet]()
+    trials, duets, started = list[PlannedTrial](), list[PlannedDuet](), set[tuple[int, str]]()
     for position, (round_index, cell_ids) in enumerate(order, first_position):
         seed = _draw(suite.seed, round_index, "load")
         build = 0 if cells[cell_ids[0]].role == "ceiling" else round_index % suite.builds
@@ -188,8 +188,11 @@ def _rounds(
                 PlannedTrial(cell_id=cell_ids[0], round=round_index, position=position, seed=seed, build_number=build)
             )
         else:
-            drawn_of = (suite.seed, "/".join(cell_ids), round_index, len(cell_ids) + 1)
+            servers = _servers(cells, cell_ids)
+            drawn_of = (suite.seed, servers, round_index, len(cell_ids) + 1)
             places = draw_places(*drawn_of) if suite.design == "parallel-duet" else ()
+            again = (round_index, servers) in started
+            started.add((round_index, servers))
             duets.append(
                 PlannedDuet(
                     cell_ids=cell_ids,
@@ -198,6 +201,7 @@ def _rounds(
                     seed=seed,
                     places=places,
                     build_number=build,
+                    warmup_ns=suite.warmup_again_ns if again else None,
                 )
             )
     return tuple(trials), tuple(duets)
@@ -214,18 +218,28 @@ def draw_places(seed: int, name: str, number: int, servers: int) -> tuple[int, .
 
 
 def _place(suite: Suite, cells: Mapping[str, Cell], cell_ids: tuple[str, ...], round_index: int) -> tuple[float, ...]:
-    """Where in a round cells come, or a duet: a scenario and load together, and there each cell around its baseline.
+    """Where in a round cells come: a scenario and load together, and there each cell around its baseline.
+
+    Duets of the same servers are together.
 
     A cell is before its baseline as often as after it. What disturbs a machine is over in seconds, so only what runs
     close together is disturbed alike.
     """
     cell = cells[cell_ids[0]]
-    if len(cell_ids) > 1 or cell.role == "ceiling":
-        return (_draw(suite.seed, round_index, "/".join(cell_ids)),)
+    if len(cell_ids) > 1:
+        drawn_of = (_servers(cells, cell_ids), "/".join(cell_ids))
+        return tuple(_draw(suite.seed, round_index, text) for text in drawn_of)
+    if cell.role == "ceiling":
+        return (_draw(suite.seed, round_index, cell_ids[0]),)
     where, chain = f"{cell.scenario.name}.{cell.load.name}", suite.chain_of(cell.variant.slug)
     draws = (_draw(suite.seed, round_index, f"{slug}.{where}") / 2**_SEED_BITS for slug in chain)
     around = sum((draw - 0.5) * _CLOSE**depth for depth, draw in enumerate(draws))
     return _draw(suite.seed, round_index, where), around
+
+
+def _servers(cells: Mapping[str, Cell], cell_ids: Sequence[str]) -> str:
+    """What identifies the servers of a start."""
+    return "/".join(cells[cell_id].variant.slug for cell_id in cell_ids)
 
 
 def _duets(suite: Suite, cells: Mapping[str, Cell]) -> list[tuple[str, ...]]:
@@ -248,36 +262,43 @@ def _duets(suite: Suite, cells: Mapping[str, Cell]) -> list[tuple[str, ...]]:
     ]
 
 
-def with_causes(plan: Plan) -> Plan:
-    """A plan of an earlier version, in which skipped cells lack their cause: the suite alone rules some out again."""
-    if all(skipped.cause for skipped in plan.skipped):
-        return plan
-    once = plan.suite.model_copy(update={"trials": 1})
-    ruled_out = {skipped.slug for made in (make_plan(once), make_capacity_plan(once)) for skipped in made.skipped}
-    causes = [skipped.cause or ("suite" if skipped.slug in ruled_out else "machine") for skipped in plan.skipped]
-    known = [skipped.model_copy(update={"cause": cause}) for skipped, cause in zip(plan.skipped, causes, strict=True)]
-    return plan.model_copy(update={"skipped": tuple(known)})
-
-
 def expected_length_ns(plan: Plan) -> int:
     """An estimate of how long the plan's trials take in nanoseconds, builds not included.
 
     Each trial counts its warm-up, at its longest, its measurement and an overhead that depends on what server and
     proxies run on: a JVM starts in seconds, a native server in milliseconds. A loaded machine takes longer.
     """
-    trials = sum(expected_trial_ns(plan.cells[trial.cell_id]) for trial in plan.trials)
-    trials += sum(expected_trial_ns(plan.cells[trial.cell_id].under_profiler) for trial in plan.profiled)
-    # In a duet each server, and the baseline once more as a control, has the time of a trial.
-    duets = ((*duet.cell_ids, duet.cell_ids[0]) for duet in plan.duets)
-    return trials + sum(expected_trial_ns(plan.cells[cell_id]) for cell_ids in duets for cell_id in cell_ids)
+    auto = plan.suite.auto
+    trials_ns = sum(expected_trial_ns(plan.cells[trial.cell_id]) for trial in plan.trials)
+    trials_ns += sum(expected_trial_ns(plan.cells[trial.cell_id].under_profiler) for trial in plan.profiled)
+    if auto is not None and auto.budget_ns is not None and not plan.suite.alone:
+        return trials_ns + (auto.budget_ns if plan.duets else 0)
+    # In a duet each server, and the baseline once more as a control, has the time of a trial; it starts only once for
+    # all that it serves.
+    started = set[tuple[int, str]]()
+    duets_ns = 0
+    for duet in plan.duets:
+        cells = [plan.cells[cell_id] for cell_id in (*duet.cell_ids, duet.cell_ids[0])]
+        duets_ns += sum(map(_loaded_ns, cells))
+        start = (duet.round, _servers(plan.cells, duet.cell_ids))
+        duets_ns += 0 if start in started else sum(map(_overhead_ns, cells))
+        started.add(start)
+    return trials_ns + duets_ns
 
 
 def expected_trial_ns(cell: Cell) -> int:
     """An estimate of how long one trial of a cell takes, in nanoseconds."""
+    return _loaded_ns(cell) + _overhead_ns(cell)
+
+
+def _loaded_ns(cell: Cell) -> int:
+    return cell.warmup_ns + cell.settling_ns + cell.load.duration_ns
+
+
+def _overhead_ns(cell: Cell) -> int:
     overhead_ns = sum(_OVERHEAD_NS.get(runtime, _OVERHEAD_OF_OTHERS_NS) for runtime in cell.variant.runtimes)
     containers = sum(each.container is not None for each in (cell.variant, *cell.variant.hops))
-    loaded_ns = cell.warmup_ns + cell.settling_ns + cell.load.duration_ns
-    return loaded_ns + overhead_ns + containers * _OVERHEAD_OF_CONTAINER_NS
+    return overhead_ns + containers * _OVERHEAD_OF_CONTAINER_NS
 
 
 def _cells(suite: Suite, loads: Sequence[Load]) -> list[Cell]:

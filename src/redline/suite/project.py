@@ -1,11 +1,17 @@
-"""`redline.yaml` -> Project. Pure."""
+"""`redline.yaml`, and files of requests, as values; and servers by their commands. Pure."""
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import PurePath
 
-from redline.model import Frozen, Ready, Request, Scenario, ServerEntry, Start, Stop
+from redline.errors import UsageError
+from redline.model import Frozen, Leg, Ready, Request, Scenario, ServedTls, ServerEntry, Start, Stop
+from redline.model.catalogue import Checkout, has_tls, http_of
 from redline.model.template import first_of
-from redline.suite.schema.document import parse_document
-from redline.suite.schema.project import ProjectSchema, read_command
+from redline.suite.schema.document import Path, parse_document
+from redline.suite.schema.project import MIX, NamedSchema, ProjectSchema, RequestsSchema
+from redline.suite.schema.server import ReadySchema, StopSchema
+from redline.suite.schema.shell import read_command
 from redline.suite.validate.checking import Sheet
 from redline.suite.validate.referenced_files import Files, no_files, picks_of
 
@@ -14,31 +20,106 @@ JVM_READY_NS = 60_000_000_000
 _REFERENCE = "docs/guide/ab.md"
 
 
+class Own(Frozen):
+    """How a server of the user's is started, made ready and stopped, as far as it is written."""
+
+    command: str
+    folder: str = "."
+    env: dict[str, str] = {}
+    runtime: str | None = None
+    ready: ReadySchema | None = None
+    stop: StopSchema | None = None
+
+    def entry(self, name: str, asked: Scenario, leg: Leg = "h1", checkout: Checkout | None = None) -> ServerEntry:
+        """The server; it is ready when it answers what it is asked first. Raises WrongValueError for its command.
+
+        What it runs on is seen once it runs, if it is neither given nor plain from the command. A virtual machine gets
+        more time to become ready.
+        """
+        parts = read_command(self.command)
+        runtime = self.runtime or ("jvm" if PurePath(parts[0]).name == "java" else "")
+        ready = ready_of(asked).model_dump() | ({"within_ns": JVM_READY_NS} if runtime == "jvm" else {})
+        return ServerEntry(
+            name=name,
+            about=self.command,
+            runtime=runtime,
+            family_folder=self.folder,
+            checkout=checkout,
+            start=Start(command=parts, env=self.env),
+            ready=Ready.model_validate(ready | (self.ready.model_dump(exclude_none=True) if self.ready else {})),
+            stop=Stop.model_validate(self.stop.model_dump(exclude_none=True) if self.stop else {}),
+            http=(http_of(leg),),
+            tls=ServedTls() if has_tls(leg) else None,
+        )
+
+
 class Project(Frozen):
-    """The server of a repository, and what it is asked; `build` is for a shell."""
+    """The server of a repository, and the scenarios for it; `build` is for a shell."""
 
     build: str | None
-    entry: ServerEntry
-    scenario: Scenario
+    own: Own
+    scenarios: tuple[Scenario, ...]
+
+    def server(self, name: str, leg: Leg = "h1", checkout: Checkout | None = None) -> ServerEntry:
+        """The server under a name, of a checkout, and serving a leg."""
+        return self.own.entry(name, self.scenarios[0], leg, checkout)
+
+
+def no_checkout(_revision: str) -> Checkout:
+    """Where there is no repository to look in."""
+    raise UsageError("there is no git repository here", hint="name servers by commands, URLs, or from the catalogue")
+
+
+def no_project() -> Project:
+    """Where there is no repository to look in."""
+    raise UsageError("there is no git repository here", hint="write `scenarios`")
+
+
+@dataclass(frozen=True)
+class Origins:
+    """Where revisions come from: the checkout of one by its name, and the project. Both raise UsageError."""
+
+    checkout: Callable[[str], Checkout] = no_checkout
+    project: Callable[[], Project] = no_project
 
 
 def read_project(text: str, file: str, files: Files = no_files) -> Project:
     """The project of a `redline.yaml`. Raises UsageError with everything that is wrong with the file."""
     sheet = Sheet(parse_document(text, file), ProjectSchema, _REFERENCE)
     written = sheet.read(ProjectSchema)
-    request = written.check.request() if written and written.check else Request()
-    picks = picks_of(sheet, ("check",), [request], files)
+    if written and written.requests:
+        scenarios = _scenarios(sheet, ("requests",), written.requests, files)
+    else:
+        request = written.check.request() if written and written.check else Request()
+        picks = picks_of(sheet, ("check",), [request], files)
+        scenarios = () if picks is None else (Scenario(name="check", request=request, picks=picks),)
     sheet.raise_problems()
     assert written is not None, "what is wrong was raised"
-    scenario = Scenario(name="check", request=request, picks=picks or {})
-    entry = command_entry("server", written.start, ready_of(scenario), runtime=written.runtime)
-    given = {
-        "ready": written.ready
-        and Ready.model_validate(entry.ready.model_dump() | written.ready.model_dump(exclude_none=True)),
-        "stop": written.stop and Stop.model_validate(written.stop.model_dump(exclude_none=True)),
-    }
-    changed = {name: value for name, value in given.items() if value is not None}
-    return Project(build=written.build, entry=entry.model_copy(update=changed), scenario=scenario)
+    own = Own(command=written.start, runtime=written.runtime, ready=written.ready, stop=written.stop)
+    return Project(build=written.build, own=own, scenarios=scenarios)
+
+
+def read_requests(text: str, file: str, files: Files = no_files) -> tuple[Scenario, ...]:
+    """The scenarios of a file of requests: one for each, and the mix of several. Raises UsageError."""
+    sheet = Sheet(parse_document(text, file), RequestsSchema, "docs/reference/suite.md#requests")
+    written = sheet.read(RequestsSchema)
+    scenarios = _scenarios(sheet, (), written.root, files) if written else ()
+    sheet.raise_problems()
+    return scenarios
+
+
+def _scenarios(sheet: Sheet, path: Path, written: Sequence[NamedSchema], files: Files) -> tuple[Scenario, ...]:
+    """A scenario for each request, and if there are several another one that draws them by weight."""
+    found = list[Scenario]()
+    for index, one in enumerate(written):
+        picks = picks_of(sheet, (*path, index), [one.request()], files)
+        if picks is not None:
+            found.append(Scenario(name=one.name, request=one.request(), picks=picks))
+    if len(found) == len(written) > 1:
+        first, *others = (one.request(one.weight) for one in written)
+        picks = {name: entries for each in found for name, entries in each.picks.items()}
+        found.append(Scenario(name=MIX, request=first, others=tuple(others), picks=picks))
+    return tuple(found)
 
 
 def ready_of(scenario: Scenario) -> Ready:
@@ -52,23 +133,3 @@ def ready_of(scenario: Scenario) -> Ready:
         return Ready(path=first_of(request.path, picks), headers=headers, status=request.expect.status)
     # What describes a body says nothing without one.
     return Ready(headers={name: value for name, value in headers.items() if not name.lower().startswith("content-")})
-
-
-def command_entry(
-    name: str, command: str, ready: Ready, folder: str = ".", *, runtime: str | None = None
-) -> ServerEntry:
-    """A command as a server that needs no build; it runs in the folder. Raises WrongValueError.
-
-    What it runs on is seen once it runs, if it is neither given nor plain from the command. A virtual machine gets more
-    time to become ready.
-    """
-    parts = read_command(command)
-    runtime = runtime or ("jvm" if PurePath(parts[0]).name == "java" else "")
-    return ServerEntry(
-        name=name,
-        about=command,
-        runtime=runtime,
-        family_folder=folder,
-        start=Start(command=parts),
-        ready=ready.model_copy(update={"within_ns": JVM_READY_NS}) if runtime == "jvm" else ready,
-    )

@@ -5,29 +5,23 @@ from collections import Counter
 from collections.abc import Iterator
 
 from redline.analysis.rejudged import Rejudged, rejudged, rejudged_answers, rejudged_endings, validity_changes
-from redline.cli import ab_view
 from redline.cli.command_line import JudgeFlags
 from redline.cli.commands.report import report_in
 from redline.cli.contracts import JudgeResult, SearchJudgeResult
-from redline.cli.show import Terminal, show
+from redline.cli.show import show
 from redline.errors import StoreError
 from redline.model import CellReport, Finding, FindingKind, Grade, Report
 from redline.model.limits import AnyReport, LimitReport
 from redline.report.document import Line, Prose, Section, line
 from redline.report.format import GRADE_MARKS, slug_of
-from redline.report.sections.ab import sentence
 from redline.report.sections.limit import answer_text, limit_summary
 from redline.running.views import write_views
-from redline.storage.comparisons import ComparisonStore
 from redline.storage.reports import read_report
 from redline.storage.runs import VIEW, RunStore
 
 
 def execute(flags: JudgeFlags) -> None:
     """Judge a stored run by today's rules: its findings, and which are not those of its stored results."""
-    if (compared := ComparisonStore(flags.run)).exists:
-        _judge_comparison(compared, write=flags.write, json=flags.json)
-        return
     store, now = RunStore(flags.run), report_in(flags.run)
     before, reason = _stored_view(store)
     if flags.write:
@@ -73,20 +67,6 @@ def _show_search(store: RunStore, before: AnyReport | None, now: LimitReport, re
         return
     lines = tuple(_search_changes(result))
     show([*limit_summary(now), Section("", (Prose.of(lines, "strong"),))])
-
-
-def _judge_comparison(store: ComparisonStore, *, write: bool, json: bool) -> None:
-    """The same of a comparison: its answer, and on stderr whether that is the one of its stored results."""
-    before, now = store.written_report(), ab_view.read_report(store)
-    if write:
-        with store.locked():
-            ab_view.write_views(store, now)
-    ab_view.print_report(now, "json" if json else None)
-    said = f"not compared with how it was judged: it has no {VIEW}"
-    if before is not None:
-        said = f"{VIEW} has the same answer" if before == now else f"{VIEW} said: {sentence(before)}"
-    for each in (said, *(["results.json and results.md are renewed"] if write else [])):
-        Terminal(stderr=True).print(each, style="dim", soft_wrap=True, highlight=False, markup=False)
 
 
 def _search_changes(result: SearchJudgeResult) -> Iterator[str]:

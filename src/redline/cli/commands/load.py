@@ -1,49 +1,53 @@
 """`redline load`: the engine on a server that is already running."""
 
+import os
 import sys
 import tempfile
+from contextlib import ExitStack
 from pathlib import Path
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
-from redline.cli import exits
+from redline.cli import exits, places
 from redline.cli.command_line import LoadFlags
 from redline.cli.contracts import LoadResult
-from redline.cli.flags import read_flag, read_warm_up_flag, read_workers
-from redline.cli.load_flags import read_load, read_objectives, read_target
+from redline.cli.flags import command_line, read_workers
+from redline.cli.load_flags import load_document
 from redline.cli.load_view import live_line, load_result, load_section
+from redline.cli.request_flags import referenced
 from redline.cli.show import OneLine, Terminal, show
+from redline.cli.targets import check_targets
+from redline.cli.written import read_written
 from redline.errors import DriveError, UsageError
-from redline.model import Cell, EngineMode, PlannedTrial, Recording
+from redline.model import Cell, Closed, PlannedTrial, Recording, Suite
 from redline.ports import Launch, LoadOptions
-from redline.running.assembly import attached
+from redline.running.assembly import Cluster, Workbench
 from redline.running.record import record_load
+from redline.running.session import Source, new_manifest, write_run_views
+from redline.storage.runs import RunStore
+from redline.suite import make_plan
 
 
 def execute(flags: LoadFlags) -> None:
     """Load a running server: closed with -c users, or open at -R requests per second."""
-    variant, scenario = read_target(flags.url, flags, "load")
-    warmup_ns, warmup_detect = read_warm_up_flag(flags.warmup)
-    cell = Cell(
-        variant=variant,
-        scenario=scenario,
-        load=read_load(flags),
-        warmup_ns=warmup_ns,
-        warmup_detect=warmup_detect,
-        timeout_ns=read_flag("--timeout", flags.timeout or "5s", "timeout"),
-        engine=EngineMode(backend=flags.backend, spin=flags.spin),
-    )
-    if cell.warmup_detect and cell.load.changes:
-        raise UsageError(
-            "--warmup auto wants a load that does not change by design", hint="give a time, such as --warmup 10s"
-        )
-    objectives = read_objectives(flags.objective, cell.load)
-    workers = read_workers(flags.threads, cell.load.connections)
-    seed = read_flag("--seed", flags.seed, "seed")
-    recording = _record(cell, workers, seed, Terminal(stderr=True))
-    result = load_result(flags.url, cell, recording, objectives)
+    suite, text = read_written(load_document(flags, os.path.abspath), "load", referenced(flags))
+    check_targets(suite, flags.mine)
+    _check_objectives(suite)
+    workers = read_workers(flags.threads, suite.loads[0].connections)
+    with ExitStack() as stack:
+        folder = flags.output or Path(stack.enter_context(tempfile.TemporaryDirectory())) / "load"
+        store = RunStore(folder)
+        store.check_free()
+        bench = Cluster(None, stack, places.of_suite).bench(Path(), suite)
+        plan = make_plan(suite)
+        store.create(new_manifest(folder.resolve().name, Source(command_line(), text=text, kind="load"), plan, bench))
+        (cell,) = plan.cells.values()
+        recording = _record(cell, workers, suite.seed, bench, store, Terminal(stderr=True))
+        if flags.output is not None:
+            write_run_views(store)
+    result = load_result(flags.url, cell, recording, suite.objectives)
     if flags.json:
         sys.stdout.write(result.model_dump_json(indent=2) + "\n")
     else:
@@ -54,12 +58,19 @@ def execute(flags: LoadFlags) -> None:
         raise typer.Exit(code)
 
 
+def _check_objectives(suite: Suite) -> None:
+    """Raise UsageError for `achieved` where users wait and no rate is asked for."""
+    closed = isinstance(suite.loads[0].shape, Closed)
+    if closed and any(objective.metric == "achieved" for objective in suite.objectives):
+        raise UsageError("--objective: `achieved` is a share of a rate, and this load has none", hint="give -R")
+
+
 def exit_code(result: LoadResult) -> int:
     """3 when an objective was missed; else 1 when nothing is known, for an invalid load; else 3 when one is not known.
 
     An invalid load that shows all objectives to be met has answered what was asked.
     """
-    states = {one.state for one in result.objectives}
+    states = {objective.state for objective in result.objectives}
     if "missed" in states:
         return exits.MISSED
     if not result.valid and states != {"met"}:
@@ -67,21 +78,22 @@ def exit_code(result: LoadResult) -> int:
     return exits.MISSED if "not known" in states else exits.DONE
 
 
-def _record(cell: Cell, threads: int, seed: int, console: Console) -> Recording:
-    """Put the load on and record it; Ctrl-C ends it early and keeps what was seen. Raises DriveError."""
+def _record(cell: Cell, workers: int, seed: int, bench: Workbench, store: RunStore, console: Console) -> Recording:
+    """Load the server, and store the recording; Ctrl-C ends the load early. Raises DriveError if there was none."""
     planned = PlannedTrial(cell_id=cell.id, round=0, position=0, seed=seed)
-    tools = attached(cell.variant).tools
-    with tempfile.TemporaryDirectory() as scratch, OneLine(console) as line:
-        log = Path(scratch) / "engine.log"
+    store.create_folder("logs")
+    log, tools = store.folder / "logs" / "engine.log", bench.tools
+    with OneLine(console) as line:
         options = LoadOptions(
             log=log,
             log_is_kept=False,
-            workers=threads,
+            workers=workers,
             keep_interrupted=True,
             on_interval=lambda interval: line.show(Text(live_line(cell, interval))),
         )
         with tools.launcher.running(Launch(cell.variant, tools.placement, log)) as server:
             recording = record_load(cell, planned, server, tools, options)
+    store.save(recording, cell)
     if recording.traffic is None and recording.failure is not None:
         raise DriveError(recording.failure.message, hint=recording.failure.hint)
     return recording

@@ -6,12 +6,11 @@ from redline.cli import places
 from redline.cli.command_line import ReportFlags
 from redline.cli.show import show
 from redline.cli.streams import write_document
-from redline.errors import StoreError, UsageError
+from redline.errors import StoreError
 from redline.model import Run
 from redline.model.limits import AnyReport
-from redline.report.render import AB_RENDERERS, RENDERERS, summary
+from redline.report.render import RENDERERS, summary
 from redline.running.views import run_report, search_report
-from redline.storage.comparisons import ComparisonStore
 from redline.storage.reports import read_report
 from redline.storage.runs import RunStore, capacity_store
 
@@ -19,9 +18,6 @@ from redline.storage.runs import RunStore, capacity_store
 def execute(flags: ReportFlags) -> None:
     """Show what a directory or a results.json holds: a summary in the terminal, or html, csv, json or md on stdout."""
     form = "json" if flags.json else flags.form
-    if (compared := ComparisonStore(flags.run)).exists:
-        _show_comparison(compared, form)
-        return
     if flags.run.is_file() and flags.run.name != RunStore.manifest_file:
         report = read_report(flags.run)
     else:
@@ -41,22 +37,11 @@ def report_in(folder: Path) -> AnyReport:
     return run_report(store)
 
 
-def _show_comparison(store: ComparisonStore, form: str | None) -> None:
-    """The answer of `redline ab`, as that of a run. Raises UsageError for html and csv."""
-    from redline.cli.ab_view import print_report, read_report  # noqa: PLC0415 - imports all that runs a duet
-
-    if form is not None and form not in AB_RENDERERS:
-        raise UsageError(f"{store.folder} holds a comparison, which has no {form}", hint="take json or md")
-    print_report(read_report(store), form)
-
-
 def read_run(folder: Path) -> Run:
     """A stored run. Raises StoreError where there is none, which says what there is."""
     see = f"see it with: {places.own_name()} report {folder}"
     if RunStore(folder).kind == "search":
         raise StoreError(f"{folder} holds a search for limits, and no run", hint=see)
-    if ComparisonStore(folder).exists:
-        raise StoreError(f"{folder} holds a comparison of two servers, and no run", hint=see)
     _check_measured(folder)
     return RunStore(folder).run()
 

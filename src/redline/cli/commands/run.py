@@ -7,19 +7,16 @@ from rich.console import Console
 
 from redline.cli import places
 from redline.cli.command_line import RunFlags
-from redline.cli.commands.check import show_plans
-from redline.cli.experiment import Output, finish
+from redline.cli.experiment import Output, create, finish
 from redline.cli.flags import command_line, read_suite_file, refuse
 from redline.cli.session_view import SessionView
 from redline.cli.show import Terminal
+from redline.cli.targets import check_targets
 from redline.errors import UsageError
 from redline.model import Verdict
-from redline.plugins.machine import plan_placement
 from redline.running.assembly import Cluster
-from redline.running.parallel import check_cores
 from redline.running.session import RunSession, Source
 from redline.storage.runs import RunStore
-from redline.suite import make_capacity_plan, make_plan
 
 
 def execute(flags: RunFlags) -> None:
@@ -54,16 +51,7 @@ def _resumed(folder: Path, cluster: Cluster, console: Console, trials: int | Non
 
 
 def _create(file: Path, flags: RunFlags, cluster: Cluster, console: Console) -> RunSession:
-    """Validate a suite, show what will be done, and build. Raises RedlineError."""
     suite, text = read_suite_file(file, flags)
+    check_targets(suite)
     folder = flags.output or places.new_run(suite.name)
-    RunStore(folder).check_free()
-    bench, suite, changed = cluster.prepare(file, suite)
-    for reason in changed:
-        console.print(reason, style="yellow", highlight=False, markup=False)
-    plan = make_plan(suite)
-    if not bench.pairs:
-        check_cores(plan, plan_placement().cores)
-    show_plans(make_capacity_plan(suite), plan, console)
-    source = Source(command_line(), str(file.resolve()), text)
-    return RunSession.create(suite, source, folder, bench, SessionView(console))
+    return create(suite, Source(command_line(), str(file.resolve()), text), folder, cluster, console)

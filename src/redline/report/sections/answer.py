@@ -39,7 +39,7 @@ _WORDS = {
     Metric.THROUGHPUT: ("answers", "requests", "more", "fewer"),
     **{metric: ("has", metric.words, "higher", "lower") for metric in _PERCENTILES},
 }
-"""Of each metric the verb, the noun, and the words for a higher and for a lower value."""
+"""The verb, the noun, and the words for a higher and for a lower value; a percentile is said to be higher or lower."""
 _DECIDED = (Verdict.FASTER, Verdict.SLOWER)
 
 
@@ -156,22 +156,22 @@ def _compared(report: Report) -> Iterator[Line]:
     """A sentence for each pair with a difference; then what is alike or not distinguished, and what has no verdict."""
     names = {cell.cell_id: cell.server for cell in report.cells}
     compared = comparisons_by_cell(report)
-    several = len({(cell.scenario, cell.load) for cell in report.cells}) > 1
     decided: list[tuple[float, Line]] = []
     rest: list[Line] = []
     for group in groups(report):
-        where = f"{group.title}: " if several else ""
+        where = group.where(report.cells)
         for cell in group.cells:
             found = [compared.get(cell.cell_id, {}).get(metric) for metric in _SAID]
             judged = [one for one in found if one is not None and (one.verdict or _is_unjudged(one))]
+            control = _control(names.get(judged[0].baseline_id, ""), judged) if judged else ""
             if cell.role == "ceiling" or not any(found):
                 continue
             against = next(names.get(one.baseline_id, one.baseline_id) for one in found if one)
             if differing := [one for one in judged if one.verdict in _DECIDED]:
-                said = line((where, "dim"), *_sentence(cell.server, against, judged))
+                said = line((where, "dim"), *_sentence(cell.server, against, judged), control)
                 decided.append((max(map(_size, differing)), said))
             elif judged:
-                rest.append(line((where, "dim"), f"{cell.server} and {against}: {_undecided(judged)}"))
+                rest.append(line((where, "dim"), f"{cell.server} and {against}: {_undecided(judged)}{control}"))
             else:
                 known = [one for one in found if one]
                 first = next((one for one in known if one.primary), known[0])
@@ -186,6 +186,14 @@ def _compared(report: Report) -> Iterator[Line]:
     each = ", ".join(f"{number:,} {verdict}" for verdict, number in counts.items())
     yield line(f"{fmt.count(sum(counts.values()), 'verdict')}: {each}. The largest differences:")
     yield from (said for _, said in largest)
+
+
+def _control(baseline: str, judged: Sequence[Comparison]) -> str:
+    """`; A against itself: 0.1% [-0.5, 0.7]`: what no difference looks like, in the same duets; empty without one."""
+    control = next((one.duet.control for one in judged if one.duet), None)
+    if control is None:
+        return ""
+    return f"; {baseline} against itself: {fmt.change(control)} {fmt.change_bounds(control)}".replace("+", "")
 
 
 def _sentence(server: str, against: str, judged: Sequence[Comparison]) -> Iterator[str | tuple[str, Look]]:
@@ -253,7 +261,7 @@ def _why(one: Comparison) -> str:
 def difference(one: Comparison, against: str = "") -> str:
     """`needs 24% more CPU per request than hyper [20, 28]`; from twice as much on, in times."""
     assert one.ratio is not None
-    verb, noun, more, less = _WORDS[one.metric]
+    verb, noun, more, less = _WORDS.get(one.metric, ("has", fmt.label(one.metric), "higher", "lower"))
     ratio, low, high = one.ratio.value, one.ratio.low, one.ratio.high
     none = f" [{fmt.NOT_KNOWN}]" if one.ratio.says_nothing else ""
     if ratio >= 2:
@@ -288,13 +296,12 @@ def _levels(report: Report) -> Iterator[Line]:
 
 
 def _each_level(report: Report) -> Iterator[Line]:
-    several = len(groups(report)) > 1
     ranked: dict[tuple[str, str], list[Ranking]] = {}
     for ranking in report.rankings:
         ranked.setdefault((ranking.scenario, ranking.load), []).append(ranking)
     cells = {cell.cell_id: cell for cell in report.cells}
     for group in groups(report):
-        where = f"{group.title}: " if several else ""
+        where = group.where(report.cells)
         subjects = [cell for cell in group.cells if cell.role == "subject"]
         rankings = [one for one in ranked.get((group.scenario, group.load), []) if len(one.places) > 1]
         yield from (line((where, "dim"), _ranking(one, cells)) for one in rankings)

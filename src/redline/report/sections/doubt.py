@@ -13,6 +13,8 @@ from redline.report.sections import dots
 from redline.report.sections.views import weighed_findings
 from redline.suite.load_text import is_open
 
+_NAMED = 12
+"""Up to this number of comparisons that are not known well are named."""
 _FEWEST = 3
 """Trials of a cell from which on it is said how they scatter."""
 
@@ -63,7 +65,23 @@ def _limits(report: Report) -> str:
     found = [share for cell in report.cells if (share := scatter(cell)) is not None]
     parts = [f"trials of a cell differ by {fmt.percent(round(median(found), 3))} (the median cell)"] if found else []
     parts += _kinds((kind for kind in _grave(report) if RULES[kind].scatters), len(report.cells))
-    return "; ".join((*parts, *_modes(report), *_undecided(report))) or "nothing was found"
+    return "; ".join((*parts, *_modes(report), *_wide(report), *_undecided(report))) or "nothing was found"
+
+
+def _wide(report: Report) -> Iterator[str]:
+    """What was compared in less time than it takes, and how well it is known: `not known to 2%: /search (±3.1%)`."""
+    if report.run.alone:
+        return
+    scenarios = {cell.cell_id: cell.scenario for cell in report.cells}
+    wide: dict[str, float] = {}
+    for one in report.comparisons:
+        if one.primary and one.resolution is not None and one.resolution > report.run.threshold:
+            wide[one.cell_id] = max(one.resolution, wide.get(one.cell_id, 0.0))
+    if wide:
+        widest = sorted(wide.items(), key=lambda each: -each[1])[:_NAMED]
+        named = ", ".join(f"{scenarios.get(cell_id, cell_id)} (±{fmt.percent(half)})" for cell_id, half in widest)
+        more = f" and {len(wide) - _NAMED} more" if len(wide) > _NAMED else ""
+        yield f"not known to {fmt.percent(report.run.threshold)}, for which more time helps: {named}{more}"
 
 
 def _modes(report: Report) -> Iterator[str]:
@@ -143,9 +161,10 @@ def _left_out(report: Report) -> str:
         parts.append(f"{fmt.count(repeated, 'trial')} made again, because the host took CPU time from one of a pair")
     if moved := report.run.trials_moved:
         parts.append(f"{fmt.count(moved, 'trial')} made again on other hosts, because one was lost")
-    if missing := report.run.trials_planned - report.run.trials_done:
+    if report.run.alone and (missing := report.run.trials_planned - report.run.trials_done):
         parts.append(f"{fmt.count(missing, 'trial')} not made")
-    return "; ".join(parts) or f"nothing: all of {fmt.count(len(trials), 'trial')} count"
+    all_of = fmt.count(len(trials), "trial") if report.run.alone else fmt.count(report.run.starts, "start")
+    return "; ".join(parts) or f"nothing: all of {all_of} count"
 
 
 def _have(number: int) -> str:

@@ -33,6 +33,7 @@ from redline.report.sections.answer import limit_answer
 from redline.report.sections.doubt import limit_doubt
 from redline.report.sections.limit_plots import band_colour, known_percentiles, payload
 from redline.report.sections.limit_probes import failures_lines, probes_summary, probes_table, rate_text
+from redline.report.sections.limit_ratios import ratio_section
 from redline.report.sections.parts import (
     hosts_section,
     machine_line,
@@ -50,8 +51,14 @@ _UNFOLDED = 3
 def limit_summary(report: LimitReport) -> tuple[Section, ...]:
     """For a terminal: the probes of each cell by ascending rate, what was skipped, and last the answers."""
     skipped = Prose.of((f"skipped: {each.slug}: {each.reason}" for each in report.skipped), Grade.WARN)
-    cells = (_cell_summary(cell, cell.slug if report.suite else "") for cell in report.cells)
-    return (*cells, *((Section("", (skipped,)),) if report.skipped else ()), limit_doubt(report), *limit_answer(report))
+    cells = (_cell_summary(cell, cell.slug if len(report.cells) > 1 else "") for cell in report.cells)
+    return (
+        *cells,
+        *((Section("", (skipped,)),) if report.skipped else ()),
+        limit_doubt(report),
+        *limit_answer(report),
+        *ratio_section(report, table=False),
+    )
 
 
 def limit_comment(report: LimitReport) -> tuple[Section, ...]:
@@ -68,12 +75,13 @@ def limit_comment(report: LimitReport) -> tuple[Section, ...]:
         block
         for cell in report.cells
         for block in (
-            Prose((line((cell.slug, "strong"), f", {cell.scenario}, {cell.load}"),)),
+            Prose((line((cell.slug, "strong"), f", {_about(cell)}"),)),
             Prose.of((f"{name}: {text}" for name, text in facts_of(cell)), listed=True),
         )
     ]
     sections = (
-        Section(title(report), tuple(filled(*_in_words(report), head, answers_table(report))), level=1),
+        Section(report.suite, tuple(filled(*_in_words(report), head, answers_table(report))), level=1),
+        *ratio_section(report, table=True),
         limit_doubt(report),
         Section("Around the limit", tuple(filled(*around))),
         *skipped_section(report.skipped),
@@ -87,8 +95,14 @@ def _in_words(report: LimitReport) -> Iterator[Block]:
     return (block for section in limit_answer(report) for block in section.blocks)
 
 
+def _about(cell: CellLimit) -> str:
+    """What was searched, and how: `./old --port {port}, items, open, poisson, 256 connections, 5 s after 1 s`."""
+    return ", ".join(filter(None, (cell.target, cell.scenario, cell.load)))
+
+
 def _cell_summary(cell: CellLimit, name: str) -> Section:
-    return Section(name, tuple(filled(probes_summary(cell.probes), Prose(tuple(filter(None, _lines(cell)))))))
+    target = Prose.of([cell.target] if cell.target else [], "dim")
+    return Section(name, tuple(filled(target, probes_summary(cell.probes), Prose(tuple(filter(None, _lines(cell)))))))
 
 
 def _lines(cell: CellLimit) -> Iterator[Line]:
@@ -146,12 +160,13 @@ def limit_page(report: LimitReport) -> Page:
     answers = Section("Answers", tuple(filled(*blocks)), anchor="answers")
     probes = fmt.count(sum(len(cell.probes) for cell in report.cells), "probe")
     return Page(
-        title=title(report),
+        title=report.suite,
         brand="Redline, the breaking point",
         about=report.about,
         facts=page_facts(machine, report.started_unix_ns, probes, report.seed),
         sections=(
             answers,
+            *ratio_section(report, table=True),
             limit_doubt(report),
             _curves(report),
             *skipped_section(report.skipped),
@@ -186,7 +201,7 @@ def _curves(report: LimitReport) -> Section:
     )
     folds = (
         Fold(
-            line((cell.slug, "strong"), f" · {cell.scenario}", (f" {cell.load}", "dim")),
+            line((cell.slug, "strong"), (f" · {_about(cell)}", "dim")),
             tuple(_cell_blocks(cell, place)),
             place == 0 if len(report.cells) > _UNFOLDED else None,
             f"cell-{place}",
@@ -466,8 +481,3 @@ def _finding_text(cell: CellLimit, alike: Sequence[Finding]) -> str:
     worst = max(alike, key=lambda each: each.grade.weight)
     where = f", for example at {rate_text(cell.probes[worst.position or 0].rate_per_s)}"
     return f"{worst.kind} in {len(alike)} of {len(cell.probes)} probes{where}: {worst.message} {worst.advice}"
-
-
-def title(report: LimitReport) -> str:
-    """What was searched: the suite's name, or the URL."""
-    return report.suite or report.url

@@ -137,8 +137,9 @@ def _amounts(estimates: Mapping[Metric, Estimate], metrics: Iterable[Metric]) ->
 def _rests_on(cell: CellReport) -> str:
     """`5 trials, bootstrap of the mean, BCa`; with the metrics where not all rest on the same."""
     bases: dict[str, list[str]] = {}
+    noun = "trial" if cell.trials else "start"
     for metric, estimate in cell.estimates.items():
-        bases.setdefault(f"{fmt.count(estimate.n, 'trial')}, {estimate.method}", []).append(fmt.label(metric))
+        bases.setdefault(f"{fmt.count(estimate.n, noun)}, {estimate.method}", []).append(fmt.label(metric))
     if len(bases) < 2:
         return next(iter(bases), "")
     return "; ".join(f"{', '.join(metrics)}: {basis}" for basis, metrics in bases.items())

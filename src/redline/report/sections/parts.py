@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from redline.model import Environment, PairSpeed, Skipped, UsedHost
+from redline.model import Environment, PairSpeed, RunReport, Skipped, UsedHost
 from redline.report import format as fmt
 from redline.report.document import Code, Facts, Fold, Item, Items, Medium, Prose, Section, line
 
@@ -77,6 +77,14 @@ def page_facts(machine: Environment, started_unix_ns: int, done: str, seed: int)
     version = f"redline {machine.redline}" + (f" ({commit[:10]}{plus}{dirty})" if commit else "")
     begun = fmt.instant(started_unix_ns)
     return (begun, done, machine_line(machine), f"kernel {machine.kernel}", f"seed {seed}", version)
+
+
+def done_text(run: RunReport) -> str:
+    """`9 of 9 trials`; of duets alone `14 starts in 60 s`."""
+    if run.alone:
+        return f"{run.trials_done} of {run.trials_planned} trials"
+    cut = ", interrupted" if run.interrupted else ""
+    return f"{fmt.count(run.starts, 'start')} in {fmt.duration(run.seconds * 1e9)}{cut}"
 
 
 def repeat_section(what: str, command: str, facts: dict[str, str], machine: Environment, suite: str) -> Section:

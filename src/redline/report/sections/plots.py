@@ -25,12 +25,9 @@ _TITLES = {
     "rate": "Throughput over time",
     "latency": "p99 of response time over time",
 }
-_CHOICES = Choices(
-    (
-        ("time", "percentiles of", (("response", "response time"), ("service", "service time")), "response"),
-        ("over", "over time", (("p50", "p50"), ("p99", "p99")), "p99"),
-    )
-)
+_TIMES = ("time", "percentiles of", (("response", "response time"), ("service", "service time")), "response")
+_OF_TIMES = Choices((_TIMES,))
+_CHOICES = Choices((_TIMES, ("over", "over time", (("p50", "p50"), ("p99", "p99")), "p99")))
 
 
 class Curve(TypedDict):
@@ -90,10 +87,14 @@ def plots_section(report: Report) -> Iterator[Section]:
     every = groups(report)
     laid = _laid(report)
     places = iter(range(len(every), len(every) + sum(len(overlays(group)) for group in every)))
+    timed = any(cell.timeline for cell in report.cells)
     text = (
         "Over time, a line is the middle trial and its band reaches from the lowest to the highest; the warm-up is "
-        "shaded and is in no result. A percentile curve is dashed where fewer than ten requests lie above it."
+        "shaded and is in no result. "
+        if timed
+        else ""
     )
+    text += "A percentile curve is dashed where fewer than ten requests lie above it."
     if any(cell.memory and cell.memory.longest for cell in report.cells):
         text += " Rings are the longest pauses of a server, each at its length."
     folds = (
@@ -110,7 +111,7 @@ def plots_section(report: Report) -> Iterator[Section]:
         )
         for place, group in enumerate(every)
     )
-    yield Section("Plots", (*folds, Prose.of([text], "dim")), anchor="plots", aside=_CHOICES)
+    yield Section("Plots", (*folds, Prose.of([text], "dim")), anchor="plots", aside=_CHOICES if timed else _OF_TIMES)
 
 
 def _plots(place: int, group: Group, colours: dict[str, int]) -> Plots | None:
@@ -121,7 +122,10 @@ def _plots(place: int, group: Group, colours: dict[str, int]) -> Plots | None:
         for cell in cells
     )
     label = f"{group.title}: one line for each of {names}"
-    kinds = {kind: title for kind, title in _TITLES.items() if kind != "percentiles" or share_one_plot(group)}
+    timed = any(cell.timeline for cell in cells)
+    kinds = {
+        kind: title for kind, title in _TITLES.items() if (share_one_plot(group) if kind == "percentiles" else timed)
+    }
     plots = (Plot(kind, title, f"{title}, {label}") for kind, title in kinds.items())
     return Plots(place, tuple(plots), tuple(legend), toggles=True) if cells else None
 

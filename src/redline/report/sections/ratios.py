@@ -102,7 +102,7 @@ def _duets(report: Report) -> Prose:
         f"Ratios of {metrics} are of **duets**: both servers were alive at once and loaded {how}, on fresh starts, so "
         "what disturbs the machine disturbs both. The baseline **over itself** shows what no difference looks like."
     )
-    return Prose((key(text),))
+    return Prose((key(text),), on=Medium.PAGE | Medium.MARKDOWN)
 
 
 def _remarks(report: Report) -> Prose:
@@ -165,7 +165,7 @@ class _Comparisons:
         for one in found:
             row: list[TableCell] = [fmt.label(one.metric), self._change(one, reasons)]
             rows.append((*row, *([_control(one)] if controls else [])))
-        control = [Column(f"{pair.against} over itself", "right")] if controls else []
+        control = [Column(f"{pair.against} over {pair.against}", "right")] if controls else []
         columns = (Column(""), Column(f"{pair.server} over {pair.against}", "right"), *control)
         title = line((_workload(workload), "strong"), (f" {common_load(self._shown(found))}", "dim"))
         yield Table(columns, tuple(rows), title, look="tiles")
@@ -199,7 +199,9 @@ class _Comparisons:
         for pair, each, found in all_found:
             by_metric = {one.metric: one for one in found}
             changes = (self._change(by_metric.get(board.metric), reasons, drawing, stacked=True) for board in boards)
-            control = [next((_control(one) for one in found if one.duet), "")] if controls else []
+            by_duets = [one for one in found if one.duet]
+            by_cpu = max(by_duets, key=lambda one: one.metric is Metric.CPU_PER_REQUEST, default=None)
+            control = [_control(by_cpu) if by_cpu else ""] if controls else []
             name = boards[0].title_of(each) if len(pairs) == 1 else pair.server
             against = "" if boards[0].against or len(pairs) == 1 else f" vs {pair.against}"
             setting = f" {pair.setting}" if pair.setting else ""
@@ -207,6 +209,7 @@ class _Comparisons:
             rows.append((head, *changes, *control))
         title = f"{pairs[0].server} over {pairs[0].against}" if len(pairs) == 1 else _workload(workloads[0])
         against = f" against {boards[0].against}" if len(pairs) > 1 and boards[0].against else ""
+        base = boards[0].against
         columns = (
             Column("workload" if len(pairs) == 1 else "server"),
             *(
@@ -215,7 +218,7 @@ class _Comparisons:
                 )
                 for board in boards
             ),
-            *([Column("baseline over itself", "right")] if controls else []),
+            *([Column(f"{base} over {base}" if base else "baseline over itself", "right")] if controls else []),
         )
         yield Table(columns, tuple(rows), line((title, "strong"), (against, "dim")), look="scores")
         yield refused(reasons)

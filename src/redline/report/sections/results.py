@@ -36,13 +36,16 @@ from redline.report.sections.views import (
 
 _UNFOLDED = 6
 """The page unfolds up to this number of groups: readers look up a group in a page of more."""
+_LEVELS_IN_TEXT = 2
+"""Up to this number of groups of duets text has their levels."""
 _DRAWN = 200
 """Up to this number of cells each value has a picture: the page of a larger study would be too large to mail."""
 
 
 def results_section(report: Report) -> Iterator[Section]:
-    """For each group a table with a row for each server; nothing where no server was measured."""
-    made = tuple(groups(report))
+    """For each group a table with a row for each server. The levels of many duets stand on the page alone."""
+    made, alone = tuple(groups(report)), report.run.alone
+    on = Medium.PAGE if not alone and len(made) > _LEVELS_IN_TEXT else Medium.EVERYWHERE
     ranks, colours = ranks_of(report), {server: place for place, server in enumerate(servers(report))}
     drawn = len(report.cells) <= _DRAWN
     folds = (
@@ -50,14 +53,22 @@ def results_section(report: Report) -> Iterator[Section]:
             group.heading(f"; baseline {group.baseline}" if group.baseline else ""),
             tuple(filled(_table(report, group, ranks, colours, drawn=drawn), Prose.of(_notes(group), "dim"))),
             at == 0 if len(made) > _UNFOLDED else None,
+            on=on,
         )
         for at, group in enumerate(made)
     )
-    none = Prose.of([] if made else ["No cell was planned."], "dim")
-    text = "Bars show the values, whiskers their 95% intervals, dots the trials." if drawn else ""
-    if ranks:
-        text += " Servers that nothing distinguishes **share a rank** (2=)."
-    yield Section("Results", tuple(filled(Prose((key(text.strip()),), on=Medium.PAGE), none, *folds)), anchor="results")
+    texts = (
+        f"Bars show the values, whiskers their 95% intervals{', dots the trials' if alone else ''}." if drawn else "",
+        "Servers that nothing distinguishes **share a rank** (2=)." if ranks else "",
+    )
+    sliced = "" if alone else "Levels are of the slices in which a server had its load: the comparisons know more."
+    blocks = filled(
+        Prose((key(" ".join(filter(None, texts))),), on=Medium.PAGE),
+        Prose.of([sliced], "dim", on=on),
+        Prose.of([] if made else ["No cell was planned."], "dim"),
+        *folds,
+    )
+    yield Section("Results", tuple(blocks), anchor="results")
 
 
 def shown_metrics(report: Report) -> tuple[Metric, ...]:
@@ -143,7 +154,7 @@ def _notes(group: Group) -> Iterator[str]:
     yield from filter(None, map(route_text, group.cells))
     missing: dict[str, list[str]] = {}
     for cell in group.cells:
-        for one in cell.too_few if cell.valid else ():
+        for one in cell.too_few if cell.valid and cell.trials else ():
             needs = f"{fmt.label(one.metric)} needs {fmt.integer(one.needs)} requests"
             missing.setdefault(needs, []).append(f"{cell.server} {fmt.integer(one.missing)} more")
     for needs, short in missing.items():

@@ -13,7 +13,7 @@ from redline.report.sections.main_effects import main_effect_sections
 from redline.report.sections.measured import built_section, measured, repeat_run
 from redline.report.sections.memory import memory_sections
 from redline.report.sections.overlays import overlay_sections
-from redline.report.sections.parts import hosts_section, page_facts, skipped_section
+from redline.report.sections.parts import done_text, hosts_section, page_facts, skipped_section
 from redline.report.sections.plots import payload, plots_section
 from redline.report.sections.profiles import profile_sections, profiles_payload
 from redline.report.sections.ratios import comparison_sections, effect_sections, ratio_scales
@@ -78,19 +78,12 @@ def run_page(report: Report) -> Page:
 
 def _head(report: Report) -> Head:
     run = report.run
-    incomplete = line(
-        ("! This run is not complete: ", Grade.WARN),
-        f"{_done(report)} were measured. redline run --resume continues where it stopped.",
-    )
+    servers = (line((f"{name}:", "strong"), f" {text}") for name, text in run.servers.items())
+    precision = (line((f"{precision_text(run.precision)}.", "dim")),) if run.precision else ()
+    unfinished = "" if run.complete else f"{done_text(run)} were measured. redline run --resume continues from here."
+    notice = (line(("! This run is not complete: ", Grade.WARN), unfinished),) if unfinished else ()
     return Head(
         title=run.suite,
-        facts=page_facts(report.environment, run.started_unix_ns, _done(report), run.seed),
-        notices=(
-            *((line((f"{precision_text(run.precision)}.", "dim")),) if run.precision else ()),
-            *(() if run.complete else (incomplete,)),
-        ),
+        facts=page_facts(report.environment, run.started_unix_ns, done_text(run), run.seed),
+        notices=(*servers, *precision, *notice),
     )
-
-
-def _done(report: Report) -> str:
-    return f"{report.run.trials_done} of {report.run.trials_planned} trials"

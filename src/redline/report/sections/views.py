@@ -39,6 +39,13 @@ class Group:
         """`SimpleGet · saturate`."""
         return f"{self.scenario} · {self.load}"
 
+    def where(self, cells: Sequence[CellReport]) -> str:
+        """`SimpleGet · saturate: `, with what distinguishes the group among all cells of a report; or nothing."""
+        scenarios, loads = {cell.scenario for cell in cells}, {cell.load for cell in cells}
+        names = (self.scenario if len(scenarios) > 1 else "", self.load if len(loads) > 1 else "")
+        text = " · ".join(filter(None, names))
+        return text and f"{text}: "
+
     def heading(self, more: str = "") -> Line:
         """The title with its load, and what more there is to say."""
         return line((self.title, "strong"), (f" {self.load_text}{more}", "dim"))

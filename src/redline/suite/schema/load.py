@@ -208,7 +208,9 @@ class LoadSchema(Schema):
 
     closed: ClosedSchema | None = Field(default=None, description="a closed loop", examples=[{"users": 64}])
     open: OpenSchema | None = Field(default=None, description="an open loop", examples=[{"rate": 5000}])
-    duration: LoadLength = Field(alias="for", description="how long to measure", examples=["1s"])
+    duration: LoadLength | None = Field(
+        default=None, alias="for", description="how long to measure; with `budget` it may be left out", examples=["1s"]
+    )
     count: int | None = Field(
         default=None,
         ge=1,
@@ -223,7 +225,7 @@ class LoadSchema(Schema):
             kind = "neither closed nor open" if self.closed is None else "both closed and open"
             raise WrongValueError(f"this load is {kind}", "write `closed: {users: 64}` or `open: {rate: 5000}`")
         stages_ns = sum(stage.over_ns for stage in self.written.steps)
-        if stages_ns > self.duration:
+        if self.duration is not None and stages_ns > self.duration:
             message = f"the stages take {stages_ns / 1e9:g}s, longer than the measurement"
             raise WrongValueError(message, f"measure for {stages_ns / 1e9:g}s or longer", field="for")
         return self
@@ -235,6 +237,7 @@ class LoadSchema(Schema):
         assert found, "validated"
         return found
 
-    def load(self, name: str, replayed_ns: tuple[int, ...] = ()) -> Load:
-        """The load in the model."""
-        return Load(name=name, shape=self.written.shape(replayed_ns), duration_ns=self.duration, count=self.count)
+    def load(self, name: str, replayed_ns: tuple[int, ...] = (), measure_ns: int = 1) -> Load:
+        """The load in the model, which is measured for `measure_ns` where it does not say how long."""
+        duration_ns = self.duration or measure_ns
+        return Load(name=name, shape=self.written.shape(replayed_ns), duration_ns=duration_ns, count=self.count)

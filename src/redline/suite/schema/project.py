@@ -1,41 +1,48 @@
-"""The schema of `redline.yaml`: how `redline ab --git` builds, starts and asks the server of a repository."""
+"""The schema of `redline.yaml`: how revisions of a repository are built, started and asked."""
 
-import shlex
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import AfterValidator, Field
+from pydantic import Field, RootModel, model_validator
 
 from redline.errors import WrongValueError
-from redline.model.catalogue import names_in_braces
-from redline.suite.schema.scenario import OneRequestSchema
-from redline.suite.schema.server import ReadySchema, StopSchema
-from redline.suite.schema.shell import for_a_shell
+from redline.suite.schema.scenario import NAME, OneRequestSchema, WeightedSchema
+from redline.suite.schema.server import RUNTIME, ReadySchema, StopSchema
+from redline.suite.schema.shell import CommandLine
 from redline.suite.schema.types import Schema
 
-FILLED = ("port", "cpus", "scratch")
+MIX = "mix"
+"""The scenario of all requests by their weights."""
 
 
-def read_command(text: str) -> tuple[str, ...]:
-    """The parts of a command, which is started without a shell. Raises WrongValueError."""
-    try:
-        parts, found = tuple(shlex.split(text)), for_a_shell(text)
-    except ValueError as error:
-        raise WrongValueError(f"{text!r} is not a command: {error}", "quote it as a shell would") from None
-    if found is not None:
-        raise WrongValueError(f"{text!r}: {found[0]}", found[1])
-    named = [name for part in parts for name in names_in_braces(part)]
-    if "port" not in named:
-        hint = "write {port} where the command takes the port that it is to listen on"
-        raise WrongValueError(f"{text!r} has no {{port}}", hint)
-    for name in named:
-        if name not in FILLED:
-            raise WrongValueError(f"{{{name}}} means nothing", "known are {port}, {cpus} and {scratch}")
-    return parts
+class NamedSchema(WeightedSchema):
+    """A request with a name: a scenario of its own."""
+
+    name: Annotated[str, Field(pattern=NAME)] = Field(
+        description="a letter, then letters, digits, - and _", examples=["items"]
+    )
 
 
-def _command(text: str) -> str:
-    read_command(text)
-    return text
+def check_names(requests: list[NamedSchema]) -> list[NamedSchema]:
+    """Raises WrongValueError for a name that is given twice, or that is that of the mix."""
+    names = [request.name for request in requests]
+    for at, name in enumerate(names):
+        if name in names[:at]:
+            raise WrongValueError(f"the request `{name}` is given twice", "give one of them another name")
+        if name == MIX and len(names) > 1:
+            raise WrongValueError(f"`{MIX}` is the name of all requests by weight", "give it another name")
+    return requests
+
+
+Requests = Annotated[list[NamedSchema], Field(min_length=1)]
+
+
+class RequestsSchema(RootModel[Requests]):
+    """A file of requests with names."""
+
+    @model_validator(mode="after")
+    def _named(self) -> Self:
+        check_names(self.root)
+        return self
 
 
 class ProjectSchema(Schema):
@@ -47,18 +54,18 @@ class ProjectSchema(Schema):
         description="commands for `sh`, which build a fresh checkout; the first that fails ends the build",
         examples=["cargo build --release --locked"],
     )
-    start: Annotated[str, AfterValidator(_command)] = Field(
+    start: CommandLine = Field(
         description="the command that starts the server, without a shell; {port}, {cpus} and {scratch} are filled in",
         examples=["target/release/server --port {port}"],
     )
-    runtime: Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*$")] | None = Field(
+    runtime: Annotated[str, Field(pattern=RUNTIME)] | None = Field(
         default=None,
         description="what runs it, such as native or jvm; default: jvm if the command is java, else what is seen once "
         "it runs",
         examples=["jvm"],
     )
     ready: ReadySchema | None = Field(
-        default=None, description="the request that a ready server answers; default: that of `check`, if it is a GET"
+        default=None, description="the request that a ready server answers; default: the first one, if it is a GET"
     )
     stop: StopSchema | None = Field(default=None, description="how it is stopped")
     check: OneRequestSchema | None = Field(
@@ -66,3 +73,15 @@ class ProjectSchema(Schema):
         description="the request of the load and the right answer; default: `get: /` with status 200",
         examples=[{"get": "/items", "expect": {"status": 200}}],
     )
+    requests: Requests | None = Field(
+        default=None,
+        description="in place of `check`: several requests by name; each is compared, and all of them by weight",
+        examples=[[{"name": "items", "get": "/items", "weight": 3}]],
+    )
+
+    @model_validator(mode="after")
+    def _asks_in_one_way(self) -> Self:
+        if self.check is not None and self.requests is not None:
+            raise WrongValueError("`check` is the only request, and there are `requests`", "remove one of the two")
+        check_names(self.requests or [])
+        return self

@@ -20,6 +20,7 @@ from redline.model.template import malformed
 from redline.quantities import clip
 from redline.suite.schema.types import BY_FORM, LIST, MAPPING, PLAIN, Scalar, Schema, Size
 
+NAME = r"^[A-Za-z][A-Za-z0-9_-]*$"
 METHODS = ("get", "head", "post", "put", "patch", "delete", "options")
 _LARGEST_BODY = 64 * 1024 * 1024
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # a token, RFC 9110 section 5.6.2
@@ -283,6 +284,6 @@ class ScenariosSchema(Schema):
     """`catalogue/scenarios.yaml`: scenarios that any suite may name."""
 
     about: str = Field(default="", description="what these scenarios have in common")
-    scenarios: dict[Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]*$")], ScenarioSchema] = Field(
+    scenarios: dict[Annotated[str, Field(pattern=NAME)], ScenarioSchema] = Field(
         min_length=1, description="scenarios by name: a letter, then letters, digits, - and _"
     )

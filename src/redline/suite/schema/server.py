@@ -16,6 +16,7 @@ from redline.suite.schema.types import Http, Scalar, Schema, Wait
 
 SERVER_NAME = r"^[a-z][a-z0-9_-]*$"
 OPTION_NAME = r"^[a-z][a-z0-9_-]*$"
+RUNTIME = r"^[a-z][a-z0-9-]*$"
 TARGET = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 _SAFE_VALUE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
@@ -181,7 +182,7 @@ class ServedTlsSchema(Schema):
 class SharedSchema(Schema):
     """The keys that may be at the top of a family, and at each server."""
 
-    runtime: Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*$")] | None = Field(
+    runtime: Annotated[str, Field(pattern=RUNTIME)] | None = Field(
         default=None, description="what runs it, such as native or jvm", examples=["native"]
     )
     build: BuildSchema | None = Field(default=None, description="how it is built")

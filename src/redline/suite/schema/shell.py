@@ -3,6 +3,14 @@
 import re
 import shlex
 from collections.abc import Sequence
+from typing import Annotated
+
+from pydantic import AfterValidator
+
+from redline.errors import WrongValueError
+from redline.model.catalogue import names_in_braces
+
+FILLED = ("port", "cpus", "scratch")
 
 _SETS = re.compile(r"[A-Za-z_]\w*\+?=.*")
 _BUILT_IN = re.compile(r"\.|alias|cd|eval|exec|export|set|source|ulimit|umask|unset")
@@ -54,3 +62,30 @@ def _advice(word: str, kind: re.Pattern[str], with_env: str, with_shell: str) ->
     else:
         advice = f"write {with_shell}"
     return f"`{word}` is for a shell, and commands start without one", advice
+
+
+def read_command(text: str) -> tuple[str, ...]:
+    """The parts of a command, which is started without a shell. Raises WrongValueError."""
+    try:
+        parts, found = tuple(shlex.split(text)), for_a_shell(text)
+    except ValueError as error:
+        raise WrongValueError(f"{text!r} is not a command: {error}", "quote it as a shell would") from None
+    if found is not None:
+        raise WrongValueError(f"{text!r}: {found[0]}", found[1])
+    named = [name for part in parts for name in names_in_braces(part)]
+    if "port" not in named:
+        hint = "write {port} where the command takes the port that it is to listen on"
+        raise WrongValueError(f"{text!r} has no {{port}}", hint)
+    for name in named:
+        if name not in FILLED:
+            raise WrongValueError(f"{{{name}}} means nothing", "known are {port}, {cpus} and {scratch}")
+    return parts
+
+
+def _command(text: str) -> str:
+    read_command(text)
+    return text
+
+
+CommandLine = Annotated[str, AfterValidator(_command)]
+"""A command as it is written for a shell, with {port}."""

@@ -1,6 +1,6 @@
 """The schema of the suite file: defaults, types and descriptions. Its JSON Schema is generated from it."""
 
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     BeforeValidator,
@@ -19,8 +19,9 @@ from redline.model import Backend, Closed, Design, Load, Open, Profile
 from redline.model.plan import DIRECT
 from redline.suite.schema.container import PlacedSchema
 from redline.suite.schema.load import DEFAULT_CONNECTIONS, MOST_CONNECTIONS, LoadSchema
-from redline.suite.schema.scenario import ScenarioSchema
-from redline.suite.schema.server import OPTION_NAME, ServerName
+from redline.suite.schema.scenario import NAME, ScenarioSchema
+from redline.suite.schema.server import OPTION_NAME, RUNTIME, ReadySchema, ServerName, StopSchema
+from redline.suite.schema.shell import CommandLine
 from redline.suite.schema.types import (
     BY_FORM,
     CHOICES,
@@ -28,6 +29,7 @@ from redline.suite.schema.types import (
     LIST,
     MAPPING,
     PLAIN,
+    Budget,
     Choices,
     DetectionBudget,
     Duration,
@@ -43,7 +45,7 @@ from redline.suite.schema.types import (
     TlsEdition,
 )
 
-NAME = r"^[A-Za-z][A-Za-z0-9_-]*$"
+OWN_NAME = r"^[A-Za-z0-9][A-Za-z0-9._~-]*$"
 PROFILES: tuple[Profile, ...] = ("cpu", "wall", "alloc", "lock", "engine")
 MOST_TRIALS = 1_000
 MOST_BUILDS = 100
@@ -105,10 +107,62 @@ Profiles = Annotated[
 ]
 
 
-class ServerSchema(PlacedSchema):
-    """A server of the catalogue by name, or with its options; a list of values is an axis."""
+_KINDS = ("use", "command", "url", "revision")
+_ONE_KIND = "write one of `use: rust.hyper`, `command: ./server --port {port}`, `url: http://…` and `revision: HEAD`"
+_FIT = {
+    "use": {"options", "http", "tls", "route", "places", "container"},
+    "command": {"name", "folder", "env", "ready", "stop", "runtime", "http", "tls", "route"},
+    "url": {"name", "http", "tls"},
+    "revision": {"name", "http", "tls", "route"},
+}
+"""The further keys that a server can have, by its kind."""
 
-    use: str = Field(description="a server of the catalogue, as family.name", examples=["rust.hyper"])
+
+class ServerSchema(PlacedSchema):
+    """A server: of the catalogue, a command, a URL, or a revision; a list of values is an axis.
+
+    A name alone is that of a server of the catalogue.
+    """
+
+    model_config = ConfigDict(json_schema_extra={"oneOf": [{"required": [kind]} for kind in _KINDS]})
+
+    use: str | None = Field(default=None, description="a server of the catalogue", examples=["rust.hyper"])
+    command: CommandLine | None = Field(
+        default=None,
+        description="a command that starts a server, without a shell; {port}, {cpus} and {scratch} are filled in",
+        examples=["./server --port {port}"],
+    )
+    url: str | None = Field(
+        default=None,
+        description="a server that is running: its scheme, host and port",
+        examples=["http://127.0.0.1:8080"],
+    )
+    revision: Annotated[str, Field(min_length=1)] | None = Field(
+        default=None,
+        description="a revision of the git repository, whose redline.yaml says how it is built and started",
+        examples=["HEAD"],
+    )
+    name: Annotated[str, Field(pattern=OWN_NAME)] | None = Field(
+        default=None,
+        description="its name in reports; default: its program, address or revision",
+        examples=["A"],
+    )
+    folder: str | None = Field(
+        default=None, min_length=1, description="where the command runs, relative to the suite; default: its folder"
+    )
+    env: dict[str, str] = Field(default={}, description="environment variables of the command", examples=[{"N": "1"}])
+    ready: ReadySchema | None = Field(
+        default=None,
+        description="the request that a ready server answers; default: that of the first scenario, if it is a GET",
+        examples=[{"path": "/health"}],
+    )
+    stop: StopSchema | None = Field(default=None, description="how it is stopped")
+    runtime: Annotated[str, Field(pattern=RUNTIME)] | None = Field(
+        default=None,
+        description="what runs the command, such as native or jvm; default: jvm if it is java, else what is seen once "
+        "it runs",
+        examples=["jvm"],
+    )
     options: dict[str, Choices] = Field(
         default={},
         alias="with",
@@ -130,6 +184,19 @@ class ServerSchema(PlacedSchema):
     @classmethod
     def _by_name(cls, value: Any) -> Any:
         return {"use": value} if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> Self:
+        kinds = [kind for kind in _KINDS if getattr(self, kind) is not None]
+        if len(kinds) != 1:
+            has = f"both `{kinds[0]}` and `{kinds[1]}`" if kinds else f"none of {', '.join(_KINDS)}"
+            raise WrongValueError(f"this server has {has}", _ONE_KIND)
+        (kind,) = kinds
+        for key, info in type(self).model_fields.items():
+            if key in self.model_fields_set and key != kind and key not in _FIT[kind]:
+                written = info.alias or key
+                raise WrongValueError(f"a server by its `{kind}` has no `{written}`", "remove it", field=written)
+        return self
 
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
@@ -296,11 +363,14 @@ class SuiteSchema(Schema):
 
     about: str = Field(default="", description="one line for the reports")
     servers: list[ServerSchema] = Field(
-        min_length=1, description="servers of the catalogue, by name or with options", examples=[["rust.hyper"]]
+        min_length=1,
+        description="servers of the catalogue by name or with options, and others by command, URL or revision",
+        examples=[["rust.hyper"], [{"name": "A", "command": "./old --port {port}"}]],
     )
     baseline: BaselineItem | None = Field(
         default=None,
-        description="the server that all others are compared with, or a mapping from servers to their baselines",
+        description="the server that all others are compared with, or a mapping from servers to their baselines; with "
+        "`budget` the first by default",
         examples=["rust.hyper", {"http4s.tapir": "http4s.vanilla", "vertx.tapir-*": "vertx.vanilla"}],
     )
     ceiling: ServerSchema | None = Field(
@@ -322,9 +392,10 @@ class SuiteSchema(Schema):
         "the client on; `direct` is predefined",
         examples=[{"nginx": ["h2+tls", "proxy.nginx", "h1"], "https": ["h1+tls"]}],
     )
-    scenarios: list[ScenarioItem] = Field(
-        min_length=1,
-        description="names of scenarios in the catalogue, or scenarios defined here",
+    scenarios: Annotated[list[ScenarioItem], Field(min_length=1)] | None = Field(
+        default=None,
+        description="names of scenarios in the catalogue, or scenarios defined here; default with a `revision`: the "
+        "requests of redline.yaml",
         examples=[["SimpleGet"]],
     )
     loads: dict[Annotated[str, Field(pattern=NAME)], LoadSchema] = Field(
@@ -332,9 +403,10 @@ class SuiteSchema(Schema):
         description="loads by name: a letter, then letters, digits, - and _",
         examples=[{"saturate": {"closed": {"users": 64}, "for": "1s"}}],
     )
-    warmup: WarmUpItem = Field(
-        default=1_000_000_000,
-        description="load before each measurement: for a time, or until the server is steady; default: 1s",
+    warmup: WarmUpItem | None = Field(
+        default=None,
+        description="load before each measurement: for a time, or until the server is steady; default: 1s, and with "
+        "`budget` until it is steady",
         examples=["250ms", {"detect": {"at_most": "60s"}}],
         json_schema_extra={"default": "1s"},
     )
@@ -349,16 +421,32 @@ class SuiteSchema(Schema):
         description="how often each cell is measured, each time on a fresh server",
         examples=[5, {"auto": {"precision": "2%", "at_most": 15}}],
     )
+    budget: Budget | None = Field(
+        default=None,
+        description="in place of `trials`: how long servers are compared by duets, with as many starts as it takes, "
+        "three at least",
+        examples=["60s"],
+    )
+    metric: Literal["cpu", "throughput", "p50", "p75", "p90", "p95", "p99"] | None = Field(
+        default=None,
+        description="what verdicts are about: CPU time per request, throughput, or a percentile of the response time; "
+        "default: cpu with `budget`, else throughput with zero think time and p99 otherwise, and cpu",
+        examples=["cpu"],
+    )
+    same_answers: bool = Field(
+        default=False, description="servers of a duet that answer differently fail before the load", examples=[True]
+    )
     quick: QuickSchema | None = Field(
         default=None,
         description="what `--quick` makes shorter: every cell is kept",
         examples=[{"warmup": "1s", "for": "2s", "trials": 2}],
     )
-    design: Design = Field(
-        default="interleaved",
+    design: Design | None = Field(
+        default=None,
         description="how servers are compared: by trials of each alone, or also by duets, in which the servers of a "
-        "comparison are alive at once and loaded in turn, or at the same time on cores of their own",
-        examples=["duet", "parallel-duet"],
+        "comparison are alive at once and loaded in turn, or at the same time on cores of their own; default: duet "
+        "where servers are compared, else interleaved",
+        examples=["interleaved", "parallel-duet"],
     )
     profile: Profiles = Field(
         default=[],

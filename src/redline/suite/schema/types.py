@@ -26,6 +26,7 @@ from redline.quantities import (
 
 LONGEST_TIMEOUT_NS = 3_600_000_000_000
 SHORTEST_LOAD_NS = 1_000_000
+SHORTEST_BUDGET_NS = 3_000_000_000
 SHORTEST_DETECTION_NS = 5_000_000_000  # what `findings.warming` needs to call a level steady
 HIGHEST_SHARE = 10.0
 _CAPACITY_HINT = "write a percentage of a closed load of this suite, such as `50% of saturate`"
@@ -223,6 +224,12 @@ _duration = _from_text(parse_duration, "25s")
 Duration = Annotated[int, _duration, _duration_schema]
 LoadLength = Annotated[
     int, _duration, _at_least(SHORTEST_LOAD_NS, "1ms", "a shorter load measures nothing"), _duration_schema
+]
+Budget = Annotated[
+    int,
+    _duration,
+    _at_least(SHORTEST_BUDGET_NS, "3s", "there are three starts at least"),
+    _duration_schema,
 ]
 DetectionBudget = Annotated[
     int,

@@ -19,10 +19,13 @@ def check_loads(sheet: Sheet) -> Loads:
     """The loads, after noting what is wrong between them and the rest of the suite."""
     loads = {str(path[-1]): sheet.sound(LoadSchema, path) for path in sheet.items(("loads",))}
     quick = sheet.sound(QuickSchema, ("quick",)) if sheet.document.at(("quick",)) is not None else None
+    has_budget = sheet.document.at(("budget",)) is not None
     detects = sheet.document.at(("warmup", "detect")) is not None
     for name, load in loads.items():
         if load is None:
             continue
+        if load.duration is None and not has_budget:
+            sheet.wrong(("loads", name), "`for` is missing", "add it, such as `for: 1s`")
         if load.open and isinstance(load.open.rate, Share):
             _check_share(sheet, ("loads", name, "open", "rate"), load.open.rate.of, loads)
         stages_ns = sum(stage.over_ns for stage in load.written.steps)
@@ -33,7 +36,8 @@ def check_loads(sheet: Sheet) -> Loads:
         if detects and (load.written.steps or (load.open and load.open.replayed)):
             sheet.wrong(("warmup", "detect"), never_steady(name), WARM_UP_HINT)
     if (by := sheet.document.at(("warmup_by",))) is not None:
-        _check_warmup_by(sheet, by, loads, detects=detects)
+        implied = has_budget and sheet.document.at(("warmup",)) is None
+        _check_warmup_by(sheet, by, loads, detects=detects or implied)
     return loads
 
 

@@ -63,7 +63,7 @@ def check_jvm(sheet: Sheet, catalogue: Catalogue) -> None:
     servers: list[tuple[ServerEntry, Axes]] = []
     for path in sheet.items(("servers",)):
         written = sheet.sound(ServerSchema, path)
-        entry = catalogue.servers.get(written.use) if written else None
+        entry = catalogue.servers.get(written.use or "") if written else None
         if written and entry and entry.runtime == "jvm":
             servers.append((entry, written.options))
     if not servers:

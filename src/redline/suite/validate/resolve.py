@@ -1,58 +1,63 @@
 """A suite's text and a catalogue -> Suite. Pure: no disk, and every problem of the file at once."""
 
 import re
-from dataclasses import dataclass
 from functools import partial
-from itertools import product
 from pathlib import PurePath
 
 from redline.errors import Problem
-from redline.model import AutoTrials, EngineMode, Leg, Load, Route, Scenario, ServerEntry, Suite, Tls, Variant
-from redline.model.catalogue import certificates, has_tls, http_of
+from redline.model import AutoTrials, EngineMode, Load, Metric, Scenario, Suite, Variant
 from redline.quantities import clip, did_you_mean
+from redline.suite.budget import FEWEST_STARTS
 from redline.suite.catalogue import Catalogue, check_against
+from redline.suite.project import Origins
 from redline.suite.schema.document import Path, parse_document
 from redline.suite.schema.scenario import http2_forbids
-from redline.suite.schema.suite import AutoSchema, OwnScenarioSchema, ServerSchema, SuiteSchema, TlsSchema
+from redline.suite.schema.suite import OwnScenarioSchema, ServerSchema, SuiteSchema
 from redline.suite.screening import screened
 from redline.suite.validate.baselines import read_baselines
 from redline.suite.validate.checking import Sheet, raise_all
+from redline.suite.validate.experiment import UNSAID_NS, Compared, read_design, within_budget
 from redline.suite.validate.loads import Loads, check_loads, read_warm_up
-from redline.suite.validate.options import axes_of, check_jvm, check_option, flag_sets, jvm_axes
 from redline.suite.validate.overrides import Overrides, apply_overrides, quickened
 from redline.suite.validate.referenced_files import Files, no_files, noted, picks_of, read_times
-from redline.suite.validate.routes import Routes, direct_leg, places_of, read_routes, routes_of
+from redline.suite.validate.routes import read_routes
+from redline.suite.validate.servers import Names, read_ceiling, read_variants
 
 MOST_TRIALS_IN_ALL = 100_000
+_WARMUP_NS = 1_000_000_000
+_METRICS = {"cpu": Metric.CPU_PER_REQUEST}
 
 
-@dataclass(frozen=True)
-class Names:
-    """What an item of `servers` names: servers and proxies of the catalogue, files, routes of the suite."""
+def read_suite(  # noqa: PLR0913, PLR0917 - what is read, where, and with what
+    text: str,
+    file: str,
+    catalogue: Catalogue,
+    overrides: Overrides,
+    files: Files = no_files,
+    origins: Origins = Origins(),  # noqa: B008 - frozen
+) -> Suite:
+    """The suite of a file's text, resolved against the catalogue and overridden.
 
-    catalogue: Catalogue
-    files: Files
-    routes: Routes
-
-
-def read_suite(text: str, file: str, catalogue: Catalogue, overrides: Overrides, files: Files = no_files) -> Suite:
-    """The suite of a file's text, resolved against the catalogue and overridden; `files` are those that it names.
-
-    Raises UsageError with every problem: those of the file first, and only when there is none those of the overrides.
+    `files` are those that it names; `origins` are those of revisions. Raises UsageError with every problem: those of
+    the file first, and only when there is none those of the overrides.
     """
     sheet = Sheet(parse_document(text, file), SuiteSchema, "docs/reference/suite.md")
     schema = sheet.read(SuiteSchema)
-    names = Names(catalogue, files, read_routes(sheet, catalogue))
-    variants = _variants(sheet, names)
-    scenarios = _scenarios(sheet, catalogue, variants, files)
-    replayed = _replayed(sheet, check_loads(sheet), files)
-    ceiling = _ceiling(sheet, names)
+    scenarios = _scenarios(sheet, catalogue, files, origins)
+    names = Names(catalogue, files, read_routes(sheet, catalogue), origins, scenarios[0] if scenarios else None)
+    variants = read_variants(sheet, names)
+    _check_scenarios(sheet, variants)
+    loads = check_loads(sheet)
+    replayed = _replayed(sheet, loads, files)
+    ceiling = read_ceiling(sheet, names)
     baseline, baselines = read_baselines(sheet, catalogue, variants)
-    if schema is not None and schema.design != "interleaved" and schema.baseline is None:
-        sheet.wrong(("design",), "a duet compares servers with a baseline, and there is none", "add `baseline`")
+    if schema is not None and schema.budget is not None and schema.baseline is None and variants:
+        baseline = variants[0].slug
+    design = schema and read_design(sheet, schema, Compared(tuple(variants), baseline, baselines), loads)
     sheet.raise_problems()
     assert schema is not None, "a file without problems was read"
-    warmup_ns, warmup_detect = read_warm_up(schema.warmup)
+    assert design is not None, "a file without problems was read"
+    warmup_ns, warmup_detect = read_warm_up(_WARMUP_NS if schema.warmup is None else schema.warmup)
     suite = Suite(
         name=_name(file),
         about=schema.about,
@@ -61,15 +66,18 @@ def read_suite(text: str, file: str, catalogue: Catalogue, overrides: Overrides,
         baselines=baselines,
         ceiling=ceiling,
         scenarios=tuple(scenarios),
-        loads=tuple(load.load(name, replayed.get(name, ())) for name, load in schema.loads.items()),
+        loads=tuple(load.load(name, replayed.get(name, ()), UNSAID_NS) for name, load in schema.loads.items()),
         warmup_ns=warmup_ns,
         warmup_detect=warmup_detect,
         warmup_by=_warmup_by(schema),
         trials=schema.trials if isinstance(schema.trials, int) else schema.trials.auto.at_most,
-        auto=_auto(schema.trials),
+        auto=_auto(schema),
         builds=schema.builds,
         seed=schema.seed,
-        design=schema.design,
+        design=design,
+        alone=schema.budget is None,
+        metric=schema.metric and (_METRICS.get(schema.metric) or Metric(schema.metric)),
+        same_answers=schema.same_answers,
         timeout_ns=schema.timeout,
         threshold=schema.threshold,
         objectives=tuple(dict.fromkeys(each for one in schema.objective.values() for each in one)),
@@ -84,6 +92,10 @@ def read_suite(text: str, file: str, catalogue: Catalogue, overrides: Overrides,
         suite = quickened(suite, schema.quick)
     changed, problems = apply_overrides(suite, overrides, catalogue)
     raise_all(problems)
+    if schema.budget is not None:
+        warms_up = schema.warmup is not None or overrides.warmup_ns is not None or overrides.warmup_detect
+        changed, problems = within_budget(changed, warms_up=warms_up)
+        raise_all(problems)
     changed = screened(changed) if overrides.screen else changed
     raise_all(_too_much(changed))
     return changed
@@ -94,10 +106,12 @@ def _warmup_by(schema: SuiteSchema) -> Load | None:
     return schema.loads[by].load(by) if isinstance(by, str) else by.load if by else None
 
 
-def _auto(written: int | AutoSchema) -> AutoTrials | None:
-    if isinstance(written, int):
+def _auto(schema: SuiteSchema) -> AutoTrials | None:
+    if schema.budget is not None:
+        return AutoTrials(at_least=FEWEST_STARTS, budget_ns=schema.budget)
+    if isinstance(schema.trials, int):
         return None
-    auto = written.auto
+    auto = schema.trials.auto
     return AutoTrials(precision=auto.precision, at_least=auto.at_least, budget_ns=auto.budget)
 
 
@@ -111,89 +125,6 @@ def _too_much(suite: Suite) -> list[Problem]:
 def _name(file: str) -> str:
     """The file's name without its ending, safe as part of a folder's name."""
     return re.sub(r"[^A-Za-z0-9_-]+", "-", PurePath(file).stem).strip("-") or "suite"
-
-
-def _variants(sheet: Sheet, names: Names) -> list[Variant]:
-    variants: list[Variant] = []
-    for path in sheet.items(("servers",)):
-        written = sheet.sound(ServerSchema, path)
-        for variant in _expanded(sheet, path, written, names) if written else []:
-            if variant.slug in [other.slug for other in variants]:
-                sheet.wrong(path, f"`{variant.slug}` is given twice in `servers`", "remove one")
-            else:
-                variants.append(variant)
-    check_jvm(sheet, names.catalogue)
-    return variants
-
-
-def _expanded(sheet: Sheet, path: Path, written: ServerSchema, names: Names) -> list[Variant]:
-    """Every combination of routes, places, options and flags that are written; none after noting what is wrong."""
-    by_name = sheet.document.at(path) == written.use
-    entry = names.catalogue.servers.get(written.use)
-    if entry is None:
-        known = tuple(names.catalogue.servers)
-        hint = did_you_mean(written.use, known) or f"the catalogue has: {', '.join(known)}"
-        where = path if by_name else (*path, "use")
-        sheet.wrong(where, f"there is no server `{clip(written.use)}` in the catalogue", hint)
-        return []
-    known_before = len(sheet.problems)
-    for name, values in written.options.items():
-        check_option(sheet, (*path, "with", name), entry, name, values)
-    chosen = routes_of(sheet, path, entry, written, names.routes)
-    places = places_of(sheet, path, written)
-    settings = _tls(sheet, path, written, names.files) if written.tls else Tls()
-    fronts = [_front(entry, written, route) for route in chosen]
-    if written.tls is not None and fronts and not any(has_tls(leg) for _, leg in fronts):
-        sheet.wrong((*path, "tls"), f"{entry.name} does not serve TLS", "remove `tls`", key=True)
-    if len(sheet.problems) > known_before:
-        return []
-    is_subject = path[0] == "servers"
-    axes = axes_of(entry, written.options, jvm_axes(sheet) if is_subject else {})
-    sets = flag_sets(sheet) if is_subject and entry.runtime == "jvm" else (None,)
-    return [
-        Variant(
-            entry=entry,
-            options=dict(zip(axes, values, strict=True)),
-            http=http_of(leg),
-            tls=_served_by(settings, front) if has_tls(leg) else None,
-            route=route,
-            container=container,
-            flags=flags,
-        )
-        for route, (front, leg) in zip(chosen, fronts, strict=True)
-        for container in places
-        for values in product(*axes.values())
-        for flags in sets
-    ]
-
-
-def _front(entry: ServerEntry, written: ServerSchema, route: Route | None) -> tuple[ServerEntry, Leg]:
-    """What answers the load, the server or a proxy, and the leg to it."""
-    if route is None:
-        return entry, direct_leg(entry, written.http)
-    return route.hops[0].catalogued if route.hops else entry, route.legs[0]
-
-
-def _served_by(settings: Tls, entry: ServerEntry) -> Tls:
-    """The settings of TLS, with the name in the certificate of what answers."""
-    served = entry.tls.server_name if entry.tls else None
-    return settings.model_copy(update={"server_name": settings.server_name or served})
-
-
-def _tls(sheet: Sheet, path: Path, written: ServerSchema, files: Files) -> Tls:
-    """The settings of TLS as they are written."""
-    settings, where = written.tls or TlsSchema(), (*path, "tls")
-    ca = settings.ca
-    ca_pem = noted(sheet, (*where, "ca"), lambda: certificates(files(ca))) if ca else None
-    if ca_pem == "":
-        sheet.wrong((*where, "ca"), f"{settings.ca} holds no certificate", "name a PEM file")
-    return Tls(
-        ca_pem=ca_pem,
-        insecure=settings.insecure,
-        server_name=settings.server_name,
-        versions=tuple(dict.fromkeys(settings.versions)),
-        resumption=settings.resumption,
-    )
 
 
 def _replayed(sheet: Sheet, loads: Loads, files: Files) -> dict[str, tuple[int, ...]]:
@@ -210,14 +141,25 @@ def _times(file: str, files: Files) -> tuple[int, ...]:
     return read_times(files(file), file)
 
 
-def _scenarios(sheet: Sheet, catalogue: Catalogue, variants: list[Variant], files: Files) -> list[Scenario]:
+def _scenarios(sheet: Sheet, catalogue: Catalogue, files: Files, origins: Origins) -> list[Scenario]:
+    """The scenarios that are written, or those of redline.yaml where a revision is compared and none is."""
+    if sheet.document.at(("scenarios",)) is None:
+        revision = next((path for path in sheet.items(("servers",)) if _is_revision(sheet, path)), None)
+        if revision is None and not isinstance(sheet.document.value, dict):
+            return []
+        if revision is None:
+            hint = "add it, such as `scenarios: [SimpleGet]` or `scenarios: [{name: Root, get: /}]`"
+            sheet.wrong(("scenarios",), "`scenarios` is missing", hint, once=True)
+            return []
+        project = noted(sheet, (*revision, "revision"), origins.project)
+        return list(project.scenarios) if project else []
     scenarios: list[Scenario] = []
     for path in sheet.items(("scenarios",)):
         name = sheet.document.at(path)
         if isinstance(name, str):
             scenario = _named_scenario(sheet, path, name, catalogue)
         else:
-            scenario = _own_scenario(sheet, path, catalogue, variants, files)
+            scenario = _own_scenario(sheet, path, catalogue, files)
         if scenario is None:
             continue
         if scenario.name in [other.name for other in scenarios]:
@@ -231,6 +173,11 @@ def _scenarios(sheet: Sheet, catalogue: Catalogue, variants: list[Variant], file
     return scenarios
 
 
+def _is_revision(sheet: Sheet, path: Path) -> bool:
+    written = sheet.sound(ServerSchema, path)
+    return written is not None and written.revision is not None
+
+
 def _named_scenario(sheet: Sheet, path: Path, name: str, catalogue: Catalogue) -> Scenario | None:
     scenario = catalogue.scenarios.get(name)
     if scenario is None:
@@ -240,24 +187,30 @@ def _named_scenario(sheet: Sheet, path: Path, name: str, catalogue: Catalogue) -
     return scenario
 
 
-def _own_scenario(
-    sheet: Sheet, path: Path, catalogue: Catalogue, variants: list[Variant], files: Files
-) -> Scenario | None:
+def _own_scenario(sheet: Sheet, path: Path, catalogue: Catalogue, files: Files) -> Scenario | None:
     written = sheet.sound(OwnScenarioSchema, path)
     if written is None:
         return None
     if written.name in catalogue.scenarios:
         message = f"the catalogue has a scenario `{written.name}` already"
         sheet.wrong((*path, "name"), message, "give yours another name, so that results cannot be mixed up")
-    known = tuple(dict.fromkeys(name for variant in variants for name in variant.options))
-    for option in written.requires:
-        if variants and option not in known:
-            hint = did_you_mean(option, known) or f"their options: {', '.join(known) or 'none'}"
-            message = f"no server of this suite has an option `{clip(option)}`"
-            sheet.wrong((*path, "requires", option), message, hint, key=True)
-    _check_http2(sheet, path, written, variants)
     picks = picks_of(sheet, path, written.all_requests(), files)
     return None if picks is None else written.scenario(written.name, picks)
+
+
+def _check_scenarios(sheet: Sheet, variants: list[Variant]) -> None:
+    """Note what scenarios need that no server of the suite has, and what one of them cannot be sent."""
+    known = tuple(dict.fromkeys(name for variant in variants for name in variant.options))
+    for path in sheet.items(("scenarios",)):
+        written = sheet.sound(OwnScenarioSchema, path)
+        if written is None:
+            continue
+        for option in written.requires:
+            if variants and option not in known:
+                hint = did_you_mean(option, known) or f"their options: {', '.join(known) or 'none'}"
+                message = f"no server of this suite has an option `{clip(option)}`"
+                sheet.wrong((*path, "requires", option), message, hint, key=True)
+        _check_http2(sheet, path, written, variants)
 
 
 def _check_http2(sheet: Sheet, path: Path, written: OwnScenarioSchema, variants: list[Variant]) -> None:
@@ -273,13 +226,3 @@ def _check_http2(sheet: Sheet, path: Path, written: OwnScenarioSchema, variants:
                     f"HTTP/2 forbids `{name}` (RFC 9113, section 8.2.2), and this suite has a server with `http: 2`"
                 )
                 sheet.wrong((*where, "headers", name), message, "remove it", key=True)
-
-
-def _ceiling(sheet: Sheet, names: Names) -> Variant | None:
-    written = sheet.sound(ServerSchema, ("ceiling",)) if sheet.document.at(("ceiling",)) is not None else None
-    if written is None:
-        return None
-    variants = _expanded(sheet, ("ceiling",), written, names)
-    if len(variants) > 1:
-        sheet.wrong(("ceiling",), "a ceiling is one server, not an axis", "give its route and each option one value")
-    return variants[0] if variants else None

@@ -41,11 +41,14 @@ def direct_leg(entry: ServerEntry, http: str) -> Leg:
 
 
 def routes_of(
-    sheet: Sheet, path: Path, entry: ServerEntry, written: ServerSchema, routes: Routes
+    sheet: Sheet, path: Path, entry: ServerEntry | None, written: ServerSchema, routes: Routes
 ) -> list[Route | None]:
-    """The routes of an item of `servers`, None for `direct`; those that are wrong are noted and left out."""
+    """The routes of an item of `servers`, None for `direct`; those that are wrong are noted and left out.
+
+    A server of the user's, which has no entry yet, serves whatever its route asks for.
+    """
     chosen: list[Route | None] = []
-    if entry.kind == "proxy":
+    if entry is not None and entry.kind == "proxy":
         hint = "name it in a route, in front of a server: `nginx: [h1, proxy.nginx, h1]`"
         by_name = sheet.document.at(path) == entry.name
         sheet.wrong(path if by_name else (*path, "use"), f"{entry.name} is a proxy, not a server", hint)
@@ -57,7 +60,8 @@ def routes_of(
         if name in written.route[:index]:
             sheet.wrong(where, f"`{clip(name)}` is given twice", "remove one")
         elif name == DIRECT:
-            _check_direct(sheet, path, entry, written)
+            if entry is not None:
+                _check_direct(sheet, path, entry, written)
             chosen.append(None)
         elif name not in routes:
             known = (DIRECT, *routes)
@@ -74,10 +78,10 @@ def _check_direct(sheet: Sheet, path: Path, entry: ServerEntry, written: ServerS
         sheet.wrong((*path, "http"), f"{entry.name} does not speak HTTP/{written.http}", f"it speaks {supported}")
 
 
-def _fits(sheet: Sheet, where: Path, entry: ServerEntry, route: Route, http: HttpVersion | None) -> bool:
+def _fits(sheet: Sheet, where: Path, entry: ServerEntry | None, route: Route, http: HttpVersion | None) -> bool:
     """Whether a server can be reached by a route, if it has this `http`; what is wrong is noted."""
     known_before = len(sheet.problems)
-    if route.legs[-1] not in entry.serves:
+    if entry is not None and route.legs[-1] not in entry.serves:
         message = f"{entry.name} does not serve {route.legs[-1]}, the last leg of the route `{route.name}`"
         sheet.wrong(where, message, f"it serves {', '.join(entry.serves)}")
     if http is not None and http_of(route.legs[0]) != http:

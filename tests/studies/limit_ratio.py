@@ -1,4 +1,4 @@
-"""The figures of the ratio in docs/concepts/limit.md: `python -m tests.studies.ab_limit [PAIRS]` prints them.
+"""The figures of the ratio in docs/concepts/limit.md: `python -m tests.studies.limit_ratio [PAIRS]` prints them.
 
 Pairs of M/M/1 queues of 2,000/s and 2,100/s, each searched for p99 < 20 ms: the true limits differ by 5.6%. Both
 searches are independent, as the interval of their ratio takes them.
@@ -9,32 +9,36 @@ from math import log
 
 import numpy as np
 
-from redline.analysis.ab_limit import judge_limits
-from redline.analysis.limits import Ending, Subject, answer, cell_limit
+from redline.analysis.limit_ratios import limit_comparisons
+from redline.analysis.limits import answer
 from redline.model import Verdict
-from redline.model.limits import CellLimit
+from redline.model.limits import LimitAnswer
 from redline.search import Search, Settings
 from redline.selftest.truth import exponential
 from redline.suite import parse_objectives
+from tests.fakes.limits import rivals
 from tests.fakes.queues import Queue, searched
 
 CAPACITIES, OBJECTIVE, WITHIN_S = (2000, 2100), "p99 < 20ms", 0.020
 TRUTH = (CAPACITIES[1] - log(100) / WITHIN_S) / (CAPACITIES[0] - log(100) / WITHIN_S)
 
 
-def one_search(capacity: int, seed: int) -> CellLimit:
-    """The search on one queue."""
+def one_search(capacity: int, seed: int) -> tuple[LimitAnswer, ...]:
+    """The answer of a search on a queue."""
     search = Search({OBJECTIVE: parse_objectives(OBJECTIVE)}, Settings())
     end = searched(search, Queue(exponential(capacity)), 1000 * capacity + seed)
-    answers = [answer(each, search) for each in end.limits]
-    return cell_limit(Subject("", "", "", ""), Ending("converged"), answers, (), "not wanted")
+    return tuple(answer(each, search) for each in end.limits)
 
 
 def main() -> None:
     """Search, and print how often the interval held the truth, and what the verdicts were."""
     pairs = int(sys.argv[1]) if len(sys.argv) > 1 else 60
-    cells = [tuple(one_search(capacity, seed) for capacity in CAPACITIES) for seed in range(pairs)]
-    found = [judge_limits(("A", "B"), OBJECTIVE, (one, other), seconds=0.0) for one, other in cells]
+    answers = [tuple(one_search(capacity, seed) for capacity in CAPACITIES) for seed in range(pairs)]
+    found = [
+        one
+        for suite, cells, ends in (rivals(*pair) for pair in answers)
+        for one in limit_comparisons(cells, ends, suite)
+    ]
     ratios = [(each.ratio.low or 0, each.ratio.high or 0) for each in found if each.ratio and each.confidence]
     held = sum(low <= TRUTH <= high for low, high in ratios)
     half = np.median([log(high / low) / 2 for low, high in ratios])

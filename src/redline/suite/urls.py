@@ -6,8 +6,8 @@ from ipaddress import IPv6Address
 from urllib.parse import quote, unquote
 
 from redline.errors import UsageError
+from redline.model import AttachedServer
 from redline.model.template import for_each_literal
-from redline.ports import Endpoint
 from redline.quantities import clip
 
 _SAFE = "!#$%&'()*+,/:;=?@[]~"
@@ -47,8 +47,8 @@ def base_of(url: str) -> str:
     return f"{scheme}://{authority}"
 
 
-def read_url(url: str) -> tuple[Endpoint, str]:
-    """Host and port, and the path with its query. Raises UsageError for what the engine cannot reach.
+def read_url(url: str) -> tuple[AttachedServer, str]:
+    """The server, and the path with its query. Raises UsageError for what the engine cannot reach.
 
     The host is without brackets; an IPv6 address may have a zone, `fe80::1%eth0`. A fragment is never sent.
     """
@@ -62,9 +62,9 @@ def read_url(url: str) -> tuple[Endpoint, str]:
         raise UsageError(f"{url}: {message}", hint=_IPV6_HINT if is_bare else _HINT)
     host, port = parts.groups()
     read = _address(url, host[1:-1]) if host.startswith("[") else _name(url, host)
-    endpoint = Endpoint(read, _port(url, port) if port else _DEFAULT_PORTS[scheme])
+    server = AttachedServer(host=read, port=_port(url, port) if port else _DEFAULT_PORTS[scheme])
     path = path if path.startswith("/") else f"/{path}"
-    return endpoint, for_each_literal(path, lambda text: quote(text, safe=_SAFE))
+    return server, for_each_literal(path, lambda text: quote(text, safe=_SAFE))
 
 
 def _split(url: str) -> tuple[str, str, str]:

@@ -1,0 +1,118 @@
+"""The levels of servers that were measured in duets alone: what each answered in its own slices. Pure."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from redline.findings import RULES
+from redline.findings.duet import cpu_of_all, is_whole, measured, traffic_of
+from redline.model import (
+    Counts,
+    DuetRecording,
+    Estimate,
+    Finding,
+    FindingKind,
+    Grade,
+    Histogram,
+    Metric,
+    Run,
+)
+from redline.model.duet import TargetTraffic
+from redline.stats import QUANTILE_OF, enough_beyond
+from redline.stats.duets import StartRatio, over_starts
+
+METHOD = "t interval over fresh starts, of the slices of a duet"
+
+
+@dataclass(frozen=True)
+class SlicedCell:
+    """A cell in all its starts of duets, and its place in each; `made` are those with a measured block."""
+
+    cell_id: str
+    starts: tuple[tuple[DuetRecording, int], ...]
+
+    @cached_property
+    def made(self) -> tuple[tuple[DuetRecording, int], ...]:
+        """The starts that were measured."""
+        return tuple((start, place) for start, place in self.starts if is_whole(start))
+
+    @cached_property
+    def traffic(self) -> tuple[TargetTraffic, ...]:
+        """What was measured of it in each start."""
+        return tuple(traffic_of(start).targets[place] for start, place in self.made)
+
+    @property
+    def counts(self) -> Counts:
+        """The sums over the starts that were measured."""
+        return Counts.merged(each.counts for each in self.traffic)
+
+    @cached_property
+    def response(self) -> Histogram:
+        """The response times of all starts that were measured."""
+        return Histogram.merged(each.response for each in self.traffic)
+
+    @property
+    def service(self) -> Histogram:
+        """The service times of all starts that were measured."""
+        return Histogram.merged(each.service for each in self.traffic)
+
+    def estimates(self) -> dict[Metric, Estimate]:
+        """Throughput, CPU per request and percentiles, as far as every start that was measured knows them."""
+        values = {
+            Metric.THROUGHPUT: [_rate(start, place) for start, place in self.made],
+            Metric.CPU_PER_REQUEST: [_cpu_ns(start, place) for start, place in self.made],
+        }
+        for metric, q in QUANTILE_OF.items():
+            if all(enough_beyond(each.response.count, q) for each in self.traffic):
+                values[metric] = [float(each.response.quantile_ns(q)) for each in self.traffic]
+        return {
+            metric: _estimate(metric, [value for value in found if value])
+            for metric, found in values.items()
+            if found and all(found)
+        }
+
+    def facts(self, name: str) -> str:
+        """What its servers said of themselves, each text once: `build` or `runtime_version`."""
+        servers = [start.servers[place] for start, place in self.starts if place < len(start.servers)]
+        return ", ".join(dict.fromkeys(filter(None, (str(getattr(each, name)) for each in servers if each))))
+
+    def findings(self) -> Iterator[Finding]:
+        """Why there is no level of it."""
+        failures = [start.failure for start, _ in self.starts if start.failure]
+        if self.starts and not self.made and failures:
+            first = failures[0]
+            yield Finding(
+                kind=FindingKind.TRIAL_FAILED,
+                grade=Grade.INVALID,
+                message=f"No start came to its measurement. The first failed in stage {first.stage}: {first.message}",
+                advice=first.hint or RULES[FindingKind.TRIAL_FAILED].advice,
+                cell_id=self.cell_id,
+            )
+
+
+def sliced_cells(run: Run) -> dict[str, SlicedCell]:
+    """Every cell of the plan by its id; the second server of a baseline counts as a control alone."""
+    starts: dict[str, list[tuple[DuetRecording, int]]] = {cell_id: [] for cell_id in run.manifest.plan.cells}
+    for recording in run.duets:
+        for place, cell_id in enumerate(recording.cell_ids[:-1]):
+            if cell_id in starts:
+                starts[cell_id].append((recording, place))
+    return {cell_id: SlicedCell(cell_id, tuple(found)) for cell_id, found in starts.items()}
+
+
+def _rate(start: DuetRecording, place: int) -> float | None:
+    slices = [each for block in measured(traffic_of(start)) for each in block.slices if each.target == place]
+    measured_ns = sum(each.measured_ns for each in slices)
+    return sum(each.measured for each in slices) / measured_ns * 1e9 if measured_ns else None
+
+
+def _cpu_ns(start: DuetRecording, place: int) -> float | None:
+    known = cpu_of_all(traffic_of(start))
+    return None if known is None else float(known[place])
+
+
+def _estimate(metric: Metric, values: Sequence[float]) -> Estimate:
+    """The geometric mean over starts; without an interval for one."""
+    ratio = over_starts([StartRatio(math.log(value), None) for value in values]).contrast.ratio
+    return Estimate(value=ratio.value, low=ratio.low, high=ratio.high, unit=metric.unit, n=len(values), method=METHOD)

@@ -1,0 +1,95 @@
+"""`redline limit` as the document of a suite: servers that are probed in turn by an open load. Pure, but for files."""
+
+import string
+from collections.abc import Callable
+
+from redline.analysis.search_state import FIRST_PER_S
+from redline.cli.command_line import LimitFlags
+from redline.cli.flags import DETECTED, naming
+from redline.cli.request_flags import Placed, is_command, path_of, scenarios, servers
+from redline.cli.written import Given
+from redline.errors import UsageError
+from redline.quantities import parse_duration
+from redline.search.times import probe_times
+from redline.suite import SHORTEST_PROBE_NS
+from redline.suite.urls import is_url
+
+PROBE, CONNECTIONS = "probe", 256
+TRIALS = 3
+"""Fresh starts at the ends of each answer."""
+_LASTS, _URL_WARM_UP = "5s", "1s"
+"""The length of a probe, and the warm-up of a server that is running already."""
+_LONGER = "give 2m for each server, or leave it out"
+
+
+def limit_document(flags: LimitFlags, ends: Callable[[str], tuple[str, str]], placed: Placed) -> dict[str, object]:
+    """The suite that the flags ask for. Raises UsageError.
+
+    Several servers are A, B, C, …; the first is the baseline. `ends`: the two revisions of a range.
+    """
+    targets = _targets(flags, ends)
+    names = dict(zip(string.ascii_uppercase, targets, strict=False))
+    urls = {name: target for name, target in names.items() if is_url(target)}
+    has_project = any(not is_url(target) and not is_command(target) for target in targets)
+    path = path_of(urls, flags.path)
+    if has_project and path is not None and flags.path is None and path.value == "/":
+        path = None  # a URL without a path leaves it to redline.yaml
+    asked = scenarios(flags, path or (None if has_project else Given("--path /", "/")), placed)
+    entries = servers(names, flags, placed)
+    if len(entries) == 1:
+        del entries[0]["name"]  # its address, program or revision says more
+    lasts, warmup = _lengths(flags, len(targets), starts=len(urls) < len(targets))
+    connections = CONNECTIONS if flags.connections is None else flags.connections
+    shape = {
+        "rate": FIRST_PER_S if flags.start is None else Given(f"--start {flags.start}", flags.start),
+        "connections": Given(f"-c {connections}", connections),
+    }
+    if flags.arrivals is not None:
+        shape["arrivals"] = Given(f"--arrivals {flags.arrivals}", flags.arrivals)
+    document: dict[str, object] = {"servers": entries}
+    if len(entries) > 1:
+        document["baseline"] = next(iter(names))
+    if asked:
+        document["scenarios"] = asked
+    document |= {"loads": {PROBE: {"open": shape, "for": lasts}}, "warmup": warmup}
+    for key in ("timeout", "threshold", "seed"):
+        if flags.given(among={key}):
+            document[key] = Given(flags.written()[key], getattr(flags, key))
+    return document
+
+
+def _targets(flags: LimitFlags, ends: Callable[[str], tuple[str, str]]) -> tuple[str, ...]:
+    """Commands, URLs and revisions. Raises UsageError."""
+    if flags.git is not None and flags.targets:
+        raise UsageError(f"--git names the servers, and so does {flags.targets[0]}", hint="leave out one of them")
+    targets = ends(flags.git) if flags.git is not None else tuple(flags.targets)
+    if len(targets) > len(string.ascii_uppercase):
+        raise UsageError(f"{len(targets)} servers are too many", hint=f"give {len(string.ascii_uppercase)} at most")
+    return targets
+
+
+def _lengths(flags: LimitFlags, servers: int, *, starts: bool) -> tuple[object, object]:
+    """The length of a probe, and the warm-up. Raises UsageError."""
+    warmup: object = {"detect": {}} if starts else _URL_WARM_UP
+    lasts: object = Given(f"-d {flags.duration or _LASTS}", flags.duration or _LASTS)
+    if flags.lasts is not None:
+        if flags.duration is not None:
+            raise UsageError("--for sets the length of a probe, and so does -d", hint="leave out one of them")
+        with naming(f"--for {flags.lasts}"):
+            lasts_ns = parse_duration(flags.lasts)
+        trials = (TRIALS if flags.trials is None else flags.trials) if starts else 0
+        times = probe_times(lasts_ns, servers, flags.probes, trials)
+        if times.probe_ns < SHORTEST_PROBE_NS:
+            raise UsageError(f"--for {flags.lasts} is too short: a probe takes 1 s at least", hint=_LONGER)
+        lasts = Given(f"--for {flags.lasts}", _exact(times.probe_ns))
+        longest = Given(f"--for {flags.lasts}", _exact(times.warmup_ns))
+        warmup = {"detect": {"at_most": longest}} if times.detects else longest
+    if flags.warmup is not None:
+        given = {"detect": {}} if flags.warmup == DETECTED else flags.warmup
+        warmup = Given(f"--warmup {flags.warmup}", given)
+    return lasts, warmup
+
+
+def _exact(ns: int) -> str:
+    """A time as suites have it, in whole milliseconds."""
+    return f"{max(ns // 1_000_000, 1)}ms"

@@ -1,0 +1,36 @@
+"""How the time of a search is spent on probes and warm-ups. Pure."""
+
+from dataclasses import dataclass
+
+SETTLE_SHARE, LONGEST_SETTLE_NS = 0.2, 1_000_000_000
+"""The warm-up of each probe, as a share of the probe, and its maximum."""
+OF_WARM_UPS = 0.5
+"""The share of the time in which starts may be warmed up: a server that compiles while it runs is slow at first."""
+SHORTEST_DETECTED_NS = 10_000_000_000
+"""Below this maximum a warm-up is not detected: little would be seen, and probes need the time."""
+
+
+@dataclass(frozen=True)
+class ProbeTimes:
+    """The lengths in nanoseconds of a probe, and of the warm-up of a start, which is a maximum if it is detected."""
+
+    probe_ns: int
+    warmup_ns: int
+    detects: bool
+
+
+def probe_times(lasts_ns: int, searches: int, probes: int, trials: int) -> ProbeTimes:
+    """The times with which so many searches last about `lasts_ns` at most.
+
+    `trials` are the fresh starts at the ends of each answer; 0 if servers cannot be started: their ends have one more
+    probe each.
+    """
+    starts, most = searches * (1 + trials), searches * (probes + 2 * max(trials, 1))
+    longest_ns = int(lasts_ns * OF_WARM_UPS) // starts
+    detects = trials > 0 and longest_ns >= SHORTEST_DETECTED_NS
+    loads_ns = lasts_ns - (longest_ns * starts if detects else 0)
+    # Each start has two further loads that are as long as the warm-up of a probe.
+    probe_ns = int(loads_ns / (most * (1 + SETTLE_SHARE) + starts * 2 * SETTLE_SHARE))
+    return ProbeTimes(
+        probe_ns, longest_ns if detects else min(int(SETTLE_SHARE * probe_ns), LONGEST_SETTLE_NS), detects
+    )

@@ -1,0 +1,142 @@
+"""How the servers of a suite are compared: its design, its budget, and what neither can be combined with. Pure."""
+
+from dataclasses import dataclass
+
+from redline.errors import Problem
+from redline.model import AttachedServer, Design, Load, Suite, Variant
+from redline.suite.budget import MOST_COMPARED, most_starts, start_times
+from redline.suite.schema.document import Path
+from redline.suite.schema.suite import SuiteSchema
+from redline.suite.validate.checking import Sheet
+from redline.suite.validate.loads import Loads
+
+UNSAID_NS = 1
+"""The length of a load that does not say it, until the budget does."""
+_DUET_HINT = "compare it with `trials`"
+
+
+@dataclass(frozen=True)
+class Compared:
+    """The variants of a suite, and their baselines by slug, as in `Suite`."""
+
+    variants: tuple[Variant, ...]
+    baseline: str | None
+    baselines: dict[str, str]
+
+    @property
+    def groups(self) -> list[list[Variant]]:
+        """Each baseline with the variants that are compared with it."""
+        by_baseline: dict[str, list[Variant]] = {}
+        for variant in self.variants:
+            baseline = self.baselines.get(variant.slug, self.baseline)
+            if baseline is not None and baseline != variant.slug:
+                by_baseline.setdefault(baseline, []).append(variant)
+        by_slug = {variant.slug: variant for variant in self.variants}
+        return [[by_slug[slug], *others] for slug, others in by_baseline.items() if slug in by_slug]
+
+    @property
+    def is_mixed(self) -> bool:
+        """Whether a server that runs already is compared with one that is started."""
+        return any(len({isinstance(each.entry, AttachedServer) for each in group}) > 1 for group in self.groups)
+
+
+def read_design(sheet: Sheet, schema: SuiteSchema, compared: Compared, loads: Loads) -> Design:
+    """The design that is written, or duets where servers are compared; what is wrong with it is noted."""
+    fitting = [load for load in loads.values() if load and not _unfit(load.load("load", (0,)))]
+    can = bool(compared.groups and fitting) and not compared.is_mixed
+    design: Design = schema.design or ("duet" if schema.budget or can else "interleaved")
+    if schema.budget is not None:
+        _check_budget(sheet, schema, compared, loads)
+    if design == "interleaved":
+        if schema.same_answers:
+            message = "`same_answers` is about the servers of a duet"
+            sheet.wrong(("same_answers",), message, "write `design: duet`, or remove it", key=True)
+    else:
+        _check_duets(sheet, schema, compared)
+    if schema.metric == "throughput":
+        for name, load in loads.items():
+            if load and not load.load(name, (0,)).saturates:
+                message = f"the load `{name}` sets the rate, so servers do not differ in throughput"
+                sheet.wrong(("metric",), message, "write `cpu` or `p99`, or leave it out")
+    if schema.builds > 1 and any(variant.is_own for variant in compared.variants):
+        sheet.wrong(("builds",), "only servers of the catalogue are built several times", "remove it", key=True)
+    return design
+
+
+def _check_duets(sheet: Sheet, schema: SuiteSchema, compared: Compared) -> None:
+    path: Path = ("design",) if schema.design else ("budget",)
+    if schema.design and schema.baseline is None and schema.budget is None:
+        sheet.wrong(path, "a duet compares servers with a baseline, and there is none", "add `baseline`")
+    if compared.is_mixed:
+        hint = "compare URLs with URLs, and started servers with started servers"
+        sheet.wrong(path, "a server that is running is compared with one that is started", hint)
+    attached = any(isinstance(each.entry, AttachedServer) for group in compared.groups for each in group)
+    if schema.design == "parallel-duet" and attached:
+        message = "the servers behind URLs are running already, so nobody can give them cores"
+        sheet.wrong(path, message, "write `design: duet`, or give commands")
+
+
+def _check_budget(sheet: Sheet, schema: SuiteSchema, compared: Compared, loads: Loads) -> None:
+    for key, message, hint in (
+        ("trials", "a suite has `trials` or a `budget`, not both", "remove one of the two"),
+        ("quick", "a budget says how long it takes, and `quick` has nothing to shorten", "remove it"),
+        ("ceiling", "with a `budget` no server is measured alone, and so no ceiling", "remove it, or write `trials`"),
+    ):
+        if key in schema.model_fields_set:
+            sheet.wrong((key,), message, hint, key=True)
+    if schema.design == "interleaved":
+        hint = "remove `design`, or write `trials` in place of `budget`"
+        sheet.wrong(("design",), "a budget is for comparing servers by duets", hint)
+    if not sheet.is_sound(("servers",)) or not sheet.is_sound(("baseline",)):
+        return
+    if len(compared.variants) == 1:
+        hint = "add a second server, or write `trials`"
+        sheet.wrong(("budget",), "a budget is for comparing servers, and there is only one", hint)
+    inside = {each.slug for group in compared.groups for each in group}
+    for variant in compared.variants if len(compared.variants) > 1 else ():
+        if variant.slug not in inside:
+            message = f"`{variant.slug}` is compared with nothing, and a budget is for comparing servers"
+            sheet.wrong(("baseline",), message, "give it a baseline, or remove it")
+    for name, load in loads.items():
+        if load and (why := _unfit(load.load(name, (0,)))):
+            sheet.wrong(("loads", name), f"the load `{name}` {why}, which no duet can have", _DUET_HINT, key=True)
+
+
+def _unfit(load: Load) -> str:
+    """Why a load cannot be that of a duet; empty if it can."""
+    if load.count is not None:
+        return "ends by `count`"
+    if load.share is not None:
+        return "has a rate that is a share of what trials show"
+    return "" if load.fits_duet else "changes"
+
+
+def within_budget(suite: Suite, *, warms_up: bool) -> tuple[Suite, list[Problem]]:
+    """The suite with what its budget says: the lengths that are not written, and how many rounds there are at most.
+
+    `warms_up` says that a warm-up is written.
+    """
+    auto = suite.auto
+    assert auto is not None, "a suite with a budget"
+    assert auto.budget_ns is not None, "a suite with a budget"
+    compared = Compared(suite.variants, suite.baseline, suite.baselines)
+    sizes = [
+        1 + len(group[at : at + MOST_COMPARED])
+        for group in compared.groups
+        for at in range(1, len(group), MOST_COMPARED)
+    ]
+    if not sizes:
+        return suite, [Problem("no comparison is left of this suite", "select a baseline and what is compared with it")]
+    parts, servers = len(suite.scenarios) * len(suite.loads), 1 + max(sizes)  # the control is one more
+    once = all(isinstance(each.entry, AttachedServer) for group in compared.groups for each in group)
+    share_ns = auto.budget_ns // len(sizes)
+    times = start_times(share_ns, servers, parts, once=once)
+    loads = tuple(load.lasting(times.measure_ns) if load.duration_ns == UNSAID_NS else load for load in suite.loads)
+    measured_ns = servers * len(suite.scenarios) * sum(load.duration_ns for load in loads)
+    fixed_ns = 0 if suite.warmup_detect or not warms_up else servers * parts * suite.warmup_ns
+    return suite.within_budget(
+        loads=loads,
+        trials=1 if once else most_starts(share_ns, measured_ns + fixed_ns),
+        at_least=1 if once else auto.at_least,
+        warm_up=None if warms_up else (times.warmup_ns, times.warmup_again_ns if parts > 1 else None),
+    ), []

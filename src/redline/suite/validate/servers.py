@@ -1,0 +1,218 @@
+"""What an item of `servers` means: variants of a server of the catalogue, or a server of the user's. Pure."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from itertools import product
+from pathlib import PurePath
+
+from redline.model import AttachedServer, Leg, Request, Route, Scenario, ServerEntry, Tls, Variant
+from redline.model.catalogue import certificates, has_tls, http_of, leg_of
+from redline.quantities import clip, did_you_mean
+from redline.suite.catalogue import Catalogue
+from redline.suite.project import Origins, Own
+from redline.suite.schema.document import Path
+from redline.suite.schema.suite import ServerSchema, TlsSchema
+from redline.suite.urls import as_url, is_like_a_url, is_secure, is_url, read_url
+from redline.suite.validate.checking import Sheet
+from redline.suite.validate.options import axes_of, check_jvm, check_option, flag_sets, jvm_axes
+from redline.suite.validate.referenced_files import Files, noted
+from redline.suite.validate.routes import Routes, direct_leg, places_of, routes_of
+
+_UNSAFE = re.compile(r"[^A-Za-z0-9._~-]+")
+
+
+@dataclass(frozen=True)
+class Names:
+    """What an item of `servers` names: servers and proxies of the catalogue, files, routes, revisions.
+
+    `asked` is the first scenario: a server of the user's is ready when it answers that.
+    """
+
+    catalogue: Catalogue
+    files: Files
+    routes: Routes
+    origins: Origins
+    asked: Scenario | None
+
+
+def read_variants(sheet: Sheet, names: Names) -> list[Variant]:
+    """All variants of `servers`, after noting what is wrong with them."""
+    variants: list[Variant] = []
+    for path in sheet.items(("servers",)):
+        written = sheet.sound(ServerSchema, path)
+        for variant in _expanded(sheet, path, written, names) if written else []:
+            if variant.slug in [other.slug for other in variants]:
+                hint = "give each a `name`" if variant.is_own else "remove one"
+                sheet.wrong(path, f"`{variant.slug}` is given twice in `servers`", hint)
+            else:
+                variants.append(variant)
+    check_jvm(sheet, names.catalogue)
+    return variants
+
+
+def read_ceiling(sheet: Sheet, names: Names) -> Variant | None:
+    """The server under `ceiling`, if there is one."""
+    written = sheet.sound(ServerSchema, ("ceiling",)) if sheet.document.at(("ceiling",)) is not None else None
+    if written is None:
+        return None
+    variants = _expanded(sheet, ("ceiling",), written, names)
+    if len(variants) > 1:
+        sheet.wrong(("ceiling",), "a ceiling is one server, not an axis", "give its route and each option one value")
+    return variants[0] if variants else None
+
+
+def _expanded(sheet: Sheet, path: Path, written: ServerSchema, names: Names) -> list[Variant]:
+    if written.url is not None:
+        return _running(sheet, path, written, written.url, names)
+    if written.use is not None:
+        return _catalogued(sheet, path, written, written.use, names)
+    return _own(sheet, path, written, names)
+
+
+def _catalogued(sheet: Sheet, path: Path, written: ServerSchema, use: str, names: Names) -> list[Variant]:
+    """Every combination of routes, places, options and flags that are written; none after noting what is wrong."""
+    by_name = sheet.document.at(path) == use
+    entry = names.catalogue.servers.get(use)
+    if entry is None:
+        known = tuple(names.catalogue.servers)
+        hint = did_you_mean(use, known) or f"the catalogue has: {', '.join(known) or 'none'}"
+        where = path if by_name else (*path, "use")
+        sheet.wrong(where, f"there is no server `{clip(use)}` in the catalogue", hint)
+        return []
+    known_before = len(sheet.problems)
+    for name, values in written.options.items():
+        check_option(sheet, (*path, "with", name), entry, name, values)
+    chosen = routes_of(sheet, path, entry, written, names.routes)
+    places = places_of(sheet, path, written)
+    settings = _tls(sheet, path, written, names.files) if written.tls else Tls()
+    fronts = [_front(entry, written, route) for route in chosen]
+    _check_tls(sheet, path, written, entry.name, [leg for _, leg in fronts])
+    if len(sheet.problems) > known_before:
+        return []
+    is_subject = path[0] == "servers"
+    axes = axes_of(entry, written.options, jvm_axes(sheet) if is_subject else {})
+    sets = flag_sets(sheet) if is_subject and entry.runtime == "jvm" else (None,)
+    return [
+        Variant(
+            entry=entry,
+            options=dict(zip(axes, values, strict=True)),
+            http=http_of(leg),
+            tls=_served_by(settings, front) if has_tls(leg) else None,
+            route=route,
+            container=container,
+            flags=flags,
+        )
+        for route, (front, leg) in zip(chosen, fronts, strict=True)
+        for container in places
+        for values in product(*axes.values())
+        for flags in sets
+    ]
+
+
+def _own(sheet: Sheet, path: Path, written: ServerSchema, names: Names) -> list[Variant]:
+    """A server by its command or its revision, once for each route to it; none after noting what is wrong."""
+    known_before = len(sheet.problems)
+    name = _own_name(sheet, path, written, names.catalogue)
+    chosen = routes_of(sheet, path, None, written, names.routes)
+    direct = leg_of(written.http, tls=written.tls is not None)
+    legs = [(route.legs[0], route.legs[-1]) if route else (direct, direct) for route in chosen]
+    settings = _tls(sheet, path, written, names.files) if written.tls else Tls()
+    _check_tls(sheet, path, written, name, [front for front, _ in legs])
+    made = _entries(sheet, path, written, names, name)
+    if made is None or len(sheet.problems) > known_before:
+        return []
+    fronts = [route.hops[0].catalogued if route and route.hops else None for route in chosen]
+    return [
+        Variant(
+            entry=made(served),
+            http=http_of(leg),
+            tls=_served_by(settings, front) if has_tls(leg) else None,
+            route=route,
+        )
+        for route, front, (leg, served) in zip(chosen, fronts, legs, strict=True)
+    ]
+
+
+def _entries(
+    sheet: Sheet, path: Path, written: ServerSchema, names: Names, name: str
+) -> Callable[[Leg], ServerEntry] | None:
+    """What makes the entry of a server that serves a leg; None after noting what is wrong."""
+    if written.revision is None:
+        own = Own(
+            command=written.command or "",
+            folder=written.folder or ".",
+            env=written.env,
+            runtime=written.runtime,
+            ready=written.ready,
+            stop=written.stop,
+        )
+        return partial(own.entry, name, names.asked or Scenario(name="root", request=Request()))
+    where = (*path, "revision")
+    checkout = noted(sheet, where, partial(names.origins.checkout, written.revision))
+    project = noted(sheet, where, names.origins.project) if checkout else None
+    return partial(project.server, name, checkout=checkout) if project else None
+
+
+def _own_name(sheet: Sheet, path: Path, written: ServerSchema, catalogue: Catalogue) -> str:
+    program = PurePath((written.command or "").split()[0]).name if written.command else ""
+    name = written.name or _UNSAFE.sub("-", written.revision or program).strip("-") or "server"
+    if name in catalogue.servers:
+        sheet.wrong((*path, "name"), f"the catalogue has a server `{name}` already", "give yours another name")
+    return name
+
+
+def _running(sheet: Sheet, path: Path, written: ServerSchema, url: str, names: Names) -> list[Variant]:
+    """The server behind a URL; none after noting what is wrong."""
+    known_before, where = len(sheet.problems), (*path, "url")
+    if is_like_a_url(url):
+        sheet.wrong(where, f"{clip(url)} is no URL of http:// or https://", f"write {as_url(url)}")
+        return []
+    read = noted(sheet, where, partial(read_url, url))
+    if read is None:
+        return []
+    server, asked = read
+    if asked != "/":
+        sheet.wrong(where, f"a server has no path, and this URL has {clip(asked)}", "move it to `scenarios`")
+    has_tls_ = is_url(url) and is_secure(url)
+    _check_tls(sheet, path, written, clip(url), ["h1+tls" if has_tls_ else "h1"])
+    tls = _tls(sheet, path, written, names.files) if has_tls_ else None
+    if len(sheet.problems) > known_before:
+        return []
+    entry = AttachedServer(host=server.host, port=server.port, label=written.name or "")
+    return [Variant(entry=entry, http=written.http, tls=tls)]
+
+
+def _check_tls(sheet: Sheet, path: Path, written: ServerSchema, name: str, fronts: list[Leg]) -> None:
+    if written.tls is not None and fronts and not any(map(has_tls, fronts)):
+        sheet.wrong((*path, "tls"), f"{name} does not serve TLS", "remove `tls`", key=True)
+
+
+def _front(entry: ServerEntry, written: ServerSchema, route: Route | None) -> tuple[ServerEntry, Leg]:
+    """What answers the load, the server or a proxy, and the leg to it."""
+    if route is None:
+        return entry, direct_leg(entry, written.http)
+    return route.hops[0].catalogued if route.hops else entry, route.legs[0]
+
+
+def _served_by(settings: Tls, entry: ServerEntry | None) -> Tls:
+    """The settings of TLS, with the name in the certificate of what answers."""
+    served = entry.tls.server_name if entry and entry.tls else None
+    return settings.named(settings.server_name or served)
+
+
+def _tls(sheet: Sheet, path: Path, written: ServerSchema, files: Files) -> Tls:
+    """The settings of TLS as they are written."""
+    settings, where = written.tls or TlsSchema(), (*path, "tls")
+    ca = settings.ca
+    ca_pem = noted(sheet, (*where, "ca"), lambda: certificates(files(ca))) if ca else None
+    if ca_pem == "":
+        sheet.wrong((*where, "ca"), f"{settings.ca} holds no certificate", "name a PEM file")
+    return Tls(
+        ca_pem=ca_pem,
+        insecure=settings.insecure,
+        server_name=settings.server_name,
+        versions=tuple(dict.fromkeys(settings.versions)),
+        resumption=settings.resumption,
+    )

@@ -1,0 +1,106 @@
+"""Comparisons of two servers of the user's by duets alone, several scenarios in one start."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from redline.model import (
+    AutoTrials,
+    Cell,
+    Closed,
+    Counts,
+    DuetRecording,
+    Histogram,
+    Load,
+    Manifest,
+    Outcomes,
+    Plan,
+    PlannedDuet,
+    Run,
+    Scenario,
+    ServerEntry,
+    Suite,
+    Variant,
+)
+from redline.model.catalogue import Start
+from redline.model.exchange import Request
+from tests.fakes.duets import simulated_duet
+from tests.fakes.recordings import EPOCH_UNIX_NS, simulated_environment
+
+LOAD = Load(name="load", shape=Closed(users=64), duration_ns=5_000_000_000)
+SECOND = 10**9
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What B costs in a scenario over A, and how much slices scatter."""
+
+    factor: float = 1.0
+    noise: float = 0.003
+
+
+def server(name: str) -> Variant:
+    """A server of the user's."""
+    command = ("sh", "-c", f"./{name.lower()} --port {{port}}")
+    return Variant(
+        entry=ServerEntry(name=name, about="", runtime="native", family_folder=".", start=Start(command=command))
+    )
+
+
+def compared_run(costs: Mapping[str, Cost] | None = None, *, starts: int = 6, interrupted: bool = False) -> Run:
+    """B over A in each scenario, by name, in starts that serve all of them; the last may be cut short."""
+    costs = costs or {"home": Cost(1.05)}
+    scenarios = tuple(Scenario(name=name, request=Request(path=f"/{name}")) for name in costs)
+    pair = (server("A"), server("B"))
+    cells = {
+        (variant.slug, scenario.name): Cell(
+            variant=variant, scenario=scenario, load=LOAD, warmup_ns=SECOND, timeout_ns=5 * SECOND
+        )
+        for variant in pair
+        for scenario in scenarios
+    }
+    planned: list[PlannedDuet] = []
+    recordings: list[DuetRecording] = []
+    for start in range(starts):
+        for scenario in scenarios:
+            ids = (cells["A", scenario.name].id, cells["B", scenario.name].id)
+            position = len(planned)
+            planned.append(PlannedDuet(cell_ids=ids, round=start, position=position, seed=1))
+            cost = costs[scenario.name]
+            seen = simulated_duet(start, (1.0, cost.factor), cell_ids=ids, position=position, noise=cost.noise)
+            recordings.append(_answered(seen, cut=interrupted and start == starts - 1))
+    suite = Suite(
+        name="compared",
+        variants=pair,
+        baseline="A",
+        scenarios=scenarios,
+        loads=(LOAD,),
+        warmup_ns=SECOND,
+        trials=50,
+        auto=AutoTrials(at_least=3, budget_ns=60 * SECOND),
+        design="duet",
+        alone=False,
+    )
+    manifest = Manifest(
+        kind="comparison",
+        name="20260921-101500-compared",
+        created_unix_ns=EPOCH_UNIX_NS,
+        command="redline ab './a --port {port}' './b --port {port}'",
+        suite_file="redline ab",
+        suite_text="servers: [A, B]\n",
+        plan=Plan(suite=suite, cells={cell.id: cell for cell in cells.values()}, trials=(), duets=tuple(planned)),
+        environment=simulated_environment(),
+    )
+    return Run(manifest=manifest, recordings=(), duets=tuple(recordings))
+
+
+def _answered(recording: DuetRecording, *, cut: bool) -> DuetRecording:
+    """The recording with answers that took a millisecond or two."""
+    assert recording.traffic is not None
+    times = Histogram.of([1_000_000 + 500 * at for at in range(2_000)])
+    counts = Counts(due=2_000, completed=2_000, outcomes=Outcomes(ok=2_000))
+    targets = tuple(
+        target.model_copy(update={"counts": counts, "response": times, "service": times})
+        for target in recording.traffic.targets
+    )
+    changed = {"targets": targets, "ended": "interrupted" if cut else "complete"}
+    return recording.model_copy(update={"traffic": recording.traffic.model_copy(update=changed)})

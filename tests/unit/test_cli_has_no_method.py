@@ -1,0 +1,67 @@
+"""No constant of the method stands in the command line: how long, how often and how sure is for the rooms below."""
+
+import ast
+import re
+from pathlib import Path
+
+import redline.cli
+
+FOLDER = Path(redline.cli.__file__).parent
+QUANTITY = re.compile(r"\s*[\d.]+\s*(ns|us|ms|s|m|h|%|/s|/min)\s*|.*[<>]\s*[\d.]+\s*(ns|us|ms|s|%).*")
+LAYOUT = {
+    "_AGAIN_S",  # how soon an interrupt that Python lost is sent again
+    "_CHECKOUT",  # the folder of this checkout
+    "_DEFAULT_PORTS",
+    "_IN_ONE_LINE",
+    "_LONGEST_S",  # what `redline selftest --seconds` takes
+    "_MOST_LINES",
+    "_MOST_RUNS",
+    "_NAMED",
+    "_NS_PER_S",
+    "_SHORTEST_S",
+    "_SPINNER_COLUMNS",
+    "DEFAULT_BUDGET",  # the default of a flag, which its help shows
+}
+"""What is printed how, and what flags say."""
+EXIT_CODES = "exits.py"
+
+
+def constants(source: str) -> set[str]:
+    """The names at the top of a module whose values hold a number or a quantity."""
+    found = set()
+    for statement in ast.parse(source).body:
+        targets = (
+            statement.targets
+            if isinstance(statement, ast.Assign)
+            else [statement.target]
+            if isinstance(statement, ast.AnnAssign)
+            else []
+        )
+        value = getattr(statement, "value", None)
+        if targets and value is not None and any(map(_is_quantity, ast.walk(value))):
+            found |= {name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)}
+    return found
+
+
+def _is_quantity(node: ast.AST) -> bool:
+    if not isinstance(node, ast.Constant) or isinstance(node.value, bool):
+        return False
+    return isinstance(node.value, (int, float)) or (
+        isinstance(node.value, str) and QUANTITY.fullmatch(node.value) is not None
+    )
+
+
+def test_what_is_looked_for() -> None:
+    assert constants("STARTS = 3\nFOR: str = '60s'\nFEW = ['errors < 1%']\nA, B = 1, 'x'\nMODE = 'r'\nON = True\n") == {
+        "STARTS",
+        "FOR",
+        "FEW",
+        "A",
+        "B",
+    }
+
+
+def test_no_constant_of_the_method_stands_in_the_command_line() -> None:
+    modules = [file for file in FOLDER.rglob("*.py") if file.name != EXIT_CODES]
+    found = {f"{file.name}: {name}" for file in modules for name in constants(file.read_text()) - LAYOUT}
+    assert sorted(found) == []

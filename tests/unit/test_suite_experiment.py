@@ -1,0 +1,317 @@
+"""Suites that compare servers of the user's within a budget: what is read, what is planned, and what is refused."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from itertools import groupby
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from redline.errors import UsageError
+from redline.model import AttachedServer, Metric, Plan, Suite
+from redline.model.catalogue import Checkout, Revision
+from redline.suite import Catalogue, Overrides, expected_length_ns, load_catalogue, make_plan
+from redline.suite.budget import StartTimes, start_times
+from redline.suite.project import Origins, Project, read_project, read_requests
+from redline.suite.validate.resolve import read_suite
+from tests.fakes.catalogues import small_catalogue
+
+A, B = "{name: A, command: './old --port {port}'}", "{name: B, command: './new --port {port}'}"
+ROUTES = "[{name: root, get: /}, {name: items, get: /items, headers: {X: '1'}}]"
+LOADS = "loads: {load: {closed: {users: 64}}}\n"
+TEXT = f"servers: [{A}, {B}]\nscenarios: {ROUTES}\n{LOADS}budget: 60s\n"
+PROJECT = (
+    "build: make\nstart: java -jar a.jar {port}\nrequests: [{name: one, get: /1, weight: 3}, {name: two, get: /2}]\n"
+)
+S = 1_000_000_000
+NOTHING = Overrides()
+
+
+def project() -> Project:
+    return read_project(PROJECT, "redline.yaml")
+
+
+def checkout(name: str) -> Checkout:
+    return Checkout(repository="/r", revision=Revision(name=name, commit=f"c-{name}"), build="make", below=".")
+
+
+ORIGINS = Origins(checkout, project)
+
+
+def read(text: str, overrides: Overrides = NOTHING, catalogue: Catalogue | None = None) -> Suite:
+    return read_suite(text, "mine.yaml", catalogue or Catalogue(), overrides, origins=ORIGINS)
+
+
+def problems(text: str, catalogue: Catalogue | None = None) -> list[str]:
+    with pytest.raises(UsageError) as caught:
+        read(text, catalogue=catalogue)
+    return [problem.message for problem in caught.value.problems]
+
+
+@pytest.fixture
+def catalogue(tmp_path: Path) -> Catalogue:
+    return small_catalogue(tmp_path)
+
+
+def test_two_commands_and_a_budget_are_a_comparison() -> None:
+    suite = read(TEXT)
+    assert [variant.slug for variant in suite.variants] == ["A", "B"]
+    assert (suite.baseline, suite.design, suite.alone, suite.same_answers) == ("A", "duet", False, False)
+    assert suite.auto is not None
+    assert (suite.auto.precision, suite.auto.at_least, suite.auto.budget_ns) == (None, 3, 60 * S)
+    assert suite.warmup_detect
+    old = suite.variants[0].catalogued
+    assert (old.start.command, old.ready.path, old.build) == (("./old", "--port", "{port}"), "/", None)
+    plan = make_plan(suite)
+    assert plan.trials == ()
+    assert len(plan.duets) == 2 * suite.trials
+    assert expected_length_ns(plan) == 60 * S
+
+
+def test_a_server_of_ones_own_has_all_that_is_written() -> None:
+    server = (
+        "{command: 'bin/java -jar a.jar {port}', folder: sub, env: {N: '1'}, ready: {path: /health, status: 204}, "
+        "stop: {within: 1s}, runtime: native, http: 2, tls: {insecure: true}}"
+    )
+    (variant, _) = read(TEXT.replace(A, server)).variants
+    entry = variant.catalogued
+    assert (variant.slug, variant.http, variant.tls and variant.tls.insecure) == ("java", "2", True)
+    assert (entry.family_folder, entry.start.env, entry.runtime) == ("sub", {"N": "1"}, "native")
+    assert (entry.ready.path, entry.ready.status, entry.stop.within_ns) == ("/health", 204, S)
+    assert entry.serves == ("h2+tls",)
+
+
+def test_a_server_of_ones_own_stands_behind_a_proxy() -> None:
+    catalogue = load_catalogue(Path(__file__).parents[2] / "catalogue")
+    routed = A.replace("}'}", "}', route: [direct, nginx]}")
+    text = f"servers: [{routed}]\nscenarios: {ROUTES}\nloads: {{load: {{closed: {{users: 1}}, for: 1s}}}}\n"
+    suite = read(f"{text}routes: {{nginx: [h1, proxy.nginx, h1]}}\nbaseline: {{A+via=nginx: A}}\n", catalogue=catalogue)
+    assert [variant.slug for variant in suite.variants] == ["A", "A+via=nginx"]
+    assert suite.variants[1].catalogued.serves == ("h1",)
+
+
+def test_the_first_request_says_when_a_server_is_ready() -> None:
+    suite = read(TEXT.replace("{name: root, get: /}, ", ""))
+    assert (suite.variants[0].catalogued.ready.path, suite.variants[0].catalogued.ready.headers) == (
+        "/items",
+        {"X": "1"},
+    )
+
+
+def test_urls_have_one_round_that_takes_the_whole_budget() -> None:
+    suite = read(TEXT.replace(A, "{url: 'http://127.0.0.1:1'}").replace(B, "{name: B, url: 'https://[::1]:2'}"))
+    assert [variant.slug for variant in suite.variants] == ["127.0.0.1:1", "B"]
+    assert suite.variants[1].entry == AttachedServer(host="::1", port=2, label="B")
+    assert [variant.tls is not None for variant in suite.variants] == [False, True]
+    assert suite.auto is not None
+    assert (suite.trials, suite.auto.at_least) == (1, 1)
+    assert suite.loads[0].duration_ns * 6 == pytest.approx(45 * S, rel=0.001)
+
+
+def test_revisions_are_those_of_the_project_with_its_requests() -> None:
+    suite = read(f"servers: [{{name: A, revision: main}}, {{revision: HEAD~1}}]\n{LOADS}budget: 60s\nmetric: p95\n")
+    assert [variant.slug for variant in suite.variants] == ["A", "HEAD~1"]
+    entry = suite.variants[0].catalogued
+    assert entry.checkout == checkout("main")
+    assert (entry.runtime, entry.ready.path, entry.ready.within_ns) == ("jvm", "/1", 60 * S)
+    assert [scenario.name for scenario in suite.scenarios] == ["one", "two", "mix"]
+    assert [request.weight for request in suite.scenarios[2].requests] == [3, 1]
+    assert suite.metric is Metric.P95
+
+
+def test_several_servers_are_compared_with_the_first_by_default() -> None:
+    suite = read(TEXT.replace(B, f"{B}, {B.replace('B', 'C')}"))
+    assert [suite.baseline_of(variant.slug) for variant in suite.variants] == [None, "A", "A"]
+    assert {len(duet.cell_ids) for duet in make_plan(suite).duets} == {3}
+
+
+def test_what_is_written_takes_precedence_over_the_budget() -> None:
+    suite = read(TEXT.replace("{users: 64}", "{users: 64}, for: 7s") + "warmup: 3s\nbaseline: B\n")
+    assert (suite.loads[0].duration_ns, suite.warmup_ns, suite.warmup_detect) == (7 * S, 3 * S, False)
+    assert suite.warmup_again_ns is None
+    assert suite.baseline == "B"
+    assert suite.trials == 3  # a start takes a minute
+
+
+def test_a_selection_has_the_whole_budget() -> None:
+    whole, one = read(TEXT), read(TEXT, replace(NOTHING, scenarios=("items",)))
+    assert one.loads[0].duration_ns == pytest.approx(2 * whole.loads[0].duration_ns, abs=1)
+    assert one == read(TEXT.replace("{name: root, get: /}, ", "")).model_copy(update={"variants": one.variants})
+    with pytest.raises(UsageError, match="no comparison is left"):
+        read(TEXT, replace(NOTHING, servers=("A",)))
+
+
+def starts(plan: Plan) -> list[list[str]]:
+    """The scenarios of each start, in the order of positions."""
+
+    def key(position: int) -> tuple[int, tuple[str, ...]]:
+        duet = duets[position]
+        return duet.round, tuple(plan.cells[cell_id].variant.slug for cell_id in duet.cell_ids)
+
+    duets = {duet.position: duet for duet in plan.duets}
+    return [
+        [plan.cells[duets[position].cell_ids[0]].scenario.name for position in positions]
+        for _, positions in groupby(sorted(duets), key=key)
+    ]
+
+
+@given(seed=st.integers(0, 2**53 - 1), alone=st.booleans())
+def test_a_start_serves_all_scenarios_in_an_order_of_its_own(seed: int, alone: bool) -> None:
+    text = TEXT.replace("budget: 60s", "baseline: A\ntrials: 8\nwarmup: 0s").replace("}}}", "}, for: 1s}}")
+    suite = read((text if alone else TEXT) + f"seed: {seed}\n")
+    assert suite.alone == alone
+    plan = make_plan(suite)
+    assert [step.position for step in plan.steps] == list(range(plan.length))
+    found = starts(plan)
+    assert len(found) == suite.trials
+    assert all(sorted(each) == ["items", "root"] for each in found)
+    assert {tuple(each) for each in found} <= {("items", "root"), ("root", "items")}
+    again = [duet.warmup_ns for duet in plan.duets]
+    assert set(again) == ({None} if alone else {None, suite.warmup_again_ns})
+
+
+def test_orders_differ_from_start_to_start() -> None:
+    assert len({tuple(each) for each in starts(make_plan(read(TEXT)))}) == 2
+
+
+def test_parallel_duets_of_a_start_have_the_same_cores() -> None:
+    duets = make_plan(read(TEXT + "design: parallel-duet\n")).duets
+    assert all(one.places == other.places for one, other in zip(duets[::2], duets[1::2], strict=True))
+    assert len({duet.places for duet in duets}) > 1
+
+
+@pytest.mark.parametrize(
+    ("budget_s", "servers", "parts", "longest_s"),
+    [
+        (10, 3, 1, 4),
+        (60, 3, 1, 20),
+        (600, 3, 1, 60),
+        (300, 3, 12, 101),
+        (720, 3, 12, 192),
+        (60, 3, 12, 45),
+        (60, 5, 3, 21),
+    ],
+)
+def test_three_starts_at_their_longest_nearly_fit(budget_s: int, servers: int, parts: int, longest_s: int) -> None:
+    times = start_times(budget_s * S, servers, parts, once=False)
+    warmup_ns = times.warmup_ns + (parts - 1) * times.warmup_again_ns
+    assert servers * (warmup_ns + parts * times.measure_ns) <= longest_s * S
+
+
+def test_twelve_routes_of_a_native_server_in_five_minutes() -> None:
+    """Each is seen to be warm after 2 s, so there are at least six starts; of a JVM in twelve minutes, five."""
+    native, jvm = (start_times(minutes * 60 * S, 3, 12, once=False) for minutes in (5, 12))
+    assert 300 / (12 * (2 + 3 * native.measure_ns / S)) > 6
+    assert 3 * native.warmup_again_ns > 2 * S
+    assert 720 / (40 + 11 * 7 + 36 * jvm.measure_ns / S) > 4.5
+    assert 3 * jvm.warmup_again_ns > 7 * S
+
+
+def test_one_scenario_is_warmed_up_once() -> None:
+    assert start_times(60 * S, 3, once=False) == StartTimes(5_555_555_555, 0, 1_111_111_111)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (TEXT.replace(A, "{name: A}"), "this server has none of use, command, url, revision"),
+        (TEXT.replace(A, "{command: './a {port}', url: 'http://x'}"), "both `command` and `url`"),
+        (TEXT.replace(A, "{url: 'http://x', env: {A: b}}"), "a server by its `url` has no `env`"),
+        (TEXT.replace(A, "{revision: HEAD, with: {a: 1}}"), "a server by its `revision` has no `with`"),
+        (TEXT.replace(A, "{command: './old'}"), "'./old' has no {port}"),
+        (TEXT.replace(A, "{url: 'http://x/path'}"), "a server has no path"),
+        (TEXT.replace(A, "{url: 'localhost:80'}"), "localhost:80 is no URL of http:// or https://"),
+        (TEXT.replace(A, "{url: 'http://x', tls: {insecure: true}}"), "http://x does not serve TLS"),
+        (TEXT.replace("name: B", "name: A"), "`A` is given twice"),
+        (TEXT + "trials: 5\n", "a suite has `trials` or a `budget`, not both"),
+        (TEXT + "quick: {trials: 1}\n", "`quick` has nothing to shorten"),
+        (TEXT + "design: interleaved\n", "a budget is for comparing servers by duets"),
+        (TEXT + "builds: 2\n", "only servers of the catalogue are built several times"),
+        (TEXT + "warmup_by: {users: 2}\n", "steadiness is detected under the load that is measured"),
+        (TEXT.replace(f", {B}", ""), "a budget is for comparing servers, and there is only one"),
+        (TEXT.replace(A, "{url: 'http://x'}"), "a server that is running is compared with one that is started"),
+        (TEXT.replace("users: 64}", "users: 64, ramp: {to: 9, over: 1s}}"), "the load `load` changes"),
+        (TEXT.replace("users: 64}", "users: 64}, count: 5"), "the load `load` ends by `count`"),
+        (TEXT.replace("{closed: {users: 64}}", "{open: {rate: 5}}") + "metric: throughput\n", "`load` sets the rate"),
+        (TEXT.replace("budget: 60s\n", ""), "`for` is missing"),
+        (TEXT.replace(f"scenarios: {ROUTES}\n", ""), "`scenarios` is missing"),
+        (TEXT.replace("budget: 60s", "budget: 1s"), "must be at least 3s"),
+        (TEXT + "baseline: {B: A}\nsame_answers: 1\n", "must be true or false, not `1`"),
+    ],
+)
+def test_what_cannot_be_is_refused(text: str, message: str) -> None:
+    found = problems(text)
+    assert len(found) == 1
+    assert message in found[0]
+
+
+def test_a_revision_needs_a_repository() -> None:
+    with pytest.raises(UsageError, match="there is no git repository here") as caught:
+        read_suite(TEXT.replace(A, "{revision: HEAD}"), "mine.yaml", Catalogue(), NOTHING)
+    place = caught.value.problems[0].place
+    assert place is not None
+    assert place.field == "servers[0].revision"
+
+
+@pytest.mark.parametrize(
+    ("lines", "design"),
+    [
+        ("baseline: fam.plain", "duet"),
+        ("", "interleaved"),
+        ("baseline: fam.plain\ndesign: interleaved", "interleaved"),
+        ("baseline: fam.plain\ndesign: parallel-duet", "parallel-duet"),
+    ],
+)
+def test_servers_that_are_compared_are_in_duets_by_default(catalogue: Catalogue, lines: str, design: str) -> None:
+    loads = "loads: {a: {closed: {users: 1}, for: 1s}}"
+    text = f"servers: [fam.plain, fam.layered]\nscenarios: [Get]\n{loads}\n{lines}\n"
+    suite = read(text, catalogue=catalogue)
+    assert (suite.design, suite.alone) == (design, True)
+    assert bool(make_plan(suite).duets) == (design != "interleaved")
+
+
+def test_loads_of_which_none_fits_a_duet_stay_interleaved(catalogue: Catalogue) -> None:
+    load = "{closed: {users: 1, ramp: {to: 9, over: 1s}}, for: 1s}"
+    text = f"servers: [fam.plain, fam.layered]\nscenarios: [Get]\nloads: {{a: {load}}}\nbaseline: fam.plain\n"
+    assert read(text, catalogue=catalogue).design == "interleaved"
+
+
+def names(scenarios: Iterable[object]) -> list[str]:
+    return [str(getattr(scenario, "name")) for scenario in scenarios]  # noqa: B009
+
+
+def test_requests_are_scenarios_and_their_mix() -> None:
+    made = read_requests(
+        "[{name: a, get: '/{pick:f}', weight: 2}, {name: b, post: /b, body: x}]", "r.yaml", lambda _: "1\n"
+    )
+    assert names(made) == ["a", "b", "mix"]
+    assert [(request.method, request.weight) for request in made[2].requests] == [("GET", 2), ("POST", 1)]
+    assert made[2].picks == {"f": ("1",)}
+    assert names(read_requests("[{name: only, get: /}]", "r.yaml")) == ["only"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[{name: a, get: /}, {name: a, get: /b}]", "the request `a` is given twice"),
+        ("[{name: mix, get: /}, {name: a, get: /b}]", "`mix` is the name of all requests by weight"),
+        ("[{get: /}]", "`name` is missing"),
+        ("[]", "must have at least 1, not 0"),
+        ("{name: a}", "must be a list"),
+        ("[{name: a, get: '/{pick:f}'}]", "f cannot be read from here"),
+    ],
+)
+def test_wrong_requests_are_named_with_their_place(text: str, message: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        read_requests(text, "r.yaml")
+    (problem,) = caught.value.problems
+    assert message in problem.message
+    assert problem.place is not None
+    assert (problem.place.file, problem.place.line) == ("r.yaml", 1)
+
+
+def test_a_project_has_one_check_or_requests() -> None:
+    with pytest.raises(UsageError, match="`check` is the only request, and there are `requests`"):
+        read_project(PROJECT + "check: {get: /}\n", "redline.yaml")
