@@ -1,7 +1,6 @@
 """`redline compare`: two runs, or one run's variants with their baseline."""
 
 import sys
-from collections.abc import Collection
 
 import typer
 
@@ -64,12 +63,6 @@ def gate(result: CompareResult, fail_on: set[Verdict]) -> None:
         raise RedlineError(
             f"not everything could be compared: {missing}", hint="fix these cells and measure them again"
         )
-
-
-def _some(cells: Collection[str]) -> str:
-    """`A`, or `A and 11 other cells`."""
-    first, others = next(iter(cells)), len(cells) - 1
-    return f"{first} and {others} other cell{'s' * (others > 1)}" if others else first
 
 
 def _within(run: Run) -> CompareResult:
