@@ -9,7 +9,7 @@ import numpy as np
 
 from redline.analysis.judged import JudgedCell
 from redline.findings import pairs_differ
-from redline.findings.duet import cpu_of_all, is_whole, traffic_of
+from redline.findings.starts import cpu_of_all, is_whole, traffic_of
 from redline.model import DuetRecording, Finding, PairSpeed
 from redline.stats import Spread, TrialNumbers, contrast_of
 
@@ -19,10 +19,9 @@ FEWEST = 5
 
 
 def core_speeds(judged: Mapping[str, JudgedCell]) -> dict[int, float]:
-    """The speed of each trial's cores, by its position: 1.4 if the cores were 40% faster than in the run's median trial, before and after.
+    """The speed of the cores in each trial, by its position: 1.4 if 40% faster than in the run's median trial.
 
-    The fixed work around each load says so.
-    Of the two ends it is the one closer to 1, and 1 if one was faster and the other slower: then the speed changed
+    It is that of the fixed work before and after each load. Of the two ends it is the one closer to 1, and 1 if one was faster and the other slower: then the speed changed
     in between. Trials without a measurement are left out, and so are all of them in a run of fewer than `FEWEST`.
     """
     trials = [trial.numbers for one in judged.values() for trial in one.trials if trial.numbers.fixed_work]

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from redline.findings import OF_THE_MACHINE, REASSURING
+from redline.findings import RULES
 from redline.model import CellReport, Comparison, Finding, FindingKind, Grade, Metric, Report
 from redline.report import format as fmt
 from redline.report.document import Line, Span, line
@@ -219,7 +219,7 @@ def _folded(alike: Sequence[Finding], used: int) -> Finding:
     if worst.position is None or used < 2:
         return worst
     as_grave = sum(one.grade is worst.grade for one in alike)
-    passes = worst.kind in OF_THE_MACHINE and 2 * as_grave < used and worst.grade is Grade.WARN
+    passes = RULES[worst.kind].passes and 2 * as_grave < used and worst.grade is Grade.WARN
     message = f"{worst.message} (In {len(alike)} of {used} trials.)"
     return worst.said(Grade.NOTE if passes else worst.grade, message)
 
@@ -259,7 +259,7 @@ def finding_groups(report: Report) -> tuple[FindingGroup, ...]:
         )
         for key, messages in kinds.items()
     ]
-    return tuple(sorted(gathered, key=lambda doubt: (-doubt.grade.weight, doubt.kind in REASSURING)))
+    return tuple(sorted(gathered, key=lambda doubt: (-doubt.grade.weight, RULES[doubt.kind].reassures)))
 
 
 def _log_tail(cell: CellReport, finding: Finding) -> str:
