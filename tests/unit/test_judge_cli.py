@@ -60,7 +60,7 @@ def test_the_same_rules_find_the_same(store: RunStore) -> None:
     done = redline(store)
     assert done.exit_code == 0, done.output
     assert "results.json has the same findings" in done.stdout
-    assert "! warn  cpu-steal in 3 trials: " in done.stdout
+    assert "! warn  cpu-steal in 3 trials (0, 1, 2): " in done.stdout
 
 
 def test_other_rules_are_reported(store: RunStore) -> None:
