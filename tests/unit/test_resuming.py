@@ -41,10 +41,12 @@ def test_the_manifest_says_which_session_goes_on(store: RunStore, monkeypatch: p
     assert opened == [("search" if store.kind == "search" else "run", store.folder)]
 
 
-def test_a_search_gets_no_trials(tmp_path: Path) -> None:
+def test_a_search_gets_neither_trials_nor_time(tmp_path: Path) -> None:
     bench_in(tmp_path / "kept")
-    with pytest.raises(UsageError, match="--trials adds rounds to a run"):
+    with pytest.raises(UsageError, match="holds a search, which takes no --trials"):
         resume(tmp_path / "kept", no_bench, None, trials=5)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="holds a search, which takes no --for"):
+        resume(tmp_path / "kept", no_bench, None, budget_ns=5)  # type: ignore[arg-type]
 
 
 def test_a_directory_names_its_kind_and_the_command_that_goes_on(store: RunStore) -> None:

@@ -96,10 +96,18 @@ def finish_search(session: SearchSession, output: Output, view: SessionView, con
         raise typer.Exit(code)
 
 
-def finish_resumed(folder: Path, cluster: Cluster, output: Output, console: Console, trials: int | None = None) -> None:
-    """Go on with what the folder holds, of whatever kind. `trials`: as many per cell in the end, for a run."""
+def finish_resumed(
+    folder: Path,
+    cluster: Cluster,
+    output: Output,
+    console: Console,
+    *,
+    trials: int | None = None,
+    budget_ns: int | None = None,
+) -> None:
+    """Go on with what the folder holds, of whatever kind, up to so many trials or for a longer time."""
     view = SessionView(console)
-    session = resume(folder, cluster.bench_for, view, trials)
+    session = resume(folder, cluster.bench_for, view, trials, budget_ns)
     if isinstance(session, SearchSession):
         finish_search(session, output, view, console)
     else:

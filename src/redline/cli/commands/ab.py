@@ -14,7 +14,7 @@ from redline.cli import places
 from redline.cli.ab_document import ab_document
 from redline.cli.command_line import AbFlags
 from redline.cli.experiment import Output, create, finish, finish_resumed
-from redline.cli.flags import command_line, refuse, split
+from redline.cli.flags import command_line, naming, refuse, split
 from redline.cli.origins import FromRepository
 from redline.cli.request_flags import referenced
 from redline.cli.show import Terminal
@@ -23,13 +23,14 @@ from redline.cli.written import as_yaml, plain, read_written
 from redline.errors import UsageError
 from redline.files import as_store_error, write_atomically
 from redline.model import Verdict
+from redline.quantities import parse_duration
 from redline.running.assembly import Cluster
 from redline.running.session import RunSession, Source
 from redline.suite import Catalogue, read_suite, referenced_files
 from redline.suite.loading import AS_WRITTEN
 from redline.suite.validate.overrides import Overrides
 
-_WITH_RESUME = {"resume", "fail_on", "wait_quiet", "form", "json"}
+_WITH_RESUME = {"resume", "lasts", "fail_on", "wait_quiet", "form", "json"}
 
 
 def execute(flags: AbFlags) -> None:
@@ -45,7 +46,9 @@ def execute(flags: AbFlags) -> None:
         output = Output("ab", form, fail_on, flags.wait_quiet, is_kept=kept is not None)
         if flags.resume is not None:
             refuse(flags.given(but=_WITH_RESUME), "--resume continues it as it was planned, and takes no")
-            finish_resumed(flags.resume, cluster, output, console)
+            with naming("--for"):
+                budget_ns = None if flags.lasts is None else parse_duration(flags.lasts)
+            finish_resumed(flags.resume, cluster, output, console, budget_ns=budget_ns)
         else:
             folder = kept or Path(stack.enter_context(tempfile.TemporaryDirectory())) / "ab"
             finish(_created(flags, folder, cluster, console), output, console)

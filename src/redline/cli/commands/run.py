@@ -27,7 +27,7 @@ def execute(flags: RunFlags) -> None:
                 flags.given(but={"resume", "on", "trials", "fail_on", "wait_quiet", "json"}),
                 "--resume continues it as it was planned, and takes no",
             )
-            finish_resumed(flags.resume, cluster, _output(flags), console, flags.trials)
+            finish_resumed(flags.resume, cluster, _output(flags), console, trials=flags.trials)
         elif flags.suite is not None:
             finish(_create(flags.suite, flags, cluster, console), _output(flags), console)
         else:
