@@ -14,7 +14,7 @@ from redline.stats.objectives import surely_missed
 
 Verdict = Literal["passed", "failed", "unclear"]
 
-QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999}
+QUANTILES = {"p50": 0.5, "p75": 0.75, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
 
 _BATCHES = 8
 _SURE = 0.995
