@@ -37,7 +37,7 @@ def checkout(name: str) -> Checkout:
     return Checkout(repository="/r", revision=Revision(name=name, commit=f"c-{name}"), build="make", below=".")
 
 
-ORIGINS = Origins(checkout, project, "/suites")
+ORIGINS = Origins(checkout, project, folder="/suites")
 
 
 def read(text: str, overrides: Overrides = NOTHING, catalogue: Catalogue | None = None) -> Suite:

@@ -75,15 +75,21 @@ def no_project() -> Project:
     raise UsageError("there is no git repository here", hint="write `scenarios`")
 
 
+def no_body(name: str) -> bytes:
+    """Where there is no folder to look in."""
+    raise UsageError(f"{name} cannot be read from here", hint="write the body as a text")
+
+
 @dataclass(frozen=True)
 class Origins:
-    """Where servers of the user's come from: revisions by their names, the project, and the folder of the suite.
+    """What a suite names outside of it: revisions, their project, and files that are bodies. All raise UsageError.
 
-    Folders of commands are relative to `folder`. The two others raise UsageError.
+    `folder` is that of the suite, in which its commands run.
     """
 
     checkout: Callable[[str], Checkout] = no_checkout
     project: Callable[[], Project] = no_project
+    body: Callable[[str], bytes] = no_body
     folder: str = "."
 
 

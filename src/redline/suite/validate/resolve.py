@@ -12,7 +12,7 @@ from redline.suite.catalogue import Catalogue, check_against
 from redline.suite.project import Origins
 from redline.suite.schema.document import Path, parse_document
 from redline.suite.schema.objectives import Selectable, parse_objectives
-from redline.suite.schema.scenario import http2_forbids
+from redline.suite.schema.scenario import BODIES, http2_forbids
 from redline.suite.schema.suite import OwnScenarioSchema, ServerSchema, SuiteSchema
 from redline.suite.screening import screened
 from redline.suite.validate.baselines import read_baselines
@@ -42,7 +42,7 @@ def read_suite(  # noqa: PLR0913, PLR0917 - what is read, where, and with what
     `files` are those that it names; `origins` are those of revisions. Raises UsageError with every problem: those of
     the file first, and only when there is none those of the overrides.
     """
-    sheet = Sheet(parse_document(text, file), SuiteSchema, "docs/reference/suite.md")
+    sheet = Sheet(parse_document(text, file), SuiteSchema, "docs/reference/suite.md", {BODIES: origins.body})
     schema = sheet.read(SuiteSchema)
     scenarios = _scenarios(sheet, catalogue, files, origins)
     names = Names(catalogue, files, read_routes(sheet, catalogue), origins, scenarios[0] if scenarios else None)
