@@ -183,17 +183,15 @@ def _compared(report: Report) -> Iterator[Line]:
         return
     largest = sorted(decided, key=lambda each: -each[0])[:_MOST]
     counts = tally(report)
-    each = ", ".join(f"{number:,} {verdict}" for verdict, number in counts.items())
+    each = ", ".join(f"{number:,} {verdict.words}" for verdict, number in counts.items())
     yield line(f"{fmt.count(sum(counts.values()), 'verdict')}: {each}. The largest differences:")
     yield from (said for _, said in largest)
 
 
 def _rate(found: Sequence[Comparison | None]) -> str:
-    """`; the rate reads −4.9% [−5.3, −4.5]`, if a duet describes it beside what is judged; else empty."""
-    rate = next((one for one in found if one and one.metric is Metric.THROUGHPUT), None)
-    if rate is None or rate.primary or not rate.duet or not rate.ratio:
-        return ""
-    return f"; the rate reads {fmt.change(rate.ratio)} {fmt.change_bounds(rate.ratio)}"
+    """`; it answers 4.9% fewer requests [4.5, 5.3]`: a rate without a verdict that a duet surely tells apart."""
+    rates = (one for one in found if one and one.metric is Metric.THROUGHPUT and one.duet and not one.primary)
+    return "".join(f"; it {difference(one)}" for one in rates if one.differs)
 
 
 def _control(baseline: str, judged: Sequence[Comparison]) -> str:
