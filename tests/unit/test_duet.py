@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from redline.analysis.ab import judge, nothing_due
-from redline.findings.duet import failing, is_whole
+from redline.findings.starts import failing, is_whole
 from redline.model import DuetRecording, DuetSlice, Metric, Outcomes, Verdict
 from redline.model.duet import AbReport
 from redline.model.failures import FirstFailure

@@ -7,14 +7,14 @@ from functools import cached_property
 
 import numpy as np
 
-from redline.findings.duet import (
+from redline.findings import judge_duet
+from redline.findings.duet import SeenDuet
+from redline.findings.starts import (
     BASELINE,
     COMPARED,
-    SeenDuet,
     cpu_unknown,
     failing,
     is_whole,
-    judge_duet,
     measured,
     traffic_of,
 )

@@ -9,7 +9,7 @@ import numpy as np
 
 from redline.analysis.judged import JudgedCell
 from redline.findings import pairs_differ
-from redline.findings.duet import cpu_of_all, is_whole, traffic_of
+from redline.findings.starts import cpu_of_all, is_whole, traffic_of
 from redline.model import DuetRecording, Finding, PairSpeed
 from redline.stats import Spread, TrialNumbers, contrast_of
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from redline.findings import OF_THE_MACHINE, REASSURING
+from redline.findings import RULES
 from redline.model import CellReport, Comparison, Finding, FindingKind, Grade, Metric, Report, Verdict
 from redline.report import format as fmt
 from redline.report.document import Line, Span, line
@@ -208,6 +208,12 @@ def weighed_findings(cell: CellReport) -> tuple[Finding, ...]:
     return tuple(sorted(folded, key=lambda finding: -finding.grade.weight))
 
 
+def duet_findings(report: Report, cell: CellReport) -> tuple[Finding, ...]:
+    """The findings about duets in which the cell was compared, each once though it is about several metrics."""
+    duets = (one.duet for one in report.comparisons if one.cell_id == cell.cell_id and one.duet)
+    return tuple(dict.fromkeys(finding for duet in duets for finding in duet.findings))
+
+
 def _left_out(cell: CellReport, alike: Sequence[Finding]) -> Finding:
     message = f"{len(alike)} of {fmt.count(len(cell.trials), 'trial')} left out: {alike[0].message}"
     return alike[0].model_copy(update={"grade": Grade.WARN, "message": message})
@@ -219,7 +225,7 @@ def _folded(alike: Sequence[Finding], used: int) -> Finding:
     if worst.position is None or used < 2:
         return worst
     as_grave = sum(one.grade is worst.grade for one in alike)
-    passes = worst.kind in OF_THE_MACHINE and 2 * as_grave < used and worst.grade is Grade.WARN
+    passes = RULES[worst.kind].passes and 2 * as_grave < used and worst.grade is Grade.WARN
     message = f"{worst.message} (In {len(alike)} of {used} trials.)"
     return worst.model_copy(update={"grade": Grade.NOTE if passes else worst.grade, "message": message})
 
@@ -243,7 +249,7 @@ def finding_groups(report: Report) -> tuple[FindingGroup, ...]:
     kinds: dict[tuple[FindingKind, Grade, str], dict[str, dict[str, None]]] = {}
     tails: dict[tuple[FindingKind, Grade, str], str] = {}
     for cell in report.cells:
-        for finding in weighed_findings(cell):
+        for finding in (*weighed_findings(cell), *duet_findings(report, cell)):
             key = finding.kind, finding.grade, finding.advice
             kinds.setdefault(key, {}).setdefault(finding.message, {})[cell.slug] = None
             tails[key] = tails.get(key) or _log_tail(cell, finding)
@@ -253,7 +259,7 @@ def finding_groups(report: Report) -> tuple[FindingGroup, ...]:
         )
         for key, messages in kinds.items()
     ]
-    return tuple(sorted(gathered, key=lambda doubt: (-doubt.grade.weight, doubt.kind in REASSURING)))
+    return tuple(sorted(gathered, key=lambda doubt: (-doubt.grade.weight, RULES[doubt.kind].reassures)))
 
 
 def _log_tail(cell: CellReport, finding: Finding) -> str:
