@@ -12,9 +12,9 @@ from redline.cli.command_line import app
 from redline.errors import NotStoredError, RedlineError, StoreError
 from redline.storage import runs
 from redline.storage.runs import RunStore
+from tests.fakes.compared import compared_run
 from tests.fakes.recordings import simulated_run
 from tests.fakes.searched import bench_in
-from tests.unit.test_ab_stored import kept, planned
 
 RUN = simulated_run(trials=2)
 
@@ -33,7 +33,11 @@ def search_in(folder: Path) -> RunStore:
 
 
 def comparison_in(folder: Path) -> RunStore:
-    return kept(folder, planned(), recordings=2)
+    run, store = compared_run(), RunStore(folder)
+    store.create(run.manifest.model_copy(update={"kind": "comparison"}))
+    for recording in run.duets:
+        store.save(recording, run.manifest.plan.cells[recording.cell_ids[0]])
+    return store
 
 
 KINDS = [("run", run_in, "recordings"), ("limit", search_in, "probes"), ("ab", comparison_in, "duets")]
