@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from redline.cli import experiment
 from redline.cli.command_line import CheckFlags, RunFlags
 from redline.cli.commands import check, run
 from redline.errors import UsageError
@@ -71,7 +72,7 @@ def test_check_and_run_refuse_before_anything_is_started(
     module: ModuleType, flags: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     suite = plan_of(tmp_path, PARALLEL).suite
-    monkeypatch.setattr(module, "plan_placement", lambda: Placement(cores=cores(2)))
+    monkeypatch.setattr(check if module is check else experiment, "plan_placement", lambda: Placement(cores=cores(2)))
     monkeypatch.setattr(module, "read_suite_file", lambda *_: (suite, PARALLEL))
     with pytest.raises(UsageError, match="needs 9 cores"):
         module.execute(flags)

@@ -14,6 +14,7 @@ from redline.cli.quiet import wait_until_quiet
 from redline.cli.session_view import SessionView
 from redline.cli.show import show
 from redline.cli.streams import write_document
+from redline.errors import UsageError
 from redline.model import CellReport, Comparison, Report, Suite, Verdict
 from redline.plugins.machine import plan_placement
 from redline.report.render import RENDERERS, summary
@@ -52,6 +53,16 @@ def create(
     if shows_plan:
         show_plans(make_capacity_plan(suite), plan, console)
     return RunSession.create(suite, source, folder, bench, SessionView(console))
+
+
+def resumed(
+    folder: Path, cluster: Cluster, console: Console, *, trials: int | None = None, budget_ns: int | None = None
+) -> RunSession:
+    """Open a stored run or comparison to go on, up to so many trials, or for a longer time. Raises RedlineError."""
+    if RunStore(folder).kind == "search":
+        hint = f"resume it with: {places.own_name()} limit --resume {folder}"
+        raise UsageError(f"{folder} holds a search", hint=hint)
+    return RunSession.resume(folder, cluster.bench_for, SessionView(console), trials, budget_ns)
 
 
 def finish(session: RunSession, output: Output, console: Console) -> None:

@@ -25,7 +25,8 @@ from redline.model import Cell, Closed, PlannedTrial, Recording, Suite
 from redline.ports import Launch, LoadOptions
 from redline.running.assembly import Cluster, Workbench
 from redline.running.record import record_load
-from redline.running.session import Source, new_manifest, write_run_views
+from redline.running.session import Source, new_manifest
+from redline.running.views import write_run_views
 from redline.storage.runs import RunStore
 from redline.suite import make_plan
 
