@@ -16,7 +16,7 @@ from redline.cli.contracts import LoadResult
 from redline.cli.flags import command_line, read_workers
 from redline.cli.load_flags import load_document
 from redline.cli.load_view import live_line, load_result, load_section
-from redline.cli.request_flags import referenced
+from redline.cli.request_flags import bodies, referenced
 from redline.cli.show import OneLine, Terminal, show
 from redline.cli.targets import check_targets
 from redline.cli.written import read_written
@@ -29,11 +29,13 @@ from redline.running.session import Source, new_manifest
 from redline.running.views import write_run_views
 from redline.storage.runs import RunStore
 from redline.suite import make_plan
+from redline.suite.project import Origins
 
 
 def execute(flags: LoadFlags) -> None:
     """Load a running server: closed with -c users, or open at -R requests per second."""
-    suite, text = read_written(load_document(flags, os.path.abspath), "load", referenced(flags))
+    origins = Origins(body=bodies(flags))
+    suite, text = read_written(load_document(flags, os.path.abspath), "load", referenced(flags), origins)
     check_targets(suite, flags.mine)
     _check_objectives(suite)
     workers = read_workers(flags.threads, suite.loads[0].connections)
