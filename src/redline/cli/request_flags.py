@@ -1,6 +1,7 @@
 """What the flags of `load`, `limit` and `ab` request, and of whom, as parts of a suite's document."""
 
 import fnmatch
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -179,6 +180,11 @@ def path_of(urls: Mapping[str, str], written: str | None) -> Given | None:
         if other != path:
             raise UsageError(f"{first} is asked for {path} and {name} for {other}", hint="give URLs of the same path")
     return Given("the URL's path", path) if paths else None
+
+
+def placed_here(flags: RequestFlags) -> Placed:
+    """The names of files in a suite that is not written: relative ones are for the folder of `--requests`, if any."""
+    return os.path.abspath if flags.requests is not None else str
 
 
 def bodies(flags: RequestFlags) -> Callable[[str], bytes]:
