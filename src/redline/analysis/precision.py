@@ -60,7 +60,7 @@ def enough(run: Run, judge: Callable[[Run], Mapping[str, JudgedCell]] = judge_ru
     auto, rounds = run.manifest.plan.suite.auto, whole_rounds(run)
     if auto is None or rounds < auto.at_least:
         return None
-    if auto.budget_ns is not None and _spent_ns(run) >= auto.budget_ns:
+    if auto.budget_ns is not None and _is_spent(run, auto.budget_ns, rounds, fills=auto.precision is None):
         return Enough(rounds=rounds, why="budget")
     if auto.precision is None:
         return None
@@ -103,9 +103,12 @@ def whole_rounds(run: Run) -> int:
     return len(list(takewhile(lambda one: one not in missing, planned)))
 
 
-def _spent_ns(run: Run) -> int:
-    of_trials = sum(sum(recording.stages_ns.values()) for recording in run.recordings)
-    return of_trials + sum(duet.took_ns for duet in run.duets)
+def _is_spent(run: Run, budget_ns: int, rounds: int, *, fills: bool) -> bool:
+    """Whether a budget is spent; one that is to be filled, whether another round like the last would go beyond it."""
+    taken = [(recording.round, sum(recording.stages_ns.values())) for recording in run.recordings]
+    taken += [(duet.round, duet.took_ns) for duet in run.duets]
+    spent_ns, last_ns = sum(ns for _, ns in taken), sum(ns for number, ns in taken if number == rounds - 1)
+    return spent_ns + last_ns > budget_ns if fills else spent_ns >= budget_ns
 
 
 def _main(run: Run, judged: Mapping[str, JudgedCell]) -> Iterator[_Main]:

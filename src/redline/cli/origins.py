@@ -19,7 +19,7 @@ class FromRepository:
 
     def origins(self) -> Origins:
         """The checkouts and the project of the repository, which is read once a suite names a revision."""
-        return Origins(self.checkout, lambda: self.project)
+        return Origins(self.checkout, lambda: self.project, folder=str(self.folder))
 
     @cached_property
     def repository(self) -> Repository:

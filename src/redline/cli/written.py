@@ -109,7 +109,7 @@ def as_yaml(written: object, comment: str = "") -> str:
 
 
 def _laid_out(value: Plain, depth: int) -> Any:
-    if isinstance(value, str) and not value.isprintable():
+    if isinstance(value, str) and (not value.isprintable() or value.startswith((":", "?"))):
         return DoubleQuotedScalarString(value)  # ruamel.yaml writes some of these in a form that it reads otherwise
     if not isinstance(value, (dict, list)):
         return value

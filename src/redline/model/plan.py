@@ -324,6 +324,11 @@ class Suite(Frozen):
         auto = self.auto and AutoTrials(at_least=at_least, budget_ns=self.auto.budget_ns)
         return self.model_copy(update={"loads": loads, "trials": trials, "auto": auto, **first, **again})
 
+    def with_budget(self, budget_ns: int, trials: int) -> "Suite":
+        """The same with another budget, and as many rounds as that allows at most."""
+        auto = self.auto and AutoTrials(precision=self.auto.precision, at_least=self.auto.at_least, budget_ns=budget_ns)
+        return self.model_copy(update={"auto": auto, "trials": trials})
+
     @property
     def has_duets(self) -> bool:
         """Whether servers are also compared by duets."""
@@ -479,6 +484,10 @@ class Plan(Frozen):
     profiled: tuple[PlannedTrial, ...] = omitted_if_default((), description="further trials, each with a profiler")
     unprofiled: tuple[Skipped, ...] = omitted_if_default((), description="profiles that cannot be made, and why")
     skipped: tuple[Skipped, ...] = ()
+
+    def with_budget(self, budget_ns: int, trials: int) -> "Plan":
+        """The same plan of a suite with another budget, and with as many rounds as that allows at most."""
+        return self.model_copy(update={"suite": self.suite.with_budget(budget_ns, trials)})
 
     @property
     def steps(self) -> tuple[PlannedTrial | PlannedDuet, ...]:

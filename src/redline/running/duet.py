@@ -44,10 +44,13 @@ class DuetStart:
     same_answers: bool = False
     log_is_kept: bool = True
 
-    def cells_of(self, planned: PlannedDuet) -> tuple[Cell, ...]:
-        """The cells of a duet: the baseline's, the others', and the baseline's once more as a control."""
+    def cells_of(self, planned: PlannedDuet, *, first: bool = True) -> tuple[Cell, ...]:
+        """The cells of a duet: the baseline's, the others', and the baseline's once more as a control.
+
+        Servers that the `first` duet of a start has warmed up need less of it.
+        """
         cells = [self.cells[cell_id] for cell_id in planned.cell_ids]
-        if planned.warmup_ns is not None:
+        if planned.warmup_ns is not None and not first:
             cells = [cell.warming_up_for(planned.warmup_ns) for cell in cells]
         return (*cells, cells[0])
 
@@ -88,7 +91,7 @@ def _one_start(start: DuetStart, planned: Sequence[PlannedDuet], tools: Tools) -
                     yield recorder.recording(failed)
                     yield from (_Recorder(other, tools).recording(failed) for other in planned[1:])
                     return
-            seen = _measured(start, duet, servers, tools)
+            seen = _measured(start, duet, servers, tools, first=number == 0)
             died = seen.failure is not None and any(server.death() for server in servers)
             if died or duet is planned[-1]:
                 running.close()
@@ -153,9 +156,11 @@ def _launched(start: DuetStart, first: PlannedDuet, tools: Tools, running: ExitS
     )
 
 
-def _measured(start: DuetStart, planned: PlannedDuet, servers: Sequence[RunningServer], tools: Tools) -> _Seen:
+def _measured(
+    start: DuetStart, planned: PlannedDuet, servers: Sequence[RunningServer], tools: Tools, *, first: bool
+) -> _Seen:
     """Check the answers of running servers, warm them up, and load them."""
-    cells, driver = start.cells_of(planned), tools.driver
+    cells, driver = start.cells_of(planned, first=first), tools.driver
     facts = tuple(server.facts for server in servers)
     for place, (cell, server) in enumerate(zip(cells, servers, strict=True)):
         wrong = verify(cell, server, driver)

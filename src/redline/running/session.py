@@ -6,7 +6,7 @@ capacities that rates are a share of are measured first, as a run in RUN/capacit
 
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -18,13 +18,16 @@ from typing import Protocol
 from redline.analysis import capacities
 from redline.analysis.judged import GrowingRun
 from redline.analysis.precision import enough, precision
+from redline.analysis.unanswered import start_failed, unanswered
 from redline.errors import RedlineError, StoreError, UsageError
 from redline.model import (
     Cell,
+    DuetRecording,
     Enough,
     Environment,
     Manifest,
     Plan,
+    PlannedTrial,
     Profile,
     Recording,
     Report,
@@ -38,6 +41,7 @@ from redline.model import (
 from redline.model.run import Kind
 from redline.model.search import SearchTerms
 from redline.ports import Building, BuildOutcome, Executor, Launcher
+from redline.quantities import duration
 from redline.running.assembly import Workbench
 from redline.running.cell_search import SearchListener
 from redline.running.repeats import Repeats
@@ -123,11 +127,14 @@ class RunSession:
         store.check_free()
         if first.exists:
             raise StoreError(f"{folder} already holds a run", hint=f"resume it with: redline run --resume {folder}")
-        unavailable = build_all(suite, bench.tools.launcher, listener).unavailable
+        built = build_all(suite, bench.tools.launcher, listener)
+        unavailable = built.unavailable
         if capacity_loads(suite):
             plan, part = make_capacity_plan(suite, unavailable), first
         else:
             plan, part = _profilable(make_plan(suite, unavailable, Capacities()), bench, listener), store
+        if not plan.steps and not suite.alone and built.failures:
+            raise next(iter(built.failures.values()))
         check_left(plan, "run", "`redline list` says what can be built here")
         name = folder.resolve().name if part is store else f"{folder.resolve().name}/{first.folder.name}"
         part.create(new_manifest(name, source, plan, bench))
@@ -135,11 +142,17 @@ class RunSession:
 
     @classmethod
     def resume(
-        cls, folder: Path, bench_for: Bench, listener: SessionListener, trials: int | None = None
+        cls,
+        folder: Path,
+        bench_for: Bench,
+        listener: SessionListener,
+        trials: int | None = None,
+        budget_ns: int | None = None,
     ) -> "RunSession":
         """Open a stored run, and make sure that its servers are still what they were in all that was measured.
 
-        With `trials` it gets further rounds, until each cell has so many. Raises UsageError where that adds none.
+        With `trials` it gets further rounds, until each cell has so many; with a budget, until it is spent. Raises
+        UsageError where that adds none.
         """
         store = RunStore(folder)
         begun = [one for one in (capacity_store(folder), store) if one.exists]
@@ -156,10 +169,16 @@ class RunSession:
             refuse_changed(built, run, bench.environment)
         if trials is not None:
             extend(store, trials)
+        if budget_ns is not None:
+            extend_budget(store, budget_ns)
         return cls(store, bench, built.unavailable, listener)
 
     def execute(self) -> Outcome:
-        """Run what is left of it, and write the views of what was measured."""
+        """Run what is left of it, and write the views of what was measured.
+
+        Raises DriveError where a comparison within a budget ends without an answer: a start of it failed, or too little
+        was measured.
+        """
         first = capacity_store(self.store.folder)
         shown: list[tuple[RunStore, Report]] = []
         if first.exists:
@@ -174,7 +193,10 @@ class RunSession:
                 self._plan_second(first)
             self.listener.part(2, self.store)
         interrupted = self._measure(self.store)
-        return Outcome((*shown, (self.store, write_run_views(self.store))), interrupted)
+        report, run = write_run_views(self.store), self.store.run()
+        if not run.manifest.plan.suite.alone and not interrupted and (error := unanswered(run, report)):
+            raise error
+        return Outcome((*shown, (self.store, report)), interrupted)
 
     def _plan_second(self, first: RunStore) -> None:
         """Give the other loads their rates, and write the manifest of the run itself."""
@@ -237,9 +259,11 @@ def _show_profiler(progress: Callable[[Building], None], line: str) -> None:
 
 def _decide(growing: GrowingRun, listener: TrialListener, run: Run) -> Enough | None:
     """Whether the rounds so far are enough; if not, the listener gets what is known."""
+    auto = run.manifest.plan.suite.auto
+    if auto is not None and auto.precision is None:
+        return enough(run)
     judged = growing.judge(run)
     found, known = enough(run, lambda _run: judged), precision(run, judged)
-    auto = run.manifest.plan.suite.auto
     if found is None and known is not None and auto is not None and known.rounds >= auto.at_least:
         listener.rounds_judged(known)
     return found
@@ -252,6 +276,9 @@ def run_trials(plan: Plan, store: RunStore, executor: Executor, listener: TrialL
     A suite that leaves the number of trials open gets rounds until they are enough. Then come the trials with a
     profiler. Whatever ends the session early (an interrupt, a full disk), the recordings made so far stand and a later
     session runs the rest.
+
+    Where servers are only compared, the first failure ends the session, and an interrupt keeps what a duet has measured
+    so far; a later session makes both again. Raises KeyboardInterrupt, StoreError, and DriveError for that failure.
     """
     _run_rounds(plan, store, executor, listener, decide)
     done = store.positions()
@@ -263,35 +290,65 @@ def run_trials(plan: Plan, store: RunStore, executor: Executor, listener: TrialL
 
 
 def _run_rounds(plan: Plan, store: RunStore, executor: Executor, listener: TrialListener, decide: Decide) -> None:
-    manifest, done, known, auto = store.manifest(), store.positions(), store.enough(), plan.suite.auto is not None
-    repeats = Repeats(plan, store)
-    recordings, duets = (list(store.recordings()), list(store.duets())) if auto else ([], [])
+    kept, known, auto = _Kept(plan, store, listener), store.enough(), plan.suite.auto is not None
+    done, repeats = kept.done, Repeats(plan, store)
     for round_, planned in groupby(plan.steps, key=lambda step: step.round):
         steps = tuple(planned)
         left = tuple(step for step in steps if step.position not in done)
         # Asked before each round, since a session may have been cut off before it asked; never within a round.
         if auto and known is None and left == steps:
-            known = decide(Run(manifest=manifest, recordings=tuple(recordings), duets=tuple(duets)))
+            known = decide(kept.run)
             if known is not None:
                 store.save_enough(known)
         if known is not None and round_ >= known.rounds:
             return
         while left:
             for recording in executor.execute(left):
-                if isinstance(recording, Recording):
-                    cell = plan.cells[recording.cell_id]
-                    store.save(recording, cell)
-                    listener.trial_ended(recording, cell)
-                    recordings += [recording] if auto else []
-                else:
-                    cells = tuple(plan.cells[cell_id] for cell_id in recording.cell_ids[:-1])
-                    store.save(recording, cells[0])
-                    listener.duet_ended(recording, cells)
-                    duets += [recording] if auto else []
+                kept.keep(recording)
             if left := repeats.of_round(steps):
                 listener.repeated(left)
-                again = {trial.position for trial in left}
-                recordings = [each for each in recordings if each.position not in again]
+                kept.forget(left)
+
+
+class _Kept:
+    """What is stored of a run; all of it is at hand too where it decides how many rounds there are."""
+
+    def __init__(self, plan: Plan, store: RunStore, listener: TrialListener) -> None:
+        self._plan, self._store, self._listener, self._manifest = plan, store, listener, store.manifest()
+        self._decides = plan.suite.auto is not None
+        self._recordings = list(store.recordings()) if self._decides else []
+        self._duets = list(store.duets()) if self._decides else []
+        self.done = store.positions()
+        if not plan.suite.alone:  # a failure or an interrupt ended the session: both are made again
+            self._duets = [duet for duet in self._duets if duet.is_complete]
+            self.done -= {duet.position for duet in store.duets() if not duet.is_complete}
+
+    @property
+    def run(self) -> Run:
+        """The run as it stands."""
+        return Run(manifest=self._manifest, recordings=tuple(self._recordings), duets=tuple(self._duets))
+
+    def keep(self, recording: Recording | DuetRecording) -> None:
+        """Store what was made. Raises DriveError and KeyboardInterrupt where that ends the session."""
+        cells = self._plan.cells
+        if isinstance(recording, Recording):
+            self._store.save(recording, cells[recording.cell_id])
+            self._listener.trial_ended(recording, cells[recording.cell_id])
+            self._recordings += [recording] if self._decides else []
+            return
+        compared = tuple(cells[cell_id] for cell_id in recording.cell_ids[:-1])
+        self._store.save(recording, compared[0])
+        self._listener.duet_ended(recording, compared)
+        self._duets += [recording] if self._decides else []
+        if recording.failure is not None and not self._plan.suite.alone:
+            raise start_failed(self.run, recording.failure)
+        if recording.is_interrupted:
+            raise KeyboardInterrupt
+
+    def forget(self, trials: Sequence[PlannedTrial]) -> None:
+        """Leave out trials that are made again."""
+        again = {trial.position for trial in trials}
+        self._recordings = [each for each in self._recordings if each.position not in again]
 
 
 def build_all(
@@ -332,6 +389,25 @@ def extend(store: RunStore, trials: int) -> None:
                 hint=f"give more, such as --trials {2 * plan.suite.trials}",
             )
         store.extend(with_rounds(plan, trials))
+
+
+def extend_budget(store: RunStore, budget_ns: int) -> None:
+    """Give a stored comparison a longer budget. Raises UsageError where it has none, or none that adds rounds."""
+    with store.locked():
+        plan = store.manifest().plan
+        auto = plan.suite.auto
+        if auto is None or auto.budget_ns is None or auto.precision is not None:
+            raise UsageError(f"--for: {store.folder} has no time to fill", hint="add rounds with --trials")
+        if len({step.round for step in plan.steps}) == 1 == auto.at_least:
+            hint = "leave out --for, or compare them anew"
+            raise UsageError("--for: servers behind URLs have one start, whose length is planned", hint=hint)
+        if budget_ns <= auto.budget_ns:
+            began = duration(auto.budget_ns)
+            message = f"--for {duration(budget_ns)} adds nothing to the {began} that {store.folder} began with"
+            raise UsageError(message, hint=f"leave out --for, or give more: --for {2 * auto.budget_ns // 10**9}s")
+        rounds = -(-plan.suite.trials * budget_ns // auto.budget_ns)
+        store.forget_enough()
+        store.extend(with_rounds(plan.with_budget(budget_ns, rounds), rounds))
 
 
 def refuse_changed(built: BuildOutcome, run: Run, environment: Environment) -> None:

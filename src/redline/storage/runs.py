@@ -307,6 +307,11 @@ class RunStore:
         file = self.folder / "enough.json"
         return read_stored(file, Enough) if file.is_file() else None
 
+    def forget_enough(self) -> None:
+        """Let more rounds be made."""
+        with as_store_error(self.folder):
+            (self.folder / "enough.json").unlink(missing_ok=True)
+
     def save_enough(self, enough: Enough) -> None:
         """Keep that no more rounds are made."""
         self.write("enough.json", stored_json(enough))

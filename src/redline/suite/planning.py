@@ -390,9 +390,14 @@ def to_search(suite: Suite, trials: int) -> tuple[Suite, tuple[str, ...]]:
     if not loads:
         raise UsageError(f"the suite {suite.name} has no open load, and a search is made of open loads", hint=_ADD)
     problems = [problem for load in loads if (problem := _problem(load)) is not None]
+    problems += [
+        Problem(f"`{one.text}` is for one load or scenario, and a search is about all", "write it without the name")
+        for one in suite.objectives
+        if one.load or one.scenario
+    ]
     if problems:
         raise UsageError.of_problems(tuple(problems))
-    of_runs = {"ceiling": None, "auto": None, "design": "interleaved", "builds": 1, "profile": ()}
+    of_runs = {"ceiling": None, "auto": None, "design": "interleaved", "alone": True, "builds": 1, "profile": ()}
     # A rate may be too much for a cold server, and one that the search is to find out for a warm one.
     by = suite.warmup_by if suite.warmup_by and isinstance(suite.warmup_by.shape, Closed) else None
     return suite.model_copy(update={**of_runs, "warmup_by": by, "loads": loads, "trials": trials}), tuple(

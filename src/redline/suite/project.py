@@ -75,12 +75,22 @@ def no_project() -> Project:
     raise UsageError("there is no git repository here", hint="write `scenarios`")
 
 
+def no_body(name: str) -> bytes:
+    """Where there is no folder to look in."""
+    raise UsageError(f"{name} cannot be read from here", hint="write the body as a text")
+
+
 @dataclass(frozen=True)
 class Origins:
-    """Where revisions come from: the checkout of one by its name, and the project. Both raise UsageError."""
+    """What a suite names outside of it: revisions, their project, and files that are bodies. All raise UsageError.
+
+    `folder` is that of the suite, in which its commands run.
+    """
 
     checkout: Callable[[str], Checkout] = no_checkout
     project: Callable[[], Project] = no_project
+    body: Callable[[str], bytes] = no_body
+    folder: str = "."
 
 
 def read_project(text: str, file: str, files: Files = no_files) -> Project:

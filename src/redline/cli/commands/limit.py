@@ -57,7 +57,7 @@ def execute(flags: LimitFlags) -> None:
             refuse(flags.given(among=_OF_SERVERS), why)
             session = _of_suite(Path(suites[0]), flags, cluster, view, console)
         else:
-            refuse(flags.given(among=_OF_SUITES), "no suite is named, so that there is no")
+            refuse(flags.given(among=_OF_SUITES), "without a suite, a search takes no")
             session = _of_servers(flags, cluster, view, console, stack)
         _finish(session, flags, view, console)
 

@@ -9,11 +9,13 @@ from pydantic import (
     ConfigDict,
     Field,
     JsonValue,
+    PrivateAttr,
+    ValidationInfo,
     WithJsonSchema,
     model_validator,
 )
 
-from redline.errors import WrongValueError
+from redline.errors import UsageError, WrongValueError
 from redline.model import Body, Expected, Request, Scenario, Timestamp
 from redline.model.exchange import POINTER
 from redline.model.template import malformed
@@ -22,6 +24,9 @@ from redline.suite.schema.types import BY_FORM, LIST, MAPPING, PLAIN, Scalar, Sc
 
 NAME = r"^[A-Za-z][A-Za-z0-9_-]*$"
 METHODS = ("get", "head", "post", "put", "patch", "delete", "options")
+_KEYS = (*METHODS, "method")
+BODIES = "bodies"
+"""The key in a validation's context of what reads a body by the name of its file."""
 _LARGEST_BODY = 64 * 1024 * 1024
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # a token, RFC 9110 section 5.6.2
 _FRAMING_HEADERS = {"content-length", "transfer-encoding"}
@@ -85,21 +90,48 @@ Headers = dict[Annotated[str, AfterValidator(_header_name)], HeaderItem]
 PathText = Annotated[str, AfterValidator(_path), WithJsonSchema({"type": "string", "pattern": '^/[!"$-~]*$'})]
 
 
-class BodySchema(Schema):
-    """A generated body: its size, its kind of content, and the seed."""
+def _method(text: str) -> str:
+    if not re.fullmatch(r"[A-Z]+", text):
+        raise WrongValueError(f"`{clip(text)}` is not a method", "write capital letters alone, such as `PURGE`")
+    if text == "CONNECT":
+        raise WrongValueError("CONNECT opens a tunnel, which the engine does not do", "use another, such as `GET`")
+    return text
 
-    size: Size = Field(description="bytes, or a number with B, kB, KiB, MB or MiB", examples=[256, "5MB"])
+
+class BodySchema(Schema):
+    """A body that is a file, or one that is generated: its size, its kind of content, and the seed."""
+
+    model_config = ConfigDict(json_schema_extra={"oneOf": [{"required": ["size"]}, {"required": ["file"]}]})
+
+    size: Size | None = Field(
+        default=None, description="bytes, or a number with B, kB, KiB, MB or MiB", examples=[256, "5MB"]
+    )
+    file: str | None = Field(
+        default=None, min_length=1, description="a file in the folder of the suite, up to 64 MiB", examples=["a.json"]
+    )
     fill: Literal["bytes", "text"] = Field(default="bytes", description="any bytes, or lower-case letters and digits")
     seed: int = Field(default=1, ge=0, description="the same seed gives the same bytes")
 
+    _content: bytes | None = PrivateAttr(default=None)
+
     @model_validator(mode="after")
-    def _bounded(self) -> "BodySchema":
-        if self.size > _LARGEST_BODY:
+    def _possible(self, info: ValidationInfo) -> "BodySchema":
+        if (self.size is None) == (self.file is None):
+            problem = "neither a size nor a file" if self.size is None else "both a size and a file"
+            raise WrongValueError(f"this body has {problem}", "write `{size: 256}` or `{file: item.json}`")
+        if self.size is not None and self.size > _LARGEST_BODY:
             raise WrongValueError("a body has at most 64 MiB", "send less")
+        if self.file is not None and info.context and BODIES in info.context:
+            try:
+                self._content = info.context[BODIES](self.file)
+            except UsageError as error:
+                raise WrongValueError(error.message, error.hint, field="file") from None
         return self
 
     def made(self) -> Body:
         """The value of the model."""
+        if self.file is not None:
+            return Body(raw=self._content or b"")
         return Body(size=self.size, fill=self.fill, seed=self.seed)
 
 
@@ -170,6 +202,10 @@ class RequestSchema(Schema):
     patch: PathText | None = Field(default=None, description="the path to PATCH")
     delete: PathText | None = Field(default=None, description="the path to DELETE")
     options: PathText | None = Field(default=None, description="the path for OPTIONS")
+    method: Annotated[str, AfterValidator(_method)] | None = Field(
+        default=None, description="any other method, for `path`", examples=["PURGE"]
+    )
+    path: PathText | None = Field(default=None, description="the path for `method`", examples=["/items"])
     headers: Headers = Field(
         default={},
         description="headers by name, each with a text or a list of them",
@@ -191,16 +227,25 @@ class RequestSchema(Schema):
 
     @property
     def methods(self) -> list[str]:
-        """The methods that are given."""
-        return [method for method in METHODS if getattr(self, method) is not None]
+        """The keys of the methods that are given."""
+        return [key for key in _KEYS if getattr(self, key) is not None]
+
+    @model_validator(mode="after")
+    def _method_with_path(self) -> Self:
+        if (self.method is None) != (self.path is None):
+            missing = "path" if self.path is None else "method"
+            hint = "write both: `method: PURGE` and `path: /items`"
+            raise WrongValueError(f"`method` and `path` belong together, and `{missing}` is missing", hint)
+        return self
 
     def request(self, weight: int = 1) -> Request:
         """The value of the model."""
-        (method,) = self.methods
+        (key,) = self.methods
+        method, path = (key.upper(), getattr(self, key)) if key in METHODS else (self.method, self.path)
         return Request(
             weight=weight,
-            method=method.upper(),
-            path=getattr(self, method),
+            method=method or "",
+            path=path or "",
             headers={name: tuple(value) if isinstance(value, list) else value for name, value in self.headers.items()},
             body=Body(text=self.body) if isinstance(self.body, str) else self.body and self.body.made(),
             expect=self.expect.expected(),
@@ -211,7 +256,7 @@ class RequestSchema(Schema):
 class OneRequestSchema(RequestSchema):
     """A request with its method."""
 
-    model_config = ConfigDict(json_schema_extra={"oneOf": [{"required": [method]} for method in METHODS]})
+    model_config = ConfigDict(json_schema_extra={"oneOf": [{"required": [key]} for key in _KEYS]})
 
     @model_validator(mode="after")
     def _one_method(self) -> Self:
@@ -234,7 +279,7 @@ class WeightedSchema(OneRequestSchema):
 class ScenarioSchema(RequestSchema):
     """A scenario: one request, or `requests` that are drawn by weight."""
 
-    model_config = ConfigDict(json_schema_extra={"oneOf": [{"required": [key]} for key in (*METHODS, "requests")]})
+    model_config = ConfigDict(json_schema_extra={"oneOf": [{"required": [key]} for key in (*_KEYS, "requests")]})
 
     about: str = Field(default="", description="one line for the reports")
     requests: list[WeightedSchema] = Field(

@@ -22,17 +22,21 @@ _KEY_MARK = "[key]"
 
 @dataclass
 class Sheet:
-    """A document while it is being checked: its file model, the page that explains it, and all that is wrong so far."""
+    """A document while it is being checked: its file model, the page that explains it, and its problems so far.
+
+    `context` is for the validators of the model.
+    """
 
     document: Document
     root: type[BaseModel]
     reference: str
+    context: Mapping[str, object] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
 
     def read(self, kind: type[T], path: Path = ()) -> T | None:
         """The value at `path` as `kind`, or None after noting every problem of its form."""
         try:
-            return TypeAdapter[T](kind).validate_python(self.document.at(path))
+            return TypeAdapter[T](kind).validate_python(self.document.at(path), context=self.context)
         except ValidationError as error:
             self.problems += [self._explain(detail, path) for detail in error.errors(include_url=False)]
             return None
@@ -40,7 +44,7 @@ class Sheet:
     def sound(self, kind: type[T], path: Path) -> T | None:
         """The value at `path` as `kind`, or None when it is not one; its problems are noted already by `read`."""
         try:
-            return TypeAdapter[T](kind).validate_python(self.document.at(path))
+            return TypeAdapter[T](kind).validate_python(self.document.at(path), context=self.context)
         except ValidationError:
             return None
 

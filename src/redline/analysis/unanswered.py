@@ -1,0 +1,51 @@
+"""Why a comparison within a budget ended without an answer."""
+
+from collections.abc import Sequence
+
+from redline.errors import DriveError
+from redline.model import AttachedServer, DuetRecording, Failure, Metric, Report, Run
+from redline.quantities import duration
+
+_LOG_LINES = 10
+_BY_HAND = "start the command by hand, with a port in place of {port}, and use `redline load` on it"
+"""The hint for a server that ended under load: its log may be in a folder that ends with the comparison."""
+
+
+def start_failed(run: Run, failure: Failure) -> DriveError:
+    """A failure that ends a comparison, with the last lines of the server's log.
+
+    Nobody needs to look for the log's file then. The message has one of these lines.
+    """
+    lines = failure.log_tail.splitlines()[-_LOG_LINES:]
+    for end in (-1, 0):
+        if lines and failure.message.endswith(lines[end].strip()):
+            lines.pop(end)
+    said = failure.message + "".join(f"\n    {text}" for text in lines)
+    starts = any(not isinstance(each.entry, AttachedServer) for each in run.manifest.plan.suite.variants)
+    own = failure.stage == "load" and failure.kind == "died" and starts
+    return DriveError(said, hint=_BY_HAND if own else failure.hint)
+
+
+def unanswered(run: Run, report: Report) -> DriveError | None:
+    """Why no two servers could be compared though no start failed; None where some could."""
+    if any(comparison.ratio is not None for comparison in report.comparisons):
+        return None
+    if idle := nothing_due(run.duets):
+        return DriveError(idle, hint="measure for longer, or load them more")
+    measured = [each for each in report.comparisons if each.duet is not None or run.duets]
+    if refused := next((each.refused for each in measured if each.primary and each.refused), ""):
+        return DriveError(refused, hint="`redline load` on that server shows more")
+    metric = run.manifest.plan.suite.metric or Metric.CPU_PER_REQUEST
+    return DriveError(f"not enough data to compare {metric.words}", hint="measure for longer")
+
+
+def nothing_due(recordings: Sequence[DuetRecording]) -> str:
+    """Says that the load asked some server for nothing in all that time; empty where each had a request."""
+    loads = [each.traffic for each in recordings if each.traffic is not None and each.traffic.blocks]
+    slices = [each for load in loads for block in load.blocks for each in block.slices]
+    loaded = {each.target for each in slices if each.completed or each.failed}
+    if not slices or loaded == set(range(len(loads[0].targets))):
+        return ""
+    seconds = sum(each.end_ns - each.start_ns for each in slices) / len(loads[0].targets)
+    lacking = "" if not loaded else " to one of the servers"
+    return f"nothing fell due{lacking} in {duration(seconds)} of load"
