@@ -9,7 +9,7 @@ from redline.quantities import duration, percent
 from redline.stats import Trial
 
 FEW = 100
-"""Of fewer requests a host has no median to speak of."""
+"""Requests below which the median of a host says little."""
 
 
 CLOCK_BOUND = Rule(
