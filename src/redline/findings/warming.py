@@ -57,8 +57,8 @@ KEPT_UP = 0.95
 is not warm. With less than this, `rate-missed` makes a trial invalid."""
 
 COMPILING = 0.1
-"""Cores that the compilers of a warm virtual machine use or wait for, at most, over the last `LEAST_S`. Those of light-4j
-used and waited for 1 to 2 cores for 29 to 38 seconds on a shared core, and for less than 0.1 from then on."""
+"""Cores that the compilers of a warm virtual machine use or wait for, at most, over the last `LEAST_S`. Those of
+light-4j used and waited for 1 to 2 cores for 29 to 38 seconds on a shared core, and for less than 0.1 from then on."""
 
 JUDGED_EVERY_NS = 400_000_000
 """At most so often while it warms up: after every interval of half a second, but not after all shorter ones."""
