@@ -22,6 +22,7 @@ from redline.suite.planning import (
     make_capacity_plan,
     make_plan,
     to_search,
+    with_budget,
     with_rounds,
     without_profiles,
 )

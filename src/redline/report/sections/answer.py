@@ -163,7 +163,7 @@ def _compared(report: Report) -> Iterator[Line]:
         for cell in group.cells:
             found = [compared.get(cell.cell_id, {}).get(metric) for metric in _SAID]
             judged = [one for one in found if one is not None and (one.verdict or _is_unjudged(one))]
-            control = _control(names.get(judged[0].baseline_id, ""), judged) if judged else ""
+            control = _rate(found) + _control(names.get(judged[0].baseline_id, ""), judged) if judged else ""
             if cell.role == "ceiling" or not any(found):
                 continue
             against = next(names.get(one.baseline_id, one.baseline_id) for one in found if one)
@@ -186,6 +186,14 @@ def _compared(report: Report) -> Iterator[Line]:
     each = ", ".join(f"{number:,} {verdict}" for verdict, number in counts.items())
     yield line(f"{fmt.count(sum(counts.values()), 'verdict')}: {each}. The largest differences:")
     yield from (said for _, said in largest)
+
+
+def _rate(found: Sequence[Comparison | None]) -> str:
+    """`; the rate reads −4.9% [−5.3, −4.5]`, if a duet describes it beside what is judged; else empty."""
+    rate = next((one for one in found if one and one.metric is Metric.THROUGHPUT), None)
+    if rate is None or rate.primary or not rate.duet or not rate.ratio:
+        return ""
+    return f"; the rate reads {fmt.change(rate.ratio)} {fmt.change_bounds(rate.ratio)}"
 
 
 def _control(baseline: str, judged: Sequence[Comparison]) -> str:
