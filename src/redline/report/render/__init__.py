@@ -34,4 +34,3 @@ def _markdown(report: AnyReport) -> bytes:
 
 
 RENDERERS: Mapping[str, Renderer] = {"html": _html, "csv": _csv, "json": _json, "md": _markdown}
-LIMIT_RENDERERS = RENDERERS
