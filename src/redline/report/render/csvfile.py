@@ -137,7 +137,7 @@ def _memory(memory: MemoryReport) -> Iterator[tuple[str, str, Field]]:
 
 
 def _shares(report: Report) -> dict[str, list[tuple[str, Estimate]]]:
-    """By cell the metrics of its profiles: `cpu-share:netty`."""
+    """The metrics of profiles, such as `cpu-share:netty`, by cell id."""
     found: dict[str, list[tuple[str, Estimate]]] = {}
     for one in report.profiles:
         of = f"{one.kind}-share" if one.subject == "server" else f"{one.subject}-{one.kind}-share"
