@@ -76,7 +76,7 @@ def _scenario(one: JudgedCell, by: _By) -> Iterator[tuple[str, str, str, JudgedC
 
 
 def _steps(variants: tuple[Variant, ...]) -> dict[str, list[tuple[str, Variant]]]:
-    """By slug: the axes on which it differs from the server's first value, each with the variant that has that.
+    """The axes on which a variant differs from the server's first value, by slug, with the variant that has that.
 
     `variants` are those that are run, in the order of the suite: what was skipped is no reference. A variant is there
     only when all else is equal: its other options, flags, HTTP, TLS, route and container. A route has its own

@@ -16,7 +16,7 @@ _METHOD = "least squares of logarithms by trial: main effects, rounds as blocks"
 
 
 def main_effects(judged: Mapping[str, JudgedCell], suite: Suite) -> tuple[MainEffects, ...]:
-    """Of every server, scenario and load in every metric of tables; without a screen only of servers with several axes.
+    """The main effects of every server, scenario and load; without a screen only of servers with several axes.
 
     (What a single axis does, the effects between its variants show.) Those of primary metrics have verdicts. The
     p-values of one metric are adjusted as one family.
@@ -139,7 +139,7 @@ def _refused(used: Sequence[JudgedCell], metric: Metric) -> str:
 
 
 def _effect(axis: str, values: Sequence[str], found: factorial.FactorEffect | None, trials: int) -> MainEffect:
-    """Of one axis, without levels where its effect is not known."""
+    """The effect of an axis, without levels if it is not known."""
     differences = found.differences if found else ()
     return MainEffect(
         axis=axis,

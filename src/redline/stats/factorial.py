@@ -61,7 +61,7 @@ def resolution(factors: Sequence[Floats]) -> str:
 
 @dataclass(frozen=True)
 class FactorEffect:
-    """Of one factor: each other level less the first, as a value with its half width; and the p-value of all of them.
+    """The effect of a factor: each other level less the first, with its half width, and the p-value of all of them.
 
     `p` is the probability of so large an F where no level differs from another.
     """
