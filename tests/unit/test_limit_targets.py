@@ -9,7 +9,7 @@ from typer.testing import CliRunner, Result
 
 from redline.analysis.limit_ratios import limit_comparisons
 from redline.cli.command_line import LimitFlags, app
-from redline.cli.commands.limit import exit_code
+from redline.cli.experiment import search_exit_code as exit_code
 from redline.cli.limit_document import TRIALS, limit_document
 from redline.cli.written import plain, read_written
 from redline.errors import LaunchError, UsageError

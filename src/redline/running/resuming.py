@@ -17,12 +17,12 @@ def resume(
 ) -> RunSession | SearchSession:
     """Open what the folder holds, and make sure that its servers and this machine are what they were.
 
-    A run gets rounds until there are so many `trials` of each cell, or until it has taken a longer budget. Raises
+    `trials`: as many per cell in the end, `budget_ns`: the time of all starts together; neither for a search. Raises
     RedlineError where it cannot go on.
     """
     if RunStore(folder).kind != "search":
         return RunSession.resume(folder, bench_for, listener, trials, budget_ns)
-    for given, flag in ((trials, "--trials"), (budget_ns, "--for")):
-        if given is not None:
-            raise UsageError(f"{flag} adds rounds to a run, and {folder} holds a search", hint=f"leave out {flag}")
+    flag = "--trials" if trials is not None else "--for" if budget_ns is not None else ""
+    if flag:
+        raise UsageError(f"{folder} holds a search, which takes no {flag}", hint=f"leave out {flag}")
     return SearchSession.resume(folder, bench_for, listener)

@@ -48,7 +48,15 @@ from redline.running.repeats import Repeats
 from redline.running.trial import TrialListener
 from redline.running.views import write_run_views
 from redline.storage.runs import RunStore, capacity_store
-from redline.suite import Capacities, capacity_loads, make_capacity_plan, make_plan, with_rounds, without_profiles
+from redline.suite import (
+    Capacities,
+    capacity_loads,
+    make_capacity_plan,
+    make_plan,
+    with_budget,
+    with_rounds,
+    without_profiles,
+)
 
 _MUST_BE_THE_SAME = ("engine_sha256", "hostname", "cores", "server_cpus", "engine_cpus")
 
@@ -406,9 +414,8 @@ def extend_budget(store: RunStore, budget_ns: int) -> None:
             began = duration(auto.budget_ns)
             message = f"--for {duration(budget_ns)} adds nothing to the {began} that {store.folder} began with"
             raise UsageError(message, hint=f"leave out --for, or give more: --for {2 * auto.budget_ns // 10**9}s")
-        rounds = -(-plan.suite.trials * budget_ns // auto.budget_ns)
         store.forget_enough()
-        store.extend(with_rounds(plan.with_budget(budget_ns, rounds), rounds))
+        store.extend(with_budget(plan, budget_ns))
 
 
 def refuse_changed(built: BuildOutcome, run: Run, environment: Environment) -> None:

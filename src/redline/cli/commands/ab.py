@@ -13,26 +13,24 @@ from rich.console import Console
 from redline.cli import places
 from redline.cli.ab_document import ab_document
 from redline.cli.command_line import AbFlags
-from redline.cli.experiment import Output, create, finish
-from redline.cli.flags import command_line, refuse, split
+from redline.cli.experiment import Output, create, finish, finish_resumed
+from redline.cli.flags import command_line, naming, refuse, split
 from redline.cli.origins import FromRepository
-from redline.cli.request_flags import referenced
-from redline.cli.session_view import SessionView
+from redline.cli.request_flags import bodies, placed_here, referenced
 from redline.cli.show import Terminal
 from redline.cli.targets import check_targets
 from redline.cli.written import as_yaml, plain, read_written
 from redline.errors import UsageError
 from redline.files import as_store_error, write_atomically
 from redline.model import Verdict
+from redline.quantities import parse_duration
 from redline.running.assembly import Cluster
-from redline.running.resuming import resume
-from redline.running.searching import SearchSession
 from redline.running.session import RunSession, Source
 from redline.suite import Catalogue, read_suite, referenced_files
 from redline.suite.loading import AS_WRITTEN
 from redline.suite.validate.overrides import Overrides
 
-_WITH_RESUME = {"resume", "fail_on", "wait_quiet", "form", "json"}
+_WITH_RESUME = {"resume", "lasts", "fail_on", "wait_quiet", "form", "json"}
 
 
 def execute(flags: AbFlags) -> None:
@@ -43,33 +41,28 @@ def execute(flags: AbFlags) -> None:
         return
     with ExitStack() as stack:
         cluster = Cluster(None, stack, places.of_suite)
-        if flags.resume is not None:
-            session = _resumed(flags, flags.resume, cluster, console)
-        else:
-            folder = kept or Path(stack.enter_context(tempfile.TemporaryDirectory())) / "ab"
-            session = _created(flags, folder, cluster, console)
         fail_on = tuple(Verdict(verdict) for verdict in flags.fail_on)
         form = "json" if flags.json else flags.form
-        finish(session, Output("ab", form, fail_on, flags.wait_quiet, is_kept=kept is not None), console)
+        output = Output("ab", form, fail_on, flags.wait_quiet, is_kept=kept is not None)
+        if flags.resume is not None:
+            refuse(flags.given(but=_WITH_RESUME), "--resume continues it as it was planned, and takes no")
+            with naming("--for"):
+                budget_ns = None if flags.lasts is None else parse_duration(flags.lasts)
+            finish_resumed(flags.resume, cluster, output, console, budget_ns=budget_ns)
+        else:
+            folder = kept or Path(stack.enter_context(tempfile.TemporaryDirectory())) / "ab"
+            finish(_created(flags, folder, cluster, console), output, console)
 
 
 def _created(flags: AbFlags, folder: Path, cluster: Cluster, console: Console) -> RunSession:
     here = FromRepository(Path.cwd())
-    document = ab_document(flags, here.ends, os.path.abspath)
+    document = ab_document(flags, here.ends, placed_here(flags))
     _warn_of_changes(document, here, console)
     overrides = Overrides(scenarios=split(flags.scenarios)) if "scenarios" not in document else AS_WRITTEN
-    suite, text = read_written(document, "ab", referenced(flags), here.origins(), overrides)
+    suite, text = read_written(document, "ab", referenced(flags), here.origins(bodies(flags)), overrides)
     check_targets(suite, flags.mine)
     source = Source(command_line(), text=text, kind="comparison")
     return create(suite, source, folder, cluster, console, shows_plan=False)
-
-
-def _resumed(flags: AbFlags, folder: Path, cluster: Cluster, console: Console) -> RunSession:
-    refuse(flags.given(but=_WITH_RESUME), "--resume continues a comparison as it was planned, and takes no")
-    session = resume(folder, cluster.bench_for, SessionView(console))
-    if isinstance(session, SearchSession):
-        raise UsageError(f"{folder} holds a search", hint=f"resume it with: redline limit --resume {folder}")
-    return session
 
 
 def _warn_of_changes(document: Mapping[str, object], here: FromRepository, console: Console) -> None:

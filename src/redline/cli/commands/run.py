@@ -7,16 +7,14 @@ from rich.console import Console
 
 from redline.cli import places
 from redline.cli.command_line import RunFlags
-from redline.cli.experiment import Output, create, finish
+from redline.cli.experiment import Output, create, finish, finish_resumed
 from redline.cli.flags import command_line, read_suite_file, refuse
-from redline.cli.session_view import SessionView
 from redline.cli.show import Terminal
 from redline.cli.targets import check_targets
 from redline.errors import UsageError
 from redline.model import Verdict
 from redline.running.assembly import Cluster
 from redline.running.session import RunSession, Source
-from redline.storage.runs import RunStore
 
 
 def execute(flags: RunFlags) -> None:
@@ -27,27 +25,20 @@ def execute(flags: RunFlags) -> None:
         if flags.resume is not None:
             refuse(
                 flags.given(but={"resume", "on", "trials", "fail_on", "wait_quiet", "json"}),
-                "--resume continues a run as it was planned, and takes no",
+                "--resume continues it as it was planned, and takes no",
             )
-            session = _resumed(flags.resume, cluster, console, flags.trials)
+            finish_resumed(flags.resume, cluster, _output(flags), console, trials=flags.trials)
         elif flags.suite is not None:
-            session = _create(flags.suite, flags, cluster, console)
+            finish(_create(flags.suite, flags, cluster, console), _output(flags), console)
         else:
             raise UsageError(
                 "no suite is named", hint="try `redline run suites/quickstart.yaml`; `redline list` shows the suites"
             )
-        finish(session, _output(flags), console)
 
 
 def _output(flags: RunFlags) -> Output:
     fail_on = tuple(Verdict(verdict) for verdict in flags.fail_on)
     return Output("run", "json" if flags.json else None, fail_on, flags.wait_quiet)
-
-
-def _resumed(folder: Path, cluster: Cluster, console: Console, trials: int | None) -> RunSession:
-    if RunStore(folder).kind == "search":
-        raise UsageError(f"{folder} holds a search", hint=f"resume it with: redline limit --resume {folder}")
-    return RunSession.resume(folder, cluster.bench_for, SessionView(console), trials)
 
 
 def _create(file: Path, flags: RunFlags, cluster: Cluster, console: Console) -> RunSession:
