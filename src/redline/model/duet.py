@@ -39,6 +39,11 @@ class DuetSlice(Frozen):
     engine_cpu_ns: int
     steal_ns: int | None = None
 
+    def without_cpu(self, targets: frozenset[int]) -> "DuetSlice":
+        """The same slice, without the CPU time of these targets."""
+        known = tuple(None if target in targets else ns for target, ns in enumerate(self.cpu_ns))
+        return self.model_copy(update={"cpu_ns": known})
+
 
 class DuetBlock(Frozen):
     """Two slices of each target, in the order in which they ran."""
@@ -46,6 +51,10 @@ class DuetBlock(Frozen):
     index: int
     phase: Literal["warmup", "measure"]
     slices: tuple[DuetSlice, ...]
+
+    def without_cpu(self, targets: frozenset[int]) -> "DuetBlock":
+        """The same block, without the CPU time of these targets."""
+        return self.model_copy(update={"slices": tuple(each.without_cpu(targets) for each in self.slices)})
 
 
 class TargetTraffic(Frozen):
@@ -74,6 +83,14 @@ class DuetTraffic(Frozen):
     blocks: tuple[DuetBlock, ...]
     paused_blocks: int = omitted_if_default(0, description="left out because the engine stood still meanwhile")
     targets: tuple[TargetTraffic, ...]
+
+    def without_cpu(self, targets: frozenset[int]) -> "DuetTraffic":
+        """The same traffic, without the CPU time of these targets."""
+        return self.model_copy(update={"blocks": tuple(block.without_cpu(targets) for block in self.blocks)})
+
+    def ended_failing(self) -> "DuetTraffic":
+        """The same traffic, which the lab ended because every request to one of the servers failed."""
+        return self.model_copy(update={"ended": "failing"})
 
 
 class CpuOwner(Frozen):

@@ -207,6 +207,14 @@ class Variant(Frozen):
         """The proxies in front of the server, the client's first."""
         return self.route.hops if self.route else ()
 
+    def over(self, tls: Tls | None) -> "Variant":
+        """The same with other settings of TLS."""
+        return self.model_copy(update={"tls": tls})
+
+    def directly(self, http: HttpVersion, tls: Tls | None) -> "Variant":
+        """The same without a route, loaded with this protocol."""
+        return self.model_copy(update={"http": http, "tls": tls, "route": None})
+
     @property
     def without_hops(self) -> "Variant":
         """The same, whose clients use the protocol of the last proxy."""

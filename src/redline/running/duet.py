@@ -79,26 +79,26 @@ def _one_start(start: DuetStart, planned: Sequence[PlannedDuet], tools: Tools) -
     with ExitStack() as running:
         for number, duet in enumerate(planned):
             start.on_begin(duet)
-            recorder = _Recorder(duet, tools)
+            clock = _DuetClock(duet, tools)
             if number == 0:
                 try:
                     servers = _launched(start, duet, tools, running)
                 except LaunchError as error:
-                    failed = _Seen(failure=failure_of("launch", error.kind, error, error.log_tail))
-                    yield recorder.recording(failed)
-                    yield from (_Recorder(other, tools).recording(failed) for other in planned[1:])
+                    failed = _Served(failure=failure_of("launch", error.kind, error, error.log_tail))
+                    yield clock.recording(failed)
+                    yield from (_DuetClock(other, tools).recording(failed) for other in planned[1:])
                     return
             seen = _measured(start, duet, servers, tools, first=number == 0)
             died = seen.failure is not None and any(server.death() for server in servers)
             if died or duet is planned[-1]:
                 running.close()
-            yield recorder.recording(seen)
+            yield clock.recording(seen)
             if died:
                 return
 
 
 @dataclass(frozen=True)
-class _Seen:
+class _Served:
     """What is seen of a duet, for its recording."""
 
     servers: tuple[ServerFacts | None, ...] = ()
@@ -107,14 +107,14 @@ class _Seen:
     failure: Failure | None = None
 
 
-class _Recorder:
+class _DuetClock:
     """The time of a duet, and the hosts that it runs on, from now on."""
 
     def __init__(self, planned: PlannedDuet, tools: Tools) -> None:
         self._planned, self._hosts = planned, tools.hosts()
         self._began_ns, self._began_unix_ns = time.monotonic_ns(), time.time_ns()
 
-    def recording(self, seen: _Seen) -> DuetRecording:
+    def recording(self, seen: _Served) -> DuetRecording:
         """The recording, which ends now."""
         planned = self._planned
         return DuetRecording(
@@ -155,7 +155,7 @@ def _launched(start: DuetStart, first: PlannedDuet, tools: Tools, running: ExitS
 
 def _measured(
     start: DuetStart, planned: PlannedDuet, servers: Sequence[RunningServer], tools: Tools, *, first: bool
-) -> _Seen:
+) -> _Served:
     """Check the answers of running servers, warm them up, and load them."""
     cells, driver = start.cells_of(planned, first=first), tools.driver
     facts = tuple(server.facts for server in servers)
@@ -164,14 +164,14 @@ def _measured(
         if wrong is None and start.same_answers and place:
             wrong = _differing(cells[: place + 1], servers[: place + 1], driver)
         if wrong is not None:
-            return _Seen(servers=facts, failure=wrong)
+            return _Served(servers=facts, failure=wrong)
     where, cpus = _placements(planned, tools.placement, cells[0].load.connections)
     options = LoadOptions(log=start.logs(planned) / "engine.log", log_is_kept=start.log_is_kept)
     for cell, server, placement in zip(cells, servers, where, strict=True):
         if cell.warmup_by is not None:
             drive = Drive.of(options, cell, server.endpoint, planned.seed, placement.engine_cpus)
             if (failure := warm_up(drive, cell.warmup_by, server, driver)) is not None:
-                return _Seen(servers=facts, failure=failure)
+                return _Served(servers=facts, failure=failure)
     abort, watches = FailingDuetAbort(len(cells)), Watches(servers, tools.watch)
 
     def shown(block: DuetBlock) -> None:
@@ -204,7 +204,7 @@ def _measured(
         failure = failure_of("load", "engine", error)
     died = next((death for server in servers if (death := server.death()) is not None), None)
     traffic, owners = watches.finish(traffic)
-    return _Seen(facts, owners, traffic, died or failure)
+    return _Served(facts, owners, traffic, died or failure)
 
 
 def _drive(
