@@ -34,8 +34,6 @@ warmup: 50ms
 SHORT_SELFTEST = ["--seconds", "0.5"]
 ONE_CASE = ["--case", "fixed"]
 SHORT_AB = ["--for", "4s", "--load", "closed:2"]
-SHORT_AB_LIMIT = ["--for", "50s"]
-"""About the least for two limits."""
 
 
 def commands(text: str) -> list[list[str]]:
@@ -122,11 +120,15 @@ def short_ab(args: list[str], url: str, oracle: Path, kept: Path) -> list[str]:
         max((kept / "duets").iterdir()).unlink()
         return ["ab", "--resume", str(kept)]
     args = [f"{arg}-again" if args[i - 1] == "-o" else arg for i, arg in enumerate(args)]
-    servers = {"./old": str(oracle), "./new": str(oracle)}
-    for name, found in servers.items():
-        args = [arg.replace(name, f"{found} null") for arg in args]
-    args = [url if arg.startswith("http://") else arg for arg in args]
-    return replaced(args, SHORT_AB_LIMIT if "--limit" in args else SHORT_AB)
+    args = [url if arg.startswith("http://") else arg for arg in with_servers(args, oracle)]
+    return replaced(args, SHORT_AB)
+
+
+def with_servers(args: list[str], oracle: Path) -> list[str]:
+    """The arguments with the oracle in place of the programs that the pages name."""
+    for name in ("./old", "./new"):
+        args = [arg.replace(name, f"{oracle} null") for arg in args]
+    return args
 
 
 def replaced(args: list[str], flags: list[str]) -> list[str]:
@@ -188,6 +190,9 @@ def test_a_documented_command_works(
         if args[0] in {"load", "limit"}:
             short = SHORT_LOAD if args[0] == "load" else [] if "--resume" in args else SHORT_LIMIT
             args = replaced([url if arg.startswith(("http://", "https://")) else arg for arg in args], short)
+        if args[0] == "limit" and ("--git" in args or "{port}" in command):
+            args = [*with_servers(args, oracle), "--trials", "2", "--no-beyond"]
+            make_revisions(redline.folder, oracle)
         if args[0] == "ab":
             args = short_ab(args, url, oracle, runs / "runs" / "AB")
             make_revisions(redline.folder, oracle)

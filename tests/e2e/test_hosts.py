@@ -15,6 +15,7 @@ from redline.analysis import build_report
 from redline.cli.session_view import SessionView
 from redline.model import FindingKind, Grade, Histogram, Recording, Suite
 from redline.model.limits import LimitReport
+from redline.model.search import SearchTerms
 from redline.plugins.hosts.remote import Pair
 from redline.running import host_pairs
 from redline.running.assembly import on_hosts
@@ -244,18 +245,10 @@ objective: p99 < 50ms
 def search(lab: Lab, *pairs: Pair) -> LimitReport:
     bench = on_hosts(pairs, lab.folder / "catalogue", lab.folder / ".cache")
     suite, _ = to_search(suite_of(SEARCH, lab), trials=1)
-    asked = SearchRequest(
-        suite=suite,
-        sets={"": suite.objectives},
-        start_per_s=None,
-        by_warm_up=False,
-        probes=4,
-        precision=0.5,
-        trials=1,
-        beyond=False,
-    )
+    terms = SearchTerms(sets={"": suite.objectives}, start_per_s=None, probes=4, precision=0.5, trials=1, beyond=False)
     view, folder = SessionView(Console(stderr=True, quiet=True)), lab.folder / "search"
-    report, interrupted = SearchSession.create(asked, Source("test"), folder, bench, view).execute()
+    session = SearchSession.create(SearchRequest(suite, terms), Source("test"), folder, bench, view)
+    report, interrupted = session.execute()
     assert not interrupted
     return report
 

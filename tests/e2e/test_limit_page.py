@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Browser, sync_playwright
 
 from redline.model.limits import LimitReport
-from redline.report.render import LIMIT_RENDERERS
+from redline.report.render import RENDERERS
 from tests.e2e.test_report_page import CHROMIUM, FLAGS, INKED, Opened
 from tests.fakes import limits
 
@@ -32,7 +32,7 @@ def test_it_fits_draws_and_stays_quiet(
 ) -> None:
     report = make()
     file = tmp_path / "limit.html"
-    file.write_bytes(LIMIT_RENDERERS["html"](report))
+    file.write_bytes(RENDERERS["html"](report))
     context = chromium.new_context(
         viewport={"width": width, "height": 900}, color_scheme="dark" if scheme == "dark" else "light"
     )

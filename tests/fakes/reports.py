@@ -3,7 +3,7 @@
 from functools import cache
 
 from redline.analysis.compare import SCHEDULED
-from redline.findings import REASSURING
+from redline.findings import RULES
 from redline.model import (
     CellReport,
     Comparison,
@@ -275,4 +275,4 @@ def environment() -> Environment:
 
 def marks(cell: CellReport) -> tuple[Grade, ...]:
     """The grades of its findings, each once, gravest first; what is good to know is none."""
-    return tuple(dict.fromkeys(one.grade for one in weighed_findings(cell) if one.kind not in REASSURING))
+    return tuple(dict.fromkeys(one.grade for one in weighed_findings(cell) if not RULES[one.kind].reassures))

@@ -87,7 +87,7 @@ def planted(shape: tuple[int, int], factor: float, share: str) -> Floats:
 
 def main() -> None:
     """Print the tables in Markdown: equal servers, then half of the comparisons slower by a factor, then one."""
-    seeds = int(sys.argv[1]) if len(sys.argv) > 1 else 400
+    seeds = int(sys.argv[1]) if len(sys.argv) > 1 else 200
     heads = " | ".join(WAYS)
     print(f"Questions about equal servers that any difference is called in, {seeds} seeds\n")
     print(f"| rounds | servers | scenarios | {heads} |\n|{'---|' * (3 + len(WAYS))}")

@@ -1,6 +1,7 @@
 """What is shown while servers are built and trials run, and what is said of each afterwards."""
 
 import io
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
@@ -12,9 +13,10 @@ from redline.errors import BuildError, UsageError
 from redline.model import Build, ServerEntry, Start
 from redline.ports import Building, BuildOutcome
 from redline.running.session import build_all
+from tests.fakes.behaviour import GOOD
 from tests.fakes.plugins import FakeLauncher
 from tests.fakes.profiles import profiled_start
-from tests.fakes.recordings import simulated_run
+from tests.fakes.recordings import simulated_recording, simulated_run
 
 NAMES = ("http4s.ember", "http4s.blaze", "netty.tapir", "rust.axum")
 SUITE = simulated_run().manifest.plan.suite
@@ -148,3 +150,15 @@ def test_a_profile_that_could_not_be_made_is_reported_at_once() -> None:
     failed = one.model_copy(update={"profile": one.profile.model_copy(update={"problem": "the JVM did not load it"})})
     TrialsView(run.manifest.plan, 0, Console(file=out, width=120, force_terminal=True)).trial_ended(failed, cell)
     assert "there is no profile: the JVM did not load it" in out.getvalue()
+
+
+def test_what_the_machine_did_is_said_once_in_a_run_and_what_a_server_did_once_for_each_cell() -> None:
+    run = simulated_run()
+    cells = tuple(run.manifest.plan.cells.values())[:2]
+    out, disturbed = io.StringIO(), replace(GOOD, steal=0.4, outcomes={"unexpected_body": 1})
+    view = TrialsView(run.manifest.plan, 0, Console(file=out, width=200, force_terminal=True))
+    for cell in (*cells, *cells):
+        view.trial_ended(simulated_recording(cell, disturbed), cell)
+    assert out.getvalue().count("The host took away") == 1
+    assert out.getvalue().count("cpu-steal, as before") == 1, "a trial without news is not printed"
+    assert out.getvalue().count("unexpected body") == len(cells)

@@ -123,3 +123,17 @@ def test_a_plan_of_an_earlier_version_is_read_with_the_cause_of_each_skip(
     (tmp_path / "recordings").mkdir()
     (tmp_path / "run.json").write_bytes(stored_json(run.manifest))
     assert len(not_run(RunStore(tmp_path).run())) == said
+
+
+def test_a_reason_that_repeats_is_said_once() -> None:
+    cells = [f"{name}-00000001" for name in "bcd"]
+    refused = [said(Metric.THROUGHPUT, None).model_copy(update={"cell_id": cell}) for cell in cells]
+    many = result().model_copy(update={"comparisons": tuple(refused)})
+    with pytest.raises(RedlineError) as raised:
+        gate(many, {Verdict.SLOWER})
+    assert str(raised.value).count(TOO_FEW) == 1
+    assert f"b, c, d: {TOO_FEW}" in str(raised.value)
+
+
+def test_a_difference_that_does_not_matter_passes() -> None:
+    gate(result(said(Metric.THROUGHPUT, Verdict.SLOWER).judged(Verdict.SLOWER, matters=False)), {Verdict.SLOWER})

@@ -1,6 +1,5 @@
 """The caveats of a report are three lines."""
 
-from redline.findings import RULES
 from redline.model import FindingKind, Grade, Report, Verdict
 from redline.report.document import Prose, Section
 from redline.report.sections.doubt import caveats_section, limit_doubt
@@ -69,28 +68,6 @@ def test_notes_do_neither() -> None:
     limits, biases, _ = said(report.model_copy(update={"cells": notes}))
     assert "cpu-steal" not in limits
     assert biases.endswith("nothing was found")
-
-
-def test_every_rule_says_what_it_does_unless_it_is_good_news_or_leaves_nothing_to_doubt() -> None:
-    silent = {kind for kind, rule in RULES.items() if not rule.biases and not rule.scatters}
-    assert silent == {
-        FindingKind.ARRIVALS,
-        FindingKind.BUILDS_ALIKE,
-        FindingKind.STEADINESS_UNKNOWN,
-        FindingKind.LITTLES_LAW,
-        FindingKind.TLS_INSECURE,
-        FindingKind.SERVER_DIED,
-        FindingKind.TRIAL_FAILED,
-        FindingKind.NOTHING_DUE,
-        FindingKind.UPSTREAM_PROTOCOL,
-        FindingKind.UPSTREAM_CERTIFICATE,
-        FindingKind.LOCK_LIMITED,
-        FindingKind.PAUSES_IN_TAIL,
-        FindingKind.COLLECTOR_LOG,
-        FindingKind.RUNTIME_DIFFERS,
-        FindingKind.SERVER_LIMITED,
-        FindingKind.PORT_PRESSURE,
-    }
 
 
 def test_a_search_has_the_three_lines_too() -> None:

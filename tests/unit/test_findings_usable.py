@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from redline.findings import REASSURING, is_valid, judge, judge_cell, usable
+from redline.findings import RULES, is_valid, judge, judge_cell, usable
 from redline.model import Cell, Failure, Finding, FindingKind, Grade, Recording
 from redline.stats import Trial
 from tests.fakes.behaviour import GOOD, Behaviour
@@ -21,7 +21,7 @@ def doubts_about(
 ) -> tuple[Finding, ...]:
     """The doubts about a cell, without what is good to know."""
     found = judge_cell(cell, wrapped(used), planned=planned, ceiling_per_s=ceiling_per_s)
-    return tuple(finding for finding in found if finding.kind not in REASSURING)
+    return tuple(finding for finding in found if not RULES[finding.kind].reassures)
 
 
 def wrapped(recordings: list[Recording]) -> list[Trial]:

@@ -9,7 +9,7 @@ from redline.model import Recording
 from redline.model.failures import FirstFailure, earliest
 from redline.model.search import ProbeRecording
 from redline.plugins.hosts.parts import merged
-from redline.report.render import LIMIT_RENDERERS
+from redline.report.render import RENDERERS
 from redline.report.sections.answer import limit_answer
 from redline.report.sections.limit_probes import failures_lines, rate_text
 from tests.fakes import limits
@@ -87,7 +87,7 @@ def test_a_limit_says_from_which_rate_on_requests_failed_and_why() -> None:
     ]
     changed = report.model_copy(update={"cells": (cell.model_copy(update={"probes": tuple(probes)}),)})
     for form in ("html", "md", "json"):
-        said = LIMIT_RENDERERS[form](changed).decode()
+        said = RENDERERS[form](changed).decode()
         assert "no answer within 5 s" in said, form
 
 

@@ -10,7 +10,6 @@ from typer.testing import CliRunner, Result
 from redline.analysis import search_state
 from redline.analysis.limits import Ending, Subject, answer, cell_limit
 from redline.cli.command_line import app
-from redline.cli.commands import limit as under_test
 from redline.cli.limit_flags import read_sets
 from redline.cli.show import show
 from redline.errors import DriveError, UsageError
@@ -18,6 +17,7 @@ from redline.model import Cell, Closed, Finding, FindingKind, Grade, Interval, O
 from redline.model.limits import LimitAnswer, LimitReport, LimitStart
 from redline.ports import Drive, Endpoint, Placement
 from redline.report.sections.limit import limit_summary
+from redline.running import assembly
 from redline.running.assembly import Workbench
 from redline.running.probing import WARM_SHARE
 from redline.running.record import Tools
@@ -67,7 +67,7 @@ def redline(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
     def run(server: Server, *flags: str, runs_on: str = "native") -> Result:
         launcher = FakeLauncher([], FakeServer(facts=None, runtimes=frozenset({runs_on})))
         bench = Workbench(Tools(launcher, server, lambda _server: (), Placement()), simulated_environment())
-        monkeypatch.setattr(under_test, "attached", lambda _variant: bench)
+        monkeypatch.setattr(assembly, "workbench", lambda *_: bench)
         length = () if "-d" in flags else ("-d", "1s")
         return CliRunner().invoke(app, ["limit", URL, "--objective", "p99 < 20ms", *length, *flags])
 
@@ -221,7 +221,7 @@ def test_wrong_flags(redline: Callable[..., Result], flags: tuple[str, ...], say
 def test_half_a_url_is_no_suite(target: str) -> None:
     done = CliRunner().invoke(app, ["limit", target, "--objective", "p99 < 20ms", "-c", "8"])
     assert isinstance(done.exception, UsageError)
-    assert "a URL begins with http://" in str(done.exception)
+    assert "nor a URL of http:// or https://" in str(done.exception)
     assert done.exception.hint == f"try http://{target.removeprefix('ftp://')}"
 
 

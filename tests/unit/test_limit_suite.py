@@ -259,7 +259,7 @@ def test_named_sets_of_the_suite_are_searched_for(bench: Bench) -> None:
         (("", ""), ("--trials", "1"), "how starts differ"),
         (("", ""), ("-c", "8"), "takes no -c"),
         (("", ""), ("--status", "201", "-X", "POST"), "takes no -X, --status"),
-        (("", ""), ("--resume", "runs/there"), "takes no SUITE|URL, --trials, --no-beyond, -o"),
+        (("", ""), ("--resume", "runs/there"), "takes no TARGET…, --trials, --no-beyond, -o"),
     ],
 )
 def test_what_cannot_be_searched_is_refused(

@@ -11,7 +11,7 @@ import pytest
 
 from redline.model.limits import LimitReport, LimitStart, ProbeVerdict
 from redline.report.document import Strip, Table
-from redline.report.render import LIMIT_RENDERERS
+from redline.report.render import RENDERERS
 from redline.report.sections import limit as words
 from redline.report.sections.limit_probes import counts_text, probe_note, probes_table
 from tests import golden
@@ -24,18 +24,18 @@ ALL: list[Callable[[], LimitReport]] = [limits.by_hand, limits.whole, limits.alo
 
 
 def html(report: LimitReport) -> Page:
-    return Page(LIMIT_RENDERERS["html"](report).decode())
+    return Page(RENDERERS["html"](report).decode())
 
 
 def markdown(report: LimitReport) -> str:
-    return LIMIT_RENDERERS["md"](report).decode()
+    return RENDERERS["md"](report).decode()
 
 
 @pytest.mark.parametrize("make", ALL)
 def test_the_page_is_well_formed_and_the_same_every_time(make: Callable[[], LimitReport]) -> None:
     parsed = html(make())
     assert parsed.open == []
-    assert LIMIT_RENDERERS["html"](make()) == LIMIT_RENDERERS["html"](make())
+    assert RENDERERS["html"](make()) == RENDERERS["html"](make())
     ids = [attributes["id"] for _, attributes in parsed.tags if "id" in attributes]
     assert len(ids) == len(set(ids))
     links = [attributes["href"][1:] for tag, attributes in parsed.tags if tag == "a"]
@@ -122,14 +122,14 @@ def test_markdown_says_what_the_page_says() -> None:
 
 @pytest.mark.parametrize("make", ALL)
 def test_json_reads_back(make: Callable[[], LimitReport]) -> None:
-    rendered = LIMIT_RENDERERS["json"](make())
+    rendered = RENDERERS["json"](make())
     assert LimitReport.model_validate_json(rendered) == make()
     jsonschema.validate(json.loads(rendered), LimitReport.model_json_schema(mode="serialization"))
 
 
 def test_golden() -> None:
-    golden.check("limit.json", LIMIT_RENDERERS["json"](limits.by_hand()))
-    golden.check("limit.md", LIMIT_RENDERERS["md"](limits.by_hand()))
+    golden.check("limit.json", RENDERERS["json"](limits.by_hand()))
+    golden.check("limit.md", RENDERERS["md"](limits.by_hand()))
 
 
 def test_what_was_stored_is_still_read() -> None:
@@ -217,7 +217,7 @@ def test_a_side_that_is_not_known_is_open() -> None:
     assert both.low is not None
     assert both.high is not None
     assert (low.low, low.high is None) == (None, False)
-    drawn = LIMIT_RENDERERS["html"](limits.by_hand()).decode().split('<td class="strip">')[1:]
+    drawn = RENDERERS["html"](limits.by_hand()).decode().split('<td class="strip">')[1:]
     assert [text.split("</svg>")[0].count('class="end"') for text in drawn] == [2, 1]
     assert '<rect class="span" x="0%"' in drawn[1]
 
@@ -231,6 +231,6 @@ def test_each_probe_on_the_page_leads_to_its_recording() -> None:
     (cell, *_) = limits.by_hand().cells
     file = "probes/rust.hyper+http2.Simple&Get/0002.json"
     probes = (cell.probes[0].model_copy(update={"recording": file}), *cell.probes[1:])
-    page = LIMIT_RENDERERS["html"](limits.report(cell.model_copy(update={"probes": probes}))).decode()
+    page = RENDERERS["html"](limits.report(cell.model_copy(update={"probes": probes}))).decode()
     assert page.count('<a href="probes/') == 1
     assert '<a href="probes/rust.hyper%2Bhttp2.Simple%26Get/0002.json">' in page

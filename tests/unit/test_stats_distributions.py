@@ -87,3 +87,7 @@ def test_a_lone_disturbance_is_clipped_and_a_step_is_not() -> None:
 def test_ranks_of_equal_values_do_not_depend_on_their_order() -> None:
     values = [1.0, 1.0, 2.0, 2.0] * 4
     assert interval_excess(values, 1.0) >= 1.0
+
+
+def test_no_values_hold_no_quantile() -> None:
+    assert quantile_ranks(0, 0.5, 0.95) is None

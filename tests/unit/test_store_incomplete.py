@@ -9,22 +9,19 @@ import pytest
 from typer.testing import CliRunner
 
 from redline.cli.command_line import app
-from redline.errors import NotStoredError, RedlineError, StoreError
+from redline.errors import NotStoredError, StoreError
 from redline.storage import runs
 from redline.storage.runs import RunStore
 from tests.fakes.compared import compared_run
 from tests.fakes.recordings import simulated_run
 from tests.fakes.searched import bench_in
+from tests.fakes.stored import kept
 
 RUN = simulated_run(trials=2)
 
 
 def run_in(folder: Path) -> RunStore:
-    store = RunStore(folder)
-    store.create(RUN.manifest)
-    for recording in RUN.recordings:
-        store.save(recording, RUN.manifest.plan.cells[recording.cell_id])
-    return store
+    return kept(folder, RUN)
 
 
 def search_in(folder: Path) -> RunStore:
@@ -33,11 +30,7 @@ def search_in(folder: Path) -> RunStore:
 
 
 def comparison_in(folder: Path) -> RunStore:
-    run, store = compared_run(), RunStore(folder)
-    store.create(run.manifest.model_copy(update={"kind": "comparison"}))
-    for recording in run.duets:
-        store.save(recording, run.manifest.plan.cells[recording.cell_ids[0]])
-    return store
+    return kept(folder, compared_run(starts=2))
 
 
 KINDS = [("run", run_in, "recordings"), ("limit", search_in, "probes"), ("ab", comparison_in, "duets")]
@@ -109,14 +102,6 @@ def test_what_was_never_there_is_named(command: str, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     for name in ("nowhere", "file", "."):
         assert "holds no" in refused(command, "--resume", tmp_path / name).message
-
-
-def test_a_directory_of_another_kind_is_named(broken: tuple[str, RunStore, str]) -> None:
-    command, store, _ = broken
-    for other in {"run", "ab"} if command == "limit" else {"limit"}:
-        raised = CliRunner().invoke(app, [other, "--resume", str(store.folder)]).exception
-        assert isinstance(raised, RedlineError)
-        assert (raised.exit_code, "holds" in raised.message) == (2, True)
 
 
 def test_the_manifest_is_not_its_directory(broken: tuple[str, RunStore, str]) -> None:

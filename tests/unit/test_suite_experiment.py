@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from redline.errors import UsageError
 from redline.model import AttachedServer, Metric, Plan, Suite
 from redline.model.catalogue import Checkout, Revision
-from redline.suite import Catalogue, Overrides, expected_length_ns, load_catalogue, make_plan
+from redline.suite import Catalogue, Overrides, expected_length_ns, load_catalogue, make_plan, to_search, with_budget
 from redline.suite.budget import StartTimes, start_times
 from redline.suite.project import Origins, Project, read_project, read_requests
 from redline.suite.validate.resolve import read_suite
@@ -37,7 +37,7 @@ def checkout(name: str) -> Checkout:
     return Checkout(repository="/r", revision=Revision(name=name, commit=f"c-{name}"), build="make", below=".")
 
 
-ORIGINS = Origins(checkout, project)
+ORIGINS = Origins(checkout, project, folder="/suites")
 
 
 def read(text: str, overrides: Overrides = NOTHING, catalogue: Catalogue | None = None) -> Suite:
@@ -78,7 +78,7 @@ def test_a_server_of_ones_own_has_all_that_is_written() -> None:
     (variant, _) = read(TEXT.replace(A, server)).variants
     entry = variant.catalogued
     assert (variant.slug, variant.http, variant.tls and variant.tls.insecure) == ("java", "2", True)
-    assert (entry.family_folder, entry.start.env, entry.runtime) == ("sub", {"N": "1"}, "native")
+    assert (entry.family_folder, entry.start.env, entry.runtime) == ("/suites/sub", {"N": "1"}, "native")
     assert (entry.ready.path, entry.ready.status, entry.stop.within_ns) == ("/health", 204, S)
     assert entry.serves == ("h2+tls",)
 
@@ -315,3 +315,67 @@ def test_wrong_requests_are_named_with_their_place(text: str, message: str) -> N
 def test_a_project_has_one_check_or_requests() -> None:
     with pytest.raises(UsageError, match="`check` is the only request, and there are `requests`"):
         read_project(PROJECT + "check: {get: /}\n", "redline.yaml")
+
+
+TWO = f"""\
+servers: [{A}]
+scenarios: {ROUTES}
+loads: {{steady: {{open: {{rate: 5}}, for: 1s}}, full: {{closed: {{users: 1}}, for: 1s}}}}
+"""
+
+
+def test_objectives_are_for_a_load_a_scenario_or_both() -> None:
+    text = '[p75 < 1s, "items: p99 < 20ms, errors < 1%", "steady/root: p95 < 50ms", "full: p95 < 1s"]'
+    suite = read(f"{TWO}objective: {text}\n")
+    assert [(one.text, one.load, one.scenario) for one in suite.objectives] == [
+        ("p75 < 1s", None, None),
+        ("items: p99 < 20ms", None, "items"),
+        ("items: errors < 1%", None, "items"),
+        ("steady/root: p95 < 50ms", "steady", "root"),
+        ("full: p95 < 1s", "full", None),
+    ]
+    cells = make_plan(suite).cells.values()
+    found = {cell.slug: [one.text for one in suite.objectives if one.applies_to(cell)] for cell in cells}
+    assert found["A.root.steady"] == ["p75 < 1s", "steady/root: p95 < 50ms"]
+    assert found["A.items.full"] == ["p75 < 1s", "items: p99 < 20ms", "items: errors < 1%", "full: p95 < 1s"]
+
+
+@pytest.mark.parametrize(
+    ("written", "message", "hint"),
+    [
+        ("itms: p99 < 1s", "there is no scenario or load `itms`", "did you mean `items`?"),
+        ("steady/full: p99 < 1s", "there is no scenario `full`", "there is: root, items"),
+        ("root/steady: p99 < 1s", "there is no load `root`", "there is: steady, full"),
+        ("items: p99 < 1s, p99 < 2s", "`p99` has more than one condition", "keep the stricter one"),
+        ("items: p98 < 1s", "`p98` is not something that an objective can bound", "did you mean `p99`?"),
+    ],
+)
+def test_what_an_objective_is_for_has_to_be_there(written: str, message: str, hint: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        read(f'{TWO}objective: "{written}"\n')
+    (problem,) = caught.value.problems
+    assert message in problem.message
+    assert hint in problem.hint
+    assert problem.place is not None
+    assert problem.place.field == "objective"
+
+
+def test_a_load_and_a_scenario_of_one_name_are_told_apart() -> None:
+    text = TWO.replace("steady:", "items:")
+    with pytest.raises(UsageError, match="`items` is a load and a scenario"):
+        read(f'{text}objective: "items: p99 < 1s"\n')
+    assert read(f'{text}objective: "items/items: p99 < 1s"\n').objectives[0].load == "items"
+
+
+def test_a_search_is_about_all_loads_and_scenarios() -> None:
+    with pytest.raises(UsageError, match="is for one load or scenario, and a search is about all"):
+        to_search(read(f'{TWO}objective: "items: p99 < 1s"\n'), 3)
+
+
+def test_a_longer_budget_adds_rounds_of_the_same_starts() -> None:
+    short = make_plan(read(TEXT))
+    longer = with_budget(short, 150 * S)
+    assert longer.duets[: len(short.duets)] == short.duets
+    assert len(starts(longer)) == longer.suite.trials == -(-short.suite.trials * 150 // 60)
+    assert expected_length_ns(longer) == 150 * S
+    assert [duet.position for duet in longer.duets] == list(range(len(longer.duets)))

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from redline.analysis.duet import Duet
-from redline.findings.duet import is_whole
+from redline.findings.starts import is_whole
 from redline.model import DuetRecording, Metric, Verdict
 from redline.model.duet import AbMetric, AbReport, Ratio
 from redline.quantities import duration

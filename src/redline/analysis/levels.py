@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from redline.findings import RULES
-from redline.findings.duet import cpu_of_all, is_whole, measured, traffic_of
+from redline.findings.starts import cpu_of_all, is_whole, measured, traffic_of
 from redline.model import (
     Counts,
     DuetRecording,

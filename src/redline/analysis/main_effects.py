@@ -171,12 +171,6 @@ def _judged(effect: MainEffect, adjusted: Iterator[float], threshold: float) -> 
     if effect.p is None:
         return effect
     p = next(adjusted)
-    within = all(
-        one.ratio.low is not None
-        and one.ratio.high is not None
-        and 1 / (1 + threshold) < one.ratio.low
-        and one.ratio.high < 1 + threshold
-        for one in effect.levels
-    )
+    within = all(one.ratio.is_within(threshold) for one in effect.levels)
     verdict = "too small" if within else "matters" if p <= ALPHA else "not shown"
     return effect.model_copy(update={"p_adjusted": p, "verdict": verdict})

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from redline.analysis.judged import JudgedCell
 from redline.findings import only_lengthened, servers_doing
-from redline.model import Cell, Closed, Counts, Failure, Finding, Grade, Histogram, Objective, ObjectiveResult, Traffic
+from redline.model import Cell, Counts, Failure, Finding, Grade, Histogram, Objective, ObjectiveResult, Traffic
 from redline.stats import TrialNumbers
 from redline.stats.objectives import DEPTHS, LoadTotals, judge_objective
 
@@ -19,7 +19,7 @@ def objective_results(judged: JudgedCell, objectives: Iterable[Objective]) -> tu
     cell = judged.cell
     if cell.role == "ceiling":
         return ()
-    applying = [one for one in objectives if one.metric != "achieved" or not isinstance(cell.load.shape, Closed)]
+    applying = [one for one in objectives if one.applies_to(cell)]
     made = _measured(judged, judged.used or judged.bounding)
     if lost := _lost(judged):
         return missed_all(applying, made, lost)
@@ -38,7 +38,7 @@ def load_objectives(
     failure: Failure | None = None,
 ) -> tuple[ObjectiveResult, ...]:
     """Every objective of one load; `failure`: why it failed, if it did."""
-    applying, made = tuple(objectives), LoadTotals.of_load(traffic)
+    applying, made = [one for one in objectives if one.applies_to(cell)], LoadTotals.of_load(traffic)
     if kinds := servers_doing(findings, failure):
         return missed_all(applying, made, f"the load is invalid by {', '.join(dict.fromkeys(kinds))}")
     if traffic.seconds > 0 and all(each.grade is not Grade.INVALID for each in findings):

@@ -1,6 +1,6 @@
-"""An experiment from its session to what is printed: the common body of `redline run` and `redline ab`."""
+"""An experiment from its session to what is printed: the common body of `redline run`, `ab` and `limit`."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,11 +16,14 @@ from redline.cli.show import show
 from redline.cli.streams import write_document
 from redline.errors import UsageError
 from redline.model import CellReport, Comparison, Report, Suite, Verdict
+from redline.model.limits import AnyReport, LimitReport
 from redline.plugins.machine import plan_placement
 from redline.report.render import RENDERERS, summary
 from redline.running.assembly import Cluster
 from redline.running.parallel import check_cores
-from redline.running.session import Outcome, RunSession, Source
+from redline.running.resuming import resume
+from redline.running.searching import SearchSession
+from redline.running.session import RunSession, Source
 from redline.storage.runs import RunStore
 from redline.suite import make_capacity_plan, make_plan
 
@@ -55,41 +58,78 @@ def create(
     return RunSession.create(suite, source, folder, bench, SessionView(console))
 
 
-def resumed(
-    folder: Path, cluster: Cluster, console: Console, *, trials: int | None = None, budget_ns: int | None = None
-) -> RunSession:
-    """Open a stored run or comparison to go on, up to so many trials, or for a longer time. Raises RedlineError."""
-    if RunStore(folder).kind == "search":
-        hint = f"resume it with: {places.own_name()} limit --resume {folder}"
-        raise UsageError(f"{folder} holds a search", hint=hint)
-    return RunSession.resume(folder, cluster.bench_for, SessionView(console), trials, budget_ns)
-
-
 def finish(session: RunSession, output: Output, console: Console) -> None:
     """Measure what is left of a session, and print its report. Exits with another code than 0 by `exit_code`."""
     if output.wait_quiet:
         wait_until_quiet(console)
-    outcome = session.execute()
+    outcome = session.execute(is_kept=output.is_kept)
     reports = tuple(report for _, report in outcome.parts)
     try:
-        if output.form:
-            write_document(RENDERERS[output.form](reports[-1]))
-        else:
-            show(summary(reports[-1]))
+        _print_report(reports[-1], output.form)
     finally:  # also where the report cannot be printed
         if output.is_kept:
-            _print_where(session.store, outcome, output.command, console)
+            parts = (store for store, _ in outcome.parts)
+            _print_where(session.store, parts, output.command, console, interrupted=outcome.interrupted)
     code = exits.INTERRUPTED if outcome.interrupted else exit_code(reports, output.fail_on)
     if code:
         raise typer.Exit(code)
 
 
-def _print_where(whole: RunStore, outcome: Outcome, command: str, console: Console) -> None:
-    """Print the page of each part, and the command that resumes an interrupted run."""
-    for store, _ in outcome.parts:
+def finish_search(session: SearchSession, output: Output, view: SessionView, console: Console) -> None:
+    """Search what is left, and print the report. Exits with another code than 0 by `search_exit_code`."""
+    if output.wait_quiet:
+        wait_until_quiet(console)
+    view.keeps_errors, view.by_probe = not session.manifest.suite_file, session.manifest.terms.by_probe
+    report, interrupted = session.execute()
+    if view.keeps_errors and view.error is not None:
+        if any(cell.ended == "broken" and not cell.probes for cell in report.cells):
+            raise view.error
+        view.print_error(view.error)
+    if not output.is_kept:
+        report = report.without_recordings
+    try:
+        _print_report(report, output.form)
+    finally:  # also where the report cannot be printed
+        if output.is_kept:
+            _print_where(session.store, (session.store,), output.command, console, interrupted=interrupted)
+    code = exits.INTERRUPTED if interrupted else search_exit_code(report, output.fail_on)
+    if code:
+        raise typer.Exit(code)
+
+
+def finish_resumed(
+    folder: Path,
+    cluster: Cluster,
+    output: Output,
+    console: Console,
+    *,
+    trials: int | None = None,
+    budget_ns: int | None = None,
+) -> None:
+    """Go on with what the folder holds, of whatever kind, up to so many trials or for a longer time."""
+    view = SessionView(console)
+    session = resume(folder, cluster.bench_for, view, trials, budget_ns)
+    if isinstance(session, SearchSession):
+        finish_search(session, output, view, console)
+    else:
+        finish(session, output, console)
+
+
+def _print_report(report: AnyReport, form: str | None) -> None:
+    if form:
+        write_document(RENDERERS[form](report))
+    else:
+        show(summary(report))
+
+
+def _print_where(
+    whole: RunStore, parts: Iterable[RunStore], command: str, console: Console, *, interrupted: bool
+) -> None:
+    """Print the page of each part, and the command that resumes what was interrupted."""
+    for store in parts:
         part = "report" if store.folder == whole.folder else "capacity"
         _print(f"{part}: {(store.folder / 'report.html').resolve()}", console)
-    if outcome.interrupted:
+    if interrupted:
         _print(f"interrupted; resume with: {places.own_name()} {command} --resume {whole.folder}", console)
 
 
@@ -110,6 +150,13 @@ def exit_code(reports: Sequence[Report], fail_on: Sequence[Verdict] = ()) -> int
     if missed or unwanted(last.comparisons, fail_on):
         return exits.MISSED
     return exits.COULD_NOT_RUN if fail_on and any(map(_is_not_judged, last.comparisons)) else exits.DONE
+
+
+def search_exit_code(report: LimitReport, fail_on: Sequence[Verdict] = ()) -> int:
+    """1 if a search came to no answer; 3 for an unwanted verdict."""
+    if any(cell.ended != "converged" for cell in report.cells):
+        return exits.COULD_NOT_RUN
+    return exits.MISSED if unwanted(report.comparisons, fail_on) else exits.DONE
 
 
 def _is_not_judged(comparison: Comparison) -> bool:

@@ -12,7 +12,7 @@ from redline.cli.build_view import BuildView, print_failures
 from redline.cli.load_view import live_line, speed_text
 from redline.cli.show import OneLine, show
 from redline.errors import RedlineError
-from redline.findings import judge
+from redline.findings import RULES, judge
 from redline.model import (
     Cell,
     DuetBlock,
@@ -172,6 +172,7 @@ class TrialsView(OneLine):
         self._console = console
         self._begun = time.monotonic()
         self._grades: Counter[Grade] = Counter()
+        self._told = set[tuple[FindingKind, str]]()
 
     def trial_started(self, planned: PlannedTrial, cell: Cell) -> None:
         """Show the trial that begins."""
@@ -192,7 +193,8 @@ class TrialsView(OneLine):
             findings = tuple(each for each in findings if each.kind is not FindingKind.PERTURBED)
         self._grades.update(finding.grade for finding in findings)
         serious = [finding for finding in findings if finding.grade is not Grade.NOTE]
-        if serious or (recording.profile and recording.profile.problem) or not self._console.is_terminal:
+        news = any(_subject(finding) not in self._told for finding in serious)
+        if news or (recording.profile and recording.profile.problem) or not self._console.is_terminal:
             self._console.print(self._ended(recording, cell, serious), highlight=False)
 
     def rounds_judged(self, precision: Precision) -> None:
@@ -240,7 +242,10 @@ class TrialsView(OneLine):
                     f"\n    {GRADE_MARKS[Grade.WARN]} there is no profile: {problem}", style=COLOURS[Grade.WARN]
                 )
         for finding in findings:
-            text.append(f"\n    {GRADE_MARKS[finding.grade]} {finding.message}", style=COLOURS[finding.grade])
+            told = _subject(finding) in self._told
+            said = f"{finding.kind}, as before" if told else finding.message
+            text.append(f"\n    {GRADE_MARKS[finding.grade]} {said}", style=COLOURS[finding.grade])
+        self._told.update(map(_subject, findings))
         return text
 
     def _show_trial(self, current: str) -> None:
@@ -259,6 +264,11 @@ class TrialsView(OneLine):
         if done_here == 0:
             return expected_length_ns(self._plan) * remaining // max(1, self._plan.length)
         return int((time.monotonic() - self._begun) * 1e9 / done_here * remaining)
+
+
+def _subject(finding: Finding) -> tuple[FindingKind, str]:
+    """What a finding is about, for which it is said once: its cell, or the machine."""
+    return finding.kind, "" if RULES[finding.kind].passes else finding.cell_id
 
 
 def _which(planned: PlannedTrial) -> str:

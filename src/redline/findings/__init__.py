@@ -1,18 +1,11 @@
-"""Recordings -> findings: what makes a number doubtful. The limits and their reasons stand in `rules`."""
+"""Recordings -> findings: what makes a number doubtful. Each rule stands beside the function that judges by it."""
 
-from redline.findings.cell import (
-    host_mode,
-    in_modes,
-    is_valid,
-    judge_cell,
-    of_engine,
-    only_lengthened,
-    servers_doing,
-    undecided,
-    usable,
-)
+from redline.findings.cell import host_mode, in_modes, undecided
 from redline.findings.hosts import pairs_differ
 from redline.findings.machine import much_stolen
-from redline.findings.rules import OF_THE_MACHINE, REASSURING, RULES, Rule
-from redline.findings.trial import judge, judge_probe, judge_server, judge_trial
+from redline.findings.repeated import Gathered, gathered, named, said_once
+from redline.findings.rules import Rule
+from redline.findings.table import RULES
+from redline.findings.trial import judge, judge_cell, judge_duet, judge_probe, judge_server, judge_trial
+from redline.findings.use import is_valid, of_engine, only_lengthened, servers_doing, usable
 from redline.findings.warming import warm_up

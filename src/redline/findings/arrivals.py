@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from redline.findings.failed import instead_of_cores
-from redline.findings.rules import ARRIVALS_P, graded
+from redline.findings.rules import ARRIVALS_P, LONG_TAILS, Rule, judges
 from redline.model import Cell, Finding, FindingKind, HistogramTable, Interval, Open, Traffic
 from redline.quantities import duration
 from redline.stats import Trial
@@ -34,6 +34,19 @@ class DueSlice:
         return max(abs(self.due - self.expected) - self.shifted, 0.0)
 
 
+ARRIVALS = Rule(
+    FindingKind.ARRIVALS,
+    measures="*Open loads.* The number of requests that fell due, in total or in an interval, is not that of the "
+    "schedule; for Poisson arrivals, three tests at p < 0.00001 decide. A load that was cut short or ends "
+    "with a `count` is not judged.",
+    invalid=0.0,
+    reason="The number of requests due is known: exactly, or for Poisson arrivals by its distribution. Another "
+    "load than the one specified answers another question.",
+    advice="Do not use these numbers. Report a fault of the engine, with the recording.",
+)
+
+
+@judges("requests")
 def arrivals(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
     """The finding that what fell due is not what the schedule has.
 
@@ -49,7 +62,7 @@ def arrivals(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
         latest_ns = HistogramTable([interval.lateness for interval in intervals]).max_ns.tolist()
         fault = _fault(shape, traffic, _slices(shape, traffic, intervals, latest_ns))
     message = f"What fell due does not follow the schedule: {fault}."
-    return graded(FindingKind.ARRIVALS, float(bool(fault)), message, trial)
+    return ARRIVALS.found(float(bool(fault)), message, trial)
 
 
 def _fault(shape: Open, traffic: Traffic, slices: Sequence[DueSlice]) -> str:
@@ -60,6 +73,20 @@ def _fault(shape: Open, traffic: Traffic, slices: Sequence[DueSlice]) -> str:
     return _exact_fault(traffic.counts.due, expected, slices, 1 + traffic.engine.processes)
 
 
+BUNCHED_SENDS = Rule(
+    FindingKind.BUNCHED_SENDS,
+    measures="*Open loads.* Requests that fall due between the p10 and the p90 of the engine's lateness.",
+    unit=" requests",
+    note=10.0,
+    warn=100.0,
+    reason="What falls due while the engine is late goes out at once, so the server gets bunches instead of the "
+    "arrivals of the load: the last of ten waits for nine service times that are not in the load.",
+    advice="Give the engine a core of its own or more workers, or lower the rate.",
+    biases=LONG_TAILS,
+)
+
+
+@judges("requests")
 def bunched(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
     """The finding that the engine's lateness varies so much that requests go out in bunches."""
     if not isinstance(cell.load.shape, Open):
@@ -71,7 +98,7 @@ def bunched(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
         f"The engine took up requests {duration(early_ns)} (p10) to {duration(late_ns)} (p90) after they were due, and "
         f"{bunch:,.0f} fall due in between: they went out in bunches."
     )
-    return graded(FindingKind.BUNCHED_SENDS, bunch, message, trial, advice=instead_of_cores(cell, traffic))
+    return BUNCHED_SENDS.found(bunch, message, trial, advice=instead_of_cores(cell, traffic))
 
 
 def due_by(shape: Open, ns: int) -> float:
@@ -128,7 +155,7 @@ def _exact_fault(due: int, expected: float, slices: Sequence[DueSlice], allowed:
 
 
 def _slices(shape: Open, traffic: Traffic, intervals: Sequence[Interval], latest_ns: Sequence[int]) -> list[DueSlice]:
-    """Of the measured ones of these intervals; `latest_ns` is how late the engine was at most in each."""
+    """What fell due in the measured intervals; `latest_ns` is the longest lateness in each interval."""
     slices, oldest_ns = [], traffic.measure_end_ns
     for one, late_ns in zip(reversed(intervals), reversed(latest_ns), strict=True):
         reaches_ns = one.start_ns - late_ns
@@ -139,7 +166,7 @@ def _slices(shape: Open, traffic: Traffic, intervals: Sequence[Interval], latest
 
 
 def _slice(shape: Open, traffic: Traffic, one: Interval, reaches_ns: int, oldest_ns: int) -> DueSlice:
-    """Of an interval that reaches back to one time with what it took up, as those after it do to another."""
+    """What fell due in an interval. Its requests reach back to `reaches_ns`, later ones to `oldest_ns`."""
 
     def due(from_ns: int, to_ns: int) -> float:
         begins_ns = traffic.measure_start_ns

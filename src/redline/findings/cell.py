@@ -4,21 +4,16 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from redline.findings.memory import pauses_in_tail
 from redline.findings.rules import (
     AUTOCORRELATION_P,
-    CLIENTS_DOING,
-    LENGTHENING,
-    RULES,
-    SERVERS_DOING,
+    TOO_ALIKE,
     TREND_P,
     WANTED_BEYOND,
     WANTED_TRIALS,
-    graded,
+    Rule,
+    judges,
 )
-from redline.findings.server import server_limited
-from redline.findings.steadiness import shrinking_between
-from redline.model import Cell, Failure, Finding, FindingKind, Grade, Metric, Open, Recording, ServerFacts
+from redline.model import Cell, Finding, FindingKind, Metric, ServerFacts
 from redline.quantities import duration, percent, rate
 from redline.stats import Trial
 from redline.stats.builds import BuildScatter, differing
@@ -32,67 +27,9 @@ UNUSABLE = "Find out first why none is usable: more trials help only then."
 REPEAT = "Enough were planned: find out why trials were left out or not run, fix that, and run the suite again."
 
 
-def usable(recording: Recording, findings: Sequence[Finding]) -> bool:
-    """Whether a cell's numbers may rest on this trial: it has traffic and none of its findings is `invalid`."""
-    return recording.traffic is not None and all(finding.grade is not Grade.INVALID for finding in findings)
-
-
-def servers_doing(findings: Sequence[Finding], failure: Failure | None = None) -> tuple[FindingKind, ...]:
-    """What the server did for which a load is invalid; empty where it is valid, or invalid by other causes.
-
-    A rate that was missed by a client that was itself the limit is none of it, nor is a failure of the engine.
-    """
-    grave = [each.kind for each in findings if each.grade is Grade.INVALID]
-    clients = {FindingKind.RATE_MISSED} if any(kind in CLIENTS_DOING for kind in grave) else set()
-    if of_engine(failure):
-        clients.add(FindingKind.TRIAL_FAILED)
-    return tuple(kind for kind in grave if kind in SERVERS_DOING - clients)
-
-
-def of_engine(failure: Failure | None) -> bool:
-    """Whether the load generator is why a trial failed, which says nothing of the server."""
-    return failure is not None and failure.kind == "engine"
-
-
-def only_lengthened(cell: Cell, findings: Sequence[Finding]) -> bool:
-    """Whether an invalid load has true upper bounds of response times all the same: its client was late, no more.
-
-    Requests have to fall due by a schedule. Users who think come later if the client is late, and load the server less.
-    """
-    shape = cell.load.shape
-    grave = {each.kind for each in findings if each.grade is Grade.INVALID}
-    scheduled = isinstance(shape, Open) or shape.pace_per_s is not None
-    return scheduled and bool(grave & LENGTHENING) and grave <= LENGTHENING | {FindingKind.RATE_MISSED}
-
-
-def is_valid(made: int, used: int) -> bool:
-    """Whether a cell's numbers may be shown as results, with so many trials made so far and so many of them usable.
-
-    At least half must be usable, and at least two when two were made: what mostly fails is not described by the rest.
-    """
-    return used >= max(1, min(2, made)) and 2 * used >= made
-
-
-def judge_cell(
-    cell: Cell, used: Sequence[Trial], *, planned: int, ceiling_per_s: float | None = None
-) -> tuple[Finding, ...]:
-    """The findings about a cell as a whole, given its usable trials and the ceiling's rate in its scenario and load."""
-    in_order = sorted(used, key=lambda trial: trial.recording.position)
-    return (
-        *pauses_in_tail(cell, used),
-        *server_limited(cell, used),
-        *_near_ceiling(cell, used, ceiling_per_s),
-        *_judge_rounds(cell, in_order),
-        *builds_alike(cell, in_order),
-        *shrinking_between(cell, in_order),
-        *_too_few_trials(cell, used, planned),
-        *_too_few_samples(cell, used),
-    )
-
-
 @dataclass(frozen=True)
 class _TrialValues:
-    """One number of each usable trial, in the run's order, and what it is called."""
+    """A number for every usable trial, in the run's order, and its name."""
 
     name: str
     values: tuple[float, ...]
@@ -102,43 +39,84 @@ class _TrialValues:
         return rate(value) if self.name == "rate" else duration(value)
 
 
-def _judge_rounds(cell: Cell, used: Sequence[Trial]) -> tuple[Finding, ...]:
-    """What shows in how the trials differ: rates where they are the server's to choose, else median response times."""
+def _series(cell: Cell, used: Sequence[Trial]) -> _TrialValues:
+    """Rates where they are the server's to choose, else median response times, in the order of the run."""
     traffics = [trial.traffic for trial in used if trial.traffic]
     if cell.load.saturates:
-        series = _TrialValues("rate", tuple(one.rate_per_s for one in traffics if one.rate_per_s > 0))
-    else:
-        medians = (float(one.response.quantile_ns(0.5)) for one in traffics)
-        series = _TrialValues("p50 response time", tuple(median for median in medians if median > 0))
+        return _TrialValues("rate", tuple(one.rate_per_s for one in traffics if one.rate_per_s > 0))
+    medians = (float(one.response.quantile_ns(0.5)) for one in traffics)
+    return _TrialValues("p50 response time", tuple(median for median in medians if median > 0))
+
+
+RUN_DRIFT = Rule(
+    FindingKind.RUN_DRIFT,
+    measures="*From seven trials on.* Change of the rate (zero think time) or p50 (other loads) from the first trial "
+    "to the last; tested as in [unsteady](#unsteady).",
+    note=0.02,
+    warn=0.10,
+    reason="Trials are interleaved, so a drift affects all cells alike and spares the ratios; but the level "
+    "depends on when one measured. 2% is worth acting on; past 10% the rounds are of different machines.",
+    advice="Compare within this run only. Look for what changed: heat, clock rate, other work, a disk that fills.",
+    scatters=True,
+)
+
+
+@judges("cell")
+def run_drift(cell: Cell, used: Sequence[Trial]) -> tuple[Finding, ...]:
+    """Whether trials changed from the first to the last."""
+    series = _series(cell, used)
     drift = trend(series.values, TREND_P)
-    return (
-        *_run_drift(cell, series, drift),
-        *_autocorrelation(cell, series, drift),
-        *_bimodal(cell, series),
-        *_builds_differ(cell, series, used),
-    )
-
-
-def _run_drift(cell: Cell, series: _TrialValues, drift: float) -> tuple[Finding, ...]:
     message = (
         f"From the first to the last of {len(series.values)} trials the {series.name} "
         f"{'rose' if drift > 0 else 'fell'} by {percent(abs(drift))}: something changed during the run."
     )
-    return graded(FindingKind.RUN_DRIFT, abs(drift), message, cell)
+    return RUN_DRIFT.found(abs(drift), message, cell)
 
 
-def _autocorrelation(cell: Cell, series: _TrialValues, drift: float) -> tuple[Finding, ...]:
-    if drift:
+AUTOCORRELATION = Rule(
+    FindingKind.AUTOCORRELATION,
+    measures="*From ten trials on.* By how much wider the interval should be because consecutive trials are alike, if "
+    "the rank version of von Neumann's ratio (Bartels, 1982) has p < 0.001.",
+    note=0.0,
+    warn=0.5,
+    reason="An interval over n trials takes them for independent. With a correlation r between neighbours it "
+    "should be sqrt((1 + r) / (1 - r)) times as wide.",
+    advice="Do not trust the interval. Run on another day as well, and look for what comes and goes on this machine.",
+    scatters=True,
+)
+
+
+@judges("cell")
+def autocorrelation(cell: Cell, used: Sequence[Trial]) -> tuple[Finding, ...]:
+    """Whether consecutive trials are alike."""
+    series = _series(cell, used)
+    if trend(series.values, TREND_P):
         return ()  # a drift makes neighbours alike, and is reported itself
     excess = interval_excess(series.values, AUTOCORRELATION_P)
     message = (
         f"Consecutive trials were more alike in their {series.name} than chance allows over {len(series.values)} "
         f"trials: the interval is too narrow by a factor of about {excess:.2g}."
     )
-    return graded(FindingKind.AUTOCORRELATION, excess - 1.0, message, cell)
+    return AUTOCORRELATION.found(excess - 1.0, message, cell)
 
 
-def _bimodal(cell: Cell, series: _TrialValues) -> tuple[Finding, ...]:
+BIMODAL = Rule(
+    FindingKind.BIMODAL,
+    measures="*From five trials on.* Distance of two groups of trials with nothing between, of two or more each: a gap "
+    "that one group shows once in 1,000 times.",
+    note=0.02,
+    warn=0.05,
+    reason="A mean between two modes is neither, and which one a start will draw is a lottery: of the JIT, of "
+    "memory layout, of how connections are assigned to threads. 2% is worth acting on.",
+    advice="Read the single trials, and compare modes with modes. Find what differs between starts of the server.",
+    scatters=True,
+)
+
+
+@judges("cell")
+def bimodal(cell: Cell, used: Sequence[Trial]) -> tuple[Finding, ...]:
+    """Whether the trials fall into two groups."""
+    series = _series(cell, used)
     groups = two_groups(series.values)
     if groups is None:
         return ()
@@ -149,17 +127,33 @@ def _bimodal(cell: Cell, series: _TrialValues) -> tuple[Finding, ...]:
     )
     if groups.one_after_the_other:
         message += " All of one group came before all of the other, as when something changes during the run."
-    return graded(FindingKind.BIMODAL, groups.apart, message, cell)
+    return BIMODAL.found(groups.apart, message, cell)
 
 
-def _builds_differ(cell: Cell, series: _TrialValues, used: Sequence[Trial]) -> tuple[Finding, ...]:
+BUILDS_DIFFER = Rule(
+    FindingKind.BUILDS_DIFFER,
+    measures="Standard deviation of [builds](../reference/suite.md#builds) beyond that of their trials or starts, if a "
+    "permutation test of the F ratio has p < 0.01.",
+    note=0.0,
+    warn=0.02,
+    reason="An interval over trials takes them for independent, and trials of one build share its layout of code. "
+    "Only chance of 1 in 100 is taken for a difference; 2% is worth acting on.",
+    advice="Take the scatter of the builds for the precision, and more builds (`builds`) for a better one.",
+    scatters=True,
+)
+
+
+@judges("cell")
+def builds_differ(cell: Cell, used: Sequence[Trial]) -> tuple[Finding, ...]:
+    """Whether builds differ by more than their trials do."""
+    series = _series(cell, used)
     builds = [server.build_number for trial in used if (server := trial.recording.server)]
     if len(builds) != len(series.values):
         return ()  # a trial has no value, so nobody knows which is whose
     found = differing([math.log(value) for value in series.values], builds)
     if found is None:
         return ()
-    return graded(FindingKind.BUILDS_DIFFER, found.between_sd, f"{builds_text(found)} in their {series.name}.", cell)
+    return BUILDS_DIFFER.found(found.between_sd, f"{builds_text(found)} in their {series.name}.", cell)
 
 
 def builds_text(found: BuildScatter) -> str:
@@ -168,12 +162,21 @@ def builds_text(found: BuildScatter) -> str:
     return f"The {found.builds} builds differ by {between} (standard deviation), and starts of one build by {within}"
 
 
+BUILDS_ALIKE = Rule(
+    FindingKind.BUILDS_ALIKE,
+    measures="All builds of the server are the same bytes.",
+    note=0.0,
+    reason="A build that is reproducible, wherever it is made, gives the same bytes again: then several builds are "
+    "one build, and say nothing of what another layout of code would do.",
+    advice="Leave out `builds`, which costs time here and adds nothing.",
+)
+
+
+@judges("cell")
 def builds_alike(cell: Cell, used: Sequence[Trial]) -> tuple[Finding, ...]:
     """Builds that are the same bytes."""
     alike = identical_builds([trial.recording.server for trial in used])
-    return (
-        graded(FindingKind.BUILDS_ALIKE, float(alike - 1), f"All {alike} builds are identical.", cell) if alike else ()
-    )
+    return BUILDS_ALIKE.found(float(alike - 1), f"All {alike} builds are identical.", cell) if alike else ()
 
 
 def identical_builds(servers: Sequence[ServerFacts | None]) -> int:
@@ -182,18 +185,32 @@ def identical_builds(servers: Sequence[ServerFacts | None]) -> int:
     return len(builds) if len(builds) > 1 and len(set(builds.values())) == 1 else 0
 
 
+HOST_MODE = Rule(
+    FindingKind.HOST_MODE,
+    measures="*From five trials on.* How much faster or slower the server's cores were than in the run's median trial, "
+    "by a fixed piece of work before and after the load. [What it shows](statistics.md#the-speed-of-cores).",
+    note=0.25,
+    reason="A core slows down by a third or more while another hardware thread runs on it, and on a shared machine "
+    "that thread belongs to another guest. Nothing else shows such a guest: it is no steal. Fixed work varies by "
+    "15% within one mode.",
+    advice="Compare by duets (`design: duet`), whose slices alternate faster than the host's modes; for levels, "
+    "run more trials, or use a machine whose cores are not shared.",
+    scatters=True,
+)
+
+
 def host_mode(cell: Cell, speeds: Sequence[float]) -> tuple[Finding, ...]:
     """Trials whose server's cores were much faster or slower than in the run's median trial.
 
     `speeds` are those of the cell's trials: 1.4 is 40% faster, both before and after the load.
     """
     most = max((max(speed, 1 / speed) for speed in speeds), default=1.0)
-    return graded(FindingKind.HOST_MODE, most - 1, f"Just before and after the load, {in_modes(speeds)}.", cell)
+    return HOST_MODE.found(most - 1, f"Just before and after the load, {in_modes(speeds)}.", cell)
 
 
 def in_modes(speeds: Sequence[float]) -> str:
     """`in 12 of 81 trials the server's cores were 31 to 41% faster than in the run's median trial`; empty for none."""
-    note = RULES[FindingKind.HOST_MODE].note or 0.0
+    note = HOST_MODE.note or 0.0
     fast = [speed - 1 for speed in speeds if speed - 1 > note]
     slow = [1 - speed for speed in speeds if 1 / speed - 1 > note]
     counts = [f"in {len(fast)} of {len(speeds)} trials the server's cores were {_from_to(fast)} faster"] if fast else []
@@ -211,23 +228,67 @@ def _from_to(shares: Sequence[float]) -> str:
     return low if low == high else f"{low.removesuffix('%')} to {high}"
 
 
-def _too_few_trials(cell: Cell, used: Sequence[Trial], planned: int) -> tuple[Finding, ...]:
+TOO_FEW_TRIALS = Rule(
+    FindingKind.TOO_FEW_TRIALS,
+    measures="Usable trials missing to five: **note** for four or three, **warn** for two or one, **invalid** for "
+    "none.",
+    unit="",
+    note=0.0,
+    warn=2.0,
+    invalid=4.0,
+    reason="An interval over n trials has n - 1 degrees of freedom: with 4 it is 1.4 times as wide as with many, "
+    "with 1 it is 6.5 times as wide, with a single trial there is none.",
+    advice="Run more trials: --trials 5 or more.",
+    scatters=True,
+)
+
+
+@judges("cell")
+def too_few_trials(cell: Cell, used: Sequence[Trial], planned: int) -> tuple[Finding, ...]:
+    """Whether more trials would make the interval narrower."""
     trials = "trial is" if len(used) == 1 else "trials are"
     lacks = {0: "there is nothing to report", 1: "there is no interval and no verdict", 2: "there is no verdict"}
     message = (
         f"{len(used)} usable {trials} left of {planned} planned: {lacks.get(len(used), 'the intervals are wide')}."
     )
     advice = REPEAT if planned >= WANTED_TRIALS else None if used else UNUSABLE
-    return graded(FindingKind.TOO_FEW_TRIALS, WANTED_TRIALS - len(used), message, cell, advice=advice)
+    return TOO_FEW_TRIALS.found(WANTED_TRIALS - len(used), message, cell, advice=advice)
 
 
-def _too_few_samples(cell: Cell, used: Sequence[Trial]) -> tuple[Finding, ...]:
+TOO_FEW_SAMPLES = Rule(
+    FindingKind.TOO_FEW_SAMPLES,
+    measures="Requests missing to 100 beyond p99: **note** below 100, **warn** below 10, where p99 is not given.",
+    unit="",
+    note=0.0,
+    warn=90.0,
+    reason="p99 rests on the slowest hundredth alone. 100 requests there fix it to about 2% if response times fall "
+    "off exponentially, 10 to about 7%; with fewer than 10 it is not reported.",
+    advice="Measure longer: p99 needs 10,000 requests in all, p99.9 needs 100,000.",
+    scatters=True,
+)
+
+
+@judges("cell")
+def too_few_samples(cell: Cell, used: Sequence[Trial]) -> tuple[Finding, ...]:
+    """Whether p99 rests on few requests."""
     if not used:
         return ()
     count = sum(trial.traffic.counts.due for trial in used if trial.traffic)
     beyond = count * (1 - TAIL)
     message = f"{count:,} requests were measured, so p99 rests on the slowest {beyond:,.0f}."
-    return graded(FindingKind.TOO_FEW_SAMPLES, WANTED_BEYOND - beyond, message, cell)
+    return TOO_FEW_SAMPLES.found(WANTED_BEYOND - beyond, message, cell)
+
+
+RESOLUTION = Rule(
+    FindingKind.RESOLUTION,
+    measures="The smallest difference that an undecided comparison could have shown: half its interval, on logarithms. "
+    "The message says what would show 5%.",
+    note=0.05,
+    reason="A comparison that cannot decide says nothing about differences smaller than its interval: 5% is what "
+    "many a change is made for.",
+    advice="Compare by duets, or add rounds; a quieter machine needs fewer.",
+    scatters=True,
+)
 
 
 def undecided(cell: Cell, shown: Sequence[tuple[Metric, float]], takes: str) -> tuple[Finding, ...]:
@@ -239,10 +300,24 @@ def undecided(cell: Cell, shown: Sequence[tuple[Metric, float]], takes: str) -> 
         for metric, share in shown
     )
     message = f"These rounds show differences from {parts} on; {takes}."
-    return graded(FindingKind.RESOLUTION, max(share for _, share in shown), message, cell)
+    return RESOLUTION.found(max(share for _, share in shown), message, cell)
 
 
-def _near_ceiling(cell: Cell, used: Sequence[Trial], ceiling_per_s: float | None) -> tuple[Finding, ...]:
+NEAR_CEILING = Rule(
+    FindingKind.NEAR_CEILING,
+    measures="*Users with zero think time.* Throughput over that of the ceiling server in the same scenario and load.",
+    note=0.80,
+    warn=0.95,
+    reason="From 80% on most of each exchange is work of the kernel and the client, which all servers share, so "
+    "throughput ratios move towards 1.",
+    advice="Compare CPU per request instead, or give the scenario more work.",
+    biases=TOO_ALIKE,
+)
+
+
+@judges("cell")
+def near_ceiling(cell: Cell, used: Sequence[Trial], ceiling_per_s: float | None) -> tuple[Finding, ...]:
+    """Whether the client and the machine, rather than the server, limit the rate."""
     seconds = sum(trial.traffic.seconds for trial in used if trial.traffic)
     if not cell.load.saturates or cell.role == "ceiling" or not ceiling_per_s or seconds <= 0:
         return ()
@@ -251,4 +326,4 @@ def _near_ceiling(cell: Cell, used: Sequence[Trial], ceiling_per_s: float | None
         f"{achieved:,.0f}/s is {percent(achieved / ceiling_per_s)} of the {ceiling_per_s:,.0f}/s that a server which "
         f"does nothing reaches here."
     )
-    return graded(FindingKind.NEAR_CEILING, achieved / ceiling_per_s, message, cell)
+    return NEAR_CEILING.found(achieved / ceiling_per_s, message, cell)

@@ -2,37 +2,35 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from redline.findings.cell import builds_text, identical_builds
-from redline.findings.failed import failures_text
-from redline.findings.rules import graded
+from redline.findings.cell import BUILDS_ALIKE, BUILDS_DIFFER, builds_text, identical_builds
+from redline.findings.failed import ERRORS, RECONNECTING, SURPLUS_BYTES
+from redline.findings.load import CUT_SHORT, SEND_LATENESS, TLS_INSECURE, late_share
+from redline.findings.machine import CPU_STEAL, CPU_UNKNOWN, ENGINE_PAUSED
+from redline.findings.rules import TIME_DEPENDENT, TOO_ALIKE, TOO_CHEAP, Rule, judges
+from redline.findings.starts import BASELINE, cpu_of_all, cpu_unknown, first_failures, measured, traffic_of
 from redline.findings.warm_duet import cost_of
 from redline.model import (
     FEWEST_TRIALS,
     Counts,
-    DuetBlock,
     DuetRecording,
     DuetSlice,
     DuetTraffic,
     Finding,
     FindingKind,
     Grade,
+    Histogram,
 )
-from redline.model.failures import earliest
 from redline.quantities import percent
 from redline.stats.builds import differing
 from redline.stats.duets import Floats, LogRatio, StartRatio, over_starts
 
-BASELINE, COMPARED = 0, 1
-"""The places of the first servers in a start; the last one, the control, is the baseline once more."""
 WANTED_STARTS = 5
-FAILING = 0.01
-"""If a server fails more of its requests, nobody knows what the others cost."""
 BUSY = 0.8
 """Under users with zero think time, a server that uses less of its cores than this waits for the client."""
 
@@ -43,6 +41,7 @@ class SeenDuet:
 
     `names` are those of the baseline and of the server at `target`. `failed` says what went wrong in other starts.
     `saturates`: the servers set the rate. `cores` of each server, 0 if unknown. `keeps`: the load keeps connections.
+    `insecure`: a certificate was not checked.
     `control` is the baseline over itself, `ratios` are those of the metrics that a duet compares well, and `cpu` has
     the ratio of CPU per request of each start, all logarithms; `contrast` weights the servers for it. `unsettled` says
     why the ratio may yet move, and `to_come` how far, as a logarithm.
@@ -55,6 +54,7 @@ class SeenDuet:
     saturates: bool
     cores: int
     keeps: bool
+    insecure: bool
     contrast: Floats
     control: LogRatio | None
     ratios: Sequence[LogRatio]
@@ -92,54 +92,83 @@ class SeenDuet:
         return Counts.merged(traffic.targets[at].counts for traffic in self.traffics for at in places)
 
 
-def judge_duet(duet: SeenDuet) -> tuple[Finding, ...]:
-    """All findings about a duet."""
-    judges = (
-        _few_starts,
-        _failed_starts,
-        _control,
-        _owners,
-        _engine_paused,
-        _cold,
-        _rare_costs,
-        _disagreement,
-        _errors,
-        _idle_work,
-        _client_limited,
-        _connections,
-        _answer_sizes,
-        _parallel,
-        _builds,
-    )
-    return tuple(finding for judge in judges for finding in judge(duet))
+FEW_STARTS = Rule(
+    FindingKind.FEW_STARTS,
+    measures="Starts missing to five: **note** for four to two, **warn** for one.",
+    unit="",
+    note=0.0,
+    warn=3.0,
+    reason="How starts differ is part of the interval. Over 4 starts it is 1.6 times as wide as over many, and "
+    "over one nobody knows how they differ.",
+    advice="Give it more time, or more rounds.",
+    scatters=True,
+)
 
 
-def _few_starts(duet: SeenDuet) -> tuple[Finding, ...]:
+@judges("duet")
+def few_starts(duet: SeenDuet) -> tuple[Finding, ...]:
+    """How starts differ is known from few of them."""
     starts = len(duet.starts)
     message = (
         "There was one start: how starts differ is not known, and not part of the intervals."
         if starts == 1
         else f"There were only {starts} starts: with more, intervals are narrower."
     )
-    return graded(FindingKind.FEW_STARTS, WANTED_STARTS - starts, message, duet.cell_id)
+    return FEW_STARTS.found(WANTED_STARTS - starts, message, duet.cell_id)
 
 
-def _failed_starts(duet: SeenDuet) -> tuple[Finding, ...]:
+FAILED_STARTS = Rule(
+    FindingKind.FAILED_STARTS,
+    measures="Starts that failed.",
+    warn=0.0,
+    reason="The ratio rests on the starts in which all servers worked, and these may be the better ones.",
+    advice="Look in the servers' output for why they failed.",
+)
+
+
+@judges("duet")
+def failed_starts(duet: SeenDuet) -> tuple[Finding, ...]:
+    """Starts without a measurement."""
     if not duet.failed:
         return ()
     failed, made = len(duet.failed), len(duet.failed) + len(duet.starts)
     message = f"{failed} of {made} starts failed: {duet.failed[0].rstrip('.')}."
-    return graded(FindingKind.FAILED_STARTS, failed / made, message, duet.cell_id)
+    return FAILED_STARTS.found(failed / made, message, duet.cell_id)
 
 
-def _control(duet: SeenDuet) -> tuple[Finding, ...]:
+CONTROL = Rule(
+    FindingKind.CONTROL,
+    measures="The baseline differs from itself, as two servers in the same starts. By chance that happens in 5 of 100 "
+    "duets.",
+    warn=0.0,
+    reason="The baseline runs twice in each start, as two processes. If they differ, so may any two servers by as "
+    "much, whatever they are.",
+    advice="Compare again. If it persists, look for what makes two processes of one server differ.",
+    scatters=True,
+)
+
+
+@judges("duet")
+def control(duet: SeenDuet) -> tuple[Finding, ...]:
+    """Whether the baseline differs from itself."""
     if duet.control is None or not _excludes_zero(duet.control) or duet.unsettled:
         return ()
     message = f"{duet.names[0]} against itself reads as different, which happens by chance in 5 of 100 duets."
-    return graded(FindingKind.CONTROL, 1.0, message, duet.cell_id)
+    return CONTROL.found(1.0, message, duet.cell_id)
 
 
-def _owners(duet: SeenDuet) -> Iterator[Finding]:
+CPU_BEHIND = Rule(
+    FindingKind.CPU_BEHIND,
+    measures="A server that runs already asked another to answer, whose CPU time is not counted.",
+    warn=0.0,
+    reason="A proxy that passes requests on costs little itself. What answers costs the rest.",
+    advice="Compare the addresses of the servers themselves, or read throughput and response times.",
+    biases=TOO_CHEAP,
+)
+
+
+@judges("duet")
+def owners(duet: SeenDuet) -> Iterator[Finding]:
     """Whose CPU time is not known, and who works for a server without being counted.
 
     If that of one server is not known, none can be compared by it.
@@ -154,32 +183,46 @@ def _owners(duet: SeenDuet) -> Iterator[Finding]:
             all_starts = len(duet.starts)
             some = "" if len(reasons) == all_starts else f"In {len(reasons)} of {all_starts} starts, "
             message = f"{some}{'the' if some else 'The'} CPU time of {name} is not known: {reasons[0].rstrip('.')}."
-            yield from graded(FindingKind.CPU_UNKNOWN, 1.0, message, duet.cell_id)
+            yield from CPU_UNKNOWN.found(1.0, message, duet.cell_id)
             return
         if behind := next((each for each in owners if each.behind and place in (BASELINE, duet.target)), None):
             message = (
                 f"The CPU time of {name} is that of {', '.join(behind.processes)} alone: what was used at "
                 f"{behind.behind}, which it asks to answer, is not counted."
             )
-            yield from graded(FindingKind.CPU_BEHIND, 1.0, message, duet.cell_id)
+            yield from CPU_BEHIND.found(1.0, message, duet.cell_id)
 
 
-def _engine_paused(duet: SeenDuet) -> tuple[Finding, ...]:
+@judges("duet")
+def engine_paused(duet: SeenDuet) -> tuple[Finding, ...]:
+    """Blocks that were left out."""
     left_out = sum(traffic.paused_blocks for traffic in duet.traffics)
     if not left_out:
         return ()
     share = left_out / (left_out + sum(len(measured(traffic)) for traffic in duet.traffics))
     message = f"{left_out:,} blocks were left out, because the engine stood still while they were measured."
-    return graded(FindingKind.ENGINE_PAUSED, share, message, duet.cell_id, at_most=Grade.NOTE)
+    return ENGINE_PAUSED.found(share, message, duet.cell_id, at_most=Grade.NOTE)
 
 
-def _cold(duet: SeenDuet) -> Iterator[Finding]:
+COLD = Rule(
+    FindingKind.COLD,
+    measures="Servers were not warm when they were measured, or nobody can say.",
+    warn=0.0,
+    reason="Servers that still get faster are compared by how far they are, not by how fast they will be. Their "
+    "interval is wider by how far the ratio may yet move.",
+    advice="Give it more time.",
+    biases=TIME_DEPENDENT,
+)
+
+
+@judges("duet")
+def cold(duet: SeenDuet) -> Iterator[Finding]:
     """Servers that were not warm, or may not have been, and what that does to the interval."""
     if not duet.saturates and all(cost_of(each.blocks, saturates=False) is None for each in duet.traffics):
         message = (
             "Whether the servers were warm is not known: the load sets their rates, and their CPU time is unknown."
         )
-        yield from graded(FindingKind.COLD, 1.0, message, duet.cell_id)
+        yield from COLD.found(1.0, message, duet.cell_id)
     if not duet.unsettled:
         return
     if math.isfinite(duet.to_come):
@@ -187,10 +230,21 @@ def _cold(duet: SeenDuet) -> Iterator[Finding]:
     else:
         reach = "how far the ratio may yet move is not known, so it has no interval"
     message = f"{duet.unsettled[0].upper()}{duet.unsettled[1:]}: {reach}."
-    yield from graded(FindingKind.COLD, 1.0, message, duet.cell_id)
+    yield from COLD.found(1.0, message, duet.cell_id)
 
 
-def _rare_costs(duet: SeenDuet) -> tuple[Finding, ...]:
+RARE_COSTS = Rule(
+    FindingKind.RARE_COSTS,
+    measures="Distance of the ratio by all CPU time from the ratio of usual slices.",
+    warn=0.01,
+    reason="What is in few slices looks like a disturbance and moves the ratio little, but it is a cost.",
+    advice="Compare CPU time over all slices, or measure levels by trials of each server alone.",
+    biases="rare costs, such as those of a collector, count too little",
+)
+
+
+@judges("duet")
+def rare_costs(duet: SeenDuet) -> tuple[Finding, ...]:
     """A collector that runs in few slices is a cost like any other, but its slices look like disturbed ones."""
     differences = [
         StartRatio(float(duet.contrast @ np.log(entire)) - usual.value, None)
@@ -208,30 +262,99 @@ def _rare_costs(duet: SeenDuet) -> tuple[Finding, ...]:
         f"{'more' if apart.value > 0 else 'less'} than the ratio to {one} says: what it does in few slices, such as "
         "collecting garbage, counts too little there."
     )
-    return graded(FindingKind.RARE_COSTS, abs(apart.value), message, duet.cell_id)
+    return RARE_COSTS.found(abs(apart.value), message, duet.cell_id)
 
 
-def _disagreement(duet: SeenDuet) -> tuple[Finding, ...]:
+DISAGREEMENT = Rule(
+    FindingKind.DISAGREEMENT,
+    measures="*Users with zero think time.* One server needs less CPU time per request and has the lower rate, both "
+    "surely.",
+    warn=0.0,
+    reason="Under users with zero think time a request that costs more CPU time lowers the rate. If a server needs "
+    "less of it and is slower all the same, it waits for something else.",
+    advice="See what the slower server waits for: a lock, a thread pool, another service.",
+)
+
+
+@judges("duet")
+def disagreement(duet: SeenDuet) -> tuple[Finding, ...]:
     """With zero think time, CPU per request and rate are one story: more CPU, fewer requests."""
     both = duet.ratios
     if len(both) < 2 or not all(map(_excludes_zero, both)) or math.prod(each.value for each in both) <= 0:
         return ()
     one, other = duet.names
     message = f"CPU per request and throughput disagree: one is better for {one}, the other for {other}."
-    return graded(FindingKind.DISAGREEMENT, 1.0, message, duet.cell_id)
+    return DISAGREEMENT.found(1.0, message, duet.cell_id)
 
 
-def _errors(duet: SeenDuet) -> Iterator[Finding]:
+@judges("duet")
+def errors(duet: SeenDuet) -> Iterator[Finding]:
+    """Requests without a right answer, and the first reasons."""
     for name, places in duet.sides:
         mine = [each for each in duet.slices if each.target in places]
         failed, completed = sum(each.failed for each in mine), sum(each.completed for each in mine)
         if failed:
             why = first_failures(duet.traffics, places)
             message = f"{failed:,} of {failed + completed:,} requests to {name} failed{why and f': {why}'}."
-            yield from graded(FindingKind.ERRORS, failed / (failed + completed), message, duet.cell_id)
+            yield from ERRORS.found(failed / (failed + completed), message, duet.cell_id)
 
 
-def _idle_work(duet: SeenDuet) -> tuple[Finding, ...]:
+@judges("duet")
+def steal(duet: SeenDuet) -> tuple[Finding, ...]:
+    """CPU time that the host took away; slices that it disturbed weigh little, so this is never more than a note."""
+    known = [each for each in duet.slices if each.steal_ns is not None]
+    stolen_ns = sum(each.steal_ns or 0 for each in known)
+    used_ns = sum(each.engine_cpu_ns + sum(filter(None, each.cpu_ns)) for each in known)
+    if not stolen_ns:
+        return ()
+    share = stolen_ns / (stolen_ns + used_ns)
+    message = (
+        f"The host took away {percent(share)} of the CPU time that servers and engine needed ({stolen_ns / 1e6:,.0f} "
+        "ms): intervals are wider."
+    )
+    return CPU_STEAL.found(share, message, duet.cell_id, at_most=Grade.NOTE)
+
+
+@judges("duet")
+def cut_short(duet: SeenDuet) -> tuple[Finding, ...]:
+    """Starts whose measurement was interrupted."""
+    cut = sum(traffic.ended != "complete" for traffic in duet.traffics)
+    message = f"{cut} of {len(duet.starts)} starts were cut short: they count as far as they were measured."
+    return CUT_SHORT.found(cut / len(duet.starts), message, duet.cell_id, at_most=Grade.WARN)
+
+
+@judges("duet")
+def send_lateness(duet: SeenDuet) -> Iterator[Finding]:
+    """Whether the engine itself was late, where the load sets the rate."""
+    for name, places in () if duet.saturates else duet.sides:
+        targets = [traffic.targets[at] for traffic in duet.traffics for at in places]
+        late = Histogram.merged(each.lateness for each in targets)
+        share, said = late_share(late, Histogram.merged(each.response for each in targets))
+        message = f"{said}, of requests to {name}."
+        yield from SEND_LATENESS.found(share, message, duet.cell_id, at_most=Grade.WARN)
+
+
+@judges("duet")
+def tls_insecure(duet: SeenDuet) -> tuple[Finding, ...]:
+    """Whether any server could have answered."""
+    message = "A server's certificate was not checked: any server could have answered."
+    return TLS_INSECURE.found(float(duet.insecure), message, duet.cell_id)
+
+
+IDLE_WORK = Rule(
+    FindingKind.IDLE_WORK,
+    measures="Part of a core that servers used while others were loaded.",
+    warn=0.01,
+    reason="The slices of a server are disturbed by what others do meanwhile: compilers, collectors, timers. From "
+    "1% of a core on, that is as much as many a difference.",
+    advice="Give the servers more time to warm up, or switch off what they do on their own.",
+    scatters=True,
+)
+
+
+@judges("duet")
+def idle_work(duet: SeenDuet) -> tuple[Finding, ...]:
+    """What servers did while others were loaded."""
     # Of servers that run already, the baseline and its control are one process, which is never idle.
     apart = all(None not in start.servers for start in duet.starts)
     loaded_ns = sum(each.end_ns - each.start_ns for each in duet.slices)
@@ -240,10 +363,22 @@ def _idle_work(duet: SeenDuet) -> tuple[Finding, ...]:
     idle_ns = sum(used or 0 for each in duet.slices for at, used in enumerate(each.cpu_ns) if at != each.target)
     share = idle_ns / loaded_ns
     message = f"Servers that were not loaded used {percent(share)} of a core in the slices of others."
-    return graded(FindingKind.IDLE_WORK, share, message, duet.cell_id)
+    return IDLE_WORK.found(share, message, duet.cell_id)
 
 
-def _client_limited(duet: SeenDuet) -> tuple[Finding, ...]:
+CLIENT_LIMITED = Rule(
+    FindingKind.CLIENT_LIMITED,
+    measures="*Users with zero think time.* Idle cores of the servers.",
+    note=0.20,
+    reason="Under users with zero think time, a server with idle cores waits for the client.",
+    advice="Read CPU per request, or load the servers by more users.",
+    biases=TOO_ALIKE,
+)
+
+
+@judges("duet")
+def client_limited(duet: SeenDuet) -> tuple[Finding, ...]:
+    """Whether the client leaves the servers idle."""
     known = [each for each in duet.slices if each.cpu_ns and each.cpu_ns[each.target] is not None]
     busy_ns = sum(each.cpu_ns[each.target] or 0 for each in known)
     first = duet.starts[0]
@@ -255,23 +390,35 @@ def _client_limited(duet: SeenDuet) -> tuple[Finding, ...]:
         f"The servers used {percent(busy)} of their cores: the client limits the rates, so their ratio is closer to 1 "
         "than that of the servers."
     )
-    return graded(FindingKind.CLIENT_LIMITED, 1 - busy, message, duet.cell_id)
+    return CLIENT_LIMITED.found(1 - busy, message, duet.cell_id)
 
 
-def _connections(duet: SeenDuet) -> Iterator[Finding]:
+@judges("duet")
+def connections(duet: SeenDuet) -> Iterator[Finding]:
     """Connections that do not last, though the load would keep them, and bytes that nobody requested."""
     for name, places in duet.sides:
         counts = duet.counts(places)
         # No figures, and no milder grade: reconnections at the ends of slices count, and requests there do not.
         if duet.keeps and counts.due and counts.connects_often:
             message = f"Connections to {name} were opened again for most of its requests."
-            yield from graded(FindingKind.RECONNECTING, 1.0, message, duet.cell_id)
+            yield from RECONNECTING.found(1.0, message, duet.cell_id)
         if counts.surplus:
             message = f"After {counts.surplus:,} answers {name} sent bytes that nobody had requested."
-            yield from graded(FindingKind.SURPLUS_BYTES, counts.surplus / max(counts.due, 1), message, duet.cell_id)
+            yield from SURPLUS_BYTES.found(counts.surplus / max(counts.due, 1), message, duet.cell_id)
 
 
-def _answer_sizes(duet: SeenDuet) -> tuple[Finding, ...]:
+ANSWER_SIZES = Rule(
+    FindingKind.ANSWER_SIZES,
+    measures="Difference of the mean length of two servers' answers, with headers.",
+    note=0.01,
+    reason="Where nobody says what the right answer is, servers that do different work may be compared. A header "
+    "with a date or a number changes the length by less than 1%.",
+    advice="Compare the answers, or let Redline do so: `--same-answers`.",
+)
+
+
+@judges("duet")
+def answer_sizes(duet: SeenDuet) -> tuple[Finding, ...]:
     """Nobody may have said what the right answer is, so servers that do different work may be compared."""
     sizes = [_answer_size(duet, place) for place in (BASELINE, duet.target)]
     known = [each for each in sizes if each]
@@ -281,7 +428,7 @@ def _answer_sizes(duet: SeenDuet) -> tuple[Finding, ...]:
     message = (
         f"An answer of {one} has {known[0]:.0f} bytes, an answer of {other} {known[1]:.0f}: do both do the same work?"
     )
-    return graded(FindingKind.ANSWER_SIZES, abs(math.log(known[1] / known[0])), message, duet.cell_id)
+    return ANSWER_SIZES.found(abs(math.log(known[1] / known[0])), message, duet.cell_id)
 
 
 def _answer_size(duet: SeenDuet, target: int) -> float | None:
@@ -298,7 +445,17 @@ def _answer_size(duet: SeenDuet, target: int) -> float | None:
     return received / answers if answers else None
 
 
-def _parallel(duet: SeenDuet) -> tuple[Finding, ...]:
+PARALLEL = Rule(
+    FindingKind.PARALLEL,
+    measures="Servers were loaded at the same time, each on its own cores.",
+    note=0.0,
+    reason="Sets of cores are never quite alike; drawing them for each start makes that a part of the interval.",
+    advice="Nothing needs to be done. Load the servers in turn for a narrower interval.",
+)
+
+
+@judges("duet")
+def parallel(duet: SeenDuet) -> tuple[Finding, ...]:
     """How the sides were swapped, where servers were loaded at the same time."""
     places = [each.places for each in duet.starts if each.places]
     if not places:
@@ -308,7 +465,7 @@ def _parallel(duet: SeenDuet) -> tuple[Finding, ...]:
         "Servers were loaded at the same time, each on cores of its own, which were drawn for each start: "
         f"{duet.names[0]} had {_often(sets[0])}, {duet.names[1]} {_often(sets[1])}."
     )
-    return graded(FindingKind.PARALLEL, 1.0, message, duet.cell_id)
+    return PARALLEL.found(1.0, message, duet.cell_id)
 
 
 def _often(sets: Counter[int]) -> str:
@@ -316,7 +473,8 @@ def _often(sets: Counter[int]) -> str:
     return ", ".join(f"set {place + 1} in {starts}" for place, starts in sorted(sets.items()))
 
 
-def _builds(duet: SeenDuet) -> Iterator[Finding]:
+@judges("duet")
+def builds(duet: SeenDuet) -> Iterator[Finding]:
     """How several builds of the servers differ, or that they do not."""
     known = [
         (ratio.value, server.build_number)
@@ -325,83 +483,11 @@ def _builds(duet: SeenDuet) -> Iterator[Finding]:
     ]
     if scatter := differing([value for value, _ in known], [build for _, build in known]):
         message = f"{builds_text(scatter)}, in their ratio: the interval knows starts, and only so many builds."
-        yield from graded(FindingKind.BUILDS_DIFFER, scatter.between_sd, message, duet.cell_id)
+        yield from BUILDS_DIFFER.found(scatter.between_sd, message, duet.cell_id)
     for name, place in zip(duet.names, (BASELINE, duet.target), strict=True):
         if alike := identical_builds([start.servers[place] for start in duet.starts if start.servers]):
             message = f"All {alike} builds of {name} are identical, so they add nothing."
-            yield from graded(FindingKind.BUILDS_ALIKE, float(alike - 1), message, duet.cell_id)
-
-
-def failing(starts: Sequence[DuetRecording], names: tuple[str, str], target: int = COMPARED) -> str | None:
-    """Which server failed too many requests for any comparison, and why; None where neither did.
-
-    All starts with traffic count: those that came no farther than their warm-up say most about what fails.
-    """
-    for name, places in zip(names, ((BASELINE, -1), (target,)), strict=True):
-        loads = [traffic_of(start) for start in starts if start.traffic is not None]
-        ended = sum((_ended(traffic, place) for traffic in loads for place in places), Counter[str]())
-        bad = {kind: number for kind, number in ended.items() if number and kind != "ok"}
-        if sum(bad.values()) > FAILING * ended.total():
-            kinds = ", ".join(f"{kind.replace('_', ' ')} {number:,}" for kind, number in bad.items() if kind)
-            why = "; ".join(filter(None, (kinds, first_failures(loads, places))))
-            said = f"{sum(bad.values()):,} of {ended.total():,} requests to {name} failed"
-            return f"{said}: {why}" if why else said
-    return None
-
-
-def first_failures(loads: Iterable[DuetTraffic], places: Sequence[int]) -> str:
-    """The first failure of each outcome at these places: `first timeout: no answer within 5 s`; empty for none."""
-    text = failures_text(earliest(each for one in loads for at in places for each in one.targets[at].failures))
-    return f"first {text}" if text else ""
-
-
-def _ended(traffic: DuetTraffic, place: int) -> Counter[str]:
-    """How the measured requests to a server ended; before any was measured, how many failed, without their kinds."""
-    measured = Counter(dict(traffic.targets[place].counts.outcomes))
-    if measured.total():
-        return measured
-    target = place % len(traffic.targets)
-    slices = [each for block in traffic.blocks for each in block.slices if each.target == target]
-    return Counter({"ok": sum(each.completed for each in slices), "": sum(each.failed for each in slices)})
-
-
-def is_whole(recording: DuetRecording) -> bool:
-    """Whether this start has a block that was measured, and nothing failed."""
-    return recording.failure is None and recording.traffic is not None and bool(measured(recording.traffic))
-
-
-def traffic_of(recording: DuetRecording) -> DuetTraffic:
-    """The traffic of a start that was measured."""
-    assert recording.traffic is not None, "starts without traffic were left out"
-    return recording.traffic
-
-
-def measured(traffic: DuetTraffic) -> list[DuetBlock]:
-    """Its blocks after the warm-up."""
-    return [block for block in traffic.blocks if block.phase == "measure"]
-
-
-def cpu_unknown(traffic: DuetTraffic, target: int) -> str:
-    """Why nobody knows what a server used in most of the slices in which it answered; empty where that is known."""
-    slices = [each for block in measured(traffic) for each in block.slices if each.target == target and each.completed]
-    used = [each.cpu_ns[target] if each.cpu_ns else None for each in slices]
-    if 2 * used.count(0) > len(used):
-        return "its processes used none while it answered, so others answer"
-    if 2 * (used.count(0) + used.count(None)) > len(used):
-        return "some of its processes came or went while it was loaded, or could not be read"
-    return ""
-
-
-def cpu_of_all(traffic: DuetTraffic) -> Floats | None:
-    """The CPU time per request of each server, over all of its slices; None where that of one is not known."""
-    used, answered = np.zeros(len(traffic.targets)), np.zeros(len(traffic.targets))
-    for each in (each for block in measured(traffic) for each in block.slices):
-        time_ns = each.cpu_ns[each.target] if each.cpu_ns else None
-        if time_ns is None:
-            return None
-        used[each.target] += time_ns
-        answered[each.target] += each.completed
-    return used / answered if used.all() and answered.all() else None
+            yield from BUILDS_ALIKE.found(float(alike - 1), message, duet.cell_id)
 
 
 def _excludes_zero(ratio: LogRatio) -> bool:

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 
-from redline.findings.rules import graded
-from redline.model import Cell, Closed, Counts, Failure, Finding, FindingKind, Outcomes, Traffic
+from redline.findings.rules import TOO_CHEAP, TOO_SLOW, Rule, judges
+from redline.model import Cell, Closed, Counts, Finding, FindingKind, Outcomes, Traffic
 from redline.model.failures import FirstFailure
 from redline.quantities import duration, percent
 from redline.stats import Trial
@@ -37,20 +37,43 @@ def all_failed(traffic: Traffic) -> str:
     return failures_text(traffic.failures) or listed(counts.outcomes)
 
 
+SERVER_DIED = Rule(
+    FindingKind.SERVER_DIED,
+    measures="The server ended during the trial.",
+    invalid=0.0,
+    reason="The trial measured a server that was about to fail, and the errors after it.",
+    advice="Read the end of its output in the run directory; the kernel's log shows if it ran out of memory.",
+    blames="server",
+)
+
+
+TRIAL_FAILED = Rule(
+    FindingKind.TRIAL_FAILED,
+    measures="The server could not be started, or gave no right answer.",
+    invalid=0.0,
+    reason="There is nothing to estimate from.",
+    advice="Look in the server's output for why no right answer came.",
+    blames="server",
+)
+
+
+@judges("trial")
 def failed(cell: Cell, trial: Trial) -> tuple[Finding, ...]:
     """Why a trial has nothing to estimate from; empty where it has something."""
     failure, traffic = trial.recording.failure, trial.traffic
     if failure is not None:
         message = f"Failed in stage {failure.stage}: {failure.message.rstrip('.')}."
-        return graded(_kind_of(failure), 1.0, message, trial, advice=_sentence(failure.hint))
+        return (SERVER_DIED if failure.kind == "died" else TRIAL_FAILED).found(
+            1.0, message, trial, advice=_sentence(failure.hint)
+        )
     if traffic is None:
-        return graded(FindingKind.TRIAL_FAILED, 1.0, "The trial has no traffic and gives no reason.", trial)
+        return TRIAL_FAILED.found(1.0, "The trial has no traffic and gives no reason.", trial)
     if traffic.counts.due == 0 and traffic.seconds > 0:
         return _nothing_due(cell, trial, traffic)
     if traffic.counts.completed == 0:
         due = traffic.counts.due
         message = f"No right answer arrived within the measurement; {due:,} requests were due.{_first(traffic)}"
-        return graded(FindingKind.TRIAL_FAILED, 1.0, message, trial)
+        return TRIAL_FAILED.found(1.0, message, trial)
     return ()
 
 
@@ -59,8 +82,14 @@ def _sentence(hint: str) -> str | None:
     return f"{hint[0].upper()}{hint[1:].rstrip('.')}." if hint else None
 
 
-def _kind_of(failure: Failure) -> FindingKind:
-    return FindingKind.SERVER_DIED if failure.kind == "died" else FindingKind.TRIAL_FAILED
+NOTHING_DUE = Rule(
+    FindingKind.NOTHING_DUE,
+    measures="No request fell due within the measurement.",
+    invalid=0.0,
+    reason="The load's rate, or its users' time to think, leaves no request for a measurement this short. That is "
+    "no fault of the server's, and says nothing of it.",
+    advice="Measure for longer, at a higher rate, or with more users.",
+)
 
 
 def _nothing_due(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
@@ -73,11 +102,27 @@ def _nothing_due(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, .
             f"Nothing fell due in {duration(traffic.seconds * 1e9)}: all users waited for answers to {waiting:,} "
             f"requests that were due before.{_first(traffic)}"
         )
-        return graded(FindingKind.TRIAL_FAILED, 1.0, message, trial)
+        return TRIAL_FAILED.found(1.0, message, trial)
     message = f"Nothing fell due in {duration(traffic.seconds * 1e9)}: the load asked for nothing in that time."
-    return graded(FindingKind.NOTHING_DUE, 1.0, message, trial)
+    return NOTHING_DUE.found(1.0, message, trial)
 
 
+ERRORS = Rule(
+    FindingKind.ERRORS,
+    measures="Requests due that got no answer: connection refused, handshake failed, reset, closed, timed out, or "
+    "unsent at the end. The message has the first failure of each kind.",
+    note=0.0,
+    warn=0.001,
+    invalid=0.01,
+    reason="A failed request has a response time too: the time until it failed. 0.1% of requests can be "
+    "everything beyond p99.9, and 1% everything beyond p99.",
+    advice="Look in the server's output for what happened then, beginning with the first failure of each kind.",
+    biases="percentiles count how fast requests failed",
+    blames="server",
+)
+
+
+@judges("requests")
 def errors(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
     """Requests without an answer."""
     ended = traffic.counts.outcomes
@@ -89,9 +134,27 @@ def errors(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
         f"{lost:,} of {traffic.counts.due:,} requests ({percent(lost / traffic.counts.due)}) got no answer: "
         f"{listed(outcomes, kinds)}.{_first(traffic, _occurred(outcomes, kinds))}"
     )
-    return graded(FindingKind.ERRORS, lost / traffic.counts.due, message, trial)
+    return ERRORS.found(lost / traffic.counts.due, message, trial)
 
 
+EXHAUSTED = Rule(
+    FindingKind.EXHAUSTED,
+    measures="Requests due for which the engine's own side had no port, descriptor or memory left. They are no "
+    "`errors`, though objectives count them.",
+    note=0.0,
+    warn=0.001,
+    invalid=0.01,
+    reason="These requests failed before they reached the server, which had that much less to do. Limits as for "
+    "`errors`.",
+    advice="Use fewer connections or longer-lived ones (`requests_per_connection`), widen the port range "
+    "(`sysctl net.ipv4.ip_local_port_range`), raise the descriptor limit (`ulimit -n`); `redline doctor` shows the "
+    "limits.",
+    biases="the load is too low",
+    blames="client",
+)
+
+
+@judges("requests", probes="all")
 def exhausted(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
     """Requests for which the engine's own side could not connect."""
     lacked, due = traffic.counts.exhausted, traffic.counts.due
@@ -99,9 +162,25 @@ def exhausted(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
         f"For {lacked:,} of {due:,} requests ({percent(lacked / due)}) the engine's side had no port, descriptor or "
         f"memory left for a connection."
     )
-    return graded(FindingKind.EXHAUSTED, lacked / due, message, trial)
+    return EXHAUSTED.found(lacked / due, message, trial)
 
 
+WRONG_ANSWERS = Rule(
+    FindingKind.WRONG_ANSWERS,
+    measures="Requests due with another answer than expected. A wrong body, or bytes that are not HTTP, is **invalid** "
+    "from the first on.",
+    warn=0.0,
+    invalid=0.01,
+    reason="A server that sheds load with 503 answers fast: from 1% on, such answers may set the percentiles. "
+    "After a wrong body the work was not done.",
+    advice="Send the request by hand and compare the answer with the scenario's `expect`. If the server sheds "
+    "load, lower the load.",
+    biases=TOO_CHEAP,
+    blames="server",
+)
+
+
+@judges("requests")
 def wrong_answers(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
     """Requests with an answer that is not the right one."""
     outcomes = traffic.counts.outcomes
@@ -114,7 +193,7 @@ def wrong_answers(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
     )
     never_right = outcomes.unexpected_body + outcomes.malformed > 0
     advice = _TURNED if began_ns else _MALFORMED if outcomes.malformed == wrong else None
-    return graded(FindingKind.WRONG_ANSWERS, 1.0 if never_right else share, message, trial, advice=advice)
+    return WRONG_ANSWERS.found(1.0 if never_right else share, message, trial, advice=advice)
 
 
 _TURNED = (
@@ -144,6 +223,20 @@ def _turned(traffic: Traffic, began_ns: int) -> str:
     return f"; {', '.join(classes)}" if classes else ""
 
 
+SURPLUS_BYTES = Rule(
+    FindingKind.SURPLUS_BYTES,
+    measures="Answers after which the server sent bytes that nobody had requested, per request due. The engine closes "
+    "such connections.",
+    note=0.0,
+    warn=0.01,
+    reason="HTTP ends an answer where its head says. Bytes beyond that are read as the next answer by clients that "
+    "trust the connection, and a cautious one closes it. 1% of new connections can be everything beyond p99.",
+    advice="Fix what writes them: a body on an answer to HEAD or with 204, a second last chunk, or a wrong length.",
+    biases=TOO_SLOW,
+)
+
+
+@judges("requests", probes="all")
 def surplus_bytes(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
     """Answers after which the server sent more than HTTP allows."""
     surplus, due = traffic.counts.surplus, traffic.counts.due
@@ -151,16 +244,31 @@ def surplus_bytes(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
         f"After {surplus:,} answers, for {due:,} requests, the server sent bytes that nobody had requested: the engine "
         f"closed these connections."
     )
-    return graded(FindingKind.SURPLUS_BYTES, surplus / due, message, trial)
+    return SURPLUS_BYTES.found(surplus / due, message, trial)
 
 
+RECONNECTING = Rule(
+    FindingKind.RECONNECTING,
+    measures="Connections opened again per request due, where the load keeps connections and most requests succeed. In "
+    "duets: for most requests.",
+    note=0.1,
+    warn=0.5,
+    reason="A new connection costs the server more than many an answer, and its handshake is part of the response "
+    "time. The numbers are of a server that is used so, whatever the load asks for.",
+    advice="Let the server keep connections (its keep-alive timeout, or how many requests it takes on one), or ask "
+    "for new ones by `requests_per_connection: 1`, so that all servers are loaded alike.",
+    biases=TOO_SLOW,
+)
+
+
+@judges("requests", probes="all")
 def reconnecting(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
     """Connections that the server ended, though the load would have kept them."""
     message = (
         f"{traffic.counts.reconnects:,} connections were opened again for {traffic.counts.due:,} requests: the load "
         f"keeps connections, and they ended all the same."
     )
-    return graded(FindingKind.RECONNECTING, reconnected_share(cell, traffic), message, trial)
+    return RECONNECTING.found(reconnected_share(cell, traffic), message, trial)
 
 
 def reconnected_share(cell: Cell, traffic: Traffic) -> float:

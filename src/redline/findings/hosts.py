@@ -2,16 +2,29 @@
 
 from collections.abc import Sequence
 
-from redline.findings.rules import graded
+from redline.findings.rules import LONG_TAILS, Rule, judges
 from redline.model import Cell, Estimate, Finding, FindingKind, LoadShare, PairSpeed, Recording, Traffic
-from redline.model.hosts import one_way_bound_ns
+from redline.model.hosts import MOST_CLOCK_ERROR, one_way_bound_ns
 from redline.quantities import duration, percent
 from redline.stats import Trial
 
 FEW = 100
-"""Of fewer requests a host has no median to speak of."""
+"""Requests below which the median of a host says little."""
 
 
+CLOCK_BOUND = Rule(
+    FindingKind.CLOCK_BOUND,
+    measures="How far the hosts' clocks may be apart, of the shorter median one-way time.",
+    note=0.02,
+    warn=MOST_CLOCK_ERROR,
+    reason="A one-way time is the difference of two hosts' clocks, and off by as much as they are. Above a tenth "
+    "the report does not show it. Response times are of one clock, and not affected.",
+    advice="Let chrony follow a nearer source on both hosts, or the same one; see docs/guide/many-machines.md.",
+    biases="one-way times are too long one way, and too short the other",
+)
+
+
+@judges("requests")
 def clock_bound(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
     """Whether one-way times are finer than the clocks of the hosts agree."""
     ways = traffic.measured_one_way
@@ -29,7 +42,7 @@ def clock_bound(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
             f"The clocks of the hosts may be {duration(bound_ns)} apart, which is {percent(share)} of a one-way time"
             f" of {duration(shortest_ns)}."
         )
-    return graded(FindingKind.CLOCK_BOUND, share, message, trial)
+    return CLOCK_BOUND.found(share, message, trial)
 
 
 def clock_error_share(recording: Recording) -> float:
@@ -44,6 +57,21 @@ def clock_error_share(recording: Recording) -> float:
     return float("inf") if bound_ns is None or shortest_ns <= 0 else bound_ns / shortest_ns
 
 
+CLOCK_STEPPED = Rule(
+    FindingKind.CLOCK_STEPPED,
+    measures="By how much a host's clock was set during the measurement, of its length.",
+    note=0.0001,
+    warn=0.001,
+    invalid=0.01,
+    reason="What is seen on a server's host is put beside the load by the clocks of both. A clock that is set "
+    "moves it by so much of the measurement: at 1% CPU time, memory and pauses are those of another time, and a "
+    "load host may have begun by another clock than the others.",
+    advice="Let chrony slew the clock (`makestep` only at its start), and keep other programs from setting it.",
+    biases="CPU time and pauses are those of another time; one-way times are off by the step",
+)
+
+
+@judges("requests")
 def clock_stepped(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
     """Whether the clock of a host was set meanwhile, as a share of the measurement."""
     stepped = max(trial.recording.hosts, key=lambda host: abs(host.clock_step_ns or 0), default=None)
@@ -54,7 +82,19 @@ def clock_stepped(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
         f"The clock of {stepped.name} was set {duration(abs(step_ns))} {'forwards' if step_ns > 0 else 'back'} during"
         f" the trial, which measured for {duration(traffic.seconds * 1e9)}."
     )
-    return graded(FindingKind.CLOCK_STEPPED, abs(step_ns) / (traffic.seconds * 1e9), message, trial)
+    return CLOCK_STEPPED.found(abs(step_ns) / (traffic.seconds * 1e9), message, trial)
+
+
+PAIRS_DIFFER = Rule(
+    FindingKind.PAIRS_DIFFER,
+    measures="CPU time per request of one server on a pair of hosts, against the others, before the run.",
+    note=0.02,
+    warn=0.10,
+    reason="A cell's trials are dealt to all pairs. Where these differ, its mean is one of different machines, and "
+    "its interval is as wide as they are apart. Comparisons stay on one pair in each round, where that cancels.",
+    advice="Use hosts of one kind and setting (clock rate, cores, kernel, `redline doctor --hosts`), or one pair.",
+    scatters=True,
+)
 
 
 def pairs_differ(cell: Cell, pairs: Sequence[PairSpeed]) -> tuple[Finding, ...]:
@@ -67,13 +107,26 @@ def pairs_differ(cell: Cell, pairs: Sequence[PairSpeed]) -> tuple[Finding, ...]:
     ratio = next(pair.ratio for pair in sure if pair.host == host and pair.ratio)
     says = f"{percent(apart[host])} {'more' if ratio.value > 1 else 'less'} CPU time"
     message = f"Before the run one server took {says} for a request on {host} than on the other hosts."
-    return graded(FindingKind.PAIRS_DIFFER, apart[host], message, cell)
+    return PAIRS_DIFFER.found(apart[host], message, cell)
 
 
 def _excludes_one(ratio: Estimate) -> bool:
     return ratio.low is not None and ratio.high is not None and not ratio.low <= 1 <= ratio.high
 
 
+LOAD_HOSTS_DIFFER = Rule(
+    FindingKind.LOAD_HOSTS_DIFFER,
+    measures="Distance of the slowest load host's median response time from the fastest one's.",
+    note=0.10,
+    warn=0.25,
+    reason="All load hosts put parts of one load on one server, drawn alike. A host that differs has a local or "
+    "network problem; the total describes no host.",
+    advice="See that host's clock rate, cores, network card and way; measure with the others alone.",
+    biases=LONG_TAILS,
+)
+
+
+@judges("requests")
 def load_hosts_differ(trial: Trial) -> tuple[Finding, ...]:
     """Whether load hosts saw response times, of one server under one load, that differ."""
     shares = {
@@ -90,7 +143,7 @@ def load_hosts_differ(trial: Trial) -> tuple[Finding, ...]:
         f"{slowest} saw a median of {duration(medians[slowest])} and {fastest} one of {duration(medians[fastest])},"
         f" {percent(value)} less: {_why(shares[slowest], shares[fastest])}."
     )
-    return graded(FindingKind.LOAD_HOSTS_DIFFER, value, message, trial)
+    return LOAD_HOSTS_DIFFER.found(value, message, trial)
 
 
 def _why(slow: LoadShare, fast: LoadShare) -> str:

@@ -1,12 +1,26 @@
 """Findings about one trial, from what the probes saw of engine, machine and network."""
 
 from redline.findings.failed import instead_of_cores
-from redline.findings.rules import BUSY_SERVER, FULL_SERVER, OTHERS_BUSY, RULES, TICK_NS, graded
+from redline.findings.rules import BUSY_SERVER, FULL_SERVER, OTHERS_BUSY, SLOWED, TICK_NS, Rule, judges
 from redline.model import OTHERS, Cell, Closed, Finding, FindingKind, Grade, Recording, Subject, Traffic
 from redline.quantities import duration, percent
 from redline.stats import Trial
 
+CLIENT_SATURATED = Rule(
+    FindingKind.CLIENT_SATURATED,
+    measures="Time for which the engine's workers ran or waited for a core. **invalid** only for closed loads whose "
+    "server has capacity to spare; **note** if the server's cores are full.",
+    warn=0.90,
+    invalid=0.95,
+    reason="A client without idle time sets the pace itself. Invalid only where that is certain: a closed load, "
+    "cores of its own for each side, and a server with capacity to spare. `send-lateness` judges open loads.",
+    advice="Give the engine more cores or workers, or lower the load, until the server is the limit.",
+    biases="throughput is too low and differences are too small",
+    blames="client",
+)
 
+
+@judges("requests")
 def client_saturated(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
     """Whether the engine was busy all the time, and whether the result is therefore the client's.
 
@@ -22,7 +36,7 @@ def client_saturated(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Findin
         f"{_meaning(cell, server)}."
     )
     advice = instead_of_cores(cell, traffic)
-    return graded(FindingKind.CLIENT_SATURATED, busy, message, trial, at_most=_gravest(cell, server), advice=advice)
+    return CLIENT_SATURATED.found(busy, message, trial, at_most=_gravest(cell, server), advice=advice)
 
 
 def engine_share(trial: Trial, traffic: Traffic) -> float:
@@ -60,17 +74,35 @@ def interrupts_ns(trial: Trial, subject: Subject) -> float:
     return trial.increase("cores_interrupts_ns", subject) or 0.0
 
 
+ENGINE_PAUSED = Rule(
+    FindingKind.ENGINE_PAUSED,
+    measures="Time for which the engine stood still. In a warm-up, and in duets, which leave out such blocks, at most "
+    "**note**.",
+    note=0.0,
+    warn=0.001,
+    invalid=0.01,
+    reason="Meanwhile nothing is sent, and answers wait to be read: a closed load reads as a slower server, an "
+    "open one as one that stalled. 0.1% of the time can be everything beyond p99.9, and 1% everything beyond p99.",
+    advice="Find out what stopped the engine (a paused or suspended machine, a frozen cgroup, a stopped process, a "
+    "quota), and measure again.",
+    biases=SLOWED,
+    scatters=True,
+    passes=True,
+)
+
+
+@judges("requests", probes="all")
 def engine_paused(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
     """Whether the engine stood still while it measured; of its warm-up that is a note, since that gives no result."""
     if traffic.paused_ns:
         message = (
             f"{_stood_still(traffic, traffic.paused_ns)} of the {duration(traffic.seconds * 1e9)} that it measured."
         )
-        return graded(FindingKind.ENGINE_PAUSED, traffic.paused_share, message, trial)
+        return ENGINE_PAUSED.found(traffic.paused_share, message, trial)
     warm_up = [each for each in traffic.intervals if each.phase == "warmup"]
     paused_ns, length_ns = sum(each.paused_ns for each in warm_up), sum(each.lasts_ns for each in warm_up)
     message = f"{_stood_still(traffic, paused_ns)} of its warm-up of {duration(length_ns)}: the server had less of it."
-    return graded(FindingKind.ENGINE_PAUSED, paused_ns / max(length_ns, 1), message, trial, at_most=Grade.NOTE)
+    return ENGINE_PAUSED.found(paused_ns / max(length_ns, 1), message, trial, at_most=Grade.NOTE)
 
 
 def _stood_still(traffic: Traffic, paused_ns: int) -> str:
@@ -79,42 +111,100 @@ def _stood_still(traffic: Traffic, paused_ns: int) -> str:
     return f"The engine stood still for {duration(paused_ns / workers)}{on_average}"
 
 
+CPU_STEAL = Rule(
+    FindingKind.CPU_STEAL,
+    measures="CPU time that the host took away, of what the machine needed; in duets, of what servers and engine "
+    "needed. Trials that steal disturbed are [repeated](../guide/many-machines.md).",
+    note=0.02,
+    warn=0.10,
+    reason="Stolen time adds to whatever runs, and looks like the server's. Below 2% it is less than the "
+    "differences worth acting on; interleaved trials average what is above.",
+    advice="Use a machine with dedicated cores, or more trials.",
+    biases=SLOWED,
+    scatters=True,
+    passes=True,
+)
+
+
+@judges("requests", probes="all")
 def cpu_steal(trial: Trial) -> tuple[Finding, ...]:
     """Whether the host took CPU time away while it was needed."""
     share, stolen = _stolen_share(trial), trial.increase("steal_ns", "machine") or 0.0
     message = f"The host took away {percent(share)} of the CPU time that this machine needed ({stolen / 1e6:,.0f} ms)."
-    return graded(FindingKind.CPU_STEAL, share, message, trial)
+    return CPU_STEAL.found(share, message, trial)
 
 
 def much_stolen(recording: Recording) -> bool:
     """Whether the host took so much that a trial is warned of."""
-    return RULES[FindingKind.CPU_STEAL].grade(_stolen_share(recording)) not in (None, Grade.NOTE)
+    return CPU_STEAL.grade(_stolen_share(recording)) not in (None, Grade.NOTE)
 
 
 def _stolen_share(seen: Trial | Recording) -> float:
-    """Of the CPU time that the machine needed within the window; 0 where that is not known."""
+    """Stolen share of the CPU time that the machine needed within the window; 0 if unknown."""
     stolen, busy = seen.increase("steal_ns", "machine"), seen.increase("busy_ns", "machine")
     return stolen / (stolen + busy) if stolen and busy is not None else 0.0
 
 
+CPU_SAMPLED = Rule(
+    FindingKind.CPU_SAMPLED,
+    measures="Processes of the server began or ended during the load, so its CPU time comes from samples.",
+    note=0.0,
+    reason="Only clocks of processes that live through the whole window can be read at both ends of it. Samples "
+    "may be some ticks off, and leave out processes that live shorter than the time between two of them.",
+    advice="Read CPU per request with care, or let the server start its processes before the load.",
+    scatters=True,
+)
+
+
+@judges("requests")
 def cpu_sampled(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
     """Whether the server's CPU time comes from samples, though the engine was to read it."""
     clocks, sampled = traffic.clocks, trial.recording.find("cpu_ns", "server") is not None
     if clocks is None or clocks.server_cpu_ns is not None or not sampled:
         return ()
     message = "Processes of the server began or ended during the load, so its CPU time comes from samples."
-    return graded(FindingKind.CPU_SAMPLED, 1.0, message, trial)
+    return CPU_SAMPLED.found(1.0, message, trial)
 
 
+CPU_UNKNOWN = Rule(
+    FindingKind.CPU_UNKNOWN,
+    measures="The processes taken for the server used no CPU time while requests were answered. In duets: for most "
+    "slices it is not known.",
+    warn=0.0,
+    reason="Whoever answers a request uses CPU time. Where the processes that were read used none, others "
+    "answered, so what the answers cost is not known, and is not 0.",
+    advice="Start what answers itself, not a command that asks something else to start it or that only passes "
+    "requests on.",
+    biases="what a request costs is not known",
+)
+
+
+@judges("requests")
 def cpu_unknown(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
     """Whether the processes that were read cannot be those that answered."""
     used, answers = trial.recording.increase("cpu_ns", "server"), traffic.counts.completed
     if used is None or used > 0 or not answers:
         return ()
     message = f"The server's processes used no CPU time, and {answers:,} requests were answered: others answered."
-    return graded(FindingKind.CPU_UNKNOWN, 1.0, message, trial)
+    return CPU_UNKNOWN.found(1.0, message, trial)
 
 
+CPU_PRESSURE = Rule(
+    FindingKind.CPU_PRESSURE,
+    measures="Time for which tasks waited for a core, if processes other than server and engine used 10% of the CPU "
+    "time or more.",
+    note=0.20,
+    warn=0.40,
+    reason="A saturated server causes pressure by itself; together with other work it means that they competed. "
+    "Where tasks waited 40% of the time, throughput was seen to halve.",
+    advice="Stop other work on this machine, or pin it away from the server's and the engine's cores.",
+    biases=SLOWED,
+    scatters=True,
+    passes=True,
+)
+
+
+@judges("requests", probes="all")
 def cpu_pressure(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
     """Whether other work competed with server and engine."""
     waiting = trial.increase("cpu_pressure_ns", "machine")
@@ -131,9 +221,24 @@ def cpu_pressure(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
         f"Tasks waited for a core {percent(round(min(share, 1.0), 3))} of the time, and processes other than server "
         f"and engine used {percent(others)} of the CPU time{_named(trial)}."
     )
-    return graded(FindingKind.CPU_PRESSURE, share, message, trial)
+    return CPU_PRESSURE.found(share, message, trial)
 
 
+NOISY_NEIGHBOUR = Rule(
+    FindingKind.NOISY_NEIGHBOUR,
+    measures="Time for which server or engine waited for the cores that they have to themselves.",
+    note=0.05,
+    warn=0.10,
+    reason="On cores of their own, server and engine wait only for work that does not belong there. The kernel and "
+    "the lab cause at most 4% in quiet runs. From 10% on it takes as much as a host that earns a warning.",
+    advice="Find what else ran on these cores (`top`, then `1`), and stop it or pin it elsewhere.",
+    biases=SLOWED,
+    scatters=True,
+    passes=True,
+)
+
+
+@judges("requests", probes="all")
 def noisy_neighbour(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
     """Whether other work ran on the cores that server and engine have to themselves."""
     server = trial.recording.server
@@ -149,7 +254,7 @@ def noisy_neighbour(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
         f"{percent(min(engine, 1.0))} of the time"
         f"{often}{held_up}{_named(trial)}."
     )
-    return graded(FindingKind.NOISY_NEIGHBOUR, max(engine, of_server), message, trial)
+    return NOISY_NEIGHBOUR.found(max(engine, of_server), message, trial)
 
 
 def _named(trial: Trial) -> str:
@@ -186,6 +291,20 @@ def _server_held_up(trial: Trial, traffic: Traffic) -> float:
     return min(waited, others) / (cores * traffic.seconds * 1e9)
 
 
+THROTTLED = Rule(
+    FindingKind.THROTTLED,
+    measures="Periods of a CPU quota in which the server, a proxy or the engine had used it up.",
+    note=0.0,
+    warn=0.01,
+    reason="A process that has used up its quota stands still until the period ends, usually for up to 100 ms, and "
+    "so do its requests. 1% of the periods can be everything beyond p99. The quota may be intended, so this is "
+    "never invalid.",
+    advice="Raise the quota (`cpu.max`, `--cpus` of a container), or read the number as that of the quota.",
+    biases="throughput is too low and response times are too high",
+)
+
+
+@judges("requests", probes="all")
 def throttled(trial: Trial) -> tuple[Finding, ...]:
     """Whether a quota of CPU time ran out, of the server, a proxy or the engine; the worst of them is reported."""
     names: dict[Subject, str] = {"server": "server", "engine": "engine"}
@@ -197,7 +316,7 @@ def throttled(trial: Trial) -> tuple[Finding, ...]:
         f"The {names[subject]} had used up its CPU quota in {percent(shares[subject])} of the quota's periods, and "
         f"lost {lost_ms:,.0f} ms of CPU time to it."
     )
-    return graded(FindingKind.THROTTLED, shares[subject], message, trial)
+    return THROTTLED.found(shares[subject], message, trial)
 
 
 def _throttled_share(trial: Trial, subject: Subject) -> float:
@@ -224,86 +343,3 @@ def _meaning(cell: Cell, server: float | None) -> str:
     if server >= BUSY_SERVER:
         return "both are near their limit, and the rate is of the two together"
     return "the rate is the client's limit, not the server's"
-
-
-def retransmits(trial: Trial) -> tuple[Finding, ...]:
-    """Whether segments were lost, so that their data came late."""
-    again = trial.increase("tcp_segments_retransmitted", "machine")
-    sent = trial.increase("tcp_segments_sent", "machine")
-    if again is None or not sent:
-        return ()
-    message = (
-        f"On this machine {again:,.0f} TCP segments were sent again, of {sent:,.0f} sent ({percent(again / sent)}), "
-        "those of other programs included."
-    )
-    return graded(FindingKind.RETRANSMITS, again / sent, message, trial)
-
-
-def listen_overflow(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
-    """Whether listeners dropped attempts to connect: the server's or a proxy's, where the kernel counts them alone."""
-    own = [
-        ("server" if part == "server" else f"proxy {name}", drops)
-        for part, name in trial.recording.parts.items()
-        if (drops := trial.increase("listen_drops", part)) is not None
-    ]
-    if any(drops for _, drops in own) or (own and not trial.increase("syn_cookies", "machine")):
-        return tuple(found for name, drops in own for found in _dropped(name, drops, trial, traffic))
-    dropped, full, cookies = (
-        round(trial.increase(name, "machine") or 0.0) for name in ("listen_drops", "listen_overflows", "syn_cookies")
-    )
-    share = (dropped + cookies) / traffic.counts.due
-    message = (
-        f"On this machine listeners dropped {dropped:,} attempts to connect, {full:,} of them because their queue was "
-        f"full, and answered {cookies:,} by a SYN cookie, those of other programs included; there were "
-        f"{traffic.counts.due:,} requests."
-    )
-    return graded(FindingKind.LISTEN_OVERFLOW, share, message, trial, at_most=Grade.NOTE)
-
-
-def _dropped(name: str, drops: float, trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
-    share = drops / traffic.counts.due
-    message = (
-        f"The listener of the {name} dropped {drops:,.0f} attempts to connect: {percent(share)} of "
-        f"{traffic.counts.due:,} requests."
-    )
-    return graded(FindingKind.LISTEN_OVERFLOW, share, message, trial)
-
-
-def port_pressure(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
-    """Whether the ports of closed connections, which are blocked for a minute, leave few to connect from."""
-    resting, ports = trial.recording.find("time_wait", "machine"), trial.recording.find("local_ports", "machine")
-    if resting is None or ports is None:
-        return ()
-    end = traffic.window_unix_ns[1]
-    own = _rise([count for at, count in zip(resting.times_unix_ns, resting.values, strict=True) if at <= end])
-    share = own / ports.values[-1]
-    message = (
-        f"{own:,.0f} sockets entered TIME_WAIT in this trial, and there are {ports.values[-1]:,.0f} local ports "
-        f"({percent(share)})."
-    )
-    return graded(FindingKind.PORT_PRESSURE, share, message, trial)
-
-
-def _rise(counts: list[float]) -> float:
-    """The most that a count rose above an earlier one: older sockets may leave meanwhile, which hides new ones."""
-    lowest, rise = float("inf"), 0.0
-    for count in counts:
-        lowest = min(lowest, count)
-        rise = max(rise, count - lowest)
-    return rise
-
-
-def network_limited(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
-    """Whether the link to the server was full."""
-    speed = trial.recording.find("link_bits_per_s", "machine")
-    sent = trial.increase("link_sent_bytes", "machine")
-    received = trial.increase("link_received_bytes", "machine")
-    if speed is None or sent is None or received is None:
-        return ()
-    per_s = 8 * max(sent, received) / traffic.seconds
-    share = per_s / speed.values[-1]
-    message = (
-        f"{per_s / 1e6:,.0f} Mbit/s {'went out' if sent > received else 'came in'} over the link to the server, which "
-        f"carries {speed.values[-1] / 1e6:,.0f} Mbit/s ({percent(share)})."
-    )
-    return graded(FindingKind.NETWORK_LIMITED, share, message, trial)

@@ -6,7 +6,7 @@ from statistics import median
 
 import numpy as np
 
-from redline.findings.rules import TREND_P, graded
+from redline.findings.rules import LONG_TAILS, TIME_DEPENDENT, TREND_P, Rule, judges
 from redline.model import Cell, Finding, FindingKind, HistogramTable, RuntimeFacts, Traffic
 from redline.quantities import duration, percent, size
 from redline.stats import Trial
@@ -14,7 +14,7 @@ from redline.stats.samples import Floats
 from redline.stats.series import FEWEST_FOR_TREND, slope, trend
 
 BLOCKS = 20
-"""Parts of the window, of each of which the smallest live set counts: between cycles it goes up and down."""
+"""Parts of the window. The smallest live set in a part counts, because it goes up and down between cycles."""
 
 EDGE = 3
 """Parts at the beginning and at the end whose median the message gives."""
@@ -23,7 +23,7 @@ SHORTEST_FOR_LEAK_S = 30.0
 """Caches fill in the first seconds; what still grows after that may grow on."""
 
 LEAST_GROWTH = 0.02
-"""Of the largest heap: less is not worth a word, however steady it is."""
+"""Share of the largest heap: smaller growth is not reported, however steady it is."""
 
 LEAST_GROWN = 4 << 20
 """Bytes: less is not worth a word either. Go says sizes in whole MiB, and no largest heap."""
@@ -47,6 +47,7 @@ _ASKED_FOR = frozenset(
 )
 
 
+@judges("requests")
 def memory(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
     """The findings of one trial, as far as the server's runtime said something."""
     facts = trial.recording.runtime
@@ -66,6 +67,19 @@ def live_bytes(facts: RuntimeFacts) -> int | None:
     return round(median(later)) if later else None
 
 
+HEAP_PRESSURE = Rule(
+    FindingKind.HEAP_PRESSURE,
+    measures="The live set after collections, of the largest heap; or the memory in use, of the limit of a container.",
+    note=0.70,
+    warn=0.85,
+    reason="With a share s of the heap alive, a collector looks at s / (1 - s) bytes for each that it frees: 2.3 "
+    "at 70%, 5.7 at 85%. A process at the limit of its container is killed.",
+    advice="Give it a larger heap (`heap`), or a container with more memory; compare servers at heaps that all of "
+    "them have room in.",
+    biases=LONG_TAILS,
+)
+
+
 def _heap_pressure(cell: Cell, trial: Trial, facts: RuntimeFacts | None) -> tuple[Finding, ...]:
     live, heap = (live_bytes(facts), facts.max_heap_bytes) if facts else (None, None)
     container, peak = cell.variant.container, trial.recording.most("rss_bytes", "server")
@@ -76,7 +90,20 @@ def _heap_pressure(cell: Cell, trial: Trial, facts: RuntimeFacts | None) -> tupl
     if limit and peak is not None:
         shares.append((peak / limit, f"It used up to {size(peak)} of the {size(limit)} that its container may use"))
     share, what = max(shares)
-    return graded(FindingKind.HEAP_PRESSURE, share, f"{what} ({percent(share)}).", trial)
+    return HEAP_PRESSURE.found(share, f"{what} ({percent(share)}).", trial)
+
+
+ALLOCATION_STALL = Rule(
+    FindingKind.ALLOCATION_STALL,
+    measures="Time for which threads waited for memory, or the application stood still because a concurrent collector "
+    "came too late.",
+    note=0.0,
+    warn=0.01,
+    reason="Threads that wait for memory do not answer. The collector began too late or had too few cores, so the "
+    "numbers are those of a heap that is too small for this rate. 1% of the time is all of the tail beyond p99.",
+    advice="Give it a larger heap or more cores, lower the rate, or use a collector that stops the application.",
+    biases=LONG_TAILS,
+)
 
 
 def _allocation_stall(trial: Trial, traffic: Traffic, facts: RuntimeFacts) -> tuple[Finding, ...]:
@@ -100,7 +127,19 @@ def _allocation_stall(trial: Trial, traffic: Traffic, facts: RuntimeFacts) -> tu
         return ()
     share = (stalls.total_ns + stopped_ns) / (traffic.seconds * 1e9)
     message = f"The collector did not keep up: {'; '.join(parts)}."
-    return graded(FindingKind.ALLOCATION_STALL, max(share, 1e-9), message, trial)
+    return ALLOCATION_STALL.found(max(share, 1e-9), message, trial)
+
+
+LEAK_SUSPECTED = Rule(
+    FindingKind.LEAK_SUSPECTED,
+    measures="*From 30 s on.* Growth of the live set over the measurement, by Kendall's test at p < 0.001, of at least "
+    "2% of the heap.",
+    warn=0.10,
+    reason="What lives after collections of the whole heap grows in the first seconds, as caches fill, and then "
+    "stays. What grows on fills the heap in the end. Kendall's test takes noise for growth once in 1,000 trials.",
+    advice="Measure for longer: growth that ends was a cache. Compare two heap dumps (`jcmd PID GC.heap_dump`).",
+    biases=TIME_DEPENDENT,
+)
 
 
 def _leak_suspected(trial: Trial, traffic: Traffic, facts: RuntimeFacts) -> tuple[Finding, ...]:
@@ -119,17 +158,28 @@ def _leak_suspected(trial: Trial, traffic: Traffic, facts: RuntimeFacts) -> tupl
         f"What lived after collections of the whole heap grew from {size(first)} to {size(last)} over the "
         f"measurement, by {size(per_s)} a second{full}."
     )
-    return graded(FindingKind.LEAK_SUSPECTED, grown / first, message, trial)
+    return LEAK_SUSPECTED.found(grown / first, message, trial)
 
 
 def _smallest(facts: RuntimeFacts, start_unix_ns: int, end_unix_ns: int) -> dict[int, float]:
-    """By block of the window, in order of time, the smallest live set, where there is one."""
+    """The smallest live set by block of the window, in order of time; blocks without one are missing."""
     found: dict[int, float] = {}
     for at, live in zip(facts.live_unix_ns, facts.live_bytes, strict=True):
         block = (at - start_unix_ns) * BLOCKS // max(end_unix_ns - start_unix_ns, 1)
         if 0 <= block < BLOCKS:
             found[block] = min(found.get(block, float(live)), float(live))
     return {block: max(found[block], 1.0) for block in sorted(found)}
+
+
+COLLECTOR_LOG = Rule(
+    FindingKind.COLLECTOR_LOG,
+    measures="Distance of the collector's log from the JVM's own counters, beyond two safepoints or 10 ms.",
+    note=0.05,
+    warn=0.20,
+    reason="Pauses in reports come from the log. The JVM's own counters are written by other code, so that where "
+    "the two agree, lines were neither lost nor misread.",
+    advice="Do not use the pauses of this trial. Report a fault, with the recording and the version of the JDK.",
+)
 
 
 def _collector_log(trial: Trial, facts: RuntimeFacts) -> tuple[Finding, ...]:
@@ -142,9 +192,22 @@ def _collector_log(trial: Trial, facts: RuntimeFacts) -> tuple[Finding, ...]:
             logged, counted = (duration(n) if of_time else f"{n:,}" for n in (check.logged, check.counted))
             what = "in safepoints" if of_time else check.name
             worst, message = off, f"The log has {logged} {what}, and the JVM's own counter {counted}."
-    return graded(FindingKind.COLLECTOR_LOG, worst, message, trial)
+    return COLLECTOR_LOG.found(worst, message, trial)
 
 
+PAUSES_IN_TAIL = Rule(
+    FindingKind.PAUSES_IN_TAIL,
+    measures="Requests among the slowest 1% that ended where a long pause ends, beyond those that do by chance (p < "
+    "0.01).",
+    note=0.25,
+    reason="No doubt, but the reason of the tail: its requests waited for pauses of the collector, or for other "
+    "safepoints. A quarter more of them than by chance is more than a coincidence.",
+    advice="Compare collectors and heap sizes; the section on memory and pauses has the causes of the pauses.",
+    reassures=True,
+)
+
+
+@judges("cell")
 def pauses_in_tail(cell: Cell, used: Sequence[Trial]) -> tuple[Finding, ...]:
     """Whether requests of the tail end where long pauses end, more often than by chance.
 
@@ -170,18 +233,18 @@ def pauses_in_tail(cell: Cell, used: Sequence[Trial]) -> tuple[Finding, ...]:
         f"{percent(seen / total)} of the slowest {percent(SLOWEST)} of requests ended in the {paused:,} of "
         f"{intervals:,} intervals with a pause long enough to delay them; by chance {percent(expected / total)} would."
     )
-    return graded(FindingKind.PAUSES_IN_TAIL, (seen - expected) / total, message, cell)
+    return PAUSES_IN_TAIL.found((seen - expected) / total, message, cell)
 
 
 @dataclass(frozen=True)
 class _Tail:
-    """Of one trial, by interval: requests of the tail that ended in it, and how long pauses can have delayed one."""
+    """The tail of a trial by interval: its requests that ended there, and how long pauses can have delayed one."""
 
     slow: Floats
     delays_ns: Floats
 
     def met(self) -> tuple[Floats, Floats]:
-        """By how many intervals pauses are moved: requests times delays, and requests in intervals with a delay."""
+        """For pauses moved by 0, 1, … intervals: requests times delays, and requests in intervals with a delay."""
         moved = np.array([np.roll(self.delays_ns, by) for by in range(len(self.slow))])
         return moved @ self.slow, (moved > 0) @ self.slow
 

@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator, Sequence
 from statistics import median
 
-from redline.findings.machine import engine_share, server_share
-from redline.findings.rules import RULES, graded
+from redline.findings.machine import CLIENT_SATURATED, engine_share, server_share
+from redline.findings.rules import TOO_SLOW, Rule, judges
 from redline.model import Cell, Finding, FindingKind, Grade, Subject, Traffic
 from redline.model.runtime import NATIVE, RECOGNISED
 from redline.quantities import percent, size
@@ -28,6 +28,21 @@ _OFF = frozenset({"off", "no", "none", "false", "0", ""})
 _NAMES_LOG = re.compile(r"(?<![a-z])[Ll]og|Log|LOG")
 
 
+LOCK_LIMITED = Rule(
+    FindingKind.LOCK_LIMITED,
+    measures="*Users who always wait.* Idle cores of the server, where enough requests were in flight to fill them and "
+    "the engine was idle too.",
+    note=0.25,
+    warn=0.50,
+    reason="When users always wait, something is full. If it is neither the server's cores nor the engine, the "
+    "server waits: for a lock, its own limit on threads, a disk, another service. More cores will not raise the "
+    "rate, and CPU per request does not explain it.",
+    advice="Find out where its threads wait (a wall-clock profile, a thread dump), and check its limits on threads "
+    "and CPU.",
+)
+
+
+@judges("answers")
 def lock_limited(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
     """Whether users always waited although neither the server nor the engine had its cores full."""
     used = server_share(trial)
@@ -43,9 +58,20 @@ def lock_limited(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, .
         f"The server used {used * cores:.2g} of its {cores} core{'' if cores == 1 else 's'} and the engine was busy "
         f"{percent(min(engine, 1.0))} of the time, though users always waited: the server waits for something else."
     )
-    return graded(FindingKind.LOCK_LIMITED, 1.0 - busiest, message, trial)
+    return LOCK_LIMITED.found(1.0 - busiest, message, trial)
 
 
+SERVER_LIMITED = Rule(
+    FindingKind.SERVER_LIMITED,
+    measures="*Users with zero think time.* Used share of the server's cores, with an engine that had time to spare.",
+    note=0.95,
+    reason="Good news: the server's cores are full, so the rate is its own.",
+    advice="Nothing needs to be done: a throughput should rest on this.",
+    reassures=True,
+)
+
+
+@judges("cell")
 def server_limited(cell: Cell, used: Sequence[Trial]) -> tuple[Finding, ...]:
     """Whether the cores of the server, and nothing else, set the rate: once for all of the cell's trials."""
     if cell.role == "ceiling" or not cell.load.saturates:
@@ -54,9 +80,24 @@ def server_limited(cell: Cell, used: Sequence[Trial]) -> tuple[Finding, ...]:
     if 2 * len(shares) <= len(used):
         return ()
     message = f"The server used {percent(min(median(shares), 1.0))} of its cores: the rate is the server's own."
-    return graded(FindingKind.SERVER_LIMITED, median(shares), message, cell)
+    return SERVER_LIMITED.found(median(shares), message, cell)
 
 
+DEBUG_LOGGING = Rule(
+    FindingKind.DEBUG_LOGGING,
+    measures="Bytes written to the server's output per request. At most **note** if an option of the server explains "
+    "it.",
+    unit=" bytes",
+    note=1.0,
+    warn=10.0,
+    reason="A line has about 100 bytes: 10 per request is a line for every tenth, and writing one costs as much as "
+    "many a request. Servers that log by default are compared with servers that do not.",
+    advice="Set its log level to errors, or make logging an option, so that the suite states it.",
+    biases="CPU per request is too high",
+)
+
+
+@judges("requests")
 def debug_logging(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
     """Whether the server wrote to its output with the requests, and whether one of its options explains it."""
     written, requests = trial.recording.log_bytes, sum(interval.counts.due for interval in traffic.intervals)
@@ -70,9 +111,23 @@ def debug_logging(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, 
         f"request{f', which its option {option} may explain' if option else ''}."
     )
     at_most = Grade.NOTE if option else Grade.INVALID
-    return graded(FindingKind.DEBUG_LOGGING, written / requests, message, trial, at_most=at_most)
+    return DEBUG_LOGGING.found(written / requests, message, trial, at_most=at_most)
 
 
+SERVER_RESTARTED = Rule(
+    FindingKind.SERVER_RESTARTED,
+    measures="Processes of the server or a proxy that ended during the load and were replaced.",
+    unit=" processes",
+    warn=0.0,
+    reason="A worker that is replaced takes its connections with it, and the new one is cold: the numbers are of a "
+    "server that fails and recovers.",
+    advice="Read in the server's output why its processes end, and fix that, or raise its limit of requests per "
+    "worker.",
+    biases=TOO_SLOW,
+)
+
+
+@judges("requests")
 def server_restarted(trial: Trial) -> tuple[Finding, ...]:
     """Whether processes of the server, or of a proxy in front of it, ended during the load and others took their place.
 
@@ -85,7 +140,7 @@ def server_restarted(trial: Trial) -> tuple[Finding, ...]:
     message = (
         f"{replaced:,.0f} of {whose} ended during the load and others took their place: it restarts them and continues."
     )
-    return graded(FindingKind.SERVER_RESTARTED, replaced, message, trial)
+    return SERVER_RESTARTED.found(replaced, message, trial)
 
 
 def _replaced(trial: Trial, subject: Subject) -> float:
@@ -94,22 +149,58 @@ def _replaced(trial: Trial, subject: Subject) -> float:
     return counted if known is None else max(known.values)
 
 
-def upstream(trial: Trial) -> Iterator[tuple[Finding, ...]]:
+UPSTREAM_PROTOCOL = Rule(
+    FindingKind.UPSTREAM_PROTOCOL,
+    measures="A proxy spoke another protocol to what is behind it than its route says (**warn**), or it could not be "
+    "seen (**note**).",
+    unit="",
+    note=0.0,
+    warn=1.0,
+    reason="Settings of a proxy do not always do what they say, and HTTP/2 to the server has another price than "
+    "HTTP/1.1. The numbers stand, but for the protocol that was spoken.",
+    advice="Name the leg in the route that the proxy really speaks, or change its configuration.",
+)
+
+
+UPSTREAM_CERTIFICATE = Rule(
+    FindingKind.UPSTREAM_CERTIFICATE,
+    measures="A proxy accepted a certificate that is not valid.",
+    warn=0.0,
+    reason="A proxy that accepts any certificate does not check what others check, so its handshakes are cheaper, "
+    "and any server could have answered it.",
+    advice="Build the server's certificate again, and let the proxy check it (`{upstream_ca}`).",
+)
+
+
+@judges("traffic", probes="all")
+def upstream(trial: Trial) -> Iterator[Finding]:
     """Whether each proxy spoke to what is behind it as its route says, and whether the certificate there was valid."""
     hops = trial.recording.server.hops if trial.recording.server else ()
     for hop in hops:
         leg = f"{hop.upstream} to what is behind it"
         if hop.upstream_seen is None:
             unseen = f"It could not be seen whether the proxy {hop.name} speaks {leg}."
-            yield graded(FindingKind.UPSTREAM_PROTOCOL, 1.0, unseen, trial)
+            yield from UPSTREAM_PROTOCOL.found(1.0, unseen, trial)
         elif hop.upstream_seen != hop.upstream:
             message = f"The proxy {hop.name} did not speak {leg}, as the route says, but {hop.upstream_seen}."
-            yield graded(FindingKind.UPSTREAM_PROTOCOL, 2.0, message, trial)
+            yield from UPSTREAM_PROTOCOL.found(2.0, message, trial)
         if hop.certificate:
             message = f"The proxy {hop.name} accepted a certificate that is not valid: {hop.certificate.rstrip('.')}."
-            yield graded(FindingKind.UPSTREAM_CERTIFICATE, 1.0, message, trial)
+            yield from UPSTREAM_CERTIFICATE.found(1.0, message, trial)
 
 
+RUNTIME_DIFFERS = Rule(
+    FindingKind.RUNTIME_DIFFERS,
+    measures="A server or proxy runs on something else than `runtime` declares.",
+    note=0.0,
+    reason="Some things are decided by the declared runtime, before the start: the options and flags of a suite's "
+    "`jvm`, the log of the collector, which profiler is used.",
+    advice="Declare what runs it, such as `runtime: jvm`. Let the command of a JVM begin with `{java}`: then the "
+    "suite chooses its JDK, and the log of its collector is read.",
+)
+
+
+@judges("requests", probes="first")
 def runtime_differs(cell: Cell, trial: Trial) -> tuple[Finding, ...]:
     """That the server, or a proxy, was seen to run on something else than its entry declares."""
     server = trial.recording.server
@@ -124,7 +215,7 @@ def runtime_differs(cell: Cell, trial: Trial) -> tuple[Finding, ...]:
                 f"{part.entry.name} is declared as `runtime: {declared}`, and its processes run on "
                 f"{' and '.join(sorted(seen))}."
             )
-            found += graded(FindingKind.RUNTIME_DIFFERS, 1.0, message, trial)
+            found += RUNTIME_DIFFERS.found(1.0, message, trial)
     return tuple(found)
 
 
@@ -159,7 +250,7 @@ def _cores_in_use(trial: Trial, traffic: Traffic, server: float, engine: float) 
 
 def _share_with_an_idle_engine(trial: Trial) -> float | None:
     """Used share of the server's cores, where the engine had time to spare; None where it had none."""
-    traffic, busy = trial.traffic, RULES[FindingKind.CLIENT_SATURATED].warn
+    traffic, busy = trial.traffic, CLIENT_SATURATED.warn
     if traffic is None or busy is None or traffic.seconds <= 0 or engine_share(trial, traffic) > busy:
         return None
     return server_share(trial)
@@ -175,6 +266,6 @@ def _logging_option(cell: Cell) -> str:
 
 
 def _counted(trial: Trial, name: str, subject: Subject) -> float:
-    """By how much a counter grew from the first sample to the last; 0 when no probe took it."""
+    """Growth of a counter from the first sample to the last; 0 if no probe took it."""
     series = trial.recording.find(name, subject)
     return series.values[-1] - series.values[0] if series is not None else 0.0

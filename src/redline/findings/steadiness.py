@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from redline.findings.rules import TREND_P, graded
+from redline.findings.rules import TIME_DEPENDENT, TOO_CHEAP, TOO_SLOW, TREND_P, Rule, judges
 from redline.findings.warming import FEWEST_SAMPLES, LEAST_S, compiler_cores, warm_up
 from redline.model import Cell, Closed, Expected, Finding, FindingKind, Grade, Traffic, WarmUp
 from redline.model.runtime import COMPILES_WHILE_RUNNING
@@ -18,6 +18,21 @@ FEWEST_ANSWERS = 20
 """Answers in an interval below which one that reaches over its end weighs too much."""
 
 
+UNSTEADY = Rule(
+    FindingKind.UNSTEADY,
+    measures="Change of the rate (closed loads) or of the p50 (open loads, at most **warn**) over the measurement: a "
+    "Theil-Sen line, if Kendall's test has p < 0.001. Loads that change by design are not judged.",
+    warn=0.10,
+    invalid=0.50,
+    reason="The mean of a number that still moves depends on when one looked. 10% would pass for a difference "
+    "between servers; past 50% no single state is described. Open loads are invalid by `rate-missed` instead.",
+    advice="Warm up longer, measure longer, and look for other work on the machine.",
+    biases=TIME_DEPENDENT,
+    scatters=True,
+)
+
+
+@judges("answers")
 def unsteady(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
     """The finding of a trend over the measured intervals, neither chance nor small; or that none can be seen.
 
@@ -37,7 +52,18 @@ def unsteady(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
         f"The {name} {'rose' if change > 0 else 'fell'} by {percent(abs(change))} over the measurement, from interval "
         f"to interval: it was not steady."
     )
-    return graded(FindingKind.UNSTEADY, abs(change), message, trial, at_most=Grade.INVALID if closed else Grade.WARN)
+    return UNSTEADY.found(abs(change), message, trial, at_most=Grade.INVALID if closed else Grade.WARN)
+
+
+STEADINESS_UNKNOWN = Rule(
+    FindingKind.STEADINESS_UNKNOWN,
+    measures="Fewer than seven intervals could be judged.",
+    unit=" intervals",
+    note=0.0,
+    reason="With six intervals even a perfect trend has p = 2 / 6! = 0.003 in Kendall's test, so no trend can be "
+    "told from noise.",
+    advice="Measure for half a second or longer; under an open load, with 20 requests or more in each tenth of it.",
+)
 
 
 def _unknown(trial: Trial, traffic: Traffic, seen: int) -> tuple[Finding, ...]:
@@ -47,11 +73,11 @@ def _unknown(trial: Trial, traffic: Traffic, seen: int) -> tuple[Finding, ...]:
         f"Whether it was steady is not known: {seen} interval{'' if seen == 1 else 's'} could be judged, and it takes "
         f"{FEWEST_FOR_TREND}."
     )
-    return graded(FindingKind.STEADINESS_UNKNOWN, FEWEST_FOR_TREND - seen, message, trial)
+    return STEADINESS_UNKNOWN.found(FEWEST_FOR_TREND - seen, message, trial)
 
 
 def _speeds(trial: Trial, *, by_rate: bool) -> list[float]:
-    """Of the measured intervals the rate, or the p50; without a last one that is much shorter than the others."""
+    """The rate or the p50 of the measured intervals, without a last interval that is much shorter than the others."""
     intervals = [(i, one) for i, one in enumerate(trial.intervals) if one.phase == "measure" and one.lasts_ns > 0]
     longest = max((one.lasts_ns for _, one in intervals), default=0)
     whole = [(i, one) for i, one in intervals if 2 * one.lasts_ns >= longest]
@@ -62,6 +88,31 @@ def _speeds(trial: Trial, *, by_rate: bool) -> list[float]:
     return [float(medians[i][0]) for i, one in whole if one.counts.outcomes.total >= FEWEST_SAMPLES]
 
 
+NEVER_STEADY = Rule(
+    FindingKind.NEVER_STEADY,
+    measures="*With `warmup: detect`.* The server still changed when its warm-up ended at its limit, or again while it "
+    "was measured. See [warm-up](warm-up.md).",
+    warn=0.0,
+    reason="The numbers do not describe one speed, and a later measurement would find others. That may be the "
+    "answer, so it is shown.",
+    advice="Give it more time (`warmup: {detect: {at_most: 3m}}`), more cores to compile on, or a machine without "
+    "other work. If nothing helps, the result is that this server is never steady.",
+    biases=TIME_DEPENDENT,
+)
+
+
+SLOWING_DOWN = Rule(
+    FindingKind.SLOWING_DOWN,
+    measures="*With `warmup: detect`.* How much slower the steady server is than at its best before.",
+    warn=0.05,
+    reason="It was faster once: a heap that fills, code compiled for the worse, a lower clock rate. Levels within "
+    "5% of each other count as one.",
+    advice="Look at its collector, its memory and the machine's clock rate; a longer trial shows whether it continues.",
+    biases=TIME_DEPENDENT,
+)
+
+
+@judges("answers")
 def warmed(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
     """That the server was never steady, or is slower when it is steady than it was before.
 
@@ -73,16 +124,31 @@ def warmed(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
     in_vain = traffic.measure_start_ns >= cell.warmup_ns
     if seen is None:
         message = "Too few intervals were seen to decide whether it was ever steady."
-        return graded(FindingKind.NEVER_STEADY, float(in_vain), message, trial)
+        return NEVER_STEADY.found(float(in_vain), message, trial)
     if seen.kind == "never steady":
-        return graded(FindingKind.NEVER_STEADY, 1.0, _never(seen, in_vain=in_vain), trial)
+        return NEVER_STEADY.found(1.0, _never(seen, in_vain=in_vain), trial)
     message = (
         f"Steady from {duration(seen.steady_from_ns or 0)} after its first request on, and "
         f"{percent(seen.lost or 0.0)} slower then than at its best before."
     )
-    return graded(FindingKind.SLOWING_DOWN, seen.lost or 0.0, message, trial)
+    return SLOWING_DOWN.found(seen.lost or 0.0, message, trial)
 
 
+STILL_COMPILING = Rule(
+    FindingKind.STILL_COMPILING,
+    measures="*JVMs.* Cores that compilers used and waited for during the measurement.",
+    unit=" cores",
+    note=0.10,
+    warn=0.50,
+    reason="What a virtual machine has not compiled yet runs several times slower, and its compilers take CPU time "
+    "from requests. Those of a warm server use some hundredths of a core.",
+    advice="Warm up by few users (`warmup_by: {users: 2}`), who leave the compilers a core; for longer; or until "
+    "the compilers rest (`warmup: {detect: {at_most: 3m}}`). Give the server more cores to compile on.",
+    biases=TOO_SLOW,
+)
+
+
+@judges("answers", probes="all")
 def still_compiling(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
     """That the compilers of the server's virtual machine had work to do while it was measured."""
     cores = compiler_cores(trial, traffic)
@@ -92,9 +158,24 @@ def still_compiling(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
         f"While it was measured, the server's compilers used {cores[0]:.2g} cores and waited for another "
         f"{cores[1]:.2g}: it was not compiled yet."
     )
-    return graded(FindingKind.STILL_COMPILING, sum(cores), message, trial)
+    return STILL_COMPILING.found(sum(cores), message, trial)
 
 
+NOT_WARMED_UP = Rule(
+    FindingKind.NOT_WARMED_UP,
+    measures="The server's runtime compiles while it runs, its compilers were not watched, and a fixed warm-up took "
+    "less than five seconds.",
+    unit=" s",
+    note=0.0,
+    reason="What such a runtime has not compiled yet runs several times slower. Compilers are quiet for seconds at "
+    "a time, so less than five seconds of load show nothing of it.",
+    advice="Warm up until the server is steady (`--warmup auto`), or for a time such as `--warmup 30s`. A server "
+    "that earlier load has warmed up needs neither.",
+    biases=TOO_SLOW,
+)
+
+
+@judges("answers", probes="first")
 def not_warmed_up(cell: Cell, trial: Trial) -> tuple[Finding, ...]:
     """That a server whose runtime compiles while it runs was hardly loaded before it was measured.
 
@@ -108,7 +189,7 @@ def not_warmed_up(cell: Cell, trial: Trial) -> tuple[Finding, ...]:
         f"The server runs on {' and '.join(sorted(compiling))}, which compiles while it runs, and its warm-up took "
         f"{duration(cell.warmup_ns)}: it may not have been compiled yet."
     )
-    return graded(FindingKind.NOT_WARMED_UP, LEAST_S - cell.warmup_ns / 1e9, message, trial)
+    return NOT_WARMED_UP.found(LEAST_S - cell.warmup_ns / 1e9, message, trial)
 
 
 def _never(seen: WarmUp, *, in_vain: bool) -> str:
@@ -118,6 +199,7 @@ def _never(seen: WarmUp, *, in_vain: bool) -> str:
     return f"It was steady enough to be measured after {since}, and changed again while it was measured."
 
 
+@judges("answers")
 def shrinking(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
     """The finding that answers had other lengths at one time of the measurement than at another."""
     if _lengths_are_checked(cell) or _wrong(traffic):
@@ -126,6 +208,7 @@ def shrinking(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, ...]
     return _changed([one.bytes_received / one.completed for one in counted], "intervals", trial)
 
 
+@judges("cell")
 def shrinking_between(cell: Cell, used: Sequence[Trial]) -> tuple[Finding, ...]:
     """The finding that answers had other lengths in some trials than in others; `used` are in the run's order."""
     if _lengths_are_checked(cell):
@@ -133,6 +216,19 @@ def shrinking_between(cell: Cell, used: Sequence[Trial]) -> tuple[Finding, ...]:
     traffics = [trial.traffic for trial in used if trial.traffic]
     counted = [one.counts for one in traffics if one.counts.completed >= FEWEST_ANSWERS and not _wrong(one)]
     return _changed([one.bytes_received / one.completed for one in counted], "trials", cell)
+
+
+SHRINKING_ANSWERS = Rule(
+    FindingKind.SHRINKING_ANSWERS,
+    measures="Change of the mean length of right answers, with headers, over the measurement or between trials; chance "
+    "ruled out at p < 0.001. Not judged where lengths are checked.",
+    note=0.01,
+    warn=0.05,
+    reason="A server that answers less under load does less work, with the right status. A longer number in a "
+    "header can change the length by 1%. Where lengths are compared, another length is a wrong answer.",
+    advice="Compare the body under load too (`under_load: length`), and look at what the short answers leave out.",
+    biases=TOO_CHEAP,
+)
 
 
 def _changed(sizes: list[float], parts: str, about: Cell | Trial) -> tuple[Finding, ...]:
@@ -145,12 +241,12 @@ def _changed(sizes: list[float], parts: str, about: Cell | Trial) -> tuple[Findi
             f"Right answers had {groups.upper:,.0f} bytes each in {above} {parts} and {groups.lower:,.0f} in {below}, "
             f"headers included."
         )
-        return graded(FindingKind.SHRINKING_ANSWERS, groups.apart, message, about)
+        return SHRINKING_ANSWERS.found(groups.apart, message, about)
     message = (
         f"From the first to the last of {len(sizes)} {parts} right answers {'grew' if change > 0 else 'shrank'} by "
         f"{percent(abs(change))}, headers included."
     )
-    return graded(FindingKind.SHRINKING_ANSWERS, abs(change), message, about)
+    return SHRINKING_ANSWERS.found(abs(change), message, about)
 
 
 def from_end_to_end(sizes: Sequence[float]) -> float:

@@ -324,10 +324,12 @@ class Suite(Frozen):
         auto = self.auto and AutoTrials(at_least=at_least, budget_ns=self.auto.budget_ns)
         return self.model_copy(update={"loads": loads, "trials": trials, "auto": auto, **first, **again})
 
-    def with_budget(self, budget_ns: int, trials: int) -> "Suite":
-        """The same with another budget, and as many rounds as that allows at most."""
-        auto = self.auto and AutoTrials(precision=self.auto.precision, at_least=self.auto.at_least, budget_ns=budget_ns)
-        return self.model_copy(update={"auto": auto, "trials": trials})
+    def lasting(self, trials: int, budget_ns: int | None = None) -> "Suite":
+        """The same with so many rounds at most, and another budget if one is given."""
+        auto = self.auto
+        if auto is not None and budget_ns is not None:
+            auto = AutoTrials(precision=auto.precision, at_least=auto.at_least, budget_ns=budget_ns)
+        return self.model_copy(update={"trials": trials, "auto": auto})
 
     @property
     def has_duets(self) -> bool:
@@ -439,6 +441,10 @@ class PlannedTrial(Frozen):
     build_number: int = omitted_if_default(0, description=COPY)
     profile: Profile | None = omitted_if_default(None, description="what is profiled; its numbers count for nothing")
 
+    def at(self, position: int) -> "PlannedTrial":
+        """The same at another position."""
+        return self.model_copy(update={"position": position})
+
 
 class PlannedDuet(Frozen):
     """Several servers that are loaded in short slices: a baseline, and what is compared with it.
@@ -485,9 +491,15 @@ class Plan(Frozen):
     unprofiled: tuple[Skipped, ...] = omitted_if_default((), description="profiles that cannot be made, and why")
     skipped: tuple[Skipped, ...] = ()
 
-    def with_budget(self, budget_ns: int, trials: int) -> "Plan":
-        """The same plan of a suite with another budget, and with as many rounds as that allows at most."""
-        return self.model_copy(update={"suite": self.suite.with_budget(budget_ns, trials)})
+    def extended(self, suite: Suite, trials: tuple[PlannedTrial, ...], duets: tuple[PlannedDuet, ...]) -> "Plan":
+        """The plan with further trials and duets, of a suite that has more rounds."""
+        return self.model_copy(
+            update={"suite": suite, "trials": (*self.trials, *trials), "duets": (*self.duets, *duets)}
+        )
+
+    def profiling(self, trials: tuple[PlannedTrial, ...], without: tuple[Skipped, ...]) -> "Plan":
+        """The plan with these trials with a profiler, and the reasons for the profiles that it is without."""
+        return self.model_copy(update={"profiled": trials, "unprofiled": without})
 
     @property
     def steps(self) -> tuple[PlannedTrial | PlannedDuet, ...]:

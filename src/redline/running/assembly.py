@@ -48,11 +48,11 @@ class Workbench:
     environment: Environment
     pairs: tuple[PairTools, ...] = ()
 
-    def executor(self, plan: Plan, store: RunStore, listener: TrialListener) -> Executor:
-        """What runs the trials of a plan."""
+    def executor(self, plan: Plan, store: RunStore, listener: TrialListener, *, log_is_kept: bool = True) -> Executor:
+        """What runs the trials of a plan. `log_is_kept` says whether a user will find their logs afterwards."""
         if self.pairs:
             return HostsExecutor(plan, self.pairs, store, listener)
-        return LocalExecutor(plan, self.tools, store, listener)
+        return LocalExecutor(plan, self.tools, store, listener, log_is_kept)
 
     def calibration(self, plan: Plan, logs: Path) -> tuple[DuetRecording, ...]:
         """How pairs of hosts compare, by duets of one server of the plan with itself."""

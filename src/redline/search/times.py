@@ -14,7 +14,7 @@ TRIALS = 3
 """Fresh starts at the ends of each answer."""
 RUNNING_PROBE, RUNNING_WARM_UP = "5s", "1s"
 """The length of a probe, and the warm-up, of a server that is running already."""
-FEW_ERRORS = "errors < 1%"
+FEW_SHARE, FEW_ERRORS = 0.01, "errors < 1%"
 """What a set of objectives asks for that says nothing of errors."""
 
 

@@ -54,7 +54,7 @@ from redline.suite.loading import load_libraries
 T = TypeVar("T", bound=Frozen)
 _RECORDING = re.compile(r"^(\d{4,})-.+\.json$")
 _PROBE = re.compile(r"^\d{4,}\.json$")
-COMMANDS: Mapping[Kind, str] = {"run": "run", "comparison": "ab", "search": "limit", "load": "load"}
+_COMMANDS: Mapping[Kind, str] = {"run": "run", "comparison": "ab", "search": "limit", "load": "load"}
 """The command that makes a directory of each kind."""
 VIEW = "results.json"
 """The view that a directory of any kind has, with the whole report."""
@@ -90,10 +90,9 @@ class RunStore:
     def check_free(self) -> None:
         """Make sure, before anything is built, that something can be kept here. Leaves nothing; raises StoreError."""
         if self.exists:
-            resume = f"resume it with: redline {COMMANDS[self.kind]} --resume {self.folder}"
-            raise StoreError(
-                f"{self.folder} already holds a {self.kind}", hint=f"{resume}; or choose another with -o DIR"
-            )
+            kind, other = self.kind, "choose another with -o DIR"
+            hint = other if kind == "load" else f"resume it with: {resuming(self.folder, kind)}; or {other}"
+            raise StoreError(f"{self.folder} already holds a {kind}", hint=hint)
         if self._measured:
             message = f"{self.folder} already holds {self._measured} recordings, of which nothing is known"
             raise StoreError(message, hint="choose another with -o DIR, or move them away")
@@ -104,12 +103,6 @@ class RunStore:
         for folder in missing:
             folder.rmdir()
 
-    def create_folders(self, *names: str) -> None:
-        """Make the directory with these folders. Raises StoreError when it cannot be, or holds something already."""
-        self.check_free()
-        for name in names:
-            self.create_folder(name)
-
     def create_folder(self, name: str) -> None:
         """Make one of its folders, if it is not there. Raises StoreError."""
         with as_store_error(self.folder / name, begun=self.exists):
@@ -119,25 +112,6 @@ class RunStore:
     def _measured(self) -> int:
         """The number of recordings, of whatever kind."""
         return sum(1 for part in _MEASURED for _ in (self.folder / part).rglob("*.json"))
-
-    def read_manifest(self, kind: type[T]) -> T:
-        """What was planned. Raises NotStoredError, which says what there is."""
-        if not self.exists:
-            raise self._absent()
-        begin = "begin again with another -o DIR: without this file nothing can be resumed"
-        try:
-            return read_stored(self.folder / self.manifest_file, kind, begin)
-        except StoreError as error:
-            raise NotStoredError.of(error) from error
-
-    def check_folders(self, *names: str) -> None:
-        """Raise NotStoredError for a folder of what was measured that is there no more."""
-        for name in names:
-            if not (self.folder / name).is_dir():
-                raise NotStoredError(
-                    f"{self.folder / name} is gone, with what was measured of this {self.kind}",
-                    hint=f"put it back, or begin again with `redline {COMMANDS[self.kind]}` and another -o DIR",
-                )
 
     def _absent(self) -> NotStoredError:
         message = f"{self.folder} holds no run"
@@ -165,10 +139,6 @@ class RunStore:
         """All recordings of duets so far, by position. Raises StoreError, naming the file, when one cannot be read."""
         return tuple(read_stored(file, DuetRecording) for _, file in sorted(self._files("duets").items()))
 
-    def save_duet(self, recording: DuetRecording, baseline: Cell) -> None:
-        """Keep the recording of a start: it is there whole or not at all."""
-        self.write(f"duets/{_stem(recording.position, baseline.slug)}.json", stored_json(recording))
-
     def save_probe(self, made: ProbeRecording, cell: Cell) -> None:
         """Keep the recording of one load of a search."""
         self.write(f"probes/{cell.slug}/{made.recording.position:04d}.json", stored_json(made))
@@ -184,9 +154,8 @@ class RunStore:
 
     def _files(self, folder: str) -> dict[int, Path]:
         """The recordings in a folder by their position."""
-        if folder != "recordings" and not (self.folder / folder).exists():
+        if not (self.folder / folder).exists():
             return {}
-        self.check_folders(folder)
         with as_store_error(self.folder):
             names = [(file, _RECORDING.match(file.name)) for file in (self.folder / folder).iterdir()]
         return {int(name.group(1)): file for file, name in names if name}
@@ -222,14 +191,21 @@ class RunStore:
 
     def create(self, manifest: Manifest) -> None:
         """Make the directory, and write the manifest. Raises StoreError where it cannot, or something is there."""
-        self.create_folders("logs", *_parts(manifest))
+        self.check_free()
+        for name in ("logs", *_parts(manifest)):
+            self.create_folder(name)
         if manifest.suite_text:
             self.write("suite.yaml", manifest.suite_text.encode())
         self.write(self.manifest_file, stored_json(manifest))
 
     def check_parts(self) -> None:
         """Raise NotStoredError where a folder of recordings that the plan has is gone."""
-        self.check_folders(*_parts(self.manifest()))
+        for name in _parts(self.manifest()):
+            if not (self.folder / name).is_dir():
+                raise NotStoredError(
+                    f"{self.folder / name} is gone, with what was measured of this {self.kind}",
+                    hint="put it back, or begin again with another -o DIR",
+                )
 
     def extend(self, plan: Plan) -> None:
         """Put a plan that begins like the stored one in its place. Raises StoreError when it cannot be written."""
@@ -237,7 +213,13 @@ class RunStore:
 
     def manifest(self) -> Manifest:
         """What `run.json` says. Raises StoreError when there is none or it cannot be read."""
-        return self.read_manifest(Manifest)
+        if not self.exists:
+            raise self._absent()
+        begin = "begin again with another -o DIR: without this file nothing can be resumed"
+        try:
+            return read_stored(self.folder / self.manifest_file, Manifest, begin)
+        except StoreError as error:
+            raise NotStoredError.of(error) from error
 
     def recordings(self) -> tuple[Recording, ...]:
         """All recordings so far, by position. Raises StoreError, naming the file, when one cannot be read."""
@@ -275,6 +257,7 @@ class RunStore:
 
     def run(self) -> Run:
         """The run as it stands; its recordings are read when they are looked at, and may then raise StoreError."""
+        self.check_parts()
         manifest, files = self.manifest(), dict(sorted(self._files("recordings").items()))
         recordings = StoredRecordings(tuple(files), lambda position: read_stored(files[position], Recording))
         return Run(
@@ -343,11 +326,8 @@ class RunStore:
 
     def save(self, recording: Recording | DuetRecording, cell: Cell, *, profiled: bool = False) -> None:
         """Keep a recording: it is there whole or not at all. The cell of a duet is that of its baseline."""
-        if isinstance(recording, DuetRecording):
-            self.save_duet(recording, cell)
-        else:
-            folder = "profiles" if profiled else "recordings"
-            self.write(f"{folder}/{_stem(recording.position, cell.slug)}.json", stored_json(recording))
+        folder = "duets" if isinstance(recording, DuetRecording) else "profiles" if profiled else "recordings"
+        self.write(f"{folder}/{_stem(recording.position, cell.slug)}.json", stored_json(recording))
 
 
 def _parts(manifest: Manifest) -> tuple[str, ...]:
@@ -355,8 +335,8 @@ def _parts(manifest: Manifest) -> tuple[str, ...]:
     plan = manifest.plan
     if manifest.search is not None:
         return tuple(f"probes/{cell.slug}" for cell in plan.cells.values())
-    more = {"duets": plan.duets, "profiles": plan.profiled}
-    return ("recordings", *(name for name, planned in more.items() if planned))
+    measured = {"recordings": plan.trials, "duets": plan.duets, "profiles": plan.profiled}
+    return tuple(name for name, planned in measured.items() if planned)
 
 
 def _catalogue_of(plan: Plan) -> Path:
@@ -372,6 +352,11 @@ def capacity_store(folder: Path) -> RunStore:
 
 def _stem(position: int, slug: str) -> str:
     return f"{position:04d}-{slug}"
+
+
+def resuming(folder: Path, kind: Kind) -> str:
+    """The command that goes on with a directory of this kind."""
+    return f"redline {_COMMANDS[kind]} --resume {folder}"
 
 
 def stored_json(value: Frozen) -> bytes:

@@ -23,11 +23,12 @@ from redline.suite.planning import (
     make_capacity_plan,
     make_plan,
     to_search,
+    with_budget,
     with_rounds,
     without_profiles,
 )
+from redline.suite.schema.objectives import parse_objectives
 from redline.suite.schema.suite import DETECTION_NS
-from redline.suite.schema.types import parse_objectives
 from redline.suite.validate.overrides import Overrides
 from redline.suite.validate.referenced_files import read_entries, read_times
 from redline.suite.validate.resolve import read_suite

@@ -13,7 +13,7 @@ from rich.console import Console
 from redline.cli import places
 from redline.cli.ab_document import ab_document
 from redline.cli.command_line import AbFlags
-from redline.cli.experiment import Output, create, finish, resumed
+from redline.cli.experiment import Output, create, finish, finish_resumed
 from redline.cli.flags import command_line, naming, refuse, split
 from redline.cli.origins import FromRepository
 from redline.cli.request_flags import bodies, placed_here, referenced
@@ -41,14 +41,17 @@ def execute(flags: AbFlags) -> None:
         return
     with ExitStack() as stack:
         cluster = Cluster(None, stack, places.of_suite)
-        if flags.resume is not None:
-            session = _resumed(flags, flags.resume, cluster, console)
-        else:
-            folder = kept or Path(stack.enter_context(tempfile.TemporaryDirectory())) / "ab"
-            session = _created(flags, folder, cluster, console)
         fail_on = tuple(Verdict(verdict) for verdict in flags.fail_on)
         form = "json" if flags.json else flags.form
-        finish(session, Output("ab", form, fail_on, flags.wait_quiet, is_kept=kept is not None), console)
+        output = Output("ab", form, fail_on, flags.wait_quiet, is_kept=kept is not None)
+        if flags.resume is not None:
+            refuse(flags.given(but=_WITH_RESUME), "--resume continues it as it was planned, and takes no")
+            with naming("--for"):
+                budget_ns = None if flags.lasts is None else parse_duration(flags.lasts)
+            finish_resumed(flags.resume, cluster, output, console, budget_ns=budget_ns)
+        else:
+            folder = kept or Path(stack.enter_context(tempfile.TemporaryDirectory())) / "ab"
+            finish(_created(flags, folder, cluster, console), output, console)
 
 
 def _created(flags: AbFlags, folder: Path, cluster: Cluster, console: Console) -> RunSession:
@@ -60,13 +63,6 @@ def _created(flags: AbFlags, folder: Path, cluster: Cluster, console: Console) -
     check_targets(suite, flags.mine)
     source = Source(command_line(), text=text, kind="comparison")
     return create(suite, source, folder, cluster, console, shows_plan=False)
-
-
-def _resumed(flags: AbFlags, folder: Path, cluster: Cluster, console: Console) -> RunSession:
-    refuse(flags.given(but=_WITH_RESUME), "--resume continues a comparison as it was planned, and takes no")
-    with naming("--for"):
-        budget_ns = None if flags.lasts is None else parse_duration(flags.lasts)
-    return resumed(folder, cluster, console, budget_ns=budget_ns)
 
 
 def _warn_of_changes(document: Mapping[str, object], here: FromRepository, console: Console) -> None:

@@ -13,6 +13,7 @@ from redline.cli.commands.report import read_run
 from redline.cli.contracts import CompareResult
 from redline.cli.show import show
 from redline.errors import RedlineError, UsageError
+from redline.findings import gathered, named, said_once
 from redline.model import Finding, Grade, Report, Run, Verdict
 from redline.report.sections.comparison import comparison_sections
 from redline.storage.runs import RunStore
@@ -39,9 +40,9 @@ def _warn(result: CompareResult) -> None:
     for line in (*result.unmatched, *result.environment_differs):
         grade = Grade.WARN if line in result.environment_grave else Grade.NOTE
         sys.stderr.write(f"{grade}: {line}\n")
-    for finding in result.findings:
-        if finding.grade is not Grade.NOTE:
-            sys.stderr.write(f"{finding.grade}: {finding.cell_id.rpartition('-')[0]}: {finding.message}\n")
+    for one in gathered(finding for finding in result.findings if finding.grade is not Grade.NOTE):
+        where = named(cell_id.rpartition("-")[0] for cell_id in one.cell_ids)
+        sys.stderr.write(f"{one.worst.grade}: {where}: {one.text}\n")
 
 
 def gate(result: CompareResult, fail_on: set[Verdict]) -> None:
@@ -55,7 +56,8 @@ def gate(result: CompareResult, fail_on: set[Verdict]) -> None:
     if not primary:
         missing = "; ".join(result.unmatched) or "no cell of the run has its baseline in it"
         raise RedlineError(f"nothing could be compared: {missing}", hint="measure a cell and its baseline in one run")
-    refused = sorted({f"{c.cell_id.rpartition('-')[0]}: {reason}" for c in primary if (reason := why_no_verdict(c))})
+    reasons = sorted((c.cell_id.rpartition("-")[0], reason) for c in primary if (reason := why_no_verdict(c)))
+    refused = said_once(reasons)
     if refused or result.unmatched:
         missing = "; ".join((*refused, *result.unmatched))
         raise RedlineError(

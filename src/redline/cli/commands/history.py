@@ -16,6 +16,7 @@ from redline.cli.flags import at_least_one, split
 from redline.cli.show import OneLine, Terminal, show
 from redline.cli.streams import write_document
 from redline.errors import RedlineError, StoreError, UsageError
+from redline.findings import said_once
 from redline.model import Cell, Grade
 from redline.model.history import History
 from redline.report.render import markdown
@@ -62,7 +63,7 @@ def gate(found: History, recent: int | None) -> None:
         )
     missing = silent(found)
     if missing:
-        said = sorted({f"{one.slug}: {one.points[-1].missing}" for one in missing})
+        said = said_once(sorted((one.slug, one.points[-1].missing) for one in missing))
         last = found.runs[max(one.points[-1].run for one in missing)]
         raise RedlineError(
             f"the last run does not show everything: {last.name}: {'; '.join(said)}",

@@ -10,7 +10,8 @@ from redline.cli.commands.report import report_in
 from redline.cli.contracts import JudgeResult, SearchJudgeResult
 from redline.cli.show import show
 from redline.errors import StoreError
-from redline.model import CellReport, Finding, FindingKind, Grade, Report
+from redline.findings import gathered
+from redline.model import CellReport, Report
 from redline.model.limits import AnyReport, LimitReport
 from redline.report.document import Line, Prose, Section, line
 from redline.report.format import GRADE_MARKS, slug_of
@@ -109,13 +110,9 @@ def _sections(result: JudgeResult, now: Report) -> Iterator[Section]:
 
 
 def _findings(cell: CellReport) -> Iterator[Line]:
-    """The gravest first, each kind once with how many trials it is about."""
-    alike: dict[tuple[FindingKind, Grade], list[Finding]] = {}
-    for one in sorted(cell.findings, key=lambda one: -one.grade.weight):
-        alike.setdefault((one.kind, one.grade), []).append(one)
-    for (kind, grade), (first, *more) in alike.items():
-        times = f" in {len(more) + 1} trials" if more and first.position is not None else ""
-        yield line((f"{GRADE_MARKS[grade]} {grade}", grade), f"  {kind}{times}: {first.message}")
+    """The gravest first, all of a kind once with the trials that they are about."""
+    for one in gathered(cell.findings):
+        yield line((f"{GRADE_MARKS[one.worst.grade]} {one.worst.grade}", one.worst.grade), f"  {one.text}")
 
 
 def _summary(result: JudgeResult) -> str:

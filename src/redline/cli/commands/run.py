@@ -7,7 +7,7 @@ from rich.console import Console
 
 from redline.cli import places
 from redline.cli.command_line import RunFlags
-from redline.cli.experiment import Output, create, finish, resumed
+from redline.cli.experiment import Output, create, finish, finish_resumed
 from redline.cli.flags import command_line, read_suite_file, refuse
 from redline.cli.show import Terminal
 from redline.cli.targets import check_targets
@@ -25,16 +25,15 @@ def execute(flags: RunFlags) -> None:
         if flags.resume is not None:
             refuse(
                 flags.given(but={"resume", "on", "trials", "fail_on", "wait_quiet", "json"}),
-                "--resume continues a run as it was planned, and takes no",
+                "--resume continues it as it was planned, and takes no",
             )
-            session = resumed(flags.resume, cluster, console, trials=flags.trials)
+            finish_resumed(flags.resume, cluster, _output(flags), console, trials=flags.trials)
         elif flags.suite is not None:
-            session = _create(flags.suite, flags, cluster, console)
+            finish(_create(flags.suite, flags, cluster, console), _output(flags), console)
         else:
             raise UsageError(
                 "no suite is named", hint="try `redline run suites/quickstart.yaml`; `redline list` shows the suites"
             )
-        finish(session, _output(flags), console)
 
 
 def _output(flags: RunFlags) -> Output:

@@ -1,13 +1,11 @@
 """Reports -> bytes: the built-in renderers, by the name of their format; and what a terminal shows."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 
-from redline.model.duet import AbReport
 from redline.model.limits import AnyReport, LimitReport
 from redline.ports import Renderer
 from redline.report.document import Section
 from redline.report.render import csvfile, html, markdown
-from redline.report.sections.ab import ab_sections
 from redline.report.sections.limit import limit_comment, limit_page, limit_summary
 from redline.report.sections.run import run_comment, run_page, run_summary
 from redline.visible import visible
@@ -26,7 +24,7 @@ def _csv(report: AnyReport) -> bytes:
     return csvfile.render_search(report) if isinstance(report, LimitReport) else csvfile.render(report)
 
 
-def _json(report: AnyReport | AbReport) -> bytes:
+def _json(report: AnyReport) -> bytes:
     """The report itself, indented by two, a newline at the end. `visible` leaves the data as it is."""
     return visible(report.model_dump_json(indent=2)).encode() + b"\n"
 
@@ -36,8 +34,3 @@ def _markdown(report: AnyReport) -> bytes:
 
 
 RENDERERS: Mapping[str, Renderer] = {"html": _html, "csv": _csv, "json": _json, "md": _markdown}
-LIMIT_RENDERERS = RENDERERS
-AB_RENDERERS: Mapping[str, Callable[[AbReport], bytes]] = {
-    "json": _json,
-    "md": lambda report: markdown.render(ab_sections(report)),
-}

@@ -34,7 +34,7 @@ SEARCH_COLUMNS = (
     *_LIMIT,
     *_PROBE,
 )
-"""Of a search: `row` says which of them a row has."""
+"""The columns of a search; `row` says which of them a row has."""
 
 _POOLED = "all used trials together: no interval"
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
@@ -123,7 +123,7 @@ def _memory(memory: MemoryReport) -> Iterator[tuple[str, str, Field]]:
 
 
 def _shares(report: Report) -> dict[str, list[tuple[str, Estimate]]]:
-    """By cell the metrics of its profiles: `cpu-share:netty`."""
+    """The metrics of profiles, such as `cpu-share:netty`, by cell id."""
     found: dict[str, list[tuple[str, Estimate]]] = {}
     for one in report.profiles:
         of = f"{one.kind}-share" if one.subject == "server" else f"{one.subject}-{one.kind}-share"

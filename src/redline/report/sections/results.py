@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from redline.findings import REASSURING
+from redline.findings import RULES
 from redline.model import SHOWN, CellReport, Estimate, FindingKind, Grade, Metric, Ranking, Report
 from redline.report import format as fmt
 from redline.report.document import (
@@ -129,7 +129,7 @@ def _strip(scale: Scale, estimate: Estimate, server: ServerCell, behind: tuple[f
 def _server(cell: CellReport, group: Group, rank: str, series: int) -> ServerCell:
     worst: dict[FindingKind, Grade] = {}
     for found in weighed_findings(cell):
-        if found.kind not in REASSURING:
+        if not RULES[found.kind].reassures:
             worst.setdefault(found.kind, found.grade)
     return ServerCell(
         cell.server,

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from redline.findings import OF_THE_MACHINE, REASSURING
-from redline.model import CellReport, Comparison, Finding, FindingKind, Grade, Metric, Report, Verdict
+from redline.findings import RULES
+from redline.model import CellReport, Comparison, Finding, FindingKind, Grade, Metric, Report
 from redline.report import format as fmt
 from redline.report.document import Line, Span, line
 from redline.report.sections.boards import against_in_short
@@ -119,7 +119,7 @@ def better(metric: Metric) -> str:
 
 def signs() -> Line:
     """The verdicts with their signs."""
-    spans = (Span(f"{mark} {verdict}", verdict) for verdict, mark in fmt.MARKS.items())
+    spans = (Span(f"{sign.mark} {sign.words}", sign) for sign in fmt.VerdictSign)
     return (*(each for span in spans for each in (span, Span(" "))), Span("no sign: no verdict"))
 
 
@@ -210,7 +210,7 @@ def weighed_findings(cell: CellReport) -> tuple[Finding, ...]:
 
 def _left_out(cell: CellReport, alike: Sequence[Finding]) -> Finding:
     message = f"{len(alike)} of {fmt.count(len(cell.trials), 'trial')} left out: {alike[0].message}"
-    return alike[0].model_copy(update={"grade": Grade.WARN, "message": message})
+    return alike[0].said(Grade.WARN, message)
 
 
 def _folded(alike: Sequence[Finding], used: int) -> Finding:
@@ -219,9 +219,9 @@ def _folded(alike: Sequence[Finding], used: int) -> Finding:
     if worst.position is None or used < 2:
         return worst
     as_grave = sum(one.grade is worst.grade for one in alike)
-    passes = worst.kind in OF_THE_MACHINE and 2 * as_grave < used and worst.grade is Grade.WARN
+    passes = RULES[worst.kind].passes and 2 * as_grave < used and worst.grade is Grade.WARN
     message = f"{worst.message} (In {len(alike)} of {used} trials.)"
-    return worst.model_copy(update={"grade": Grade.NOTE if passes else worst.grade, "message": message})
+    return worst.said(Grade.NOTE if passes else worst.grade, message)
 
 
 def invalid_reason(cell: CellReport) -> str:
@@ -239,7 +239,7 @@ def invalid_findings(cell: CellReport) -> tuple[Finding, ...]:
 
 
 def finding_groups(report: Report) -> tuple[FindingGroup, ...]:
-    """The findings of all cells, gravest first and what is good to know last; what is said of many is said once."""
+    """The findings of all cells and duets, gravest first, what is good to know last; what is said of many once."""
     kinds: dict[tuple[FindingKind, Grade, str], dict[str, dict[str, None]]] = {}
     tails: dict[tuple[FindingKind, Grade, str], str] = {}
     for cell in report.cells:
@@ -247,13 +247,19 @@ def finding_groups(report: Report) -> tuple[FindingGroup, ...]:
             key = finding.kind, finding.grade, finding.advice
             kinds.setdefault(key, {}).setdefault(finding.message, {})[cell.slug] = None
             tails[key] = tails.get(key) or _log_tail(cell, finding)
+    slugs = {cell.cell_id: cell.slug for cell in report.cells}
+    for one in report.comparisons:
+        for finding in one.duet.findings if one.duet else ():
+            key = finding.kind, finding.grade, finding.advice
+            kinds.setdefault(key, {}).setdefault(finding.message, {})[slugs.get(one.cell_id, one.cell_id)] = None
+            tails.setdefault(key, "")
     gathered = [
         FindingGroup(
             *key, tuple(SharedMessage(message, tuple(slugs)) for message, slugs in messages.items()), tails[key]
         )
         for key, messages in kinds.items()
     ]
-    return tuple(sorted(gathered, key=lambda doubt: (-doubt.grade.weight, doubt.kind in REASSURING)))
+    return tuple(sorted(gathered, key=lambda doubt: (-doubt.grade.weight, RULES[doubt.kind].reassures)))
 
 
 def _log_tail(cell: CellReport, finding: Finding) -> str:
@@ -262,8 +268,8 @@ def _log_tail(cell: CellReport, finding: Finding) -> str:
     return next((trial.log_tail for trial in cell.trials if trial.position == finding.position), "")
 
 
-def tally(report: Report) -> dict[Verdict, int]:
+def tally(report: Report) -> dict[fmt.VerdictSign, int]:
     """How many comparisons came to each verdict; the ceiling is no competitor and does not count."""
     ceilings = {cell.cell_id for cell in report.cells if cell.role == "ceiling"}
-    verdicts = [c.verdict for c in report.comparisons if c.cell_id not in ceilings]
-    return {verdict: verdicts.count(verdict) for verdict in Verdict if verdict in verdicts}
+    verdicts = [fmt.VerdictSign.of(c) for c in report.comparisons if c.cell_id not in ceilings]
+    return {verdict: verdicts.count(verdict) for verdict in fmt.VerdictSign if verdict in verdicts}

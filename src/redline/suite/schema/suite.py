@@ -19,6 +19,7 @@ from redline.model import Backend, Closed, Design, Load, Open, Profile
 from redline.model.plan import DIRECT
 from redline.suite.schema.container import PlacedSchema
 from redline.suite.schema.load import DEFAULT_CONNECTIONS, MOST_CONNECTIONS, LoadSchema
+from redline.suite.schema.objectives import ObjectiveSets
 from redline.suite.schema.scenario import NAME, ScenarioSchema
 from redline.suite.schema.server import OPTION_NAME, RUNTIME, ReadySchema, ServerName, StopSchema
 from redline.suite.schema.shell import CommandLine
@@ -36,7 +37,6 @@ from redline.suite.schema.types import (
     FlagSets,
     Http,
     LoadLength,
-    ObjectiveSets,
     Rate,
     Scalar,
     Schema,
@@ -491,7 +491,8 @@ class SuiteSchema(Schema):
     )
     objective: ObjectiveSets = Field(
         default={},
-        description="what every cell has to meet; or named sets, for each of which `redline limit` finds the rate",
-        examples=["p99 < 200ms, errors < 0.1%", {"good": "p99 < 200ms", "acceptable": "p99 < 1s"}],
+        description="what every cell has to meet, or, behind a name and a colon, those of a load or scenario; or named "
+        "sets, for each of which `redline limit` finds the rate",
+        examples=["p99 < 200ms, errors < 0.1%", "items: p95 < 50ms", {"good": "p99 < 200ms", "acceptable": "p99 < 1s"}],
         json_schema_extra=_no_default,
     )

@@ -9,12 +9,11 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Discriminator, Tag, WithJsonSchema
 
 from redline.errors import WrongValueError
-from redline.model import HttpVersion, Objective, OptionValue, Share, TlsVersion
+from redline.model import HttpVersion, OptionValue, Share, TlsVersion
 from redline.model.jvm import FlagSet
 from redline.quantities import (
     NUMBER,
     clip,
-    did_you_mean,
     parse_any_rate,
     parse_duration,
     parse_memory,
@@ -30,11 +29,6 @@ SHORTEST_BUDGET_NS = 3_000_000_000
 SHORTEST_DETECTION_NS = 5_000_000_000  # what `findings.warming` needs to call a level steady
 HIGHEST_SHARE = 10.0
 _CAPACITY_HINT = "write a percentage of a closed load of this suite, such as `50% of saturate`"
-
-_LATENCY_METRICS = ("p50", "p90", "p99", "p99.9", "max")
-_SHARE_METRICS = ("errors", "achieved")
-_OBJECTIVE_HINT = "write conditions such as `p99 < 200ms, errors < 0.1%, achieved > 99%`"
-_CONDITION = re.compile(r"([^\s<>=]+)\s*([<>]=?|=+)\s*(.+)", re.DOTALL)
 
 
 def _title(model: type) -> str:
@@ -104,62 +98,6 @@ def parse_rate_or_share(text: str | float) -> float | Share:
     if share > HIGHEST_SHARE:
         raise WrongValueError(f"{quoted(text)} is more than {HIGHEST_SHARE:.0%}", "write at most 1000%")
     return Share(share=share, of=match[2])
-
-
-def parse_objectives(text: str) -> tuple[Objective, ...]:
-    """Conditions with commas between them, in the order written: `p99 < 200ms, errors < 0.1%, achieved > 99%`.
-
-    p50, p90, p99, p99.9 and max are upper bounds of the response time; `errors` is an upper bound of the share of
-    requests that did not end well; `achieved` a lower bound of the share of an open load's rate that was answered.
-    Raises WrongValueError (a ValueError) for anything else, for a limit that nothing can meet, and for a metric that
-    is named twice.
-    """
-    objectives = tuple(_objective(part.strip()) for part in text.split(","))
-    metrics = [objective.metric for objective in objectives]
-    for metric in metrics:
-        if metrics.count(metric) > 1:
-            raise WrongValueError(f"`{metric}` has more than one condition", "keep the stricter one")
-    return objectives
-
-
-def _objective(text: str) -> Objective:
-    match = _CONDITION.fullmatch(text)
-    if not match:
-        raise WrongValueError(f"{quoted(text)} is not a condition", _OBJECTIVE_HINT)
-    metric, sign, limit_text = match.groups()
-    if metric not in (*_LATENCY_METRICS, *_SHARE_METRICS):
-        hint = did_you_mean(metric, (*_LATENCY_METRICS, *_SHARE_METRICS)) or _OBJECTIVE_HINT
-        raise WrongValueError(f"`{clip(metric)}` is not something that an objective can bound", hint)
-    right_sign = ">" if metric == "achieved" else "<"
-    if sign != right_sign:
-        side = "lower" if metric == "achieved" else "upper"
-        raise WrongValueError(
-            f"`{metric}` takes {'an' if side == 'upper' else 'a'} {side} bound, not `{sign}`",
-            f"write `{metric} {right_sign} {limit_text.strip()}`",
-        )
-    limit = float(parse_duration(limit_text)) if metric in _LATENCY_METRICS else parse_share(limit_text)
-    if (sign == "<" and limit == 0) or (sign == ">" and limit == 1):
-        raise WrongValueError(f"{quoted(text)} can never be met", _OBJECTIVE_HINT)
-    plain = f"{metric} {sign} {limit_text.strip()}"
-    return Objective.model_validate({"metric": metric, "below": sign == "<", "limit": limit, "text": plain})
-
-
-def _objectives(value: object) -> tuple[Objective, ...]:
-    written = value if isinstance(value, list) else [value]
-    texts = [text for text in written if isinstance(text, str)]
-    if not texts or len(texts) < len(written):
-        raise WrongValueError("an objective is text, or a list of texts", "write it like `p99 < 200ms, errors < 0.1%`")
-    return parse_objectives(", ".join(texts))
-
-
-def _objective_sets(value: object) -> dict[str, tuple[Objective, ...]]:
-    """By name; objectives without a name have an empty one."""
-    if not isinstance(value, dict):
-        return {"": _objectives(value)}
-    names = [name for name in value if isinstance(name, str) and name.strip()]
-    if not names or len(names) < len(value):
-        raise WrongValueError("a set of objectives has no name", "write them like `good: p99 < 200ms`")
-    return {name.strip(): _objectives(conditions) for name, conditions in value.items()}
 
 
 def _scalar(value: object) -> object:
@@ -284,20 +222,6 @@ Memory = Annotated[
     _from_text(parse_memory, "512MiB", (str, int)),
     _at_least(LEAST_MEMORY_BYTES, "6MB", "container engines take no less: write it like `512MiB`"),
     _schema(["integer", "string"], r"^\s*[0-9]+(\.[0-9]+)?\s*(B|kB|KiB|MB|MiB|GB|GiB)?\s*$", "512MiB", "2GiB"),
-]
-_OBJECTIVE = {"type": "string", "examples": ["p99 < 200ms, errors < 0.1%, achieved > 99%"]}
-_OBJECTIVES = [_OBJECTIVE, {"type": "array", "items": _OBJECTIVE, "minItems": 1}]
-ObjectiveSets = Annotated[
-    dict[str, tuple[Objective, ...]],
-    BeforeValidator(_objective_sets),
-    WithJsonSchema(
-        {
-            "anyOf": [
-                *_OBJECTIVES,
-                {"type": "object", "minProperties": 1, "additionalProperties": {"anyOf": _OBJECTIVES}},
-            ]
-        }
-    ),
 ]
 Http = Annotated[HttpVersion, BeforeValidator(_version), WithJsonSchema({"enum": ["1.1", "2", 1.1, 2]})]
 TlsEdition = Annotated[TlsVersion, BeforeValidator(_version), WithJsonSchema({"enum": ["1.2", "1.3", 1.2, 1.3]})]

@@ -80,6 +80,7 @@ def _check_budget(sheet: Sheet, schema: SuiteSchema, compared: Compared, loads: 
     for key, message, hint in (
         ("trials", "a suite has `trials` or a `budget`, not both", "remove one of the two"),
         ("quick", "a budget says how long it takes, and `quick` has nothing to shorten", "remove it"),
+        ("objective", "with a `budget` servers are compared, and none has to meet anything", "remove it"),
         ("ceiling", "with a `budget` no server is measured alone, and so no ceiling", "remove it, or write `trials`"),
     ):
         if key in schema.model_fields_set:

@@ -4,13 +4,14 @@ import re
 from functools import partial
 from pathlib import PurePath
 
-from redline.errors import Problem
-from redline.model import AutoTrials, EngineMode, Load, Metric, Scenario, Suite, Variant
+from redline.errors import Problem, WrongValueError
+from redline.model import AutoTrials, EngineMode, Load, Metric, Objective, Scenario, Suite, Variant
 from redline.quantities import clip, did_you_mean
 from redline.suite.budget import FEWEST_STARTS
 from redline.suite.catalogue import Catalogue, check_against
 from redline.suite.project import Origins
 from redline.suite.schema.document import Path, parse_document
+from redline.suite.schema.objectives import Selectable, parse_objectives
 from redline.suite.schema.scenario import BODIES, http2_forbids
 from redline.suite.schema.suite import OwnScenarioSchema, ServerSchema, SuiteSchema
 from redline.suite.screening import screened
@@ -54,6 +55,7 @@ def read_suite(  # noqa: PLR0913, PLR0917 - what is read, where, and with what
     if schema is not None and schema.budget is not None and schema.baseline is None and variants:
         baseline = variants[0].slug
     design = schema and read_design(sheet, schema, Compared(tuple(variants), baseline, baselines), loads)
+    objectives = _objectives(sheet, schema, scenarios) if schema else {}
     sheet.raise_problems()
     assert schema is not None, "a file without problems was read"
     assert design is not None, "a file without problems was read"
@@ -80,8 +82,8 @@ def read_suite(  # noqa: PLR0913, PLR0917 - what is read, where, and with what
         same_answers=schema.same_answers,
         timeout_ns=schema.timeout,
         threshold=schema.threshold,
-        objectives=tuple(dict.fromkeys(each for one in schema.objective.values() for each in one)),
-        objective_sets={name: one for name, one in schema.objective.items() if name},
+        objectives=tuple(dict.fromkeys(each for one in objectives.values() for each in one)),
+        objective_sets={name: one for name, one in objectives.items() if name},
         profile=tuple(dict.fromkeys(schema.profile)),
         engine=EngineMode.model_validate(schema.engine.model_dump()),
         load_hosts=schema.hosts.load if schema.hosts else 1,
@@ -99,6 +101,18 @@ def read_suite(  # noqa: PLR0913, PLR0917 - what is read, where, and with what
     changed = screened(changed) if overrides.screen else changed
     raise_all(_too_much(changed))
     return changed
+
+
+def _objectives(sheet: Sheet, schema: SuiteSchema, scenarios: list[Scenario]) -> dict[str, tuple[Objective, ...]]:
+    """The sets of objectives, after noting what is wrong with one."""
+    known = Selectable(tuple(schema.loads), tuple(scenario.name for scenario in scenarios))
+    has_names, found = "" not in schema.objective, {}
+    for name, texts in schema.objective.items():
+        try:
+            found[name] = parse_objectives(", ".join(texts), known)
+        except WrongValueError as error:
+            sheet.wrong(("objective", name) if has_names else ("objective",), error.message, error.hint)
+    return found
 
 
 def _warmup_by(schema: SuiteSchema) -> Load | None:

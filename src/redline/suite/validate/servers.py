@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import product
 from pathlib import PurePath
+from posixpath import normpath
 
 from redline.model import AttachedServer, Leg, Request, Route, Scenario, ServerEntry, Tls, Variant
 from redline.model.catalogue import certificates, has_tls, http_of, leg_of
@@ -142,7 +143,7 @@ def _entries(
     if written.revision is None:
         own = Own(
             command=written.command or "",
-            folder=str(PurePath(names.origins.folder, written.folder or ".")),
+            folder=normpath(PurePath(names.origins.folder) / (written.folder or ".")),
             env=written.env,
             runtime=written.runtime,
             ready=written.ready,

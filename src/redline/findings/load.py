@@ -1,0 +1,324 @@
+"""Findings about how a trial was loaded: requests that were late, queued or missed, and windows that were cut."""
+
+import math
+
+from redline.findings.failed import instead_of_cores
+from redline.findings.rules import TOO_SLOW, Rule, judges
+from redline.model import Cell, Closed, Finding, FindingKind, Histogram, Interval, Open, Traffic
+from redline.quantities import duration, percent
+from redline.stats import Trial
+
+BY_CHANCE = 4.0
+"""In standard deviations: by so much two counts differ once in 16,000 times."""
+
+
+PERTURBED = Rule(
+    FindingKind.PERTURBED,
+    measures="A profiler or another probe ran that slows down what it watches. The trial is never compared.",
+    warn=0.0,
+    reason="A profiler takes time from what it watches.",
+    advice="Take comparisons from a run without profilers.",
+    biases="costs are too high",
+)
+
+
+@judges("trial")
+def perturbed(trial: Trial) -> tuple[Finding, ...]:
+    """Whether something slowed down what it watched."""
+    message = "A profiler or monitor ran that slows down what it watches; this trial is not compared."
+    return PERTURBED.found(float(trial.recording.perturbed), message, trial)
+
+
+CUT_SHORT = Rule(
+    FindingKind.CUT_SHORT,
+    measures="Part of the planned measurement that is missing, because you interrupted it or the engine ran into its "
+    "deadline (always **invalid**).",
+    warn=0.0,
+    invalid=0.5,
+    reason="Half a measurement is still one, of less weight than it seems. At the engine's deadline something "
+    "hung, so that is always invalid.",
+    advice="Run it again, in full.",
+    scatters=True,
+)
+
+
+@judges("traffic")
+def cut_short(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
+    """Whether less was measured than planned."""
+    if traffic.ended in ("complete", "failing"):  # a failure says why
+        return ()
+    planned = cell.load.duration_ns / 1e9
+    missing = 1.0 if traffic.ended == "deadline" else max(1.0 - traffic.seconds / planned, 0.0)
+    failed = trial.recording.failure is not None  # which says why; then the engine gave no ending of its own
+    deadline = "The load was cut off" if failed else "The engine ran into its deadline"
+    why = deadline if traffic.ended == "deadline" else "The measurement was interrupted"
+    message = f"{why}: {traffic.seconds:.3g} s of the planned {planned:.3g} s were measured."
+    return CUT_SHORT.found(missing, message, trial)
+
+
+RATE_MISSED = Rule(
+    FindingKind.RATE_MISSED,
+    measures="*Open loads.* Requests due in the window without a right answer within it. What was due counts, not rate "
+    "x time: the number of Poisson arrivals varies, and that is no fault.",
+    warn=0.01,
+    invalid=0.05,
+    reason="A queue that never drains grows as long as the load lasts, so its percentiles measure the length of "
+    "the trial. 1% of requests can be the entire tail beyond p99; at 5% the load was not the one specified.",
+    advice="Lower the rate until the server keeps up, or search for the highest rate that meets the objective.",
+    biases=TOO_SLOW,
+    blames="server",
+)
+
+
+@judges("answers")
+def rate_missed(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
+    """Whether the server kept up with the requests due."""
+    if not isinstance(cell.load.shape, Open):
+        return ()
+    # Against what was due, not rate x time: the number of Poisson arrivals varies, and that is no fault.
+    missed = 1.0 - traffic.answered / traffic.counts.due
+    message = (
+        f"{traffic.rate_per_s:,.0f} right answers/s of {traffic.counts.due / traffic.seconds:,.0f} requests/s due: "
+        f"{percent(max(missed, 0.0))} of the rate was missed."
+    )
+    return RATE_MISSED.found(missed, message, trial, advice=_FAILED if _by_failing(traffic) else None)
+
+
+_FAILED = "Most of what was missed failed, rather than came late: see `errors` and `wrong-answers` first."
+
+
+def _by_failing(traffic: Traffic) -> bool:
+    """Whether requests that failed in another way than by waiting are most of what was missed."""
+    ended = traffic.counts.outcomes
+    waited = ended.timeout + ended.in_flight + ended.unsent
+    return 2 * (ended.errors - waited) > traffic.counts.due - traffic.answered
+
+
+BACKLOG = Rule(
+    FindingKind.BACKLOG,
+    measures="*Open loads, and users with a pace.* Requests due in the warm-up and answered in the measurement, beyond "
+    "those left at its end and what chance explains (four standard deviations).",
+    warn=0.01,
+    invalid=0.05,
+    reason="What waits from the warm-up is served first, so what is measured waits for it: response times are of a "
+    "server that catches up, not of this load. 1% of requests can be the entire tail beyond p99.",
+    advice="Warm up for longer, or by few users (`warmup_by: {users: 2}`), so that the server has caught up when "
+    "the measurement begins.",
+    biases=TOO_SLOW,
+)
+
+
+@judges("answers")
+def backlog(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
+    """Whether the server still worked off what was due in the warm-up, beyond what chance explains.
+
+    What is under way at the two ends of the window are two counts, whose difference has their sum as its variance.
+    """
+    shape = cell.load.shape
+    if not isinstance(shape, Open) and shape.pace_per_s is None:
+        return ()
+    before, left = traffic.carried_in, traffic.carried_out
+    beyond = before - left - BY_CHANCE * math.sqrt(before + left)
+    message = (
+        f"{before:,} requests that were due before the measurement were answered in it, and {left:,} were left at its "
+        f"end: when it began, the server had not caught up."
+    )
+    return BACKLOG.found(beyond / traffic.counts.due, message, trial)
+
+
+SEND_LATENESS = Rule(
+    FindingKind.SEND_LATENESS,
+    measures="*Loads whose requests fall due by a timer.* Time from when a request was due to when the engine took it "
+    "up, over the response time, at p50 or p99, whichever is larger.",
+    note=0.20,
+    warn=0.33,
+    invalid=0.50,
+    reason="Response time counts from the due time, so it includes the engine's lateness: always some "
+    "microseconds, a sixth of the median of a fast idle server. Past one half, most of it was not the server's.",
+    advice="Give the engine a core of its own, lower the rate, or read the service time, which has no lateness.",
+    biases=TOO_SLOW,
+    blames="client",
+    lengthens=True,
+)
+
+
+@judges("requests", probes="all")
+def send_lateness(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
+    """Whether the engine itself was late."""
+    if not _due_by_timer(cell):
+        return ()
+    share, message = late_share(traffic.lateness, traffic.response)
+    return SEND_LATENESS.found(share, f"{message}.", trial, advice=instead_of_cores(cell, traffic))
+
+
+def late_share(lateness: Histogram, times: Histogram) -> tuple[float, str]:
+    """The engine's lateness over the response time, at p50 or p99, whichever is larger; and a sentence that says so."""
+    late, response = (histogram.quantiles_ns((0.5, 0.99)) for histogram in (lateness, times))
+    shares = [own / whole if whole > 0 else 0.0 for own, whole in zip(late, response, strict=True)]
+    worst = 0 if shares[0] >= shares[1] else 1
+    return shares[worst], (
+        f"At {('p50', 'p99')[worst]} the engine took up requests {duration(late[worst])} after they were due, which is "
+        f"{percent(shares[worst])} of the response time of {duration(response[worst])}"
+    )
+
+
+CLIENT_QUEUEING = Rule(
+    FindingKind.CLIENT_QUEUEING,
+    measures="*Open loads.* Requests due that found no connection with room and waited in the client.",
+    note=0.01,
+    warn=0.10,
+    reason="The wait is in the response time. With more connections these requests would have queued in the "
+    "server, or not at all. 1% of them can be everything beyond p99.",
+    advice="Allow more `connections`; if the server is overloaded, lower the rate. The service time does not "
+    "include this wait.",
+    biases=TOO_SLOW,
+)
+
+
+@judges("answers")
+def client_queueing(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
+    """Whether requests waited in the client for a connection."""
+    if not isinstance(cell.load.shape, Open):
+        return ()
+    waited, due = traffic.counts.waited, traffic.counts.due
+    message = (
+        f"{waited:,} of {due:,} requests ({percent(waited / due)}) found none of {cell.load.shape.connections} "
+        f"connections free when they were due: part of their response time is a queue in the client."
+    )
+    return CLIENT_QUEUEING.found(waited / due, message, trial, advice=instead_of_cores(cell, traffic))
+
+
+def _due_by_timer(cell: Cell) -> bool:
+    """Whether requests fall due at a time of their own; with zero think time they are due upon the last answer."""
+    shape = cell.load.shape
+    return isinstance(shape, Open) or shape.think is not None or shape.pace_per_s is not None
+
+
+TLS_INSECURE = Rule(
+    FindingKind.TLS_INSECURE,
+    measures="The server's certificate was not checked (`insecure: true`).",
+    note=0.0,
+    reason="Any server could have answered, and checking a certificate is part of the handshake's time.",
+    advice="Name the certificate's issuer (`ca` in a suite, `--cacert` on the command line) and check it.",
+)
+
+
+@judges("traffic")
+def tls_insecure(cell: Cell, trial: Trial) -> tuple[Finding, ...]:
+    """Whether any server could have answered."""
+    insecure = cell.variant.tls is not None and cell.variant.tls.insecure
+    message = "The server's certificate was not checked: any server could have answered."
+    return TLS_INSECURE.found(float(insecure), message, trial)
+
+
+CARRIED_OVER = Rule(
+    FindingKind.CARRIED_OVER,
+    measures="*Users who always wait.* Their time in the measurement for which requests from before it held them.",
+    note=0.05,
+    warn=0.10,
+    reason="A request that was due before the measurement is in none of its response times, however long it still "
+    "holds its user. With that user on hold, the others are served faster than they would be.",
+    advice="Measure for longer, or warm up until no connection waits any more; see which connections the server "
+    "leaves waiting.",
+    biases="response times are too low",
+)
+
+
+@judges("answers")
+def carried_over(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
+    """Whether users were held for long by requests that were due before the measurement."""
+    kept, share = _in_flight(cell, traffic), carried_over_share(cell, traffic)
+    late = [(_from_before(interval), interval) for interval in traffic.intervals if interval.phase == "measure"]
+    last = next((interval for number, interval in reversed(late) if number), None)
+    if last is None or not kept:
+        return ()
+    number = sum(number for number, _ in late)
+    message = (
+        f"{number:,} requests that were due before the measurement were answered in it, the last ones after more than "
+        f"{duration(last.start_ns - traffic.measure_start_ns)}: they took {percent(share)} of the users' time or more."
+    )
+    return CARRIED_OVER.found(share, message, trial)
+
+
+def carried_over_share(cell: Cell, traffic: Traffic) -> float:
+    """Share of the users' time in the measurement for which they waited for what was due before it.
+
+    At least: of right answers alone, and each to the beginning of the interval in which it came. 0 where users do not
+    always wait.
+    """
+    kept = _in_flight(cell, traffic)
+    if not kept:
+        return 0.0
+    waited_ns = sum(
+        _from_before(interval) * (interval.start_ns - traffic.measure_start_ns)
+        for interval in traffic.intervals
+        if interval.phase == "measure"
+    )
+    return waited_ns / 1e9 / (kept * traffic.seconds)
+
+
+def _from_before(interval: Interval) -> int:
+    """Right answers in an interval to requests that were due before the measurement."""
+    return max(0, interval.counts.completed - interval.counts.outcomes.ok)
+
+
+def _in_flight(cell: Cell, traffic: Traffic) -> float:
+    """How many requests the users keep in flight, or think about; 0 where that is not fixed, or nothing was due."""
+    shape = cell.load.shape
+    if not isinstance(shape, Closed) or shape.pace_per_s is not None or traffic.seconds <= 0:
+        return 0.0
+    return shape.mean_users(traffic.measure_end_ns - traffic.measure_start_ns) * shape.depth
+
+
+LITTLES_LAW = Rule(
+    FindingKind.LITTLES_LAW,
+    measures="*Users without a pace.* Rate x (response time + think time) should be the number of users; the share by "
+    "which it is not, beyond what the ends of the window explain.",
+    warn=0.05,
+    invalid=0.10,
+    reason="L = lambda W (Little, 1961) holds for any server. Where it fails, requests or time were lost in "
+    "counting; histograms and the ends of the window explain less than the allowance.",
+    advice="Do not use these numbers. Check that all users could connect, then report a fault of the engine.",
+)
+
+
+@judges("answers")
+def littles_law(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
+    """Whether counts, times and users fit together."""
+    shape = cell.load.shape
+    if not isinstance(shape, Closed) or shape.pace_per_s is not None or traffic.ended != "complete":
+        return ()
+    mean_s = traffic.response.mean_ns / 1e9
+    think_s = shape.think.mean_ns / 1e9 if shape.think else 0.0
+    rate_per_s = traffic.counts.due / traffic.seconds
+    busy = rate_per_s * (mean_s + think_s)
+    kept = _in_flight(cell, traffic)
+    if kept <= 0:
+        return ()
+    ends_s = (
+        max(_missing_s(traffic), carried_over_share(cell, traffic) * traffic.seconds) + traffic.response.max_ns / 1e9
+    )
+    off = abs(busy / kept - 1.0) - (ends_s + think_s) / traffic.seconds
+    time = f"({duration(mean_s * 1e9)} mean response time + {duration(think_s * 1e9)} think time)"
+    message = (
+        f"{rate_per_s:,.0f} requests/s x {time if think_s else f'{duration(mean_s * 1e9)} mean response time'} make "
+        f"{busy:.3g} {'users busy' if shape.depth == 1 else 'requests in flight'}, but the load has {kept:.10g}."
+    )
+    return LITTLES_LAW.found(off, message, trial)
+
+
+def _missing_s(traffic: Traffic) -> float:
+    """For how many seconds at its beginning the window has no requests, because users still wait for earlier ones.
+
+    That shows as intervals in which fewer requests fell due than on average. At the end, the longest response time
+    bounds what reaches over it.
+    """
+    missing_s = 0.0
+    for interval in traffic.intervals:
+        seconds = (interval.end_ns - interval.start_ns) / 1e9
+        if interval.phase == "measure" and seconds > 0:
+            share = min(interval.counts.due / seconds / (traffic.counts.due / traffic.seconds), 1.0)
+            missing_s += seconds * (1.0 - share)
+            if share > 0.5:
+                break
+    return missing_s

@@ -1,0 +1,67 @@
+"""Findings that repeat, said once with their number."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from redline.findings.table import RULES
+from redline.model import Finding
+
+MOST_NAMED = 3
+"""Names that a line lists before it counts the others."""
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """All findings of one kind, the gravest first, otherwise in their order."""
+
+    findings: tuple[Finding, ...]
+
+    @property
+    def worst(self) -> Finding:
+        """The gravest, whose message and advice stand for all."""
+        return self.findings[0]
+
+    @property
+    def cell_ids(self) -> tuple[str, ...]:
+        """The cells that it is about, each once."""
+        return tuple(dict.fromkeys(one.cell_id for one in self.findings))
+
+    @property
+    def where(self) -> str:
+        """`trial 7`, `12 trials (3, 7, 9 and 9 more)`, `31 trials of 4 cells`, or `4 cells`; empty for one cell."""
+        positions = sorted(one.position for one in self.findings if one.position is not None)
+        cells = len(self.cell_ids)
+        if not positions:
+            return f"{cells} cells" if cells > 1 else ""
+        if len(positions) == 1:
+            return f"trial {positions[0]}"
+        return f"{len(positions)} trials {f'of {cells} cells' if cells > 1 else f'({named(map(str, positions))})'}"
+
+    @property
+    def text(self) -> str:
+        """`cpu-steal in 12 trials (3, 7, 9 and 9 more): The host took away …`."""
+        return f"{self.worst.kind}{self.where and f' in {self.where}'}: {self.worst.message}"
+
+
+def gathered(findings: Iterable[Finding]) -> tuple[Gathered, ...]:
+    """Findings by kind, the gravest kinds first and what reassures last."""
+    kinds: dict[str, list[Finding]] = {}
+    for one in findings:
+        kinds.setdefault(one.kind, []).append(one)
+    alike = (Gathered(tuple(sorted(ones, key=lambda one: -one.grade.weight))) for ones in kinds.values())
+    return tuple(sorted(alike, key=lambda one: (-one.worst.grade.weight, RULES[one.worst.kind].reassures)))
+
+
+def said_once(said: Iterable[tuple[str, str]]) -> tuple[str, ...]:
+    """Texts about subjects, in their order: `rust.hyper, rust.axum and 10 more: no usable trials`."""
+    subjects: dict[str, dict[str, None]] = {}
+    for subject, text in said:
+        subjects.setdefault(text, {})[subject] = None
+    return tuple(f"{named(alike)}: {text}" for text, alike in subjects.items())
+
+
+def named(names: Iterable[str]) -> str:
+    """`a, b, c and 9 more`."""
+    known: Sequence[str] = tuple(names)
+    more = len(known) - MOST_NAMED
+    return f"{', '.join(known[:MOST_NAMED])} and {more} more" if more > 1 else ", ".join(known)

@@ -1,0 +1,88 @@
+"""What is known of the starts of a duet, before anything is compared."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from redline.findings.failed import failures_text
+from redline.model import DuetBlock, DuetRecording, DuetTraffic
+from redline.model.failures import earliest
+from redline.stats.samples import Floats
+
+BASELINE, COMPARED = 0, 1
+"""The places of the first servers in a start; the last one, the control, is the baseline once more."""
+FAILING = 0.01
+"""If a server fails more of its requests, nobody knows what the others cost."""
+
+
+def failing(starts: Sequence[DuetRecording], names: tuple[str, str], target: int = COMPARED) -> str | None:
+    """Which server failed too many requests for any comparison, and why; None where neither did.
+
+    All starts with traffic count: those that came no farther than their warm-up say most about what fails.
+    """
+    for name, places in zip(names, ((BASELINE, -1), (target,)), strict=True):
+        loads = [traffic_of(start) for start in starts if start.traffic is not None]
+        ended = sum((_ended(traffic, place) for traffic in loads for place in places), Counter[str]())
+        bad = {kind: number for kind, number in ended.items() if number and kind != "ok"}
+        if sum(bad.values()) > FAILING * ended.total():
+            kinds = ", ".join(f"{kind.replace('_', ' ')} {number:,}" for kind, number in bad.items() if kind)
+            why = "; ".join(filter(None, (kinds, first_failures(loads, places))))
+            said = f"{sum(bad.values()):,} of {ended.total():,} requests to {name} failed"
+            return f"{said}: {why}" if why else said
+    return None
+
+
+def first_failures(loads: Iterable[DuetTraffic], places: Sequence[int]) -> str:
+    """The first failure of each outcome at these places: `first timeout: no answer within 5 s`; empty for none."""
+    text = failures_text(earliest(each for one in loads for at in places for each in one.targets[at].failures))
+    return f"first {text}" if text else ""
+
+
+def _ended(traffic: DuetTraffic, place: int) -> Counter[str]:
+    """How the measured requests to a server ended; before any was measured, how many failed, without their kinds."""
+    measured = Counter(dict(traffic.targets[place].counts.outcomes))
+    if measured.total():
+        return measured
+    target = place % len(traffic.targets)
+    slices = [each for block in traffic.blocks for each in block.slices if each.target == target]
+    return Counter({"ok": sum(each.completed for each in slices), "": sum(each.failed for each in slices)})
+
+
+def is_whole(recording: DuetRecording) -> bool:
+    """Whether this start has a block that was measured, and nothing failed."""
+    return recording.failure is None and recording.traffic is not None and bool(measured(recording.traffic))
+
+
+def traffic_of(recording: DuetRecording) -> DuetTraffic:
+    """The traffic of a start that was measured."""
+    assert recording.traffic is not None, "starts without traffic were left out"
+    return recording.traffic
+
+
+def measured(traffic: DuetTraffic) -> list[DuetBlock]:
+    """Its blocks after the warm-up."""
+    return [block for block in traffic.blocks if block.phase == "measure"]
+
+
+def cpu_unknown(traffic: DuetTraffic, target: int) -> str:
+    """Why nobody knows what a server used in most of the slices in which it answered; empty where that is known."""
+    slices = [each for block in measured(traffic) for each in block.slices if each.target == target and each.completed]
+    used = [each.cpu_ns[target] if each.cpu_ns else None for each in slices]
+    if 2 * used.count(0) > len(used):
+        return "its processes used none while it answered, so others answer"
+    if 2 * (used.count(0) + used.count(None)) > len(used):
+        return "some of its processes came or went while it was loaded, or could not be read"
+    return ""
+
+
+def cpu_of_all(traffic: DuetTraffic) -> Floats | None:
+    """The CPU time per request of each server, over all of its slices; None where that of one is not known."""
+    used, answered = np.zeros(len(traffic.targets)), np.zeros(len(traffic.targets))
+    for each in (each for block in measured(traffic) for each in block.slices):
+        time_ns = each.cpu_ns[each.target] if each.cpu_ns else None
+        if time_ns is None:
+            return None
+        used[each.target] += time_ns
+        answered[each.target] += each.completed
+    return used / answered if used.all() and answered.all() else None

@@ -1,0 +1,29 @@
+"""The one table of findings: all rules by kind, and all functions that judge by them, from the modules by subject."""
+
+from types import ModuleType
+
+from redline.findings import arrivals, cell, duet, failed, hosts, load, machine, memory, network, server, steadiness
+from redline.findings.rules import Judge, Rule
+from redline.model import FindingKind
+
+SUBJECTS: dict[str, ModuleType] = {
+    "Requests and answers": failed,
+    "The load": load,
+    "The schedule": arrivals,
+    "Warm-up and steadiness": steadiness,
+    "The machine": machine,
+    "The network": network,
+    "The server": server,
+    "Memory": memory,
+    "Several hosts": hosts,
+    "A cell": cell,
+    "A duet": duet,
+}
+"""The modules by what their findings are about, in the order of the page."""
+
+RULES: dict[FindingKind, Rule] = {
+    rule.kind: rule for module in SUBJECTS.values() for rule in vars(module).values() if isinstance(rule, Rule)
+}
+JUDGES: tuple[Judge, ...] = tuple(
+    judge for module in SUBJECTS.values() for judge in vars(module).values() if isinstance(judge, Judge)
+)

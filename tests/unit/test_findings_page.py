@@ -1,0 +1,76 @@
+"""The page about findings is written from the table of rules."""
+
+import os
+import re
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+from redline.findings.rules import Rule
+from redline.findings.table import RULES, SUBJECTS
+from redline.model import Grade
+from redline.quantities import percent
+
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = DOCS / "concepts" / "findings.md"
+BEGIN = "<!-- From here on written by `REDLINE_WRITE_FINDINGS=1 pytest tests/unit/test_findings_page.py`. -->\n"
+
+
+def test_the_page_says_what_the_rules_say() -> None:
+    by_hand, begin, written = PAGE.read_text(encoding="utf-8").partition(BEGIN)
+    assert begin
+    if os.environ.get("REDLINE_WRITE_FINDINGS"):
+        PAGE.write_text(by_hand + BEGIN + page(), encoding="utf-8")
+        return
+    assert written == page(), "REDLINE_WRITE_FINDINGS=1 pytest tests/unit/test_findings_page.py writes it anew"
+
+
+def test_every_rule_has_its_section_and_every_link_to_one_arrives() -> None:
+    text = page()
+    for rule in RULES.values():
+        section = text.split(f"\n### {rule.kind}\n")[1].split("\n##")[0]
+        plain = " ".join(section.split())
+        assert rule.measures in plain
+        assert rule.reason in plain
+        assert rule.advice in plain
+        for grade in Grade:
+            assert (getattr(rule, grade) is not None) <= (f"**{grade}**" in plain), (rule.kind, grade)
+    anchors = set(re.findall(r"^#+ (.+)$", PAGE.read_text(encoding="utf-8"), re.MULTILINE))
+    slugs = {re.sub(r"[^a-z0-9 -]", "", anchor.lower()).replace(" ", "-") for anchor in anchors}
+    for file in DOCS.rglob("*.md"):
+        links = re.findall(r"findings\.md#([a-z0-9-]+)", file.read_text(encoding="utf-8"))
+        assert set(links) <= slugs, file
+
+
+def page() -> str:
+    """The sections of all rules, by subject."""
+    return "\n".join("\n".join(line) for line in _sections())
+
+
+def _sections() -> Iterator[list[str]]:
+    told = set()
+    for subject, module in SUBJECTS.items():
+        yield ["", f"## {subject}", ""]
+        for rule in (one for one in vars(module).values() if isinstance(one, Rule)):
+            if rule.kind not in told:
+                told.add(rule.kind)
+                yield [f"### {rule.kind}", "", *_paragraph(f"{rule.measures} {_limits(rule)}{rule.reason}"), ""]
+                yield [*_paragraph(f"*What to do:* {rule.advice}"), ""]
+
+
+def _limits(rule: Rule) -> str:
+    """`**note** above 2%, **warn** above 10%. `: empty where the rule says in words when it has which grade."""
+    limits = {grade: limit for grade in Grade if (limit := getattr(rule, grade)) is not None}
+    if not rule.unit:
+        return ""
+    if not any(limits.values()):
+        return f"{', '.join(f'**{grade}**' for grade in limits)}. "
+    return f"{', '.join(f'**{grade}** above {_value(limit, rule.unit)}' for grade, limit in limits.items())}. "
+
+
+def _value(limit: float, unit: str) -> str:
+    return percent(limit) if unit == "%" else f"{limit:g}{unit}"
+
+
+def _paragraph(text: str) -> list[str]:
+    return textwrap.wrap(text, 100, break_long_words=False, break_on_hyphens=False)
