@@ -14,7 +14,6 @@ from redline.cli.quiet import wait_until_quiet
 from redline.cli.session_view import SessionView
 from redline.cli.show import show
 from redline.cli.streams import write_document
-from redline.errors import UsageError
 from redline.model import CellReport, Comparison, Report, Suite, Verdict
 from redline.model.limits import AnyReport, LimitReport
 from redline.plugins.machine import plan_placement
