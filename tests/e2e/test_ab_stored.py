@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from redline.model import Report
+from redline.storage.reports import read_report
 from redline.storage.runs import RunStore
 from tests.e2e.compared import duet
 from tests.e2e.conftest import Redline
@@ -45,8 +46,8 @@ def test_what_is_kept_is_judged_as_it_was(redline: Redline, servers: tuple[str, 
     assert done.code == 0, done.err
     store = RunStore(redline.folder / "kept")
     assert store.kind == "comparison"
-    report = store.written(Report)
-    assert report is not None
+    report = read_report(store.folder / "results.json")
+    assert isinstance(report, Report)
     assert [recording.round for recording in store.duets()] == list(range(duet(report).starts))
     assert redline("report", "kept").out == done.out
     assert redline("judge", "kept", "--json").json["changes"] == []
