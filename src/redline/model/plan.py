@@ -533,5 +533,5 @@ class Plan(Frozen):
 
     @property
     def not_run_here(self) -> dict[str, str]:
-        """By the slug of each cell that this machine could not run, the reason; not those that the suite rules out."""
+        """Why this machine could not run a cell, by the cell's slug; without those that the suite rules out."""
         return {skipped.slug: skipped.reason for skipped in self.skipped if skipped.cause != "suite"}

@@ -10,11 +10,11 @@ from redline.quantities import percent
 SPARE_FILES = 300
 """What a server opens besides its connections: its jars, logs, sockets."""
 KERNEL_BYTES = 5_000
-"""Of a connection, on each of its hosts, while it has nothing to say: measured on Linux 6.18."""
+"""The memory of a connection, on each of its hosts, while it has nothing to say: measured on Linux 6.18."""
 MEMORY_SHARE = 0.5
-"""Of a host's memory, for the kernel's part of connections: servers and engines take more."""
+"""The share of a host's memory for the kernel's part of connections: servers and engines take more."""
 PORTS_SHARE = 0.9
-"""Of the ports of an address: the last ones are slow to find."""
+"""The share of the ports of an address that is used: the last ones are slow to find."""
 
 
 @dataclass(frozen=True)

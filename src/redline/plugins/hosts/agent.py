@@ -158,7 +158,7 @@ class HostAgent:
             self._until_s = time.monotonic() + for_s
 
     def usage(self) -> AgentUsage | None:
-        """Of what connects the hosts, on this one; None if that is not known."""
+        """The use of what connects the hosts, on this one; None if that is not known."""
         return None
 
     # Builds
@@ -172,7 +172,7 @@ class HostAgent:
         self._received.take(key, chunk, last=last)
 
     def provide(self, parcels: tuple[Parcel, ...], variants: tuple[Variant, ...]) -> dict[str, str | BuildError]:
-        """By slug: what runs each variant here, in the words of its recordings, or why this host cannot run it."""
+        """What runs a variant here, by its slug and in the words of its recordings, or why this host cannot run it."""
         self._received.know(parcels)
         outcome = self._launcher.build(variants, lambda _building: None)
         return {**outcome.runtimes, **outcome.failures}
@@ -385,7 +385,7 @@ class HostAgent:
 
 
 def _ahead_ns() -> int:
-    """By how much the clock is ahead of the monotonic one; read again when this thread had to wait in between."""
+    """How far the clock is ahead of the monotonic one, in ns; read again when this thread had to wait in between."""
     for _ in range(_READING_TRIES):
         before, now, after = time.monotonic_ns(), time.time_ns(), time.monotonic_ns()
         if after - before < _LONGEST_READING_NS:
@@ -394,5 +394,5 @@ def _ahead_ns() -> int:
 
 
 def _cache() -> Path:
-    """Of the user on this host."""
+    """The cache folder of the user on this host."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "redline"

@@ -77,7 +77,7 @@ class Sender:
     def provide(
         self, variants: Sequence[Variant], hosts: Sequence[RemoteHost], progress: Callable[[Building], None]
     ) -> dict[str, dict[str, str | BuildError]]:
-        """By host and slug, what runs each variant there, or why that host cannot run it."""
+        """What runs a variant on a host, by host and slug, or why that host cannot run it."""
         entries = {each.catalogued.name: each.catalogued for one in variants for each in (one, *one.hops)}
         builds = {name: self.find(entry) for name, entry in entries.items()}
         parcels = {name: parcel_of(build, self.project) for name, build in builds.items()}
@@ -146,7 +146,7 @@ class RemoteLauncher:
         outcome: BuildOutcome,
         progress: Callable[[Building], None],
     ) -> dict[str, BuildError]:
-        """By slug, why one of the hosts cannot run what was built here and sent there."""
+        """Why a host cannot run what was built here and sent there, by the variant's slug."""
         found: dict[str, BuildError] = {}
         if not variants:
             return found

@@ -32,7 +32,7 @@ _LONGEST_LINE = 500
 _TICK_NS = 10_000_000
 """The kernel stamps files with a clock that is behind by up to one tick."""
 _READ_AT_MOST = 65_536
-"""Of a line that does not end, such as a bar of progress."""
+"""The most bytes that are read of a line that does not end, such as a bar of progress."""
 _SHOWN_LINES = 15
 _READ_LINES = 200
 """How much of the output is read for the line that names the error."""
@@ -363,7 +363,7 @@ class Builds:
             yield
 
     def _stamp_file(self, entry: ServerEntry) -> Path:
-        """Of the build, not of the server: servers of one family that are built by one command share it."""
+        """The stamp of a build, not of a server: servers of one family that are built by one command share it."""
         return self._cache / f"{_short_hash(str(self.folder(entry)) + entry.catalogue_build.model_dump_json())}.json"
 
     def _log(self, entry: ServerEntry) -> Path:

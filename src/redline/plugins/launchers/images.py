@@ -34,7 +34,7 @@ _PYTHON = re.compile(r"python3(\.\d+)?")
 _LIBRARY_OF_PYTHON = "import sysconfig; print(sysconfig.get_path('stdlib'))"
 _NOT_OF_PYTHON = ("site-packages", "dist-packages", "test", "idlelib", "ensurepip")
 _NOT_RUN = ("jmods", "include", "man", "demo", "sample", "src.zip", "lib/src.zip")
-"""Of a JDK: what no program runs with."""
+"""The parts of a JDK that no program runs with."""
 
 
 class _Closure:
