@@ -72,6 +72,15 @@ class Closed(Frozen):
         check_sends_something("users", self.users, self.stages)
         return self
 
+    def with_users(self, users: int) -> "Closed":
+        """The same with another number of users before its stages."""
+        return self.model_copy(update={"users": users})
+
+    def at_most(self, users: int) -> "Closed":
+        """The same with so many users at most, in its stages too."""
+        stages = tuple(LoadStage(to=min(stage.to, users), over_ns=stage.over_ns) for stage in self.stages)
+        return self.model_copy(update={"users": min(self.users, users), "stages": stages})
+
     @property
     def most_users(self) -> int:
         """The maximum number of users."""
@@ -142,6 +151,14 @@ class Open(Frozen):
             raise WrongValueError("there are no times to replay", "give at least one")
         if any(later < earlier for earlier, later in zip(self.replayed_ns, self.replayed_ns[1:], strict=False)):
             raise WrongValueError("the times to replay decrease", "sort them")
+
+    def staged(self, rate_per_s: float, stages: tuple[LoadStage, ...]) -> "Open":
+        """The same arrivals and connections at another rate, which these stages change."""
+        return self.model_copy(update={"rate_per_s": rate_per_s, "stages": stages})
+
+    def sharing(self, share: Share) -> "Open":
+        """The same arrivals and connections at a rate that is another share of a capacity."""
+        return self.model_copy(update={"share": share})
 
     @property
     def most_per_s(self) -> float:

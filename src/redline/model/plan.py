@@ -351,6 +351,50 @@ class Suite(Frozen):
             auto = AutoTrials(precision=auto.precision, at_least=auto.at_least, budget_ns=budget_ns)
         return self.model_copy(update={"trials": trials, "auto": auto})
 
+    def keeping(self, variants: tuple[Variant, ...]) -> "Suite":
+        """The suite with these of its variants; a baseline that is left out is none."""
+        slugs = {variant.slug for variant in variants}
+        baseline = self.baseline if self.baseline in slugs else None
+        baselines = {one: of for one, of in self.baselines.items() if one in slugs and of in slugs}
+        return self.model_copy(update={"variants": variants, "baseline": baseline, "baselines": baselines})
+
+    def screening(self, possible: dict[str, int]) -> "Suite":
+        """The suite as a fraction of so many variants by server."""
+        return self.model_copy(update={"screened": possible})
+
+    def asking(self, scenarios: tuple[Scenario, ...]) -> "Suite":
+        """The suite with other scenarios."""
+        return self.model_copy(update={"scenarios": scenarios})
+
+    def under(self, loads: tuple[Load, ...], warmup_by: Load | None) -> "Suite":
+        """The suite under other loads, and with another load to warm up, if any."""
+        return self.model_copy(update={"loads": loads, "warmup_by": warmup_by})
+
+    def warming_up(self, warmup_ns: int, *, detect: bool) -> "Suite":
+        """The suite with another warm-up; with `detect`, that is the longest."""
+        return self.model_copy(update={"warmup_ns": warmup_ns, "warmup_detect": detect})
+
+    def repeated(self, trials: int) -> "Suite":
+        """The suite with just so many trials of each cell."""
+        return self.model_copy(update={"trials": trials, "auto": None})
+
+    def seeded(self, seed: int) -> "Suite":
+        """The suite with another seed."""
+        return self.model_copy(update={"seed": seed})
+
+    def profiling(self, profile: tuple[Profile, ...]) -> "Suite":
+        """The suite with other profiles."""
+        return self.model_copy(update={"profile": profile})
+
+    def fitted(self, about: str) -> "Suite":
+        """The suite once its users are cut to what the hosts hold; `about` says so."""
+        return self.model_copy(update={"fit": False, "about": about})
+
+    def for_search(self, trials: int) -> "Suite":
+        """The suite without what is for runs alone, with so many fresh starts at the ends of each answer."""
+        of_runs = {"ceiling": None, "auto": None, "design": "interleaved", "alone": True, "builds": 1, "profile": ()}
+        return self.model_copy(update={**of_runs, "trials": trials})
+
     @property
     def has_duets(self) -> bool:
         """Whether servers are also compared by duets."""

@@ -82,6 +82,10 @@ class ObjectiveResult(Frozen):
     )
     reason: str = Field(default="", description="why it is missed or not known, if not because of `actual`")
 
+    def unmet(self, reason: str, *, known: bool) -> "ObjectiveResult":
+        """The same result, but missed, or not known to be met, for this reason."""
+        return self.model_copy(update={"met": False, "known": known, "reason": reason})
+
     @property
     def state(self) -> ObjectiveState:
         """Met, missed or not known."""

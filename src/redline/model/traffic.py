@@ -100,6 +100,11 @@ class Counts(Frozen):
         grpc_status = _sums_by_name([each.grpc_status for each in given])
         return cls(**sums, status=status, grpc_status=grpc_status, outcomes=Outcomes(**outcomes))
 
+    @property
+    def outcomes_on_the_way(self) -> Outcomes:
+        """The outcomes without the connections that the engine's own side could not open: these reached no server."""
+        return self.outcomes.model_copy(update={"connect": self.outcomes.connect - self.exhausted})
+
     def with_in_flight(self, requests: int) -> "Counts":
         """The same counts with more requests in flight at the end."""
         outcomes = self.outcomes.model_copy(update={"in_flight": self.outcomes.in_flight + requests})
