@@ -5,9 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from redline.model.base import Frozen, omitted_if_default
-from redline.model.estimate import Metric, Verdict
 from redline.model.failures import FirstFailure
-from redline.model.finding import Finding
 from redline.model.histogram import Histogram
 from redline.model.hosts import HostFacts, host_of
 from redline.model.plan import PLACES
@@ -136,57 +134,3 @@ class DuetRecording(Frozen):
     def host(self) -> str:
         """The host of its servers; empty if that was this one."""
         return host_of(self.hosts)
-
-
-class Ratio(Frozen):
-    """B over A, with its 95% interval; None where there is too little to tell."""
-
-    value: float
-    low: float | None
-    high: float | None
-
-    def is_beyond(self, threshold: float) -> bool:
-        """Whether the whole interval is farther from 1 than this relative difference, upwards or downwards."""
-        if self.low is None or self.high is None:
-            return False
-        return self.low > 1 + threshold or self.high < 1 / (1 + threshold)
-
-    def is_within(self, threshold: float) -> bool:
-        """Whether the whole interval is closer to 1 than that."""
-        return (
-            self.low is not None
-            and self.high is not None
-            and 1 / (1 + threshold) < self.low <= self.high < 1 + threshold
-        )
-
-
-class AbMetric(Frozen):
-    """One metric of B over that of A. `self_ratio` is A over A: two servers of A in the same duet."""
-
-    metric: Metric
-    ratio: Ratio
-    verdict: Verdict
-    self_ratio: Ratio | None = None
-
-
-class AbReport(Frozen):
-    """The answer of `redline ab`: the metric that was asked for, and `also` the others.
-
-    `starts` counts the fresh starts of all servers, `seconds` is how long these took.
-    """
-
-    format: Literal["redline.ab/1"] = "redline.ab/1"
-    a: str
-    b: str
-    metric: Metric
-    ratio: Ratio
-    verdict: Verdict
-    self_ratio: Ratio | None
-    starts: int
-    seconds: float
-    interrupted: bool = False
-    unsettled: str = omitted_if_default(
-        "", description="why ratios may yet move, which their intervals allow for: servers were not warm"
-    )
-    also: tuple[AbMetric, ...]
-    findings: tuple[Finding, ...]
