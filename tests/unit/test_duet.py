@@ -17,6 +17,7 @@ from redline.model.failures import FirstFailure
 from redline.stats.duets import Slices, StartRatio, over_starts
 from tests.fakes.compared import ComparedStarts, compared_run, compared_starts
 from tests.fakes.duets import simulated_duet
+from tests.unit.test_metrics_of_duets import with_suite
 
 
 def duet(start: int, *, cost: float, **kind: Any) -> DuetRecording:
@@ -86,9 +87,11 @@ def test_blocks_that_were_left_out_because_the_engine_stood_still_are_counted() 
 
 def test_the_throughput_of_an_open_load_is_no_comparison() -> None:
     run = compared_run(load=Load(name="load", shape=Open(rate_per_s=100, connections=8), duration_ns=10**9))
-    known = {each.metric for each in build_report(run).comparisons if each.ratio is not None}
-    assert Metric.CPU_PER_REQUEST in known
-    assert Metric.THROUGHPUT not in known
+    asked = {each.metric: each for each in build_report(with_suite(run, metric=Metric.THROUGHPUT)).comparisons}
+    assert asked[Metric.CPU_PER_REQUEST].ratio is not None
+    rate = asked[Metric.THROUGHPUT]
+    assert (rate.primary, rate.ratio, rate.verdict, rate.refused) == (True, None, None, "not known in a duet")
+    assert {each.metric for each in build_report(run).comparisons if each.primary} == {Metric.CPU_PER_REQUEST}
 
 
 @pytest.mark.parametrize(
@@ -107,7 +110,8 @@ def test_doubts_are_stated(kind: dict[str, Any], starts: int, expected: str) -> 
 
 def test_the_time_is_that_of_all_starts_without_pauses_between_them() -> None:
     run = build_report(compared_run(starts=2)).run
-    assert (run.starts, run.seconds) == (2, pytest.approx(2 * 5))
+    assert run.starts == 2
+    assert run.seconds == pytest.approx(2 * 5)
 
 
 def test_a_control_that_is_the_same_process_is_not_idle_work() -> None:
