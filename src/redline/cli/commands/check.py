@@ -116,12 +116,11 @@ def show_plans(first: Plan, plan: Plan, console: Console) -> None:
     most, auto = "", plan.suite.auto
     if auto is not None:
         most = "at most "
-    made = f"{most}{count(trials, 'trial')}{duets}" if plan.suite.alone else "starts of duets"
-    console.print(
-        f"\n{count(cells, 'cell')}, {made}, seed {plan.suite.seed}:"
-        f" {most if plan.suite.alone and most else 'about '}{shown(sum(map(expected_length_ns, plans)))}, building not counted",
-        highlight=False,
-    )
+    made, about = f"{most}{count(trials, 'trial')}{duets}", most or "about "
+    if not plan.suite.alone:
+        made, about = "starts of duets", "about "
+    lasts = f"{about}{shown(sum(map(expected_length_ns, plans)))}, building not counted"
+    console.print(f"\n{count(cells, 'cell')}, {made}, seed {plan.suite.seed}: {lasts}", highlight=False)
     if auto is not None:
         console.print(_rounds(auto, plan.suite.trials), highlight=False)
 
