@@ -102,7 +102,7 @@ class Duet:
         return over_starts([each for each, _ in known], hosts) if known else None
 
     def _of_starts(self, metric: Metric, contrast: Floats) -> list[StartRatio | None]:
-        """Of each start, None where a server of it has no value.
+        """The ratio of each start; None where a server of it has no value.
 
         A percentile is that of all requests of a start, because a slice has too few.
         """

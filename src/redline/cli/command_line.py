@@ -343,12 +343,12 @@ class AbFlags(RequestFlags):
 
 @_command("report")
 class ReportFlags(Flags):
-    """Show a stored run again.
+    """Show a stored run, comparison, search or load.
 
     A summary in the terminal, or html, csv, json or md on stdout.
     """
 
-    run: Path = _argument("RUN", "A run's directory.")
+    run: Path = _argument("RUN", "A directory that run, ab, limit or load made, or its results.json (or .json.gz).")
     form: Literal["html", "csv", "json", "md"] | None = _flag(
         "--format -f", "html|csv|json|md", "Render it to stdout, in full."
     )

@@ -7,7 +7,7 @@ from typing import Any
 
 from redline.cli.command_line import LimitFlags
 from redline.cli.flags import at_least_one, command_line, naming, read_flag, read_suite_file, read_workers, refuse
-from redline.cli.limit_document import CONNECTIONS, TRIALS, limit_document
+from redline.cli.limit_document import limit_document
 from redline.cli.origins import FromRepository
 from redline.cli.request_flags import bodies, referenced
 from redline.cli.written import read_written
@@ -18,12 +18,11 @@ from redline.quantities import duration, parse_rate
 from redline.running.searching import SearchRequest
 from redline.running.session import Source
 from redline.search.steps import QUANTILES
+from redline.search.times import CONNECTIONS, FEW_ERRORS, FEW_SHARE, TRIALS
 from redline.suite import parse_objectives, to_search
 from redline.suite.schema.suite import PrecisionSchema
 
 _OF_STARTS = {"trials", "no_beyond"}
-FEW_SHARE, FEW_ERRORS = 0.01, "errors < 1%"
-"""What a set of objectives asks for that says nothing of errors."""
 
 Sets = Mapping[str, tuple[Objective, ...]]
 

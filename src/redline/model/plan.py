@@ -115,6 +115,18 @@ class Variant(Frozen):
     container: Container | None = omitted_if_default(None, description="absent if it is a process of the machine")
     flags: FlagSet | None = omitted_if_default(None, description="of its JVM, besides those of its options")
 
+    def without(self, axis: str) -> "Variant":
+        """The variant without what makes it differ on an axis that is no option: `flags`, `route` or `in`.
+
+        A route has its own HTTP and TLS.
+        """
+        nothing: dict[str, dict[str, object]] = {
+            ROUTE: {"route": None, "http": "1.1", "tls": None},
+            PLACE: {"container": None},
+            FLAGS: {"flags": None},
+        }
+        return self.model_copy(update=nothing[axis])
+
     @property
     def catalogued(self) -> ServerEntry:
         """Its entry in the catalogue. Raises TypeError for a server that was already running, which has none."""

@@ -63,7 +63,7 @@ class Calibration(Frozen):
 
 
 class StoredRecordings(Sequence[Recording]):
-    """Recordings that are read, by `read` and from their positions in the plan, each time that they are looked at."""
+    """Recordings on disk: `read` loads the one at a position of the plan whenever it is accessed."""
 
     def __init__(self, positions: Sequence[int], read: Callable[[int], Recording]) -> None:
         self.positions = tuple(positions)
@@ -89,10 +89,7 @@ class StoredRecordings(Sequence[Recording]):
 
 
 class StoredProfiles:
-    """Stacks, read by the name of their file, and the table of libraries that they are counted for.
-
-    Either may raise RedlineError.
-    """
+    """How to read stacks, by the name of their file, and the table of libraries. Both may raise RedlineError."""
 
     def __init__(self, stacks: Callable[[str], Stacks], libraries: Callable[[], tuple[Library, ...]]) -> None:
         self.stacks, self.libraries = stacks, libraries
@@ -105,54 +102,56 @@ class StoredProfiles:
 
 
 class Run(Frozen):
-    """A manifest and the recordings so far, in the plan's order. Stored ones need not all be in memory at a time."""
+    """A manifest and the recordings so far, in the order of the plan. Stored recordings are read on access."""
 
     manifest: Manifest
     # Left to right: to try whether stored recordings are a tuple would read them all.
     recordings: InstanceOf[StoredRecordings] | tuple[Recording, ...] = Field(union_mode="left_to_right")
     duets: tuple[DuetRecording, ...] = omitted_if_default(())
-    profiled: tuple[Recording, ...] = omitted_if_default((), description="those of trials with a profiler")
+    profiled: tuple[Recording, ...] = omitted_if_default((), description="recordings of trials with a profiler")
     profiles: InstanceOf[StoredProfiles] | None = Field(default=None, exclude=True)
     enough: Enough | None = omitted_if_default(None)
     repeated: tuple[int, ...] = omitted_if_default(
-        (), description="positions of trials that were made again, as often as they were"
+        (), description="positions of trials that were repeated, once per repetition"
     )
-    lost: int = omitted_if_default(0, description="trials and duets that a lost host ended, and others made again")
-    calibration: tuple[DuetRecording, ...] = omitted_if_default((), description="of each pair of hosts, if several")
+    lost: int = omitted_if_default(0, description="trials and duets that a lost host ended and others repeated")
+    calibration: tuple[DuetRecording, ...] = omitted_if_default(
+        (), description="duets that compared pairs of hosts, if there are several"
+    )
 
     @property
     def positions(self) -> tuple[int, ...]:
-        """Of the trials' recordings in the plan."""
+        """The positions in the plan of trials that have a recording."""
         if isinstance(self.recordings, StoredRecordings):
             return self.recordings.positions
         return tuple(recording.position for recording in self.recordings)
 
     @property
     def done(self) -> frozenset[int]:
-        """The positions of all that has its recording, duets and trials with a profiler included."""
-        others = {duet.position for duet in self.duets} | {each.position for each in self.profiled}
+        """The positions of all steps that have a recording, duets and profiled trials included."""
+        others = {duet.position for duet in self.duets} | {recording.position for recording in self.profiled}
         return frozenset(self.positions) | others
 
     def by_cell(self) -> dict[str, list[int]]:
-        """By a cell's id where its recordings stand among all; empty for a cell without any."""
+        """Indices into `recordings` by cell id; empty for a cell that has none."""
         if isinstance(self.recordings, StoredRecordings):
             planned = {trial.position: trial.cell_id for trial in self.manifest.plan.trials}
             cell_ids = [planned.get(position) for position in self.recordings.positions]
         else:
             cell_ids = [recording.cell_id for recording in self.recordings]
-        found: dict[str, list[int]] = {cell_id: [] for cell_id in self.manifest.plan.cells}
+        indices: dict[str, list[int]] = {cell_id: [] for cell_id in self.manifest.plan.cells}
         for index, cell_id in enumerate(cell_ids):
-            if cell_id in found:
-                found[cell_id].append(index)
-        return found
+            if cell_id in indices:
+                indices[cell_id].append(index)
+        return indices
 
     @property
     def wanted(self) -> tuple[PlannedTrial | PlannedDuet, ...]:
-        """The planned trials and duets, without those of rounds that turned out not to be needed."""
+        """The planned trials and duets of all rounds that are needed."""
         steps = self.manifest.plan.steps
-        return steps if self.enough is None else tuple(one for one in steps if one.round < self.enough.rounds)
+        return steps if self.enough is None else tuple(step for step in steps if step.round < self.enough.rounds)
 
     @property
     def complete(self) -> bool:
-        """Whether everything wanted has its recording."""
+        """Whether every wanted step has a recording."""
         return len(self.done) == len(self.wanted) + len(self.manifest.plan.profiled)

@@ -122,7 +122,7 @@ def judge_overload(
 
     `client`: why the load generator was the limit; then the server's part is not known.
     """
-    seen = _Seen(plan, tuple(each for each in slices if each.seconds > 0))
+    seen = _SeenOverload(plan, tuple(each for each in slices if each.seconds > 0))
     before, late = seen.response(seen.before), seen.response(seen.late)
     goodput, why_not = _goodput(seen, died or stopped, client)
     recovery, reason = _recovery(seen, died, stopped, client)
@@ -146,7 +146,7 @@ def judge_overload(
     )
 
 
-def _goodput(seen: "_Seen", ended: str, client: str) -> tuple[Goodput, str]:
+def _goodput(seen: "_SeenOverload", ended: str, client: str) -> tuple[Goodput, str]:
     """The grade, and why there is none."""
     share = seen.share_under_overload()
     if client:
@@ -162,7 +162,7 @@ def _goodput(seen: "_Seen", ended: str, client: str) -> tuple[Goodput, str]:
     return ("holds" if share >= HOLDS - chance else "sags"), ""
 
 
-def _recovery(seen: "_Seen", died: str, stopped: str, client: str) -> tuple[Recovery, str]:
+def _recovery(seen: "_SeenOverload", died: str, stopped: str, client: str) -> tuple[Recovery, str]:
     """The grade, and why there is none, or what makes it sure."""
     if client or (stopped and not died):
         return "not known", client or stopped
@@ -179,7 +179,7 @@ def _recovery(seen: "_Seen", died: str, stopped: str, client: str) -> tuple[Reco
     return ("stays slow" if seen.slow() else "recovers"), ""
 
 
-def _unknown(seen: "_Seen") -> str:
+def _unknown(seen: "_SeenOverload") -> str:
     """Why the slices do not show whether it recovered; empty when they do."""
     if not len(seen.ends_s) or seen.ends_s[-1] < seen.plan.seconds - 2 * seen.plan.slice_s:
         return "the load ended before its time"
@@ -197,7 +197,7 @@ def _quantile(response: Histogram, q: float) -> int | None:
     return response.quantile_ns(q) if response.count else None
 
 
-class _Seen:
+class _SeenOverload:
     """The slices of the load, all of which have a length, and its plan.
 
     `before`, `overload` and `after` say which slices are of each stage, by their middles. `settled` are those of the

@@ -1,4 +1,4 @@
-"""The runs below a directory: which there are, and what else lies there."""
+"""The runs below a directory, and what else is there."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from redline.storage.runs import RunStore
 
 @dataclass(frozen=True)
 class Archive:
-    """What was found, in the order of names; `foreign` are directories that have nothing to do with runs."""
+    """Runs by name, those that do not count, and `foreign` directories, which hold none."""
 
     runs: tuple[RunStore, ...]
     left_out: tuple[LeftOut, ...]
@@ -20,7 +20,7 @@ class Archive:
 
 
 def open_archive(folder: Path) -> Archive:
-    """All runs at or below the folder. What is within a run, such as its capacity, is a part of it, no run by itself.
+    """All runs at or below the folder. What is within a run, such as its capacity, is a part of it.
 
     Links and hidden directories are not followed. Raises StoreError when there is no such directory.
     """
@@ -34,20 +34,21 @@ def open_archive(folder: Path) -> Archive:
         found += below
         foreign += [] if below else [child.name]
     return Archive(
-        tuple(one for one in found if isinstance(one, RunStore)),
-        tuple(one for one in found if isinstance(one, LeftOut)),
+        tuple(entry for entry in found if isinstance(entry, RunStore)),
+        tuple(entry for entry in found if isinstance(entry, LeftOut)),
         tuple(foreign),
     )
 
 
-def left_out(folder: Path, reason: str, store: RunStore) -> LeftOut:
-    """The run in the folder, with what the manifest of the store says of it, where that can be read."""
+def left_out(folder: Path, reason: str, store: RunStore, *, going: bool = False) -> LeftOut:
+    """A run that does not count, described by its manifest if that can be read."""
     try:
         manifest = store.manifest()
     except StoreError:
-        return LeftOut(folder=str(folder), reason=reason)
+        return LeftOut(folder=str(folder), reason=reason, going=going)
     suite = manifest.plan.suite.name
-    return LeftOut(folder=str(folder), reason=reason, suite=suite, started_unix_ns=manifest.created_unix_ns)
+    began = manifest.created_unix_ns
+    return LeftOut(folder=str(folder), reason=reason, suite=suite, started_unix_ns=began, going=going)
 
 
 def _within(folder: Path) -> Iterator[RunStore | LeftOut]:
@@ -63,7 +64,7 @@ def _within(folder: Path) -> Iterator[RunStore | LeftOut]:
 
 
 def _at(folder: Path) -> Iterator[RunStore | LeftOut]:
-    """The run that stands in this very folder, or why it does not count: it is going on, or was broken off."""
+    """The run in this folder itself, or why it does not count: it is still measured, or was broken off."""
     whole, capacity = RunStore(folder), RunStore(folder / "capacity")
     if whole.kind == "search":
         return
@@ -73,7 +74,7 @@ def _at(folder: Path) -> Iterator[RunStore | LeftOut]:
         store = whole if whole.exists else capacity
         going = whole.is_being_written or capacity.is_being_written
         reason = "is still being measured" if going else "has been measured no further than its capacity"
-        yield left_out(folder, reason, store).model_copy(update={"going": going})
+        yield left_out(folder, reason, store, going=going)
 
 
 def _children(folder: Path) -> list[Path]:

@@ -4,17 +4,17 @@ Layout, version 1 (docs/reference/run-directory.md):
 
     run.json                     the manifest: kind, plan, environment, command; written once, before the first trial
     suite.yaml                   the suite as it was given
-    recordings/0007-SLUG.json    one a trial, named by its position
-    repeated/0007-SLUG.1.json    a trial that was made again, since the host took CPU time; it counts for nothing
-    lost/0007-SLUG.1.json        one that ended with its host, and was made again on others; it counts for nothing
-    duets/0008-SLUG.json         one a start of a duet, named by its position and its baseline's cell
+    recordings/0007-SLUG.json    one per trial, named by its position
+    repeated/0007-SLUG.1.json    a trial that was repeated because of steal; it counts for nothing
+    lost/0007-SLUG.1.json        a trial that ended with its host and was repeated on others; it counts for nothing
+    duets/0008-SLUG.json         one per duet, named by its position and the cell of its baseline
     calibration.json             the duets that compared pairs of hosts before the run, if there were several
-    profiles/0009-SLUG.json      one a trial with a profiler, named by its position; never compared
+    profiles/0009-SLUG.json      one per trial with a profiler, named by its position; never compared
     profiles/0009-SLUG.cpu/      what its profiler left
-    probes/SLUG/0007.json        one a load of a search on a cell, in their order
+    probes/SLUG/0007.json        one per load of a search on a cell, in chronological order
     logs/0007-SLUG/              what server and engine printed
-    enough.json                  why no more rounds were made, where the suite leaves their number open
-    report.html results.csv results.json   views; they can be made again
+    enough.json                  why the run stopped, if its suite leaves the number of rounds open
+    report.html results.csv results.json   views, which `redline report` makes again
 """
 
 import contextlib
@@ -59,7 +59,7 @@ _COMMANDS: Mapping[Kind, str] = {"run": "run", "comparison": "ab", "search": "li
 VIEW = "results.json"
 """The view that a directory of any kind has, with the whole report."""
 _MEASURED = ("recordings", "duets", "profiles", "probes")
-"""The folders of what was measured."""
+"""The folders of recordings."""
 
 
 class _Stamp(BaseModel):
@@ -76,7 +76,7 @@ class RunStore:
 
     @property
     def exists(self) -> bool:
-        """Whether something was begun here."""
+        """Whether the directory has a manifest."""
         return (self.folder / self.manifest_file).is_file()
 
     @property
@@ -88,7 +88,7 @@ class RunStore:
             return "run"
 
     def check_free(self) -> None:
-        """Make sure, before anything is built, that something can be kept here. Leaves nothing; raises StoreError."""
+        """Raise StoreError unless a new run can be kept here. Leaves nothing behind."""
         if self.exists:
             kind, other = self.kind, "choose another with -o DIR"
             hint = other if kind == "load" else f"resume it with: {resuming(self.folder, kind)}; or {other}"
@@ -104,13 +104,13 @@ class RunStore:
             folder.rmdir()
 
     def create_folder(self, name: str) -> None:
-        """Make one of its folders, if it is not there. Raises StoreError."""
+        """Make a folder in the directory unless it exists. Raises StoreError."""
         with as_store_error(self.folder / name, begun=self.exists):
             (self.folder / name).mkdir(parents=True, exist_ok=True)
 
     @property
     def _measured(self) -> int:
-        """The number of recordings, of whatever kind."""
+        """The number of recordings of all kinds."""
         return sum(1 for part in _MEASURED for _ in (self.folder / part).rglob("*.json"))
 
     def _absent(self) -> NotStoredError:
@@ -140,7 +140,7 @@ class RunStore:
         return tuple(read_stored(file, DuetRecording) for _, file in sorted(self._files("duets").items()))
 
     def save_probe(self, made: ProbeRecording, cell: Cell) -> None:
-        """Keep the recording of one load of a search."""
+        """Write the recording of a load of a search."""
         self.write(f"probes/{cell.slug}/{made.recording.position:04d}.json", stored_json(made))
 
     def probes(self, cell: Cell) -> tuple[ProbeRecording, ...]:
@@ -162,7 +162,7 @@ class RunStore:
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
-        """Hold it for writing. Raises StoreError when another process does; the kernel lets go when we die."""
+        """Lock the directory for writing. Raises StoreError if another process has. Released on exit."""
         with as_store_error(self.folder):
             lock = os.fdopen(open_lock(self.folder / ".lock"), "wb")
         with lock:
@@ -176,7 +176,7 @@ class RunStore:
 
     @property
     def is_being_written(self) -> bool:
-        """Whether a process holds it for writing. Changes nothing, and knows nothing of processes on other machines."""
+        """Whether a process of this machine has locked it for writing. Changes nothing."""
         try:
             lock = os.open(self.folder / ".lock", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         except OSError:
@@ -208,7 +208,7 @@ class RunStore:
                 )
 
     def extend(self, plan: Plan) -> None:
-        """Put a plan that begins like the stored one in its place. Raises StoreError when it cannot be written."""
+        """Replace the plan by one that begins like it. Raises StoreError."""
         self.write(self.manifest_file, stored_json(self.manifest().with_plan(plan)))
 
     def manifest(self) -> Manifest:
@@ -226,33 +226,33 @@ class RunStore:
         return tuple(read_stored(file, Recording) for _, file in sorted(self._files("recordings").items()))
 
     def recording(self, position: int) -> Recording:
-        """That of one trial. Raises StoreError as `recordings`, and KeyError when there is none."""
+        """The recording of a trial. Raises StoreError as `recordings`, and KeyError when there is none."""
         return read_stored(self._files("recordings")[position], Recording)
 
     def set_aside(self, position: int) -> None:
-        """Keep a recording apart from those that count, so that its trial is made again."""
+        """Move a recording away, so that its trial is repeated."""
         file = self._files("recordings")[position]
         with as_store_error(self.folder / "repeated"):
             (self.folder / "repeated").mkdir(exist_ok=True)
-            number = 1 + sum(each == position for each in self.repeated())
+            number = 1 + sum(repeated == position for repeated in self.repeated())
             file.rename(self.folder / "repeated" / f"{file.stem}.{number}.json")
 
     def save_lost(self, recording: Recording | DuetRecording, cell: Cell) -> None:
-        """Keep what a lost host left of a trial, or a duet, that is made again on other hosts."""
+        """Keep what a lost host left of a trial or duet that other hosts repeat."""
         folder, stem = self.folder / "lost", _stem(recording.position, cell.slug)
         self.create_folder("lost")
         number = 1 + len([*folder.glob(f"{glob.escape(stem)}.*.json")])
         self.write(f"lost/{stem}.{number}.json", stored_json(recording))
 
     def repeated(self) -> tuple[int, ...]:
-        """The positions of trials that were made again, as often as they were."""
+        """The positions of repeated trials, once per repetition."""
         folder = self.folder / "repeated"
         with as_store_error(folder):
             names = [_RECORDING.match(file.name) for file in folder.iterdir()] if folder.exists() else []
         return tuple(sorted(int(name.group(1)) for name in names if name))
 
     def positions(self) -> frozenset[int]:
-        """The positions in the plan that have their recording."""
+        """The positions in the plan that have a recording."""
         return frozenset(position for folder in ("recordings", "duets", "profiles") for position in self._files(folder))
 
     def run(self) -> Run:
@@ -273,11 +273,11 @@ class RunStore:
         )
 
     def profiled(self) -> tuple[Recording, ...]:
-        """Those of trials with a profiler, by position. Raises StoreError as `recordings`."""
+        """The recordings of trials with a profiler, by position. Raises StoreError as `recordings`."""
         return tuple(read_stored(file, Recording) for _, file in sorted(self._files("profiles").items()))
 
     def stacks(self, name: str) -> Stacks:
-        """Those of a file that a profiler left, by its name in a recording. Raises StoreError."""
+        """The stacks in a file that a profiler left, by its name in a recording. Raises StoreError."""
         try:
             with as_store_error(self.folder / name), open_within(self.folder, name) as file:
                 content = file.read()
@@ -286,7 +286,7 @@ class RunStore:
         return Stacks.from_bytes(content, name)
 
     def enough(self) -> Enough | None:
-        """Why no more rounds are made; None as long as any are. Raises StoreError when it cannot be read."""
+        """Why the run stopped; None while it goes on. Raises StoreError when it cannot be read."""
         file = self.folder / "enough.json"
         return read_stored(file, Enough) if file.is_file() else None
 
@@ -296,7 +296,7 @@ class RunStore:
             (self.folder / "enough.json").unlink(missing_ok=True)
 
     def save_enough(self, enough: Enough) -> None:
-        """Keep that no more rounds are made."""
+        """Keep why the run stopped."""
         self.write("enough.json", stored_json(enough))
 
     def calibration(self) -> tuple[DuetRecording, ...]:
@@ -309,14 +309,14 @@ class RunStore:
         self.write("calibration.json", stored_json(Calibration(duets=duets)))
 
     def log_folder(self, planned: PlannedTrial | PlannedDuet, cell: Cell) -> Path:
-        """Where server and engine may write during this trial, or duet; made when it is not there."""
+        """The folder for the output of server and engine during a trial or duet; made if it does not exist."""
         folder = self.folder / "logs" / _stem(planned.position, cell.slug)
         with as_store_error(folder):
             folder.mkdir(parents=True, exist_ok=True)
         return folder
 
     def profile_folder(self, planned: PlannedTrial, cell: Cell) -> Path:
-        """A new folder for what the profiler of a trial leaves; that of an earlier try stays as it was."""
+        """A new folder for the files of a profiler; that of an earlier attempt stays."""
         name = f"{_stem(planned.position, cell.slug)}.{planned.profile}"
         with as_store_error(self.folder / "profiles"):
             tries = len([*(self.folder / "profiles").glob(f"{glob.escape(name)}*/")])
@@ -325,13 +325,13 @@ class RunStore:
         return folder
 
     def save(self, recording: Recording | DuetRecording, cell: Cell, *, profiled: bool = False) -> None:
-        """Keep a recording: it is there whole or not at all. The cell of a duet is that of its baseline."""
+        """Write a recording, completely or not at all. The cell of a duet is that of its baseline."""
         folder = "duets" if isinstance(recording, DuetRecording) else "profiles" if profiled else "recordings"
         self.write(f"{folder}/{_stem(recording.position, cell.slug)}.json", stored_json(recording))
 
 
 def _parts(manifest: Manifest) -> tuple[str, ...]:
-    """The folders that hold what is measured."""
+    """The folders that recordings of this plan go to."""
     plan = manifest.plan
     if manifest.search is not None:
         return tuple(f"probes/{cell.slug}" for cell in plan.cells.values())
@@ -340,13 +340,13 @@ def _parts(manifest: Manifest) -> tuple[str, ...]:
 
 
 def _catalogue_of(plan: Plan) -> Path:
-    """The catalogue that the servers of a plan are of, or were."""
-    folders = (each.entry.family_folder for each in plan.suite.variants if isinstance(each.entry, ServerEntry))
+    """The folder of the catalogue that the servers of a plan come from."""
+    folders = (variant.entry.family_folder for variant in plan.suite.variants if isinstance(variant.entry, ServerEntry))
     return Path(next(folders, "catalogue/none")).parent
 
 
 def capacity_store(folder: Path) -> RunStore:
-    """Where a run in this directory keeps its first part, when it has one."""
+    """The directory of the first part of a run that has two."""
     return RunStore(folder / "capacity")
 
 
@@ -360,7 +360,7 @@ def resuming(folder: Path, kind: Kind) -> str:
 
 
 def stored_json(value: Frozen) -> bytes:
-    """As a file of a run directory has it."""
+    """A value as it is written into a run directory."""
     return (value.model_dump_json(indent=1) + "\n").encode()
 
 

@@ -47,7 +47,7 @@ class OutputMark(Frozen):
     mtime_ns: int
 
 
-class Stamp(Frozen):
+class BuildStamp(Frozen):
     """What a build was made from and what it left."""
 
     format: Literal["redline.stamp/1", "redline.build/1"] = "redline.stamp/1"
@@ -66,10 +66,10 @@ def marks(folder: Path, outputs: tuple[str, ...]) -> dict[str, OutputMark]:
     return found
 
 
-def read_stamp(file: Path) -> Stamp | None:
+def read_stamp(file: Path) -> BuildStamp | None:
     """The stamp, or None when there is none or it is damaged: then it has to be built."""
     try:
-        return Stamp.model_validate_json(file.read_bytes())
+        return BuildStamp.model_validate_json(file.read_bytes())
     except (OSError, ValidationError):
         return None
 
@@ -288,7 +288,7 @@ class Builds:
         return _CommandResult(code, began_unix_ns, time.monotonic_ns() - began_ns, target_lines, log)
 
     def _accept(self, wanted: StandingBuild, ended: _CommandResult) -> None:
-        """Stamp what the command left, when that is a whole build. Raises BuildError."""
+        """BuildStamp what the command left, when that is a whole build. Raises BuildError."""
         entry, folder = wanted.entry, wanted.folder
         left = marks(folder, entry.catalogue_build.outputs)
         lacking = [name for name in entry.catalogue_build.outputs if name not in left]
@@ -297,7 +297,7 @@ class Builds:
         if not lacking and (ended.code == 0 or files_are_new):
             self._refuse_other_inputs(wanted, ended)
             with cache_writes(self._cache, entry.name):
-                stamp = Stamp(hash=wanted.hash, outputs=left)
+                stamp = BuildStamp(hash=wanted.hash, outputs=left)
                 write_atomically(self._stamp_file(entry), stamp.model_dump_json(indent=1).encode())
             return
         hint = f"the whole output is in {ended.log}"
