@@ -43,7 +43,6 @@ class RevisionLauncher:
     def _built(self, checkout: Checkout, progress: Callable[[Building], None]) -> Path:
         """The folder to start it in, once it is built. Raises BuildError."""
         repository, name = Repository(Path(checkout.repository)), str(checkout.revision)
-        progress(Building((name,)))
         try:
             root = self._stack.enter_context(repository.checked_out(checkout.revision))
             folder: Path = root / checkout.below
