@@ -31,4 +31,8 @@ def left_of(redline: Redline) -> list[str]:
         with contextlib.suppress(OSError):
             alive += [str(process.parent)] if mark in process.read_bytes().split(b"\0") else []
     kept = [file for file in Path(redline.environment["TMPDIR"]).rglob("*") if file.name != ".lock"]
-    return alive + [str(file) for file in kept if not file.name.startswith(("redline-scratch-", "redline-worktrees-"))]
+    return alive + [
+        str(file)
+        for file in kept
+        if not file.name.startswith(("redline-scratch-", "redline-worktrees-", "redline-cache-"))
+    ]

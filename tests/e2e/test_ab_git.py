@@ -86,8 +86,10 @@ def test_two_revisions_are_built_and_compared(redline: Redline, project: Project
     jsonschema.validate(done.json, schema)
     report = Report.model_validate(done.json)
     assert (answer(report).metric, answer(report).verdict) == (Metric.P50, Verdict.SLOWER)
-    assert report.a == f"v1 ({project.git('rev-parse', 'v1')[:9]})"
-    assert done.err.splitlines()[:2] == [f"building {report.a}", f"building {report.b}"]
+    names = [f"{name} ({project.git('rev-parse', name)[:9]})" for name in ("v1", "v2")]
+    assert [line for line in done.err.splitlines() if line.startswith("building")] == [
+        f"building {name}" for name in names
+    ]
     assert project.git("status", "--porcelain") == ""
     assert nothing_is_left(redline, project)
 
@@ -98,11 +100,11 @@ def test_the_work_tree_is_compared_where_one_revision_is_named(redline: Redline,
     done = redline("ab", "--git", "v2", *SHORT, "--metric", "p50", "--json")
     assert done.code == 0, done.err
     report = Report.model_validate(done.json)
-    assert report.b.startswith("the work tree")
+    assert "building the work tree (" in done.err
     assert answer(report).verdict is Verdict.SLOWER
     assert project.git("status", "--porcelain") == before
     assert nothing_is_left(redline, project)
-    redline("ab", "--git", "HEAD..v2", *SHORT).refused(2, "are the same commit", "`--git HEAD` measures")
+    redline("ab", "--git", "HEAD..v2", *SHORT).refused(2, "are the same commit", "measures what is not committed yet")
     redline("ab", "--git", "v2..broken", *SHORT).refused(1, "changes that are not committed are not measured")
     project.git("checkout", "--", ".")
     redline("ab", "--git", "HEAD", *SHORT).refused(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from redline.cli.contracts import LoadResult
-from redline.cli.load_flags import read_url
+from redline.suite.urls import read_url
 from tests.e2e.conftest import Redline
 from tests.fakes import targets
 from tests.fakes.certificates import Certificate

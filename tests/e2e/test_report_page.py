@@ -155,8 +155,8 @@ def test_numbers_do_not_run_into_the_forest(open_report: Callable[..., Opened]) 
 
 def test_tables_and_the_forest_need_no_javascript(open_report: Callable[..., Opened]) -> None:
     opened = open_report(reports.skipping(), scripts=False)
+    assert "▼ slower" in opened.page.inner_text("#comparisons")
     text = opened.page.inner_text("#results")
-    assert "▼ slower" in text
     assert "Sent 14,210/s of 20,000/s (71%)." in text
     assert len(opened.page.query_selector_all(".mark .point")) > 0
     assert "The plots need JavaScript" in opened.page.inner_text("#plots")
@@ -203,32 +203,14 @@ def test_plots_follow_the_scheme_the_width_and_the_paper(open_report: Callable[.
 def test_metrics_are_chosen_without_javascript(open_report: Callable[..., Opened]) -> None:
     opened = open_report(studies.small(), scripts=False)
     page = opened.page
-    assert page.locator("#cost .panel.t0").is_visible()
-    assert not page.locator("#cost .panel.t2").is_visible()
-    page.locator("label[for=cost-2]").click()
-    assert page.locator("#cost .panel.t2").is_visible()
-    assert not page.locator("#cost .panel.t0").is_visible()
+    assert page.locator("#comparisons .panel.t0").is_visible()
+    assert not page.locator("#comparisons .panel.t2").is_visible()
+    page.locator("label[for=comparisons-2]").click()
+    assert page.locator("#comparisons .panel.t2").is_visible()
+    assert not page.locator("#comparisons .panel.t0").is_visible()
     assert page.locator("#effects .panel.t0").is_visible()
-    page.locator("#cost-2").press("ArrowRight")
-    assert page.locator("#cost .panel.t3").is_visible()
-
-
-@pytest.mark.parametrize("width", [320, 768, 1440])
-def test_bars_stand_beside_their_names_and_values(open_report: Callable[..., Opened], width: int) -> None:
-    opened = open_report(studies.small(), width=width)
-    outside = opened.page.evaluate(
-        """() => [...document.querySelectorAll("#cost .panel.t0 .bars")].filter(figure => {
-          const [names, field, values] = [".names", ".field", ".values"].map(part => figure.querySelector(part));
-          const [a, b, c] = [names, field, values].map(part => part.getBoundingClientRect());
-          const bars = [...figure.querySelectorAll(".fill")].map(bar => bar.getBoundingClientRect());
-          const rows = [names, values].map(list => list.children.length);
-          return b.width < 60 || a.right > b.left || b.right > c.left || rows[0] !== rows[1]
-            || names.children.length * names.children[0].offsetHeight !== figure.querySelector(".drawn").clientHeight
-            || bars.some(bar => bar.width === 0 || bar.left < b.left - 1 || bar.right > b.right + 1);
-        }).length"""
-    )
-    assert outside == 0
-    assert len(opened.page.query_selector_all("#cost .panel.t0 .bars")) == 4
+    page.locator("#comparisons-2").press("ArrowRight")
+    assert page.locator("#comparisons .panel.t3").is_visible()
 
 
 def test_a_large_study_draws_what_is_opened(open_report: Callable[..., Opened]) -> None:

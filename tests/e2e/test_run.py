@@ -221,7 +221,7 @@ def test_servers_of_a_comparison_are_alive_at_once_in_a_duet(redline: Redline, l
         assert about is not None
         assert about.starts == 3
         assert about.control is not None
-    assert "Duets" in redline("report", "out").out or not found, done.err
+    assert "Comparisons" in redline("report", "out").out or not found, done.err
 
 
 def test_each_round_runs_the_next_build(redline: Redline, lab: Lab) -> None:

@@ -47,9 +47,15 @@ def server(name: str) -> Variant:
 
 
 def compared_run(costs: Mapping[str, Cost] | None = None, *, starts: int = 6, interrupted: bool = False) -> Run:
-    """B over A in each scenario, by name, in starts that serve all of them; the last may be cut short."""
+    """B over A in each scenario, by name, in starts that serve all of them; the last may be cut short.
+
+    The scenario `mix` holds the requests of the others.
+    """
     costs = costs or {"home": Cost(1.05)}
-    scenarios = tuple(Scenario(name=name, request=Request(path=f"/{name}")) for name in costs)
+    requests = {name: Request(path=f"/{name}") for name in costs if name != "mix"}
+    first, *others = requests.values()
+    mix = Scenario(name="mix", request=first, others=tuple(others))
+    scenarios = tuple(Scenario(name=name, request=requests[name]) if name in requests else mix for name in costs)
     pair = (server("A"), server("B"))
     cells = {
         (variant.slug, scenario.name): Cell(

@@ -16,8 +16,9 @@ from redline.ports import Launch
 from redline.running.cell_search import AGAIN, MOST_OF_ONE, WAITS_S
 from redline.running.probing import WARM_SHARE
 from redline.search import Converged
+from redline.suite import parse_objectives
 from tests.fakes.plugins import DEATH, FakeServer
-from tests.fakes.searched import CELL, SECOND, Bench, bench_in
+from tests.fakes.searched import CELL, SECOND, Bench, bench_in, plan_of
 
 
 @pytest.fixture
@@ -309,3 +310,10 @@ def test_a_server_that_could_not_be_searched_is_not_searched_again(bench: Bench)
     assert state.ended
     limit = state.limit()
     assert (limit.ended, "answered SimpleGet wrongly" in limit.reason, limit.probes) == ("broken", True, ())
+
+
+def test_a_cell_is_searched_for_the_objectives_that_are_for_it() -> None:
+    other, own = (parse_objectives("p99 < 20ms")[0].model_copy(update={"load": name}) for name in ("other", "probe"))
+    manifest = plan_of(CELL, objectives=(other, own))
+    assert search_state.search_state(manifest, CELL, ()).sets == {"good": (own,)}
+    assert search_state.search_state(plan_of(CELL, objectives=(other,)), CELL, ()).sets == {}

@@ -5,7 +5,6 @@ import pytest
 from redline.analysis.ab import judge
 from redline.model import DuetRecording, Metric, Verdict
 from redline.model.duet import AbReport, CpuOwner
-from redline.running.ownership import without_cpu
 from tests.fakes.duets import simulated_duet
 
 
@@ -68,7 +67,7 @@ def test_slices_of_which_a_few_are_unknown_are_left_out() -> None:
     recording = simulated_duet(0, (1.0, 1.2), warmup=30)
     assert recording.traffic is not None
     first, *rest = recording.traffic.blocks
-    gaps = without_cpu(recording.traffic.model_copy(update={"blocks": (first,)}), frozenset({1})).blocks
+    gaps = recording.traffic.model_copy(update={"blocks": (first,)}).without_cpu(frozenset({1})).blocks
     traffic = recording.traffic.model_copy(update={"blocks": (*gaps, *rest)})
     report = compared([recording.model_copy(update={"traffic": traffic})])
     assert report.metric is Metric.CPU_PER_REQUEST
@@ -82,7 +81,7 @@ def test_the_reason_is_said_once_and_another_metric_compared(closed: bool, metri
     for start in range(5):
         made = simulated_duet(start)
         assert made.traffic is not None
-        traffic = without_cpu(made.traffic, frozenset({1}))
+        traffic = made.traffic.without_cpu(frozenset({1}))
         recordings.append(made.model_copy(update={"traffic": traffic, "owners": (known, owner, known)}))
     report = compared(recordings, closed=closed)
     assert report.metric is metric

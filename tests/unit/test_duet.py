@@ -14,7 +14,6 @@ from redline.findings.starts import failing, is_whole
 from redline.model import DuetRecording, DuetSlice, Metric, Outcomes, Verdict
 from redline.model.duet import AbReport
 from redline.model.failures import FirstFailure
-from redline.report.sections.ab import sentence
 from redline.stats.duets import Slices, StartRatio, over_starts
 from tests.fakes.duets import simulated_duet
 
@@ -244,11 +243,7 @@ def test_a_difference_that_cold_servers_may_lose_has_no_verdict() -> None:
     found = of_starts([duet(number, cost=1.0, warmup=WARM, cold=cold) for number in range(3)])
     assert found.ratio.value > 1.1
     assert found.verdict is Verdict.INCONCLUSIVE
-    assert "cannot be distinguished" not in sentence(found)
-    assert sentence(found).startswith(
-        "no verdict on CPU per request: in 3 of 3 starts the servers were not warm, so B may differ by "
-    )
-    assert "no verdict on their rates" in sentence(found)
+    assert found.unsettled == "in 3 of 3 starts the servers were not warm"
 
 
 def test_cold_servers_are_not_alike() -> None:
@@ -294,7 +289,6 @@ def test_what_chance_alone_leaves_open_is_not_blamed_on_a_cold_start() -> None:
     assert found.verdict is Verdict.INCONCLUSIVE
     assert doubts(found, "cold")
     assert found.unsettled == ""
-    assert sentence(found).startswith("A and B cannot be distinguished")
 
 
 def test_a_warm_up_of_a_fixed_length_may_be_too_short() -> None:

@@ -1,10 +1,12 @@
 """A suite with `design: duet`: planned, run, resumed, judged and shown."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from redline.analysis import build_report
+from redline.analysis.duet import duets_of
 from redline.analysis.judged import judge_run
 from redline.analysis.layers import _difference
 from redline.analysis.precision import enough, precision
@@ -12,12 +14,16 @@ from redline.errors import UsageError
 from redline.model import (
     AutoTrials,
     Cell,
+    DuetTraffic,
     Failure,
+    FindingKind,
+    Grade,
     Metric,
     Plan,
     PlannedDuet,
     PlannedTrial,
     Run,
+    Tls,
     Verdict,
 )
 from redline.model.traffic import Counts, Outcomes
@@ -25,6 +31,7 @@ from redline.ports import Placement
 from redline.report import format as fmt
 from redline.report.render import RENDERERS
 from redline.report.sections.trials import precision_text
+from redline.report.sections.views import finding_groups
 from redline.running.executors import LocalExecutor
 from redline.running.record import Tools
 from redline.running.session import run_trials
@@ -301,3 +308,58 @@ def test_each_server_has_the_time_of_a_trial(tmp_path: Path) -> None:
     servers = 3
     assert driver.duets[0].drive.cell.load.duration_ns == servers * cell.load.duration_ns
     assert driver.duets[0].drive.cell.warmup_ns == servers * cell.warmup_ns
+
+
+def kinds_of(run: Run) -> dict[FindingKind, Grade]:
+    """The findings about the first duet of a run."""
+    report = build_report(run)
+    first = next(each.duet for each in report.comparisons if each.duet and each.cell_id == run.duets[0].cell_ids[1])
+    return {each.kind: each.grade for each in first.findings}
+
+
+def with_traffic(run: Run, change: Callable[[DuetTraffic], DuetTraffic]) -> Run:
+    """The same run, whose starts have this traffic."""
+    duets = [each.model_copy(update={"traffic": each.traffic and change(each.traffic)}) for each in run.duets]
+    return run.model_copy(update={"duets": tuple(duets)})
+
+
+def test_steal_is_a_note_of_duets_and_starts_that_were_cut_short_are_a_warning() -> None:
+    def stolen(traffic: DuetTraffic, share: float) -> DuetTraffic:
+        blocks = [
+            block.model_copy(
+                update={
+                    "slices": tuple(
+                        each.model_copy(update={"steal_ns": int(share * (sum(map(int, filter(None, each.cpu_ns)))))})
+                        for each in block.slices
+                    )
+                }
+            )
+            for block in traffic.blocks
+        ]
+        return traffic.model_copy(update={"blocks": tuple(blocks)})
+
+    run = run_with_duets()
+    assert {FindingKind.CPU_STEAL, FindingKind.CUT_SHORT} & set(kinds_of(run)) == set()
+    assert kinds_of(with_traffic(run, lambda one: stolen(one, 0.01))).get(FindingKind.CPU_STEAL) is None
+    assert kinds_of(with_traffic(run, lambda one: stolen(one, 0.5)))[FindingKind.CPU_STEAL] is Grade.NOTE
+    cut = with_traffic(run, lambda one: one.model_copy(update={"ended": "interrupted"}))
+    assert kinds_of(cut)[FindingKind.CUT_SHORT] is Grade.WARN
+
+
+def test_an_unchecked_certificate_is_a_finding_of_duets_too() -> None:
+    run = run_with_duets()
+    assert FindingKind.TLS_INSECURE not in kinds_of(run)
+    plan = run.manifest.plan
+    cells = {
+        cell_id: cell.model_copy(update={"variant": cell.variant.model_copy(update={"tls": Tls(insecure=True)})})
+        for cell_id, cell in plan.cells.items()
+    }
+    changed = run.manifest.model_copy(update={"plan": plan.model_copy(update={"cells": cells})})
+    for duet in duets_of(run.model_copy(update={"manifest": changed})).values():
+        assert FindingKind.TLS_INSECURE in {each.kind for each in duet.findings()}
+
+
+def test_findings_of_duets_stand_with_the_others_in_a_report() -> None:
+    cut = with_traffic(run_with_duets(), lambda one: one.model_copy(update={"ended": "interrupted"}))
+    groups = {each.kind: each for each in finding_groups(build_report(cut))}
+    assert groups[FindingKind.CUT_SHORT].grade is Grade.WARN

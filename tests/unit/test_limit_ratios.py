@@ -10,7 +10,7 @@ from redline.analysis.limit_ratios import limit_comparisons
 from redline.analysis.limits import answer
 from redline.model import Suite, Verdict
 from redline.model.limits import CellLimit, LimitAnswer, LimitComparison
-from redline.report.render import markdown
+from redline.report.render import RENDERERS, csvfile, markdown
 from redline.report.sections.limit import limit_comment, limit_summary
 from redline.report.sections.limit_ratios import ratio_sentence
 from redline.search import Proposal, Search, Settings
@@ -148,6 +148,10 @@ def test_every_format_says_the_ratio_and_what_the_servers_are() -> None:
     assert "B answers 12.4% more requests/s than A within p99 &lt; 50ms" in text
     assert "▲ faster" in text
     assert "./B --port {port}" in text
+    compared = [row for row in csvfile.render_search(report).decode().splitlines() if row.startswith("comparison,")]
+    assert len(compared) == 1
+    assert ",faster,true," in compared[0]
+    assert b"B answers 12.4% more requests/s than A" in RENDERERS["html"](report)
     last = markdown.render(limit_summary(report)).decode().strip().splitlines()[-1]
     assert "B answers 12.4% more requests/s than A" in last
 

@@ -9,9 +9,10 @@ import pytest
 from typer.testing import CliRunner
 
 from redline.cli.command_line import LoadFlags, app
-from redline.cli.load_flags import read_load, read_objectives, read_picks, read_request, read_tls, read_url
+from redline.cli.load_flags import load_suite
 from redline.errors import UsageError
-from redline.model import Closed, LoadStage, Open, Think, Tls
+from redline.model import Closed, Load, LoadStage, Open, Request, Suite, Think, Tls
+from redline.suite.urls import read_url
 
 S = 1_000_000_000
 URL = "http://127.0.0.1:1/"
@@ -20,6 +21,18 @@ STAGES = (LoadStage(to=1000, over_ns=10 * S), LoadStage(to=0, over_ns=0))
 
 def flags(**given: Any) -> LoadFlags:
     return LoadFlags(**{"url": URL, "connections": 64, "duration": "60s", **given})
+
+
+def suite_of(**given: Any) -> Suite:
+    return load_suite(flags(**given))[0]
+
+
+def load_of(**given: Any) -> Load:
+    return suite_of(**given).loads[0]
+
+
+def request_of(**given: Any) -> Request:
+    return suite_of(**given).scenarios[0].request
 
 
 @pytest.mark.parametrize(
@@ -37,12 +50,12 @@ def flags(**given: Any) -> LoadFlags:
     ],
 )
 def test_loads(asked: dict[str, object], shape: Closed | Open) -> None:
-    assert read_load(flags(**asked)).shape == shape
+    assert load_of(**asked).shape == shape
 
 
 def test_a_count_and_a_replay(tmp_path: Path) -> None:
     (tmp_path / "times").write_text("0\n0.5\n")
-    load = read_load(flags(replay=tmp_path / "times", count=2))
+    load = load_of(replay=tmp_path / "times", count=2)
     assert load.shape == Open(arrivals="replayed", replayed_ns=(0, S // 2), connections=64)
     assert load.count == 2
 
@@ -82,7 +95,7 @@ def test_a_count_and_a_replay(tmp_path: Path) -> None:
 )
 def test_loads_that_cannot_be(asked: dict[str, object], says: str) -> None:
     with pytest.raises(UsageError) as caught:
-        read_load(flags(**asked))
+        load_of(**asked)
     assert says in str(caught.value)
     text = f"{caught.value} {caught.value.hint}"
     assert caught.value.hint
@@ -97,7 +110,7 @@ def test_hints_say_what_to_change() -> None:
         ({"replay": Path("none.txt"), "think": "1s"}, "leave out --replay or --think"),
     ):
         with pytest.raises(UsageError) as caught:
-            read_load(flags(**asked))
+            load_of(**asked)
         assert caught.value.hint == hint
 
 
@@ -110,33 +123,37 @@ def test_where_to() -> None:
         read_url("ftp://x/")
 
 
+def tls_of(url: str, **given: Any) -> Tls | None:
+    return suite_of(url=url, **given).variants[0].tls
+
+
 def test_tls(tmp_path: Path) -> None:
     ca = tmp_path / "ca.pem"
     pem = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"
     ca.write_text(f"{pem}-----BEGIN PRIVATE KEY-----\nsecret\n-----END PRIVATE KEY-----\n")
-    assert read_tls("http://x/", None, insecure=False) is None
-    assert read_tls("x/", None, insecure=False) is None
-    assert read_tls("https://x/", None, insecure=False) == Tls()
-    assert read_tls("https://x/", None, insecure=True) == Tls(insecure=True)
-    assert read_tls("https://x/", ca, insecure=False) == Tls(ca_pem=pem)
+    assert tls_of("http://127.0.0.1/") is None
+    assert tls_of("127.0.0.1/") is None
+    assert tls_of("https://127.0.0.1/") == Tls()
+    assert tls_of("https://127.0.0.1/", insecure=True) == Tls(insecure=True)
+    assert tls_of("https://127.0.0.1/", cacert=ca) == Tls(ca_pem=pem)
 
 
 def test_tls_that_cannot_be(tmp_path: Path) -> None:
     junk = tmp_path / "junk"
     junk.write_text("junk")
-    for url, cacert, insecure, says in (
-        ("http://x/", None, True, "--insecure means nothing without TLS"),
-        ("http://x/", junk, False, "--cacert means nothing without TLS"),
-        ("https://x/", junk, False, "holds no certificate"),
-        ("https://x/", junk, True, "--insecure takes any"),
-        ("https://x/", tmp_path / "none", False, "there is no file"),
+    for url, given, says in (
+        ("http://127.0.0.1/", {"insecure": True}, "--insecure means nothing without TLS"),
+        ("http://127.0.0.1/", {"cacert": junk}, "--cacert means nothing without TLS"),
+        ("https://127.0.0.1/", {"cacert": junk}, "holds no certificate"),
+        ("https://127.0.0.1/", {"cacert": junk, "insecure": True}, "--insecure takes any"),
+        ("https://127.0.0.1/", {"cacert": tmp_path / "none"}, "there is no file"),
     ):
         with pytest.raises(UsageError, match=says):
-            read_tls(url, cacert, insecure=insecure)
+            tls_of(url, **given)
 
 
 def test_a_header_may_be_given_several_times() -> None:
-    request = read_request("/", None, ["Cookie: a=1", "Accept: x", "cookie:b=2"], None, 200)
+    request = request_of(headers=["Cookie: a=1", "Accept: x", "cookie:b=2"])
     assert request.headers == {"Cookie": ("a=1", "b=2"), "Accept": "x"}
     assert request.header_lines == (("Cookie", "a=1"), ("Cookie", "b=2"), ("Accept", "x"))
 
@@ -144,12 +161,12 @@ def test_a_header_may_be_given_several_times() -> None:
 def test_placeholders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "ids.txt").write_text("1\n2\n")
-    request = read_request("/{pick:ids.txt}", None, ["X: {seq}"], '{"n": {rand:1..9}}', 200)
-    assert read_picks(request) == {"ids.txt": ("1", "2")}
+    suite = suite_of(url=f"{URL}{{pick:ids.txt}}", headers=["X: {seq}"], body='{"n": {rand:1..9}}')
+    assert suite.scenarios[0].picks == {"ids.txt": ("1", "2")}
     with pytest.raises(UsageError, match=r"`\{rand:9\.\.1\}` cannot be filled in"):
-        read_request("/", None, ["X: {rand:9..1}"], None, 200)
+        request_of(headers=["X: {rand:9..1}"])
     with pytest.raises(UsageError, match="there is no file"):
-        read_picks(read_request("/{pick:none.txt}", None, [], None, 200))
+        request_of(url=f"{URL}{{pick:none.txt}}")
 
 
 @pytest.mark.parametrize(
@@ -194,28 +211,28 @@ def test_a_body_has_a_limit(tmp_path: Path) -> None:
     with (tmp_path / "body").open("wb") as file:
         file.truncate(64 * 1024 * 1024 + 1)
     with pytest.raises(UsageError, match="body is longer than 64 MiB"):
-        read_request("/", None, [], f"@{tmp_path / 'body'}", 200)
+        request_of(body=f"@{tmp_path / 'body'}")
 
 
 def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(UsageError, match="pipe is not a regular file"):
-        read_request("/", None, [], f"@{tmp_path / 'pipe'}", 200)
+        request_of(body=f"@{tmp_path / 'pipe'}")
     with pytest.raises(UsageError, match="pipe is not a regular file"):
-        read_load(flags(replay=tmp_path / "pipe"))
+        load_of(replay=tmp_path / "pipe")
 
 
 def test_an_entry_that_cannot_be_picked_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "ids.txt").write_text("1\na b\n")
-    with pytest.raises(UsageError, match=r"^entry 2 of ids.txt cannot be part of a path"):
-        read_picks(read_request("/{pick:ids.txt}", None, [], None, 200))
+    with pytest.raises(UsageError, match=r"entry 2 of ids.txt cannot be part of a path"):
+        request_of(url=f"{URL}{{pick:ids.txt}}")
 
 
 def test_objectives_are_those_of_a_suite() -> None:
-    found = read_objectives(["p99 < 50ms, errors < 0.1%", "achieved > 99%"], read_load(flags(rate="2000")))
-    assert [one.text for one in found] == ["p99 < 50ms", "errors < 0.1%", "achieved > 99%"]
-    assert read_objectives([], read_load(flags())) == ()
+    found = suite_of(objective=["p99 < 50ms, errors < 0.1%", "achieved > 99%"], rate="2000").objectives
+    assert [objective.text for objective in found] == ["p99 < 50ms", "errors < 0.1%", "achieved > 99%"]
+    assert suite_of().objectives == ()
 
 
 @pytest.mark.parametrize(
@@ -228,5 +245,5 @@ def test_objectives_are_those_of_a_suite() -> None:
 )
 def test_wrong_objectives_are_refused(texts: list[str], says: str) -> None:
     with pytest.raises(UsageError) as error:
-        read_objectives(texts, read_load(flags()))
+        suite_of(objective=texts)
     assert str(error.value).startswith(says)

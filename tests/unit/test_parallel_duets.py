@@ -7,12 +7,11 @@ from typing import Any
 
 import pytest
 
-from redline.analysis.ab import judge
-from redline.cli.command_line import AbFlags, CheckFlags, RunFlags
+from redline.cli import experiment
+from redline.cli.command_line import CheckFlags, RunFlags
 from redline.cli.commands import check, run
-from redline.cli.commands.ab import read_plan
 from redline.errors import UsageError
-from redline.model import DuetRecording, Metric
+from redline.model import DuetRecording
 from redline.plugins.drivers.protocol import duet_job
 from redline.plugins.machine import place
 from redline.ports import Placement
@@ -20,7 +19,6 @@ from redline.running.duet import DuetStart, run_start
 from redline.running.parallel import check_cores, sides
 from redline.running.record import Tools
 from redline.suite import draw_places, expected_length_ns, with_rounds
-from tests.fakes.duets import simulated_duet
 from tests.fakes.plugins import FakeDriver, FakeLauncher
 from tests.unit.test_duets_in_runs import TEXT, plan_of
 
@@ -74,7 +72,7 @@ def test_check_and_run_refuse_before_anything_is_started(
     module: ModuleType, flags: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     suite = plan_of(tmp_path, PARALLEL).suite
-    monkeypatch.setattr(module, "plan_placement", lambda: Placement(cores=cores(2)))
+    monkeypatch.setattr(check if module is check else experiment, "plan_placement", lambda: Placement(cores=cores(2)))
     monkeypatch.setattr(module, "read_suite_file", lambda *_: (suite, PARALLEL))
     with pytest.raises(UsageError, match="needs 9 cores"):
         module.execute(flags)
@@ -116,29 +114,3 @@ def test_each_server_of_a_duet_is_warmed_up_by_the_load_of_the_suite(tmp_path: P
     assert warming == {(2, 7_000_000_000)}
     (asked,) = driver.duets
     assert (asked.drive.cell.load.name, asked.drive.cell.warmup_ns) == (cells[0].load.name, 7_000_000_000 * SERVERS)
-
-
-def ab_flags(**given: Any) -> AbFlags:
-    return AbFlags(a="./old --port {port}", b="./new --port {port}", parallel=True, **given)
-
-
-def test_ab_is_parallel_where_cores_allow(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("redline.cli.commands.ab.plan_placement", lambda: Placement(cores=cores(7)))
-    assert read_plan(ab_flags(), 10**10).parallel
-    monkeypatch.setattr("redline.cli.commands.ab.plan_placement", lambda: Placement(cores=cores(4)))
-    with pytest.raises(UsageError, match=r"of 3 servers needs 7 cores.*this machine has 4"):
-        read_plan(ab_flags(), 10**10)
-    urls = AbFlags(a="http://127.0.0.1:1/", b="http://127.0.0.1:2/", parallel=True)
-    with pytest.raises(UsageError, match="nobody can give them cores"):
-        read_plan(urls, 10**10)
-
-
-def test_the_answer_says_how_sides_were_swapped() -> None:
-    starts = [
-        simulated_duet(number, (1.0, 1.0)).model_copy(update={"places": draw_places(1, "ab", number, 3)})
-        for number in range(6)
-    ]
-    found = judge(("a", "b"), Metric.CPU_PER_REQUEST, starts, closed=True, cores=1)
-    assert found is not None
-    (said,) = [each.message for each in found.findings if each.kind == "parallel"]
-    assert "A had set 1 in 2, set 2 in 2, set 3 in 2, B set 1 in 2, set 2 in 2, set 3 in 2" in said

@@ -85,7 +85,7 @@ def test_taking_a_server_out_leaves_the_others_as_they_were(catalogue: Catalogue
 
 @pytest.mark.parametrize("design", ["interleaved", "duet"])
 def test_further_rounds_are_those_of_a_longer_plan(catalogue: Catalogue, design: str) -> None:
-    text = f"{TEXT}design: {design}\n"
+    text = TEXT.replace("design: interleaved", f"design: {design}")
     short, long = (make_plan(suite_of(catalogue, text, trials=trials)) for trials in (2, 5))
     assert with_rounds(short, 5) == long
     assert with_rounds(long, 5) == long

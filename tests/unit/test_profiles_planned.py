@@ -41,7 +41,7 @@ def test_each_subject_gets_one_more_trial_of_each_kind_after_all_rounds(tmp_path
     assert [(trial.cell_id, trial.profile) for trial in plan.profiled] == [
         (cell_id, profile) for cell_id in subjects for profile in ("cpu", "engine")
     ]
-    positions = [trial.position for trial in (*plan.trials, *plan.profiled)]
+    positions = [step.position for step in (*plan.steps, *plan.profiled)]
     assert positions == list(range(plan.length))
     assert {trial.seed for trial in plan.profiled} == {plan.trials[0].seed}
     assert expected_length_ns(plan) > expected_length_ns(plain)

@@ -1,6 +1,7 @@
 """What every renderer asks of a report."""
 
 from redline.model import FindingKind, Grade, Verdict
+from redline.report.format import VerdictSign
 from redline.report.sections.views import (
     comparisons_by_cell,
     finding_groups,
@@ -114,7 +115,7 @@ def test_an_invalid_cell_always_has_a_reason() -> None:
 def test_the_tally_counts_every_verdict_but_the_ceilings() -> None:
     report = reports.healthy()
     assert sum(tally(report).values()) == sum(one.primary for one in report.comparisons)
-    assert list(tally(report)) == list(Verdict)
+    assert list(tally(report)) == list(VerdictSign)
     ceiling = next(cell for cell in report.cells if cell.role == "ceiling")
     extra = report.comparisons[0].model_copy(update={"cell_id": ceiling.cell_id, "verdict": Verdict.FASTER})
     assert tally(report.model_copy(update={"comparisons": (*report.comparisons, extra)})) == tally(report)

@@ -104,7 +104,7 @@ def test_no_git(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_cannot_be_checked_out_has_the_decisive_line_and_no_guess(work: Path) -> None:
     git(work, "commit", "--quiet", "--allow-empty", "--message", "one")
     gone = Revision(name="gone", commit="0" * 40)
-    with pytest.raises(BuildError) as caught, Repository.around(work).checked_out([gone]):
+    with pytest.raises(BuildError) as caught, Repository.around(work).checked_out(gone):
         pass
     assert "git cannot check out gone (000000000): invalid reference: 000" in caught.value.message
     assert "room" not in caught.value.hint

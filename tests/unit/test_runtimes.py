@@ -10,14 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from redline.model import AttachedServer, PlannedDuet, PlannedTrial, Recording, Request, Scenario, Variant
+from redline.model import PlannedDuet, PlannedTrial, Recording, Request, Scenario, Variant
 from redline.model.runtime import COMPILES_WHILE_RUNNING, RECOGNISED
 from redline.plugins.launchers.attached import AttachedLauncher, RunningElsewhere
 from redline.plugins.launchers.command import CommandLauncher
 from redline.plugins.launchers.process import free_port
+from redline.plugins.launchers.watching import watch
 from redline.plugins.linux.runtimes import runtimes_in, runtimes_of
+from redline.plugins.probes.jvm import compilers_of
 from redline.ports import Endpoint, Launch, LoadOptions, Placement
-from redline.running.assembly import attached
 from redline.running.duet import DuetStart, run_start
 from redline.running.record import Tools, record_load
 from redline.suite.project import Own
@@ -206,6 +207,5 @@ def test_the_compilers_of_a_jvm_behind_a_url_are_watched_while_it_warms_up(
     command: tuple[str | Path, ...], *, compiles: bool
 ) -> None:
     with started(*command) as port:
-        variant = Variant(entry=AttachedServer(host="127.0.0.1", port=port))
-        compiled_ns = attached(variant).tools.compilers_of(RunningElsewhere(Endpoint("127.0.0.1", port)))()
+        compiled_ns = compilers_of(watch(RunningElsewhere(Endpoint("127.0.0.1", port))).pids)()
     assert (compiled_ns is not None and compiled_ns > 0) == compiles

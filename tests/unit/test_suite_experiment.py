@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from redline.errors import UsageError
 from redline.model import AttachedServer, Metric, Plan, Suite
 from redline.model.catalogue import Checkout, Revision
-from redline.suite import Catalogue, Overrides, expected_length_ns, load_catalogue, make_plan, to_search
+from redline.suite import Catalogue, Overrides, expected_length_ns, load_catalogue, make_plan, to_search, with_budget
 from redline.suite.budget import StartTimes, start_times
 from redline.suite.project import Origins, Project, read_project, read_requests
 from redline.suite.validate.resolve import read_suite
@@ -370,3 +370,12 @@ def test_a_load_and_a_scenario_of_one_name_are_told_apart() -> None:
 def test_a_search_is_about_all_loads_and_scenarios() -> None:
     with pytest.raises(UsageError, match="is for one load or scenario, and a search is about all"):
         to_search(read(f'{TWO}objective: "items: p99 < 1s"\n'), 3)
+
+
+def test_a_longer_budget_adds_rounds_of_the_same_starts() -> None:
+    short = make_plan(read(TEXT))
+    longer = with_budget(short, 150 * S)
+    assert longer.duets[: len(short.duets)] == short.duets
+    assert len(starts(longer)) == longer.suite.trials == -(-short.suite.trials * 150 // 60)
+    assert expected_length_ns(longer) == 150 * S
+    assert [duet.position for duet in longer.duets] == list(range(len(longer.duets)))

@@ -244,7 +244,7 @@ def same_rounds(
 
 
 def _sample(cell: JudgedCell, trials: Sequence[TrialNumbers], metric: Metric) -> Sample:
-    """Of these trials of the cell; that of the cell where these are all that it has."""
+    """The sample of these trials; that of the cell if these are all that it has."""
     same = [trial.position for trial in trials] == [trial.position for trial in cell.having(metric)]
     return cell.sample(metric) if same else sample_of(trials, metric)
 

@@ -20,6 +20,7 @@ from redline.findings.starts import (
 )
 from redline.findings.warm_duet import FEWEST_BLOCKS, Course, are_warm, course, still_to_come
 from redline.model import (
+    Cell,
     Comparison,
     DuetRecording,
     DuetSlice,
@@ -51,6 +52,7 @@ class Duet:
     detects: bool = False
     cores: int = 0
     keeps: bool = True
+    insecure: bool = False
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
@@ -100,7 +102,7 @@ class Duet:
         return over_starts([each for each, _ in known], hosts) if known else None
 
     def _of_starts(self, metric: Metric, contrast: Floats) -> list[StartRatio | None]:
-        """Of each start, None where a server of it has no value.
+        """The ratio of each start; None where a server of it has no value.
 
         A percentile is that of all requests of a start, because a slice has too few.
         """
@@ -125,6 +127,7 @@ class Duet:
             saturates=self.saturates,
             cores=self.cores,
             keeps=self.keeps,
+            insecure=self.insecure,
             contrast=self._against_baseline,
             control=self.control(Metric.CPU_PER_REQUEST),
             ratios=ratios,
@@ -185,6 +188,10 @@ class Duet:
         return failing(self.starts, self.names, self.target)
 
 
+def _insecure(cell: Cell) -> bool:
+    return cell.variant.tls is not None and cell.variant.tls.insecure
+
+
 Duets = Mapping[tuple[str, str], Duet]
 """By the ids of a cell and its baseline."""
 
@@ -211,6 +218,7 @@ def duets_of(run: Run) -> Duets:
                 detects=baseline.warmup_detect,
                 cores=cores,
                 keeps=baseline.load.shape.requests_per_connection is None,
+                insecure=any(_insecure(plan.cells[each]) for each in (cell_ids[BASELINE], cell_id)),
             )
     return found
 

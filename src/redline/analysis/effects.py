@@ -9,12 +9,7 @@ from redline.model.catalogue import option_text
 from redline.model.plan import FLAGS, PLACE, ROUTE
 
 _SCENARIO = "scenario"
-_WITHOUT: Mapping[str, Mapping[str, object]] = {
-    ROUTE: {"route": None, "http": "1.1", "tls": None},
-    PLACE: {"container": None},
-    FLAGS: {"flags": None},
-}
-"""What two variants differ in that are one step apart on an axis that is no option."""
+_OTHER_AXES = (ROUTE, PLACE, FLAGS)
 _By = Mapping[tuple[str, str, str], JudgedCell]
 
 
@@ -76,17 +71,17 @@ def _scenario(one: JudgedCell, by: _By) -> Iterator[tuple[str, str, str, JudgedC
 
 
 def _steps(variants: tuple[Variant, ...]) -> dict[str, list[tuple[str, Variant]]]:
-    """By slug: the axes on which it differs from the server's first value, each with the variant that has that.
+    """The axes on which a variant differs from the server's first value, by slug, with the variant that has that.
 
     `variants` are those that are run, in the order of the suite: what was skipped is no reference. A variant is there
     only when all else is equal: its other options, flags, HTTP, TLS, route and container. A route has its own
     HTTP and TLS.
     """
     steps = _option_steps(variants)
-    for axis, without in _WITHOUT.items():
+    for axis in _OTHER_AXES:
         first: dict[str, Variant] = {}
         for variant in variants:
-            reference = first.setdefault(variant.model_copy(update=dict(without)).slug, variant)
+            reference = first.setdefault(variant.without(axis).slug, variant)
             if variant.settings.get(axis) != reference.settings.get(axis):
                 steps.setdefault(variant.slug, []).append((axis, reference))
     return steps
@@ -98,21 +93,19 @@ def _option_steps(variants: tuple[Variant, ...]) -> dict[str, list[tuple[str, Va
     for variant in variants:
         for name, value in variant.options.items():
             first.setdefault((variant.entry.name, name), value)
-    by_content = {_content(variant): variant for variant in variants}
+    by_content = {_content(variant, variant.options): variant for variant in variants}
     steps: dict[str, list[tuple[str, Variant]]] = {}
     for variant in variants:
         for name, value in variant.options.items():
             reference = first[variant.entry.name, name]
             if option_text(value) == option_text(reference):
                 continue
-            other = by_content.get(
-                _content(variant.model_copy(update={"options": variant.options | {name: reference}}))
-            )
+            other = by_content.get(_content(variant, variant.options | {name: reference}))
             if other is not None:
                 steps.setdefault(variant.slug, []).append((name, other))
     return steps
 
 
-def _content(variant: Variant) -> tuple[object, ...]:
-    options = tuple(sorted((name, option_text(value)) for name, value in variant.options.items()))
-    return variant.entry.name, options, variant.flags, variant.http, variant.tls, variant.route_name, variant.container
+def _content(variant: Variant, options: Mapping[str, OptionValue]) -> tuple[object, ...]:
+    texts = tuple(sorted((name, option_text(value)) for name, value in options.items()))
+    return variant.entry.name, texts, variant.flags, variant.http, variant.tls, variant.route_name, variant.container

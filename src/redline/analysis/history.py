@@ -39,7 +39,7 @@ class SeenRun:
     cells: Mapping[str, Sight] = field(default_factory=dict)
     suite_text: str = ""
     skipped: Mapping[str, str] = field(default_factory=dict)
-    """By slug why a cell of the suite was not run, as where its server could not be built."""
+    """Why a cell of the suite was not run, by slug, such as a server that could not be built."""
 
 
 def see(run: Run, folder: str, wanted: Callable[[Cell], bool]) -> SeenRun:
@@ -204,7 +204,7 @@ class _CellHistory:
                 yield HistoryPoint(run=place, estimate=None, missing=one, build=build)
 
     def changes(self) -> tuple[Change, ...]:
-        """Of each era by itself, in the order of the runs."""
+        """The changes of each era by itself, in the order of the runs."""
         found = [change for era in self._steps for change in self._of_era(era)]
         return tuple(sorted(found, key=lambda one: one.run))
 
@@ -275,7 +275,7 @@ def _followed(cell_id: str, runs: Sequence[SeenRun], era_of: Sequence[int]) -> I
 
 
 def _that_say(slug: str, last: SeenRun, later: Mapping[int, SeenRun]) -> dict[int, SeenRun]:
-    """Of the runs after the last one that has the cell, those that show why: they skipped it, or the suite is another.
+    """The later runs that show why they lack the cell: they skipped it, or the suite is another.
 
     A run of the same text that does not have it was made of a part of the suite, or a quick one.
     """
@@ -284,7 +284,7 @@ def _that_say(slug: str, last: SeenRun, later: Mapping[int, SeenRun]) -> dict[in
 
 
 def _skipped(slug: str, later: Mapping[int, SeenRun]) -> dict[int, Level | str]:
-    """By a run's place why it skipped the cell; empty where another of that name took its place, or none is left."""
+    """Why runs skipped the cell, by their places; empty if another of that name took its place, or none is left."""
     if not later or any(one.slug == slug for run in later.values() for one in run.cells.values()):
         return {}
     found: dict[int, Level | str] = {

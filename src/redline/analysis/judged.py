@@ -76,7 +76,7 @@ class JudgedCell:
 
     @cached_property
     def id(self) -> str:
-        """Of the cell: a hash of all that it is made of."""
+        """The id of the cell: a hash of all that it is made of."""
         return self.cell.id
 
     @cached_property
@@ -105,7 +105,7 @@ class JudgedCell:
         return [trial for trial in self.used if trial.has_metric(metric)]
 
     def sample(self, metric: Metric) -> Sample:
-        """Of all trials that have the metric, one or more; computed once."""
+        """The sample of all trials that have the metric, one or more; computed once."""
         if metric not in self._samples:
             trials = self.having(metric)
             if not self._merged and len(trials) == len(self.used):
@@ -115,7 +115,7 @@ class JudgedCell:
         return self._samples[metric]
 
     def estimate(self, metric: Metric) -> Estimate:
-        """Of these trials."""
+        """The estimate over these trials."""
         return estimate(self.sample(metric), metric)
 
     def release(self) -> None:

@@ -55,8 +55,7 @@ def _adjusted_wholes(falls: Sequence[Waterfall]) -> Iterator[Waterfall]:
     for fall in falls:
         throughput = next(judged) if fall.whole.throughput else None
         cpu = next(judged) if fall.whole.cpu else None
-        whole = fall.whole.model_copy(update={"throughput": throughput, "cpu": cpu})
-        yield fall.model_copy(update={"whole": whole})
+        yield fall.judged(throughput, cpu)
 
 
 @dataclass(frozen=True)

@@ -88,7 +88,7 @@ class Libraries:
         return self._names[stack.frames] | {self.of_stack(stack)}
 
     def weights(self, stacks: Stacks) -> dict[str, int]:
-        """By library the weight that counts for it, heaviest first; these add up to all."""
+        """The self weight of each library, heaviest first; they add up to the weight of all stacks."""
         found: dict[str, int] = {}
         for stack, weight in stacks.weights.items():
             name = self.of_stack(stack)

@@ -11,7 +11,7 @@ from redline.stats import Decision, decide, holm_adjust
 
 
 @dataclass(frozen=True)
-class _Pair:
+class _LimitPair:
     """The answers of a server and its baseline for one set of objectives."""
 
     slug: str
@@ -79,7 +79,7 @@ def limit_comparisons(
     return tuple(_compared(pair, suite.threshold, adjusted.get(place)) for place, pair in enumerate(pairs))
 
 
-def _pairs(cells: Sequence[Cell], limits: Mapping[str, CellLimit], suite: Suite) -> Iterator[_Pair]:
+def _pairs(cells: Sequence[Cell], limits: Mapping[str, CellLimit], suite: Suite) -> Iterator[_LimitPair]:
     places = {(cell.variant.slug, cell.scenario.name, cell.load.name): limits.get(cell.id) for cell in cells}
     for cell in cells:
         against = suite.baseline_of(cell.variant.slug)
@@ -91,10 +91,10 @@ def _pairs(cells: Sequence[Cell], limits: Mapping[str, CellLimit], suite: Suite)
         for answer in ours.limits:
             if answer.name in known:
                 family = f"limit within {answer.name} against {against}"
-                yield _Pair(ours.slug, theirs.slug, answer, known[answer.name], family)
+                yield _LimitPair(ours.slug, theirs.slug, answer, known[answer.name], family)
 
 
-def _adjusted(pairs: Sequence[_Pair]) -> dict[int, tuple[float, int]]:
+def _adjusted(pairs: Sequence[_LimitPair]) -> dict[int, tuple[float, int]]:
     """The adjusted p-value and the size of the family, by the place of the pair."""
     families: dict[str, list[tuple[int, float]]] = {}
     for place, pair in enumerate(pairs):
@@ -107,7 +107,7 @@ def _adjusted(pairs: Sequence[_Pair]) -> dict[int, tuple[float, int]]:
     }
 
 
-def _compared(pair: _Pair, threshold: float, adjusted: tuple[float, int] | None) -> LimitComparison:
+def _compared(pair: _LimitPair, threshold: float, adjusted: tuple[float, int] | None) -> LimitComparison:
     p, size = adjusted or (None, None)
     ratio = pair.ratio
     decision = Decision(Verdict.INCONCLUSIVE)

@@ -4,6 +4,8 @@ import math
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
 
 from redline.analysis.compare import off_schedule
 from redline.analysis.judged import JudgedCell
@@ -16,7 +18,7 @@ _METHOD = "least squares of logarithms by trial: main effects, rounds as blocks"
 
 
 def main_effects(judged: Mapping[str, JudgedCell], suite: Suite) -> tuple[MainEffects, ...]:
-    """Of every server, scenario and load in every metric of tables; without a screen only of servers with several axes.
+    """The main effects of every server, scenario and load; without a screen only of servers with several axes.
 
     (What a single axis does, the effects between its variants show.) Those of primary metrics have verdicts. The
     p-values of one metric are adjusted as one family.
@@ -28,7 +30,7 @@ def main_effects(judged: Mapping[str, JudgedCell], suite: Suite) -> tuple[MainEf
         for at, one in enumerate(found):
             if one.metric is metric:
                 judging = tuple(_judged(effect, adjusted, suite.threshold) for effect in one.effects)
-                found[at] = one.model_copy(update={"effects": judging})
+                found[at] = one.having(judging)
     return tuple(found)
 
 
@@ -78,34 +80,39 @@ def _main_effects(judged: Mapping[str, JudgedCell], suite: Suite) -> Iterator[Ma
         for metric in SHOWN:
             if metric is Metric.THROUGHPUT and not first.saturates:
                 continue
-            yield _of_metric(cells, metric).model_copy(
-                update={
-                    "server": server,
-                    "scenario": scenario,
-                    "load": load,
-                    "possible": suite.screened.get(server, len(full[server])),
-                }
+            found = _of_metric(cells, metric)
+            yield MainEffects(
+                server=server,
+                scenario=scenario,
+                load=load,
+                metric=metric,
+                variants=found.variants,
+                possible=suite.screened.get(server, len(full[server])),
+                resolution=found.resolution,
+                effects=found.effects,
+                refused=found.refused,
             )
 
 
-def _of_metric(cells: Sequence[JudgedCell], metric: Metric) -> MainEffects:
+@dataclass(frozen=True)
+class _Fitted:
+    """The main effects on some variants in one metric, or why there are none."""
+
+    variants: int
+    resolution: Literal["III", "IV", "V"]
+    effects: tuple[MainEffect, ...] = ()
+    refused: str = ""
+
+
+def _of_metric(cells: Sequence[JudgedCell], metric: Metric) -> _Fitted:
     used = [one for one in cells if one.valid and not one.perturbed and one.having(metric)]
     variants = [one.cell.variant for one in used]
     axes = axes_of_server(variants) if variants else Axes({}, ())
     factors = factorial.coded(axes.runs, axes.levels) if axes.values else []
-    made = MainEffects(
-        server="",
-        scenario="",
-        load="",
-        metric=metric,
-        variants=len(used),
-        possible=0,
-        resolution=factorial.resolution(factors) if factors else "III",
-        effects=(),
-        refused=_refused(used, metric),
-    )
-    if made.refused or not factors:
-        return made if made.refused else made.model_copy(update={"refused": "no axis has two values with valid trials"})
+    resolution: Literal["III", "IV", "V"] = factorial.resolution(factors) if factors else "III"
+    refused = _refused(used, metric) or ("" if factors else "no axis has two values with valid trials")
+    if refused:
+        return _Fitted(len(used), resolution, refused=refused)
     rows = [
         (math.log(value), trial.round, run)
         for one, run in zip(used, axes.runs, strict=True)
@@ -115,15 +122,21 @@ def _of_metric(cells: Sequence[JudgedCell], metric: Metric) -> MainEffects:
     by_trial = factorial.coded([run for _, _, run in rows], axes.levels)
     found = factorial.main_effects([value for value, _, _ in rows], [block for _, block, _ in rows], by_trial)
     if found is None:
-        return made.model_copy(update={"refused": "one trial of each variant does not show how trials scatter"})
+        return _Fitted(len(used), resolution, refused="one trial of each variant does not show how trials scatter")
     is_primary = metric in used[0].cell.load.primary_metrics
     mixed, names = factorial.aliases(factors), list(axes.values)
-    effects = []
-    for name, effect, pairs in zip(names, found, mixed, strict=True):
-        one = _effect(name, axes.values[name], effect, len(rows))
-        update = {"mixed_with": tuple(f"{names[a]} x {names[b]}" for a, b in pairs)}
-        effects.append(one.model_copy(update=update | ({} if is_primary else {"p": None})))
-    return made.model_copy(update={"effects": tuple(effects)})
+    effects = tuple(
+        _effect(
+            name,
+            axes.values[name],
+            effect,
+            len(rows),
+            is_primary=is_primary,
+            mixed_with=tuple(f"{names[a]} x {names[b]}" for a, b in pairs),
+        )
+        for name, effect, pairs in zip(names, found, mixed, strict=True)
+    )
+    return _Fitted(len(used), resolution, effects)
 
 
 def _refused(used: Sequence[JudgedCell], metric: Metric) -> str:
@@ -138,8 +151,16 @@ def _refused(used: Sequence[JudgedCell], metric: Metric) -> str:
     return ""
 
 
-def _effect(axis: str, values: Sequence[str], found: factorial.FactorEffect | None, trials: int) -> MainEffect:
-    """Of one axis, without levels where its effect is not known."""
+def _effect(  # noqa: PLR0913 - what is known of an axis
+    axis: str,
+    values: Sequence[str],
+    found: factorial.FactorEffect | None,
+    trials: int,
+    *,
+    is_primary: bool,
+    mixed_with: tuple[str, ...],
+) -> MainEffect:
+    """The effect of an axis, without levels if it is not known."""
     differences = found.differences if found else ()
     return MainEffect(
         axis=axis,
@@ -148,10 +169,10 @@ def _effect(axis: str, values: Sequence[str], found: factorial.FactorEffect | No
             LevelEffect(value=value, ratio=_ratio(step, half, trials))
             for value, (step, half) in zip(values[1:], differences, strict=False)
         ),
-        p=found.p if found else None,
+        p=found.p if found and is_primary else None,
         resolution=math.expm1(max(half for _, half in differences)) if differences else None,
         verdict=None,
-        mixed_with=(),
+        mixed_with=mixed_with,
     )
 
 
@@ -172,5 +193,4 @@ def _judged(effect: MainEffect, adjusted: Iterator[float], threshold: float) -> 
         return effect
     p = next(adjusted)
     within = all(one.ratio.is_within(threshold) for one in effect.levels)
-    verdict = "too small" if within else "matters" if p <= ALPHA else "not shown"
-    return effect.model_copy(update={"p_adjusted": p, "verdict": verdict})
+    return effect.judged("too small" if within else "matters" if p <= ALPHA else "not shown", p)

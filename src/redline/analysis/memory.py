@@ -89,7 +89,7 @@ def _cores(trials: Sequence[Trial], name: str, seconds: float) -> float | None:
 
 
 def _summed(every: Iterable[RuntimeFacts]) -> tuple[CollectionSum, ...]:
-    """By kind and cause, what took longest first."""
+    """The collections by kind and cause, the longest first."""
     counts, totals = Counter[tuple[CollectionKind, str]](), Counter[tuple[CollectionKind, str]]()
     for facts in every:
         for one in facts.collections:

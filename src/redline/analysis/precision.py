@@ -112,7 +112,7 @@ def _is_spent(run: Run, budget_ns: int, rounds: int, *, fills: bool) -> bool:
 
 
 def _main(run: Run, judged: Mapping[str, JudgedCell]) -> Iterator[_Main]:
-    """Of each cell its main comparison, or its own estimate where it has none and is no baseline of any other.
+    """The main comparison of each cell, or its own estimate if it has none and is no baseline of another.
 
     That of a duet is in CPU per request, else in the primary metric of the load, unless the suite says in which.
     """

@@ -57,7 +57,7 @@ _Key = tuple[str, ProfileKind, Subject]
 """A cell's id, a kind, and whose profile it is."""
 _OF_JVMS = "async-profiler"
 _HIGHER = 1.2
-"""By so much the highest rate is above the lowest, or they are not compared."""
+"""The highest and the lowest rate are compared from this ratio of the two on."""
 _METHOD_QUOTIENT = "from the intervals of both, on a log scale (MOVER)"
 
 
@@ -94,7 +94,7 @@ def profile_reports(
         change = profile.against_baseline(other, compared) if compared and other and sound else None
         found.append(_report(cells[places[key[0]]], profile, change, nodes))
     by_rate = _by_rate(made, {cell.cell_id: cell for cell in cells})
-    return tuple(one.model_copy(update={"by_rate": by_rate.get(key)}) for key, one in zip(made, found, strict=True))
+    return tuple(one.held_against(by_rate.get(key)) for key, one in zip(made, found, strict=True))
 
 
 def _runtime(recordings: Iterable[Recording]) -> LibraryRuntime | None:
@@ -163,7 +163,7 @@ class _TrialStacks:
     def part(
         self, weights: Mapping[Slice | None, int], whole: Mapping[Slice | None, int], *, of: bool | None
     ) -> TrialWeights:
-        """By slice: all (`of` None), those of slow moments (True), or the others (False)."""
+        """The weights by slice: all (`of` None), those of slow moments (True), or the others (False)."""
         places = [each for each in self.slices if of is None or (each in self.slow) is of]
         return TrialWeights(
             np.array([weights.get(each, 0) for each in places], dtype=float),
@@ -215,11 +215,11 @@ class _Profile:
 
     @cached_property
     def sums(self) -> tuple["_WeightSums", ...]:
-        """Of each trial."""
+        """The sums of weights of each trial."""
         return tuple(_WeightSums.of(trial.stacks, self.libraries) for trial in self.trials)
 
     def share(self, name: str, of: _Of = "own", *, slow: bool | None = None) -> MeasuredShare:
-        """Of a library or a function; see `_WeightSums` and `_TrialStacks.part`."""
+        """The share of a library or a function; see `_WeightSums` and `_TrialStacks.part`."""
         parts = [
             trial.part(getattr(sums, of).get(name, _NOTHING), sums.whole, of=slow)
             for trial, sums in zip(self.trials, self.sums, strict=True)
@@ -276,7 +276,7 @@ class _Profile:
 
 @dataclass(frozen=True)
 class _WeightSums:
-    """By library and slice what counts for it, and where it is on the stack; by frame what it ran itself; and all."""
+    """Weights by slice: self and total weight of libraries, self weight of frames, and the weight of all stacks."""
 
     own: dict[str, Counter[Slice | None]]
     anywhere: dict[str, Counter[Slice | None]]
@@ -285,7 +285,7 @@ class _WeightSums:
 
     @classmethod
     def of(cls, stacks: Stacks, libraries: Libraries) -> "_WeightSums":
-        """Of the stacks of one trial. Frames of less than LEAST of the whole are left out: there are thousands."""
+        """The sums over the stacks of one trial. Frames of less than LEAST of the whole are left out."""
         total, heavy = stacks.total, self_weights(stacks)
         made = cls({}, {}, {}, Counter())
         for stack, weight in stacks.weights.items():
@@ -435,7 +435,7 @@ def _slow(slices: Sequence[Slice], traffic: Traffic) -> Iterable[Slice]:
 
 
 def _heat(one: _Profile) -> HeatMap | None:
-    """Of the first trial: the libraries that take most, and all others as one."""
+    """The libraries that take most in the first trial, and all others as one."""
     if not one.trials or one.trials[0].slices == (None,):
         return None
     trial, own, whole = one.trials[0], one.sums[0].own, one.sums[0].whole

@@ -85,7 +85,7 @@ def resolutions(
         cell_id: undecided(
             judged[cell_id].cell,
             [(one.metric, one.resolution or 0.0) for one in alike],
-            _Advice(plan, round_ns, folder, tuple(_scatter(one, judged) for one in alike), judged[cell_id].cell).text(),
+            _Remedy(plan, round_ns, folder, tuple(_scatter(one, judged) for one in alike), judged[cell_id].cell).text(),
         )
         for cell_id, alike in found.items()
     }
@@ -109,7 +109,7 @@ def _scatter(one: Comparison, judged: Mapping[str, JudgedCell]) -> _Scatter | No
 
 
 @dataclass(frozen=True)
-class _Advice:
+class _Remedy:
     """What would show a difference that is worth it in all undecided comparisons of a cell."""
 
     plan: Plan

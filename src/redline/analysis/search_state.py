@@ -5,6 +5,7 @@ Pure: the state follows from the plan and the recordings alone.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from redline.analysis.limit_ratios import limit_comparisons
 from redline.analysis.limits import Ending, Subject, answer, cell_limit, probe
@@ -123,7 +124,7 @@ class SearchState:
     _host: str = ""
 
     def __post_init__(self) -> None:
-        self.search = Search(self.terms.sets, self.settings)
+        self.search = Search(self.sets, self.settings)
         self._step = self.search.next()
 
     @property
@@ -146,7 +147,16 @@ class SearchState:
     @property
     def objectives(self) -> tuple[Objective, ...]:
         """The objectives of all sets: how late the engine may be depends on them."""
-        return tuple(each for one in self.terms.sets.values() for each in one)
+        return tuple(each for one in self.sets.values() for each in one)
+
+    @cached_property
+    def sets(self) -> Mapping[str, tuple[Objective, ...]]:
+        """The objectives of the cell by the names of their sets."""
+        found = {
+            name: tuple(each for each in conditions if each.applies_to(self.cell))
+            for name, conditions in self.terms.sets.items()
+        }
+        return {name: conditions for name, conditions in found.items() if conditions}
 
     def add(self, made: ProbeRecording) -> Evidence | None:
         """Take in another load. Returns what it showed if it was a probe with traffic."""
@@ -174,7 +184,7 @@ class SearchState:
         self.probes.append(
             probe(
                 evidence,
-                self.terms.sets,
+                self.sets,
                 made.why,
                 phase,
                 fresh=fresh,

@@ -19,11 +19,11 @@ FEWEST = 5
 
 
 def core_speeds(judged: Mapping[str, JudgedCell]) -> dict[int, float]:
-    """By the trial's position: 1.4 if the cores were 40% faster than in the run's median trial, before and after.
+    """The speed of the cores in each trial, by its position: 1.4 if 40% faster than in the run's median trial.
 
-    The fixed work around each load says so.
-    Of the two ends it is the one closer to 1, and 1 if one was faster and the other slower: then the speed changed
-    in between. Trials without a measurement are left out, and so are all of them in a run of fewer than `FEWEST`.
+    It is that of the fixed work before and after each load: the one closer to 1, and 1 if one was faster and the other
+    slower, since the speed then changed in between. Trials without a measurement are left out, and so are all of them
+    in a run of fewer than `FEWEST`.
     """
     trials = [trial.numbers for one in judged.values() for trial in one.trials if trial.numbers.fixed_work]
     if len(trials) < FEWEST:
@@ -47,7 +47,7 @@ def _speed(trial: TrialNumbers, usual_ns: Mapping[int, float]) -> float | None:
 
 
 def pair_speeds(calibration: Sequence[DuetRecording]) -> tuple[PairSpeed, ...]:
-    """Of each pair of hosts, by the host of its servers: CPU per request, and its ratio to that of the other pairs."""
+    """CPU per request of each pair of hosts, by the host of its servers, and its ratio to that of the other pairs."""
     logs: dict[str, list[float]] = {each.host: [] for each in calibration if each.host}
     for each in filter(is_whole, calibration):
         used = cpu_of_all(traffic_of(each))
@@ -73,7 +73,7 @@ def pair_speeds(calibration: Sequence[DuetRecording]) -> tuple[PairSpeed, ...]:
 
 
 def differing_pairs(judged: Mapping[str, JudgedCell], pairs: Sequence[PairSpeed]) -> dict[str, tuple[Finding, ...]]:
-    """By the ids of cells that ran on several pairs, that one of these differs from the others."""
+    """The findings about cells that ran on several pairs of hosts, one of which differs, by cell id."""
     found = {}
     for cell_id, one in judged.items():
         hosts = {trial.host for trial in one.used}

@@ -61,7 +61,7 @@ def finish(session: RunSession, output: Output, console: Console) -> None:
     """Measure what is left of a session, and print its report. Exits with another code than 0 by `exit_code`."""
     if output.wait_quiet:
         wait_until_quiet(console)
-    outcome = session.execute()
+    outcome = session.execute(is_kept=output.is_kept)
     reports = tuple(report for _, report in outcome.parts)
     try:
         _print_report(reports[-1], output.form)

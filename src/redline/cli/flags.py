@@ -2,10 +2,10 @@
 
 import shlex
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
@@ -19,12 +19,9 @@ from redline.quantities import parse_duration
 from redline.suite import Catalogue, Overrides, load_catalogue, read_suite, read_text, referenced_files
 from redline.suite.schema.suite import SuiteSchema
 from redline.suite.validate.checking import first_mistake
-from redline.suite.validate.loads import read_warm_up
 
 DETECTED = "auto"
 """In place of a time: the warm-up ends when the server is steady."""
-
-S = TypeVar("S", bound=BaseModel)
 
 
 @contextmanager
@@ -47,17 +44,6 @@ def read_flag(flag: str, value: object, key: str, schema: type[BaseModel] = Suit
     except ValidationError as error:
         mistake = first_mistake(error, schema, (key,))
         raise UsageError(f"{flag} {value}: {mistake.message}", hint=mistake.hint) from None
-
-
-def read_schema(kind: type[S], given: Mapping[str | int, str], values: Mapping[str, object]) -> S:
-    """The values as a mapping of a suite. Raises UsageError; `given`: the flags by key or index."""
-    try:
-        return kind.model_validate(values)
-    except ValidationError as error:
-        mistake = first_mistake(error, kind)
-        flag = next(given[step] for step in reversed(mistake.path) if step in given)
-        hint = mistake.hint or "`redline load --help` shows each flag"
-        raise UsageError(f"{flag}: {mistake.message}", hint=hint) from None
 
 
 def read_overrides(flags: SuiteFlags | LimitFlags) -> Overrides:
@@ -94,11 +80,6 @@ def _catalogue(file: Path) -> Catalogue:
     except UsageError:
         return Catalogue(servers={}, scenarios={})
     return load_catalogue(folder)
-
-
-def read_warm_up_flag(text: str) -> tuple[int, bool]:
-    """The length of the warm-up in nanoseconds, or its maximum, and whether its end is detected. Raises UsageError."""
-    return read_warm_up(read_flag("--warmup", {"detect": {}} if text == DETECTED else text, "warmup"))
 
 
 def refuse(flags: tuple[str, ...], why: str) -> None:

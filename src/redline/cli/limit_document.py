@@ -10,15 +10,10 @@ from redline.cli.request_flags import Placed, is_command, path_of, scenarios, se
 from redline.cli.written import Given
 from redline.errors import UsageError
 from redline.quantities import parse_duration
-from redline.search.times import probe_times
+from redline.search.times import CONNECTIONS, PROBE, RUNNING_PROBE, RUNNING_WARM_UP, TRIALS, probe_times
 from redline.suite import SHORTEST_PROBE_NS
 from redline.suite.urls import is_url
 
-PROBE, CONNECTIONS = "probe", 256
-TRIALS = 3
-"""Fresh starts at the ends of each answer."""
-_LASTS, _URL_WARM_UP = "5s", "1s"
-"""The length of a probe, and the warm-up of a server that is running already."""
 _LONGER = "give 2m for each server, or leave it out"
 
 
@@ -70,8 +65,8 @@ def _targets(flags: LimitFlags, ends: Callable[[str], tuple[str, str]]) -> tuple
 
 def _lengths(flags: LimitFlags, servers: int, *, starts: bool) -> tuple[object, object]:
     """The length of a probe, and the warm-up. Raises UsageError."""
-    warmup: object = {"detect": {}} if starts else _URL_WARM_UP
-    lasts: object = Given(f"-d {flags.duration or _LASTS}", flags.duration or _LASTS)
+    warmup: object = {"detect": {}} if starts else RUNNING_WARM_UP
+    lasts: object = Given(f"-d {flags.duration or RUNNING_PROBE}", flags.duration or RUNNING_PROBE)
     if flags.lasts is not None:
         if flags.duration is not None:
             raise UsageError("--for sets the length of a probe, and so does -d", hint="leave out one of them")

@@ -1,15 +1,15 @@
 """The flags of `redline limit` as a search: of a suite, or of servers that the flags name."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from redline.cli.command_line import LimitFlags
 from redline.cli.flags import at_least_one, command_line, naming, read_flag, read_suite_file, read_workers, refuse
-from redline.cli.limit_document import CONNECTIONS, TRIALS, limit_document
+from redline.cli.limit_document import limit_document
 from redline.cli.origins import FromRepository
-from redline.cli.request_flags import referenced
+from redline.cli.request_flags import bodies, referenced
 from redline.cli.written import read_written
 from redline.errors import UsageError
 from redline.model import Objective, Profile, Suite
@@ -18,12 +18,11 @@ from redline.quantities import duration, parse_rate
 from redline.running.searching import SearchRequest
 from redline.running.session import Source
 from redline.search.steps import QUANTILES
+from redline.search.times import CONNECTIONS, FEW_ERRORS, FEW_SHARE, TRIALS
 from redline.suite import parse_objectives, to_search
 from redline.suite.schema.suite import PrecisionSchema
 
 _OF_STARTS = {"trials", "no_beyond"}
-FEW_ERRORS = "errors < 1%"
-"""What a set of objectives asks for that says nothing of errors."""
 
 Sets = Mapping[str, tuple[Objective, ...]]
 
@@ -53,6 +52,7 @@ def read_suite_search(file: Path, flags: LimitFlags) -> SuiteSearch:
     suite, ignored = to_search(written, trials)
     sets = _suite_sets(flags, suite)
     within_timeout(sets, suite.timeout_ns, f"`timeout` {duration(suite.timeout_ns)}")
+    _refuse_without_objective(sets, suite)
     terms = _terms(flags, sets, trials=trials, beyond=not flags.no_beyond)
     source = Source(command_line(), str(file.resolve()), text)
     return SuiteSearch(SearchRequest(suite, terms), source, ignored, written.profile)
@@ -64,7 +64,7 @@ def read_servers_search(flags: LimitFlags, repository: FromRepository) -> Server
         raise UsageError("nothing says what is to be met", hint="give --objective 'p99 < 200ms, errors < 0.1%'")
     sets = read_sets(flags.objective)
     document = limit_document(flags, repository.ends, str)
-    written, text = read_written(document, "limit", referenced(flags), repository.origins())
+    written, text = read_written(document, "limit", referenced(flags), repository.origins(bodies(flags)))
     starts = not all(variant.is_attached for variant in written.variants)
     if not starts:
         refuse(flags.given(among=_OF_STARTS), "a server that is running already is not started, and takes no")
@@ -82,7 +82,9 @@ def read_servers_search(flags: LimitFlags, repository: FromRepository) -> Server
         beyond=starts and not by_probe and not flags.no_beyond,
         curve=starts and not by_probe,
         by_probe=by_probe,
-        workers=None if starts and flags.threads is None else read_workers(flags.threads or 1, connections),
+        workers=None
+        if starts and flags.threads is None
+        else read_workers(1 if flags.threads is None else flags.threads, connections),
     )
     return ServersSearch(SearchRequest(suite, terms), Source(command_line(), text=text))
 
@@ -112,12 +114,17 @@ def _terms(flags: LimitFlags, sets: Sets, **given: Any) -> SearchTerms:
 
 
 def _with_few_errors(sets: Sets) -> dict[str, tuple[Objective, ...]]:
-    """Where nothing is said of errors, fewer than 1% are asked for: a server that only refuses is fast."""
-    few = parse_objectives(FEW_ERRORS)
+    """The sets, with fewer than 1% of errors where they say nothing of errors: a server that only refuses is fast."""
     return {
-        name: found if any(each.metric == "errors" for each in found) else (*found, *few)
+        name: found if any(each.metric == "errors" for each in found) else (*found, *_few_errors(found))
         for name, found in sets.items()
     }
+
+
+def _few_errors(conditions: tuple[Objective, ...]) -> Iterator[Objective]:
+    """The condition of errors, for the loads and scenarios that these conditions are for."""
+    for load, scenario in dict.fromkeys((each.load, each.scenario) for each in conditions):
+        yield Objective(metric="errors", below=True, limit=FEW_SHARE, text=FEW_ERRORS, load=load, scenario=scenario)
 
 
 def _suite_sets(flags: LimitFlags, suite: Suite) -> dict[str, tuple[Objective, ...]]:
@@ -145,6 +152,20 @@ def within_timeout(sets: Sets, timeout_ns: int, timeout: str) -> None:
                 f"the objective `{each.text}` is not below {timeout}, at which requests time out",
                 hint=f"raise {timeout.split(maxsplit=1)[0]} well above the limit",
             )
+
+
+def _refuse_without_objective(sets: Sets, suite: Suite) -> None:
+    """Raise UsageError for a scenario and load that no condition is for."""
+    conditions = [each for found in sets.values() for each in found]
+    for scenario in suite.scenarios:
+        for load in suite.loads:
+            if not any(
+                each.load in {None, load.name} and each.scenario in {None, scenario.name} for each in conditions
+            ):
+                raise UsageError(
+                    f"no objective is for {scenario.name} under {load.name}",
+                    hint="give one that is, or choose others with -m and -l",
+                )
 
 
 def _trials(given: int | None) -> int:

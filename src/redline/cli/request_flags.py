@@ -1,6 +1,7 @@
 """What the flags of `load`, `limit` and `ab` request, and of whom, as parts of a suite's document."""
 
 import fnmatch
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -11,7 +12,7 @@ from redline.cli.written import Given, of_file
 from redline.errors import UsageError
 from redline.plugins.revisions import WORK_TREE
 from redline.quantities import did_you_mean
-from redline.suite import read_data, read_text, referenced_files
+from redline.suite import read_body, read_data, read_text, referenced_bodies, referenced_files
 from redline.suite.schema.document import Document, Plain, parse_document
 from redline.suite.schema.scenario import METHODS
 from redline.suite.urls import as_url, base_of, is_like_a_url, is_secure, is_url, read_url
@@ -179,6 +180,22 @@ def path_of(urls: Mapping[str, str], written: str | None) -> Given | None:
         if other != path:
             raise UsageError(f"{first} is asked for {path} and {name} for {other}", hint="give URLs of the same path")
     return Given("the URL's path", path) if paths else None
+
+
+def placed_here(flags: RequestFlags) -> Placed:
+    """The names of files in a suite that is not written: relative ones are for the folder of `--requests`, if any."""
+    return os.path.abspath if flags.requests is not None else str
+
+
+def bodies(flags: RequestFlags) -> Callable[[str], bytes]:
+    """Reads the files that a document of these flags sends as bodies: those of `--requests` from its folder."""
+
+    def read(name: str) -> bytes:
+        if flags.requests is not None and not Path(name).is_absolute():
+            return referenced_bodies(flags.requests)(name)
+        return read_body(Path(name))
+
+    return read
 
 
 def referenced(flags: RequestFlags) -> Files:

@@ -155,7 +155,7 @@ def _exact_fault(due: int, expected: float, slices: Sequence[DueSlice], allowed:
 
 
 def _slices(shape: Open, traffic: Traffic, intervals: Sequence[Interval], latest_ns: Sequence[int]) -> list[DueSlice]:
-    """Of the measured ones of these intervals; `latest_ns` is how late the engine was at most in each."""
+    """What fell due in the measured intervals; `latest_ns` is the longest lateness in each interval."""
     slices, oldest_ns = [], traffic.measure_end_ns
     for one, late_ns in zip(reversed(intervals), reversed(latest_ns), strict=True):
         reaches_ns = one.start_ns - late_ns
@@ -166,7 +166,7 @@ def _slices(shape: Open, traffic: Traffic, intervals: Sequence[Interval], latest
 
 
 def _slice(shape: Open, traffic: Traffic, one: Interval, reaches_ns: int, oldest_ns: int) -> DueSlice:
-    """Of an interval that reaches back to one time with what it took up, as those after it do to another."""
+    """What fell due in an interval. Its requests reach back to `reaches_ns`, later ones to `oldest_ns`."""
 
     def due(from_ns: int, to_ns: int) -> float:
         begins_ns = traffic.measure_start_ns

@@ -29,7 +29,7 @@ REPEAT = "Enough were planned: find out why trials were left out or not run, fix
 
 @dataclass(frozen=True)
 class _TrialValues:
-    """One number of each usable trial, in the run's order, and what it is called."""
+    """A number for every usable trial, in the run's order, and its name."""
 
     name: str
     values: tuple[float, ...]

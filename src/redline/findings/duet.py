@@ -10,11 +10,22 @@ import numpy as np
 
 from redline.findings.cell import BUILDS_ALIKE, BUILDS_DIFFER, builds_text, identical_builds
 from redline.findings.failed import ERRORS, RECONNECTING, SURPLUS_BYTES
-from redline.findings.machine import CPU_UNKNOWN, ENGINE_PAUSED
+from redline.findings.load import CUT_SHORT, SEND_LATENESS, TLS_INSECURE, late_share
+from redline.findings.machine import CPU_STEAL, CPU_UNKNOWN, ENGINE_PAUSED
 from redline.findings.rules import TIME_DEPENDENT, TOO_ALIKE, TOO_CHEAP, Rule, judges
 from redline.findings.starts import BASELINE, cpu_of_all, cpu_unknown, first_failures, measured, traffic_of
 from redline.findings.warm_duet import cost_of
-from redline.model import FEWEST_TRIALS, Counts, DuetRecording, DuetSlice, DuetTraffic, Finding, FindingKind, Grade
+from redline.model import (
+    FEWEST_TRIALS,
+    Counts,
+    DuetRecording,
+    DuetSlice,
+    DuetTraffic,
+    Finding,
+    FindingKind,
+    Grade,
+    Histogram,
+)
 from redline.quantities import percent
 from redline.stats.builds import differing
 from redline.stats.duets import Floats, LogRatio, StartRatio, over_starts
@@ -30,6 +41,7 @@ class SeenDuet:
 
     `names` are those of the baseline and of the server at `target`. `failed` says what went wrong in other starts.
     `saturates`: the servers set the rate. `cores` of each server, 0 if unknown. `keeps`: the load keeps connections.
+    `insecure`: a certificate was not checked.
     `control` is the baseline over itself, `ratios` are those of the metrics that a duet compares well, and `cpu` has
     the ratio of CPU per request of each start, all logarithms; `contrast` weights the servers for it. `unsettled` says
     why the ratio may yet move, and `to_come` how far, as a logarithm.
@@ -42,6 +54,7 @@ class SeenDuet:
     saturates: bool
     cores: int
     keeps: bool
+    insecure: bool
     contrast: Floats
     control: LogRatio | None
     ratios: Sequence[LogRatio]
@@ -284,6 +297,48 @@ def errors(duet: SeenDuet) -> Iterator[Finding]:
             why = first_failures(duet.traffics, places)
             message = f"{failed:,} of {failed + completed:,} requests to {name} failed{why and f': {why}'}."
             yield from ERRORS.found(failed / (failed + completed), message, duet.cell_id)
+
+
+@judges("duet")
+def steal(duet: SeenDuet) -> tuple[Finding, ...]:
+    """CPU time that the host took away; slices that it disturbed weigh little, so this is never more than a note."""
+    known = [each for each in duet.slices if each.steal_ns is not None]
+    stolen_ns = sum(each.steal_ns or 0 for each in known)
+    used_ns = sum(each.engine_cpu_ns + sum(filter(None, each.cpu_ns)) for each in known)
+    if not stolen_ns:
+        return ()
+    share = stolen_ns / (stolen_ns + used_ns)
+    message = (
+        f"The host took away {percent(share)} of the CPU time that servers and engine needed ({stolen_ns / 1e6:,.0f} "
+        "ms): intervals are wider."
+    )
+    return CPU_STEAL.found(share, message, duet.cell_id, at_most=Grade.NOTE)
+
+
+@judges("duet")
+def cut_short(duet: SeenDuet) -> tuple[Finding, ...]:
+    """Starts whose measurement was interrupted."""
+    cut = sum(traffic.ended != "complete" for traffic in duet.traffics)
+    message = f"{cut} of {len(duet.starts)} starts were cut short: they count as far as they were measured."
+    return CUT_SHORT.found(cut / len(duet.starts), message, duet.cell_id, at_most=Grade.WARN)
+
+
+@judges("duet")
+def send_lateness(duet: SeenDuet) -> Iterator[Finding]:
+    """Whether the engine itself was late, where the load sets the rate."""
+    for name, places in () if duet.saturates else duet.sides:
+        targets = [traffic.targets[at] for traffic in duet.traffics for at in places]
+        late = Histogram.merged(each.lateness for each in targets)
+        share, said = late_share(late, Histogram.merged(each.response for each in targets))
+        message = f"{said}, of requests to {name}."
+        yield from SEND_LATENESS.found(share, message, duet.cell_id, at_most=Grade.WARN)
+
+
+@judges("duet")
+def tls_insecure(duet: SeenDuet) -> tuple[Finding, ...]:
+    """Whether any server could have answered."""
+    message = "A server's certificate was not checked: any server could have answered."
+    return TLS_INSECURE.found(float(duet.insecure), message, duet.cell_id)
 
 
 IDLE_WORK = Rule(

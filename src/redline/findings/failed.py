@@ -171,8 +171,8 @@ WRONG_ANSWERS = Rule(
     "from the first on.",
     warn=0.0,
     invalid=0.01,
-    reason="A server that sheds load with 503 answers fast: from 1% on, such answers may set the percentiles. A "
-    "wrong body, or bytes that are not HTTP, is invalid from the first one on: the work was not done.",
+    reason="A server that sheds load with 503 answers fast: from 1% on, such answers may set the percentiles. "
+    "After a wrong body the work was not done.",
     advice="Send the request by hand and compare the answer with the scenario's `expect`. If the server sheds "
     "load, lower the load.",
     biases=TOO_CHEAP,

@@ -9,7 +9,7 @@ from redline.quantities import duration, percent
 from redline.stats import Trial
 
 FEW = 100
-"""Of fewer requests a host has no median to speak of."""
+"""Requests below which the median of a host says little."""
 
 
 CLOCK_BOUND = Rule(
@@ -119,8 +119,8 @@ LOAD_HOSTS_DIFFER = Rule(
     measures="Distance of the slowest load host's median response time from the fastest one's.",
     note=0.10,
     warn=0.25,
-    reason="All load hosts put parts of one load on one server, drawn alike. What one of them sees differently is "
-    "its own, or its way there; the sum is then of no host.",
+    reason="All load hosts put parts of one load on one server, drawn alike. A host that differs has a local or "
+    "network problem; the total describes no host.",
     advice="See that host's clock rate, cores, network card and way; measure with the others alone.",
     biases=LONG_TAILS,
 )

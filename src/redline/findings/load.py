@@ -4,7 +4,7 @@ import math
 
 from redline.findings.failed import instead_of_cores
 from redline.findings.rules import TOO_SLOW, Rule, judges
-from redline.model import Cell, Closed, Finding, FindingKind, Interval, Open, Traffic
+from redline.model import Cell, Closed, Finding, FindingKind, Histogram, Interval, Open, Traffic
 from redline.quantities import duration, percent
 from redline.stats import Trial
 
@@ -147,16 +147,19 @@ def send_lateness(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, 
     """Whether the engine itself was late."""
     if not _due_by_timer(cell):
         return ()
-    late = traffic.lateness.quantiles_ns((0.5, 0.99))
-    response = traffic.response.quantiles_ns((0.5, 0.99))
+    share, message = late_share(traffic.lateness, traffic.response)
+    return SEND_LATENESS.found(share, f"{message}.", trial, advice=instead_of_cores(cell, traffic))
+
+
+def late_share(lateness: Histogram, times: Histogram) -> tuple[float, str]:
+    """The engine's lateness over the response time, at p50 or p99, whichever is larger; and a sentence that says so."""
+    late, response = (histogram.quantiles_ns((0.5, 0.99)) for histogram in (lateness, times))
     shares = [own / whole if whole > 0 else 0.0 for own, whole in zip(late, response, strict=True)]
     worst = 0 if shares[0] >= shares[1] else 1
-    message = (
+    return shares[worst], (
         f"At {('p50', 'p99')[worst]} the engine took up requests {duration(late[worst])} after they were due, which is "
-        f"{percent(shares[worst])} of the response time of {duration(response[worst])}."
+        f"{percent(shares[worst])} of the response time of {duration(response[worst])}"
     )
-    advice = instead_of_cores(cell, traffic)
-    return SEND_LATENESS.found(shares[worst], message, trial, advice=advice)
 
 
 CLIENT_QUEUEING = Rule(

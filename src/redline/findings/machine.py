@@ -140,7 +140,7 @@ def much_stolen(recording: Recording) -> bool:
 
 
 def _stolen_share(seen: Trial | Recording) -> float:
-    """Of the CPU time that the machine needed within the window; 0 where that is not known."""
+    """Stolen share of the CPU time that the machine needed within the window; 0 if unknown."""
     stolen, busy = seen.increase("steal_ns", "machine"), seen.increase("busy_ns", "machine")
     return stolen / (stolen + busy) if stolen and busy is not None else 0.0
 

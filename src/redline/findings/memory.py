@@ -14,7 +14,7 @@ from redline.stats.samples import Floats
 from redline.stats.series import FEWEST_FOR_TREND, slope, trend
 
 BLOCKS = 20
-"""Parts of the window, of each of which the smallest live set counts: between cycles it goes up and down."""
+"""Parts of the window. The smallest live set in a part counts, because it goes up and down between cycles."""
 
 EDGE = 3
 """Parts at the beginning and at the end whose median the message gives."""
@@ -23,7 +23,7 @@ SHORTEST_FOR_LEAK_S = 30.0
 """Caches fill in the first seconds; what still grows after that may grow on."""
 
 LEAST_GROWTH = 0.02
-"""Of the largest heap: less is not worth a word, however steady it is."""
+"""Share of the largest heap: smaller growth is not reported, however steady it is."""
 
 LEAST_GROWN = 4 << 20
 """Bytes: less is not worth a word either. Go says sizes in whole MiB, and no largest heap."""
@@ -162,7 +162,7 @@ def _leak_suspected(trial: Trial, traffic: Traffic, facts: RuntimeFacts) -> tupl
 
 
 def _smallest(facts: RuntimeFacts, start_unix_ns: int, end_unix_ns: int) -> dict[int, float]:
-    """By block of the window, in order of time, the smallest live set, where there is one."""
+    """The smallest live set by block of the window, in order of time; blocks without one are missing."""
     found: dict[int, float] = {}
     for at, live in zip(facts.live_unix_ns, facts.live_bytes, strict=True):
         block = (at - start_unix_ns) * BLOCKS // max(end_unix_ns - start_unix_ns, 1)
@@ -238,13 +238,13 @@ def pauses_in_tail(cell: Cell, used: Sequence[Trial]) -> tuple[Finding, ...]:
 
 @dataclass(frozen=True)
 class _Tail:
-    """Of one trial, by interval: requests of the tail that ended in it, and how long pauses can have delayed one."""
+    """The tail of a trial by interval: its requests that ended there, and how long pauses can have delayed one."""
 
     slow: Floats
     delays_ns: Floats
 
     def met(self) -> tuple[Floats, Floats]:
-        """By how many intervals pauses are moved: requests times delays, and requests in intervals with a delay."""
+        """For pauses moved by 0, 1, … intervals: requests times delays, and requests in intervals with a delay."""
         moved = np.array([np.roll(self.delays_ns, by) for by in range(len(self.slow))])
         return moved @ self.slow, (moved > 0) @ self.slow
 

@@ -5,6 +5,7 @@ Rules stand in the modules of this package, each beside the function that judges
 
 from collections.abc import Callable, Iterable
 from dataclasses import KW_ONLY, dataclass
+from functools import cached_property
 from inspect import signature
 from typing import Literal
 
@@ -121,7 +122,11 @@ class Judge:
 
     def of(self, seen: object) -> tuple[Finding, ...]:
         """Its findings, from the attributes of `seen` that its parameters name."""
-        return self(*(getattr(seen, name) for name in signature(self.function).parameters))
+        return self(*(getattr(seen, name) for name in self._takes))
+
+    @cached_property
+    def _takes(self) -> tuple[str, ...]:
+        return tuple(signature(self.function).parameters)
 
 
 def judges(when: When, *, probes: Probes = "") -> Callable[[Callable[..., Iterable[Finding]]], Judge]:

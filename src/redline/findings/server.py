@@ -266,6 +266,6 @@ def _logging_option(cell: Cell) -> str:
 
 
 def _counted(trial: Trial, name: str, subject: Subject) -> float:
-    """By how much a counter grew from the first sample to the last; 0 when no probe took it."""
+    """Growth of a counter from the first sample to the last; 0 if no probe took it."""
     series = trial.recording.find(name, subject)
     return series.values[-1] - series.values[0] if series is not None else 0.0

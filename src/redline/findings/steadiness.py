@@ -77,7 +77,7 @@ def _unknown(trial: Trial, traffic: Traffic, seen: int) -> tuple[Finding, ...]:
 
 
 def _speeds(trial: Trial, *, by_rate: bool) -> list[float]:
-    """Of the measured intervals the rate, or the p50; without a last one that is much shorter than the others."""
+    """The rate or the p50 of the measured intervals, without a last interval that is much shorter than the others."""
     intervals = [(i, one) for i, one in enumerate(trial.intervals) if one.phase == "measure" and one.lasts_ns > 0]
     longest = max((one.lasts_ns for _, one in intervals), default=0)
     whole = [(i, one) for i, one in intervals if 2 * one.lasts_ns >= longest]

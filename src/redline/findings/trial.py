@@ -1,6 +1,6 @@
 """Recordings -> findings: every function of the table that can be asked is asked."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from redline.findings.duet import SeenDuet
@@ -27,11 +27,6 @@ class SeenCell:
     used: Sequence[Trial]
     planned: int
     ceiling_per_s: float | None
-
-
-@dataclass(frozen=True)
-class _SeenDuet:
-    duet: SeenDuet
 
 
 def judge(cell: Cell, recording: Recording) -> tuple[Finding, ...]:
@@ -78,11 +73,14 @@ def judge_cell(
 
 def judge_duet(duet: SeenDuet) -> tuple[Finding, ...]:
     """The findings about a duet."""
-    return _ask([one for one in JUDGES if one.when == "duet"], _SeenDuet(duet))
+    return _in_order(finding for judge in JUDGES if judge.when == "duet" for finding in judge(duet))
 
 
-def _ask(judges: Sequence[Judge], seen: object) -> tuple[Finding, ...]:
-    findings = (finding for judge in judges for finding in judge.of(seen))
+def _ask(judges: Sequence[Judge], seen: SeenTrial | SeenCell) -> tuple[Finding, ...]:
+    return _in_order(finding for judge in judges for finding in judge.of(seen))
+
+
+def _in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     return tuple(sorted(findings, key=lambda finding: _PLACES[finding.kind]))
 
 

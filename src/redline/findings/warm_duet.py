@@ -23,7 +23,7 @@ from redline.stats.duets import Floats
 FEWEST_BLOCKS = 20
 """The shortest stretch that is called warm: 7 s of three servers on a JVM, whose slices are long, 2 s of others."""
 SHARE = 1 / 4
-"""Of the blocks so far, that have to be warm: compilers rest for some seconds at a time."""
+"""Share of the blocks so far that have to be warm: compilers rest for some seconds at a time."""
 IDLE = 0.03
 """In most blocks of such a stretch, servers that are not loaded use less of a core."""
 FLAT = 0.03

@@ -17,7 +17,7 @@ from redline.stats.samples import Floats
 from redline.stats.series import clipped, level_ends, noise, trend
 
 FEWEST_POINTS = 3
-"""Of a level: what is shorter is an outlier, and clipped."""
+"""Points of the shortest level: what is shorter is an outlier, and clipped."""
 
 FEWEST_SAMPLES = 20
 """Requests in an interval below which its p50 says little."""
@@ -40,26 +40,25 @@ LEAST_S = 5.0
 """A level that has lasted for less is not called steady: compilers are quiet for some seconds at a time."""
 
 LEAST_SHARE = 2 / 3
-"""Of the time that has passed: a level has to last twice as long as all before it. Compilers come in tiers: of five
-JVMs that were recorded one rested for nine seconds, from its sixth on, at a tenth of its later speed."""
+"""Share of the time that has passed: a level has to last twice as long as all before it. Compilers come in tiers: of
+five JVMs that were recorded one rested for nine seconds, from its sixth on, at a tenth of its later speed."""
 
 LEAST_POINTS = 8
-"""Of a level that is called steady. A trend is not seen in fewer than 7."""
+"""Points of the shortest level that is called steady. A trend is not seen in fewer than 7."""
 
 HASTY_CHANCE = 0.05
 """Chance of taking noise for a trend while the server warms up: that costs a moment, not a trial."""
 
 BLIP = 0.1
-"""Of the steady stretch after it: a disturbance that lasted no longer, and left all as it was, is ignored."""
+"""Share of the steady stretch after it: a shorter disturbance that left all as it was is ignored."""
 
 KEPT_UP = 0.95
-"""Of what falls due. A server that is given more than it can do is steady as well, once its requests are given up at
-their timeout, but not warm. With less than this, `rate-missed` makes a trial invalid."""
+"""Share of what falls due. An overloaded server is steady too, once its requests are given up at their timeout, but it
+is not warm. With less than this, `rate-missed` makes a trial invalid."""
 
 COMPILING = 0.1
-"""Of a core: what the compilers of a virtual machine that is warm use or wait for, at most, over the last `LEAST_S`.
-Those of light-4j, on a core that others used as well, used and waited for 1 to 2 cores for 29 to 38 seconds, and for
-less than 0.1 from then on: see `docs/concepts/warm-up.md`."""
+"""Cores that the compilers of a warm virtual machine use or wait for, at most, over the last `LEAST_S`. Those of
+light-4j used and waited for 1 to 2 cores for 29 to 38 seconds on a shared core, and for less than 0.1 from then on."""
 
 JUDGED_EVERY_NS = 400_000_000
 """At most so often while it warms up: after every interval of half a second, but not after all shorter ones."""

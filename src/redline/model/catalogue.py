@@ -122,6 +122,10 @@ class Ready(Frozen):
     status: int = 200
     within_ns: int = 10_000_000_000
 
+    def within(self, ns: int) -> "Ready":
+        """The same request, which has to be answered within another time."""
+        return self.model_copy(update={"within_ns": ns})
+
 
 class Stop(Frozen):
     """SIGTERM, and SIGKILL after `within_ns`."""
@@ -157,6 +161,10 @@ class Tls(Frozen):
     server_name: str | None = None
     versions: tuple[TlsVersion, ...] = Field(default=("1.2", "1.3"), min_length=1)
     resumption: bool = True
+
+    def accepting(self, *, anybody: bool) -> "Tls":
+        """The same, with any certificate or with valid ones alone."""
+        return self.model_copy(update={"insecure": anybody})
 
     def named(self, server_name: str | None) -> "Tls":
         """The same, with this name in the certificate."""

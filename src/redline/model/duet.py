@@ -5,14 +5,12 @@ from typing import Literal
 from pydantic import Field
 
 from redline.model.base import Frozen, omitted_if_default
-from redline.model.catalogue import Revision
-from redline.model.environment import Environment
 from redline.model.estimate import Metric, Verdict
 from redline.model.failures import FirstFailure
 from redline.model.finding import Finding
 from redline.model.histogram import Histogram
 from redline.model.hosts import HostFacts, host_of
-from redline.model.plan import PLACES, Cell
+from redline.model.plan import PLACES
 from redline.model.recording import Failure, ServerFacts
 from redline.model.traffic import AgreedTls, Counts, Ended, Engine
 
@@ -39,6 +37,11 @@ class DuetSlice(Frozen):
     engine_cpu_ns: int
     steal_ns: int | None = None
 
+    def without_cpu(self, targets: frozenset[int]) -> "DuetSlice":
+        """The same slice, without the CPU time of these targets."""
+        known = tuple(None if target in targets else ns for target, ns in enumerate(self.cpu_ns))
+        return self.model_copy(update={"cpu_ns": known})
+
 
 class DuetBlock(Frozen):
     """Two slices of each target, in the order in which they ran."""
@@ -46,6 +49,10 @@ class DuetBlock(Frozen):
     index: int
     phase: Literal["warmup", "measure"]
     slices: tuple[DuetSlice, ...]
+
+    def without_cpu(self, targets: frozenset[int]) -> "DuetBlock":
+        """The same block, without the CPU time of these targets."""
+        return self.model_copy(update={"slices": tuple(each.without_cpu(targets) for each in self.slices)})
 
 
 class TargetTraffic(Frozen):
@@ -74,6 +81,14 @@ class DuetTraffic(Frozen):
     blocks: tuple[DuetBlock, ...]
     paused_blocks: int = omitted_if_default(0, description="left out because the engine stood still meanwhile")
     targets: tuple[TargetTraffic, ...]
+
+    def without_cpu(self, targets: frozenset[int]) -> "DuetTraffic":
+        """The same traffic, without the CPU time of these targets."""
+        return self.model_copy(update={"blocks": tuple(block.without_cpu(targets) for block in self.blocks)})
+
+    def ended_failing(self) -> "DuetTraffic":
+        """The same traffic, which the lab ended because every request to one of the servers failed."""
+        return self.model_copy(update={"ended": "failing"})
 
 
 class CpuOwner(Frozen):
@@ -123,57 +138,6 @@ class DuetRecording(Frozen):
         return host_of(self.hosts)
 
 
-class DuetPlan(Frozen):
-    """What is started together, and for how long: cells that differ in their variants alone, the baseline first."""
-
-    cells: tuple[Cell, ...] = Field(min_length=2)
-    seed: int
-    lasts_ns: int = Field(gt=0, description="how long all starts take; there are three of them at least")
-    once: bool = omitted_if_default(
-        default=False, description="the servers run already and cannot be started again: one start takes all the time"
-    )
-    same_answers: bool = omitted_if_default(
-        default=False, description="a start whose servers answer differently fails before its load"
-    )
-    parallel: bool = omitted_if_default(
-        default=False,
-        description="servers are loaded at the same time, each on cores of its own, which are drawn for each start",
-    )
-
-
-class CheckoutPair(Frozen):
-    """Two revisions of a repository, and how to build them in the folder `below` that of the repository."""
-
-    repository: str = Field(description="its topmost folder")
-    revisions: tuple[Revision, Revision]
-    build: str | None = Field(description="commands for `sh`")
-    below: str
-
-
-AB_PLAN_FORMAT: Literal["redline.ab-plan/1"] = "redline.ab-plan/1"
-
-
-class AbPlan(Frozen):
-    """`ab.json`: what `redline ab` compares, and how; written before the first start.
-
-    `a` and `b` are what a report calls them. Servers of a checkout get their folders when they are built.
-    """
-
-    format: Literal["redline.ab-plan/1"] = AB_PLAN_FORMAT
-    created_unix_ns: int
-    command: str
-    a: str
-    b: str
-    metric: Metric
-    duet: DuetPlan
-    checkout: CheckoutPair | None = omitted_if_default(None)
-    files: dict[str, str] = omitted_if_default({}, description="SHA-256 of each file that the commands name, by path")
-    environment: Environment
-
-
-AB_FORMAT: Literal["redline.ab/1"] = "redline.ab/1"
-
-
 class Ratio(Frozen):
     """B over A, with its 95% interval; None where there is too little to tell."""
 
@@ -211,7 +175,7 @@ class AbReport(Frozen):
     `starts` counts the fresh starts of all servers, `seconds` is how long these took.
     """
 
-    format: Literal["redline.ab/1"] = AB_FORMAT
+    format: Literal["redline.ab/1"] = "redline.ab/1"
     a: str
     b: str
     metric: Metric

@@ -137,7 +137,7 @@ class DuetComparison(Frozen):
 
 
 FEWEST_TRIALS = 3
-"""Of each side, or starts of a duet, for a verdict. Two differ by luck: their interval has one degree of freedom."""
+"""The fewest trials of each side, or starts of a duet, for a verdict. Two have one degree of freedom."""
 
 
 class Comparison(Frozen):

@@ -111,3 +111,7 @@ class Finding(Frozen):
     def about(self, cell_id: str, position: int | None) -> "Finding":
         """The same finding about another cell, and one of its trials or probes if `position` is given."""
         return self.model_copy(update={"cell_id": cell_id, "position": position})
+
+    def said(self, grade: Grade, message: str) -> "Finding":
+        """The same finding with another grade and message, as for several trials at once."""
+        return self.model_copy(update={"grade": grade, "message": message})

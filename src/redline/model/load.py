@@ -161,6 +161,10 @@ class Load(Frozen):
         """The same load, measured for another time."""
         return self.model_copy(update={"duration_ns": duration_ns})
 
+    def named(self, name: str) -> "Load":
+        """The same load under another name."""
+        return self.model_copy(update={"name": name})
+
     def shaped(self, shape: Closed | Open) -> "Load":
         """A load of another shape under the same name."""
         return self.model_copy(update={"shape": shape})

@@ -115,6 +115,18 @@ class Variant(Frozen):
     container: Container | None = omitted_if_default(None, description="absent if it is a process of the machine")
     flags: FlagSet | None = omitted_if_default(None, description="of its JVM, besides those of its options")
 
+    def without(self, axis: str) -> "Variant":
+        """The variant without what makes it differ on an axis that is no option: `flags`, `route` or `in`.
+
+        A route has its own HTTP and TLS.
+        """
+        nothing: dict[str, dict[str, object]] = {
+            ROUTE: {"route": None, "http": "1.1", "tls": None},
+            PLACE: {"container": None},
+            FLAGS: {"flags": None},
+        }
+        return self.model_copy(update=nothing[axis])
+
     @property
     def catalogued(self) -> ServerEntry:
         """Its entry in the catalogue. Raises TypeError for a server that was already running, which has none."""
@@ -194,6 +206,14 @@ class Variant(Frozen):
     def hops(self) -> tuple["Variant", ...]:
         """The proxies in front of the server, the client's first."""
         return self.route.hops if self.route else ()
+
+    def over(self, tls: Tls | None) -> "Variant":
+        """The same with other settings of TLS."""
+        return self.model_copy(update={"tls": tls})
+
+    def directly(self, http: HttpVersion, tls: Tls | None) -> "Variant":
+        """The same without a route, loaded with this protocol."""
+        return self.model_copy(update={"http": http, "tls": tls, "route": None})
 
     @property
     def without_hops(self) -> "Variant":
@@ -324,10 +344,12 @@ class Suite(Frozen):
         auto = self.auto and AutoTrials(at_least=at_least, budget_ns=self.auto.budget_ns)
         return self.model_copy(update={"loads": loads, "trials": trials, "auto": auto, **first, **again})
 
-    def with_budget(self, budget_ns: int, trials: int) -> "Suite":
-        """The same with another budget, and as many rounds as that allows at most."""
-        auto = self.auto and AutoTrials(precision=self.auto.precision, at_least=self.auto.at_least, budget_ns=budget_ns)
-        return self.model_copy(update={"auto": auto, "trials": trials})
+    def lasting(self, trials: int, budget_ns: int | None = None) -> "Suite":
+        """The same with so many rounds at most, and another budget if one is given."""
+        auto = self.auto
+        if auto is not None and budget_ns is not None:
+            auto = AutoTrials(precision=auto.precision, at_least=auto.at_least, budget_ns=budget_ns)
+        return self.model_copy(update={"trials": trials, "auto": auto})
 
     @property
     def has_duets(self) -> bool:
@@ -439,6 +461,10 @@ class PlannedTrial(Frozen):
     build_number: int = omitted_if_default(0, description=COPY)
     profile: Profile | None = omitted_if_default(None, description="what is profiled; its numbers count for nothing")
 
+    def at(self, position: int) -> "PlannedTrial":
+        """The same at another position."""
+        return self.model_copy(update={"position": position})
+
 
 class PlannedDuet(Frozen):
     """Several servers that are loaded in short slices: a baseline, and what is compared with it.
@@ -485,9 +511,15 @@ class Plan(Frozen):
     unprofiled: tuple[Skipped, ...] = omitted_if_default((), description="profiles that cannot be made, and why")
     skipped: tuple[Skipped, ...] = ()
 
-    def with_budget(self, budget_ns: int, trials: int) -> "Plan":
-        """The same plan of a suite with another budget, and with as many rounds as that allows at most."""
-        return self.model_copy(update={"suite": self.suite.with_budget(budget_ns, trials)})
+    def extended(self, suite: Suite, trials: tuple[PlannedTrial, ...], duets: tuple[PlannedDuet, ...]) -> "Plan":
+        """The plan with further trials and duets, of a suite that has more rounds."""
+        return self.model_copy(
+            update={"suite": suite, "trials": (*self.trials, *trials), "duets": (*self.duets, *duets)}
+        )
+
+    def profiling(self, trials: tuple[PlannedTrial, ...], without: tuple[Skipped, ...]) -> "Plan":
+        """The plan with these trials with a profiler, and the reasons for the profiles that it is without."""
+        return self.model_copy(update={"profiled": trials, "unprofiled": without})
 
     @property
     def steps(self) -> tuple[PlannedTrial | PlannedDuet, ...]:

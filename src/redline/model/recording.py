@@ -95,6 +95,10 @@ class Series(Frozen):
         middle = (start_unix_ns + end_unix_ns) // 2
         return min(zip(self.times_unix_ns, self.values, strict=True), key=lambda each: abs(each[0] - middle))[1]
 
+    def of_host(self, name: str) -> "Series":
+        """The same series, of a host of this name."""
+        return self.model_copy(update={"host": name})
+
 
 class ServerFacts(Frozen):
     """The server's process."""
@@ -118,6 +122,10 @@ class ServerFacts(Frozen):
     runtimes: tuple[str, ...] = omitted_if_default(
         (), description="what its processes were seen to run on once it was ready, such as `jvm`; empty if not known"
     )
+
+    def behind(self, hops: tuple["HopFacts", ...]) -> "ServerFacts":
+        """The same server behind these proxies."""
+        return self.model_copy(update={"hops": hops})
 
     @property
     def pids(self) -> tuple[int, ...]:
@@ -191,9 +199,39 @@ class Recording(Frozen):
         (), description="what a server that somebody else runs was seen to run on; empty if not known"
     )
 
-    def failed(self, failure: Failure) -> "Recording":
-        """The same recording of a trial that failed."""
-        return self.model_copy(update={"failure": failure})
+    def failed(self, failure: Failure, server: ServerFacts | None = None) -> "Recording":
+        """The same recording of a trial that failed, of that server if it was started."""
+        return self.model_copy(update={"failure": failure, "server": server or self.server})
+
+    def loaded(  # noqa: PLR0913 - all that is seen of a load
+        self,
+        server: ServerFacts | None,
+        traffic: Traffic | None,
+        *,
+        attached_runtimes: tuple[str, ...],
+        series: tuple[Series, ...],
+        runtime: RuntimeFacts | None,
+        perturbed: bool,
+        failure: Failure | None,
+        log_bytes: int | None,
+    ) -> "Recording":
+        """The recording once the load has ended."""
+        about = {"server": server, "attached_runtimes": attached_runtimes, "series": series, "runtime": runtime}
+        seen = {"perturbed": perturbed, "failure": failure, "log_bytes": log_bytes}
+        return self.model_copy(update={"traffic": traffic, **about, **seen})
+
+    def in_trial(
+        self,
+        *,
+        started_unix_ns: int,
+        stages_ns: dict[Stage, int],
+        hosts: tuple[HostFacts, ...],
+        fixed_work: tuple[FixedWork, ...] = (),
+        profile: ProfileFacts | None = None,
+    ) -> "Recording":
+        """The recording of a whole trial, of which this is the load."""
+        about = {"stages_ns": stages_ns, "hosts": hosts, "fixed_work": fixed_work, "profile": profile}
+        return self.model_copy(update={"started_unix_ns": started_unix_ns, **about})
 
     def made_on(self, hosts: tuple[HostFacts, ...]) -> "Recording":
         """The same recording, made on these hosts."""

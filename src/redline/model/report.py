@@ -292,6 +292,11 @@ class Waterfall(Frozen):
     steps: tuple[Layer, ...] = Field(min_length=2)
     whole: Layer
 
+    def judged(self, throughput: Comparison | None, cpu: Comparison | None) -> "Waterfall":
+        """The chain with the comparisons of its whole judged."""
+        whole = self.whole.model_copy(update={"throughput": throughput, "cpu": cpu})
+        return self.model_copy(update={"whole": whole})
+
 
 class RunReport(Frozen):
     """How the run was made, and how to repeat it."""
@@ -368,6 +373,10 @@ class MainEffect(Frozen):
         description="interactions such as `gc x heap` that these trials cannot separate from it, largest first"
     )
 
+    def judged(self, verdict: Literal["matters", "too small", "not shown"], p_adjusted: float) -> "MainEffect":
+        """The effect with its verdict."""
+        return self.model_copy(update={"verdict": verdict, "p_adjusted": p_adjusted})
+
 
 class MainEffects(Frozen):
     """The main effects of one server's axes under one load in one metric, from its variants or a fraction of them."""
@@ -383,6 +392,10 @@ class MainEffects(Frozen):
     )
     effects: tuple[MainEffect, ...]
     refused: str = omitted_if_default("", description="why there are no effects")
+
+    def having(self, effects: tuple[MainEffect, ...]) -> "MainEffects":
+        """The same with these effects."""
+        return self.model_copy(update={"effects": effects})
 
 
 class Place(Frozen):

@@ -186,6 +186,10 @@ class Interval(Frozen):
     engine_cpu_ns: int
     paused_ns: int = omitted_if_default(0, description=_PAUSED)
 
+    def as_warm_up(self) -> "Interval":
+        """The same interval, of a load that only warms a server up."""
+        return self.model_copy(update={"phase": "warmup"})
+
     @classmethod
     def merged(cls, parts: Sequence["Interval"], index: int, start_ns: int, end_ns: int) -> Self:
         """One interval of these bounds with the sums of the parts, of which there is at least one, all of one phase."""
@@ -279,6 +283,15 @@ class Traffic(Frozen):
                 " all three have to be equal"
             )
         return self
+
+    def without_server_cpu(self) -> "Traffic":
+        """The same traffic, whose server's CPU time is not known."""
+        clocks = self.clocks and self.clocks.model_copy(update={"server_cpu_ns": None})
+        return self.model_copy(update={"clocks": clocks})
+
+    def ended_failing(self) -> "Traffic":
+        """The same traffic, which the lab ended because every request failed."""
+        return self.model_copy(update={"ended": "failing"})
 
     @property
     def all_handshakes(self) -> Histogram | None:

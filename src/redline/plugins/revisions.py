@@ -6,7 +6,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -130,17 +130,15 @@ class Repository:
         return "`git log --oneline` and `git branch --all` show what there is"
 
     @contextmanager
-    def checked_out(self, revisions: Sequence[Revision]) -> Iterator[tuple[Path, ...]]:
-        """Folders with the revisions, removed when the block is left. Raises BuildError, and OSError for no folder."""
+    def checked_out(self, revision: Revision) -> Iterator[Path]:
+        """A folder with the revision, removed when the block is left. Raises BuildError, and OSError for no folder."""
         parent = private_folder("worktrees")
         try:
             with temporary_folder(parent) as folder:
                 self._forget(parent)
-                # Of equal length: paths take room in a process, and that moves what it measures.
-                folders = tuple(folder / f"{number:02d}" for number in range(len(revisions)))
-                for each, revision in zip(folders, revisions, strict=True):
-                    self._check_out(revision, each)
-                yield folders
+                # All folders have names of one length: paths take room in a process, and that moves what it measures.
+                self._check_out(revision, folder / "worktree")
+                yield folder / "worktree"
         finally:
             self._forget(parent)
 

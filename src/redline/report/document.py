@@ -24,7 +24,7 @@ class Medium(Flag):
     EVERYWHERE = TERMINAL | MARKDOWN | PAGE
 
 
-Look: TypeAlias = Verdict | Grade | Literal["", "dim", "strong", "met", "missed", "unknown"]
+Look: TypeAlias = Verdict | fmt.VerdictSign | Grade | Literal["", "dim", "strong", "met", "missed", "unknown"]
 """How a text looks: verdicts and grades have colours of their own."""
 
 STATE_LOOKS: dict[ObjectiveState, Look] = {"met": "met", "missed": "missed", "not known": "unknown"}
@@ -140,7 +140,7 @@ class ChangeCell:
 
     text: str = ""
     bounds: str = ""
-    verdict: Verdict | None = None
+    verdict: fmt.VerdictSign | None = None
     note: int | None = None
     brief: str = ""
     size: float = 0.0
@@ -167,7 +167,7 @@ class ChangeCell:
         return cls(
             fmt.change(ratio),
             fmt.change_bounds(ratio),
-            comparison.verdict,
+            fmt.VerdictSign.of(comparison),
             brief=fmt.change(ratio, whole_from=0.1),
             size=abs(ratio.value - 1),
             remark=fmt.held_back(comparison),
@@ -179,7 +179,7 @@ class ChangeCell:
     @property
     def sign(self) -> str:
         """The verdict's, or nothing."""
-        return fmt.MARKS[self.verdict] if self.verdict else ""
+        return self.verdict.mark if self.verdict else ""
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -207,7 +207,7 @@ class Strip:
     value: float | None = None
     low: float | None = None
     high: float | None = None
-    verdict: Verdict | None = None
+    verdict: fmt.VerdictSign | None = None
     series: int | None = None
     dots: tuple[float, ...] = ()
 

@@ -10,10 +10,10 @@ R = TypeVar("R")
 
 
 @dataclass(frozen=True)
-class Part(Generic[R]):
-    """A part of a report: what makes its sections, and where these appear.
+class Chapter(Generic[R]):
+    """A chapter of a report: what makes its sections, and where these appear.
 
-    Parts that lead stand first on the page and in Markdown. On a terminal they stand last, where a reader's eyes are.
+    Chapters that lead come first on the page and in Markdown, and last on a terminal, where a reader's eyes are.
     """
 
     build: Callable[[R], Iterable[Section]]
@@ -36,12 +36,12 @@ class Head:
         return Section(self.title, tuple(filled(Prose((*facts, *self.notices)))), level=1)
 
 
-def outlined(parts: Iterable[Part[R]], report: R, medium: Medium) -> Iterator[Section]:
+def outlined(chapters: Iterable[Chapter[R]], report: R, medium: Medium) -> Iterator[Section]:
     """The sections of a report that appear on a medium, in the order in which they stand there."""
-    shown = [part for part in parts if medium in part.on]
-    leading, others = ([part for part in shown if part.leads is leads] for leads in (True, False))
+    shown = [each for each in chapters if medium in each.on]
+    leading, others = ([each for each in shown if each.leads is leads] for leads in (True, False))
     ordered = (*others, *reversed(leading)) if medium is Medium.TERMINAL else (*leading, *others)
-    for part in ordered:
-        for section in part.build(report):
+    for chapter in ordered:
+        for section in chapter.build(report):
             if blocks := tuple(on_medium(section.blocks, medium)):
                 yield replace(section, blocks=blocks)

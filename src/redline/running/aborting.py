@@ -83,7 +83,7 @@ class FailingAbort(LoadAbort[Interval]):
         seconds = duration(max(each.end_ns for each in traffic.intervals)) if traffic.intervals else "moments"
         message = f"all {self._outcomes.errors:,} requests of the first {seconds} failed: {text}"
         failure = Failure(stage="load", kind="wrong_answer", message=message, hint=_HINT)
-        return traffic.model_copy(update={"ended": "failing"}), failure
+        return traffic.ended_failing(), failure
 
 
 class FailingDuetAbort(LoadAbort[DuetBlock]):
@@ -114,4 +114,4 @@ class FailingDuetAbort(LoadAbort[DuetBlock]):
         text = failures_text(traffic.targets[target].failures) or "the engine gives no reason"
         message = f"all {self._failed[target]:,} requests to {names[target]} failed: {text}"
         failure = Failure(stage="load", kind="wrong_answer", message=message, hint=_HINT)
-        return traffic.model_copy(update={"ended": "failing"}), failure
+        return traffic.ended_failing(), failure

@@ -1,11 +1,11 @@
 """Puts the built-in plugins together: what trials on this machine are made with."""
 
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from redline.errors import BuildError, UsageError
+from redline.errors import UsageError
 from redline.model import (
     DuetRecording,
     Environment,
@@ -14,16 +14,13 @@ from redline.model import (
     ServerEntry,
     Suite,
     UsedHost,
-    Variant,
 )
-from redline.model.duet import CheckoutPair
 from redline.plugins.drivers.engine import EngineDriver
 from redline.plugins.engine_process import find_engine
 from redline.plugins.hosts.launcher import RemoteLauncher, Sender
 from redline.plugins.hosts.remote import Pair
-from redline.plugins.launchers.attached import AttachedLauncher, processes_of
+from redline.plugins.launchers.attached import processes_of
 from redline.plugins.launchers.builds import Builds
-from redline.plugins.launchers.command import CommandLauncher
 from redline.plugins.launchers.process import ProcessLauncher
 from redline.plugins.launchers.revision import RevisionLauncher
 from redline.plugins.launchers.route import RouteLauncher
@@ -33,16 +30,14 @@ from redline.plugins.machine import plan_placement, read_environment
 from redline.plugins.probes.jvm import compilers_of
 from redline.plugins.probes.process_tree import ProcessTreeProbe
 from redline.plugins.profilers.machine import MachineProfilers
-from redline.plugins.revisions import Repository, build
 from redline.plugins.temporary import elsewhere, private_folder
-from redline.ports import Building, Executor, Placement, RunningServer
+from redline.ports import Executor, Placement, RunningServer
 from redline.running.executors import HostsExecutor, LocalExecutor, check_for_hosts
 from redline.running.host_pairs import PairTools, calibrate
 from redline.running.record import Tools
 from redline.running.trial import TrialListener
 from redline.storage.runs import RunStore
 from redline.suite.fitting import Hosts, fitted
-from redline.suite.project import PROJECT_FILE
 
 
 @dataclass(frozen=True)
@@ -53,11 +48,11 @@ class Workbench:
     environment: Environment
     pairs: tuple[PairTools, ...] = ()
 
-    def executor(self, plan: Plan, store: RunStore, listener: TrialListener) -> Executor:
-        """What runs the trials of a plan."""
+    def executor(self, plan: Plan, store: RunStore, listener: TrialListener, *, log_is_kept: bool = True) -> Executor:
+        """What runs the trials of a plan. `log_is_kept` says whether a user will find their logs afterwards."""
         if self.pairs:
             return HostsExecutor(plan, self.pairs, store, listener)
-        return LocalExecutor(plan, self.tools, store, listener)
+        return LocalExecutor(plan, self.tools, store, listener, log_is_kept)
 
     def calibration(self, plan: Plan, logs: Path) -> tuple[DuetRecording, ...]:
         """How pairs of hosts compare, by duets of one server of the plan with itself."""
@@ -112,34 +107,6 @@ def on_hosts(pairs: tuple[Pair, ...], catalogue: Path, cache: Path) -> Workbench
     tools = tuple(PairTools.of(pair, launcher) for pair in pairs)
     environment = read_environment(driver.version(), driver.sha256(), Placement())
     return Workbench(tools[0].tools, environment, tools)
-
-
-def attached(variant: Variant) -> Workbench:
-    """For a server that is already running. Raises DriveError when there is no engine."""
-    del variant
-    driver = EngineDriver(find_engine())
-    tools = Tools(AttachedLauncher(), driver, _probes_of, Placement(), compilers_of=_compilers_of)
-    return _with_environment(tools, driver)
-
-
-def commands() -> Workbench:
-    """For commands of the user's. Raises DriveError when there is no engine."""
-    driver = EngineDriver(find_engine())
-    tools = Tools(CommandLauncher(), driver, _probes_of, plan_placement(), processes_of, compilers_of=_compilers_of)
-    return _with_environment(tools, driver)
-
-
-def duet_tools() -> Tools:
-    """For commands, or servers that are running already. Raises DriveError without an engine."""
-    catalogue = ProcessLauncher(Path("catalogue"), Path(".cache"))
-    launcher = ServersLauncher(catalogue, RevisionLauncher(ExitStack()))
-    return Tools(launcher, EngineDriver(find_engine()), _probes_of, plan_placement(), watch=watch)
-
-
-def duet_environment() -> Environment:
-    """This machine and its engine, as a duet finds them. Raises DriveError without an engine."""
-    driver = EngineDriver(find_engine())
-    return read_environment(driver.version(), driver.sha256(), plan_placement())
 
 
 @dataclass(frozen=True)
@@ -199,34 +166,6 @@ class Cluster:
 
         proxies = any(variant.hops for variant in suite.variants)
         return self.stack.enter_context(connected(self.address, suite.load_hosts, proxies=proxies))
-
-
-@contextmanager
-def built(
-    checkout: CheckoutPair, view: AbstractContextManager[Callable[[Building], None]]
-) -> Iterator[tuple[Path, ...]]:
-    """The folders to start the servers of two revisions in, once the view has seen them built.
-
-    Raises BuildError; nothing is left when the block is left.
-    """
-    repository, names = Repository(Path(checkout.repository)), tuple(map(str, checkout.revisions))
-    with ExitStack() as stack:
-        try:
-            folders = stack.enter_context(repository.checked_out(checkout.revisions))
-            with view as progress:
-                for folder, name in zip(folders, names, strict=True):
-                    _build(checkout, folder, name, progress)
-        except OSError as error:
-            raise BuildError(f"the revisions cannot be checked out: {error.strerror}", hint=elsewhere()) from error
-        yield tuple(folder / checkout.below for folder in folders)
-
-
-def _build(checkout: CheckoutPair, folder: Path, name: str, progress: Callable[[Building], None]) -> None:
-    if not (folder / checkout.below).is_dir():
-        hint = f"compare revisions that have it, or put {PROJECT_FILE} above it"
-        raise BuildError(f"{name} has no folder {checkout.below}, in which {PROJECT_FILE} lies", hint=hint)
-    if checkout.build is not None:
-        build(checkout.build, folder / checkout.below, name, folder.with_suffix(".log"), progress)
 
 
 def _probes_of(server: RunningServer) -> tuple[ProcessTreeProbe]:

@@ -4,20 +4,17 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from functools import partial
-from itertools import count
 from pathlib import Path
 
 from redline.errors import DriveError, LaunchError
 from redline.findings.warm_duet import DuetWarmth
 from redline.model import Cell, DuetBlock, DuetRecording, DuetTraffic, Failure, PlannedDuet, ServerFacts
-from redline.model.duet import CpuOwner, DuetPlan
+from redline.model.duet import CpuOwner
 from redline.ports import Drive, Driver, DuetDrive, Launch, LoadOptions, Placement, RunningServer
 from redline.running.aborting import FailingDuetAbort
 from redline.running.ownership import Watches
 from redline.running.parallel import sides
 from redline.running.record import Tools, failure_of, verify, warm_up
-from redline.suite import draw_places
 
 SLICE_NS, GUARD_NS = {"jvm": 50_000_000}, {"jvm": 10_000_000}
 """How long a slice is, and how much of its beginning is not measured, by what a server runs on."""
@@ -82,26 +79,26 @@ def _one_start(start: DuetStart, planned: Sequence[PlannedDuet], tools: Tools) -
     with ExitStack() as running:
         for number, duet in enumerate(planned):
             start.on_begin(duet)
-            recorder = _Recorder(duet, tools)
+            clock = _DuetClock(duet, tools)
             if number == 0:
                 try:
                     servers = _launched(start, duet, tools, running)
                 except LaunchError as error:
-                    failed = _Seen(failure=failure_of("launch", error.kind, error, error.log_tail))
-                    yield recorder.recording(failed)
-                    yield from (_Recorder(other, tools).recording(failed) for other in planned[1:])
+                    failed = _Served(failure=failure_of("launch", error.kind, error, error.log_tail))
+                    yield clock.recording(failed)
+                    yield from (_DuetClock(other, tools).recording(failed) for other in planned[1:])
                     return
             seen = _measured(start, duet, servers, tools, first=number == 0)
             died = seen.failure is not None and any(server.death() for server in servers)
             if died or duet is planned[-1]:
                 running.close()
-            yield recorder.recording(seen)
+            yield clock.recording(seen)
             if died:
                 return
 
 
 @dataclass(frozen=True)
-class _Seen:
+class _Served:
     """What is seen of a duet, for its recording."""
 
     servers: tuple[ServerFacts | None, ...] = ()
@@ -110,14 +107,14 @@ class _Seen:
     failure: Failure | None = None
 
 
-class _Recorder:
+class _DuetClock:
     """The time of a duet, and the hosts that it runs on, from now on."""
 
     def __init__(self, planned: PlannedDuet, tools: Tools) -> None:
         self._planned, self._hosts = planned, tools.hosts()
         self._began_ns, self._began_unix_ns = time.monotonic_ns(), time.time_ns()
 
-    def recording(self, seen: _Seen) -> DuetRecording:
+    def recording(self, seen: _Served) -> DuetRecording:
         """The recording, which ends now."""
         planned = self._planned
         return DuetRecording(
@@ -158,7 +155,7 @@ def _launched(start: DuetStart, first: PlannedDuet, tools: Tools, running: ExitS
 
 def _measured(
     start: DuetStart, planned: PlannedDuet, servers: Sequence[RunningServer], tools: Tools, *, first: bool
-) -> _Seen:
+) -> _Served:
     """Check the answers of running servers, warm them up, and load them."""
     cells, driver = start.cells_of(planned, first=first), tools.driver
     facts = tuple(server.facts for server in servers)
@@ -167,14 +164,14 @@ def _measured(
         if wrong is None and start.same_answers and place:
             wrong = _differing(cells[: place + 1], servers[: place + 1], driver)
         if wrong is not None:
-            return _Seen(servers=facts, failure=wrong)
+            return _Served(servers=facts, failure=wrong)
     where, cpus = _placements(planned, tools.placement, cells[0].load.connections)
     options = LoadOptions(log=start.logs(planned) / "engine.log", log_is_kept=start.log_is_kept)
     for cell, server, placement in zip(cells, servers, where, strict=True):
         if cell.warmup_by is not None:
             drive = Drive.of(options, cell, server.endpoint, planned.seed, placement.engine_cpus)
             if (failure := warm_up(drive, cell.warmup_by, server, driver)) is not None:
-                return _Seen(servers=facts, failure=failure)
+                return _Served(servers=facts, failure=failure)
     abort, watches = FailingDuetAbort(len(cells)), Watches(servers, tools.watch)
 
     def shown(block: DuetBlock) -> None:
@@ -207,7 +204,7 @@ def _measured(
         failure = failure_of("load", "engine", error)
     died = next((death for server in servers if (death := server.death()) is not None), None)
     traffic, owners = watches.finish(traffic)
-    return _Seen(facts, owners, traffic, died or failure)
+    return _Served(facts, owners, traffic, died or failure)
 
 
 def _drive(
@@ -255,103 +252,3 @@ def _differing(cells: Sequence[Cell], servers: Sequence[RunningServer], driver: 
         message = f"{names[0]} does not answer alike twice: {own}"
     hint = "leave out --same-answers, or request what is always answered alike"
     return Failure(stage="verify", kind="wrong_answer", message=message, hint=hint)
-
-
-FEWEST_STARTS = 3
-"""However little time there is: the interval is over starts, and of two it is hardly one."""
-_MOST_STARTS, _LONGEST_START_NS = 5, 60_000_000_000
-"""So many starts, and none longer, of servers that are warm late. What is warm sooner has more and shorter ones."""
-_LONG_ENOUGH_NS, _SHORTEST_START_NS = 30_000_000_000, 3_000_000_000
-"""Where there is little time, starts are longer than that rather than cold, and never shorter."""
-_MEASURED = 1 / 6
-"""The share of a start that is measured, after its warm-up."""
-_MEASURED_ONCE = 3 / 4
-"""The same of the only start of servers that run already."""
-
-
-@dataclass(frozen=True)
-class DuetLogs:
-    """Where the logs of a duet go, in a folder for each start, and whether a user will find them afterwards."""
-
-    folder: Path
-    are_kept: bool
-
-
-def run_duet(
-    plan: DuetPlan,
-    tools: Tools,
-    logs: DuetLogs,
-    on_block: Callable[[int, DuetBlock], None],
-    before: Sequence[DuetRecording] = (),
-) -> Iterator[DuetRecording]:
-    """The recording of each start that `before` lacks, until all have taken the time of the plan.
-
-    The last one may be of a failure, or of an interrupt: then no more are made. Raises StoreError when a log cannot be
-    written.
-    """
-    made = [each for each in before if each.is_complete]
-    done = {each.position for each in made}
-    ids = tuple(cell.id for cell in plan.cells)
-    for number in count():
-        if is_over(plan, made):
-            return
-        if number in done:
-            continue
-        places = draw_places(plan.seed, "ab", number, len(ids) + 1) if plan.parallel else ()
-        planned = PlannedDuet(cell_ids=ids, round=number, position=number, seed=plan.seed + number, places=places)
-        folder = logs.folder / f"{number:04d}"
-        folder.mkdir(parents=True, exist_ok=True)
-        start = DuetStart(
-            (planned,),
-            dict(zip(ids, plan.cells, strict=True)),
-            partial(_the_folder, folder),
-            on_block=partial(_without_plan, on_block, number),
-            keep_interrupted=True,
-            same_answers=plan.same_answers,
-            log_is_kept=logs.are_kept,
-        )
-        (recording,) = run_start(start, tools)
-        yield recording
-        if not recording.is_complete:
-            return
-        made.append(recording)
-
-
-@dataclass(frozen=True)
-class StartTimes:
-    """How long each server of a start is loaded: to warm it up, at most, and then to measure it."""
-
-    warmup_ns: int
-    measure_ns: int
-
-
-def start_times(lasts_ns: int, servers: int, *, once: bool) -> StartTimes:
-    """Those of a comparison that takes `lasts_ns`, `once` for servers that cannot be started.
-
-    Servers that are warm within a second or two are measured for most of the time; a virtual machine may take tens of
-    seconds until it has compiled what a request needs, and nobody knows beforehand what a command runs.
-    """
-    if once:
-        start_ns, measured = lasts_ns, _MEASURED_ONCE
-    else:
-        start_ns = min(lasts_ns // _MOST_STARTS, _LONGEST_START_NS)
-        start_ns = max(start_ns, min(lasts_ns // FEWEST_STARTS, _LONG_ENOUGH_NS), _SHORTEST_START_NS)
-        measured = _MEASURED
-    measure_ns = int(start_ns * measured)
-    return StartTimes((start_ns - measure_ns) // servers, measure_ns // servers)
-
-
-def _without_plan(seen: Callable[[int, DuetBlock], None], number: int, _planned: PlannedDuet, block: DuetBlock) -> None:
-    seen(number, block)
-
-
-def _the_folder(folder: Path, _planned: PlannedDuet) -> Path:
-    return folder
-
-
-def is_over(plan: DuetPlan, recordings: Sequence[DuetRecording]) -> bool:
-    """Whether the starts have taken the time of the plan, or would with one more."""
-    took = [each.took_ns for each in recordings if each.is_complete]
-    if plan.once:
-        return bool(took)
-    return len(took) >= FEWEST_STARTS and sum(took) + took[-1] > plan.lasts_ns

@@ -31,6 +31,7 @@ class LocalExecutor:
     tools: Tools
     store: RunStore
     listener: TrialListener
+    log_is_kept: bool = True
 
     def execute(self, steps: Sequence[PlannedTrial | PlannedDuet]) -> Iterator[Recording | DuetRecording]:
         """Run them in order; a recording of each."""
@@ -38,7 +39,8 @@ class LocalExecutor:
             if isinstance(start, PlannedTrial):
                 yield self._trial(start)
             else:
-                yield from run_start(new_start(start, self.plan, self.store, self.listener), self.tools)
+                served = new_start(start, self.plan, self.store, self.listener, log_is_kept=self.log_is_kept)
+                yield from run_start(served, self.tools)
 
     def _trial(self, planned: PlannedTrial) -> Recording:
         cell = self.plan.cells[planned.cell_id]
@@ -76,7 +78,9 @@ def starts_of(steps: Sequence[Step], plan: Plan) -> Iterator[Start]:
             yield tuple(duets)
 
 
-def new_start(planned: tuple[PlannedDuet, ...], plan: Plan, store: RunStore, listener: TrialListener) -> DuetStart:
+def new_start(
+    planned: tuple[PlannedDuet, ...], plan: Plan, store: RunStore, listener: TrialListener, *, log_is_kept: bool = True
+) -> DuetStart:
     """A start of these duets of a plan, with their logs in the run's directory."""
 
     def cells_of(duet: PlannedDuet) -> tuple[Cell, ...]:
@@ -90,6 +94,7 @@ def new_start(planned: tuple[PlannedDuet, ...], plan: Plan, store: RunStore, lis
         on_block=listener.block_seen,
         keep_interrupted=not plan.suite.alone,
         same_answers=plan.suite.same_answers,
+        log_is_kept=log_is_kept,
     )
 
 
@@ -229,6 +234,7 @@ class HostsExecutor:
 def check_for_hosts(suite: Suite) -> None:
     """Raise UsageError for what a suite has that cannot be measured on other hosts."""
     for has, what, hint in (
+        (any(variant.is_own for variant in suite.variants), "servers of your own", "measure them without --on"),
         (suite.builds > 1, "several builds of each server", "leave out `builds`"),
         (bool(suite.profile), "profiles", "leave out `profile`; they can be made on the server's host itself"),
         (suite.design == "parallel-duet", "parallel duets", "use `design: duet`"),

@@ -38,20 +38,5 @@ class Watches:
         by_endpoint = {endpoint: watch.finish() for endpoint, watch in self._by_endpoint.items()}
         owners = tuple(by_endpoint[each] for each in self._of_each)
         unknown = frozenset(target for target, owner in enumerate(owners) if owner.unknown)
-        known = without_cpu(traffic, unknown) if traffic and unknown else traffic
+        known = traffic.without_cpu(unknown) if traffic and unknown else traffic
         return known, owners if any(owner != CpuOwner() for owner in owners) else ()
-
-
-def without_cpu(traffic: DuetTraffic, targets: frozenset[int]) -> DuetTraffic:
-    """The same traffic, without the CPU time of these targets."""
-
-    def slices_of(block: DuetBlock) -> DuetBlock:
-        slices = tuple(
-            each.model_copy(
-                update={"cpu_ns": tuple(None if target in targets else ns for target, ns in enumerate(each.cpu_ns))}
-            )
-            for each in block.slices
-        )
-        return block.model_copy(update={"slices": slices})
-
-    return traffic.model_copy(update={"blocks": tuple(map(slices_of, traffic.blocks))})

@@ -100,7 +100,7 @@ def record_load(  # noqa: PLR0913 - what, on what, with what, and until when
         return _record(cell, planned, server, tools, options, abort=abort)
     drive = _drive(cell, planned, server, tools, options)
     if (failure := warm_up(drive, cell.warmup_by, server, tools.driver)) is not None:
-        return new_recording(planned).model_copy(update={"server": server.facts, "failure": failure})
+        return new_recording(planned).failed(failure, server.facts)
     return _record(cell.settling, planned, server, tools, options, abort=abort)
 
 
@@ -151,7 +151,7 @@ def _record(  # noqa: PLR0913 - as above
                     probe.follow(subject, pid)
         traffic = tools.driver.drive(drive)
         if traffic.clocks is not None and _processes(server, tools) != pids:
-            traffic = traffic.model_copy(update={"clocks": traffic.clocks.model_copy(update={"server_cpu_ns": None})})
+            traffic = traffic.without_server_cpu()
     except DriveError as raised:
         error = raised
         traffic = raised.traffic if isinstance(raised, NoResultError) else None
@@ -164,17 +164,15 @@ def _record(  # noqa: PLR0913 - as above
     if traffic is not None and isinstance(abort, FailingAbort):
         traffic, failing = abort.ended(traffic)
         failure = failure or failing
-    return empty.model_copy(
-        update={
-            "server": server.facts,
-            "attached_runtimes": attached_runtimes,
-            "traffic": traffic,
-            "series": series,
-            "runtime": next(filter(None, runtimes), None),
-            "perturbed": any(probe.perturbs for probe in probes),
-            "failure": failure,
-            "log_bytes": None if written_before is None or written is None else max(written - written_before, 0),
-        }
+    return empty.loaded(
+        server.facts,
+        traffic,
+        attached_runtimes=attached_runtimes,
+        series=series,
+        runtime=next(filter(None, runtimes), None),
+        perturbed=any(probe.perturbs for probe in probes),
+        failure=failure,
+        log_bytes=None if written_before is None or written is None else max(written - written_before, 0),
     )
 
 
@@ -235,7 +233,7 @@ def warm_up(drive: Drive, by: Load, server: RunningServer, driver: Driver) -> Fa
     abort = FailingAbort()
 
     def seen(interval: Interval) -> None:
-        drive.on_interval(interval.model_copy(update={"phase": "warmup"}))
+        drive.on_interval(interval.as_warm_up())
         abort.seen(interval)
 
     def started(pid: int) -> None:

@@ -48,7 +48,15 @@ from redline.running.repeats import Repeats
 from redline.running.trial import TrialListener
 from redline.running.views import write_run_views
 from redline.storage.runs import RunStore, capacity_store
-from redline.suite import Capacities, capacity_loads, make_capacity_plan, make_plan, with_rounds, without_profiles
+from redline.suite import (
+    Capacities,
+    capacity_loads,
+    make_capacity_plan,
+    make_plan,
+    with_budget,
+    with_rounds,
+    without_profiles,
+)
 
 _MUST_BE_THE_SAME = ("engine_sha256", "hostname", "cores", "server_cpus", "engine_cpus")
 
@@ -173,9 +181,10 @@ class RunSession:
             extend_budget(store, budget_ns)
         return cls(store, bench, built.unavailable, listener)
 
-    def execute(self) -> Outcome:
+    def execute(self, *, is_kept: bool = True) -> Outcome:
         """Run what is left of it, and write the views of what was measured.
 
+        `is_kept` says whether its directory outlives the command: messages name no log that a user will not find.
         Raises DriveError where a comparison within a budget ends without an answer: a start of it failed, or too little
         was measured.
         """
@@ -185,14 +194,14 @@ class RunSession:
             planned = self.store.exists
             if not planned:
                 self.listener.part(1, first)
-            interrupted = not planned and self._measure(first)
+            interrupted = not planned and self._measure(first, is_kept=is_kept)
             shown.append((first, write_run_views(first)))
             if interrupted:
                 return Outcome(tuple(shown), interrupted)
             if not planned:
                 self._plan_second(first)
             self.listener.part(2, self.store)
-        interrupted = self._measure(self.store)
+        interrupted = self._measure(self.store, is_kept=is_kept)
         report, run = write_run_views(self.store), self.store.run()
         if not run.manifest.plan.suite.alone and not interrupted and (error := unanswered(run, report)):
             raise error
@@ -218,7 +227,7 @@ class RunSession:
             self.listener.calibrating(len(self.bench.pairs))
             store.save_calibration(self.bench.calibration(plan, store.folder / "logs" / "calibration"))
 
-    def _measure(self, store: RunStore) -> bool:
+    def _measure(self, store: RunStore, *, is_kept: bool) -> bool:
         """Run what is left of the plan. Returns whether it was interrupted."""
         leave_cores(self.bench)
         with store.locked():
@@ -226,7 +235,7 @@ class RunSession:
             growing = GrowingRun()
             with self.listener.trials(plan, len(store.positions())) as listener:
                 decide = partial(_decide, growing, listener)
-                executor = self.bench.executor(plan, store, listener)
+                executor = self.bench.executor(plan, store, listener, log_is_kept=is_kept)
                 try:
                     self._calibrate(store, plan)
                     run_trials(plan, store, executor, listener, decide)
@@ -405,9 +414,8 @@ def extend_budget(store: RunStore, budget_ns: int) -> None:
             began = duration(auto.budget_ns)
             message = f"--for {duration(budget_ns)} adds nothing to the {began} that {store.folder} began with"
             raise UsageError(message, hint=f"leave out --for, or give more: --for {2 * auto.budget_ns // 10**9}s")
-        rounds = -(-plan.suite.trials * budget_ns // auto.budget_ns)
         store.forget_enough()
-        store.extend(with_rounds(plan.with_budget(budget_ns, rounds), rounds))
+        store.extend(with_budget(plan, budget_ns))
 
 
 def refuse_changed(built: BuildOutcome, run: Run, environment: Environment) -> None:

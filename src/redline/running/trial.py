@@ -91,7 +91,8 @@ def run_trial(  # noqa: PLR0913 - what, with what, and who gets what is seen
                 server = running.enter_context(tools.launcher.running(launch))
         except LaunchError as error:
             failure = failure_of("launch", error.kind, error, error.log_tail)
-            return empty.model_copy(update={"failure": failure, "stages_ns": stages_ns, "hosts": hosts()})
+            failed = empty.failed(failure)
+            return failed.in_trial(started_unix_ns=empty.started_unix_ns, stages_ns=stages_ns, hosts=hosts())
         with timed("verify"):
             wrong = verify(cell, server, tools.driver)
         if wrong is None:
@@ -106,19 +107,16 @@ def run_trial(  # noqa: PLR0913 - what, with what, and who gets what is seen
                 before_ns = _fixed_work_ns(tools)
                 found = record_load(cell, planned, server, tools, options)
                 fixed_work = _fixed_work(before_ns, _fixed_work_ns(tools))
-                found = found.model_copy(update={"fixed_work": fixed_work})
         else:
-            found = empty.model_copy(update={"failure": wrong, "server": server.facts})
+            found, fixed_work = empty.failed(wrong, server.facts), ()
         with timed("stop"):
             running.close()
-    profile = profiler.facts(found.traffic) if profiler else None
-    return found.model_copy(
-        update={
-            "started_unix_ns": empty.started_unix_ns,
-            "stages_ns": stages_ns,
-            "profile": profile,
-            "hosts": hosts(),
-        }
+    return found.in_trial(
+        started_unix_ns=empty.started_unix_ns,
+        stages_ns=stages_ns,
+        hosts=hosts(),
+        fixed_work=fixed_work,
+        profile=profiler.facts(found.traffic) if profiler else None,
     )
 
 

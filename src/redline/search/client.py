@@ -10,19 +10,19 @@ from redline.search.steps import too_many_errors, verdict
 from redline.stats.objectives import CONNECTS, DEPTHS, LoadTotals, excused, late_text, nothing_left
 
 SATURATED = 0.95
-"""Of the time of its workers: an engine that is so busy may be what holds the rate down."""
+"""The busy share of the workers' time from which the engine may be what holds the rate down."""
 WAITED = 0.05
-"""Of the requests that fell due: so many found all connections busy."""
+"""The share of due requests that found all connections busy from which connections may be short."""
 OCCUPIED = 0.5
-"""Of what there is room for under way, on average: with less, connections were short for a moment only, such as while
-the server collected its garbage. Then requests wait for it and not for a connection, wherever they stand."""
+"""The least average share of the connections' room in use: with less, connections were short for a moment only, such as
+while the server collected its garbage. Then requests wait for it and not for a connection."""
 UNMOVED = 1.5
-"""Service times of so many times the calmest: a server that is overloaded has far longer ones."""
+"""The growth of service times from the calmest up to which a server is not slower: overload makes them far longer."""
 FAILING = 0.05
-"""Of the requests that fell due."""
+"""The share of due requests that failed from which service times show nothing."""
 _FEWEST_TIMES = 50
 LACKED = 0.001
-"""Of the requests that fell due, that the engine's own side could not connect for: they never reached a server."""
+"""The tolerated share of due requests that the engine's own side could not connect for: they never reached a server."""
 
 
 def lacking(traffic: Traffic) -> str:

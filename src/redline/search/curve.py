@@ -20,13 +20,13 @@ FEWEST_BEYOND = 10
 """Responses that have to lie beyond a percentile before it is reported."""
 
 FEWEST_POINTS = 3
-"""Rates at which the server kept up, before a knee is looked for."""
+"""The fewest sustained rates with which there is a knee."""
 
 FLAT = 0.95
-"""Of the highest power: what is as high cannot be distinguished from it."""
+"""The share of the highest power that cannot be distinguished from it."""
 
 CURVE_SHARES = (0.25, 0.5, 0.75)
-"""Of the highest rate that it kept up with: where the curve wants points."""
+"""Rates at which the curve needs points, as shares of the highest sustained rate."""
 
 _NEAR = 1.25
 _STEPS = 2000

@@ -49,7 +49,7 @@ class Checks:
         return None
 
     def settled(self, ends: Sequence[End]) -> list[EndCheck] | None:
-        """Those that were made for these ends where they lie now; None where one of them has too few."""
+        """The probes for these ends where they lie now; None if one of them has too few."""
         wanted = max(self.starts, 1)
         found = [self._near(end)[-wanted:] for end in ends]
         return None if any(len(each) < wanted for each in found) else [one for each in found for one in each]

@@ -19,9 +19,9 @@ _BATCHES = 10
 SURE = 5.0
 """Standard errors of the mean step: at capacity 6 in ten million at one look; a probe is looked at some fifty times."""
 LEAST_SHARE = 0.02
-"""Of what fell due, that has to be left over: less is not hopeless, however surely it is known."""
+"""The share of due requests that has to be left over: less is not hopeless, however surely it is known."""
 FEWEST = 10
-"""Slices before anything is said."""
+"""The fewest slices of a probe that is called hopeless."""
 _LONG = 0.99
 """What is longer than this percentile is less than `LEAST_SHARE`, and cannot make a backlog look hopeless."""
 _MUCH_LEFT = 0.3
@@ -119,7 +119,7 @@ class Evidence:
 
 
 def by_rate(items: Iterable[T], rate_of: Callable[[T], float]) -> list[list[T]]:
-    """Those of about one rate in one group each, by ascending rate: within half a percent of the lowest of it."""
+    """Groups of about the same rate, by ascending rate: within half a percent of the lowest."""
     groups: list[list[T]] = []
     for each in sorted(items, key=rate_of):
         if groups and rate_of(each) <= rate_of(groups[-1][0]) * SAME_RATE:
@@ -143,7 +143,7 @@ class Capacity:
 
     @property
     def sd_per_s(self) -> float:
-        """Both together."""
+        """The combined standard error."""
         return float(np.hypot(self.chance_per_s, self.tolerance_per_s))
 
 
@@ -180,7 +180,7 @@ class Growth:
 
 
 def growth(slices: Sequence[ProbeSlice]) -> Growth:
-    """Of the slices so far, all of which have a length."""
+    """The growth of the backlog over slices that all have a length."""
     due = np.array([each.due for each in slices], dtype=np.float64)
     steps = due - np.array([each.ended for each in slices], dtype=np.float64)
     seconds = sum(each.seconds for each in slices)

@@ -20,19 +20,19 @@ FEWEST_STARTS = 3
 """Below which nothing is said of how starts differ."""
 
 FEWEST_POINTS = 4
-"""Settled probes near the limit below which the model gives a direction, not an interval."""
+"""The fewest settled probes near the limit from which the model gives an interval, not only a direction."""
 
 NEAR_SHARE = 0.15
-"""Of a rate: what is so far from the limit is near it."""
+"""The distance from the limit, as a share of the rate, that is near it."""
 
 _REFUSED = 0.8
-"""Of what fell due: a server that answers less of it rightly is at its end, and not only unlucky."""
+"""The share of due requests below which right answers mean a server at its end, not bad luck."""
 _SHARES = ("errors", "achieved")
 _NEAR = 1.8
 _COMPARABLE = 1.5
 _MORE_THAN_CHANCE = 0.95
 _WORTH = 6
-"""Of what is known of queues, in probes."""
+"""The weight of what is known of queues, in probes."""
 
 
 def between_starts(
@@ -95,7 +95,7 @@ class Bounds:
 
 
 def bounds_of(evidence: Sequence[Evidence], objective: Objective, confidence: float) -> Bounds:
-    """Of one objective, with two-sided confidence."""
+    """The bounds of one objective, with two-sided confidence."""
     tried = steps(evidence, objective)
     low, high = bounds(tried)
     if objective.metric not in QUANTILES:
@@ -124,7 +124,7 @@ def bounds_of(evidence: Sequence[Evidence], objective: Objective, confidence: fl
 
 
 def best_capacity(evidence: Sequence[Evidence]) -> Capacity | None:
-    """Of the overloaded probes, those whose overload was least: together, by the inverse of their variances.
+    """The capacity by the least overloaded probes, weighted by the inverse of their variances.
 
     None where more was answered at a lower rate: then overload made the server slower, and its capacity is not known.
     """
@@ -146,7 +146,7 @@ def best_capacity(evidence: Sequence[Evidence]) -> Capacity | None:
 def capped(
     low: float | None, high: float | None, conditions: Sequence[Objective], evidence: Sequence[Evidence]
 ) -> tuple[float | None, float | None]:
-    """Both ends for a set of conditions, held to what was answered: no limit lies above that.
+    """The ends for a set of conditions, capped by what was answered: no limit lies above that.
 
     What counts is the most that the server was seen to answer while it could not answer all, with two standard
     deviations each way. How much of a rate has to be answered rightly follows from the conditions on errors and on what
@@ -209,7 +209,7 @@ def _around(points: Sequence[ProbePoint], found: QueueFit) -> list[ProbePoint]:
 def _interval(
     points: Sequence[ProbePoint], known: Known, aim: Aim, found: QueueFit, confidence: float
 ) -> tuple[float, float, bool]:
-    """Both ends, and whether they are by how starts differ.
+    """The ends, and whether they rest on how starts differ.
 
     Student's t, with the scatter of the probes and with what chance alone would do to a queue.
 
@@ -354,7 +354,7 @@ def bracket_of(known: Mapping[str, Bounds]) -> tuple[float | None, float | None]
 
 
 def ends_of(known: Mapping[str, Bounds]) -> list[tuple[Literal["low", "high"], float]]:
-    """Both ends; none while a side is open."""
+    """The ends; none while a side is open."""
     low, high = bracket_of(known)
     return [("low", low), ("high", high)] if low is not None and high is not None else []
 

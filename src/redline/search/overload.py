@@ -23,28 +23,28 @@ from redline.quantities import percent, rate
 from redline.search.evidence import ProbeSlice
 
 CALM = 0.8
-"""Of the lower end of an answer: a rate that it surely sustained."""
+"""The calm rate's share of the lower end of an answer: a rate that is surely sustained."""
 
 OVERLOAD = 1.3
-"""Of the upper end, or of the most that it answered, whichever is more."""
+"""The overload as a multiple of the upper end, or of the most that was answered, whichever is more."""
 
 OVERLOADED_FOR = 1.5
-"""Times the length of a probe."""
+"""The length of the overload in probes."""
 
 DRAIN = 1.5
-"""Times what a server needs for its backlog that answers as much as before."""
+"""The time for the backlog, as a multiple of what a server needs that answers as much as before."""
 
 SLICES_PER_PROBE = 25
 
 HOLDS = 0.9
 COLLAPSED = 0.5
-"""Of the capacity."""
+"""The share of the capacity from which goodput holds, and the share below which it collapses."""
 SLOWER = 2.0
-"""Times the p99 before: what is less may be chance."""
+"""The growth of p99 from before that is slower: less may be chance."""
 SUSTAINED = 0.97
-"""Of what fell due in overload: a server that answers as much was not overloaded."""
+"""The answered share of due requests from which a server was not overloaded."""
 ANSWERED = 0.9
-"""Of what falls due late after the overload: a server that answers less has not come back."""
+"""The answered share of what falls due late after the overload below which a server has not come back."""
 _LEAST_MARGIN = 0.05
 _SETTLING = 0.25
 _WINDOWS = 10
@@ -122,7 +122,7 @@ def judge_overload(
 
     `client`: why the load generator was the limit; then the server's part is not known.
     """
-    seen = _Seen(plan, tuple(each for each in slices if each.seconds > 0))
+    seen = _SeenOverload(plan, tuple(each for each in slices if each.seconds > 0))
     before, late = seen.response(seen.before), seen.response(seen.late)
     goodput, why_not = _goodput(seen, died or stopped, client)
     recovery, reason = _recovery(seen, died, stopped, client)
@@ -146,7 +146,7 @@ def judge_overload(
     )
 
 
-def _goodput(seen: "_Seen", ended: str, client: str) -> tuple[Goodput, str]:
+def _goodput(seen: "_SeenOverload", ended: str, client: str) -> tuple[Goodput, str]:
     """The grade, and why there is none."""
     share = seen.share_under_overload()
     if client:
@@ -162,7 +162,7 @@ def _goodput(seen: "_Seen", ended: str, client: str) -> tuple[Goodput, str]:
     return ("holds" if share >= HOLDS - chance else "sags"), ""
 
 
-def _recovery(seen: "_Seen", died: str, stopped: str, client: str) -> tuple[Recovery, str]:
+def _recovery(seen: "_SeenOverload", died: str, stopped: str, client: str) -> tuple[Recovery, str]:
     """The grade, and why there is none, or what makes it sure."""
     if client or (stopped and not died):
         return "not known", client or stopped
@@ -179,7 +179,7 @@ def _recovery(seen: "_Seen", died: str, stopped: str, client: str) -> tuple[Reco
     return ("stays slow" if seen.slow() else "recovers"), ""
 
 
-def _unknown(seen: "_Seen") -> str:
+def _unknown(seen: "_SeenOverload") -> str:
     """Why the slices do not show whether it recovered; empty when they do."""
     if not len(seen.ends_s) or seen.ends_s[-1] < seen.plan.seconds - 2 * seen.plan.slice_s:
         return "the load ended before its time"
@@ -197,7 +197,7 @@ def _quantile(response: Histogram, q: float) -> int | None:
     return response.quantile_ns(q) if response.count else None
 
 
-class _Seen:
+class _SeenOverload:
     """The slices of the load, all of which have a length, and its plan.
 
     `before`, `overload` and `after` say which slices are of each stage, by their middles. `settled` are those of the
@@ -226,7 +226,7 @@ class _Seen:
         self.late = middles >= max(plan.seconds - _LATE * plan.after_s, self.end_s + (self.gone_s or 0.0))
 
     def response(self, which: NDArray[np.bool_]) -> Histogram:
-        """Of what ended in these slices."""
+        """The response times of what ended in these slices."""
         return Histogram.merged(each.response for each, taken in zip(self.slices, which, strict=True) if taken)
 
     def share_under_overload(self) -> float | None:
@@ -237,7 +237,7 @@ class _Seen:
         return float(answered_per_s / self.plan.capacity_per_s)
 
     def collapsed_after_s(self) -> float | None:
-        """Of overload, until it answered less than half of its capacity, where it still did so in the last quarter."""
+        """Seconds of overload until goodput fell below half of the capacity, if it still was in the last quarter."""
         answered, lengths = self.answered[self.overload], self.lengths[self.overload]
         last = max(1, len(answered) // 4)
         half = COLLAPSED * self.plan.capacity_per_s

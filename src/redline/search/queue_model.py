@@ -33,7 +33,7 @@ BASE = 0.01
 """Nobody is faster than the first percentile of the calmest probe."""
 
 CALM = 0.7
-"""Of the root: below it a probe shows the part of the response time that is not waiting."""
+"""The share of the root below which a probe shows the part of the response time that is not waiting."""
 
 _DILUTED = 5.0
 _SPREADS = (0.05, 20.0)
@@ -53,7 +53,7 @@ class ProbePoint:
 
     @classmethod
     def of(cls, evidence: Evidence) -> "ProbePoint":
-        """Of a probe that holds at least one response."""
+        """The view of a probe with at least one response."""
         values, counts = evidence.response.buckets()
         shares = counts / counts.sum()
         return cls(evidence.offered_per_s, evidence.seconds, values / 1e9, shares, evidence.start)
@@ -78,7 +78,7 @@ class Aim:
 
 @dataclass(frozen=True)
 class Known:
-    """Besides the probes near the limit: the calmest probe of all, and what an overloaded one answered."""
+    """What is known besides the probes near the limit: the calmest probe, and what an overloaded one answered."""
 
     calmest: ProbePoint
     capacity: Capacity | None = None
@@ -127,7 +127,7 @@ def fit(points: Sequence[ProbePoint], known: Known, aim: Aim) -> QueueFit | None
 
 
 def _settled(points: Sequence[ProbePoint], kept: tuple[int, ...], found: QueueFit) -> tuple[int, ...]:
-    """Those far enough from the root; where none is, the farthest two."""
+    """The points far enough from the root; if there are none, the farthest two."""
     far = [i for i in kept if found.root_per_s - points[i].rate_per_s >= 0.7 * found.unsettled_per_s(points[i].seconds)]
     return tuple(far) or tuple(sorted(sorted(kept, key=lambda i: points[i].rate_per_s)[:2]))
 

@@ -20,11 +20,11 @@ from redline.search.queue_model import BASE, WELL_KNOWN, Aim, ProbePoint, dilute
 Flags = NDArray[np.bool_]
 
 FEWEST = 6
-"""Probes below which nothing is said of how they differ."""
+"""The fewest probes that show how they differ."""
 FEWEST_SETTLED = 3
-"""Of these, probes that kept up: they show the scale."""
+"""The fewest of them that kept up: they show the scale."""
 LEAST = 0.03
-"""Of the capacity: with less the model copes."""
+"""The spread, as a share of the capacity, up to which the queue model copes."""
 _NEAR = 0.4
 _CLEARLY = 0.05
 _ERRORS = 3.0
@@ -105,7 +105,7 @@ def _contradict(at: Floats, shown: Floats, scaled: Floats, chance: Floats, over:
 
 
 def _scale(at: Floats, shown: Floats, inverse: Floats) -> float:
-    """By which `shown + scale * inverse`, the roots, do not depend on the rates that were asked; 0 where none is."""
+    """The scale by which `shown + scale * inverse`, the roots, do not depend on the rates asked; 0 if there is none."""
     away = at - at.mean()
     over = float(away @ inverse)
     return -float(away @ shown) / over if over else 0.0

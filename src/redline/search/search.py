@@ -35,7 +35,7 @@ from redline.search.steps import verdict as verdict_of
 
 _OFFSETS = (0.3, 1.3, 0.7, 1.6, 0.0, 1.0, 0.5, 1.4, 0.2, 0.8)
 _SPREAD = (1.35, 1.35, 0.65)
-"""Of the capacity, in turn: an overloaded probe shows it, and one that keeps up how far the limit is from it."""
+"""Shares of the capacity to probe in turn: overload shows it, and a calm probe the distance of the limit from it."""
 _OVERLOAD = 1.12
 _MOST_OVERLOAD = 2.0
 _AT_EASE = 0.6
@@ -63,7 +63,7 @@ class Settings:
     trials: int = 0
 
     def most_probes(self, sets: int) -> int:
-        """Of a search for so many sets of objectives, with those at the ends of its answers."""
+        """The most probes of a search for so many sets of objectives, with those at the ends of its answers."""
         return self.probes + 2 * self.trials * sets
 
 
@@ -82,7 +82,7 @@ class Proposal:
 
 @dataclass(frozen=True)
 class Limit:
-    """Of one set of objectives: [highest rate that passed, lowest that failed], and how that is known.
+    """The limit for one set of objectives: [highest rate that passed, lowest that failed], and how that is known.
 
     `confidence` is None where the interval comes from single rates: nobody has studied how often those hold the truth.
     `decided` when it is as narrow as was wanted. `binding` is the condition that fails first. `reason` says why the set

@@ -14,7 +14,7 @@ from redline.stats.objectives import surely_missed
 
 Verdict = Literal["passed", "failed", "unclear"]
 
-QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999}
+QUANTILES = {"p50": 0.5, "p75": 0.75, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
 
 _BATCHES = 8
 _SURE = 0.995
@@ -63,7 +63,7 @@ def all_of(verdicts: Sequence[Verdict]) -> Verdict:
 
 @lru_cache(maxsize=1024)
 def verdict(probes: tuple[Evidence, ...], objective: Objective) -> Verdict:
-    """Of all probes of one rate. A queue that only grows has failed, whatever has been seen of its times so far.
+    """The verdict of all probes of one rate. A queue that only grows has failed, whatever its times so far.
 
     So has a rate with half of all requests beyond a limit that allows 1%, however short its probes are. Probes that
     contradict each other decide nothing: one of them was unlucky, or the server was not yet warm.
@@ -176,7 +176,7 @@ def _far_below(evidence: Evidence, objective: Objective) -> bool:
 
 
 def _achieved(probes: Sequence[Evidence], objective: Objective) -> float:
-    """Of what was answered, be it after the load had ended: what is missing then, against the chance of a count.
+    """How far the answered share lies above the objective, with answers after the end of the load.
 
     What the warm-up left open was answered as well: at least as much as the backlog fell below where it began.
     """
@@ -189,7 +189,7 @@ def _achieved(probes: Sequence[Evidence], objective: Objective) -> float:
 
 
 def _batches(evidence: Evidence, objective: Objective) -> Floats:
-    """That share in stretches of the probe, so that neighbours that resemble each other are not counted twice."""
+    """The share in stretches of the probe, so that similar neighbours are not counted twice."""
     if objective.metric in QUANTILES:
         return _beyond(evidence, objective.limit)
     return batch_means(evidence.all_counted("errors"), _BATCHES) / max(float(evidence.counted("due").mean()), 1.0)
@@ -209,7 +209,7 @@ def _slow(response: Histogram, limit_ns: float) -> float:
 
 
 def _least_error(probes: Sequence[Evidence], objective: Objective, allowed: float) -> float:
-    """Of a share of `allowed` among so many requests, so that none seen is not taken for sure.
+    """The least standard error of a share of `allowed` among so many requests: none seen proves little.
 
     Slow requests come in clusters: how large, shows in the variance of the counts of the probe's own slowest tenth.
     """

@@ -8,6 +8,14 @@ OF_WARM_UPS = 0.5
 """The share of the time in which starts may be warmed up: a server that compiles while it runs is slow at first."""
 SHORTEST_DETECTED_NS = 10_000_000_000
 """Below this maximum a warm-up is not detected: little would be seen, and probes need the time."""
+PROBE, CONNECTIONS = "probe", 256
+"""The name of the load that probes, and its connections at most."""
+TRIALS = 3
+"""Fresh starts at the ends of each answer."""
+RUNNING_PROBE, RUNNING_WARM_UP = "5s", "1s"
+"""The length of a probe, and the warm-up, of a server that is running already."""
+FEW_SHARE, FEW_ERRORS = 0.01, "errors < 1%"
+"""What a set of objectives asks for that says nothing of errors."""
 
 
 @dataclass(frozen=True)

@@ -47,7 +47,7 @@ def differing(logs: Sequence[float], builds: Sequence[int]) -> BuildScatter | No
 
 
 def _ratios(rows: Floats, numbers: NDArray[np.int64], counts: NDArray[np.int64]) -> tuple[Floats, Floats, Floats]:
-    """Of each row the F ratio of a one-way analysis of variance, and its two mean squares."""
+    """The F ratio of a one-way analysis of variance for each row, and its two mean squares."""
     n, groups = rows.shape[1], len(counts)
     means = rows @ (numbers[:, np.newaxis] == np.arange(groups)) / counts
     centre = rows.mean(axis=1, keepdims=True)

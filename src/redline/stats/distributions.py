@@ -75,7 +75,7 @@ def kendall_p(values: NDArray[np.float64]) -> float:
 
 
 def _kendall_exact(n: int, fewer: int) -> float:
-    """Of orders of n numbers, the share in which at most `fewer` pairs run one way, for either way."""
+    """The share of orders of n numbers in which at most `fewer` pairs run one way, for either way."""
     if 4 * fewer == n * (n - 1):
         return 1.0
     counts = np.zeros(fewer + 1)

@@ -73,7 +73,7 @@ class LogRatio:
 
     @property
     def between_sd(self) -> float | None:
-        """By how much starts differ beyond what the scatter of their blocks explains; 0 where that explains it all.
+        """The standard deviation of starts beyond what the scatter of their blocks explains; 0 if that explains it all.
 
         None for one start, and where too few blocks are known: then nobody can say which of both it is.
         """
@@ -144,7 +144,7 @@ def _huber(differences: Floats, values: Floats) -> Floats:
 
 
 def _least_squares(columns: Floats, values: Floats, weights: Floats) -> Floats:
-    """By the normal equations: the columns are few, and of the same size."""
+    """Coefficients by the normal equations: the columns are few, and of the same size."""
     weighted = columns.T * weights
     return np.linalg.solve(weighted @ columns, weighted @ values).astype(np.float64)
 

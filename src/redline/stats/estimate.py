@@ -25,7 +25,7 @@ UNPAIRED = "of two independent runs"
 
 _FEW = {2: (0.707, 1.0), 3: (0.732, 2.0), 4: (0.872, 3.0)}
 _FACTOR, _FACTOR_LESS, _FREEDOM = 1.073, 0.76, 0.765
-"""Of `middle_variance`: the factor and the freedom of few values, and what those of more are made of."""
+"""For `middle_variance`: the factor and the freedom of few values, and what those of more are made of."""
 
 _MOST = 10_000
 """Nobody makes more rounds."""
@@ -283,12 +283,12 @@ def middle_variance(values: Floats) -> tuple[float, float]:
 
 
 def middle_shift(ours: Floats, theirs: Floats) -> float:
-    """By how much ours are above theirs: the median of all differences between one of each."""
+    """The shift from theirs to ours: the median of all differences between one of each."""
     return float(np.median(ours[:, np.newaxis] - theirs))
 
 
 def scatter_of(ratio: Estimate) -> float | None:
-    """By how much rounds differ, as a standard deviation of the log ratio, if its interval is that of `n` of them.
+    """The standard deviation of the log ratio from round to round, from the interval over `n` of them.
 
     None where hosts differ by more: rounds narrow that no further.
     """
@@ -326,7 +326,7 @@ def _t(rounds: int) -> float:
 
 
 def _logs(cell: Sample, baseline: Sample) -> tuple[Floats, Floats] | None:
-    """Of each trial's own values; None when one is zero."""
+    """The logarithms of the trials' own values; None if one is zero."""
     ours, theirs = cell.by_trial, baseline.by_trial
     return (np.log(ours), np.log(theirs)) if min(ours.min(), theirs.min()) > 0 else None
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Literal
 
 import numpy as np
 import scipy
@@ -50,7 +51,7 @@ def interaction(one: Floats, other: Floats) -> Floats:
     return columns
 
 
-def resolution(factors: Sequence[Floats]) -> str:
+def resolution(factors: Sequence[Floats]) -> Literal["III", "IV", "V"]:
     """III where main effects are mixed with interactions of two factors, IV where only these are with each other, V."""
     if any(aliases(factors)):
         return "III"
@@ -61,7 +62,7 @@ def resolution(factors: Sequence[Floats]) -> str:
 
 @dataclass(frozen=True)
 class FactorEffect:
-    """Of one factor: each other level less the first, as a value with its half width; and the p-value of all of them.
+    """The effect of a factor: each other level less the first, with its half width, and the p-value of all of them.
 
     `p` is the probability of so large an F where no level differs from another.
     """

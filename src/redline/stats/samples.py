@@ -69,7 +69,7 @@ class Sample(ABC):
     @cached_property
     @abstractmethod
     def scores(self) -> Floats | None:
-        """By how much each block of each trial moves the log of the statistic, to first order: shape (n, blocks).
+        """The influence of each block of each trial on the log of the statistic, to first order: shape (n, blocks).
 
         None when the trials were not cut into blocks.
         """

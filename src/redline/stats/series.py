@@ -60,14 +60,14 @@ def trend(values: Sequence[float] | Floats, chance: float) -> float:
 
 
 def slope(at: Sequence[float], values: Sequence[float] | Floats) -> float:
-    """Of the Theil-Sen line: the median slope between any two values, of two or more, whose places differ."""
+    """The slope of the Theil-Sen line: the median between any two values, of two or more, whose places differ."""
     places, heights = np.asarray(at, dtype=np.float64), np.asarray(values, dtype=np.float64)
     rows, columns = np.triu_indices(len(places), 1)
     return float(np.median((heights[columns] - heights[rows]) / (places[columns] - places[rows])))
 
 
 def interval_excess(values: Sequence[float], chance: float) -> float:
-    """By what factor an interval over these numbers is too narrow; 1 when they may be independent.
+    """The factor by which an interval over these numbers is too narrow; 1 if they may be independent.
 
     With a correlation r from each to the next the variance of a mean is (1 + r) / (1 - r) times what it is without
     (Bartlett 1946). It counts only where the rank version of von Neumann's ratio excludes chance (Bartels 1982), which
@@ -205,7 +205,7 @@ def level_ends(values: Floats, penalty: float, shortest: int = 1) -> list[int]:
 
 @dataclass(frozen=True)
 class Switched:
-    """By how much numbers are higher while something is switched on, with its standard error."""
+    """The rise of numbers while something is switched on, with its standard error."""
 
     value: float
     error: float

@@ -77,7 +77,7 @@ def normal(stacks: Stacks, *, of_classes: bool = False) -> Stacks:
 
 
 def self_weights(stacks: Stacks) -> Counter[str]:
-    """By frame the weight of the stacks that end in it; these add up to all but stacks without frames."""
+    """Self weight per frame: of the stacks that end in it. The sum is all but stacks without frames."""
     found = Counter[str]()
     for stack, weight in stacks.weights.items():
         if stack.frames:
@@ -86,7 +86,7 @@ def self_weights(stacks: Stacks) -> Counter[str]:
 
 
 def total_weights(stacks: Stacks) -> Counter[str]:
-    """By frame the weight of the stacks that it is on, each counted once."""
+    """Total (inclusive) weight per frame: of the stacks that it is on, each counted once."""
     found = Counter[str]()
     for stack, weight in stacks.weights.items():
         for frame in set(stack.frames):
@@ -95,7 +95,7 @@ def total_weights(stacks: Stacks) -> Counter[str]:
 
 
 def thread_weights(stacks: Stacks) -> dict[str, tuple[int, int]]:
-    """By group of threads the number of threads and their weight, heaviest first."""
+    """The number of threads and their weight per group of threads, heaviest first."""
     weights, members = Counter[str](), dict[str, set[Thread | None]]()
     for stack, weight in stacks.weights.items():
         group = thread_group(stack.thread)

@@ -64,7 +64,7 @@ class Trial:
             Histogram.decode_all([traffic.response, traffic.service, traffic.lateness, *responses])
 
     def increase(self, name: str, subject: Subject) -> float | None:
-        """By how much that counter grew over the measurement window; None when it is not known."""
+        """The growth of that counter over the measurement window; None if it is not known."""
         key = name, subject
         if key not in self._increases:
             self._increases[key] = self.recording.increase(name, subject)
@@ -72,12 +72,12 @@ class Trial:
 
     @cached_property
     def intervals(self) -> tuple[Interval, ...]:
-        """Of the traffic; empty without."""
+        """The intervals of the traffic; empty without traffic."""
         return self.traffic.intervals if self.traffic else ()
 
     @cached_property
     def interval_quantiles_ns(self) -> list[tuple[int, int]]:
-        """Of each interval, the p50 and p99 of the response time; 0 where there was no request."""
+        """The p50 and p99 of the response time in each interval; 0 without a request."""
         table = HistogramTable([interval.response for interval in self.intervals])
         return [(p50, p99) for p50, p99 in table.quantiles_ns((0.5, 0.99)).tolist()]
 
@@ -149,7 +149,7 @@ class MeasuredTraffic:
 
     @classmethod
     def of(cls, traffic: Traffic) -> "MeasuredTraffic":
-        """Of this traffic."""
+        """The numbers of this traffic."""
         measured = [interval for interval in traffic.intervals if interval.phase == "measure"]
         responses = [interval.response for interval in measured]
         drained = [each.response for each in traffic.intervals if each.phase == "drain" and each.response.count]

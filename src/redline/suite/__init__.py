@@ -8,6 +8,7 @@ from redline.suite.loading import (
     read_body,
     read_data,
     read_text,
+    referenced_bodies,
     referenced_files,
 )
 from redline.suite.planning import (
@@ -22,6 +23,7 @@ from redline.suite.planning import (
     make_capacity_plan,
     make_plan,
     to_search,
+    with_budget,
     with_rounds,
     without_profiles,
 )

@@ -40,6 +40,18 @@ def referenced_files(path: Path) -> Files:
     return read
 
 
+def referenced_bodies(path: Path) -> Callable[[str], bytes]:
+    """Reads the files that a suite sends as bodies, which are in its folder, links followed."""
+
+    def read(name: str) -> bytes:
+        def opened(_: Path) -> BinaryIO:
+            return open_within(path.parent, name)
+
+        return _content(path.parent / name, MOST_BODY_BYTES, "64 MiB", "send less", opened)
+
+    return read
+
+
 def load_catalogue(folder: Path) -> Catalogue:
     """Every `<family>/server.yaml` and the `scenarios.yaml` of a folder.
 

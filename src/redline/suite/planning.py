@@ -124,9 +124,17 @@ def with_rounds(plan: Plan, trials: int) -> Plan:
     alone = [(trial.cell_id,) for trial in plan.trials if trial.round == 0]
     wanted = (*alone, *(duet.cell_ids for duet in plan.duets if duet.round == 0))
     more = _rounds(plan.suite, plan.cells, wanted, range(rounds, trials), first_position=plan.length)
-    suite = plan.suite.model_copy(update={"trials": max(trials, plan.suite.trials)})
-    update = {"suite": suite, "trials": (*plan.trials, *more[0]), "duets": (*plan.duets, *more[1])}
-    return plan.model_copy(update=update)
+    return plan.extended(plan.suite.lasting(max(trials, plan.suite.trials)), *more)
+
+
+def with_budget(plan: Plan, budget_ns: int) -> Plan:
+    """The plan with a longer budget: with further rounds, whose starts are as long as those that it has."""
+    auto = plan.suite.auto
+    assert auto is not None, "a plan with a budget"
+    assert auto.budget_ns is not None, "a plan with a budget"
+    trials = max(plan.suite.trials, -(-plan.suite.trials * budget_ns // auto.budget_ns))
+    longer = plan.extended(plan.suite.lasting(plan.suite.trials, budget_ns), (), ())
+    return with_rounds(longer, trials)
 
 
 def _with_profiles(plan: Plan) -> Plan:
@@ -139,7 +147,7 @@ def _with_profiles(plan: Plan) -> Plan:
             else:
                 position = plan.length + len(wanted)
                 wanted.append(PlannedTrial(cell_id=cell.id, round=0, position=position, seed=seed, profile=profile))
-    return plan.model_copy(update={"profiled": tuple(wanted), "unprofiled": tuple(without)})
+    return plan.profiling(tuple(wanted), tuple(without))
 
 
 def cannot_profile(variant: Variant, profile: Profile) -> str:
@@ -162,8 +170,8 @@ def without_profiles(plan: Plan, missing: Mapping[tuple[str, Profile], str]) -> 
         if trial.profile is not None and (reason := missing.get((variant.slug, trial.profile))):
             without[_without_profile(variant, trial.profile, reason, "machine")] = None
         else:
-            kept.append(trial.model_copy(update={"position": len(plan.steps) + len(kept)}))
-    return plan.model_copy(update={"profiled": tuple(kept), "unprofiled": tuple(without)})
+            kept.append(trial.at(len(plan.steps) + len(kept)))
+    return plan.profiling(tuple(kept), tuple(without))
 
 
 def _without_profile(variant: Variant, profile: Profile, reason: str, cause: Literal["suite", "machine"]) -> Skipped:
@@ -313,11 +321,13 @@ def _cells(suite: Suite, loads: Sequence[Load]) -> list[Cell]:
     if ceiling is None or ceiling.slug in [variant.slug for variant in suite.variants]:
         return subjects
     closed = [load for load in loads if isinstance(load.shape, Closed)]
-    bounds = [_cell(suite, ceiling, scenario, load) for scenario in suite.scenarios for load in closed]
-    return subjects + [cell.model_copy(update={"role": "ceiling"}) for cell in bounds]
+    role: Literal["ceiling"] = "ceiling"
+    return subjects + [_cell(suite, ceiling, scenario, load, role) for scenario in suite.scenarios for load in closed]
 
 
-def _cell(suite: Suite, variant: Variant, scenario: Scenario, load: Load) -> Cell:
+def _cell(
+    suite: Suite, variant: Variant, scenario: Scenario, load: Load, role: Literal["subject", "ceiling"] = "subject"
+) -> Cell:
     return Cell(
         variant=variant,
         scenario=scenario,
@@ -327,6 +337,7 @@ def _cell(suite: Suite, variant: Variant, scenario: Scenario, load: Load) -> Cel
         warmup_by=suite.warmup_by if suite.warmup_by and suite.warmup_by.name != load.name else None,
         timeout_ns=suite.timeout_ns,
         engine=suite.engine,
+        role=role,
     )
 
 
@@ -357,7 +368,7 @@ def capacity_slug(cell: Cell) -> str | None:
     share = cell.load.share
     if share is None:
         return None
-    return cell.model_copy(update={"load": cell.load.model_copy(update={"name": share.of})}).slug
+    return cell.under(cell.load.named(share.of)).slug
 
 
 def _with_rate(cell: Cell, capacities: Capacities) -> Cell | str:
@@ -376,8 +387,7 @@ def _with_rate(cell: Cell, capacities: Capacities) -> Cell | str:
         return f"{share.text} is {rate_per_s:,.0f}/s, and {HIGHEST_RATE_PER_S:,.0f}/s is the highest rate"
     if rate_per_s < _LOWEST_RATE_PER_S:
         return f"{share.text} is {rate_per_s:g}/s, and {_LOWEST_RATE_PER_S:g}/s is the lowest rate"
-    shape = cell.load.shape.model_copy(update={"rate_per_s": rate_per_s})
-    return cell.model_copy(update={"load": cell.load.model_copy(update={"shape": shape})})
+    return cell.under(cell.load.at_rate(rate_per_s))
 
 
 def to_search(suite: Suite, trials: int) -> tuple[Suite, tuple[str, ...]]:

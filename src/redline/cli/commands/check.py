@@ -116,9 +116,10 @@ def show_plans(first: Plan, plan: Plan, console: Console) -> None:
     most, auto = "", plan.suite.auto
     if auto is not None:
         most = "at most "
+    made = f"{most}{count(trials, 'trial')}{duets}" if plan.suite.alone else "starts of duets"
     console.print(
-        f"\n{count(cells, 'cell')}, {most}{count(trials, 'trial')}{duets}, seed {plan.suite.seed}:"
-        f" {most or 'about '}{shown(sum(map(expected_length_ns, plans)))}, building not counted",
+        f"\n{count(cells, 'cell')}, {made}, seed {plan.suite.seed}:"
+        f" {most if plan.suite.alone and most else 'about '}{shown(sum(map(expected_length_ns, plans)))}, building not counted",
         highlight=False,
     )
     if auto is not None:

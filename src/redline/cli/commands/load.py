@@ -1,6 +1,5 @@
 """`redline load`: the engine on a server that is already running."""
 
-import os
 import sys
 import tempfile
 from contextlib import ExitStack
@@ -14,27 +13,25 @@ from redline.cli import exits, places
 from redline.cli.command_line import LoadFlags
 from redline.cli.contracts import LoadResult
 from redline.cli.flags import command_line, read_workers
-from redline.cli.load_flags import load_document
+from redline.cli.load_flags import load_suite
 from redline.cli.load_view import live_line, load_result, load_section
-from redline.cli.request_flags import referenced
 from redline.cli.show import OneLine, Terminal, show
 from redline.cli.targets import check_targets
-from redline.cli.written import read_written
-from redline.errors import DriveError, UsageError
-from redline.model import Cell, Closed, PlannedTrial, Recording, Suite
+from redline.errors import DriveError
+from redline.model import Cell, PlannedTrial, Recording
 from redline.ports import Launch, LoadOptions
 from redline.running.assembly import Cluster, Workbench
 from redline.running.record import record_load
-from redline.running.session import Source, new_manifest, write_run_views
+from redline.running.session import Source, new_manifest
+from redline.running.views import write_run_views
 from redline.storage.runs import RunStore
 from redline.suite import make_plan
 
 
 def execute(flags: LoadFlags) -> None:
     """Load a running server: closed with -c users, or open at -R requests per second."""
-    suite, text = read_written(load_document(flags, os.path.abspath), "load", referenced(flags))
+    suite, text = load_suite(flags)
     check_targets(suite, flags.mine)
-    _check_objectives(suite)
     workers = read_workers(flags.threads, suite.loads[0].connections)
     with ExitStack() as stack:
         folder = flags.output or Path(stack.enter_context(tempfile.TemporaryDirectory())) / "load"
@@ -56,13 +53,6 @@ def execute(flags: LoadFlags) -> None:
         raise typer.Exit(exits.INTERRUPTED)
     if code := exit_code(result):
         raise typer.Exit(code)
-
-
-def _check_objectives(suite: Suite) -> None:
-    """Raise UsageError for `achieved` where users wait and no rate is asked for."""
-    closed = isinstance(suite.loads[0].shape, Closed)
-    if closed and any(objective.metric == "achieved" for objective in suite.objectives):
-        raise UsageError("--objective: `achieved` is a share of a rate, and this load has none", hint="give -R")
 
 
 def exit_code(result: LoadResult) -> int:

@@ -174,7 +174,7 @@ class RemoteLauncher:
                 return
             in_front = variant, start.endpoint, launch.build_number
             hops = stack.enter_context(_started(apart, variant.hops, log, "start_hops", *in_front))
-            facts = start.facts.model_copy(update={"hops": hops.hops})
+            facts = start.facts.behind(hops.hops)
             yield RemoteRoute(server, apart, hops.number, hops.endpoint, facts)
 
 

@@ -228,9 +228,7 @@ class PartsDriver:
         names = [host.report.name for host in hosts]
         self.seen.shares = {name: _share_of(traffic) for name, traffic in zip(names, traffics, strict=True)}
         self.seen.series = tuple(
-            each.model_copy(update={"host": name})
-            for name, of_host in zip(names, series, strict=True)
-            for each in of_host
+            each.of_host(name) for name, of_host in zip(names, series, strict=True) for each in of_host
         )
 
     def _duet(self, duet: DuetDrive) -> DuetTraffic:
@@ -248,7 +246,7 @@ class PartsDriver:
         traffic = transcript.duet_traffic()
         if traffic is None:
             raise _no_result(host, ended)
-        self.seen.series = tuple(each.model_copy(update={"host": host.report.name}) for each in series)
+        self.seen.series = tuple(each.of_host(host.report.name) for each in series)
         return traffic
 
     def _follow_duet(self, host: RemoteHost, drive: Drive) -> None:
@@ -313,7 +311,7 @@ class RemoteProbe:
         if self._apart and self._proxy:
             name = self._proxy.report.name
             of_hops = self._seen(self._proxy)
-            found += [each if each.subject in HOPS else each.model_copy(update={"host": name}) for each in of_hops]
+            found += [each if each.subject in HOPS else each.of_host(name) for each in of_hops]
         return tuple(found)
 
     def _seen(self, host: RemoteHost) -> tuple[Series, ...]:

@@ -118,7 +118,7 @@ class _Attempt:
     def ready(self) -> Ready:
         """The request that it answers when it is ready; a proxy answers that of the server behind it."""
         own = self.variant.catalogued.ready
-        return self.upstream.ready.model_copy(update={"within_ns": own.within_ns}) if self.upstream else own
+        return self.upstream.ready.within(own.within_ns) if self.upstream else own
 
     def order(self) -> LaunchOrder:
         built, jdk = self.prepared.built, self.prepared.jdk

@@ -80,8 +80,8 @@ def reached(variant: Variant) -> Variant:
     if has_tls(variant.serves):
         served = variant.catalogued.tls
         behind = Tls(server_name=served.server_name if served else None)
-        tls = (behind if variant.route else variant.tls or behind).model_copy(update={"insecure": True})
-    return variant.model_copy(update={"http": http_of(variant.serves), "tls": tls, "route": None})
+        tls = (behind if variant.route else variant.tls or behind).accepting(anybody=True)
+    return variant.directly(http_of(variant.serves), tls)
 
 
 def request_of(ready: Ready) -> Request:

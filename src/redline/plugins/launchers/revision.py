@@ -45,7 +45,7 @@ class RevisionLauncher:
         repository, name = Repository(Path(checkout.repository)), str(checkout.revision)
         progress(Building((name,)))
         try:
-            (root,) = self._stack.enter_context(repository.checked_out([checkout.revision]))
+            root = self._stack.enter_context(repository.checked_out(checkout.revision))
             folder: Path = root / checkout.below
             if not folder.is_dir():
                 hint = "compare revisions that have it, or put redline.yaml above it"

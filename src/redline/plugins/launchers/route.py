@@ -49,7 +49,7 @@ class RoutedServer:
     @property
     def facts(self) -> ServerFacts | None:
         """Those of the server, and of the proxies in front of it."""
-        return self.server.facts and self.server.facts.model_copy(update={"hops": self.hops.facts})
+        return self.server.facts and self.server.facts.behind(self.hops.facts)
 
     @property
     def runtimes(self) -> frozenset[str]:
@@ -170,7 +170,7 @@ class _Hop:
             return ""
         loosely, request = reached(self.behind), request_of(self.upstream.ready)
         assert loosely.tls is not None, "its leg is over TLS"
-        strictly = loosely.model_copy(update={"tls": loosely.tls.model_copy(update={"insecure": False})})
+        strictly = loosely.over(loosely.tls.accepting(anybody=False))
         try:
             with checking(find_engine()) as checks:
                 strict, loose = (

@@ -29,12 +29,14 @@ _PROBE = (
     *("p50_ns", "p90_ns", "p99_ns", "p999_ns", "overloaded", "client"),
 )
 _LIMIT = ("passed_per_s", "failed_per_s", "confidence", "decided", "method", "binding", "reason")
+_RATIO = ("baseline", "ratio", "ratio_low", "ratio_high", "verdict", "matters")
 SEARCH_COLUMNS = (
-    *("row", "slug", "server", "scenario", "load", "build", "runtime_version", "ended", "objectives"),
+    *("row", "slug", "server", "target", "scenario", "load", "build", "runtime_version", "ended", "objectives"),
     *_LIMIT,
+    *_RATIO,
     *_PROBE,
 )
-"""Of a search: `row` says which of them a row has."""
+"""The columns of a search: `row` says which of them a row has."""
 
 _POOLED = "all used trials together: no interval"
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
@@ -53,7 +55,7 @@ def render(report: Report) -> bytes:
 
 
 def render_search(report: LimitReport) -> bytes:
-    """Rows for each cell: one a limit, one a probe; then one for each skipped. Like `render` otherwise."""
+    """Rows for cells: a row per limit and per probe; then a row per comparison and skipped cell. Like `render` else."""
     return _sheet(SEARCH_COLUMNS, _search_rows(report))
 
 
@@ -68,7 +70,7 @@ def _sheet(columns: Sequence[str], rows: Iterable[dict[str, Field]]) -> bytes:
 
 def _search_rows(report: LimitReport) -> Iterator[dict[str, Field]]:
     for cell in report.cells:
-        names = ("slug", "server", "scenario", "load", "build", "runtime_version", "ended")
+        names = ("slug", "server", "target", "scenario", "load", "build", "runtime_version", "ended")
         about: dict[str, Field] = {name: getattr(cell, name) for name in names}
         for limit in cell.limits:
             yield about | {"row": "limit", "objectives": limit.name} | {name: getattr(limit, name) for name in _LIMIT}
@@ -76,6 +78,18 @@ def _search_rows(report: LimitReport) -> Iterator[dict[str, Field]]:
             yield about | {"row": "probe"} | {name: getattr(probe, name) for name in _PROBE}
         if not cell.limits:
             yield about | {"row": "limit", "reason": cell.reason}
+    for one in report.comparisons:
+        ends = one.ratio and {"ratio": one.ratio.value, "ratio_low": one.ratio.low, "ratio_high": one.ratio.high}
+        yield {
+            "row": "comparison",
+            "slug": one.slug,
+            "objectives": one.objective,
+            "confidence": one.confidence,
+            "baseline": one.baseline,
+            "verdict": one.verdict,
+            "matters": one.matters,
+            **(ends or {}),
+        }
     for skipped in report.skipped:
         yield {"row": "skipped", "slug": skipped.slug, "reason": skipped.reason}
 
@@ -123,7 +137,7 @@ def _memory(memory: MemoryReport) -> Iterator[tuple[str, str, Field]]:
 
 
 def _shares(report: Report) -> dict[str, list[tuple[str, Estimate]]]:
-    """By cell the metrics of its profiles: `cpu-share:netty`."""
+    """The metrics of profiles, such as `cpu-share:netty`, by cell id."""
     found: dict[str, list[tuple[str, Estimate]]] = {}
     for one in report.profiles:
         of = f"{one.kind}-share" if one.subject == "server" else f"{one.subject}-{one.kind}-share"

@@ -34,6 +34,8 @@ COLOURS: dict[Look, str] = {
     Verdict.SLOWER: "red",
     Verdict.EQUIVALENT: "dim",
     Verdict.INCONCLUSIVE: "yellow",
+    fmt.VerdictSign.SLIGHTLY_FASTER: "cyan",
+    fmt.VerdictSign.SLIGHTLY_SLOWER: "magenta",
     Grade.NOTE: "blue",
     Grade.WARN: "yellow",
     Grade.INVALID: "bold red",

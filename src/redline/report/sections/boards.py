@@ -158,10 +158,6 @@ class Board:
         """The part that belongs to one load."""
         return Board(self.metric, {key: found for key, found in self.found.items() if key[1].load == load}, self.cells)
 
-    def of_setting(self, setting: str) -> tuple[ServerPair, ...]:
-        """The lines of one setting."""
-        return tuple(line for line in self.lines if line.setting == setting)
-
 
 @dataclass(frozen=True)
 class EffectBoards:

@@ -12,7 +12,7 @@ _COLUMNS = (Column(""), Column("", "right"), Column(""), Column(""))
 
 
 def comparison_sections(comparisons: Iterable[Comparison], *, base: str, other: str) -> Iterator[Section]:
-    """By cell and baseline; `base` and `other` name the runs.
+    """A table for each cell and baseline; `base` and `other` name the runs.
 
     Of metrics that have no verdict only what could be compared.
     """

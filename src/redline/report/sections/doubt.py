@@ -126,6 +126,9 @@ def _grave(report: Report) -> Iterator[FindingKind]:
     """The kind of each finding that weighs on a cell and is no note."""
     for cell in report.cells:
         yield from (one.kind for one in weighed_findings(cell) if one.grade is not Grade.NOTE)
+    duets = {one.cell_id: one.duet for one in report.comparisons if one.duet}
+    for duet in duets.values():
+        yield from dict.fromkeys(one.kind for one in duet.findings if one.grade is not Grade.NOTE)
 
 
 def _kinds(kinds: Iterable[FindingKind], cells: int) -> list[str]:

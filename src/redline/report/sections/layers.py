@@ -229,4 +229,4 @@ def _microseconds(layer: Layer, numbers: dict[str, int]) -> ChangeCell:
     text, cpu = f"{fmt.signed(found.value / _US, places)} µs", layer.cpu
     bounds = fmt.NOT_KNOWN if cpu and cpu.ratio and cpu.ratio.says_nothing else bounds
     size = abs(cpu.ratio.value - 1) if cpu and cpu.ratio else 0.0
-    return ChangeCell(text, f"[{bounds}]" if ends else "", cpu.verdict if cpu else None, size=size)
+    return ChangeCell(text, f"[{bounds}]" if ends else "", fmt.VerdictSign.of(cpu) if cpu else None, size=size)

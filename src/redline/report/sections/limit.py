@@ -45,7 +45,7 @@ from redline.report.sections.parts import (
 _COLOURS = {"p50": 2, "p90": 0, "p99": 1, "p99.9": 3}
 """As the page's script has them."""
 _UNFOLDED = 3
-"""So many cells the page shows unfolded."""
+"""The most cells that the page shows unfolded."""
 
 
 def limit_summary(report: LimitReport) -> tuple[Section, ...]:
@@ -441,7 +441,7 @@ def _seconds(seconds: float) -> str:
 
 
 def overload_texts(cell: CellLimit) -> tuple[str, ...]:
-    """Both, or why there was no overload test."""
+    """Goodput and recovery, or why there was no overload test."""
     if cell.beyond is None:
         return (f"not tried: {cell.no_beyond}",) if cell.no_beyond else ()
     return _goodput(cell.beyond), _recovery(cell.beyond)

@@ -13,7 +13,7 @@ _NUDGE = 1e-9
 
 
 class CurvePoints(TypedDict):
-    """By ascending answered rate: requests per second, and each percentile in nanoseconds where it is known."""
+    """Points by ascending answered rate: requests per second, and known percentiles in nanoseconds."""
 
     x: list[float]
     y: list[list[int | None]]
@@ -62,7 +62,7 @@ def payload(cells: Sequence[CellLimit]) -> LimitPlots:
 
 
 def known_percentiles(cell: CellLimit) -> tuple[str, ...]:
-    """Those that some point of the curve has."""
+    """The percentiles that some point of the curve has."""
     columns = zip(PERCENTILES, zip(*map(_times, cell.curve), strict=True), strict=False)
     return tuple(name for name, times in columns if any(times))
 

@@ -9,7 +9,7 @@ from redline.report.document import Column, Section, Table, line
 from redline.report.sections.views import Group, groups
 
 _LAID_OVER = ("gc", "jdk", "flags", "heap")
-"""Of the settings in which variants of a server differ the first is laid over: collectors, as studies of them show."""
+"""Settings whose variants are laid over each other; where several differ, the first."""
 _SHARES = (0.5, 0.75, 0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999999, 1.0)
 
 
@@ -28,7 +28,7 @@ class Overlay:
 
 
 def overlays(group: Group) -> tuple[Overlay, ...]:
-    """Of each server with such variants those with valid percentiles; empty where no setting of a JVM varies."""
+    """The variants with valid percentiles, by server; empty where no setting of a JVM varies."""
     left = [cell for cell in group.cells if cell.valid and cell.response_percentiles]
     made = list[Overlay]()
     for axis in _LAID_OVER:

@@ -61,9 +61,9 @@ _WIDE = 4.0
 _SKEWED = 0.1
 """From this part of an interval on that lies more to one side than to the other its ends are given."""
 _IN_FULL = 4
-"""Of so many profiles a terminal shows functions; of more the page does."""
+"""Up to this number of profiles text shows functions; the page always does."""
 _WITH_CALLEES = 2
-"""Of so many profiles side by side a terminal shows what libraries take with all that they call; of more the page."""
+"""Up to this number of profiles side by side text shows the total time of libraries; the page always does."""
 _ALWAYS = frozenset({"Thread", "Other"})
 """Threads' stacks and buffers are what people look for, however small they are."""
 _LEVELS = 6
@@ -385,7 +385,7 @@ def _cost(ratio: Estimate) -> str:
 
 
 def _colours(report: Report) -> dict[str, int]:
-    """By library its colour, the largest anywhere first; -1 for those that get none."""
+    """The colour of each library, the largest first; -1 for a library without one."""
     largest: dict[str, float] = {}
     for one in _sound(report.profiles):
         for library in one.libraries:

@@ -48,7 +48,7 @@ def comparison_sections(report: Report) -> Iterator[Section]:
     if not shown.boards:
         return
     counts = tuple(
-        line((str(number), "strong"), " ", (f"{fmt.MARKS[verdict]} {verdict}", verdict))
+        line((str(number), "strong"), " ", (f"{verdict.mark} {verdict.words}", verdict))
         for verdict, number in tally(report).items()
     )
     blocks = filled(Prose((_key(report),)), _duets(report), *shown.tables(), _remarks(report))
@@ -107,8 +107,10 @@ def _duets(report: Report) -> Prose:
 
 def _remarks(report: Report) -> Prose:
     """What to know of some comparisons: their families, caveats, and rounds without a partner."""
+    families = dict.fromkeys(fmt.family(one) for one in report.comparisons if (one.family or 1) > 1)
+    adjusted = f"Verdicts are adjusted within each question: {'; '.join(families)}." if families else ""
     said = (f"{', '.join(map(fmt.label, metrics))}: {caveat}" for caveat, metrics in caveats(report).items())
-    return Prose.of((*said, *(f"{text}." for text in lone_rounds(report))), "dim")
+    return Prose.of((adjusted, *said, *(f"{text}." for text in lone_rounds(report))), "dim")
 
 
 @dataclass(frozen=True)
@@ -124,7 +126,8 @@ class _Drawing:
         if one is None or one.ratio is None or one.metric not in self.scales:
             return None
         ratio, rounds = one.ratio, dots.ratios(self.cells, one)
-        return Strip(self.scales[one.metric], "point", ratio.value, ratio.low, ratio.high, one.verdict, dots=rounds)
+        sign = fmt.VerdictSign.of(one)
+        return Strip(self.scales[one.metric], "point", ratio.value, ratio.low, ratio.high, sign, dots=rounds)
 
 
 @dataclass(frozen=True)
@@ -160,6 +163,7 @@ class _Comparisons:
         """A row for each metric: there is one pair of servers under one load."""
         reasons: dict[str, int] = {}
         found = [one for board in self.boards if (one := board.found.get((pair, workload)))]
+        found.sort(key=lambda one: not one.primary)
         controls = any(one.duet and one.duet.control for one in found)
         rows = []
         for one in found:

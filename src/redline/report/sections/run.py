@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from redline.model import Grade, Report
 from redline.report.document import Medium, Page, Section, line
-from redline.report.outline import Head, Part, outlined
+from redline.report.outline import Chapter, Head, outlined
 from redline.report.sections.answer import run_answer
 from redline.report.sections.doubt import caveats_section
 from redline.report.sections.findings import findings_section
@@ -22,24 +22,24 @@ from redline.report.sections.trials import precision_text
 
 _PAGE_AND_MARKDOWN = Medium.PAGE | Medium.MARKDOWN
 
-OUTLINE: tuple[Part[Report], ...] = (
-    Part(run_answer, leads=True),
-    Part(caveats_section, leads=True),
-    Part(layer_sections),
-    Part(comparison_sections),
-    Part(main_effect_sections),
-    Part(effect_sections),
-    Part(results_section),
-    Part(profile_sections),
-    Part(findings_section),
-    Part(plots_section, on=Medium.PAGE),
-    Part(overlay_sections, on=Medium.MARKDOWN),
-    Part(memory_sections),
-    Part(lambda report: skipped_section(report.skipped)),
-    Part(lambda report: hosts_section(report.hosts, report.pairs)),
-    Part(measured, on=Medium.PAGE),
-    Part(built_section, on=_PAGE_AND_MARKDOWN),
-    Part(repeat_run, on=_PAGE_AND_MARKDOWN),
+OUTLINE: tuple[Chapter[Report], ...] = (
+    Chapter(run_answer, leads=True),
+    Chapter(caveats_section, leads=True),
+    Chapter(layer_sections),
+    Chapter(comparison_sections),
+    Chapter(main_effect_sections),
+    Chapter(effect_sections),
+    Chapter(results_section),
+    Chapter(profile_sections),
+    Chapter(findings_section),
+    Chapter(plots_section, on=Medium.PAGE),
+    Chapter(overlay_sections, on=Medium.MARKDOWN),
+    Chapter(memory_sections),
+    Chapter(lambda report: skipped_section(report.skipped)),
+    Chapter(lambda report: hosts_section(report.hosts, report.pairs)),
+    Chapter(measured, on=Medium.PAGE),
+    Chapter(built_section, on=_PAGE_AND_MARKDOWN),
+    Chapter(repeat_run, on=_PAGE_AND_MARKDOWN),
 )
 
 

@@ -115,7 +115,7 @@ def _without(precision: Precision) -> str:
 
 
 def lone_rounds(report: Report) -> tuple[str, ...]:
-    """Of all that the report compares: with baselines, and step by step."""
+    """The rounds without a partner of all comparisons, with baselines and step by step."""
     return lone_rounds_of((*report.comparisons, *(effect.comparison for effect in report.effects)))
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from redline.findings import RULES
-from redline.model import CellReport, Comparison, Finding, FindingKind, Grade, Metric, Report, Verdict
+from redline.model import CellReport, Comparison, Finding, FindingKind, Grade, Metric, Report
 from redline.report import format as fmt
 from redline.report.document import Line, Span, line
 from redline.report.sections.boards import against_in_short
@@ -119,7 +119,7 @@ def better(metric: Metric) -> str:
 
 def signs() -> Line:
     """The verdicts with their signs."""
-    spans = (Span(f"{mark} {verdict}", verdict) for verdict, mark in fmt.MARKS.items())
+    spans = (Span(f"{sign.mark} {sign.words}", sign) for sign in fmt.VerdictSign)
     return (*(each for span in spans for each in (span, Span(" "))), Span("no sign: no verdict"))
 
 
@@ -208,15 +208,9 @@ def weighed_findings(cell: CellReport) -> tuple[Finding, ...]:
     return tuple(sorted(folded, key=lambda finding: -finding.grade.weight))
 
 
-def duet_findings(report: Report, cell: CellReport) -> tuple[Finding, ...]:
-    """The findings about duets in which the cell was compared, each once though it is about several metrics."""
-    duets = (one.duet for one in report.comparisons if one.cell_id == cell.cell_id and one.duet)
-    return tuple(dict.fromkeys(finding for duet in duets for finding in duet.findings))
-
-
 def _left_out(cell: CellReport, alike: Sequence[Finding]) -> Finding:
     message = f"{len(alike)} of {fmt.count(len(cell.trials), 'trial')} left out: {alike[0].message}"
-    return alike[0].model_copy(update={"grade": Grade.WARN, "message": message})
+    return alike[0].said(Grade.WARN, message)
 
 
 def _folded(alike: Sequence[Finding], used: int) -> Finding:
@@ -227,7 +221,7 @@ def _folded(alike: Sequence[Finding], used: int) -> Finding:
     as_grave = sum(one.grade is worst.grade for one in alike)
     passes = RULES[worst.kind].passes and 2 * as_grave < used and worst.grade is Grade.WARN
     message = f"{worst.message} (In {len(alike)} of {used} trials.)"
-    return worst.model_copy(update={"grade": Grade.NOTE if passes else worst.grade, "message": message})
+    return worst.said(Grade.NOTE if passes else worst.grade, message)
 
 
 def invalid_reason(cell: CellReport) -> str:
@@ -245,14 +239,20 @@ def invalid_findings(cell: CellReport) -> tuple[Finding, ...]:
 
 
 def finding_groups(report: Report) -> tuple[FindingGroup, ...]:
-    """The findings of all cells, gravest first and what is good to know last; what is said of many is said once."""
+    """The findings of all cells and duets, gravest first, what is good to know last; what is said of many once."""
     kinds: dict[tuple[FindingKind, Grade, str], dict[str, dict[str, None]]] = {}
     tails: dict[tuple[FindingKind, Grade, str], str] = {}
     for cell in report.cells:
-        for finding in (*weighed_findings(cell), *duet_findings(report, cell)):
+        for finding in weighed_findings(cell):
             key = finding.kind, finding.grade, finding.advice
             kinds.setdefault(key, {}).setdefault(finding.message, {})[cell.slug] = None
             tails[key] = tails.get(key) or _log_tail(cell, finding)
+    slugs = {cell.cell_id: cell.slug for cell in report.cells}
+    for one in report.comparisons:
+        for finding in one.duet.findings if one.duet else ():
+            key = finding.kind, finding.grade, finding.advice
+            kinds.setdefault(key, {}).setdefault(finding.message, {})[slugs.get(one.cell_id, one.cell_id)] = None
+            tails.setdefault(key, "")
     gathered = [
         FindingGroup(
             *key, tuple(SharedMessage(message, tuple(slugs)) for message, slugs in messages.items()), tails[key]
@@ -268,8 +268,8 @@ def _log_tail(cell: CellReport, finding: Finding) -> str:
     return next((trial.log_tail for trial in cell.trials if trial.position == finding.position), "")
 
 
-def tally(report: Report) -> dict[Verdict, int]:
+def tally(report: Report) -> dict[fmt.VerdictSign, int]:
     """How many comparisons came to each verdict; the ceiling is no competitor and does not count."""
     ceilings = {cell.cell_id for cell in report.cells if cell.role == "ceiling"}
-    verdicts = [c.verdict for c in report.comparisons if c.cell_id not in ceilings]
-    return {verdict: verdicts.count(verdict) for verdict in Verdict if verdict in verdicts}
+    verdicts = [fmt.VerdictSign.of(c) for c in report.comparisons if c.cell_id not in ceilings]
+    return {verdict: verdicts.count(verdict) for verdict in fmt.VerdictSign if verdict in verdicts}

@@ -117,7 +117,7 @@ def _templates() -> Environment:
     made.globals.update(
         fmt=fmt,
         Grade=Grade,
-        marks=dict([*fmt.MARKS.items(), *fmt.GRADE_MARKS.items()]),
+        marks={sign.value: sign.mark for sign in fmt.VerdictSign} | dict(fmt.GRADE_MARKS),
         states=fmt.STATE_MARKS,
         looks=STATE_LOOKS,
         breakable=_breakable,

@@ -1,0 +1,222 @@
+"""One start of servers serves all duets of a round: its failures, its interrupts, and the budget that starts fill."""
+
+import itertools
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from redline.analysis.precision import enough
+from redline.errors import DriveError, LaunchError, UsageError
+from redline.model import Cell, DuetTraffic, Enough, Plan, PlannedDuet
+from redline.ports import DuetDrive, Endpoint, Placement
+from redline.running.assembly import Workbench
+from redline.running.duet import DuetStart, run_start
+from redline.running.executors import LocalExecutor, starts_of
+from redline.running.record import Tools
+from redline.running.session import Source, extend_budget, new_manifest, run_trials
+from redline.storage.runs import RunStore
+from redline.suite import Catalogue, make_plan
+from redline.suite.validate.overrides import Overrides
+from redline.suite.validate.resolve import read_suite
+from tests.fakes.plugins import DEATH, FakeDriver, FakeLauncher, FakeServer, QuietListener
+from tests.fakes.recordings import simulated_environment
+
+S = 1_000_000_000
+TEXT = """
+servers: [{name: A, command: './a {port}'}, {name: B, command: './b {port}'}]
+scenarios: [{name: one, get: /1}, {name: two, get: /2}, {name: three, get: /3}]
+loads: {load: {closed: {users: 2}}}
+budget: 60s
+"""
+
+
+def plan_of(text: str = TEXT) -> Plan:
+    return make_plan(read_suite(text, "mine.yaml", Catalogue(), Overrides()))
+
+
+PLAN = plan_of()
+FIRST = tuple(duet for duet in PLAN.duets if duet.round == 0)
+
+
+@dataclass
+class Servers(FakeDriver):
+    """Answers wrongly, loses its server or is interrupted in the duets that the test names."""
+
+    wrong_in: frozenset[str] = frozenset()
+    dies_in: frozenset[str] = frozenset()
+    interrupted_in: frozenset[str] = frozenset()
+    launcher: FakeLauncher | None = None
+    served: list[tuple[str, int]] = field(default_factory=list)
+
+    def verify(self, cell: Cell, endpoint: Endpoint) -> str | None:
+        return "status 404" if cell.scenario.name in self.wrong_in else None
+
+    def duet(self, drive: DuetDrive) -> DuetTraffic:
+        name = drive.drive.cell.scenario.name
+        self.served.append((name, drive.drive.cell.warmup_ns))
+        traffic = super().duet(drive)
+        if name in self.dies_in and self.launcher is not None:
+            self.launcher.server.dead = DEATH
+            self.launcher.server = FakeServer()  # the next start has a new one
+        return traffic.model_copy(update={"ended": "interrupted"}) if name in self.interrupted_in else traffic
+
+
+def bench(**habits: frozenset[str]) -> tuple[FakeLauncher, Servers, Tools]:
+    launcher = FakeLauncher([])
+    driver = Servers(launcher.events, launcher=launcher, **habits)  # type: ignore[arg-type]
+    return launcher, driver, Tools(launcher, driver, lambda _server: (), Placement())
+
+
+def start_in(folder: Path, begun: list[int] | None = None) -> DuetStart:
+    noted = [] if begun is None else begun
+    return DuetStart(
+        FIRST,
+        PLAN.cells,
+        logs=lambda _duet: folder,
+        on_begin=lambda duet: noted.append(duet.position),
+        keep_interrupted=True,
+    )
+
+
+def names(planned: tuple[PlannedDuet, ...] = FIRST) -> list[str]:
+    return [PLAN.cells[duet.cell_ids[0]].scenario.name for duet in planned]
+
+
+def test_servers_are_started_once_for_all_scenarios(tmp_path: Path) -> None:
+    launcher, driver, tools = bench()
+    begun = list[int]()
+    made = list(run_start(start_in(tmp_path, begun), tools))
+    assert [each.position for each in made] == begun == [duet.position for duet in FIRST]
+    assert all(each.is_complete and each.servers for each in made)
+    assert launcher.events.count("start") == 3  # A twice, as a control
+    first, again = PLAN.cells[FIRST[0].cell_ids[0]].warmup_ns, FIRST[1].warmup_ns
+    assert again is not None
+    assert again < first
+    assert driver.served == [(name, 3 * ns) for name, ns in zip(names(), (first, again, again), strict=True)]
+
+
+def test_a_plan_has_a_start_for_each_round() -> None:
+    assert [len(start) for start in starts_of(PLAN.steps[:9], PLAN) if isinstance(start, tuple)] == [3, 3, 3]
+    trials = plan_of(TEXT.replace("budget: 60s", "trials: 2\nbaseline: A").replace("users: 2}}", "users: 2}, for: 1s}"))
+    starts = list(starts_of(trials.steps, trials))
+    assert sorted(len(start) for start in starts if isinstance(start, tuple)) == [3, 3]
+    assert sum(not isinstance(start, tuple) for start in starts) == len(trials.trials) == 12
+
+
+def test_what_does_not_start_fails_for_all(tmp_path: Path) -> None:
+    launcher, driver, tools = bench()
+    launcher.error = LaunchError("B exited with code 1", hint="see why")
+    made = list(run_start(start_in(tmp_path), tools))
+    assert [each.failure and each.failure.message for each in made] == ["B exited with code 1"] * 3
+    assert (launcher.events.count("start"), driver.served) == (1, [])
+
+
+def test_a_wrong_answer_fails_its_scenario_alone(tmp_path: Path) -> None:
+    launcher, driver, tools = bench(wrong_in=frozenset({"two"}))
+    made = list(run_start(start_in(tmp_path), tools))
+    assert [bool(each.failure) for each in made] == [name == "two" for name in names()]
+    assert launcher.events.count("start") == 3
+    assert [name for name, _ in driver.served] == [name for name in names() if name != "two"]
+
+
+def test_servers_that_died_are_started_again_for_the_rest(tmp_path: Path) -> None:
+    died = names()[0]
+    launcher, driver, tools = bench(dies_in=frozenset({died}))
+    made = list(run_start(start_in(tmp_path), tools))
+    assert [each.failure and each.failure.kind for each in made] == ["died", None, None]
+    assert launcher.events.count("start") == launcher.events.count("stop") == 6
+    ns = PLAN.cells[FIRST[0].cell_ids[0]].warmup_ns
+    assert driver.served[1] == (names()[1], 3 * ns), "new servers are cold again"
+
+
+def test_an_interrupt_ends_a_start_and_keeps_what_there_is(tmp_path: Path) -> None:
+    launcher, _, tools = bench(interrupted_in=frozenset({names()[1]}))
+    made = list(run_start(start_in(tmp_path), tools))
+    assert [each.is_interrupted for each in made] == [False, True]
+    assert launcher.events[-1] == "stop"
+
+
+@pytest.fixture
+def _seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each look at the clock is a second later."""
+    ticks = itertools.count()
+    monkeypatch.setattr("redline.running.duet.time.monotonic_ns", lambda: next(ticks) * S)
+
+
+def session(folder: Path, tools: Tools, plan: Plan = PLAN) -> tuple[RunStore, LocalExecutor]:
+    store = RunStore(folder / "run")
+    if not store.exists:
+        store.create(
+            new_manifest(
+                "mine", Source("redline ab", kind="comparison"), plan, Workbench(tools, simulated_environment())
+            )
+        )
+    return store, LocalExecutor(store.manifest().plan, tools, store, QuietListener())
+
+
+def carry_on(store: RunStore, executor: LocalExecutor) -> None:
+    run_trials(store.manifest().plan, store, executor, QuietListener(), enough)
+
+
+@pytest.mark.usefixtures("_seconds")
+def test_rounds_fill_the_budget_and_a_longer_one_adds_more(tmp_path: Path) -> None:
+    _, _, tools = bench()
+    plan = plan_of(TEXT.replace("60s", "14s"))
+    store, executor = session(tmp_path, tools, plan)
+    carry_on(store, executor)
+    took = sum(duet.took_ns for duet in store.duets())
+    assert store.enough() == Enough(rounds=took // (3 * S), why="budget")
+    assert took <= 14 * S < took + 3 * S
+    for seconds in (3, 14):
+        with pytest.raises(UsageError, match="adds nothing to the 14"):
+            extend_budget(store, seconds * S)
+    extend_budget(store, 30 * S)
+    carry_on(*session(tmp_path, tools))
+    longer = sum(duet.took_ns for duet in store.duets())
+    assert longer <= 30 * S < longer + 3 * S
+    assert store.enough() == Enough(rounds=longer // (3 * S), why="budget")
+
+
+@pytest.mark.usefixtures("_seconds")
+def test_there_are_three_rounds_however_little_time_there_is(tmp_path: Path) -> None:
+    store, executor = session(tmp_path, bench()[2], plan_of(TEXT.replace("60s", "3s")))
+    carry_on(store, executor)
+    assert store.enough() == Enough(rounds=3, why="budget")
+
+
+@pytest.mark.usefixtures("_seconds")
+def test_the_first_failure_ends_a_comparison_and_is_made_again(tmp_path: Path) -> None:
+    _, driver, tools = bench(dies_in=frozenset({names()[1]}))
+    store, executor = session(tmp_path, tools)
+    with pytest.raises(DriveError, match=r"killed by SIGKILL") as caught:
+        carry_on(store, executor)
+    assert "redline load" in caught.value.hint
+    assert [bool(each.failure) for each in store.duets()] == [False, True]
+    driver.dies_in = frozenset()
+    carry_on(store, executor)
+    assert not any(each.failure for each in store.duets())
+    assert [each.position for each in store.duets()][:3] == [0, 1, 2]
+
+
+@pytest.mark.usefixtures("_seconds")
+def test_an_interrupt_keeps_what_there_is_and_it_is_made_again(tmp_path: Path) -> None:
+    _, driver, tools = bench(interrupted_in=frozenset({names()[2]}))
+    store, executor = session(tmp_path, tools)
+    with pytest.raises(KeyboardInterrupt):
+        carry_on(store, executor)
+    assert [each.is_interrupted for each in store.duets()] == [False, False, True]
+    driver.interrupted_in = frozenset()
+    carry_on(store, executor)
+    assert not any(each.is_interrupted for each in store.duets())
+    assert driver.served.count(driver.served[2]) >= 2
+
+
+def test_a_budget_of_servers_behind_urls_is_not_extended(tmp_path: Path) -> None:
+    text = TEXT.replace("command: './a {port}'", "url: 'http://127.0.0.1:1'")
+    plan = plan_of(text.replace("command: './b {port}'", "url: 'http://127.0.0.1:2'"))
+    store, executor = session(tmp_path, bench()[2], plan)
+    carry_on(store, executor)
+    assert [duet.round for duet in store.duets()] == [0, 0, 0]
+    with pytest.raises(UsageError, match="have one start"):
+        extend_budget(store, 120 * S)
