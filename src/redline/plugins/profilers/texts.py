@@ -39,7 +39,7 @@ def _rounded(ns: int) -> int:
 
 
 def in_slices(parts: Iterable[tuple[Slice | None, str]]) -> Stacks:
-    """Collapsed stacks from texts by slice; without slices, from one text."""
+    """Parse texts of collapsed stacks, each from a slice, or from no known time."""
     heads = ((f"# slice {during.start} {during.end} ns\n" if during else "", text) for during, text in parts)
     return Stacks.from_text("".join(head + text for head, text in heads))
 
