@@ -110,8 +110,8 @@ def on_hosts(pairs: tuple[Pair, ...], catalogue: Path, cache: Path) -> Workbench
 
 
 @dataclass(frozen=True)
-class Cluster:
-    """The cluster at an address, connected until `stack` ends; without an address, this machine.
+class Workplace:
+    """Where sessions run: the cluster at an address, connected until `stack` ends, or else this machine.
 
     `places` gives the catalogue and the cache of a suite's file, and may raise UsageError.
     """
