@@ -35,7 +35,7 @@ TIMES_SPENT = 10
 _DUET_NS = _MINUTE_NS
 """The shortest duet that is offered."""
 _OF_LOAD = 6
-"""A server has a sixth of the time of a duet: two servers and a second baseline share it, and half of it is load."""
+"""Each server has a third of a duet of two, since the baseline is there twice, and half of that is load."""
 
 
 @dataclass(frozen=True)
