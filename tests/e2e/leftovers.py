@@ -18,7 +18,7 @@ def exists_below(folder: Path, name: str) -> bool:
 def wait_for_the_second_start(folder: Path) -> None:
     """Until the first start of a duet has been measured: each has a folder for its logs, somewhere in this one."""
     deadline = time.monotonic() + 120
-    while not exists_below(folder, "0001"):
+    while not exists_below(folder, "0001-*"):
         assert time.monotonic() < deadline, "no second start"
         time.sleep(0.1)
 
