@@ -159,7 +159,7 @@ def test_where_there_is_nothing_to_build(redline: Redline, project: Project) -> 
 def test_a_revision_that_does_not_start_is_named(redline: Redline, project: Project) -> None:
     (project.folder / "run.sh").write_text("echo no configuration; exit 4\n")
     done = redline("ab", "--git", "v1", *SHORT)
-    done.refused(1, "B exited with code 4", "no configuration", "A is v1 (", "B the work tree (")
+    done.refused(1, "B exited with code 4", "no configuration", "A: v1 (", "B: the work tree (")
     assert nothing_is_left(redline, project)
 
 

@@ -60,7 +60,7 @@ WAYS: dict[str, Callable[[Floats], Floats]] = {
 
 
 def rates(seeds: int, rounds: int, scatter: float, factors: Floats) -> dict[str, tuple[float, float, float]]:
-    """By way: the power, false ones among those called different, and questions with any false one."""
+    """The power, false ones among those called different, and questions with any false one, by way."""
     equal = factors == 1
     sums = {name: np.zeros(3) for name in WAYS}
     for seed in range(seeds):

@@ -9,9 +9,11 @@ from hypothesis import strategies as st
 
 from redline.cli.ab_document import ab_document
 from redline.cli.command_line import AbFlags
-from redline.cli.written import Given, as_yaml, named_by_flags, plain
+from redline.cli.origins import FromRepository
+from redline.cli.written import Given, as_yaml, named_by_flags, plain, read_written
 from redline.errors import Location, Problem, UsageError
 from redline.suite.schema.document import parse_document
+from redline.suite.validate.referenced_files import no_files
 
 A, B = "./old --port {port}", "./new --port={port} '--name=a b'"
 URL_A, URL_B = "http://127.0.0.1:1/x", "https://[::1]:2/x"
@@ -214,3 +216,22 @@ def test_a_written_suite_is_as_people_write_it() -> None:
         "budget: 60s\n"
         "metric: cpu\n"
     )
+
+
+def test_a_suite_sends_files_and_has_any_method(tmp_path: Path) -> None:
+    document = {
+        "servers": [{"name": "A", "command": A}, {"name": "B", "command": B, "folder": "new"}],
+        "scenarios": [{"name": "purge", "method": "PURGE", "path": "/x", "body": {"file": "item.bin"}}],
+        "loads": {"load": {"closed": {"users": 1}}},
+        "budget": "60s",
+    }
+    (tmp_path / "item.bin").write_bytes(b"\xff\x00")
+    (tmp_path / "out.bin").symlink_to("/etc/hostname")
+    origins = FromRepository(tmp_path).origins()
+    suite, _ = read_written(document, "ab", no_files, origins)
+    request = suite.scenarios[0].request
+    assert (request.method, request.path, request.body and request.body.raw) == ("PURGE", "/x", b"\xff\x00")
+    assert [variant.catalogued.family_folder for variant in suite.variants] == [str(tmp_path), str(tmp_path / "new")]
+    document["scenarios"] = [{"name": "post", "post": "/", "body": {"file": "out.bin"}}]
+    with pytest.raises(UsageError, match=r"body\.file: .*leads out of the folder"):
+        read_written(document, "ab", no_files, origins)

@@ -1,6 +1,5 @@
 """`redline compare --fail-on`: which verdicts fail, and that what was not compared has not passed."""
 
-from pathlib import Path
 from typing import Literal
 
 import pytest
@@ -12,7 +11,6 @@ from redline.cli.commands.compare import gate
 from redline.cli.contracts import CompareResult
 from redline.errors import RedlineError
 from redline.model import COMPARED, Comparison, Metric, Run, Skipped, Suite, Verdict
-from redline.storage.runs import RunStore, stored_json
 from tests.fakes import report_cells
 from tests.fakes.recordings import SATURATE, STEADY, simulated_run
 
@@ -108,21 +106,6 @@ def test_what_is_in_no_comparison_or_ruled_out_by_the_suite_itself_is_not_missed
     axum = suite.variants[1].model_copy(update={"options": {"routes": 1}})
     ruled = {"scenarios": (needs,), "variants": (suite.variants[0], axum), "baseline": "rust.hyper"}
     assert not_run(lacking(axum.slug, "it needs routes: 128", "suite", **ruled)) == ()
-
-
-@pytest.mark.parametrize(("skipped", "said"), [(0, 1), (1, 0)])
-def test_a_plan_of_an_earlier_version_is_read_with_the_cause_of_each_skip(
-    tmp_path: Path, skipped: int, said: int
-) -> None:
-    suite: Suite = simulated_run().manifest.plan.suite
-    needs = suite.scenarios[0].model_copy(update={"requires": {"routes": 128}})
-    hyper = suite.variants[0].model_copy(update={"options": {"routes": 128}})
-    axum = suite.variants[1].model_copy(update={"options": {"routes": 1}})
-    ruled = {"scenarios": (needs,), "variants": (hyper, axum), "baseline": hyper.slug}
-    run = lacking((hyper, axum)[skipped].slug, "as it was said then", None, **ruled)
-    (tmp_path / "recordings").mkdir()
-    (tmp_path / "run.json").write_bytes(stored_json(run.manifest))
-    assert len(not_run(RunStore(tmp_path).run())) == said
 
 
 def test_a_reason_that_repeats_is_said_once() -> None:

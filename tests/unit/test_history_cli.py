@@ -15,8 +15,10 @@ from redline.errors import RedlineError, StoreError, UsageError
 from redline.model.history import History, LeftOut
 from redline.storage.archive import open_archive
 from redline.storage.runs import RunStore
+from tests.fakes.compared import compared_run
 from tests.fakes.histories import level_series, seen, stored_run
 from tests.fakes.recordings import STEADY, simulated_environment
+from tests.fakes.stored import kept
 from tests.golden import FOLDER
 
 SCHEMA = Path(__file__).parents[2] / "docs" / "reference" / "cli.schema.json"
@@ -303,8 +305,16 @@ def test_a_comparison_says_that_a_run_is_still_going(tmp_path: Path) -> None:
     assert "is still being measured" not in CliRunner().invoke(app, ["compare", *runs]).output
 
 
-def test_a_search_is_no_run(nights: Path, tmp_path: Path) -> None:
+def test_searches_and_comparisons_are_no_runs(nights: Path, tmp_path: Path) -> None:
     shutil.copytree(nights, tmp_path / "nights")
+    kept(tmp_path / "nights" / "compared", compared_run())
     shutil.copytree(FOLDER / "search-1", tmp_path / "nights" / "search")
     result = History.model_validate_json(redline(tmp_path / "nights", "--json").stdout)
-    assert result.foreign == ("notes", "search")
+    assert result.foreign == ("compared", "notes", "search")
+
+
+def test_a_run_of_duets_alone_is_left_out(tmp_path: Path) -> None:
+    run = compared_run()
+    kept(tmp_path / "duets", run.model_copy(update={"manifest": run.manifest.model_copy(update={"kind": "run"})}))
+    found = History.model_validate_json(redline(tmp_path, "--json").stdout)
+    assert [aside.reason for aside in found.left_out] == ["has duets alone, which a history does not follow"]

@@ -193,7 +193,7 @@ def _insecure(cell: Cell) -> bool:
 
 
 Duets = Mapping[tuple[str, str], Duet]
-"""By the ids of a cell and its baseline."""
+"""Duets by the ids of a cell and its baseline."""
 
 
 def duets_of(run: Run) -> Duets:

@@ -35,7 +35,7 @@ TIMES_SPENT = 10
 _DUET_NS = _MINUTE_NS
 """The shortest duet that is offered."""
 _OF_LOAD = 6
-"""Of the time of a duet of two servers, each has a third, since the baseline is there twice, and half of it is load."""
+"""Each server has a third of a duet of two, since the baseline is there twice, and half of that is load."""
 
 
 @dataclass(frozen=True)

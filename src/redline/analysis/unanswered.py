@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from redline.errors import DriveError
-from redline.model import AttachedServer, DuetRecording, Failure, Metric, Report, Run
+from redline.model import AttachedServer, DuetRecording, Failure, Metric, Report, Run, Variant
 from redline.quantities import duration
 
 _LOG_LINES = 10
@@ -21,9 +21,17 @@ def start_failed(run: Run, failure: Failure) -> DriveError:
         if lines and failure.message.endswith(lines[end].strip()):
             lines.pop(end)
     said = failure.message + "".join(f"\n    {text}" for text in lines)
-    starts = any(not isinstance(each.entry, AttachedServer) for each in run.manifest.plan.suite.variants)
-    own = failure.stage == "load" and failure.kind == "died" and starts
-    return DriveError(said, hint=_BY_HAND if own else failure.hint)
+    variants = run.manifest.plan.suite.variants
+    starts = any(not isinstance(each.entry, AttachedServer) for each in variants)
+    hint = _BY_HAND if failure.stage == "load" and failure.kind == "died" and starts else failure.hint
+    who = ", ".join(filter(None, map(_revision_of, variants))) if failure.stage in ("launch", "load") else ""
+    return DriveError(said, hint=f"{who}; {hint}" if who else hint)
+
+
+def _revision_of(variant: Variant) -> str:
+    """`A: main (1a2b3c4d5)`, of a revision that has another name here; else an empty text."""
+    checkout = None if isinstance(variant.entry, AttachedServer) else variant.entry.checkout
+    return f"{variant.slug}: {checkout.revision}" if checkout and checkout.revision.name != variant.slug else ""
 
 
 def unanswered(run: Run, report: Report) -> DriveError | None:

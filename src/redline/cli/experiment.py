@@ -18,7 +18,7 @@ from redline.model import CellReport, Comparison, Report, Suite, Verdict
 from redline.model.limits import AnyReport, LimitReport
 from redline.plugins.machine import plan_placement
 from redline.report.render import RENDERERS, summary
-from redline.running.assembly import Cluster
+from redline.running.assembly import Workplace
 from redline.running.parallel import check_cores
 from redline.running.resuming import resume
 from redline.running.searching import SearchSession
@@ -42,11 +42,11 @@ class Output:
 
 
 def create(
-    suite: Suite, source: Source, folder: Path, cluster: Cluster, console: Console, *, shows_plan: bool = True
+    suite: Suite, source: Source, folder: Path, workplace: Workplace, console: Console, *, shows_plan: bool = True
 ) -> RunSession:
     """Plan a suite, build its servers, and open a directory for it. Raises RedlineError."""
     RunStore(folder).check_free()
-    bench, suite, changed = cluster.prepare(Path(source.file), suite)
+    bench, suite, changed = workplace.prepare(Path(source.file), suite)
     for reason in changed:
         console.print(reason, style="yellow", highlight=False, markup=False)
     plan = make_plan(suite)
@@ -98,7 +98,7 @@ def finish_search(session: SearchSession, output: Output, view: SessionView, con
 
 def finish_resumed(
     folder: Path,
-    cluster: Cluster,
+    workplace: Workplace,
     output: Output,
     console: Console,
     *,
@@ -107,7 +107,7 @@ def finish_resumed(
 ) -> None:
     """Go on with what the folder holds, of whatever kind, up to so many trials or for a longer time."""
     view = SessionView(console)
-    session = resume(folder, cluster.bench_for, view, trials, budget_ns)
+    session = resume(folder, workplace.bench_for, view, trials, budget_ns)
     if isinstance(session, SearchSession):
         finish_search(session, output, view, console)
     else:

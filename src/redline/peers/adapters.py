@@ -1,4 +1,4 @@
-"""One adapter per tool: its command line for a load, and what its output says. Readers never fail on odd output."""
+"""Adapters of load generators: command lines, and readers of their output. Readers never fail on odd output."""
 
 import json
 import math
@@ -14,7 +14,7 @@ _TIME = re.compile(r"(\d+(?:\.\d+)?)(ns|us|µs|ms|s|m|h)")
 
 @dataclass(frozen=True)
 class PeerLoad:
-    """The load that a peer is to put on `url`.
+    """A peer's load on `url`.
 
     Without `rate_per_s` each connection sends its next request when the last one is answered. `cpus` are the cores that
     the peer may use (empty: any), `scratch` is a folder for its files, and `extra` are arguments of this tool alone.
@@ -37,7 +37,7 @@ class PeerLoad:
 
 @dataclass(frozen=True)
 class PeerOutput:
-    """What a peer reported; empty or None where its output does not say.
+    """A peer's report; empty or None where its output says nothing.
 
     `latencies_ns` are by quantile (1 is the largest). `requests` counts the right answers, `rate_per_s` is the peer's
     own figure, `faults` names what went wrong, and `tls` is what was negotiated.
@@ -77,19 +77,19 @@ _WRK_FAULTS = re.compile(r"Socket errors: .*|Non-2xx.*")
 
 
 def _wrk(load: PeerLoad) -> list[list[str]]:
-    """One thread."""
+    """Call wrk with a single thread."""
     return [["-t1", f"-c{load.connections}", f"-d{load.whole_seconds}s", "--latency", *load.extra, load.url]]
 
 
 def _wrk2(load: PeerLoad) -> list[list[str]]:
-    """One thread at that rate. Raises ValueError without a rate."""
+    """Call wrk2 with a single thread at the rate. Raises ValueError without a rate."""
     if load.rate_per_s is None:
         raise ValueError("wrk2 needs a rate")
     return [[f"-R{max(1, round(load.rate_per_s))}", *_wrk(load)[0]]]
 
 
 def _read_wrk(output: str) -> PeerOutput:
-    """The distribution; the largest is in the statistics of its threads."""
+    """Read wrk's distribution; the maximum is in the statistics of its threads."""
     latencies = {round(float(share) / 100, 9): time_ns(text) for share, text in _WRK_QUANTILE.findall(output)}
     largest = _WRK_LARGEST.search(output)
     if largest is not None and 1.0 not in latencies:
@@ -115,7 +115,7 @@ _H2LOAD_TLS = re.compile(r"^(?:TLS Protocol|Cipher): (\S+)$", re.MULTILINE)
 
 
 def _h2load(load: PeerLoad) -> list[list[str]]:
-    """One thread; a rate is divided among the clients."""
+    """Call h2load with a single thread; a rate is divided among its clients."""
     clients, rate = load.connections, []
     if load.rate_per_s is not None:
         clients = min(clients, _H2LOAD_MOST_CLIENTS_AT_A_RATE)
@@ -141,14 +141,14 @@ def _read_h2load(output: str) -> PeerOutput:
 
 
 def _oha(load: PeerLoad) -> list[list[str]]:
-    """JSON instead of its screen."""
+    """Call oha with JSON output."""
     rate = [] if load.rate_per_s is None else ["-q", f"{load.rate_per_s:g}", "--latency-correction"]
     length = ["-z", f"{load.seconds:g}s", "-c", str(load.connections)]
     return [[*length, *rate, "--no-tui", "--output-format", "json", *load.extra, load.url]]
 
 
 def _read_oha(output: str) -> PeerOutput:
-    """Its times are in seconds. A request that its end cut off is no fault."""
+    """Read oha's times, which are in seconds. A request that its end cut off is no fault."""
     report = _object(output)
     percentiles, summary = _member(report, "latencyPercentiles"), _member(report, "summary")
     names = {0.5: "p50", 0.9: "p90", 0.99: "p99", 0.999: "p99.9"}
@@ -164,7 +164,7 @@ def _read_oha(output: str) -> PeerOutput:
 
 
 def _vegeta(load: PeerLoad) -> list[list[str]]:
-    """Two calls, with a file of targets and one of results between them. Rate 0 is as fast as answers come."""
+    """Call vegeta twice, with files of targets and of results. Rate 0 means as fast as answers arrive."""
     targets, results = load.scratch / "vegeta.targets", load.scratch / "vegeta.bin"
     targets.write_text(f"GET {load.url}\n")
     rate = [f"-rate={load.rate_per_s or 0:.0f}", f"-duration={load.seconds:g}s"]
@@ -178,7 +178,7 @@ def _vegeta(load: PeerLoad) -> list[list[str]]:
 
 
 def _read_vegeta(output: str) -> PeerOutput:
-    """Its times are in nanoseconds."""
+    """Read vegeta's times, which are in nanoseconds."""
     report = _object(output)
     latencies = _member(report, "latencies")
     right = _number(_member(report, "status_codes").get("200"))
@@ -194,7 +194,7 @@ _K6_QUANTILES = {0.5: "p(50)", 0.9: "p(90)", 0.99: "p(99)", 0.999: "p(99.9)", 1.
 
 
 def _k6(load: PeerLoad) -> list[list[str]]:
-    """A script of one request, which makes it print its summary as JSON."""
+    """Call k6 with a script that sends a single request and prints the summary as JSON."""
     options: dict[str, Any] = {"discardResponseBodies": True, "summaryTrendStats": list(_K6_QUANTILES.values())}
     if load.rate_per_s is None:
         options |= {"vus": load.connections, "duration": f"{load.seconds:g}s"}
@@ -219,7 +219,7 @@ def _k6(load: PeerLoad) -> list[list[str]]:
 
 
 def _read_k6(output: str) -> PeerOutput:
-    """Its times are in milliseconds."""
+    """Read k6's times, which are in milliseconds."""
     metrics = _member(_object(output), "metrics")
     times, requests, failed = (
         _member(_member(metrics, name), "values") for name in ("http_req_duration", "http_reqs", "http_req_failed")

@@ -1,4 +1,4 @@
-"""Finds peers on the PATH and runs them, one load each."""
+"""Finds peers on the PATH and runs them."""
 
 import re
 import shlex
@@ -35,12 +35,12 @@ def find_peer(name: str, path: str | None = None) -> Peer | None:
 
 
 def find_peers() -> tuple[Peer, ...]:
-    """All that are on the PATH."""
+    """All peers on the PATH."""
     return tuple(peer for adapter in ADAPTERS if (peer := find_peer(adapter.name)) is not None)
 
 
 def run_peer(peer: Peer, load: PeerLoad) -> PeerOutput:
-    """Run one load. Raises DriveError when the tool fails, cannot be run, or does not end in time."""
+    """Run a load. Raises DriveError when the tool fails, cannot be run, or does not end in time."""
     output = ""
     for arguments in peer.adapter.commands(load):
         output = _call([peer.binary, *arguments], load.whole_seconds + _SPARE_S, load.cpus)

@@ -1,1 +1,1 @@
-"""The world: what stands behind the ports."""
+"""Adapters: implementations of the ports."""

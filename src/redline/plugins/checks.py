@@ -1,4 +1,4 @@
-"""One request, asked by the engine as a load would ask it: readiness and verification have no other HTTP client."""
+"""A single request, sent by the engine as in a load. Readiness and verification use no other HTTP client."""
 
 import json
 import os
@@ -49,7 +49,7 @@ class Checked(Frozen):
 
     @property
     def wrong(self) -> str:
-        """What was wrong, in words: outcome, reason, place and bytes; empty if nothing was."""
+        """What was wrong: outcome, reason, place and bytes; empty if the answer is right."""
         if self.failure is not None:
             return self.failure.text
         return "" if self.outcome == "ok" else self.outcome.replace("_", " ")
@@ -86,7 +86,7 @@ class CheckProcess:
         return DriveError(str(ending), hint=ending.hint)
 
     def _line(self, within_s: float) -> str:
-        """What it answers; empty if it ended."""
+        """The engine's next line; empty if it ended."""
         assert self._process.stdout is not None
         poll = select.poll()
         poll.register(self._process.stdout, select.POLLIN)

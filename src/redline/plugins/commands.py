@@ -20,7 +20,7 @@ _SUPERVISOR = (
 
 @contextmanager
 def started(command: Sequence[str], folder: Path | None = None) -> Iterator["subprocess.Popen[bytes]"]:
-    """The command with both outputs in one pipe, behind a supervisor that ends as it does.
+    """Run a command behind a supervisor, with both outputs in one pipe.
 
     It ends with all that it started when the block is left before, or when the lab is killed. Until then it holds
     the locks that the lab holds. Raises OSError when it cannot be run.

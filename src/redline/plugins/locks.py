@@ -1,4 +1,4 @@
-"""Locks that live as long as what they guard.
+"""File locks that last as long as the processes started under them.
 
 A lock is that of an open file (flock(2)), which whatever is started under it shares: see `commands.started`. So when
 the lab is killed, the lock is held until the last process of its build has ended.

@@ -1,4 +1,4 @@
-"""This machine: what of it may change the numbers, and which cores server, engine and lab get."""
+"""This machine: properties that may change the numbers, and the cores of server, engine and lab."""
 
 import os
 import platform
@@ -21,7 +21,7 @@ _GIT_WITHIN_S = 10.0
 
 
 def plan_placement() -> Placement:
-    """Which of the cores that this process may use are for the server, which for the engine, which for the lab."""
+    """Divide the cores that this process may use among server, engine and lab."""
     cores = Host().physical_cores(os.sched_getaffinity(0))
     return replace(place(cores), cores=cores)
 
@@ -94,7 +94,7 @@ def read_environment(engine_version: str, engine_sha256: str, placement: Placeme
 
 
 def sample_shares(seconds: float) -> tuple[float | None, float | None]:
-    """Over so many seconds the shares of all cores' time that were stolen, and used by others than this process.
+    """Shares of all cores' time over `seconds` that were stolen, and used by other processes.
 
     None where the kernel does not say.
     """
@@ -108,7 +108,7 @@ def sample_shares(seconds: float) -> tuple[float | None, float | None]:
 
 
 def shares(before: CpuTimes, after: CpuTimes, own_ns: int) -> tuple[float | None, float | None]:
-    """The shares of all cores' time that were stolen, and used by others than this process; None without a tick."""
+    """Shares of all cores' time that were stolen, and used by other processes; None without a tick."""
     total = after.total_ns - before.total_ns
     if total <= 0:
         return None, None

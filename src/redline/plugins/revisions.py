@@ -47,7 +47,7 @@ class Repository:
         return cls(Path(done.stdout.rstrip("\n")))
 
     def range(self, written: str) -> tuple[Revision, Revision]:
-        """The two ends, as `git diff` means them; they differ. Raises UsageError.
+        """The two different ends of a range, as `git diff` reads it. Raises UsageError.
 
         `A..B`: both; `A...B`: what B has changed since it left A; `A`: A and the tracked files of the work tree.
         """
@@ -75,7 +75,7 @@ class Repository:
         return first, second
 
     def _work_tree(self) -> Revision:
-        """A commit of the tracked files as they are now; the last one where they have not changed.
+        """A commit of the tracked files as they are now; the last commit where they have not changed.
 
         It has no name, so git removes it some day. The index is a copy: the user's stays as it is, also when a
         `git commit` that waits for its hook has locked it. Raises UsageError.
@@ -94,7 +94,7 @@ class Repository:
         return Revision(name=WORK_TREE, commit=commit)
 
     def _said(self, *args: str, env: Mapping[str, str] | None = None) -> str:
-        """What git prints. Raises UsageError where it fails."""
+        """The output of git. Raises UsageError where it fails."""
         done = _git(self.folder, *args, env=env)
         if done.returncode != 0:
             raise self._unreadable(done)
@@ -131,7 +131,7 @@ class Repository:
 
     @contextmanager
     def checked_out(self, revision: Revision) -> Iterator[Path]:
-        """A folder with the revision, removed when the block is left. Raises BuildError, and OSError for no folder."""
+        """Check a revision out in a folder, which is removed when the block ends. Raises BuildError and OSError."""
         parent = private_folder("worktrees")
         try:
             with temporary_folder(parent) as folder:
@@ -155,7 +155,7 @@ class Repository:
             raise BuildError(f"git cannot check out {revision}: {reason(said)}:{lines}", hint=hint)
 
     def _forget(self, parent: Path) -> None:
-        """Let git forget the worktrees below this folder that are gone, also those of a lab that was killed."""
+        """Let git forget removed worktrees below this folder, also those of killed labs."""
         for line in _git(self.folder, "worktree", "list", "--porcelain").stdout.splitlines():
             key, _, path = line.partition(" ")
             if key == "worktree" and Path(path).is_relative_to(parent.resolve()) and not Path(path).exists():
@@ -164,7 +164,7 @@ class Repository:
 
 
 def _no_work_tree(folder: Path, stderr: str) -> UsageError:
-    """Why git finds no work tree around a folder, by its own reason and by what is there."""
+    """The error where git finds no work tree around a folder."""
     said = reason(stderr) or "git gives no reason"
     if trusting := next((line.strip() for line in stderr.splitlines() if "--add safe.directory" in line), None):
         return UsageError(f"git does not trust the repository of {folder}: {said}", hint=trusting)
@@ -183,7 +183,7 @@ def _no_work_tree(folder: Path, stderr: str) -> UsageError:
 
 
 def build(command: str, folder: Path, name: str, log: Path, progress: Callable[[Building], None]) -> None:
-    """Run commands of a shell in a folder, and keep their output in a log. Raises BuildError with its last lines."""
+    """Run shell commands in a folder, and keep their output in a log. Raises BuildError with its last lines."""
     progress(Building((name,)))
     with open_anew(log) as kept, started(["sh", "-e", "-c", command], folder) as process:
         while process.stdout and (raw := process.stdout.readline(_READ_AT_MOST)):
@@ -200,7 +200,7 @@ def build(command: str, folder: Path, name: str, log: Path, progress: Callable[[
 
 
 def _git(folder: Path, *args: str, env: Mapping[str, str] | None = None) -> "subprocess.CompletedProcess[str]":
-    """Raises UsageError when there is no git."""
+    """Run git. Raises UsageError when it is not installed."""
     try:
         return git(folder, *args, env=env)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Runs one command for the lab, and ends all of it when the lab wants so, or is gone.
+"""Runs a command for the lab, and ends it with its descendants when the lab says so or is gone.
 
 A process of its own, see `commands.py`, as the warden is for a server.
 
@@ -50,7 +50,7 @@ def main() -> None:
 
 
 def _listen_to_signals() -> int:
-    """A pipe with the numbers of signals: a child has ended, or all is to end. Those of a terminal are for the lab."""
+    """A pipe with the numbers of signals: SIGCHLD, or a request to end. A terminal's signals are for the lab."""
     read, write = os.pipe()
     for end in (read, write):
         os.set_blocking(end, False)
@@ -80,7 +80,7 @@ def _become(command: list[str], failed: int, libc: ctypes.CDLL, supervisor: int)
 
 
 def _watched(child: int, wake: int) -> int | None:
-    """The status with which the command ended, or None when the lab is gone before, or wants all to end."""
+    """The command's exit status, or None when the lab is gone or wants it to end."""
     poll = select.poll()
     for fd in (0, wake):
         poll.register(fd, select.POLLIN)
@@ -97,7 +97,7 @@ def _watched(child: int, wake: int) -> int | None:
 
 
 def _end_all(child: int) -> None:
-    """Kill until nothing is left of what fell to this process, which its orphans do wherever they went."""
+    """Kill descendants until none is left: this process inherits all orphans."""
     send(-child, signal.SIGKILL)
     deadline = time.monotonic() + SWEEP_S
     while reap_all() and time.monotonic() < deadline:
@@ -107,7 +107,7 @@ def _end_all(child: int) -> None:
 
 
 def _die_by(number: int) -> None:
-    """End by the signal that ended the command, without a core of this process."""
+    """End by the signal that ended the command, without a core dump."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if number != signal.SIGKILL:
         signal.signal(number, signal.SIG_DFL)

@@ -21,7 +21,7 @@ _OURS = re.compile(rf"redline-\d+-[a-z0-9_]{{8}}{re.escape(_LOCK)}")
 
 
 def elsewhere() -> str:
-    """How a user gets another folder for temporary files, which they may have named already."""
+    """A hint how to choose another folder for temporary files."""
     named = os.environ.get("TMPDIR")
     return f"TMPDIR names {named}: let it name another folder" if named else "TMPDIR=DIR names another folder"
 
@@ -52,7 +52,7 @@ def private_folder(name: str) -> Path:
 
 
 def _who_can_replace(folder: os.stat_result) -> str | None:
-    """Who can rename what others made in this folder; None if it is only this user and root.
+    """Who else can replace entries of this folder; None if only this user and root can.
 
     A group with the number of the folder's owner is taken for that user's alone: most systems give each user one, and
     let it write (umask 002).
@@ -68,7 +68,7 @@ def _who_can_replace(folder: os.stat_result) -> str | None:
 
 @contextmanager
 def temporary_folder(parent: Path) -> Iterator[Path]:
-    """An empty folder in `parent`, removed when the block is left. Raises OSError when it cannot be made.
+    """An empty folder in `parent`, removed when the block ends. Raises OSError when it cannot be made.
 
     The folder's name has the lab's process id, for people to read. It is in use while the lock file next to
     it is locked: the kernel releases a lock however its holder ends, while an id may be another process's by then and
@@ -84,7 +84,7 @@ def temporary_folder(parent: Path) -> Iterator[Path]:
 
 @contextmanager
 def guarded(parent: Path) -> Iterator[None]:
-    """One lab at a time: between making a folder and locking it, nobody may take it for a dead lab's."""
+    """Hold the folder's lock, so that no other lab removes a new folder before it is locked."""
     with locked(open_lock(parent / _GUARD)):
         yield
 
@@ -125,7 +125,7 @@ def _sweep(parent: Path) -> None:
 
 
 def _remove(folder: Path, lock: Path) -> None:
-    """The lock stays while anything of the folder does, for the next sweep to try again."""
+    """Remove a folder, and then its lock: if anything is left, the next sweep tries again."""
     shutil.rmtree(folder, ignore_errors=True)
     if not os.path.lexists(folder):
         lock.unlink(missing_ok=True)

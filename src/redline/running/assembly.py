@@ -1,5 +1,6 @@
 """Puts the built-in plugins together: what trials on this machine are made with."""
 
+import os
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -30,7 +31,6 @@ from redline.plugins.machine import plan_placement, read_environment
 from redline.plugins.probes.jvm import compilers_of
 from redline.plugins.probes.process_tree import ProcessTreeProbe
 from redline.plugins.profilers.machine import MachineProfilers
-from redline.plugins.temporary import elsewhere, private_folder
 from redline.ports import Executor, Placement, RunningServer
 from redline.running.executors import HostsExecutor, LocalExecutor, check_for_hosts
 from redline.running.host_pairs import PairTools, calibrate
@@ -110,8 +110,8 @@ def on_hosts(pairs: tuple[Pair, ...], catalogue: Path, cache: Path) -> Workbench
 
 
 @dataclass(frozen=True)
-class Cluster:
-    """The cluster at an address, connected until `stack` ends; without an address, this machine.
+class Workplace:
+    """Where sessions run: the cluster at an address, connected until `stack` ends, or else this machine.
 
     `places` gives the catalogue and the cache of a suite's file, and may raise UsageError.
     """
@@ -147,10 +147,8 @@ class Cluster:
         entries = [each.entry for variant in servers for each in (variant, *variant.hops)]
         if any(isinstance(entry, ServerEntry) and entry.build is not None for entry in entries):
             return self.places(file)
-        try:
-            return Path("catalogue"), private_folder("cache")
-        except OSError as error:
-            raise UsageError(f"no cache can be kept: {error.strerror}", hint=elsewhere()) from error
+        # What is fetched for servers of the user's, such as a profiler, is for all of their projects.
+        return Path("catalogue"), Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "redline"
 
     def _pairs(self, suite: Suite) -> tuple[Pair, ...]:
         """Pairs of hosts; none to run it on this one."""

@@ -1,1 +1,1 @@
-"""Redline held to known answers: `truth`, `cases` and `judge` are pure, the rest runs the cases."""
+"""The selftest: measures cases with known answers. `truth`, `cases` and `judge` are pure."""

@@ -44,7 +44,7 @@ class Case:
 
     @property
     def requests(self) -> int:
-        """How many fall due, about."""
+        """About how many requests fall due."""
         return max(1, round(self.rate_per_s * self.seconds))
 
     @property
@@ -59,17 +59,17 @@ class Case:
 
 
 def even(rate_per_s: float, connections: int = 256) -> Open:
-    """Arrivals at even distances."""
+    """An open load with evenly spaced arrivals."""
     return Open(rate_per_s=rate_per_s, arrivals="uniform", connections=connections)
 
 
 def poisson(rate_per_s: float, connections: int = 512) -> Open:
-    """Arrivals by chance."""
+    """An open load with Poisson arrivals."""
     return Open(rate_per_s=rate_per_s, arrivals="poisson", connections=connections)
 
 
 def known_cases(seconds: float | None = None) -> tuple[Case, ...]:
-    """All of them, each as long as it needs, or that long."""
+    """All cases, of this length or as long as they need."""
     stalls_every_ms = 1000 if seconds is None or seconds >= 2 else round(seconds * 500)
     stopped_of_s = seconds or 20
     stop_s = STOPPED_SHARE * stopped_of_s

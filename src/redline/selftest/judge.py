@@ -1,4 +1,4 @@
-"""Judges what was recorded of a case: right, wrong, or not to be judged on a machine like this. Pure.
+"""Judges the recording of a case: right, wrong, or too noisy to say. Pure.
 
 An error is *off* only when nothing that was measured in the same run explains it. The rules, in their order:
 
@@ -35,14 +35,14 @@ SPOILING_SHARE = 0.5
 BUSY_PRESSURE = 0.2
 STANDSTILL_NS = 1e9
 ALPHA = 1e-3
-"""How often chance alone exceeds the critical distance of a test of arrivals."""
+"""Significance level of the tests of arrivals."""
 SLICES = 3
 _SHARED_CORES = 2
 
 
 @dataclass(frozen=True)
 class Truth:
-    """What an answer at `q` is held to, in nanoseconds; see Point.
+    """The true value at `q` with its allowances, in nanoseconds; see Point.
 
     What is unknown is compared with the truth, or with `scale_ns` where that is larger: at the edge of a stop the truth
     is nothing, and a hundredth of the stop is not much.
@@ -59,15 +59,15 @@ class Truth:
 
 @dataclass(frozen=True)
 class Machine:
-    """What the machine did at that percentile in the same run, all in nanoseconds but the first.
+    """What the machine did at a percentile in the same run; the shares apart, in nanoseconds.
 
-    - lost_share: of the time, in which it gave engine or server no core, and until a queue had caught up
+    - lost_share: of the time without a core for engine or server, and until a queue had caught up
     - pressure_share: of the time, in which some process waited for a core
-    - held_share: of the requests that the law holds, which lie beyond the percentile by right
+    - held_share: of the requests, those that lie beyond the percentile by the law itself
     - way_ns: the round trip's quantile above its median
     - late_ns: the engine's lateness; sleeper_ns: that of a mere sleeper, outside the cases
     - spread_ns: between the slices of the case
-    - drift_ns: by which the round trip's median moved during the selftest
+    - drift_ns: change of the round trip's median during the selftest
     """
 
     lost_share: float = 0.0
@@ -81,12 +81,12 @@ class Machine:
 
     @property
     def explained_ns(self) -> float:
-        """How much longer than the truth it may have made the answer."""
+        """The largest excess over the truth that the machine explains."""
         late_ns = min(self.late_ns, self.sleeper_ns)
         return self.way_ns + late_ns + self.spread_ns + self.drift_ns
 
     def spoils(self, q: float) -> bool:
-        """Whether it took away so much that half of what lies beyond q may be its doing."""
+        """Whether lost time may explain half of the requests beyond q."""
         if q >= 1 or self.lost_share <= 0:
             return False
         beyond = 1 - q
@@ -96,17 +96,17 @@ class Machine:
 
     @property
     def busy(self) -> bool:
-        """Whether somebody else wants the cores."""
+        """Whether other processes compete for the cores."""
         return self.pressure_share >= BUSY_PRESSURE
 
 
 def goal_ns(q: float, truth_ns: float) -> float:
-    """20 us at the median; beyond it 1% of the truth where that is more."""
+    """The goal: 20 us at the median; beyond it 1% of the truth, if that is more."""
     return GOAL_NS if q <= 0.5 else max(GOAL_NS, GOAL_SHARE * truth_ns)
 
 
 def judge(truth: Truth, answer_ns: float, machine: Machine) -> Point:
-    """The point with its judgement."""
+    """Judge an answer at a percentile."""
     judgement, reason = _judgement(truth, answer_ns, machine)
     held_to = {name: value for name, value in vars(truth).items() if name != "scale_ns"}
     error_ns = answer_ns - truth.truth_ns
@@ -140,7 +140,7 @@ def _too_large(q: float, above_ns: float, machine: Machine) -> tuple[Judgement, 
 
 
 def _rivals(q: float, machine: Machine) -> str:
-    """Whether others had the cores so often that they decide this percentile, in words; empty when not."""
+    """Why other processes decide this percentile; empty if they do not."""
     if machine.spoils(q):
         return f"time without a core reaches {_about(machine.lost_share)} of the requests"
     if machine.busy:
@@ -153,7 +153,7 @@ def _about(share: float) -> str:
 
 
 def check_late(name: str, q: float, late_ns: float, limit_ns: float, machine: Machine) -> Check:
-    """The engine's own lateness against its goal; the machine's part is what a mere sleeper is late by."""
+    """Compare the engine's lateness with its goal; a mere sleeper's lateness is the machine's part."""
     judgement: Judgement = "ok"
     reason = ""
     if late_ns > limit_ns:
@@ -165,14 +165,14 @@ def check_late(name: str, q: float, late_ns: float, limit_ns: float, machine: Ma
 
 @dataclass(frozen=True)
 class UniformFit:
-    """The largest distance between what was observed and the law, and what chance exceeds with probability ALPHA."""
+    """The largest distance between observations and law, and its critical value at level ALPHA."""
 
     distance: float
     critical: float
 
 
 def against_uniform(shares: Floats) -> UniformFit:
-    """How well numbers between 0 and 1 fit the uniform law (Kolmogorov and Smirnov); none at all do not."""
+    """Test numbers between 0 and 1 against the uniform law (Kolmogorov and Smirnov); no numbers do not fit."""
     if len(shares) == 0:
         return UniformFit(1.0, 0.0)
     distance = float(stats.kstest(shares, "uniform").statistic)
@@ -180,12 +180,12 @@ def against_uniform(shares: Floats) -> UniformFit:
 
 
 def exponential_gaps(arrivals_s: Floats, rate_per_s: float) -> UniformFit:
-    """How well the gaps fit those of a Poisson process: exponential with its rate."""
+    """Test gaps against those of a Poisson process: exponential with its rate."""
     return against_uniform(-np.expm1(-rate_per_s * np.diff(np.sort(arrivals_s))))
 
 
 def even_lateness(arrivals_s: Floats, rate_per_s: float) -> Floats:
-    """How far each arrival is behind an even schedule, in seconds, counted from the least late one.
+    """How far each arrival is behind an even schedule, in seconds, relative to the least late arrival.
 
     The schedule's origin is not known to the receiver, so a constant delay cannot be seen.
     """
@@ -195,7 +195,7 @@ def even_lateness(arrivals_s: Floats, rate_per_s: float) -> Floats:
 
 
 def check_fit(name: str, fit: UniformFit, gap_ns: float, machine: Machine) -> Check:
-    """A receiver that is woken late shifts the distance by that share of the mean gap."""
+    """Judge a fit. A receiver that wakes up late shifts the distance by that share of the mean gap."""
     judgement: Judgement = "ok"
     reason = ""
     if fit.distance > fit.critical:
@@ -206,7 +206,7 @@ def check_fit(name: str, fit: UniformFit, gap_ns: float, machine: Machine) -> Ch
 
 
 def check_answers(wrong: int, overdue: int, longest: Machine) -> Check:
-    """Every request has its right answer: nothing that was lost may hide behind good percentiles.
+    """Check that every request has its right answer: good percentiles must not hide losses.
 
     Those that are merely `overdue` may be so because the machine stood still; `longest` is its evidence at the maximum.
     """
@@ -225,48 +225,48 @@ def check_answers(wrong: int, overdue: int, longest: Machine) -> Check:
 
 
 def worst(judgements: list[Judgement]) -> Judgement:
-    """Off if any is; else too noisy to say if any is; else ok."""
+    """The worst judgement: off, then too noisy to say, then ok."""
     order: tuple[Judgement, ...] = ("off", "too noisy to say")
     return next((each for each in order if each in judgements), "ok")
 
 
 def quantiles(histogram: Histogram) -> tuple[Quantile, ...]:
-    """Those that a selftest reports."""
+    """The quantiles that a selftest reports."""
     values = histogram.quantiles_ns(QUANTILES)
     return tuple(Quantile(q=q, ns=ns) for q, ns in zip(QUANTILES, values, strict=True))
 
 
 def at(found: tuple[Quantile, ...], q: float) -> float:
-    """The nanoseconds at q; 0 where it is not reported."""
+    """The value at q in nanoseconds; 0 where it is not reported."""
     return next((each.ns for each in found if each.q == q), 0.0)
 
 
 @dataclass(frozen=True)
 class Way:
-    """The round trip of one connection against a server that does nothing: measured before the cases, and after."""
+    """The round trip of a connection to a server that does nothing, before and after the cases."""
 
     before: Histogram
     after: Histogram
 
     @cached_property
     def both(self) -> Histogram:
-        """Merged."""
+        """Both measurements, merged."""
         return Histogram.merged((self.before, self.after))
 
     @property
     def median_ns(self) -> float:
-        """The median of both."""
+        """The median of both measurements."""
         return self.both.quantile_ns(0.5)
 
     @property
     def drift_ns(self) -> float:
-        """How far the median moved from the selftest's begin to its end."""
+        """How far the median moved between both measurements."""
         return abs(self.after.quantile_ns(0.5) - self.before.quantile_ns(0.5))
 
 
 @dataclass(frozen=True)
 class Ground:
-    """What is known of the machine besides the cases.
+    """Measurements of the machine besides the cases.
 
     - awake: the round trip when each request follows the answer before it
     - resting: with a pause between two requests, in which the cores of client and server go to sleep
@@ -279,12 +279,12 @@ class Ground:
 
     @property
     def shortest_ns(self) -> float:
-        """The shortest median: another's work may keep cores awake that would rest."""
+        """The shortest median: other work may keep cores awake that would sleep."""
         return min(each.quantile_ns(0.5) for way in (self.awake, self.resting) for each in (way.before, way.after))
 
 
 def noise(recording: Recording, traffic: Traffic, server_late: tuple[Quantile, ...], cores: int) -> Noise:
-    """What the machine did over the measurement."""
+    """The machine's noise during the measurement."""
     window_ns = max(1, traffic.measure_end_ns - traffic.measure_start_ns)
 
     def share(counter: float | None, of: int = 1) -> float | None:
@@ -301,7 +301,7 @@ def noise(recording: Recording, traffic: Traffic, server_late: tuple[Quantile, .
 
 
 def lost_share(seen: Noise, spreads: float) -> float:
-    """The share of time in which engine or server had no core, times how much longer a queue takes to catch up.
+    """The share of time without a core for engine or server, times how much longer a queue takes to catch up.
 
     Steal is known for all cores together: what matters is what hit the two that engine and server run on. Of an engine
     that never waited, the probe, which gives way to it, was itself kept from looking: then the pressure stands for it.
@@ -312,7 +312,7 @@ def lost_share(seen: Noise, spreads: float) -> float:
 
 
 def slices(traffic: Traffic) -> tuple[Histogram, ...]:
-    """The measurement in parts of equal length; what came in the drain belongs to the last."""
+    """The measurement in parts of equal length; answers in the drain belong to the last part."""
     length = max(1, traffic.measure_end_ns - traffic.measure_start_ns)
     parts: list[list[Histogram]] = [[] for _ in range(SLICES)]
     for interval in traffic.intervals:
@@ -330,7 +330,7 @@ def spread_ns(parts: tuple[Histogram, ...], q: float) -> float:
 
 @dataclass(frozen=True)
 class Measured:
-    """A case as it was measured: the answers, the slices that may be compared, and what the machine did.
+    """A measured case: the answers, the slices that may be compared, and the machine's noise.
 
     What is held together is answered one after the other: the last of it `burst_ns` later than the first.
     """
@@ -347,7 +347,7 @@ class Measured:
     held_ns: float = 0.0
 
     def way(self, ground: Ground) -> Way:
-        """The round trip of a machine that is as busy as in this case."""
+        """The round trip of a machine as busy as in this case."""
         return ground.resting if self.idles else ground.awake
 
     def machine(self, ground: Ground, q: float) -> Machine:
@@ -366,7 +366,7 @@ class Measured:
 
 
 def judged(measured: Measured, chances: tuple[Chance, ...], ground: Ground) -> tuple[Point, ...]:
-    """Every percentile with its truth, answer and judgement."""
+    """All percentiles with truth, answer and judgement."""
     points, way_ns = [], measured.way(ground).median_ns
     for chance in chances:
         # What a stop does not hold is answered at once, and so without the lateness of those that had to wait.

@@ -1,4 +1,4 @@
-"""A server that writes down when requests came, in a process of its own: `python -m redline.selftest.recorder`.
+"""A server that records arrivals of requests, in a process of its own: `python -m redline.selftest.recorder`.
 
 It is no part of the engine's workspace, so that an independent program observes the engine's arrivals. It prints
 its port, answers every request with `path0`, and ends when its standard input does: then it prints the instants, in
@@ -16,7 +16,7 @@ _BACKLOG = 1024
 
 
 def serve() -> list[int]:
-    """Answer until standard input ends; gives when each request was read."""
+    """Answer until standard input ends. Returns the arrival times of requests in Unix ns."""
     came_ns: list[int] = []
     listener = socket.create_server(("127.0.0.1", 0), backlog=_BACKLOG)
     sys.stdout.write(f"{listener.getsockname()[1]}\n")
@@ -39,7 +39,7 @@ def serve() -> list[int]:
 
 
 def _answer(connection: socket.socket, came_ns: list[int]) -> bool:
-    """Read what is there and answer it; False when the connection has ended."""
+    """Read requests and answer them; False when the connection has ended."""
     try:
         requests = connection.recv(65536).count(b"\r\n\r\n")
         now_ns = time.time_ns()

@@ -1,4 +1,4 @@
-"""What a selftest found, as `redline selftest --json` publishes it. Times are nanoseconds, shares from 0 to 1."""
+"""The results of a selftest, as `redline selftest --json` prints them. Times are in ns, shares from 0 to 1."""
 
 from typing import Literal
 
@@ -11,14 +11,14 @@ QUANTILES = (0.5, 0.9, 0.99, 0.999, 1.0)
 
 
 class Quantile(Frozen):
-    """A share of the requests, and the time that they do not exceed."""
+    """A share of requests, and the response time that it does not exceed."""
 
     q: float = Field(description="1 is the largest")
     ns: float
 
 
 class Point(Frozen):
-    """One percentile of one case: the true value, the measured value, and whether the error is acceptable."""
+    """A percentile of a case: the true value, the measured value, and whether the error is acceptable."""
 
     q: float = Field(description="1 is the largest")
     truth_ns: float = Field(description="the closed form plus this machine's round trip")
@@ -33,7 +33,7 @@ class Point(Frozen):
 
 
 class Check(Frozen):
-    """Another value that has a goal."""
+    """A value other than a percentile, and its goal."""
 
     name: str
     value: float
@@ -44,7 +44,7 @@ class Check(Frozen):
 
 
 class Noise(Frozen):
-    """What this machine did while a case ran; null if unknown."""
+    """The noise of this machine while a case ran; null if unknown."""
 
     stolen_share: float | None = Field(description="of all cores' time, taken by the hypervisor")
     pressure_share: float | None = Field(description="of the time, some process waited for a core (PSI)")
@@ -55,7 +55,7 @@ class Noise(Frozen):
 
 
 class PeerAnswer(Frozen):
-    """What another tool reports for the same case."""
+    """Another tool's answer to the same case."""
 
     peer: str
     version: str
@@ -66,7 +66,7 @@ class PeerAnswer(Frozen):
 
 
 class CaseResult(Frozen):
-    """One case with a known answer."""
+    """A case with a known answer."""
 
     name: str
     about: str
@@ -91,7 +91,7 @@ class MachineFacts(Frozen):
 
 
 class SelftestResult(Frozen):
-    """`redline selftest --json`: known answers and Redline's."""
+    """`redline selftest --json`: true and measured values."""
 
     format: Literal["redline.selftest/1"] = "redline.selftest/1"
     judgement: Judgement = Field(description="off if anything is; too noisy to say if anything is and nothing is off")

@@ -1,4 +1,4 @@
-"""One load on one server, and all that was observed of it: the only part of the selftest that measures."""
+"""Loads servers and observes them: the only part of the selftest that measures."""
 
 import contextlib
 import gc
@@ -47,7 +47,7 @@ WARMUP_NS = 500_000_000
 _SECOND_NS = 1_000_000_000
 _SEED = 1
 STOPPED_AFTER_SHARE = 0.4
-"""The share of the measurement after which a server is stopped."""
+"""The share of the measurement after which a server is suspended."""
 _ENDS_WITHIN_S = 10.0
 _ENTRY = "oracle.null"
 _KEYS = {0.5: "late_p50_ns", 0.9: "late_p90_ns", 0.99: "late_p99_ns", 0.999: "late_p999_ns", 1.0: "late_max_ns"}
@@ -65,7 +65,7 @@ class Oracle:
 
     @contextlib.contextmanager
     def running(self, arguments: tuple[str, ...], log: Path) -> Iterator[ProcessServer]:
-        """A fresh one in that mode; its output goes to `log`."""
+        """Start an oracle in a mode; its output goes to `log`."""
         entry = self.null.catalogued
         command = (entry.start.command[0], *arguments, "--port", "{port}")
         variant = Variant(entry=entry.started_by(command))
@@ -74,7 +74,7 @@ class Oracle:
 
 
 def build_oracle(catalogue: Path, cache: Path, placement: Placement, progress: Callable[[str], None]) -> Oracle:
-    """The oracle of this catalogue, built when it has to be. Raises BuildError, and UsageError when it has none."""
+    """The catalogue's oracle, built if need be. Raises BuildError, and UsageError where there is no oracle."""
     entry = load_catalogue(catalogue).servers.get(_ENTRY)
     if entry is None:
         raise UsageError(
@@ -87,7 +87,7 @@ def build_oracle(catalogue: Path, cache: Path, placement: Placement, progress: C
 
 
 def own_lateness(log: Path) -> tuple[Quantile, ...]:
-    """What an oracle that has ended said of its own lateness; nothing for one that answers at once."""
+    """The lateness that an ended oracle reported of itself; none for an oracle that answers at once."""
     for line in reversed(log.read_text(errors="replace").splitlines()):
         if line.startswith("{"):
             lateness = json.loads(line)
@@ -97,7 +97,7 @@ def own_lateness(log: Path) -> tuple[Quantile, ...]:
 
 @dataclass(frozen=True)
 class Observed:
-    """One load, as engine and probes recorded it, the server's own lateness, and how long the server was stopped."""
+    """A load as engine and probes recorded it, the server's own lateness, and how long it was suspended."""
 
     recording: Recording
     traffic: Traffic
@@ -107,7 +107,7 @@ class Observed:
 
 @dataclass(frozen=True)
 class Rig:
-    """What a selftest measures with. `scratch` is a folder for logs, `watch` is called with each interval."""
+    """The tools of a selftest. `scratch` is a folder for logs, `watch` is called with each interval."""
 
     oracle: Oracle
     driver: EngineDriver
@@ -117,7 +117,7 @@ class Rig:
     def observe(
         self, arguments: tuple[str, ...], shape: Open | Closed, seconds: float, *, stop_s: float = 0.0
     ) -> Observed:
-        """One load of the engine on a fresh oracle, which is stopped once, in the middle, for `stop_s`.
+        """Load a fresh oracle, which is suspended once, in the middle, for `stop_s`.
 
         Raises BuildError, LaunchError and DriveError.
         """
@@ -132,7 +132,7 @@ class Rig:
 
     @contextlib.contextmanager
     def server(self, arguments: tuple[str, ...], *, stop_s: float = 0.0, after_s: float = 0.0) -> Iterator[str]:
-        """A fresh oracle for somebody else's load: its URL. It is stopped for `stop_s`, `after_s` from now."""
+        """Start an oracle for another tool's load: its URL. It is suspended for `stop_s`, `after_s` from now."""
         with self.oracle.running(arguments, self.scratch / "oracle.log") as server:
             url = f"http://{server.endpoint.host}:{server.endpoint.port}{PATH}"
             if not stop_s:
@@ -147,7 +147,7 @@ class Rig:
                     timer.cancel()
 
     def record_arrivals(self, shape: Open, seconds: float) -> tuple[Observed, tuple[int, ...]]:
-        """The same against the recorder, with the Unix nanoseconds at which it read each request."""
+        """Load the recorder. Returns also the Unix times in ns at which it read the requests."""
         with _recorder(self.oracle.placement.server_cpus) as recorder:
             recording, traffic = self._load(recorder, shape, seconds, None)
             printed, _ = recorder.process.communicate(timeout=_ENDS_WITHIN_S)
@@ -155,7 +155,7 @@ class Rig:
 
     @property
     def tools(self) -> Tools:
-        """What its loads are made with: the engine has one core."""
+        """The session's tools for its loads: the engine has one core."""
         placement = replace(self.oracle.placement, engine_cpus=self.oracle.placement.engine_cpus[:1])
         return Tools(self.oracle.launcher, self.driver, lambda _server: (ProcessTreeProbe(),), placement, processes_of)
 
@@ -189,7 +189,7 @@ class Rig:
 
 
 class Stopper:
-    """Stops a process once, when enough has been measured, and resumes it `stop_s` later.
+    """Suspends a process once, when enough has been measured, and resumes it `stop_s` later.
 
     In a thread of its own that does not give way: it has to be on time. `lasted_s` is how long it really was.
     """
@@ -210,7 +210,7 @@ class Stopper:
         self._thread.join()
 
     def reached(self, share: float) -> None:
-        """So much has been measured."""
+        """Note how much has been measured."""
         if share >= STOPPED_AFTER_SHARE:
             self._now.set()
 
@@ -238,17 +238,17 @@ class _Recorder:
 
     @property
     def runtimes(self) -> frozenset[str]:
-        """What its processes were seen to run on."""
+        """The runtimes of its processes."""
         return self.facts.all_runtimes
 
     def death(self) -> Failure | None:
-        """Nothing: what it could not record is seen in what it prints."""
+        """None: its output shows what it could not record."""
         return None
 
 
 @contextlib.contextmanager
 def _recorder(cpus: tuple[int, ...]) -> Iterator[_Recorder]:
-    """The recorder on these cores (empty: any); ended whatever happens. Raises LaunchError."""
+    """Start the recorder on these cores (empty: any), and end it whatever happens. Raises LaunchError."""
     command = (sys.executable, "-m", "redline.selftest.recorder")
     with on_cores(cpus):
         process = subprocess.Popen(
@@ -286,7 +286,7 @@ def wake_ups(seconds: float, cpus: tuple[int, ...]) -> Histogram:
 
 @contextlib.contextmanager
 def _precise() -> Iterator[None]:
-    """With timers to the nanosecond (the kernel groups them by 50 us otherwise), and no collector."""
+    """Use timers exact to 1 ns (by default the kernel groups them by 50 us), and no garbage collection."""
     slack = ""
     with contextlib.suppress(OSError):
         slack = _SLACK.read_text()

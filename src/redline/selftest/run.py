@@ -1,4 +1,4 @@
-"""Runs the known cases, one after the other, and has them judged."""
+"""Runs the cases, one after the other, and judges them."""
 
 import os
 import platform
@@ -43,14 +43,14 @@ _BURST_USERS = 64
 _ARRIVALS_PER_S = 500.0
 _MARGIN_S = 0.02
 _BEHIND_NS = 100_000.0
-"""Half of it for the sender, as at 20,000/s, and as much for who receives and looks at the clock."""
+"""Half of it for the sender, as at 20,000/s, and half for the receiver, which reads the clock."""
 _AROUND_S = 0.8
 _PEER_AROUND_S = 1.0
 
 
 @dataclass(frozen=True)
 class SelftestPlan:
-    """What to run: cases, whether arrivals are tested, which peers, and how long what is no case may take."""
+    """What to run: cases, the test of arrivals, peers, and the length of measurements that are no case."""
 
     cases: tuple[Case, ...]
     arrivals: bool
@@ -58,12 +58,12 @@ class SelftestPlan:
     at_most_s: float | None = None
 
     def length(self, usual_s: float) -> float:
-        """As usual, or what was allowed."""
+        """The usual length, cut to the maximum."""
         return usual_s if self.at_most_s is None else min(usual_s, self.at_most_s)
 
     @property
     def seconds(self) -> float:
-        """About how long it all takes, without building."""
+        """About how long everything takes, without building."""
         loads = [case.seconds for case in self.cases]
         loads += [self.length(ROUND_TRIP_S)] * 4 + [self.length(_BURST_S)]
         loads += [self.length(ARRIVALS_S)] * (2 if self.arrivals else 0)
@@ -74,13 +74,13 @@ class SelftestPlan:
 
 
 def compares(case: Case) -> bool:
-    """Whether peers can run the same load: none of them has Poisson arrivals."""
+    """Whether peers can run the same load: no peer has Poisson arrivals."""
     return case.load.arrivals == "uniform"
 
 
 @dataclass(frozen=True)
 class _MeasuredCase:
-    """A case as it went."""
+    """A case and its measurement."""
 
     case: Case
     observed: Observed
@@ -89,7 +89,7 @@ class _MeasuredCase:
 
 @dataclass(frozen=True)
 class _Arrivals:
-    """A load on the recorder of arrivals, and when it read each request."""
+    """A load on the recorder, and the recorded arrivals."""
 
     shape: Open
     observed: Observed
@@ -97,7 +97,7 @@ class _Arrivals:
 
 
 def run(plan: SelftestPlan, rig: Rig, begin: Callable[[str], None]) -> SelftestResult:
-    """All of it; `begin` is called with what comes next. Raises BuildError, LaunchError and DriveError."""
+    """Run everything; `begin` is called with the next name. Raises BuildError, LaunchError and DriveError."""
     cpus = rig.oracle.placement.engine_cpus[:1]
     begin("the round trip")
     slept = wake_ups(plan.length(_SLEPT_S), cpus)
@@ -131,14 +131,14 @@ def run(plan: SelftestPlan, rig: Rig, begin: Callable[[str], None]) -> SelftestR
 
 
 def _round_trips(plan: SelftestPlan, rig: Rig) -> tuple[Histogram, Histogram]:
-    """Awake and resting."""
+    """Measure round trips of awake and of resting cores."""
     shapes = (Closed(users=1), Closed(users=1, think=Think(mean_ns=_RESTS_NS)))
     awake, resting = (rig.observe(("null",), shape, plan.length(ROUND_TRIP_S)) for shape in shapes)
     return awake.traffic.response, resting.traffic.response
 
 
 def _burst(plan: SelftestPlan, rig: Rig) -> float:
-    """What one of many requests that are answered together takes, in nanoseconds."""
+    """The time per request, in nanoseconds, when many are answered together."""
     traffic = rig.observe(("null",), Closed(users=_BURST_USERS), plan.length(_BURST_S)).traffic
     return 1e9 / traffic.rate_per_s if traffic.rate_per_s > 0 else 0.0
 
@@ -159,7 +159,7 @@ def _peer_answers(
 
 
 def _peer_answer(peer: Peer, load: PeerLoad) -> PeerAnswer:
-    """What the peer reports of this load; the note says why where it reports nothing."""
+    """A peer's report about this load; the note says why if there is none."""
     adapter, found = peer.adapter, {}
     try:
         found = run_peer(peer, load).latencies_ns
@@ -210,7 +210,7 @@ def _judged(run: _MeasuredCase, ground: Ground, each_ns: float) -> CaseResult:
 
 
 def _judged_arrivals(seen: _Arrivals, ground: Ground) -> CaseResult:
-    """Arrivals within the window but for its edges (a request is due before it comes), in s from its beginning."""
+    """Arrivals within the window, in s from its beginning, without its edges: a request arrives after it is due."""
     shape, traffic = seen.shape, seen.observed.traffic
     measured = Measured(traffic.response, traffic.lateness, (), _noise(seen.observed), 1.0, 0.0, {})
     begin_ns, end_ns = traffic.window_unix_ns
@@ -256,7 +256,7 @@ def _noise(observed: Observed) -> Noise:
 
 
 def _chances(case: Case, observed: Observed) -> tuple[Chance, ...]:
-    """The truth; of a server that was stopped, with the stop as long as it really was."""
+    """The truth; for a suspended server, with the measured length of its stop."""
     if case.law is None:
         return tuple(Chance(q, 0.0, 0.0, 0.0) for q in case.quantiles)
     law = PeriodicStop(case.seconds, observed.stopped_s) if case.stop_s else case.law

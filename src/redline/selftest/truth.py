@@ -1,4 +1,4 @@
-"""Response times that are known before anything is measured, and what chance does to a run of finite length.
+"""Response times that are known in closed form, and their random variation in a finite run.
 
 Each law gives the quantiles of the stationary response time, in seconds. What a machine adds (the round trip) is not
 in them. `expected` adds the range in which chance leaves the answer of a run, from simulated runs of the same law and
@@ -20,7 +20,7 @@ _CELLS = 1 << 17
 _CELLS_PER_SERVICE = 1000
 RUNS = 120
 WIDTH = 3.29
-"""Half the range in standard deviations: 99.9%, as a selftest judges some fifty points and should not err in any."""
+"""Half the range in standard deviations: 99.9%, since a selftest judges some fifty points and should never err."""
 _BEFORE = 4000
 _VALUES_AT_ONCE = 4_000_000
 _PIECES = 4
@@ -42,7 +42,7 @@ class Service:
         return float(self.law.ppf(q))
 
     def share_within(self, t_s: Floats) -> Floats:
-        """The share of service times of at most `t_s`, for each."""
+        """The share of service times of at most `t_s`, elementwise."""
         return np.asarray(self.law.cdf(t_s))
 
     def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Floats:
@@ -97,7 +97,7 @@ class Law(Protocol):
     """A distribution of response times."""
 
     def quantile_s(self, q: float) -> float:
-        """What a share `q`, from 0 to below 1, of the response times does not exceed."""
+        """The response time that a share `q` does not exceed; `q` is from 0 to below 1."""
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,7 @@ class OneServer:
     service: Service
 
     def quantile_s(self, q: float) -> float:
-        """The first point of the grid with so much below it."""
+        """The first point of the grid whose cumulative probability reaches q."""
         return float(np.searchsorted(self._cumulative, q)) * self._step_s
 
     @cached_property
@@ -187,7 +187,7 @@ class PeriodicStop:
     for_s: float
 
     def quantile_s(self, q: float) -> float:
-        """S - (1 - q) T, where that is not less than nothing."""
+        """S - (1 - q) T, at least 0."""
         return max(0.0, self.for_s - (1 - q) * self.every_s)
 
 
@@ -202,7 +202,7 @@ class Chance:
 
 
 def expected(law: Law, requests: int, qs: tuple[float, ...], *, seed: int = 1) -> tuple[Chance, ...]:
-    """For each q (1 is the largest) the truth and its range, for a run of that many requests.
+    """The truth and its range for each q (1 is the largest), for a run of that many requests.
 
     A law whose every request has a worker of its own is its service itself.
     """
@@ -213,14 +213,14 @@ def expected(law: Law, requests: int, qs: tuple[float, ...], *, seed: int = 1) -
 
 
 def _of_stops(law: PeriodicStop, requests: int, q: float) -> Chance:
-    """Nothing is drawn; but the first and the last period are cut, and each piece of a stop counts to within one."""
+    """Nothing is random, but the first and the last period are cut, and counts in a stop are exact to one request."""
     off = _PIECES / requests
     low, high = law.quantile_s(max(0.0, q - off)), law.quantile_s(min(1.0, q + off))
     return Chance(q, law.quantile_s(q), low, high)
 
 
 def _of_runs(law: Law, q: float, runs: Floats) -> Chance:
-    """The spread of logarithms: a quantile of waiting times is skewed, its logarithm far less."""
+    """The range from the spread of logarithms: a quantile of waiting times is skewed, its logarithm far less."""
     truth = law.quantile_s(q) if q < 1 else float(np.median(runs))
     if truth <= 0 or float(runs.min()) <= 0:
         return Chance(q, truth, truth, float(runs.max()))
@@ -229,7 +229,7 @@ def _of_runs(law: Law, q: float, runs: Floats) -> Chance:
 
 
 Simulation = Callable[[int, int, np.random.Generator], Floats]
-"""Response times in seconds, so many runs (rows) of so many requests."""
+"""Simulates response times in seconds: runs (rows) by requests (columns)."""
 
 
 def _simulated(simulate: Simulation, requests: int, qs: tuple[float, ...], rng: np.random.Generator) -> Floats:

@@ -29,16 +29,16 @@ FENCE = 3.0
 """Standard deviations from the running median beyond which a value is clipped: 1 in 370 of a normal series."""
 
 LEAST_NOISE = 0.005
-"""Of the logs: half a percent from point to point is never taken for more than noise."""
+"""For logarithms: half a percent from point to point is never taken for more than noise."""
 
 _OF_NORMAL = 1.4826
 """A normal distribution's standard deviation over its median absolute deviation."""
 
 _MOST_CORRELATION = 0.8
-"""Of residuals; a few numbers cannot show a higher one."""
+"""For residuals; a few numbers cannot show a higher one."""
 
 _CRITICAL = ((5, 24.0), (6, 15.0), (7, 11.0), (8, 9.5), (9, 8.0), (10, 7.0), (12, 6.1), (15, 5.6), (20, 5.5))
-"""By how many numbers: the largest gap over the spread within the groups that one group shows once in 1,000 times.
+"""For how many numbers: the largest gap over the spread within the groups that one group shows once in 1,000 times.
 
 Simulated, 100,000 times each, and the largest for normal, Laplace and t(3) numbers; exponential ones, which are skewed
 like trials with a disturbed few, exceed it up to once in 100 times. Values between these are interpolated.

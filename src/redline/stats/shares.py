@@ -16,7 +16,7 @@ from redline.stats.samples import CONFIDENCE, Floats
 BLOCKS = 20
 """Into so many stretches of time the slices of a trial are put: neighbours resemble each other, stretches hardly."""
 DESIGN_EFFECT = 2.0
-"""By so much less than their number samples say where no times are known: those in a row resemble each other."""
+"""Samples say so much less than their number where no times are known: those in a row resemble each other."""
 _MANY = 1_000_000.0
 
 METHOD_TRIALS = "t interval over profiled trials"

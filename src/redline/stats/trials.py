@@ -145,7 +145,7 @@ class MeasuredTraffic:
     answered: tuple[int, ...]
     lasted_s: tuple[float, ...]
     responses: tuple[Histogram, ...]
-    """Of each interval that was measured; what was answered after the window's end belongs to the last one."""
+    """The numbers of each measured interval; what was answered after the window's end belongs to the last one."""
 
     @classmethod
     def of(cls, traffic: Traffic) -> "MeasuredTraffic":

@@ -24,7 +24,7 @@ from redline.errors import UsageError
 from redline.files import as_store_error, write_atomically
 from redline.model import Verdict
 from redline.quantities import parse_duration
-from redline.running.assembly import Cluster
+from redline.running.assembly import Workplace
 from redline.running.session import RunSession, Source
 from redline.suite import Catalogue, read_suite, referenced_files
 from redline.suite.loading import AS_WRITTEN
@@ -40,7 +40,7 @@ def execute(flags: AbFlags) -> None:
         _write_suite(flags, flags.write_suite, console)
         return
     with ExitStack() as stack:
-        cluster = Cluster(None, stack, places.of_suite)
+        workplace = Workplace(None, stack, places.of_suite)
         fail_on = tuple(Verdict(verdict) for verdict in flags.fail_on)
         form = "json" if flags.json else flags.form
         output = Output("ab", form, fail_on, flags.wait_quiet, is_kept=kept is not None)
@@ -48,13 +48,13 @@ def execute(flags: AbFlags) -> None:
             refuse(flags.given(but=_WITH_RESUME), "--resume continues it as it was planned, and takes no")
             with naming("--for"):
                 budget_ns = None if flags.lasts is None else parse_duration(flags.lasts)
-            finish_resumed(flags.resume, cluster, output, console, budget_ns=budget_ns)
+            finish_resumed(flags.resume, workplace, output, console, budget_ns=budget_ns)
         else:
             folder = kept or Path(stack.enter_context(tempfile.TemporaryDirectory())) / "ab"
-            finish(_created(flags, folder, cluster, console), output, console)
+            finish(_created(flags, folder, workplace, console), output, console)
 
 
-def _created(flags: AbFlags, folder: Path, cluster: Cluster, console: Console) -> RunSession:
+def _created(flags: AbFlags, folder: Path, workplace: Workplace, console: Console) -> RunSession:
     here = FromRepository(Path.cwd())
     document = ab_document(flags, here.ends, placed_here(flags))
     _warn_of_changes(document, here, console)
@@ -62,7 +62,7 @@ def _created(flags: AbFlags, folder: Path, cluster: Cluster, console: Console) -
     suite, text = read_written(document, "ab", referenced(flags), here.origins(bodies(flags)), overrides)
     check_targets(suite, flags.mine)
     source = Source(command_line(), text=text, kind="comparison")
-    return create(suite, source, folder, cluster, console, shows_plan=False)
+    return create(suite, source, folder, workplace, console, shows_plan=False)
 
 
 def _warn_of_changes(document: Mapping[str, object], here: FromRepository, console: Console) -> None:

@@ -110,21 +110,21 @@ def show_plans(first: Plan, plan: Plan, console: Console) -> None:
         console.print(f"skipped: {_some(slugs)}: {reason}", style="yellow", markup=False)
     for missing in plan.unprofiled:
         console.print(f"not profiled: {missing.slug}: {missing.reason}", style="yellow", markup=False)
-    cells, trials, starts = (sum(len(one) for one in part) for part in zip(*map(_parts, plans), strict=True))
-    duets = f" and {count(starts, 'start')} of duets" if starts else ""
-    duets += f", {len(plan.profiled)} more with a profiler ({', '.join(plan.suite.profile)})" if plan.profiled else ""
-    most, auto = "", plan.suite.auto
-    if auto is not None:
-        most = "at most "
-    made = f"{most}{count(trials, 'trial')}{duets}" if plan.suite.alone else "starts of duets"
-    about = most if plan.suite.alone and most else "about "
-    console.print(
-        f"\n{count(cells, 'cell')}, {made}, seed {plan.suite.seed}:"
-        f" {about}{shown(sum(map(expected_length_ns, plans)))}, building not counted",
-        highlight=False,
-    )
-    if auto is not None:
+    console.print(f"\n{_amount(plans)}, building not counted", highlight=False)
+    if (auto := plan.suite.auto) is not None:
         console.print(_rounds(auto, plan.suite.trials), highlight=False)
+
+
+def _amount(plans: list[Plan]) -> str:
+    """How many cells, trials and starts there are in all, and how long they take."""
+    suite, profiled = plans[-1].suite, plans[-1].profiled
+    cells, trials, starts = (sum(len(one) for one in part) for part in zip(*map(_parts, plans), strict=True))
+    most = "at most " if suite.auto is not None and suite.alone else ""
+    duets = f" and {count(starts, 'start')} of duets" if starts else ""
+    duets += f", {len(profiled)} more with a profiler ({', '.join(suite.profile)})" if profiled else ""
+    made = f"{most}{count(trials, 'trial')}{duets}" if suite.alone else "starts of duets"
+    lasts = f"{most or 'about '}{shown(sum(map(expected_length_ns, plans)))}"
+    return f"{count(cells, 'cell')}, {made}, seed {suite.seed}: {lasts}"
 
 
 def _rounds(auto: AutoTrials, most: int) -> str:

@@ -95,7 +95,11 @@ def _read(folder: Path, archive: Archive, wanted: Callable[[Cell], bool]) -> His
         for number, store in enumerate(archive.runs, start=1):
             line.show(Text(f"reading run {number} of {len(archive.runs)}: {store.folder}"))
             try:
-                seen.append(see(store.run(), str(store.folder), wanted))
+                run = store.run()
+                if run.manifest.plan.trials:
+                    seen.append(see(run, str(store.folder), wanted))
+                else:
+                    aside.append(left_out(store.folder, "has duets alone, which a history does not follow", store))
             except StoreError as error:
                 aside.append(left_out(store.folder, error.message, store))
             except ValueError as error:  # a histogram is decoded when it is first asked

@@ -18,7 +18,7 @@ from redline.cli.show import Terminal
 from redline.cli.targets import check_target
 from redline.errors import UsageError
 from redline.model import AttachedServer, Verdict
-from redline.running.assembly import Cluster
+from redline.running.assembly import Workplace
 from redline.running.searching import SearchSession
 from redline.storage.runs import RunStore
 from redline.suite import make_plan
@@ -36,10 +36,10 @@ def execute(flags: LimitFlags) -> None:
     fail_on = tuple(Verdict(verdict) for verdict in flags.fail_on)
     output = Output("limit", "json" if flags.json else None, fail_on, flags.wait_quiet)
     with ExitStack() as stack:
-        cluster = Cluster(flags.on, stack, places.of_suite)
+        workplace = Workplace(flags.on, stack, places.of_suite)
         if flags.resume is not None:
             refuse(flags.given(but=_WITH_RESUME), "--resume continues it as it was planned, and takes no")
-            finish_resumed(flags.resume, cluster, output, console)
+            finish_resumed(flags.resume, workplace, output, console)
             return
         if not flags.targets and flags.git is None:
             url = "http://127.0.0.1:8080/ --objective 'p99 < 200ms'"
@@ -50,15 +50,15 @@ def execute(flags: LimitFlags) -> None:
                 raise UsageError(f"{suites[0]} is a suite, which names all servers", hint="leave out the others")
             why = f"{suites[0]} is a suite, which says itself what is asked how, and takes no"
             refuse(flags.given(among=_OF_SERVERS), why)
-            session = _of_suite(Path(suites[0]), flags, cluster, view, console)
+            session = _of_suite(Path(suites[0]), flags, workplace, view, console)
         else:
             refuse(flags.given(among=_OF_SUITES), "without a suite, a search takes no")
-            session = _of_servers(flags, cluster, view, console, stack)
+            session = _of_servers(flags, workplace, view, console, stack)
         finish_search(session, replace(output, is_kept=session.is_kept), view, console)
 
 
 def _of_servers(
-    flags: LimitFlags, cluster: Cluster, view: SessionView, console: Console, stack: ExitStack
+    flags: LimitFlags, workplace: Workplace, view: SessionView, console: Console, stack: ExitStack
 ) -> SearchSession:
     """Search servers that the flags name, in a directory that goes with the command unless one was named."""
     asked = read_servers_search(flags, FromRepository(Path.cwd()))
@@ -68,7 +68,7 @@ def _of_servers(
             check_target(variant.entry.host, flags.mine)
     folder = flags.output or Path(stack.enter_context(tempfile.TemporaryDirectory()), "search")
     RunStore(folder).check_free()
-    bench = cluster.bench(Path(), suite)
+    bench = workplace.bench(Path(), suite)
     if len(suite.variants) > 1 or not suite.variants[0].is_attached:
         most = terms.probes + 2 * max(terms.trials, 1) * len(terms.sets)
         show_search_plan(make_plan(suite), most, (), (), terms.beyond, console)
@@ -76,13 +76,15 @@ def _of_servers(
     return SearchSession.create(asked.request, asked.source, folder, bench, view, is_kept=is_kept)
 
 
-def _of_suite(file: Path, flags: LimitFlags, cluster: Cluster, view: SessionView, console: Console) -> SearchSession:
+def _of_suite(
+    file: Path, flags: LimitFlags, workplace: Workplace, view: SessionView, console: Console
+) -> SearchSession:
     """Validate the suite, show what will be done, and build. Raises RedlineError."""
     asked = read_suite_search(file, flags)
     request = asked.request
     folder = flags.output or places.new_run(f"limit-{request.suite.name}")
     RunStore(folder).check_free()
-    bench = cluster.bench(file, request.suite)
+    bench = workplace.bench(file, request.suite)
     terms = request.terms
     most = terms.probes + 2 * terms.trials * len(terms.sets)
     show_search_plan(make_plan(request.suite), most, asked.ignored, asked.unprofiled, terms.beyond, console)

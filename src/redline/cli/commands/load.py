@@ -20,7 +20,7 @@ from redline.cli.targets import check_targets
 from redline.errors import DriveError
 from redline.model import Cell, PlannedTrial, Recording
 from redline.ports import Launch, LoadOptions
-from redline.running.assembly import Cluster, Workbench
+from redline.running.assembly import Workbench, Workplace
 from redline.running.record import record_load
 from redline.running.session import Source, new_manifest
 from redline.running.views import write_run_views
@@ -37,7 +37,7 @@ def execute(flags: LoadFlags) -> None:
         folder = flags.output or Path(stack.enter_context(tempfile.TemporaryDirectory())) / "load"
         store = RunStore(folder)
         store.check_free()
-        bench = Cluster(None, stack, places.of_suite).bench(Path(), suite)
+        bench = Workplace(None, stack, places.of_suite).bench(Path(), suite)
         plan = make_plan(suite)
         store.create(new_manifest(folder.resolve().name, Source(command_line(), text=text, kind="load"), plan, bench))
         (cell,) = plan.cells.values()

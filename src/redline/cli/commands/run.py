@@ -13,7 +13,7 @@ from redline.cli.show import Terminal
 from redline.cli.targets import check_targets
 from redline.errors import UsageError
 from redline.model import Verdict
-from redline.running.assembly import Cluster
+from redline.running.assembly import Workplace
 from redline.running.session import RunSession, Source
 
 
@@ -21,15 +21,15 @@ def execute(flags: RunFlags) -> None:
     """Run a suite: build its servers, measure every cell, write the report."""
     console = Terminal(stderr=True)
     with ExitStack() as stack:
-        cluster = Cluster(flags.on, stack, places.of_suite)
+        workplace = Workplace(flags.on, stack, places.of_suite)
         if flags.resume is not None:
             refuse(
                 flags.given(but={"resume", "on", "trials", "fail_on", "wait_quiet", "json"}),
                 "--resume continues it as it was planned, and takes no",
             )
-            finish_resumed(flags.resume, cluster, _output(flags), console, trials=flags.trials)
+            finish_resumed(flags.resume, workplace, _output(flags), console, trials=flags.trials)
         elif flags.suite is not None:
-            finish(_create(flags.suite, flags, cluster, console), _output(flags), console)
+            finish(_create(flags.suite, flags, workplace, console), _output(flags), console)
         else:
             raise UsageError(
                 "no suite is named", hint="try `redline run suites/quickstart.yaml`; `redline list` shows the suites"
@@ -41,8 +41,8 @@ def _output(flags: RunFlags) -> Output:
     return Output("run", "json" if flags.json else None, fail_on, flags.wait_quiet)
 
 
-def _create(file: Path, flags: RunFlags, cluster: Cluster, console: Console) -> RunSession:
+def _create(file: Path, flags: RunFlags, workplace: Workplace, console: Console) -> RunSession:
     suite, text = read_suite_file(file, flags)
     check_targets(suite)
     folder = flags.output or places.new_run(suite.name)
-    return create(suite, Source(command_line(), str(file.resolve()), text), folder, cluster, console)
+    return create(suite, Source(command_line(), str(file.resolve()), text), folder, workplace, console)

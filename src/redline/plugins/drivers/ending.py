@@ -1,4 +1,4 @@
-"""How an engine ended that gave no result: what was seen of that, and what was checked of why."""
+"""How an engine without a result ended, and why."""
 
 import signal
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ def memory_kills() -> int | None:
 
 
 def kills_since(before: int | None) -> int | None:
-    """How many it has killed for that since there were so many; None if not known."""
+    """How many processes it has killed since `memory_kills` was `before`; None if not known."""
     now = memory_kills()
     return None if before is None or now is None else now - before
 
@@ -46,7 +46,7 @@ class EngineEnding:
 
     @property
     def hint(self) -> str:
-        """What is known of why."""
+        """The likely cause, and what to do."""
         if self.code == -signal.SIGKILL and not self.overdue:
             if self.memory_kills:
                 return "the kernel killed for lack of memory meanwhile: see `dmesg`, and free memory or lower the load"

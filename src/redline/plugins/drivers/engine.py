@@ -1,4 +1,4 @@
-"""The driver that is ours: `redline-engine`, a process of its own, spoken to in JSON."""
+"""The driver for `redline-engine`, a process that reads and writes JSON."""
 
 import contextlib
 import hashlib
@@ -136,7 +136,7 @@ def _follow(process: "subprocess.Popen[str]", transcript: Transcript, drive: Dri
     done, errors = threading.Event(), list[Exception]()
 
     def read() -> None:
-        """Without being in the engine's way; the measurement begins when the server is warm."""
+        """Read at low priority, and end the warm-up when the server is warm."""
         give_way()
         is_warm = drive.is_warm
         try:

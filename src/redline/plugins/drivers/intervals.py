@@ -1,4 +1,4 @@
-"""The intervals of a load, as many as are kept however long it lasts. Pure."""
+"""The intervals of a load: at most `MOST_INTERVALS`, however long it lasts. Pure."""
 
 from redline.model import Interval
 
@@ -7,7 +7,7 @@ MOST_INTERVALS = 1200
 
 
 def kept_ns(interval_ns: int, lasted_ns: int) -> int:
-    """How long the intervals are that are kept of a measurement: doubled until there are at most `MOST_INTERVALS`."""
+    """Length of the kept intervals: doubled until there are at most `MOST_INTERVALS`."""
     while lasted_ns > MOST_INTERVALS * interval_ns:
         interval_ns *= 2
     return interval_ns
@@ -22,11 +22,11 @@ class KeptIntervals:
         self._kept: list[Interval] = []
 
     def all(self) -> tuple[Interval, ...]:
-        """Those that are kept, without gaps."""
+        """The kept intervals, without gaps."""
         return tuple(self._kept)
 
     def add(self, interval: Interval) -> None:
-        """One more."""
+        """Add an interval."""
         if interval.phase == "measure":
             if self._measured_from_ns is None:
                 self._measured_from_ns = interval.start_ns
@@ -47,5 +47,5 @@ class KeptIntervals:
             self._kept.append(interval)
 
     def _place(self, interval: Interval) -> int:
-        """Its number in the measurement, by where it ends."""
+        """The number of the kept interval in which an interval ends."""
         return -(-(interval.end_ns - (self._measured_from_ns or 0)) // self._kept_ns)

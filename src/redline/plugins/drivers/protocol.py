@@ -48,7 +48,7 @@ EVENTS_FORMAT = "redline.engine/1"
 
 
 def job(drive: Drive) -> dict[str, Any]:
-    """The job of a drive, ready for JSON. What the drive leaves open is left to the engine's defaults."""
+    """The job of a drive, ready for JSON. Where the drive says nothing, the engine's defaults hold."""
     cell = drive.cell
     for one in cell.scenario.requests:
         _check_grpc(cell.variant, one)
@@ -97,7 +97,7 @@ def check(  # noqa: PLR0913 - of whom, what, and how much of the answer
     timeout_ns: int,
     keep_bytes: int,
 ) -> dict[str, Any]:
-    """A check of one request, ready for JSON: it is asked, and judged, as in a load."""
+    """A check of one request, ready for JSON: the engine sends and judges it as in a load."""
     _check_grpc(variant, request)
     return _without_none(
         format=CHECK_FORMAT,
@@ -110,7 +110,7 @@ def check(  # noqa: PLR0913 - of whom, what, and how much of the answer
 
 
 def deadline_ns(drive: Drive) -> int:
-    """When the engine has to have ended, whatever happened. It connects for as long as a request may take."""
+    """The engine's deadline. Connecting may take as long as a request."""
     cell = drive.cell
     connect_ns = max(CONNECT_ALLOWANCE_NS, cell.timeout_ns) + cell.load.connections * OF_EACH_CONNECTION_NS
     return connect_ns + cell.warmup_ns + cell.load.duration_ns + cell.timeout_ns + SLACK_NS
@@ -216,7 +216,7 @@ class Transcript:
         self._blocks: list[DuetBlock] = []
 
     def read(self, line: str) -> Interval | DuetBlock | None:
-        """Take in one line; gives the interval or block when it was one. Raises DriveError for errors and bad lines."""
+        """Take in a line; return its interval or block, if it has any. Raises DriveError for errors and bad lines."""
         try:
             event = json.loads(line)
             match event.pop("event"):
@@ -240,11 +240,11 @@ class Transcript:
         return None
 
     def traffic(self) -> Traffic | None:
-        """All of it, or None when the engine wrote no result."""
+        """The whole traffic, or None when the engine wrote no result."""
         return self._all_as(Traffic, intervals=self._intervals.all())
 
     def traffic_so_far(self) -> Traffic | None:
-        """What the intervals show of a load that has no result; None where nothing was measured.
+        """The traffic of a load without a result, from its intervals; None where nothing was measured.
 
         Requests without an outcome were in flight. Nobody knows which: they pass for those that fell due last.
         """
@@ -270,7 +270,7 @@ class Transcript:
         return self.traffic()
 
     def duet_traffic(self) -> DuetTraffic | None:
-        """All of a duet, or None when the engine wrote no result."""
+        """The whole traffic of a duet, or None when the engine wrote no result."""
         return self._all_as(DuetTraffic, blocks=tuple(self._blocks))
 
     def _all_as(self, kind: type[M], **parts: Any) -> M | None:

@@ -1,4 +1,4 @@
-"""Asks each request of a scenario once, before the load, and compares the answers. The engine asks, as under load."""
+"""Sends each request of a scenario once before the load, through the engine, and compares the answers."""
 
 import json
 import re
@@ -33,7 +33,7 @@ def verify(engine: Path, cell: Cell, endpoint: Endpoint) -> str | None:
 
 
 def differ(engine: Path, cell: Cell, names: tuple[str, str], endpoints: tuple[Endpoint, Endpoint]) -> str | None:
-    """In one line, where two servers first answer differently; None where they do not. The headers may differ.
+    """The first difference between the answers of two servers, on one line; None without any. Headers may differ.
 
     Waits for each answer as long as `verify`. Raises DriveError when the engine cannot ask.
     """
@@ -68,13 +68,13 @@ def _first_difference(names: tuple[str, str], one: Checked, other: Checked) -> s
 
 
 def verify_within_s(cell: Cell) -> float:
-    """How long the answer that is compared may take."""
+    """Time limit for an answer that is compared."""
     shortest, longest = VERIFY_WITHIN_S
     return min(max(cell.timeout_ns / 1e9, shortest), longest)
 
 
 def _compared_bytes(request: Request) -> int:
-    """How much of the body is compared here or shown: the engine compares its length and its SHA-256."""
+    """Bytes of the body to compare or show here: the engine compares its length and its SHA-256."""
     return LONGEST_JSON if request.expect.json_values or request.timestamp else SHOWN_BYTES + 1
 
 
@@ -83,7 +83,7 @@ def _request_line(cell: Cell, request: Request) -> str:
 
 
 def _ask(checks: CheckProcess, cell: Cell, request: Request, endpoint: Endpoint, keep_bytes: int) -> Checked:
-    """The answer, judged by all that is expected of it."""
+    """The answer, compared with everything that is expected of it."""
     wanted = request.checked_entirely
     timeout_ns = int(verify_within_s(cell) * 1e9)
     picks = cell.scenario.picks
@@ -91,7 +91,7 @@ def _ask(checks: CheckProcess, cell: Cell, request: Request, endpoint: Endpoint,
 
 
 def difference(request: Request, answer: Checked) -> str | None:
-    """In one line, how an answer differs from the expected one; None when it does not."""
+    """How an answer differs from the expected answer, on one line; None when it does not."""
     if answer.status is None:
         return answer.wrong
     expect, body = request.expect, answer.body

@@ -49,7 +49,7 @@ from redline.ports import Endpoint, Launch, Placement, RunningServer
 
 R = TypeVar("R", bound="RunningServer | RunningHops")
 ALONE_S = 120.0
-"""Without a word from the lab for so long, and no call of it in progress, all that runs here for it is ended."""
+"""After so long without a call from the lab, the agent ends everything that it runs for it."""
 
 _LOG_BYTES = 1 << 20
 _READING_TRIES, _LONGEST_READING_NS = 10, 50_000
@@ -72,7 +72,7 @@ class HostReport:
 
 
 class AgentUsage(NamedTuple):
-    """CPU time until now and memory of what connects the hosts."""
+    """CPU time until now and memory of the processes that connect the hosts."""
 
     cpu_ns: int
     rss_bytes: int
@@ -98,7 +98,7 @@ class _Running:
 
 
 class HostAgent:
-    """The lab's hands on one host. `address` is that of the interface on which servers listen."""
+    """Starts and stops what the lab asks for on one host. Servers listen on `address`."""
 
     def __init__(self, address: str, role: Role, cache: Path | None = None) -> None:
         self._address, self._role = address, role
@@ -121,7 +121,7 @@ class HostAgent:
         threading.Thread(target=self._end_when_alone, name="alone", daemon=True).start()
 
     def call(self, method: str, arguments: tuple[Any, ...]) -> tuple[bool, Any]:
-        """Call one of the other methods: whether it succeeded, and what it gave, or the RedlineError that it raised."""
+        """Call another method: whether it succeeded, and its result or the RedlineError that it raised."""
         with self._working():
             try:
                 return True, getattr(self, method)(*arguments)
@@ -129,7 +129,7 @@ class HostAgent:
                 return False, error
 
     def report(self) -> HostReport:
-        """Who this host is. Takes a fifth of a second."""
+        """Describe this host. Takes a fifth of a second."""
         version = self._driver.version()
         environment = read_environment(version, self._driver.sha256(), self._placement)
         return HostReport(
@@ -146,7 +146,7 @@ class HostAgent:
         )
 
     def clock(self) -> tuple[ClockReading | None, int]:
-        """What chrony says of this host's clock; and by how much it is ahead of one that nobody sets, in ns.
+        """This host's clock according to chrony, and its lead over the monotonic clock in ns.
 
         The kernel slews both clocks alike, so their difference changes only when the clock is set.
         """
@@ -158,13 +158,13 @@ class HostAgent:
             self._until_s = time.monotonic() + for_s
 
     def usage(self) -> AgentUsage | None:
-        """Of what connects the hosts, on this one; None if that is not known."""
+        """Usage of the processes that connect the hosts, on this host; None if not known."""
         return None
 
     # Builds
 
     def lacking(self, keys: tuple[str, ...]) -> tuple[str, ...]:
-        """Those of the builds that this host has not got."""
+        """The builds that this host lacks."""
         return tuple(key for key in keys if not self._received.has(key))
 
     def take(self, key: str, chunk: bytes, last: bool) -> None:  # noqa: FBT001 - called from afar
@@ -172,7 +172,7 @@ class HostAgent:
         self._received.take(key, chunk, last=last)
 
     def provide(self, parcels: tuple[Parcel, ...], variants: tuple[Variant, ...]) -> dict[str, str | BuildError]:
-        """By slug: what runs each variant here, in the words of its recordings, or why this host cannot run it."""
+        """The runtime of each variant on this host, as recordings name it, or why the host cannot run it; by slug."""
         self._received.know(parcels)
         outcome = self._launcher.build(variants, lambda _building: None)
         return {**outcome.runtimes, **outcome.failures}
@@ -195,12 +195,12 @@ class HostAgent:
         return RemoteStart(number, hops.endpoint, hops=hops.facts)
 
     def _next(self) -> tuple[int, Path]:
-        """The number of what is started next, and its log."""
+        """The number of the next server, and its log."""
         number = next(self._numbers)
         return number, self._scratch / f"{number}.log"
 
     def _keep(self, number: int, log: Path, starting: AbstractContextManager[R]) -> R:
-        """Start it, and keep it until it is stopped."""
+        """Start a server, and keep it until it is stopped."""
         stop = ExitStack()
         running = stop.enter_context(starting)
         with self._lock:
@@ -208,11 +208,11 @@ class HostAgent:
         return running
 
     def death(self, number: int) -> Failure | None:
-        """Why and how a server died; None while it lives."""
+        """Why and how a server died; None while it runs."""
         return self._running[number].server.death()
 
     def stop(self, number: int) -> dict[str, bytes]:
-        """Stop a server and its proxies; by the ends of their files' names, what they have written, cut to a MiB."""
+        """Stop a server and its proxies. Returns their logs by suffix of the file's name, at most 1 MiB each."""
         with self._lock:
             running = self._running.pop(number, None)
         if running is None:
@@ -226,11 +226,11 @@ class HostAgent:
         return logs
 
     def processes(self, pid: int) -> tuple[int, ...]:
-        """A process of this host and all that it started."""
+        """A process of this host and its descendants."""
         return started_by(pid)
 
     def compilers_ns(self, pids: tuple[int, ...]) -> int | None:
-        """What the compilers of these processes have used and waited for a core; None where there are none."""
+        """CPU time of these processes' compiler threads, and their waits for a core; None without compilers."""
         if pids not in self._compilers:
             self._compilers = {pids: compilers_of(pids)}
         return self._compilers[pids]()
@@ -238,7 +238,7 @@ class HostAgent:
     # Watching
 
     def follow(self, watch: int, subject: Subject, pid: int) -> None:
-        """Watch a process of this host, for as long as that watch lasts."""
+        """Watch a process of this host until `unfollow`."""
         with self._lock:
             if watch not in self._probes:
                 self._probes = {watch: ProcessTreeProbe()}  # one trial at a time
@@ -246,11 +246,11 @@ class HostAgent:
         probe.follow(subject, pid)
 
     def unfollow(self, watch: int) -> tuple[Series, ...]:
-        """End a watch, and give what was seen."""
+        """End a watch, and return its series."""
         return self._probes[watch].finish() if watch in self._probes else ()
 
     def runtime(self, watch: int, window_unix_ns: tuple[int, int]) -> RuntimeFacts | None:
-        """What the runtime of the server says of this time, after its watch, which is forgotten."""
+        """The facts of the server's runtime about this time. Ends and forgets its watch."""
         probe, running = self._probes.pop(watch, None), next(iter(self._running.values()), None)
         return probe.runtime(window_unix_ns, running.log if running else None) if probe else None
 
@@ -272,7 +272,7 @@ class HostAgent:
         return {"address": json.loads(line)["address"], "token": token}
 
     def end_clocks(self) -> None:
-        """Serve them no more."""
+        """Stop serving the clocks."""
         process, self._clocks = self._clocks, None
         if process is not None:
             end_engine(process)
@@ -280,15 +280,15 @@ class HostAgent:
     # Loads
 
     def verify(self, cell: Cell, endpoint: Endpoint) -> str | None:
-        """What is wrong with the answers of a server, or None."""
+        """The first wrong answer of a server, or None."""
         return self._driver.verify(cell, endpoint)
 
     def differ(self, cell: Cell, names: tuple[str, str], endpoints: tuple[Endpoint, Endpoint]) -> str | None:
-        """Where the answers of two servers first differ, or None."""
+        """The first difference between the answers of two servers, or None."""
         return self._driver.differ(cell, names, endpoints)
 
     def connect(self, job: dict[str, Any], within_s: float) -> dict[str, Any]:
-        """Start the engine with its part of a load, and wait until it has connected: that event, or its error.
+        """Start the engine with its part of a load, and wait for its event `connected`, or its error.
 
         Raises DriveError when it does neither in time.
         """
@@ -312,11 +312,11 @@ class HostAgent:
         self._held().say(command)
 
     def lines_after(self, known: int, within_s: float) -> tuple[str, ...]:
-        """What the engine has written after so many lines: to be asked before it measures, not while it does."""
+        """The engine's lines after the first `known`. Call it before the measurement, not during it."""
         return self._held().lines_after(known, within_s)
 
     def finish(self) -> tuple[Ended, tuple[Series, ...]]:
-        """Wait for the end of the engine: all that it wrote, and what was seen of it and of this host."""
+        """Wait for the end of the engine. Returns its lines, and the series of the engine and this host."""
         ended = self._held().finish()
         probe, self._engine_probe = self._engine_probe, None
         self._engine = None
@@ -328,7 +328,7 @@ class HostAgent:
             self._engine.interrupt()
 
     def end_engine(self) -> None:
-        """End the engine now, and forget what it did."""
+        """End the engine now, and forget its lines."""
         engine, self._engine = self._engine, None
         probe, self._engine_probe = self._engine_probe, None
         if engine is not None:
@@ -337,7 +337,7 @@ class HostAgent:
             probe.finish()
 
     def end(self) -> None:
-        """End all that runs here for the lab."""
+        """End everything that runs here for the lab."""
         self.end_engine()
         self.end_clocks()
         for number in tuple(self._running):
@@ -364,7 +364,7 @@ class HostAgent:
 
     @contextmanager
     def _working(self) -> Iterator[None]:
-        """A call is in progress."""
+        """Note that a call is in progress."""
         with self._lock:
             self._busy += 1
         try:
@@ -375,7 +375,7 @@ class HostAgent:
                 self._last_s = time.monotonic()
 
     def _end_when_alone(self) -> None:
-        """A host that is cut off keeps nothing running."""
+        """End everything once the lab has been silent for too long."""
         while True:
             time.sleep(ALONE_S / 10)
             heard_s = max(self._last_s, self._until_s)
@@ -385,7 +385,7 @@ class HostAgent:
 
 
 def _ahead_ns() -> int:
-    """By how much the clock is ahead of the monotonic one; read again when this thread had to wait in between."""
+    """Lead of the clock over the monotonic clock; read again when this thread had to wait in between."""
     for _ in range(_READING_TRIES):
         before, now, after = time.monotonic_ns(), time.time_ns(), time.monotonic_ns()
         if after - before < _LONGEST_READING_NS:
@@ -394,5 +394,5 @@ def _ahead_ns() -> int:
 
 
 def _cache() -> Path:
-    """Of the user on this host."""
+    """The user's cache on this host."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "redline"

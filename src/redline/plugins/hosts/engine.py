@@ -22,7 +22,7 @@ _BEYOND_DEADLINE_S = 5.0
 
 @dataclass(frozen=True)
 class Ended:
-    """What an engine wrote, line by line, how it ended, and the end of its messages."""
+    """The lines of an engine that has ended, its exit code, and the end of its messages."""
 
     lines: tuple[str, ...]
     code: int
@@ -30,7 +30,7 @@ class Ended:
 
 
 class HeldEngine:
-    """One engine process, of which the lines are kept until they are wanted."""
+    """An engine process, and its lines until they are asked for."""
 
     def __init__(self, engine: Path, job: dict[str, Any], log: Path) -> None:
         """Start it with a job, as one line. Raises DriveError when it cannot be started.
@@ -52,12 +52,12 @@ class HeldEngine:
 
     @property
     def pid(self) -> int:
-        """Its process."""
+        """The engine's process."""
         assert self._process is not None
         return self._process.pid
 
     def wait_for(self, wanted: Callable[[dict[str, Any]], bool], within_s: float) -> dict[str, Any] | None:
-        """The first event of which that is true, or an `error`; None if it ended, or time did, without one."""
+        """The first event that `wanted` accepts, or an `error`; None if the engine ends or the time is over before."""
 
         def found() -> dict[str, Any] | None:
             events = (json.loads(line) for line in self._lines)
@@ -68,30 +68,30 @@ class HeldEngine:
             return found()
 
     def lines_after(self, known: int, within_s: float) -> tuple[str, ...]:
-        """The lines after so many, as soon as there is one; none if it ended, or time did, without one."""
+        """Wait for lines after the first `known`, and return them; none if the engine ends or time is over."""
         with self._news:
             self._news.wait_for(lambda: self._ended or len(self._lines) > known, within_s)
             return tuple(self._lines[known:])
 
     def say(self, command: dict[str, Any]) -> None:
-        """Give it a command."""
+        """Send a command to the engine."""
         if self._process is not None:
             say(self._process, json.dumps(command), more=True)
 
     def interrupt(self) -> None:
-        """End it early, with what it has."""
+        """End the engine early; it still writes a result."""
         if self._process is not None and self._process.poll() is None:
             self._process.send_signal(signal.SIGINT)
 
     def finish(self) -> Ended:
-        """Wait for its end, which comes by its deadline."""
+        """Wait until the engine ends, at its deadline at the latest."""
         with self._news:
             self._news.wait_for(lambda: self._ended)
         assert self._process is not None
         return Ended(tuple(self._lines), self._process.returncode, log_tail(self._log))
 
     def kill(self) -> None:
-        """End it now."""
+        """Kill the engine."""
         if self._process is not None and self._process.poll() is None:
             self._process.kill()
 

@@ -1,4 +1,4 @@
-"""A launcher whose servers and proxies run on other hosts, from builds that were made here and are sent there."""
+"""A launcher of servers and proxies on other hosts, from builds that it makes here and sends there."""
 
 import contextlib
 import itertools
@@ -35,7 +35,7 @@ class RemoteServer:
         return self.facts.all_runtimes
 
     def death(self) -> Failure | None:
-        """Why and how it died, or that its host is gone; None while it lives."""
+        """Why and how it died, or that its host is gone; None while it runs."""
         return _death(self.host, self.number)
 
 
@@ -55,7 +55,7 @@ class RemoteRoute:
         return self.facts.all_runtimes
 
     def death(self) -> Failure | None:
-        """Why and how the server died, or a proxy, or that a host is gone; None while all live."""
+        """Why and how the server or a proxy died, or that a host is gone; None while all run."""
         return self.server.death() or _death(self.proxy, self.number)
 
 
@@ -77,7 +77,7 @@ class Sender:
     def provide(
         self, variants: Sequence[Variant], hosts: Sequence[RemoteHost], progress: Callable[[Building], None]
     ) -> dict[str, dict[str, str | BuildError]]:
-        """By host and slug, what runs each variant there, or why that host cannot run it."""
+        """The runtime of each variant on each host, or why that host cannot run it; by host and slug."""
         entries = {each.catalogued.name: each.catalogued for one in variants for each in (one, *one.hops)}
         builds = {name: self.find(entry) for name, entry in entries.items()}
         parcels = {name: parcel_of(build, self.project) for name, build in builds.items()}
@@ -118,13 +118,13 @@ class RemoteLauncher:
         self._host, self._proxy = servers[0], proxies[0] if proxies else None
 
     def on(self, host: RemoteHost, proxy: RemoteHost | None = None) -> "RemoteLauncher":
-        """The same for one of the servers' hosts, and maybe one of the proxies'."""
+        """The same launcher for one host for servers, and perhaps one for proxies."""
         other = RemoteLauncher(self._local, self._sender, self._servers, self._proxies)
         other._host, other._proxy = host, proxy
         return other
 
     def build(self, variants: Iterable[Variant], progress: Callable[[Building], None], builds: int = 1) -> BuildOutcome:
-        """Build what the variants need here, and send it to the hosts. What one of them cannot run is a failure."""
+        """Build what the variants need here, and send it to the hosts. What a host cannot run is a failure."""
         wanted = {variant.slug: variant for variant in variants}
         outcome = self._local.build(wanted.values(), progress, builds)
         standing = [variant for slug, variant in wanted.items() if slug in outcome.hashes]
@@ -146,7 +146,7 @@ class RemoteLauncher:
         outcome: BuildOutcome,
         progress: Callable[[Building], None],
     ) -> dict[str, BuildError]:
-        """By slug, why one of the hosts cannot run what was built here and sent there."""
+        """Why one of the hosts cannot run what was built here, by slug."""
         found: dict[str, BuildError] = {}
         if not variants:
             return found
@@ -159,7 +159,7 @@ class RemoteLauncher:
 
     @contextmanager
     def running(self, launch: Launch) -> Iterator[RemoteServer | RemoteRoute]:
-        """Start it on its host, and stop it whatever happens. Raises LaunchError; its output is fetched at the end."""
+        """Start a server on its host, fetch its output at the end, and stop it whatever happens. Raises LaunchError."""
         variant, log = launch.variant, launch.log
         apart = self._proxy if variant.hops else None
         alone = variant.without_hops if apart else variant
@@ -182,7 +182,7 @@ class RemoteLauncher:
 def _started(
     host: RemoteHost, parts: Sequence[Variant], log: Path, method: str, *arguments: Any
 ) -> Iterator[RemoteStart]:
-    """What that method of the agent starts, until the block ends; its output is fetched then. Raises LaunchError."""
+    """Start something by a method of the agent, and fetch its output when the block ends. Raises LaunchError."""
     within_s = BEYOND_READY_S + sum(part.catalogued.ready.within_ns for part in parts) / 1e9
     try:
         start = call(host, method, *arguments, within_s=within_s)

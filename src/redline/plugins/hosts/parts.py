@@ -11,13 +11,13 @@ from redline.plugins.drivers.intervals import kept_ns
 from redline.plugins.drivers.protocol import MOST_WORKERS
 
 _ENDINGS: tuple[Literal["interrupted", "deadline", "complete"], ...] = ("interrupted", "deadline", "complete")
-"""What cut one part has cut all."""
+"""An early end of one part is that of the whole load."""
 _PHASES = ("warmup", "measure", "drain")
 
 
 @dataclass(frozen=True)
 class Part:
-    """The workers of one engine among those of all."""
+    """The workers of one engine among those of all engines."""
 
     first_worker: int
     workers: int
@@ -99,7 +99,7 @@ def merged_intervals(parts: Sequence[Sequence[Interval]], interval_ns: int) -> t
 
 
 def _placed(part: Sequence[Interval], interval_ns: int, measured_ns: int) -> Iterator[tuple[tuple[int, int], Interval]]:
-    """The place of each interval: its phase, and its number in it by where it ends. Those measured may be longer."""
+    """The place of each interval: its phase, and its number in it by its end. Measured intervals may be longer."""
     phase, start_ns, least = "", 0, 0
     for each in part:
         if each.phase != phase:

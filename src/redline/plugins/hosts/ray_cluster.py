@@ -23,7 +23,7 @@ ANSWERED_WITHIN_S = 5.0
 PLACED_WITHIN_S = 60.0
 _CALLS_AT_ONCE = 8
 _OF_RAY = ("raylet", "gcs_server", "log_monitor", "plasma_store", "ray::", "/ray/")
-"""In the name or the command line of what Ray runs on a host."""
+"""Names or parts of the command lines of Ray's processes on a host."""
 _MOST_PAIRS = 1000
 _TOKEN = "token"  # noqa: S105 - the name of a mode
 _START = (
@@ -53,7 +53,7 @@ class RayAgent(HostAgent):
     auth_mode = ""
 
     def cluster(self) -> tuple[str, int]:
-        """How the cluster authenticates, and the niceness of what is started here."""
+        """How the cluster authenticates, and the niceness of processes that Ray starts here."""
         return self.auth_mode, os.getpriority(os.PRIO_PROCESS, 0)
 
     def usage(self) -> AgentUsage:
@@ -110,7 +110,7 @@ class RayHost:
 
     @property
     def report(self) -> HostReport:
-        """What it said of itself, asked once."""
+        """The host's report, fetched once."""
         if self._report is None:
             self._report = call(self, "report")
         return self._report
@@ -120,7 +120,7 @@ class RayHost:
         return _RayCall(self.actor.call.remote(method, arguments), self)
 
     def lost(self, why: str) -> HostLostError:
-        """That it does not answer any more."""
+        """The error of a host that no longer answers."""
         name = self._report.name if self._report else "a host"
         return HostLostError(f"{name} ({self.role}) is lost: {why}", hint="see whether it runs, and its network")
 
@@ -150,7 +150,7 @@ def connected(address: str, loads: int, *, proxies: bool) -> Iterator[tuple[Pair
 
 @contextmanager
 def everyone(address: str) -> Iterator[tuple[RemoteHost, ...]]:
-    """An agent on each host of the cluster that has a role, in use or not. Raises UsageError as `connected` does."""
+    """An agent on each host of the cluster with a role, in use or not. Raises UsageError as `connected` does."""
     with _cluster(address) as ray:
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy  # noqa: PLC0415
 
@@ -169,7 +169,7 @@ def everyone(address: str) -> Iterator[tuple[RemoteHost, ...]]:
 
 @contextmanager
 def _cluster(address: str) -> Iterator[Any]:
-    """Ray, connected with a cluster. Raises UsageError, also for one that takes whoever comes."""
+    """Ray, connected with a cluster. Raises UsageError, also for a cluster without authentication."""
     # Ray reads both when it is imported.
     os.environ["RAY_AUTH_MODE"] = _TOKEN
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
@@ -209,7 +209,7 @@ def _connect(ray: Any, address: str) -> None:
 
 @contextmanager
 def _stderr_into(file: int) -> Iterator[None]:
-    """Let what is written on stderr go to a file: Ray's own libraries print each of their tries there."""
+    """Redirect stderr to a file: Ray's libraries print all of their attempts there."""
     own = os.dup(2)
     os.dup2(file, 2)
     try:
@@ -220,7 +220,7 @@ def _stderr_into(file: int) -> Iterator[None]:
 
 
 def _refuse_open(ray: Any) -> None:
-    """Raise UsageError for a cluster that asks nobody for a token, by what a process of it was started with."""
+    """Raise UsageError for a cluster without authentication, according to how its processes were started."""
     from ray.exceptions import GetTimeoutError, RayError  # noqa: PLC0415
 
     try:
@@ -254,7 +254,7 @@ def _ray() -> Any:
 
 
 def _refuse_silent(address: str) -> None:
-    """Raise UsageError where nothing listens: Ray would wait for it for minutes, and print what it tries."""
+    """Raise UsageError where nothing listens: Ray would try for minutes, and print each attempt."""
     parts = urlsplit(address if "://" in address else f"//{address}")
     if address in ("auto", "local") or parts.hostname is None:
         return
@@ -266,7 +266,7 @@ def _refuse_silent(address: str) -> None:
 
 
 def _number_of_pairs(resources: dict[str, float], loads: int, *, apart: bool) -> int:
-    """How many pairs the cluster has hosts for. Raises UsageError for none."""
+    """The number of pairs that the cluster has hosts for. Raises UsageError for none."""
     servers, of_load = int(resources.get("server", 0)), int(resources.get("load", 0))
     number = min(servers, of_load // loads, int(resources["proxy"]) if apart else _MOST_PAIRS)
     if number < 1:
@@ -279,7 +279,7 @@ def _number_of_pairs(resources: dict[str, float], loads: int, *, apart: bool) ->
 
 
 def _group(ray: Any, loads: int, *, apart: bool) -> Any:
-    """Hosts of a pair, all different. Raises UsageError when they are not free in time."""
+    """The hosts of a pair, all different. Raises UsageError when they are not free in time."""
     bundles = [{"server": 1}, *({"load": 1} for _ in range(loads)), *([{"proxy": 1}] if apart else [])]
     group = ray.util.placement_group(bundles, strategy="STRICT_SPREAD")
     if not group.wait(PLACED_WITHIN_S):
@@ -306,7 +306,7 @@ def _pair(ray: Any, group: Any, loads: int, *, apart: bool) -> Pair:
 
 
 def check(hosts: Sequence[RemoteHost]) -> None:
-    """Raise UsageError for hosts that cannot be measured with: of another version, or open to anybody."""
+    """Raise UsageError for unfit hosts: another version of Redline, or no authentication."""
     first = hosts[0].report
     for host in hosts:
         report = host.report

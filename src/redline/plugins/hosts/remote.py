@@ -35,37 +35,37 @@ from redline.ports import (
 )
 
 CALL_S = 30.0
-"""How long a host may take for what takes it a moment."""
+"""Time limit for a short call to a host."""
 START_NOTICE_NS = 1_000_000_000
-"""How far ahead the start of a load is set, so that every host has the command in time."""
+"""Notice with which a load starts, so that every host gets the command in time."""
 MEASURE_NOTICE_NS = 1_500_000_000
-"""The same for a measurement that begins when the server is warm."""
+"""Notice for a measurement that begins when the server is warm."""
 BEYOND_DEADLINE_S = 15.0
-"""An engine ends by its own deadline; its result may take this long to come."""
+"""How long the result of an engine may take after its deadline."""
 SPARE_FILES = 200
 
 
 class HostLostError(RedlineError):
-    """A host does not answer any more."""
+    """A host no longer answers."""
 
 
 class Pending(Protocol):
     """A call that is in progress."""
 
     def result(self, within_s: float) -> Any:
-        """What it returns, or raises. Raises HostLostError when the host is gone, or when time is over."""
+        """Wait for its result, or raise its error. Raises HostLostError when the host is gone, or too slow."""
 
 
 class RemoteHost(Protocol):
-    """An agent on another host, as whatever connects the hosts gives it to the lab."""
+    """An agent on another host, as the lab calls it."""
 
     @property
     def report(self) -> HostReport:
-        """What it said of itself."""
+        """The host's report."""
 
     @property
     def role(self) -> Role:
-        """What it is for."""
+        """Its role."""
 
     def submit(self, method: str, *arguments: Any) -> Pending:
         """Call a method of `HostAgent`."""
@@ -84,7 +84,7 @@ class Pair:
 
     @property
     def hosts(self) -> tuple[RemoteHost, ...]:
-        """All of them."""
+        """All hosts of the pair."""
         return (self.server, *self.loads, *((self.proxy,) if self.proxy else ()))
 
 
@@ -95,25 +95,25 @@ def call(host: RemoteHost, method: str, *arguments: Any, within_s: float = CALL_
 
 @dataclass
 class SeenByHosts:
-    """What load hosts saw of the last load, besides the traffic: by host its share, and series of engine and host."""
+    """What load hosts saw of the last load besides traffic: shares by host, and series of engines and hosts."""
 
     shares: dict[str, LoadShare] = field(default_factory=dict)
     series: tuple[Series, ...] = ()
 
 
 class PartsDriver:
-    """Drives one load from several hosts: each does its part, and what they saw is merged here."""
+    """Drives a load from several hosts, and merges what they saw."""
 
     def __init__(self, hosts: Sequence[RemoteHost], server: RemoteHost | None, proxy: RemoteHost | None = None) -> None:
         self._hosts, self._server, self._proxy = tuple(hosts), server, proxy
         self.seen = SeenByHosts()
 
     def verify(self, cell: Cell, endpoint: Endpoint) -> str | None:
-        """What is wrong with the answers of a server, asked from the first load host; None if nothing is."""
+        """The first wrong answer of a server to the first load host, or None."""
         return self._asked("verify", cell, endpoint)
 
     def differ(self, cell: Cell, names: tuple[str, str], endpoints: tuple[Endpoint, Endpoint]) -> str | None:
-        """Where the answers of two servers first differ; None where they do not."""
+        """The first difference between the answers of two servers, or None."""
         return self._asked("differ", cell, names, endpoints)
 
     def _asked(self, method: str, *arguments: Any) -> str | None:
@@ -172,7 +172,7 @@ class PartsDriver:
     def _connect(
         self, hosts: Sequence[RemoteHost], parts: Sequence[Part], entire: dict[str, Any], within_s: float
     ) -> None:
-        """Let every host open its connections. Raises DriveError where one cannot, or all have none."""
+        """Let every host open its connections. Raises DriveError where a host cannot, or none has any."""
         jobs = [entire | part.keys() for part in parts]
         for one in jobs[1:]:
             one.pop("clocks", None)  # one engine reads them
@@ -186,7 +186,7 @@ class PartsDriver:
             raise DriveError(without["error"]["message"], hint=without["error"]["hint"])
 
     def _follow_warmup(self, hosts: Sequence[RemoteHost], drive: Drive, epoch_unix_ns: int) -> None:
-        """Show the warm-up, and end it when the server is warm. Afterwards the hosts are left alone."""
+        """Show the warm-up, and end it when the server is warm. From then on nothing disturbs the hosts."""
         quiet_ns = epoch_unix_ns + drive.cell.warmup_ns - MEASURE_NOTICE_NS
         transcripts = [Transcript() for _ in hosts]
         known, seen = [0] * len(hosts), [list[Interval]() for _ in hosts]
@@ -211,7 +211,7 @@ class PartsDriver:
                     return
 
     def _finished(self, hosts: Sequence[RemoteHost], drive: Drive) -> list[tuple[Ended, tuple[Series, ...]]]:
-        """What every engine wrote, when all have ended."""
+        """The lines of every engine, when all have ended."""
         pending = [host.submit("finish") for host in hosts]
         until_s = time.monotonic() + deadline_ns(drive) / 1e9 + BEYOND_DEADLINE_S
         try:
@@ -263,13 +263,13 @@ class PartsDriver:
                     return
 
     def _keep_alive(self, drive: Drive) -> None:
-        """Nobody speaks to the server's host during the load, nor to that of its proxies: they must not mind."""
+        """Tell the hosts of server and proxies to expect no call during the load."""
         for host in (self._server, self._proxy):
             if host is not None:
                 call(host, "keep_alive", deadline_ns(drive) / 1e9 + BEYOND_DEADLINE_S)
 
     def _clocks(self, pids: tuple[tuple[int, ...], ...]) -> dict[str, Any]:
-        """The key of a job that says where the clocks of the servers' processes are read."""
+        """The job's key `clocks`: where the engine reads the CPU time of the servers' processes."""
         if self._server is None or not any(pids):
             return {}
         return {"clocks": call(self._server, "serve_clocks", pids)}
@@ -306,7 +306,7 @@ class RemoteProbe:
             call(host, "follow", self._watch, subject, pid)
 
     def finish(self) -> tuple[Series, ...]:
-        """End, and give what was seen: nothing of a host that is gone. What is of the proxies' host has its name."""
+        """End, and return the series: none of a lost host. Series of the proxies' host have its name."""
         found = list(self._seen(self._host))
         if self._apart and self._proxy:
             name = self._proxy.report.name
@@ -321,7 +321,7 @@ class RemoteProbe:
         return ()
 
     def runtime(self, window_unix_ns: tuple[int, int], server_log: Path | None) -> RuntimeFacts | None:
-        """What the server's runtime says of this time."""
+        """The facts of the server's runtime about this time."""
         del server_log  # it is on that host
         with contextlib.suppress(HostLostError):
             facts: RuntimeFacts | None = call(self._host, "runtime", self._watch, window_unix_ns)
@@ -330,7 +330,7 @@ class RemoteProbe:
 
 
 class LoadHostsProbe:
-    """What the load hosts saw of their engines and of themselves, which comes with the end of the load."""
+    """The series of the load hosts and their engines, which come with the end of the load."""
 
     perturbs = False
 
@@ -338,27 +338,27 @@ class LoadHostsProbe:
         self._driver = driver
 
     def follow(self, subject: Subject, pid: int) -> None:
-        """Their agents do."""
+        """Do nothing: agents watch their engines."""
 
     def finish(self) -> tuple[Series, ...]:
-        """What they saw of the last load."""
+        """The series of the last load."""
         return self._driver.seen.series
 
     def runtime(self, window_unix_ns: tuple[int, int], server_log: Path | None) -> RuntimeFacts | None:
-        """Nothing: no server runs there."""
+        """None: no server runs there."""
         del window_unix_ns, server_log
         return None
 
 
 def _workers(host: RemoteHost, drive: Drive, hosts: int) -> int:
-    """How many workers a host has for its part: one for each of its cores, and as many as its connections take."""
+    """The number of a host's workers: at least its cores, and as many as its connections need."""
     cores = len(host.report.environment.engine_cpus) or host.report.environment.cores
     mine = -(-drive.cell.load.connections // hosts)
     return max(cores, -(-mine // max(1, host.report.open_files - SPARE_FILES)))
 
 
 def _all(hosts: Sequence[RemoteHost], method: str, *arguments: Any) -> list[Any]:
-    """The same call to all hosts at once."""
+    """Make a call to all hosts at once."""
     pending = [host.submit(method, *arguments) for host in hosts]
     return [each.result(CALL_S) for each in pending]
 

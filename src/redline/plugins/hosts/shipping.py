@@ -1,4 +1,4 @@
-"""Builds that travel: made once by the lab, and kept by other hosts under their content hash."""
+"""Sending of builds: the lab makes them once, and other hosts keep them by content hash."""
 
 import io
 import os
@@ -33,7 +33,7 @@ class Parcel:
 
 
 def parcel_of(build: StandingBuild, project: Path) -> Parcel:
-    """What travels of a build below `project`. Raises BuildError for one that is built elsewhere."""
+    """The files of a build below `project`. Raises BuildError for a build elsewhere."""
     folder = os.path.relpath(build.folder, project)
     if folder.startswith(".."):
         raise BuildError(
@@ -64,13 +64,13 @@ def packed(build: StandingBuild, project: Path) -> Iterator[bytes]:
 
 
 def _files(build: StandingBuild) -> list[Path]:
-    """What a build was made from and what was built: servers are started from both."""
+    """Inputs and outputs of a build: servers are started from both."""
     named = [*input_files(build.entry, build.folder), *build.entry.catalogue_build.outputs]
     return [Path(os.path.normpath(build.folder / name)) for name in dict.fromkeys(named)]
 
 
 class Received:
-    """The builds that this host has got, each in a folder of its key."""
+    """The builds that this host has received, in folders named by their keys."""
 
     def __init__(self, cache: Path) -> None:
         self._root = cache.absolute() / "received"
@@ -83,7 +83,7 @@ class Received:
         return self._folder(key).is_dir()
 
     def take(self, key: str, chunk: bytes, *, last: bool) -> None:
-        """Take in the next chunk of an archive; with the last one the build is here. Raises LaunchError."""
+        """Take in the next chunk of an archive; the last chunk completes the build. Raises LaunchError."""
         file = self._root / f"{key}.{os.getpid()}.tar"
         try:
             self._root.mkdir(parents=True, exist_ok=True)
@@ -100,7 +100,7 @@ class Received:
             raise LaunchError(f"a build could not be kept in {self._root}: {error}", hint=hint) from error
 
     def _unpack(self, key: str, file: Path) -> None:
-        """Into its folder, whole or not at all."""
+        """Unpack an archive into its folder, whole or not at all."""
         with temporary_folder(self._root) as scratch:
             with tarfile.open(file) as archive:
                 archive.extractall(scratch / "all", filter="tar")
@@ -113,13 +113,13 @@ class Received:
                 shutil.rmtree(scratch / "all", ignore_errors=True)
 
     def know(self, parcels: tuple[Parcel, ...]) -> None:
-        """From now on, `find` means these."""
+        """Let `find` look for these builds from now on."""
         self._parcels |= {parcel.name: parcel for parcel in parcels}
 
     def build(
         self, entries: Iterable[ServerEntry], progress: Callable[[Building], None], *, one_of_several: bool = False
     ) -> BuildOutcome:
-        """Nothing is built here. What cannot be started here is a failure."""
+        """Find the builds; a build that cannot be started here is a failure."""
         del progress, one_of_several
         outcome = BuildOutcome()
         for entry in entries:
@@ -132,7 +132,7 @@ class Received:
         return outcome
 
     def find(self, entry: ServerEntry) -> StandingBuild:
-        """The build to start. Raises LaunchError when it is not here, or when what starts it is not."""
+        """The build to start. Raises LaunchError when it, or a tool that starts it, is missing here."""
         parcel = self._parcels.get(entry.name)
         if parcel is None or not self.has(parcel.key):
             raise LaunchError(f"{entry.name} has not been sent to this host", hint="this is an error in Redline")

@@ -19,18 +19,18 @@ _ASKED_WITHIN_S = 1.0
 
 @dataclass(frozen=True)
 class RunningElsewhere:
-    """A server of which only its address is known."""
+    """A running server, known by its address alone."""
 
     endpoint: Endpoint
     facts: ServerFacts | None = None
 
     @property
     def runtimes(self) -> frozenset[str]:
-        """What its processes run on now, where they are processes of this machine."""
+        """The runtimes of its processes, where they are processes of this machine."""
         return runtimes_of(owner_of(self.endpoint.host, self.endpoint.port).pids)
 
     def death(self) -> Failure | None:
-        """That nothing listens at its address any more. All else that may have become of it cannot be seen."""
+        """A message if nothing listens at its address any more: nothing else can be observed."""
         address = self.endpoint.host, self.endpoint.port
         try:
             socket.create_connection(address, timeout=_ASKED_WITHIN_S).close()
@@ -47,7 +47,7 @@ class RunningElsewhere:
 
 
 def processes_of(server: RunningServer) -> tuple[int, ...]:
-    """The processes of a server that was started here and of its hops, and all that they started.
+    """The processes of a server that was started here and of its hops, and their descendants.
 
     Empty for one that somebody else runs: see `redline.plugins.launchers.watching`.
     """
@@ -57,16 +57,16 @@ def processes_of(server: RunningServer) -> tuple[int, ...]:
 
 
 class AttachedLauncher:
-    """Launcher of servers that somebody else runs."""
+    """Launcher of servers that are already running."""
 
     def build(self, variants: Iterable[Variant], progress: Callable[[Building], None], builds: int = 1) -> BuildOutcome:
-        """Nothing is built, and nothing is known of what was."""
+        """Builds nothing, and knows nothing about the server's build."""
         del progress, builds
         return BuildOutcome(hashes={variant.slug: "" for variant in variants})
 
     @contextmanager
     def running(self, launch: Launch) -> Iterator[RunningElsewhere]:
-        """The server at its address; nobody has asked yet whether it answers. Raises LaunchError for another kind."""
+        """The server at its address, not yet asked whether it answers. Raises LaunchError for another kind."""
         entry = launch.variant.entry
         if not isinstance(entry, AttachedServer):
             hint = "this is an error in Redline"

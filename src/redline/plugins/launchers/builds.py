@@ -1,4 +1,4 @@
-"""Builds of servers, done once for each content of their inputs, many by one command where they share it."""
+"""Builds of servers, made once per content of their inputs, together where they share a command."""
 
 import hashlib
 import os
@@ -32,10 +32,10 @@ _LONGEST_LINE = 500
 _TICK_NS = 10_000_000
 """The kernel stamps files with a clock that is behind by up to one tick."""
 _READ_AT_MOST = 65_536
-"""Of a line that does not end, such as a bar of progress."""
+"""Bytes of an endless line, such as a progress bar."""
 _SHOWN_LINES = 15
 _READ_LINES = 200
-"""How much of the output is read for the line that names the error."""
+"""Lines of output in which the line that names the error is looked for."""
 _DENIED = re.compile(r"permission denied", re.IGNORECASE)
 _NAMED_INPUTS = 3
 
@@ -48,7 +48,7 @@ class OutputMark(Frozen):
 
 
 class BuildStamp(Frozen):
-    """What a build was made from and what it left."""
+    """Inputs and outputs of a build."""
 
     format: Literal["redline.stamp/1", "redline.build/1"] = "redline.stamp/1"
     """The second is its first name."""
@@ -57,7 +57,7 @@ class BuildStamp(Frozen):
 
 
 def marks(folder: Path, outputs: tuple[str, ...]) -> dict[str, OutputMark]:
-    """The outputs that are there."""
+    """The outputs that exist."""
     found = {}
     for name in outputs:
         with suppress(OSError):
@@ -67,7 +67,7 @@ def marks(folder: Path, outputs: tuple[str, ...]) -> dict[str, OutputMark]:
 
 
 def read_stamp(file: Path) -> BuildStamp | None:
-    """The stamp, or None when there is none or it is damaged: then it has to be built."""
+    """The stamp, or None when it is missing or damaged, so that the server has to be built."""
     try:
         return BuildStamp.model_validate_json(file.read_bytes())
     except (OSError, ValidationError):
@@ -89,7 +89,7 @@ class _CommandResult:
 
 
 class Availability(NamedTuple):
-    """Whether a server can be used here, and why not."""
+    """Whether a server can be used here, or why it cannot."""
 
     state: Literal["built", "not built", "cannot be built"]
     reason: str = ""
@@ -135,11 +135,11 @@ class Builds:
         self._done: dict[str, StandingBuild] = {}
 
     def origin(self, entry: ServerEntry) -> Path:
-        """Where the entry's inputs are."""
+        """The folder of the entry's inputs."""
         return Path(os.path.normpath(self._catalogue / entry.build_folder))
 
     def folder(self, entry: ServerEntry) -> Path:
-        """Where the entry is built."""
+        """The folder in which the entry is built."""
         origin = self.origin(entry)
         return self._cache / "copies" / str(self._number) / _short_hash(str(origin)) if self._number else origin
 
@@ -174,7 +174,7 @@ class Builds:
         return Availability("built" if self._stands(wanted) else "not built")
 
     def find(self, entry: ServerEntry) -> StandingBuild:
-        """The build to start. Raises LaunchError when there is none, or when it is no longer the one that was built."""
+        """The build to start. Raises LaunchError when it is missing or has changed since it was built."""
         done = self._done.get(entry.name)
         try:
             self._tools.check(entry.name, entry.start.needs)
@@ -191,7 +191,7 @@ class Builds:
         )
 
     def _wanted(self, entries: Iterable[ServerEntry], outcome: BuildOutcome) -> list[StandingBuild]:
-        """What has to stand; what cannot be built at all is a failure of the outcome."""
+        """The builds that are needed; entries that cannot be built are failures of the outcome."""
         wanted = []
         for entry in entries:
             with _kept(outcome, entry.name):
@@ -200,7 +200,7 @@ class Builds:
         return wanted
 
     def _wanted_of(self, entry: ServerEntry) -> StandingBuild:
-        """The build that the current sources and tools call for. Raises BuildError."""
+        """The build for the current sources and tools. Raises BuildError."""
         folder = self.origin(entry)
         if not folder.is_dir():
             raise BuildError.of_server(
@@ -219,7 +219,7 @@ class Builds:
         return stamp is not None and (stamp.hash, stamp.outputs) == (build.hash, outputs)
 
     def _batches(self, entries: list[ServerEntry]) -> list[list[ServerEntry]]:
-        """Those that one command builds: the targets of one command in one folder, and entries of the same build."""
+        """Entries that one command builds: the targets of one command in one folder, and entries of the same build."""
         batches: dict[tuple[str, ...], list[ServerEntry]] = {}
         for entry in entries:
             build = entry.catalogue_build
@@ -230,7 +230,7 @@ class Builds:
     def _build_batch(
         self, entries: list[ServerEntry], outcome: BuildOutcome, progress: Callable[[Building], None]
     ) -> list[StandingBuild]:
-        """What stood when it was this lab's turn, and what was built then; failures are in the outcome."""
+        """Build a batch when the lock is free, but for builds that exist by then; failures are in the outcome."""
         wanted: list[StandingBuild] = []
         try:
             with self._lock(entries, progress):
@@ -255,7 +255,7 @@ class Builds:
         return wanted
 
     def _run(self, builds: list[StandingBuild], progress: Callable[[Building], None]) -> _CommandResult:
-        """Build them by one command. Raises BuildError when it cannot be run or its output not be kept.
+        """Build a batch by one command. Raises BuildError when it cannot be run or its output not be kept.
 
         An exception, Ctrl-C too, ends the command and all of its process group.
         """
@@ -288,7 +288,7 @@ class Builds:
         return _CommandResult(code, began_unix_ns, time.monotonic_ns() - began_ns, target_lines, log)
 
     def _accept(self, wanted: StandingBuild, ended: _CommandResult) -> None:
-        """BuildStamp what the command left, when that is a whole build. Raises BuildError."""
+        """Stamp the outputs of the command, if they are complete. Raises BuildError."""
         entry, folder = wanted.entry, wanted.folder
         left = marks(folder, entry.catalogue_build.outputs)
         lacking = [name for name in entry.catalogue_build.outputs if name not in left]
@@ -321,7 +321,7 @@ class Builds:
         )
 
     def _refuse_other_inputs(self, wanted: StandingBuild, ended: _CommandResult) -> None:
-        """Raise BuildError when the inputs are not those that the hash was taken of: nobody knows what was built."""
+        """Raise BuildError when the inputs have changed since they were hashed: nobody knows what was built."""
         entry, folder = wanted.entry, self.origin(wanted.entry)
         if self._wanted_of(entry).hash == wanted.hash:
             return
@@ -334,7 +334,7 @@ class Builds:
         )
 
     def _copy_inputs(self, wanted: StandingBuild) -> None:
-        """Put the inputs where a further build is made, and remove those that are none any more. Raises BuildError."""
+        """Copy the inputs to the folder of a further build, and remove former inputs there. Raises BuildError."""
         entry, origin = wanted.entry, self.origin(wanted.entry)
         names = input_files(entry, origin)
         if outside := next((name for name in names if name.startswith("..")), None):
@@ -353,7 +353,7 @@ class Builds:
 
     @contextmanager
     def _lock(self, entries: list[ServerEntry], progress: Callable[[Building], None]) -> Iterator[None]:
-        """One build at a time in a folder, of all labs on this machine; one whose lab was killed ends first."""
+        """Hold the lock of a folder: one build at a time of all labs on this machine, also of killed labs."""
         names = tuple(entry.name for entry in entries)
         path = self._cache / "locks" / f"{_short_hash(str(self.folder(entries[0])))}.lock"
         with cache_writes(self._cache, ", ".join(names)):
@@ -363,11 +363,11 @@ class Builds:
             yield
 
     def _stamp_file(self, entry: ServerEntry) -> Path:
-        """Of the build, not of the server: servers of one family that are built by one command share it."""
+        """The build's stamp: servers of one family that are built by one command share it."""
         return self._cache / f"{_short_hash(str(self.folder(entry)) + entry.catalogue_build.model_dump_json())}.json"
 
     def _log(self, entry: ServerEntry) -> Path:
-        """One for all the targets of a command."""
+        """The log of a command, for all of its targets."""
         folder = self.folder(entry)
         command = _short_hash(str((str(folder), entry.catalogue_build.run)))
         name = f"{folder.name}-{command}" if entry.catalogue_build.target else entry.name
@@ -375,12 +375,12 @@ class Builds:
 
 
 def runtime_of(versions: dict[str, str]) -> str:
-    """What the tools that start a server say of their versions, as recordings have it."""
+    """Versions of the tools that start a server, as recordings have them."""
     return "; ".join(text.partition("\n")[0] for text in versions.values())
 
 
 def _remove_old_outputs(wanted: StandingBuild) -> None:
-    """A target's output files, so that those of an earlier build do not pass for new. Raises BuildError."""
+    """Remove a target's output files, so that old files do not pass for new. Raises BuildError."""
     entry, folder = wanted.entry, wanted.folder
     if entry.catalogue_build.target is None:
         return
@@ -424,7 +424,7 @@ def hash_of_outputs(build: StandingBuild) -> str:
 
 
 def _there(entry: ServerEntry, folder: Path) -> set[str]:
-    """The inputs that an earlier build there left."""
+    """The inputs of an earlier build in that folder."""
     try:
         return set(input_files(entry, folder))
     except BuildError:  # nothing matches yet

@@ -1,4 +1,4 @@
-"""Servers that are commands of the user's: nothing is built, and nobody vouches for them."""
+"""Servers that are commands of the user's, for which nothing is built."""
 
 import hashlib
 import json
@@ -29,10 +29,10 @@ def named_files(command: Sequence[str], folder: Path) -> dict[str, str]:
 
 
 class CommandLauncher:
-    """Launcher of commands, each of which runs in the folder of its entry."""
+    """Launcher of commands, which run in the folders of their entries."""
 
     def build(self, variants: Iterable[Variant], progress: Callable[[Building], None], builds: int = 1) -> BuildOutcome:
-        """Nothing is built; the content hash is that of the files which a command names."""
+        """Builds nothing; the content hash is that of the files which a command names."""
         del progress, builds
         return BuildOutcome(hashes={variant.slug: _content(variant) for variant in variants})
 
@@ -58,7 +58,7 @@ def run_command(launch: Launch, folder: Path, content: str) -> Iterator[ProcessS
 
 
 def _content(variant: Variant) -> str:
-    """16 hex digits over the files that its command names; empty where it names none."""
+    """16 hex digits over the files that the command names; empty without any."""
     entry = variant.catalogued
     files = named_files(entry.start.command, Path(entry.family_folder))
     return hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()[:16] if files else ""

@@ -21,9 +21,9 @@ CHOICE = "REDLINE_CONTAINER_ENGINE"
 CLIENTS = ("podman", "docker")
 INSTALL = f"install podman or docker, or name its client in {CHOICE}"
 ANSWER_WITHIN_S = 20.0
-"""For what takes well under a second."""
+"""Time limit of calls that take well under a second."""
 WORK_WITHIN_S = 120.0
-"""For what moves an image, or waits for something to end."""
+"""Time limit of calls that move an image or wait for an end."""
 _LATE_WITHIN_S = 4.0
 _LONGEST_REASON = 500
 _MISSING = re.compile("no such|not found|unable to find", re.IGNORECASE)
@@ -43,13 +43,13 @@ class ContainerEngineError(Exception):
 
     @property
     def is_missing(self) -> bool:
-        """Whether the engine knows no such container, network or image."""
+        """Whether the container, network or image does not exist."""
         return _MISSING.search(self.said) is not None
 
 
 @dataclass
 class ContainerEngine:
-    """A client that can be called. `client` is its path; `late` says that its last call took too long."""
+    """A working client. `client` is its path; `late` says that its last call took too long."""
 
     client: str
     late: bool = False
@@ -94,7 +94,7 @@ class ContainerEngine:
         return tuple(word for name, limit in limits for word in ("--ulimit", f"{name}={limit}:{limit}"))
 
     def call(self, *words: str, within_s: float | None = None) -> str:
-        """What a command of it prints, without spaces around. Raises ContainerEngineError.
+        """Call a command, and return its stripped output. Raises ContainerEngineError.
 
         An engine that was late gets less time until it answers again: to stop a server takes several calls.
         """
@@ -108,12 +108,12 @@ class ContainerEngine:
         return said
 
     def ask(self, *words: str) -> str:
-        """The same without the options of this machine."""
+        """The same, without the options of this machine."""
         return _output((self.client, *words), words[0], ANSWER_WITHIN_S)
 
 
 def find_container_engine(try_out: Callable[[ContainerEngine], None]) -> ContainerEngine:
-    """The one that the environment names, or the first that answers and that can be tried out.
+    """The engine that the environment names, or the first that answers and can be tried out.
 
     Raises ContainerEngineError without any, with the reason of each.
     """
@@ -138,7 +138,7 @@ def find_container_engine(try_out: Callable[[ContainerEngine], None]) -> Contain
 
 
 def _output(command: tuple[str, ...], verb: str, within_s: float) -> str:
-    """In a session of its own, so that a Ctrl-C is the lab's alone, and all of it ends when it takes too long."""
+    """Run it in a session of its own: a Ctrl-C reaches the lab alone, and a timeout ends all of it."""
     called = f"`{Path(command[0]).name} {verb}`"
     hint = f"try it by hand: {' '.join(command[:12])}"
     # Files, not pipes: what an engine leaves running may hold its outputs.
@@ -169,5 +169,5 @@ def _output(command: tuple[str, ...], verb: str, within_s: float) -> str:
 
 
 def reason_of(said: str) -> str:
-    """What an engine says is wrong, in one line, without the words that every such line has."""
+    """An engine's reason on one line, without words that all of its messages have."""
     return decisive.reason(said)[:_LONGEST_REASON]

@@ -1,4 +1,4 @@
-"""Servers in containers: their images, how they are started, what is verified, and that nothing of them is left.
+"""Servers in containers: making images, starting, verifying limits, and removing everything afterwards.
 
 The warden runs the client of the container engine, which stays attached to the container: so its output, its end and
 its exit code come as those of any server. The janitor, one shell for each lab, waits for the lab to end, however it
@@ -44,7 +44,7 @@ from redline.quantities import size
 LABEL = "redline.lab"
 EVERYWHERE = "0.0.0.0"  # noqa: S104 - inside of a container, whose port is published on 127.0.0.1 alone
 _COULD_NOT_RUN = 125
-"""The exit code of `run` for what is wrong with the engine, not with what it runs."""
+"""Exit code of `run` for errors of the engine, not of the server."""
 _BY_SIGNAL = 128
 _PAUSE_S = 0.02
 _ENDING_S = 1.0
@@ -71,7 +71,7 @@ class Image:
 
 
 class Containers:
-    """What one lab has of a container engine. Nothing is done before the first container is asked for."""
+    """A lab's use of a container engine, which begins with the first container."""
 
     def __init__(self, scratch: Path) -> None:
         self._scratch = scratch
@@ -82,11 +82,11 @@ class Containers:
 
     @cached_property
     def lab(self) -> str:
-        """What distinguishes this lab from others on this machine, in labels and names."""
+        """The lab's identifier in labels and names, distinct on this machine."""
         return f"{os.getpid()}-{secrets.token_hex(3)}"
 
     def engine(self) -> ContainerEngine:
-        """One that has run a container here. Raises ContainerEngineError, from then on without another try."""
+        """An engine that has run a container here. Raises ContainerEngineError, then never tries again."""
         if isinstance(self._engine, ContainerEngine):
             return self._engine
         try:
@@ -99,7 +99,7 @@ class Containers:
         return self._engine
 
     def _try_out(self, engine: ContainerEngine) -> None:
-        """Run `true` in a container that is pinned to a core, as those of servers are. Raises ContainerEngineError."""
+        """Run `true` in a container that is pinned to a core, as servers are. Raises ContainerEngineError."""
         self.close()  # what is left of an engine that could not do it
         self._watch(engine)
         name, files = f"redline-{self.lab}-0", images.needed(Path("/"), (), ("true",), (), None)
@@ -190,7 +190,7 @@ class Containers:
         atexit.register(self.close)
 
     def close(self) -> None:
-        """Remove what this lab has of the engine, and wait for that. May be called again."""
+        """Remove everything that this lab has made in the engine, and wait for that. May be called again."""
         janitor, self._janitor = self._janitor, None
         if janitor is not None and janitor.stdin is not None:
             janitor.stdin.close()
@@ -199,12 +199,12 @@ class Containers:
 
 
 def cores_of(wanted: Container | None, cores: int) -> int:
-    """How many cores a server may use of those that it is pinned to."""
+    """How many of the pinned cores a server may use."""
     return cores if wanted is None or wanted.cpus is None else max(1, min(cores, math.ceil(wanted.cpus)))
 
 
 def _outside(folders: tuple[Path, ...]) -> list[Path]:
-    """What links in these folders lead to outside of them, as the configuration of Debian's JDKs."""
+    """Targets of links that lead out of these folders, as in Debian's JDKs."""
     found = []
     for folder in folders:
         for link in (path for path in folder.rglob("*") if path.is_symlink() and path.exists()):
@@ -214,7 +214,7 @@ def _outside(folders: tuple[Path, ...]) -> list[Path]:
 
 @dataclass(frozen=True)
 class BoxedStart:
-    """What a container gets of one start: a port, a folder, and variables of its order's environment."""
+    """A container's part of a start: a port, a folder, and variables of the order's environment."""
 
     port: int
     scratch: Path
@@ -239,7 +239,7 @@ class Box:
             self.engine.call("network", "create", "--label", f"{LABEL}={self.lab}", self.name)
 
     def order(self, order: LaunchOrder) -> LaunchOrder:
-        """The order of a server, as one for the client that runs it in this container."""
+        """The order for the client that runs the server of an order in this container."""
         own = () if self.wanted.image else ("PATH",)  # an image of the build has everything where this machine has it
         env = {name: order.env[name] for name in (*own, *self.start.variables) if name in order.env}
         options = [
@@ -279,7 +279,7 @@ class Box:
         return int(text) if text.isdigit() else 0
 
     def verify(self, pid: int, cpus: tuple[int, ...]) -> None:
-        """That the server is the process that it seems to be, and has its cores and limits. Raises LaunchError."""
+        """Verify the server's process, cores and limits. Raises LaunchError."""
         if not _is_first_of_its_namespace(pid):
             message = f"{self.server}: process {pid}, which {self.engine.name} names, is not one of its container"
             raise LaunchError(
@@ -292,7 +292,7 @@ class Box:
             )
 
     def differences(self, pid: int, cpus: tuple[int, ...]) -> list[tuple[str, str, str]]:
-        """Each limit that is not in force: its name, what was asked for, what is there."""
+        """Limits that are not in force: name, wanted value, actual value."""
         limits, wanted = cgroup.read_limits(pid=pid), self.wanted
         try:
             pinned = tuple(sorted(os.sched_getaffinity(pid)))
@@ -337,7 +337,7 @@ class Box:
 
 
 class ContainerGuard(Guard):
-    """A warden whose server is the client of a container engine, and the container that this runs."""
+    """A warden whose server is the client of a container engine, and the client's container."""
 
     def __init__(self, order: LaunchOrder, box: Box) -> None:
         """Raises ContainerEngineError, besides what a Guard raises."""
@@ -402,13 +402,13 @@ class ContainerGuard(Guard):
 
 
 def catches_sigterm(pid: int) -> bool:
-    """Whether a process handles SIGTERM. The first one of a container that does not is not ended by it."""
+    """Whether a process handles SIGTERM. Otherwise it does not end the first process of a container."""
     found = re.search(rb"^SigCgt:\s+([0-9a-f]+)", procfs.read_bytes(f"/proc/{pid}/status"), re.MULTILINE)
     return found is not None and bool(int(found[1], 16) >> (signal.SIGTERM - 1) & 1)
 
 
 def _is_first_of_its_namespace(pid: int) -> bool:
-    """Whether a process is the first one of a PID namespace below this one."""
+    """Whether a process is the first of a PID namespace below this one."""
     found = re.search(rb"^NSpid:\s+(.+)", procfs.read_bytes(f"/proc/{pid}/status"), re.MULTILINE)
     ids = found[1].split() if found else []
     return len(ids) > 1 and ids[-1] == b"1"

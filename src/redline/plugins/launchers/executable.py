@@ -1,4 +1,4 @@
-"""Why the kernel does not execute a program: by its error, and by what is there."""
+"""Why the kernel does not execute a program: from its error and from the files."""
 
 import errno
 import os
@@ -14,26 +14,26 @@ from redline.plugins.linux.mounts import said_of_noexec
 _HEAD_BYTES = 4096
 _LOADER = re.compile(rb"/[\w./+-]*/ld[\w.+-]*\.so[\w.]*")
 REASONS = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EACCES, errno.ENOEXEC})
-"""Errors whose reason is in the file, or in what is around it."""
+"""Errors whose reason is in the file or its folders."""
 _ELF, _MACHINE = b"\x7fELF", slice(18, 20)
 
 
 class Refusal(NamedTuple):
-    """Why a program is not executed, and what to do; no advice where the reason says it."""
+    """Why a program is not executed, and what to do; no advice where the reason implies it."""
 
     reason: str
     advice: str = ""
 
 
 def why_missing(command: str) -> str:
-    """`cargo is not installed`, of a command that cannot be found on the PATH; or what forbids to execute it."""
+    """Why a command is not on the PATH: `cargo is not installed`, or what forbids to execute it."""
     if shutil.which(command, mode=os.F_OK) is None:
         return f"{command} is not installed"
     return why_not_executed(command, Path("/"), os.environ, errno.EACCES).reason
 
 
 def why_not_executed(program: str, folder: Path, env: Mapping[str, str], error: int) -> Refusal:
-    """The reason for this number of an error; `program` is the first word of the command, to be started in `folder`."""
+    """The reason for an errno; `program` is the first word of the command, to be started in `folder`."""
     if error not in REASONS:
         return Refusal(f"{program} cannot be executed: {os.strerror(error) if error else 'nobody says why'}")
     if not folder.is_dir():

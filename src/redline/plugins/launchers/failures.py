@@ -26,14 +26,14 @@ _ONE_PORT = "servers that are compared run at the same time: let each listen on 
 _HOLDER = "let it listen on {port} alone, or end what holds the other port, which `ss -ltnp` shows"
 _MOST_NAMED = 4
 _ANSWERED = ("malformed: ", "tls: ", "unexpected body: ")
-"""How outcomes begin of a server that is there, and for which more time would do nothing."""
+"""Prefixes of outcomes of a server that runs, but that more time would not help."""
 _MOST_LINES = 60
-"""A stack of Node is below its error."""
+"""Enough for Node, which prints its stack below the error."""
 
 
 @dataclass(frozen=True)
 class LaunchAdvice:
-    """What a user changes: how the server is started, and when it is ready; and how they look at it."""
+    """Where a user changes how the server starts and when it is ready, and how to see its output."""
 
     start: str
     mend: str
@@ -61,19 +61,19 @@ OF_COMMAND = LaunchAdvice(
 
 @dataclass(frozen=True)
 class NotIts:
-    """The port was not the server's: who answered there in its place, or who had it when the server asked for it."""
+    """The port was another process's: the process that answered there, or that had it when the server started."""
 
     answered_by: str = ""
     held_by: str = ""
 
 
 def says_port_is_taken(output: str) -> bool:
-    """Whether a server's output says that another process has its port."""
+    """Whether a server's output says that its port is in use."""
     return _TAKEN.search(output) is not None
 
 
 def not_started(name: str, order: LaunchOrder, started: NotStarted, advice: LaunchAdvice = OF_CATALOGUE) -> LaunchError:
-    """The command could not be executed."""
+    """The error of a command that could not be executed."""
     if started.errno == errno.EINVAL and order.cpus:
         return LaunchError(
             f"{name} could not be pinned to cores {', '.join(map(str, order.cpus))}: {started.what}",
@@ -101,7 +101,7 @@ def exited_early(  # noqa: PLR0913 - how it ended, and what is known besides
     seen: Whereabouts = NOTHING_SEEN,
     advice: LaunchAdvice = OF_CATALOGUE,
 ) -> LaunchError:
-    """It ended before it was ready."""
+    """The error of a server that ended before it was ready."""
     log, ended = order.log, f"{name} {exited} {_spoken(after_ns)} after its start"
     if exited.code == 0 and seen.living:
         left = ", ".join(seen.living[:_MOST_NAMED])
@@ -133,7 +133,7 @@ def not_ready(  # noqa: PLR0913 - what was asked, what was seen, and what to cha
     host: str = "127.0.0.1",
     advice: LaunchAdvice = OF_CATALOGUE,
 ) -> LaunchError:
-    """It ran, but its readiness request was not answered as it should be. `where` it listens, if elsewhere."""
+    """The error of a server that did not answer as its entry says. `where` it listens, if elsewhere."""
     within = _spoken(ready.within_ns)
     request = f"GET {ready.path} on port {port}"
     if isinstance(saw, int):
@@ -151,7 +151,7 @@ def not_ready(  # noqa: PLR0913 - what was asked, what was seen, and what to cha
 
 
 def not_its(name: str, port: int, seen: Whereabouts, log: Path) -> NotIts:
-    """The server says that a port is in use: the one that it was given? Raises LaunchError where another one is."""
+    """Find out whether the port in use is the server's. Raises LaunchError where it is another port."""
     if seen.holders:
         return NotIts(held_by=observed.said(seen.holders))
     said = tail(log, _MOST_LINES).splitlines()
@@ -169,7 +169,7 @@ def not_its(name: str, port: int, seen: Whereabouts, log: Path) -> NotIts:
 
 
 def port_taken(name: str, port: int, tries: int, last: NotIts, log: Path) -> LaunchError:
-    """Each port that it was given turned out not to be its own."""
+    """The error of a server whose ports all belonged to other processes."""
     if last.answered_by:
         message = (
             f"{name} found its port in use: on {tries} ports one after the other, another process answered;"
@@ -191,13 +191,13 @@ def port_taken(name: str, port: int, tries: int, last: NotIts, log: Path) -> Lau
 
 
 def _noexec(order: LaunchOrder) -> str:
-    """What forbids to execute files where the server is, or where it keeps temporary ones."""
+    """What forbids to execute files in the server's folder, or in that of temporary files."""
     found = next(filter(None, map(said_of_noexec, (order.folder, Path(tempfile.gettempdir())))), "")
     return f", and {found}" if found else ""
 
 
 def died_under_load(name: str, exited: Exited, log: Path) -> Failure:
-    """It ended while it should have served."""
+    """The failure of a server that ended under load."""
     return Failure(
         stage="load",
         kind="died",

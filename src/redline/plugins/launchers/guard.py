@@ -1,4 +1,4 @@
-"""The lab's side of the warden: send the order, read what becomes of the server, stop it."""
+"""The lab's side of the warden: sends the order, follows the server, stops it."""
 
 import json
 import os
@@ -26,7 +26,7 @@ _STOP_BEYOND_GRACE_S = 15.0
 
 @dataclass(frozen=True)
 class LaunchOrder:
-    """What the warden is to run. Output beyond `log_head + log_tail` bytes is counted and dropped."""
+    """What the warden runs. Output beyond `log_head + log_tail` bytes is counted and dropped."""
 
     command: tuple[str, ...]
     folder: Path
@@ -112,7 +112,7 @@ class Guard:
             self._stdin.write(order.line())
 
     def started(self) -> Started | NotStarted:
-        """Wait until the server runs, or until it is clear that it cannot."""
+        """Wait until the server runs or has failed to start."""
         line = self._line(_START_WITHIN_S)
         if line is None:
             return NotStarted(0, "its warden ended" if self._ended else "its warden did not answer")
@@ -135,7 +135,7 @@ class Guard:
         return self.exited
 
     def stop(self) -> None:
-        """Stop the server and all that it started; nothing of it is left afterwards. May be called again."""
+        """Stop the server and all of its descendants. May be called again."""
         with suppress(BrokenPipeError):
             self._stdin.close()
         deadline = time.monotonic() + self._order.grace_ns / 1e9 + _STOP_BEYOND_GRACE_S
@@ -158,7 +158,7 @@ class Guard:
         return line
 
     def _read(self, wait_s: float) -> bool:
-        """Take in what the warden writes within this time; False when nothing came or it has ended."""
+        """Read what the warden writes within this time; False when nothing came or it has ended."""
         waiting = select.poll()
         waiting.register(self._stdout, select.POLLIN)
         if not waiting.poll(wait_s * 1000):
@@ -170,7 +170,7 @@ class Guard:
 
 
 def signal_name(number: int) -> str:
-    """`SIGKILL`, or `signal 64` for one without a name."""
+    """`SIGKILL`, or `signal 64` for a signal without a name."""
     try:
         return signal.Signals(number).name
     except ValueError:

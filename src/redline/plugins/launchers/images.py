@@ -18,23 +18,23 @@ from redline.plugins.jdks import Jdk
 
 _WITHIN_S = 60.0
 _MOST_LINKS = 40
-"""As many links as the kernel follows on the way to one file."""
+"""The most links that the kernel follows on the way to a file."""
 _LIBRARY = re.compile(r"(?:=>\s+|^\s+)(/\S+)\s+\(0x", re.MULTILINE)
 _OF_LIBC = ("libgcc_s.so.1", "libnss_files.so.2")
-"""What glibc loads only when it is needed: to cancel threads, and to find users and hosts."""
+"""Libraries that glibc loads only when needed: to cancel threads, and to find users and hosts."""
 _SCRIPT_TOOLS = (
     *("sh", "env", "basename", "cat", "chmod", "cp", "dirname", "grep", "head", "ln", "mkdir", "nproc", "printf"),
     *("rm", "sed", "sort", "tail", "tr"),
 )
-"""What a start script may use besides what its entry `needs`."""
+"""Programs that a start script may use besides what its entry `needs`."""
 _NAMES = tuple(map(Path, ("/etc/passwd", "/etc/group", "/etc/nsswitch.conf")))
-"""How a server finds the user that it is to become."""
+"""Files in which a server finds the user that it is to become."""
 _TEMPORARY = Path("/tmp")  # noqa: S108 - its entry, without what is in it
 _PYTHON = re.compile(r"python3(\.\d+)?")
 _LIBRARY_OF_PYTHON = "import sysconfig; print(sysconfig.get_path('stdlib'))"
 _NOT_OF_PYTHON = ("site-packages", "dist-packages", "test", "idlelib", "ensurepip")
 _NOT_RUN = ("jmods", "include", "man", "demo", "sample", "src.zip", "lib/src.zip")
-"""Of a JDK: what no program runs with."""
+"""Folders of a JDK that no program needs at run time."""
 
 
 class _Closure:
@@ -45,7 +45,7 @@ class _Closure:
         self._done: set[Path] = set()
 
     def add(self, roots: Iterable[Path], leave_out: Iterable[Path] = ()) -> None:
-        """Paths that lead nowhere are left out."""
+        """Add paths, without those that lead nowhere."""
         queue, done = list(roots), self._done | set(leave_out)
         while queue:
             root = queue.pop()
@@ -89,7 +89,7 @@ def needed(
 
 
 def _named(words: Sequence[str], folder: Path) -> Iterator[Path]:
-    """What words name, also as `@FILE` and after a `=`: any file, and folders below that of the build."""
+    """Files that words name, also as `@FILE` and after a `=`, and folders below that of the build."""
     for word in words:
         for text in {word, word.removeprefix("@"), word.partition("=")[2]} - {""}:
             path = folder / text
@@ -99,7 +99,7 @@ def _named(words: Sequence[str], folder: Path) -> Iterator[Path]:
 
 
 def digest(paths: Iterable[Path]) -> str:
-    """12 hex digits over names, sizes and times of files: another one where a file of the image has changed."""
+    """12 hex digits over names, sizes and times of files, which change with any file of the image."""
     total = hashlib.sha256()
     for path in paths:
         status = path.lstat()
@@ -168,13 +168,13 @@ def _head(path: Path) -> bytes:
 
 
 def _interpreter(script: Path) -> list[str]:
-    """The words of its first line: `/usr/bin/env bash` needs both."""
+    """The words of a script's first line: `/usr/bin/env bash` needs both."""
     with script.open("rb") as file:
         return file.readline(256)[2:].decode(errors="replace").split()
 
 
 def _said(command: Sequence[str]) -> str:
-    """What a command prints; nothing where it cannot be run."""
+    """The output of a command; empty where it cannot be run."""
     try:
         done = subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_WITHIN_S, check=False, text=True

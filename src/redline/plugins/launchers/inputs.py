@@ -1,4 +1,4 @@
-"""The tools that builds need: whether they are here, and which version."""
+"""Inputs of builds: files, and tools with their versions."""
 
 import hashlib
 import json
@@ -17,7 +17,7 @@ from redline.plugins import decisive
 from redline.plugins.launchers.executable import why_missing
 
 _SETTLED_NS = 1_000_000_000
-"""A file that was written less than this ago may be written again with the same time."""
+"""A file that was written less than this ago may be rewritten with the same time."""
 _VERSION_WITHIN_S = 60.0
 
 
@@ -98,17 +98,17 @@ class ToolVersions:
         self._versions: dict[str, str] = {}
 
     def missing(self, needs: tuple[Tool, ...]) -> Tool | None:
-        """The first tool that is not on the PATH, if any."""
+        """The first tool that is missing on the PATH, if any."""
         return next((tool for tool in needs if shutil.which(tool.command) is None), None)
 
     def check(self, name: str, needs: tuple[Tool, ...]) -> None:
-        """Raises BuildError for a tool that is not on the PATH, with its own hint."""
+        """Raises BuildError with the tool's hint, if it is not on the PATH."""
         tool = self.missing(needs)
         if tool is not None:
             raise BuildError(f"{name} cannot be used here: {why_missing(tool.command)}", hint=tool.hint)
 
     def versions(self, name: str, needs: tuple[Tool, ...], folder: Path) -> dict[str, str]:
-        """The version of each tool as run in `folder`, where a toolchain file may choose it."""
+        """Versions of tools, as run in `folder`, where a toolchain file may choose them."""
         return {tool.command: self._version(name, tool, folder) for tool in needs if tool.version}
 
     def _version(self, name: str, tool: Tool, folder: Path) -> str:

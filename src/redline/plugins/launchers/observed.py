@@ -1,4 +1,4 @@
-"""Which process listens where: what is seen when a server is not where it should be. Nothing here is inferred."""
+"""Which process listens where: observations about a server that is not at its address. Nothing is inferred."""
 
 import os
 import time
@@ -29,7 +29,7 @@ class Listener(NamedTuple):
 
     @classmethod
     def of(cls, pid: int, at: At) -> Self:
-        """With its name now."""
+        """The listener, with the process's current name."""
         return cls(pid, procfs.name_of(pid) if pid else "a process that is hidden from this user", at)
 
     @property
@@ -68,7 +68,7 @@ class Whereabouts:
 
     @classmethod
     def of_those_left(cls, pid: int, host: str, port: int) -> Self:
-        """The same of one that ended: what it has left gets a moment to listen."""
+        """The same for a server that ended: its descendants get a moment to listen."""
         deadline = time.monotonic() + _LISTENS_WITHIN_S
         while (seen := cls.of(pid, host, port)).living and not seen.listening and time.monotonic() < deadline:
             time.sleep(0.02)
@@ -105,7 +105,7 @@ def listens(host: str, port: int, pid: int) -> bool:
 
 
 def listening(pid: int) -> tuple[Listener, ...]:
-    """Where a process listens, or one below it, or one of its group, as far as the kernel says."""
+    """Where a process, its descendants or its group listen, as far as the kernel says."""
     namespace = Namespace.of(pid)
     if not namespace.ours and (heard := namespace.listening()):
         return tuple(sorted(Listener.of(pid, _at(address)) for address in heard))
@@ -120,29 +120,29 @@ def is_out_of_reach(port: int, found: Iterable[Listener]) -> bool:
 
 
 def holders_of(port: int, but: Iterable[int] = ()) -> tuple[Listener, ...]:
-    """Who listens on this port of this machine, at whatever address, but these processes."""
+    """Other processes that listen on this port of this machine, at any address."""
     own = _sockets_of(but)
     return _holding(lambda each: each.local.port == port and each.inode not in own)
 
 
 def ours() -> tuple[Listener, ...]:
-    """Where what this process has started listens."""
+    """Where the descendants of this process listen."""
     held = _sockets_of(set(procfs.tree(os.getpid())) - {os.getpid()})
     return _holding(lambda each: each.inode in held)
 
 
 def who_answers(host: str, port: int) -> str:
-    """Who answers at an address, in words, or why that is not known."""
+    """The process that answers at an address, in words, or why it is not known."""
     return said(holders_of(port)) or owner_of(host, port).unknown
 
 
 def listens_elsewhere(host: str, port: int) -> str:
-    """Who listens on this port of this machine, but not at this host; empty where that is another machine."""
+    """Processes that listen on this port at other addresses; empty where the host is another machine."""
     return said(holders_of(port)) if is_this_machine(host) else ""
 
 
 def _holding(wanted: Callable[[Tcp], bool]) -> tuple[Listener, ...]:
-    """Nobody where the kernel does not say who listens."""
+    """The listeners, none where the kernel does not tell."""
     found: list[Tcp] = []
     with suppress(OSError):
         found = [each for each in listeners() if wanted(each)]

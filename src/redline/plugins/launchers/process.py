@@ -1,4 +1,4 @@
-"""Servers as processes of this machine: built, started on a free port, watched over, stopped without a trace."""
+"""Servers as processes of this machine: built, started on a free port, watched, and stopped entirely."""
 
 import os
 import random
@@ -41,11 +41,11 @@ PADDING = "REDLINE_PADDING"
 """The variable that makes a server's environment larger."""
 
 _MOST_PADDING = 4096
-"""A page: from there on, the stack is where it was in its page."""
+"""A page: more padding repeats positions of the stack within its page."""
 
 
 def free_port(port_range: Path = Path("/proc/sys/net/ipv4/ip_local_port_range")) -> int:
-    """A port on which nothing listens now. Raises LaunchError when none is found.
+    """A port on which nothing listens now. Raises LaunchError when there is none.
 
     It lies below the range from which the kernel takes ports for outgoing connections, where that leaves room: there no
     client, the load engine included, can take it between this moment and the server's bind, and a connection to it
@@ -90,18 +90,18 @@ class ProcessServer:
 
     @property
     def runtimes(self) -> frozenset[str]:
-        """What its processes were seen to run on."""
+        """The runtimes of its processes."""
         return self.facts.all_runtimes
 
     def death(self) -> Failure | None:
-        """Why and how it died, with the end of its output; None while it lives."""
+        """Why and how it died, with the end of its output; None while it runs."""
         exited = self.guard.poll()
         return None if exited is None else failures.died_under_load(self.name, exited, self.log)
 
 
 @dataclass(frozen=True)
 class _Attempt:
-    """One start of a server on one port."""
+    """A start of a server on a port."""
 
     launch: Launch
     prepared: "Prepared"
@@ -116,7 +116,7 @@ class _Attempt:
 
     @property
     def ready(self) -> Ready:
-        """The request that it answers when it is ready; a proxy answers that of the server behind it."""
+        """Its readiness request; that of a proxy is the one of the server behind it."""
         own = self.variant.catalogued.ready
         return self.upstream.ready.within(own.within_ns) if self.upstream else own
 
@@ -154,7 +154,7 @@ class _Attempt:
         )
 
     def _upstream_values(self) -> dict[str, str]:
-        """What a proxy gets to know of what is behind it."""
+        """Placeholders that describe a proxy's upstream."""
         upstream = self.upstream
         if upstream is None:
             return dict.fromkeys(UPSTREAM, "")
@@ -180,7 +180,7 @@ class _Attempt:
         return prepared.containers.guard(self.variant, prepared.image, order, start)
 
     def bring_up(self, guard: Guard, order: LaunchOrder) -> ServerFacts | NotIts:
-        """The facts of the server once it is ready, or whose its port is. Raises LaunchError."""
+        """The facts of the server once it is ready, or the owner of its port. Raises LaunchError."""
         name, ready, log = self.variant.slug, self.ready, self.launch.log
         host, advice = self.prepared.host, self.prepared.advice
         started = guard.started()
@@ -217,7 +217,7 @@ class _Attempt:
         raise failures.exited_early(name, exited, exited.at_ns - started.at_ns, order, seen=seen, advice=advice)
 
     def _where(self, seen: Whereabouts) -> str:
-        """Where the server listens, if that is not where it was to listen."""
+        """Where the server listens, if not where it should."""
         if self._listens_on != HOST and observed.is_out_of_reach(self.port, seen.listening):
             who = "no published port" if self._listens_on == EVERYWHERE else "no other host"
             return f"it listens on 127.0.0.1 alone, which {who} reaches: use {{host}} in its entry"
@@ -301,15 +301,15 @@ def _scratch_folder(variant: Variant, parent: Path, stack: ExitStack) -> Path:
 
 
 class FindsBuilds(Protocol):
-    """Where a launcher has its builds from: see `Builds`."""
+    """A source of builds: see `Builds`."""
 
     def build(
         self, entries: Iterable[ServerEntry], progress: Callable[[Building], None], *, one_of_several: bool = False
     ) -> BuildOutcome:
-        """Build the entries that do not stand; the outcome is by their names."""
+        """Build the entries that need it; the outcome is by their names."""
 
     def find(self, entry: ServerEntry) -> StandingBuild:
-        """The build to start. Raises LaunchError when there is none."""
+        """The build to start. Raises LaunchError when it is missing."""
 
 
 class ProcessLauncher:
@@ -355,22 +355,22 @@ class ProcessLauncher:
 
     @contextmanager
     def running(self, launch: Launch) -> Iterator[ProcessServer]:
-        """Start it, wait until it is ready, and stop it whatever happens. Raises LaunchError."""
+        """Start a server, wait until it is ready, and stop it whatever happens. Raises LaunchError."""
         with started(launch, self._prepared(launch)) as server:
             yield server
 
     @contextmanager
     def in_front(self, launch: Launch, upstream: Upstream) -> Iterator[ProcessServer]:
-        """Start a proxy in front of what runs already, as `running` does. Raises LaunchError."""
+        """Start a proxy in front of a running server or proxy, as `running` does. Raises LaunchError."""
         with started(launch, self._prepared(launch), upstream) as server:
             yield server
 
     def _numbered(self, number: int) -> FindsBuilds:
-        """The builds of this number."""
+        """The builds with this number."""
         return self._builds.setdefault(number, Builds(*self._folders, number))
 
     def _prepared(self, launch: Launch) -> Prepared:
-        """Raises LaunchError."""
+        """What the variant is started from. Raises LaunchError."""
         variant = launch.variant
         built, jdk = self._numbered(launch.build_number).find(variant.catalogued), self._jdk(variant)
         if variant.container is None:
@@ -394,7 +394,7 @@ class ProcessLauncher:
     def _with_jdks(
         self, variants: dict[str, Variant], outcome: BuildOutcome, progress: Callable[[Building], None]
     ) -> BuildOutcome:
-        """The outcome when each variant that was built has got its JDK too, so that no run stops to fetch one."""
+        """The outcome with JDKs: each built variant gets its JDK now, so that no run stops to fetch it."""
         for slug in [slug for slug in outcome.hashes if not variants[slug].misfit]:
             variant = variants[slug]
 
@@ -416,12 +416,12 @@ class ProcessLauncher:
 
 
 def _runtime(variant: Variant, jdk: Jdk | None, tools: str) -> str:
-    """What runs it: its JDK, and what the tools that start it say of themselves."""
+    """The runtime of a variant: its JDK, and the versions of the tools that start it."""
     return "; ".join(filter(None, (runtime_version(variant, jdk) if jdk else "", tools)))
 
 
 def authorities(variant: Variant, built: StandingBuild) -> str | None:
-    """Who signed the server's certificate, where its entry names a file. Raises LaunchError when that is not there."""
+    """The authorities of the server's certificate that its entry names. Raises LaunchError if the file is missing."""
     entry = variant.catalogued
     if entry.tls is None or entry.tls.ca is None or not has_tls(variant.serves):
         return None
@@ -436,7 +436,7 @@ def authorities(variant: Variant, built: StandingBuild) -> str | None:
 
 
 def _certificates(folder: Path, name: str) -> str:
-    """Those of a file in the folder. Raises OSError, UsageError and UnicodeDecodeError."""
+    """The certificates of a file in the folder. Raises OSError, UsageError and UnicodeDecodeError."""
     with open_within(folder, name) as file:
         found = certificates(file.read(_MOST_OF_AUTHORITIES).decode())
     if not found:

@@ -1,4 +1,4 @@
-"""When is a server ready? When it answers a real request as its entry says, and not before."""
+"""Readiness: a server is ready when it answers a real request as its entry says."""
 
 import time
 from collections.abc import Callable
@@ -72,7 +72,7 @@ def wait_until_ready(  # noqa: PLR0913 - by whom, where, what, and until when
 
 
 def reached(variant: Variant) -> Variant:
-    """A server or proxy as a client of its own reaches it: over the leg that it serves, whatever is in front of it.
+    """Reach a server or proxy directly, over the leg that it serves.
 
     Over TLS any certificate will do: the verification checks who answers.
     """
@@ -85,7 +85,7 @@ def reached(variant: Variant) -> Variant:
 
 
 def request_of(ready: Ready) -> Request:
-    """The request that a ready server answers."""
+    """The readiness request."""
     return Request(path=ready.path, headers=ready.headers, expect=Expected(status=ready.status, under_load="status"))
 
 

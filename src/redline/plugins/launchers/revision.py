@@ -36,14 +36,13 @@ class RevisionLauncher:
         return outcome
 
     def running(self, launch: Launch) -> AbstractContextManager[ProcessServer]:
-        """Start it where it was built, wait until it is ready, and stop it whatever happens. Raises LaunchError."""
+        """Start it in its build folder, wait until it is ready, and stop it whatever happens. Raises LaunchError."""
         checkout = _checkout_of(launch.variant)
         return run_command(launch, self._folders[checkout, launch.build_number], checkout.revision.commit)
 
     def _built(self, checkout: Checkout, progress: Callable[[Building], None]) -> Path:
-        """The folder to start it in, once it is built. Raises BuildError."""
+        """Build a revision, and return the folder to start it in. Raises BuildError."""
         repository, name = Repository(Path(checkout.repository)), str(checkout.revision)
-        progress(Building((name,)))
         try:
             root = self._stack.enter_context(repository.checked_out(checkout.revision))
             folder: Path = root / checkout.below

@@ -30,7 +30,7 @@ class RunningHops:
         return self.running[0].endpoint
 
     def death(self) -> Failure | None:
-        """Why and how one died, the nearest to the server if several did; None while all live."""
+        """Why and how a proxy died, the nearest to the server if several did; None while all run."""
         return next((death for each in reversed(self.running) if (death := each.death()) is not None), None)
 
 
@@ -48,16 +48,16 @@ class RoutedServer:
 
     @property
     def facts(self) -> ServerFacts | None:
-        """Those of the server, and of the proxies in front of it."""
+        """The facts of the server and of the proxies in front of it."""
         return self.server.facts and self.server.facts.behind(self.hops.facts)
 
     @property
     def runtimes(self) -> frozenset[str]:
-        """What the processes of the server and of the proxies were seen to run on."""
+        """The runtimes of the server and the proxies."""
         return self.facts.all_runtimes if self.facts else self.server.runtimes
 
     def death(self) -> Failure | None:
-        """Why and how the server died, or else the proxy nearest to it that did; None while all live."""
+        """Why and how the server died, or else the nearest proxy that did; None while all run."""
         return self.server.death() or self.hops.death()
 
 
@@ -72,7 +72,7 @@ class RouteLauncher:
         self._seen: dict[tuple[str, Leg, Leg, str, int], Leg | None] = {}
 
     def build(self, variants: Iterable[Variant], progress: Callable[[Building], None], builds: int = 1) -> BuildOutcome:
-        """Build what the variants and their proxies need; what lacks a proxy could not be built."""
+        """Build what the variants and their proxies need. A variant without its proxies counts as not built."""
         wanted = tuple(variants)
         hops = {hop.slug: hop for variant in wanted for hop in variant.hops}
         done = self._launcher.build((*wanted, *hops.values()), progress, builds)
@@ -85,7 +85,7 @@ class RouteLauncher:
 
     @contextmanager
     def running(self, launch: Launch) -> Iterator[RunningServer]:
-        """Start it with its proxies, wait until all are ready, and stop them whatever happens, the first one first.
+        """Start it with its proxies, wait until all are ready, and stop them whatever happens, the first proxy first.
 
         Raises LaunchError. The output of the `n`-th proxy goes to `LOG-hop-n`.
         """
@@ -113,7 +113,7 @@ class RouteLauncher:
 
     @contextmanager
     def _in_front(self, hop: "_Hop") -> Iterator[tuple[RunningServer, HopFacts]]:
-        """Start a proxy, and say what there is to know of it."""
+        """Start a proxy; yields its facts."""
         certificate = hop.certificate_problem()
         with ExitStack() as stack:
             try:
@@ -132,7 +132,7 @@ class RouteLauncher:
             yield running, facts
 
     def _upstream_seen(self, hop: "_Hop") -> Leg | None:
-        """What the proxy speaks to what is behind it: seen when its readiness request passed through a relay."""
+        """The protocol between the proxy and its upstream, observed while its readiness request passed a relay."""
         key = hop.proxy.slug, hop.proxy.serves, hop.upstream.leg, hop.behind.entry.name, hop.launch.build_number
         if key not in self._seen:
             with tapped(hop.upstream.endpoint) as tap:
@@ -158,7 +158,7 @@ class _Hop:
 
     @property
     def behind(self) -> Variant:
-        """The next proxy, or the server."""
+        """The upstream: the next proxy, or the server."""
         return (*self.variant.hops, self.variant)[self.number + 1]
 
     def certificate_problem(self) -> str:
@@ -183,7 +183,7 @@ class _Hop:
         return strict.failure.reason if strict.failure and strict.outcome == "tls" != loose.outcome else ""
 
     def explained(self, error: LaunchError, certificate: str) -> LaunchError:
-        """An error of the proxy, with what may have caused it behind it."""
+        """An error of the proxy, with a possible cause in its upstream."""
         if not certificate or error.kind != "not_ready":
             return error
         message = f"{error.message}; the certificate of {self.behind.entry.name} is not valid: {certificate}"

@@ -1,4 +1,4 @@
-"""Servers of every kind in one session: the catalogue's, commands, revisions, and those that are already running."""
+"""Servers of every kind in one session: of the catalogue, commands, revisions, and running servers."""
 
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
@@ -11,14 +11,14 @@ from redline.ports import Building, BuildOutcome, HopLauncher, Launch, Launcher,
 
 
 class ServersLauncher:
-    """Gives each server to the launcher of its kind; proxies are the catalogue's."""
+    """Passes servers to the launchers of their kinds; proxies are of the catalogue."""
 
     def __init__(self, catalogue: HopLauncher, revisions: RevisionLauncher) -> None:
         self._catalogue, self._revisions = catalogue, revisions
         self._attached, self._commands = AttachedLauncher(), CommandLauncher()
 
     def build(self, variants: Iterable[Variant], progress: Callable[[Building], None], builds: int = 1) -> BuildOutcome:
-        """Build what the variants need. What cannot be built is in the outcome, by variant slug."""
+        """Build what the variants need. Failures are in the outcome, by variant slug."""
         wanted: dict[Launcher, list[Variant]] = {}
         for variant in variants:
             wanted.setdefault(self._launcher_of(variant), []).append(variant)
@@ -32,7 +32,7 @@ class ServersLauncher:
         return self._launcher_of(launch.variant).running(launch)
 
     def in_front(self, launch: Launch, upstream: Upstream) -> AbstractContextManager[RunningServer]:
-        """Start a proxy in front of what runs already, as `running` does. Raises LaunchError."""
+        """Start a proxy in front of a running server or proxy, as `running` does. Raises LaunchError."""
         return self._catalogue.in_front(launch, upstream)
 
     def _launcher_of(self, variant: Variant) -> Launcher:

@@ -1,4 +1,4 @@
-"""What a proxy really speaks to the server behind it: a relay in between sees how each of its connections begins.
+"""Which protocol a proxy really speaks to its upstream: a relay in between sees how connections begin.
 
 Over TLS the relay sees which protocols the proxy offers by ALPN (RFC 7301), in the clear in every version of TLS. Which
 of them the server chooses, it says when it is offered the same.
@@ -42,7 +42,7 @@ class Tap:
     beginnings: list[Beginning] = field(default_factory=list)
 
     def leg(self) -> Leg | None:
-        """What the last connection that carried something spoke; None if there was none, or if it is none of these."""
+        """The protocol of the last connection that carried data; None without any, or for another protocol."""
         used = [each for each in self.beginnings if each.sent]
         if not used:
             return None
@@ -55,7 +55,7 @@ class Tap:
         return "h1" if _REQUEST.match(last.sent) else None
 
     def _chosen(self, offered: tuple[str, ...]) -> str | None:
-        """The protocol that the server chooses of those that are offered."""
+        """The protocol that the server chooses among the offered ones."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
         if offered:
@@ -88,7 +88,7 @@ def tapped(server: Endpoint) -> Iterator[Tap]:
 
 
 def _relay(tap: Tap, listener: socket.socket, wake: socket.socket) -> None:
-    """Pass on whatever arrives, until `wake` ends."""
+    """Relay data until `wake` ends."""
     with selectors.DefaultSelector() as selector, ExitStack() as open_sockets:
         selector.register(listener, selectors.EVENT_READ)
         selector.register(wake, selectors.EVENT_READ)
@@ -133,7 +133,7 @@ def _pass_on(key: selectors.SelectorKey, selector: selectors.BaseSelector) -> No
 
 
 def offered_by(hello: bytes) -> tuple[str, ...] | None:
-    """The protocols that a ClientHello offers by ALPN, in its order; None for what cannot be read as one."""
+    """The protocols that a ClientHello offers by ALPN, in its order; None for anything else."""
     message = b""
     while len(hello) >= 5 and hello[0] == 0x16:  # a ClientHello may be spread over several records
         length = int.from_bytes(hello[3:5])

@@ -33,7 +33,7 @@ CHANGED_SIGNALS = (signal.SIGTERM, signal.SIGCHLD, signal.SIGINT, signal.SIGHUP,
 
 
 class WardenOrder:
-    """One line of JSON; sizes in bytes. Raises KeyError for a key that is missing."""
+    """The order, a line of JSON; sizes in bytes. Raises KeyError for a missing key."""
 
     def __init__(self, line: bytes) -> None:
         order = json.loads(line)
@@ -56,7 +56,7 @@ class CappedLog:
         self.last = b""
 
     def write(self, data: bytes) -> None:
-        """Keep what belongs to the head, remember the rest. A full disk loses the log, never blocks the server."""
+        """Write the head to the file, keep the tail in memory. A full disk loses the log, but never blocks."""
         now = data[: max(0, self.head - self.seen)]
         self.seen += len(data)
         if now:
@@ -66,7 +66,7 @@ class CappedLog:
             self.last = rest[-self.tail :] if len(rest) >= self.tail else (self.last + rest)[-self.tail :]
 
     def settle(self) -> None:
-        """Put the end of the output behind the head; may be called again when more has come."""
+        """Write the tail behind the head; may be called again after more output."""
         if self.seen <= self.head:
             return
         dropped = self.seen - self.written - len(self.last)
@@ -81,7 +81,7 @@ class CappedLog:
 
 
 class Warden:
-    """Starts one server and sees it to its end."""
+    """Starts a server and guards it until its end."""
 
     def __init__(self, order: WardenOrder) -> None:
         self.order = order
@@ -118,7 +118,7 @@ class Warden:
         return read
 
     def _start(self) -> None:
-        """Fork, place the child while it waits, let it go, and learn whether its exec worked."""
+        """Fork, place the child while it waits, let it exec, and report whether that worked."""
         self.output, out = os.pipe()
         go_read, go_write = os.pipe()
         failed_read, failed_write = os.pipe()
@@ -140,7 +140,7 @@ class Warden:
         report({"event": "started", "pid": self.server, "at_ns": at_ns, "cgroup": self.cgroup})
 
     def _place(self) -> None:
-        """Into a control group of its own where that is permitted, and onto its cores."""
+        """Put the child into a control group of its own, where that is permitted, and onto its cores."""
         if self.order.cgroup_parent:
             folder = f"{self.order.cgroup_parent}/redline-{os.getpid()}-{time.monotonic_ns()}"
             try:
@@ -174,7 +174,7 @@ class Warden:
             os._exit(127)
 
     def _watch(self) -> None:
-        """Until the server was asked to stop and has ended, or its grace is over."""
+        """Watch until the server was asked to stop and has ended, or its grace period is over."""
         poll = select.poll()
         for fd in (0, self.wake, self.output):
             poll.register(fd, select.POLLIN)
@@ -207,7 +207,7 @@ class Warden:
         return True
 
     def _reap_watching(self) -> None:
-        """Reap orphans as they end, and see the server end; it stays a zombie, so that its group's id stays taken."""
+        """Reap orphans, and notice the server's end; it stays a zombie, so that its group's id stays taken."""
         while not self.exited:
             try:
                 ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
@@ -232,7 +232,7 @@ class Warden:
             )
 
     def _sweep(self) -> None:
-        """Kill all that is left until this process, to which every orphan of the tree falls, has no child any more."""
+        """Kill descendants until this process, which inherits every orphan, has no children."""
         deadline = time.monotonic() + SWEEP_S
         thorough = False
         if self.server:
@@ -251,7 +251,7 @@ class Warden:
             time.sleep(0.001)
 
     def _remove_cgroup(self) -> bool:
-        """Whether it is gone; the kernel refuses while a process in it is still ending."""
+        """Try to remove the group; whether it is gone. The kernel refuses while a process in it is ending."""
         try:
             if self.cgroup:
                 os.rmdir(self.cgroup)
@@ -264,7 +264,7 @@ class Warden:
 
 
 def report(event: dict[str, object]) -> None:
-    """One event for the lab, which may be gone."""
+    """Send an event to the lab, which may be gone."""
     try:
         os.write(1, (json.dumps(event) + "\n").encode())
     except OSError:
@@ -272,7 +272,7 @@ def report(event: dict[str, object]) -> None:
 
 
 def widen(pipe: int) -> None:
-    """A burst of output should not block the server while this process waits for a core."""
+    """Enlarge a pipe, so that a burst of output does not block the server while this process waits for a core."""
     try:
         fcntl.fcntl(pipe, F_SETPIPE_SZ, PIPE_BYTES)
     except OSError:
@@ -280,7 +280,7 @@ def widen(pipe: int) -> None:
 
 
 def write_text(path: str, text: str) -> None:
-    """To an existing file, in one write(2), as control files want it."""
+    """Write to an existing file in one write(2), as control files require."""
     fd = os.open(path, os.O_WRONLY)
     try:
         os.write(fd, text.encode())
@@ -302,7 +302,7 @@ def kill_cgroup(folder: str) -> None:
 
 
 def send(pid: int, number: int) -> None:
-    """A signal to a process, or to the group `-pid`, that may have ended."""
+    """Send a signal to a process, or to the group `-pid`, that may have ended."""
     try:
         os.kill(pid, number)
     except OSError:
@@ -330,7 +330,7 @@ def descendants(root: int) -> list[int]:
 
 
 def reap_all() -> bool:
-    """Reap every child that has ended; whether any is left."""
+    """Reap every child that has ended. Returns whether any is left."""
     try:
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
@@ -340,7 +340,7 @@ def reap_all() -> bool:
 
 
 def main() -> None:
-    """Read the order and carry it out. A partial order means that the lab ended too early: then do nothing."""
+    """Read the order and execute it. A partial order means that the lab has ended: do nothing then."""
     line = b""
     while not line.endswith(b"\n"):
         more = os.read(0, 1 << 16)

@@ -16,36 +16,36 @@ from redline.ports import RunningServer, ServerWatch
 
 _LOOKS, _MOST_LOOKS, _APART_S = 8, 100, 0.1
 _SAME = 0.02
-"""The share of the bytes in either direction by which a relay differs: what is on its way."""
+"""The share of the bytes by which both sides of a relay may differ: data in flight."""
 
 
 @dataclass(frozen=True)
 class KnownProcesses:
-    """Those of a server that the lab has started: they are its own, whatever they do."""
+    """Processes that the lab has started, which need no watch."""
 
     pids: tuple[int, ...]
 
     def look(self) -> None:
-        """There is nothing to find out."""
+        """Do nothing: they are known."""
 
     def finish(self) -> CpuOwner:
-        """They were known all the time."""
+        """The processes, which were known all the time."""
         return CpuOwner()
 
 
 def watch(server: RunningServer) -> ServerWatch:
-    """The watch over a server that is about to be loaded."""
+    """A watch for a server that is about to be loaded."""
     return KnownProcesses(processes_of(server)) if server.facts else AttachedWatch.of(server)
 
 
 class _Bytes(NamedTuple):
-    """Received and acknowledged on some connections."""
+    """Bytes received and acknowledged on some connections."""
 
     received: int = 0
     acked: int = 0
 
     def is_like(self, other: "_Bytes") -> bool:
-        """Whether what was received here was sent there, and the other way round."""
+        """Whether the bytes received here were sent there, and vice versa."""
         pairs = (self.received, other.acked), (self.acked, other.received)
         return all(min(pair) > 0 and abs(pair[0] - pair[1]) <= _SAME * max(pair) for pair in pairs)
 
@@ -59,7 +59,7 @@ class _Counted:
     at: dict[int, At] = field(default_factory=dict)
 
     def add(self, found: Iterable[Tcp], *, begins: bool) -> None:
-        """Note what they have counted; those that are there when it `begins` had counted before."""
+        """Note their counts. Connections that exist when it `begins` had counted before."""
         for each in found:
             now = _Bytes(each.received_bytes, each.acked_bytes)
             self.first.setdefault(each.inode, now if begins else _Bytes())
@@ -67,18 +67,18 @@ class _Counted:
 
     @property
     def busy(self) -> list[At]:
-        """The other ends of those on which something was received meanwhile."""
+        """The other ends of connections that received data meanwhile."""
         received = (inode for inode, now in self.last.items() if now.received > self.first[inode].received)
         return sorted({self.at[inode] for inode in received})
 
     @property
     def total(self) -> _Bytes:
-        """The bytes of all since they began: what is passed on is on two connections of one age."""
+        """The bytes of all connections since they began: a relay has two connections of one age."""
         return _Bytes(sum(each.received for each in self.last.values()), sum(each.acked for each in self.last.values()))
 
 
 class AttachedWatch:
-    """The watch over a server that somebody else runs."""
+    """A watch for a server that somebody else runs."""
 
     def __init__(self, host: str, port: int, owner: Owner) -> None:
         self.pids = owner.pids
@@ -90,12 +90,12 @@ class AttachedWatch:
 
     @classmethod
     def of(cls, server: RunningServer) -> "AttachedWatch":
-        """That over a server at its address."""
+        """The watch for a server at its address."""
         host, port = server.endpoint.host, server.endpoint.port
         return cls(host, port, owner_of(host, port))
 
     def look(self) -> None:
-        """See whether they answer its connections, and whom else they ask: a few times, until that was seen."""
+        """Look, a few times if need be, whether the processes answer the server's connections, and whom they ask."""
         now_s = time.monotonic()
         if self._unknown or self._seen == _LOOKS or self._looks == _MOST_LOOKS or now_s < self._due_s:
             return
@@ -113,14 +113,14 @@ class AttachedWatch:
             self._see_strangers({each.inode: each.uid for each in accepted if each.inode not in held})
 
     def finish(self) -> CpuOwner:
-        """What is known of it once the load has ended."""
+        """The result, once the load has ended."""
         self._unknown = self._unknown or self._newcomers() or self._relayed() or self._unseen()
         names = tuple(map(procfs.name_of, self.pids))
         behind = "" if self._unknown else ", ".join(map(str, self._others.busy))
         return CpuOwner(processes=names, unknown=self._unknown, behind=behind)
 
     def _held(self) -> set[int]:
-        """The sockets of its processes, and of those that they have started."""
+        """The sockets of its processes and their descendants."""
         below, above = procfs.children(), procfs.line_of(os.getpid())
         grown = [pid for pid in self._known if pid not in above]
         for pid in grown:
@@ -129,7 +129,7 @@ class AttachedWatch:
         return {inode for pid in self._known for inode in procfs.open_sockets(pid) or ()}
 
     def _see_strangers(self, found: dict[int, int]) -> None:
-        """Connections that others hold, who are seen, or who are not twice in a row: in between they may pass."""
+        """Note connections of other processes: of visible ones, or unseen twice in a row, as sockets change hands."""
         strange = frozenset(found) - self._held() if found else frozenset()
         lasting, self._strangers = strange & self._strangers, strange
         if not strange:
@@ -142,19 +142,19 @@ class AttachedWatch:
             self._unknown = f"connections to {self._at} are answered by a process that is hidden from this user"
 
     def _newcomers(self) -> str:
-        """That others answer now, of whom none of the known processes is a parent."""
+        """A message if other processes answer now that no known process has started."""
         self._held()
         now = owner_of(self._host, self._port)
         new = [pid for pid in now.pids if pid not in self._known]
         return f"{procfs.name_of(new[0])} began to answer at {self._at} during the load" if new else ""
 
     def _relayed(self) -> str:
-        """That they send on, byte by byte, what they get from another listener."""
+        """A message if the processes relay another listener's bytes."""
         if not self._clients.total.is_like(self._others.total):
             return ""
         to = min(self._others.at.values())
         return f"{self._at} is answered by {procfs.name_of(self.pids[0])}, which passes on what it gets from {to}"
 
     def _unseen(self) -> str:
-        """That they were never seen to hold a connection."""
+        """A message if the processes never held a connection."""
         return "" if self._seen else f"Redline could not see which process answers at {self._at}"

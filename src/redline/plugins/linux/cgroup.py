@@ -1,4 +1,4 @@
-"""Control groups, version 2: in the hybrid layout too, where it accounts for CPU time and version 1 limits it.
+"""Control groups, version 2, also in the hybrid layout, where version 2 counts CPU time and version 1 limits it.
 
 A group of its own lets the server's CPU time be known exactly, with processes that came and went, and lets all of it be
 killed at once. No controller is enabled in it and no limit set, so it does not change how the server is scheduled.
@@ -104,7 +104,7 @@ class Limits:
 
 
 def read_limits(proc: Path = Path("/proc"), pid: int | str = "self") -> Limits:
-    """The narrowest limits of a process's groups and all above them, as far as they can be seen from here."""
+    """The narrowest limits of a process's groups and their ancestors, as far as they are visible."""
     unified, divided = (mount_points(kind, proc / "self/mountinfo") for kind in ("cgroup2", "cgroup"))
     layout = ("hybrid" if divided else "v2") if unified else ("v1" if divided else "")
 
@@ -119,7 +119,7 @@ def read_limits(proc: Path = Path("/proc"), pid: int | str = "self") -> Limits:
 
 
 def quotas(pid: int | str = "self", proc: Path = Path("/proc")) -> dict[Path, float]:
-    """The groups of a process, and those above them, that have a quota of CPU time; each with how many cores it is."""
+    """A process's groups, and their ancestors, with a CPU quota, and the quotas in cores."""
     found = {}
     for folder, v1 in _groups("cpu", pid, proc):
         files = (folder / "cpu.cfs_quota_us", folder / "cpu.cfs_period_us") if v1 else (folder / "cpu.max",)
@@ -131,7 +131,7 @@ def quotas(pid: int | str = "self", proc: Path = Path("/proc")) -> dict[Path, fl
 
 
 def _groups(controller: str, pid: int | str, proc: Path) -> Iterator[tuple[Path, bool]]:
-    """The groups of a process that a controller may limit, and those above them; each with whether it is version 1."""
+    """A process's groups of a controller and their ancestors, and whether they are of version 1."""
     paths = _paths(proc, str(pid))
     for mount, _ in mount_points("cgroup2", proc / "self/mountinfo"):
         yield from ((folder, False) for folder in _upwards(mount, paths.get("", "/")))
@@ -152,7 +152,7 @@ def _paths(proc: Path, pid: str) -> dict[str, str]:
 
 
 def _upwards(mount: Path, path: str) -> Iterator[Path]:
-    """The group's folder and those above it. In a container the path may lead outside of what is mounted there."""
+    """The group's folder and its ancestors. In a container the path may lead outside of the mount."""
     folder = mount / path.lstrip("/")
     while folder != mount and mount in folder.parents:
         yield folder

@@ -1,4 +1,4 @@
-"""The machine by /proc and /sys, and its clock by chrony. What is not there is an empty text or None."""
+"""The machine according to /proc and /sys, and its clock according to chrony; unknown is an empty text or None."""
 
 import re
 import subprocess
@@ -14,7 +14,7 @@ _TRACKING = ("chronyc", "-n", "-c", "tracking")
 _TRACKING_WITHIN_S = 5.0
 _TRACKING_FIELDS = 14
 _NO_REFERENCE = "00000000"
-"""The reference of a clock that follows no other."""
+"""The reference of an unsynchronized clock."""
 _BY_VENDOR = {
     "amazon ec2": "Amazon EC2",
     "google": "Google Compute Engine",
@@ -49,7 +49,7 @@ class Host:
     root: Path = Path("/")
 
     def text(self, path: str) -> str:
-        """The file's content without the ends' white space; empty when there is none or it may not be read."""
+        """The file's stripped content; empty when it is missing or unreadable."""
         try:
             return (self.root / path.lstrip("/")).read_text(errors="replace").strip()
         except OSError:
@@ -93,7 +93,7 @@ class Host:
         return None if active is None else active == 1
 
     def frequency_mhz(self) -> tuple[int, int] | None:
-        """Between which frequencies the governor chooses, over all cores that have one."""
+        """The lowest and highest frequency that governors may choose, over all cores."""
         ends = []
         for name, end in (("scaling_min_freq", min), ("scaling_max_freq", max)):
             files = self.root.glob(f"sys/devices/system/cpu/cpu[0-9]*/cpufreq/{name}")
@@ -102,16 +102,16 @@ class Host:
         return (ends[0], ends[1]) if len(ends) == 2 else None
 
     def numa_nodes(self) -> int | None:
-        """How many groups of cores have memory of their own; None where the kernel does not say."""
+        """The number of NUMA nodes; None where the kernel does not say."""
         return len(list(self.root.glob("sys/devices/system/node/node[0-9]*"))) or None
 
     def huge_pages(self) -> str:
-        """When the kernel maps memory in huge pages by itself: always, madvise or never."""
+        """The mode of transparent huge pages: always, madvise or never."""
         chosen = re.search(r"\[(\w+)\]", self.text("/sys/kernel/mm/transparent_hugepage/enabled"))
         return chosen[1] if chosen else ""
 
     def aslr(self) -> bool | None:
-        """Whether the kernel places a process's memory at random addresses."""
+        """Whether address space layout randomization is on."""
         chosen = self.number("/proc/sys/kernel/randomize_va_space")
         return None if chosen is None else chosen > 0
 
@@ -127,7 +127,7 @@ class Host:
         return (int(ports[1]), int(ports[2])) if ports else None
 
     def load_average_1m(self) -> float:
-        """Processes that ran or wanted to, averaged over a minute."""
+        """Running and runnable processes, averaged over a minute."""
         match = re.match(r"\d+(\.\d+)?", self.text("/proc/loadavg"))
         return float(match[0]) if match else 0.0
 
@@ -141,7 +141,7 @@ class Host:
         return int(match[1]) * 1000 if match else None
 
     def physical_cores(self, cpus: Iterable[int]) -> tuple[tuple[int, ...], ...]:
-        """The given CPUs, grouped by the core whose hardware threads they are, in the order of the first of each."""
+        """The given CPUs, grouped by physical core, in the order of their first CPUs."""
         groups: dict[str, list[int]] = {}
         for cpu in sorted(cpus):
             siblings = self.text(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list")
@@ -169,7 +169,7 @@ def cpu_times(stat: str, cpu: int | None = None) -> CpuTimes | None:
 
 
 def read_clock() -> ClockReading | None:
-    """What chrony says of this host's clock now; None if no chronyd answers here."""
+    """Chrony's current reading of this host's clock; None if no chronyd answers here."""
     try:
         done = subprocess.run(_TRACKING, capture_output=True, text=True, timeout=_TRACKING_WITHIN_S, check=False)
     except (OSError, subprocess.SubprocessError):
@@ -178,7 +178,7 @@ def read_clock() -> ClockReading | None:
 
 
 def parse_tracking(line: str) -> ClockReading | None:
-    """What `chronyc -c tracking` printed; None if it is not that, or if the clock follows none.
+    """Parse the output of `chronyc -c tracking`; None for anything else, or if the clock is not synchronized.
 
     The fields: reference id, its name, stratum, time of the last update, system offset, last offset, RMS offset,
     frequency, residual frequency, skew, root delay, root dispersion, update interval, leap status; in seconds. The

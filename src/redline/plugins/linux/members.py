@@ -6,7 +6,7 @@ from redline.plugins.linux import cgroup, procfs
 
 
 def started_by(root: int) -> tuple[int, ...]:
-    """The process and all that it started, be it by way of others that have ended; empty when none is left.
+    """The process and its descendants, also those whose parents have ended; empty when none is left.
 
     By its own control group, where it has one, and by parents: whom a process leaves behind when it ends, its warden
     inherits, so what is below the warden is the server.

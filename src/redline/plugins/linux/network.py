@@ -1,4 +1,4 @@
-"""TCP counters of a network namespace, and the link by which a host is reached. What is not known is None."""
+"""TCP counters of a network namespace, and the link to a host. Unknown is None."""
 
 import os
 import re
@@ -43,14 +43,14 @@ class TcpCounts(NamedTuple):
 
 @dataclass(frozen=True)
 class Namespace:
-    """A network namespace, read by way of a process in it, for as long as that lives."""
+    """A network namespace, read through a process in it, while that lives."""
 
     pid: int | str
     root: Path = Path("/")
 
     @classmethod
     def of(cls, pid: int, root: Path = Path("/")) -> "Namespace":
-        """The one that a process is in; where that is our own too, it is read by way of us, who live longer."""
+        """The namespace of a process; if it is also ours, it is read through this process, which lives longer."""
         try:
             ours = (root / f"proc/{pid}/ns/net").readlink() == (root / "proc/self/ns/net").readlink()
         except OSError:
@@ -59,11 +59,11 @@ class Namespace:
 
     @property
     def ours(self) -> bool:
-        """Whether this process is in it: settings of a network can be read for one's own namespace only."""
+        """Whether this process is in it: network settings can be read in the own namespace only."""
         return self.pid == "self"
 
     def listening(self) -> set[Address]:
-        """Where it is listened on, by whomever. The format is that of proc(5), /proc/net/tcp."""
+        """Addresses of all listeners. The format is that of proc(5), /proc/net/tcp."""
         lines = [line.split() for name in ("tcp", "tcp6") for line in self._read(name).splitlines()[1:]]
         return {_address(words[1].decode()) for words in lines if len(words) > 3 and words[3] == _LISTEN}
 
@@ -79,7 +79,7 @@ class Namespace:
         return TcpCounts(sent, again, overflows, drops, cookies)
 
     def time_wait(self) -> int | None:
-        """How many sockets are in TIME_WAIT now."""
+        """The current number of sockets in TIME_WAIT."""
         match = _TIME_WAIT.search(self._read("sockstat"))
         return int(match[1]) if match else None
 
@@ -96,7 +96,7 @@ def _counters(text: bytes, group: bytes, *names: bytes) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class LinkBytes:
-    """Counted by a device since it came up, with their Ethernet headers, without what the link adds between frames."""
+    """Bytes of a device since it came up, with Ethernet headers, without preambles and gaps between frames."""
 
     sent: int
     received: int
@@ -111,7 +111,7 @@ class Link:
     root: Path = Path("/")
 
     def counted(self) -> LinkBytes | None:
-        """Its counters now."""
+        """Its current counters."""
         folder = self.root / "sys/class/net" / self.device / "statistics"
         try:
             return LinkBytes(int((folder / "tx_bytes").read_text()), int((folder / "rx_bytes").read_text()))
@@ -120,13 +120,13 @@ class Link:
 
 
 def towards(host: str) -> Link | None:
-    """The link to this host; None for this machine itself, and where no device or no speed is known. IPv4 only."""
+    """The link to a host; None for this machine itself, and where device or speed is not known. IPv4 only."""
     device = _device_towards(host)
     return link(device) if device else None
 
 
 def link(device: str, root: Path = Path("/")) -> Link | None:
-    """The device with its speed; None when it has none, or one that means nothing.
+    """The device with its speed; None without a meaningful speed.
 
     Devices of software (loopback, veth, bridges) have no speed or one that limits nothing: so the speed counts
     only for hardware, and for bonds of hardware.
@@ -142,7 +142,7 @@ def link(device: str, root: Path = Path("/")) -> Link | None:
 
 
 def _device_towards(host: str) -> str | None:
-    """The device whose address packets to this host are sent from. Nothing is sent to find out."""
+    """The device from which packets to this host are sent. Sends nothing."""
     # A name that is none is a TypeError or a ValueError of the library.
     with suppress(OSError, TypeError, ValueError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         probe.connect((host, _ANY_PORT))

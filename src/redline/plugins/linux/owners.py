@@ -1,4 +1,4 @@
-"""Whose a listening address is: which processes answer connections to it, or why that is not known.
+"""Which processes answer connections to a listening address, or why they are not known.
 
 A port says little: other processes may listen on it at other addresses, and several may share one address. So the
 socket is found that the kernel gives these connections to, and then all processes that hold it.
@@ -34,12 +34,12 @@ _FORWARDERS = frozenset(
         "sshd-session",
     }
 )
-"""Programs that answer nothing themselves: whatever they listen for, they pass on."""
+"""Programs that only forward connections."""
 
 
 @dataclass(frozen=True)
 class Owner:
-    """The processes that answer at an address, or why they are not known; then there are none."""
+    """The processes that answer at an address, or, without any, why they are not known."""
 
     at: At | None = None
     pids: tuple[int, ...] = ()
@@ -47,7 +47,7 @@ class Owner:
 
 
 def owner_of(host: str, port: int) -> Owner:
-    """Who answers at this host and port, as far as it is proved."""
+    """The processes that provably answer at this host and port."""
     at = _address_of(host, port)
     if at is None:
         return Owner(unknown=f"nothing answers at {host}:{port}")
@@ -64,7 +64,7 @@ def owner_of(host: str, port: int) -> Owner:
 
 
 def _address_of(host: str, port: int) -> At | None:
-    """Where the engine connects to: of several addresses, the first that accepts a connection."""
+    """The address that the engine connects to: the first of several that accepts a connection."""
     with suppress(OSError, UnicodeError):
         for family, kind, protocol, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
             with suppress(OSError), socket.socket(family, kind, protocol) as asked:
@@ -126,7 +126,7 @@ def members(holders: Collection[int], elsewhere: Collection[int]) -> tuple[int, 
 
 
 def _is_manager(pid: int) -> bool:
-    """Whether it listens for whatever services it will start."""
+    """Whether it is a service manager, which listens for services that it will start."""
     stat = procfs.read_stat(pid)
     return stat is not None and stat.name == b"systemd"
 

@@ -31,7 +31,7 @@ class Stat:
 
 
 def read_bytes(path: str) -> bytes:
-    """The file, or nothing when it is not there any more; plain calls, because probes make them ten times a second."""
+    """A file's content, empty when it is gone. Plain system calls, because probes call this ten times a second."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
@@ -67,13 +67,13 @@ def temporary_files(process: str) -> Iterator[int]:
 
 
 def oom_kills() -> int | None:
-    """How many processes the kernel has ended for want of memory since it started; None where it does not say."""
+    """The number of processes that the kernel has killed for lack of memory since it started; None if not known."""
     found = _OOM_KILLS.search(read_bytes("/proc/vmstat"))
     return int(found[1]) if found else None
 
 
 def read_stat(pid: int) -> Stat | None:
-    """What the process is doing. The command's name may hold spaces and brackets, so fields count from the last one."""
+    """The process's status. The command's name may hold spaces and brackets, so fields follow the last bracket."""
     head, _, tail = read_bytes(f"/proc/{pid}/stat").rpartition(b")")
     fields = tail.split()
     if len(fields) < 22:
@@ -84,7 +84,7 @@ def read_stat(pid: int) -> Stat | None:
 
 
 def memory_files(pid: int) -> tuple[str, ...]:
-    """Those of its first open files that are anonymous memory (memfd_create(2)), as paths below /proc."""
+    """Anonymous memory (memfd_create(2)) among its first open files, as paths below /proc."""
     paths = (f"/proc/{pid}/fd/{number}" for number in range(_FIRST_FILES))
     return tuple(path for path in paths if _linked(path).startswith("/memfd:"))
 
@@ -97,7 +97,7 @@ def _linked(path: str) -> str:
 
 
 def missing_rss_bytes(pid: int, files: tuple[str, ...]) -> int:
-    """What these files hold beyond what resident memory counts of them; negative where it counts more than they hold.
+    """Bytes of these files that resident memory does not count; negative where it counts more than they hold.
 
     It counts a page of a file as often as the process maps it, and not at all if it does not. Z keeps its heap in such
     a file, has all of it that is committed, and maps it three times before JDK 23.
@@ -112,12 +112,12 @@ def missing_rss_bytes(pid: int, files: tuple[str, ...]) -> int:
 
 
 def process_ids() -> list[int]:
-    """All processes that this one can see."""
+    """All visible processes."""
     return [int(name) for name in os.listdir("/proc") if name.isdigit()]  # noqa: PTH208 -- names only, and fast
 
 
 def children() -> dict[int, list[int]]:
-    """The processes that each one started, or inherited."""
+    """The children of each process, inherited ones too."""
     found: dict[int, list[int]] = {}
     for pid in process_ids():
         stat = read_stat(pid)
@@ -127,7 +127,7 @@ def children() -> dict[int, list[int]]:
 
 
 def tree(root: int) -> tuple[int, ...]:
-    """The process and all below it, by their parents; empty when it has ended."""
+    """The process and its descendants; empty when it has ended."""
     below = children()
     if read_stat(root) is None:
         return ()
@@ -138,7 +138,7 @@ def tree(root: int) -> tuple[int, ...]:
 
 
 def line_of(pid: int) -> tuple[int, ...]:
-    """The process and all above it."""
+    """The process and its ancestors."""
     found: list[int] = []
     while pid > 0 and pid not in found:
         found.append(pid)
@@ -148,7 +148,7 @@ def line_of(pid: int) -> tuple[int, ...]:
 
 
 def open_sockets(pid: int) -> frozenset[int] | None:
-    """The inodes of the sockets that a process holds; None where this user may not see them."""
+    """Inodes of a process's sockets; None where this user may not see them."""
     try:
         with os.scandir(f"/proc/{pid}/fd") as entries:
             links = [_linked(entry.path) for entry in entries]

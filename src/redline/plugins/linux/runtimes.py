@@ -1,4 +1,4 @@
-"""Recognises what processes run on by the programs and libraries that they map, however they were started.
+"""Recognises the runtimes of processes by the programs and libraries that they map, however they were started.
 
 A program that a runtime compiled ahead of time, such as GraalVM's native images, maps none of it and is native.
 """
@@ -22,7 +22,7 @@ _NAMES = {
     "beam": r"beam\.smp",
     "luajit": r"luajit[\d.-]*(beta\d+)?|libluajit[\d.-]*\.so[\d.]*",
 }
-"""Runtimes by the file name of what is mapped to be executed."""
+"""Runtimes by the names of executable mapped files."""
 
 _PATTERNS = {runtime: re.compile(pattern) for runtime, pattern in _NAMES.items()}
 _DELETED = " (deleted)"
@@ -30,7 +30,7 @@ _FIELDS = 6
 
 
 def runtimes_in(maps: str) -> frozenset[str]:
-    """Those of one process, given the text of its /proc/PID/maps (proc_pid_maps(5)). Pure."""
+    """Runtimes of a process, given the text of its /proc/PID/maps (proc_pid_maps(5)). Pure."""
     lines = (line.split(maxsplit=_FIELDS - 1) for line in maps.splitlines())
     files = {fields[-1].removesuffix(_DELETED) for fields in lines if len(fields) == _FIELDS and "x" in fields[1]}
     names = {PurePosixPath(file).name for file in files if file.startswith("/")}
@@ -40,7 +40,7 @@ def runtimes_in(maps: str) -> frozenset[str]:
 
 
 def runtimes_of(pids: Iterable[int], proc: str = "/proc") -> frozenset[str]:
-    """Those of all these processes; `native` alone if none was recognised, nothing where that cannot be seen."""
+    """Runtimes of all these processes; `native` if none was recognised, empty where that cannot be seen."""
     maps = [_maps(pid, proc) for pid in pids]
     found = frozenset(runtime for text in maps if text for runtime in runtimes_in(text))
     seen = any(maps) and None not in maps
@@ -48,7 +48,7 @@ def runtimes_of(pids: Iterable[int], proc: str = "/proc") -> frozenset[str]:
 
 
 def _maps(pid: int, proc: str) -> str | None:
-    """Empty of a process that has ended; None of one that may not be looked into."""
+    """The text of /proc/PID/maps: empty if the process has ended, None if it may not be read."""
     try:
         return Path(proc, str(pid), "maps").read_text(errors="replace")
     except PermissionError:

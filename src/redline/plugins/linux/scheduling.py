@@ -1,4 +1,4 @@
-"""Where and when threads of the lab run."""
+"""Scheduling of the lab's threads: policy and cores."""
 
 import os
 from collections.abc import Iterator
@@ -6,7 +6,7 @@ from contextlib import contextmanager, suppress
 
 
 def give_way() -> None:
-    """Let the calling thread run only when a core has nothing else to do (SCHED_IDLE), for good.
+    """Let the calling thread run only when a core is idle (SCHED_IDLE), for good.
 
     The lab shares cores with the engine where there are few. Threads that it starts processes from must not give way:
     any user may enter SCHED_IDLE, but only the privileged may leave it, and children inherit it.
@@ -25,7 +25,7 @@ def gives_way(thread: int) -> bool:
 
 @contextmanager
 def on_cores(cpus: tuple[int, ...]) -> Iterator[None]:
-    """Keep this thread, and the processes that it starts meanwhile, on these cores. Empty changes nothing."""
+    """Pin this thread, and processes that it starts meanwhile, to these cores. Empty changes nothing."""
     before = os.sched_getaffinity(0)
     if cpus:
         os.sched_setaffinity(0, cpus)

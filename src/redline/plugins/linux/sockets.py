@@ -63,17 +63,17 @@ class Tcp:
 
 
 def listeners() -> tuple[Tcp, ...]:
-    """All that listen. Raises OSError where the kernel does not say."""
+    """All listeners. Raises OSError where the kernel does not tell."""
     return tuple(_dump(1 << _LISTEN, _MEMORY))
 
 
 def connections() -> tuple[Tcp, ...]:
-    """All that are established. Raises OSError where the kernel does not say."""
+    """All established connections. Raises OSError where the kernel does not tell."""
     return tuple(_dump(1 << _ESTABLISHED, _INFO))
 
 
 def answering(found: Iterable[Tcp], at: At) -> tuple[Tcp, ...]:
-    """Those of these listeners to which the kernel gives connections from this machine to this address.
+    """The listeners that get connections from this machine to this address.
 
     As `inet_lookup_listener` does: an exact address goes before any address, and with IPv4 a socket of IPv4 before one
     of IPv6 that takes it too. Several share the port by SO_REUSEPORT.
@@ -92,7 +92,7 @@ def answering(found: Iterable[Tcp], at: At) -> tuple[Tcp, ...]:
 
 
 def listening_for(host: str, port: int) -> frozenset[At]:
-    """Where the sockets listen that get connections to this host and port; empty where they are not of this network."""
+    """Addresses of the listeners that get connections to this host and port; empty in another network."""
     try:
         asked = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         found, ips = listeners(), [connected(plain(_without_zone(str(address[0])))) for *_, address in asked]
@@ -120,7 +120,7 @@ def is_this_machine(host: str) -> bool:
 
 
 def connected(ip: Ip) -> Ip:
-    """Where connections to an address go: those to no address (0.0.0.0, ::) go to the loopback interface."""
+    """The address that a connection reaches: no address (0.0.0.0, ::) means the loopback interface."""
     return ip_address("127.0.0.1" if ip.version == 4 else "::1") if ip.is_unspecified else ip
 
 
@@ -129,7 +129,7 @@ def _without_zone(text: str) -> Ip:
 
 
 def local_end(at: At) -> bool:
-    """Whether the address is one of this network namespace. Nothing is sent to find out."""
+    """Whether the address belongs to this network namespace. Sends nothing."""
     if at.ip.version == 6 and at.ip.is_link_local:  # it cannot be bound without its interface
         own = (each.address for addresses in psutil.net_if_addrs().values() for each in addresses)
         return any(address.partition("%")[0] == str(at.ip) for address in own)
@@ -207,7 +207,7 @@ def _attributes(data: bytes) -> dict[int, bytes]:
 
 
 def _number(form: str, data: bytes, at: int) -> int:
-    """0 where an older kernel does not have it."""
+    """The number at an offset; 0 where an older kernel lacks it."""
     return int(struct.unpack_from(form, data, at)[0]) if len(data) >= at + struct.calcsize(form) else 0
 
 
@@ -216,5 +216,5 @@ def _ip(words: bytes, *, of_ipv6: bool) -> Ip:
 
 
 def plain(ip: Ip) -> Ip:
-    """An IPv4 address that is written within IPv6, as IPv4."""
+    """The IPv4 address in an IPv4-mapped IPv6 address; other addresses unchanged."""
     return (ip.ipv4_mapped or ip) if isinstance(ip, IPv6Address) else ip

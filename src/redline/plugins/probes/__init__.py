@@ -1,1 +1,1 @@
-"""What watches a trial."""
+"""Probes, which watch a trial."""

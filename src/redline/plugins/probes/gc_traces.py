@@ -1,4 +1,4 @@
-"""Reads the traces that Node (`--trace-gc`) and Go (`GODEBUG=gctrace=1`) write of their collections.
+"""Reads garbage collection traces of Node (`--trace-gc`) and Go (`GODEBUG=gctrace=1`).
 
 They stand among what a server writes, and their times count from its start. Other lines are skipped.
 """
@@ -30,7 +30,7 @@ _GO = re.compile(
 
 
 class Traced:
-    """A process that writes its collections into its output, because its environment or its command asks for it."""
+    """A process that traces its collections to its output, because its environment or command says so."""
 
     def __init__(self, pid: int, runtime: RuntimeName) -> None:
         self._pid, self._runtime = pid, runtime
@@ -38,12 +38,12 @@ class Traced:
 
     @classmethod
     def among(cls, pids: Iterable[int], proc: str = "/proc") -> "Traced | None":
-        """The first of these processes that writes such a trace; None for none."""
+        """The first of these processes that writes such a trace, or None."""
         return next(filter(None, (cls.of(pid, proc) for pid in pids)), None)
 
     @classmethod
     def of(cls, pid: int, proc: str = "/proc") -> "Traced | None":
-        """None for a process that writes no such trace."""
+        """The trace of a process; None if it writes none."""
         if b"--trace-gc" in procfs.read_bytes(f"{proc}/{pid}/cmdline").split(b"\0"):
             return cls(pid, "node")
         variables = procfs.read_bytes(f"{proc}/{pid}/environ").split(b"\0")
@@ -51,7 +51,7 @@ class Traced:
         return cls(pid, "go") if traced else None
 
     def facts(self, window_unix_ns: tuple[int, int], log: Path | None) -> RuntimeFacts | None:
-        """What the server's output says of the window, as far as it was kept; None without it."""
+        """Facts about a window from the server's output, as far as it was kept; None without output."""
         if log is None:
             return None
         tally, traced_bytes = RuntimeTally(window_unix_ns), 0
@@ -76,14 +76,14 @@ class Traced:
         return ((self._pid, event) for event in read_go(lines, self._began(self._pid)))
 
     def _began(self, pid: int) -> int:
-        """When a process began; of one that is not known here by this number, when the first one did."""
+        """When a process began; for an unknown process id, when the first process did."""
         if pid not in self._began_unix_ns:
             self._began_unix_ns[pid] = _began_unix_ns(pid) or self._began(self._pid)
         return self._began_unix_ns[pid]
 
 
 def _began_unix_ns(pid: int) -> int:
-    """To the kernel's 10 ms; 0 for a process that is not there."""
+    """A process's start, to the kernel's 10 ms; 0 for a missing process."""
     try:
         return round(psutil.Process(pid).create_time() * 1e9)
     except psutil.Error:
@@ -91,7 +91,7 @@ def _began_unix_ns(pid: int) -> int:
 
 
 def read_node(lines: Iterable[str], began_unix_ns: Callable[[int], int]) -> Iterator[tuple[int, Event]]:
-    """The events of V8's collections, each with its process. `began_unix_ns` says when the process of a number began.
+    """Events of V8's collections, with their processes. `began_unix_ns` says when the process of a number began.
 
     Each worker of a cluster has a heap of its own, and pauses alone. A line is written when a collection ends.
     """
@@ -124,7 +124,7 @@ def read_node(lines: Iterable[str], began_unix_ns: Callable[[int], int]) -> Iter
 
 
 def read_go(lines: Iterable[str], began_unix_ns: int) -> Iterator[Event]:
-    """The events of Go's collections: each is a cycle with a short pause at either end."""
+    """Events of Go's collections: cycles with a short pause at either end."""
     yield Named(collector="Go")
     used: tuple[int, int] | None = None
     for line in lines:

@@ -1,4 +1,4 @@
-"""What a JVM says of itself while it runs: its own counters, its threads' clocks, and its log. Nothing is attached.
+"""Data of a running JVM: its own counters, its threads' clocks, and its log, without attaching to it.
 
 `docs/decisions/0025-what-a-jvm-says.md` says why the lab asks in these ways and not in others.
 """
@@ -17,15 +17,15 @@ from redline.plugins.probes.runtime_tally import RuntimeTally
 from redline.plugins.probes.tree import Tally
 
 LOGGED = "gc,gc+start,gc+init,gc+heap,safepoint"
-"""The JVM log topics that are read: some ten lines per collection."""
+"""Topics of the JVM's log: about ten lines per collection."""
 
 _SAFEPOINT, _SYNC = "sun.rt.safepointTime", "sun.rt.safepointSyncTime"
 _COUNTED = {"safepoints": "sun.rt.safepoints", "compiles": "sun.ci.totalCompiles"}
 _COLLECTIONS = ("sun.gc.collector.0.invocations", "sun.gc.collector.1.invocations")
 _COUNTS_COLLECTIONS = frozenset({"Serial", "Parallel", "G1"})
-"""Collectors whose counters have the young and the full collections. Those of Shenandoah and Z count phases."""
+"""Collectors that count young and full collections. Shenandoah and Z count phases."""
 _SYNC_IN_SAFEPOINT = 11
-"""Up to this release the time at safepoints includes that until all threads had stopped."""
+"""Up to this release the time at safepoints includes the time to the safepoint."""
 
 _FIRST_LOGGED = 9
 _BEGINNING_BYTES = 1 << 14
@@ -39,11 +39,11 @@ _ROLES = (
         re.compile(rb"GC Thread#|G1 |Shenandoah |Z(Director|Driver|Worker|Stat|Uncommitter|Unmapper)|VM Thread"),
     ),
 )
-"""Thread names, which the kernel cuts to 15 letters. The VM thread runs Serial's collections."""
+"""Thread names, cut to 15 letters by the kernel. The VM thread runs Serial's collections."""
 
 
 def log_flag(feature: int, file: Path) -> tuple[str, ...]:
-    """The flag by which a JVM of that release writes the log that is read here; none before JDK 9."""
+    """The flag that makes a JVM of that release write this log; none before JDK 9."""
     if feature < _FIRST_LOGGED:
         return ()
     return (f"-Xlog:{LOGGED}:file={file}:utctime,uptimenanos,level,tags:filecount=0",)
@@ -58,7 +58,7 @@ class RoleClocks:
         self._tallies = {(role, clock): Tally() for role, _ in _ROLES for clock in ("cpu", "wait")}
 
     def sample(self) -> dict[str, int]:
-        """CPU and wait times of compiler and collector threads, by series; empty once the JVM has ended."""
+        """CPU and wait times of compiler and collector threads, by series; empty after the JVM's end."""
         found: dict[tuple[str, str], dict[int, int]] = {key: {} for key in self._tallies}
         for thread in procfs.threads_of(self._pid, self._proc):
             role = self._role(thread)
@@ -81,7 +81,7 @@ class RoleClocks:
 
 
 def compilers_of(pids: Iterable[int], proc: str = "/proc") -> Callable[[], int | None]:
-    """Reads the ns that the compilers of these processes have used, and waited for a core; None without a JVM."""
+    """A reader of these processes' compiler threads: CPU time and waits for a core, in ns; None without a JVM."""
     clocks = [RoleClocks(pid, proc) for pid in pids if PerfData.of(pid, proc) is not None]
 
     def read() -> int | None:
@@ -109,16 +109,16 @@ class Jvm:
         self._adds_sync = release.isdigit() and int(release) > _SYNC_IN_SAFEPOINT
         self._first: dict[str, int] = {}
         self._last: dict[str, int] = {}
-        """What the log knows too, when first sampled and last."""
+        """First and last sample of counters that the log has too."""
         self._from = next((size for path in self._logs if (size := _size_of(path)) is not None), 0)
 
     @classmethod
     def among(cls, pids: Iterable[int], proc: str = "/proc") -> "Jvm | None":
-        """The first of these processes that is a JVM and keeps counters; None for none."""
+        """The first of these processes that is a JVM with counters, or None."""
         return next((cls(pid, found, proc) for pid in pids if (found := PerfData.of(pid, proc)) is not None), None)
 
     def sample(self) -> dict[str, int]:
-        """Counters and gauges of it now, by series; empty when it has ended."""
+        """Its current counters and gauges, by series; empty when it has ended."""
         times = (_SAFEPOINT, _SYNC)
         read = self._counters.values(*_COUNTED.values(), *times, *_COLLECTIONS, *self._capacities)
         if not read:
@@ -133,7 +133,7 @@ class Jvm:
         return values | self._clocks.sample()
 
     def facts(self, window_unix_ns: tuple[int, int]) -> RuntimeFacts | None:
-        """What its log says of the window; None without a log."""
+        """Facts about a window from its log; None without a log."""
         for path in self._logs:
             with suppress(OSError), path.open("rb") as file:
                 return self._read(file, window_unix_ns)
@@ -170,7 +170,7 @@ def _size_of(path: Path) -> int | None:
 
 
 def _logs(process: str, words: Iterable[str]) -> tuple[Path, ...]:
-    """Where the log of its safepoints is, as its command says: as it sees it, and as this process does."""
+    """Paths of its safepoint log according to its command: as the JVM sees it, and as this process does."""
     for found in filter(None, map(_LOGS_INTO.fullmatch, words)):
         if "safepoint" in found[1]:
             own = Path(found[2])
@@ -179,6 +179,6 @@ def _logs(process: str, words: Iterable[str]) -> tuple[Path, ...]:
 
 
 def _max_heap_bytes(words: Iterable[str]) -> int | None:
-    """What the last `-Xmx` of a command says."""
+    """The value of a command's last `-Xmx`."""
     sizes = [found for found in map(_MAX_HEAP.fullmatch, words) if found]
     return int(sizes[-1][1]) << 10 * " KMGT".index(sizes[-1][2].upper() or " ") if sizes else None

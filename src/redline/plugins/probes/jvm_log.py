@@ -1,4 +1,4 @@
-"""Reads the log that a JVM writes of its collections and safepoints, line by line. Pure.
+"""Reads a JVM's log of collections and safepoints, line by line. Pure.
 
 The log is that of `-Xlog:gc*,safepoint:file=F:utctime,uptimenanos,level,tags` or of a selection of its tags (JEP 158,
 JEP 271), of JDK 11 and later. The decorations may be others, in any order, as long as one of them is a time of day.
@@ -35,31 +35,31 @@ _IN_BRACKETS = re.compile(r"\(((?:[^()]|\(\))*)\)")
 _ROW = re.compile(r"(?:([YyO]): +)?(Used|Allocated|Live): +(.+)")
 """A row of Z's table of the heap, or of its two generations' tables."""
 _COLUMN = re.compile(r"-|(\d{1,12}[BKMGT]) \(\d+%\)")
-"""At the start of marking, its end, the start of relocation, its end, and others."""
+"""Columns: start of marking, its end, start of relocation, its end, and others."""
 _STALL = re.compile(rf"(?:Allocation|Relocation) Stall \(.*\) {_TOOK}")
 _CAPACITY = re.compile(r"(?:GC\(\d+\) +)?(?:[Yy]: +)?(?:Heap )?Max Capacity: +(\d{1,12}[BKMGT])\b.*")
 _NO_ROOM = re.compile(r"To-space exhausted|Evacuation Failure(?!: Pinned\))")
-"""A region that a thread has pinned stays where it is, and lacks no room."""
+"""Pinned regions stay where they are, and do not count as lack of room."""
 _USING = re.compile(r"Using (?:The )?([A-Z][A-Za-z0-9]*)(?: Garbage Collector)?")
 _UNITS = {"B": 0, "K": 10, "M": 20, "G": 30, "T": 40}
 _NS = {"ns": 1, "ms": 1_000_000, "s": 1_000_000_000}
 _MODES = frozenset({"Normal", "Mixed", "Prepare Mixed", "Concurrent Start", "Initial Mark", "Young", "Old", "Global"})
 _Z_KINDS: dict[str, CollectionKind] = {"Garbage": "cycle", "Major": "cycle", "Minor": "young"}
 _PARTS = frozenset({"Young", "Old"})
-"""Shenandoah's collections. One of the old generation frees only regions that are wholly garbage."""
+"""Shenandoah's generations. A collection of the old generation frees only entirely dead regions."""
 _MOST_OPEN = 64
-"""Collections of which lines are still to come: G1's cycle, and as many young ones as may happen meanwhile."""
+"""The most unfinished collections: G1's cycle, and the young collections that may happen meanwhile."""
 
 
 class Stall(NamedTuple):
-    """A thread that waited until memory was freed."""
+    """An allocation stall: a thread waited until memory was freed."""
 
     start_unix_ns: int
     duration_ns: int
 
 
 class Allocated(NamedTuple):
-    """What was allocated in the time before an instant."""
+    """Bytes allocated in the time before an instant."""
 
     at_unix_ns: int
     bytes: int
@@ -67,14 +67,14 @@ class Allocated(NamedTuple):
 
 
 class Named(NamedTuple):
-    """What collects, or how large the heap may become, as far as a line says it."""
+    """The collector's name or the maximum heap, as far as a line says it."""
 
     collector: str = ""
     max_heap_bytes: int | None = None
 
 
 class CollectorWarning(NamedTuple):
-    """A collection that found no room for what lives (`evacuation`), or that a large object began (`humongous`)."""
+    """A collection without room for live objects (`evacuation`), or caused by a large object (`humongous`)."""
 
     at_unix_ns: int
     kind: str
@@ -91,7 +91,7 @@ class _Line(NamedTuple):
 
 @dataclass
 class _OpenCollection:
-    """A collection of which some lines have been read."""
+    """A collection that is not read completely."""
 
     start_ns: int
     end_ns: int = 0
@@ -105,7 +105,7 @@ class _OpenCollection:
     capacity: int | None = None
     used: tuple[int, int] | None = None
     marked: dict[str, int] = field(default_factory=dict)
-    """What Z found to live, by generation: the last time that it marked it."""
+    """Z's live bytes by generation, from its last marking."""
 
     def ended(self, kind: CollectionKind, cause: str, *, concurrent: bool, live: int | None = None) -> Collection:
         return Collection(
@@ -123,7 +123,7 @@ class _OpenCollection:
 
 @dataclass
 class JvmLog:
-    """What has been read so far, as far as later lines need it. Its size does not grow with the log.
+    """The state of reading, of a size that does not grow with the log.
 
     Clocks are written in milliseconds and uptimes in nanoseconds. So an instant is the uptime plus the largest
     difference of the two that any line had so far: the digits below a millisecond are cut off, not rounded.
@@ -133,16 +133,16 @@ class JvmLog:
     _cause: str = ""
     _open: dict[int, _OpenCollection] = field(default_factory=dict)
     _used: tuple[int, int] | None = None
-    """When the used heap was last known, and its bytes."""
+    """The last reading of the used heap: time and bytes."""
     _marked: bool = False
-    """Whether G1 has marked its heap, and has not yet freed what it found, or found it not worth freeing."""
+    """Whether G1 has marked its heap, and neither freed the garbage yet nor given that up."""
 
     def later(self) -> "JvmLog":
-        """One for lines that do not follow upon those that were read, but have the same clock."""
+        """A state for later lines that do not follow the last line, but have the same clock."""
         return JvmLog(self._offset_ns)
 
     def read(self, lines: Iterable[str]) -> Iterator[Event]:
-        """The events of these lines, each when its last line has been read."""
+        """The events of these lines; an event appears with its last line."""
         for raw in lines:
             line = self._split(raw.rstrip("\r\n"))
             if line is None:
@@ -197,7 +197,7 @@ class JvmLog:
             yield Named(collector=found[1])
 
     def _numbered(self, line: _Line, number: int, text: str) -> Iterator[Event]:
-        """A line of one collection."""
+        """Read a line of a numbered collection."""
         if number not in self._open:
             yield from self._end_shenandoah()
             for old in [one for one in self._open if one <= number - _MOST_OPEN]:
@@ -216,7 +216,7 @@ class JvmLog:
             yield from self._ended(line.at_ns, began_ns, number, found)
 
     def _ended(self, at_ns: int, began_ns: int, number: int, found: re.Match[str]) -> Iterator[Event]:
-        """A collection, or a part of one, has ended."""
+        """End a collection, or a part of it."""
         known, what = self._open[number], f"{found['what']}  ".split(" ")
         marks = _IN_BRACKETS.findall(found["what"])
         cause = next((mark for mark in marks if mark not in _MODES), "")
@@ -252,7 +252,7 @@ class JvmLog:
                 yield known.ended(kind, cause, concurrent=False, live=after if tells else None)
 
     def _tells(self, kind: CollectionKind, marks: list[str]) -> bool:
-        """Whether what is in use after this pause is about what lives; one that found no room has freed too little."""
+        """Whether the used heap after this pause is about the live set; without room a collection frees too little."""
         if kind in ("full", "degenerated"):
             for one in self._open.values():  # a marking of G1 that goes on comes to nothing
                 one.aborted = True
@@ -265,7 +265,7 @@ class JvmLog:
         return tells
 
     def _row(self, at_ns: int, known: _OpenCollection, row: re.Match[str], columns: list[str]) -> Iterator[Allocated]:
-        """A row of Z's table: the used heap when a collection began and ended, what it saw allocated, or what lives."""
+        """Read a row of Z's table: the used heap before and after, allocated bytes, or live bytes."""
         generation, name = (row[1] or "").upper(), row[2]
         if len(columns) < 4 or not columns[3]:
             return
@@ -282,7 +282,7 @@ class JvmLog:
     def _heap(  # noqa: PLR0913 - two instants, two sizes
         self, began_ns: int, from_ns: int, to_ns: int, before: int, after: int, *, copied: bool = False
     ) -> Iterator[Allocated]:
-        """The used heap was `before` at one time and `after` at another; `copied` counts some of it twice.
+        """Take in the used heap `before` and `after` a collection; `copied` counts some of it twice.
 
         What began before the last reading was interrupted by another collection: its `before` is older than that.
         """
@@ -292,7 +292,7 @@ class JvmLog:
         self._used = (to_ns, after)
 
     def _end_shenandoah(self) -> Iterator[Collection]:
-        """Its cycles have no last line: they have ended when the next collection begins."""
+        """End Shenandoah's cycles, which have no last line, when the next collection begins."""
         for number in [number for number, one in self._open.items() if one.cleanups]:
             one = self._open.pop(number)
             yield one.ended(one.kind, "", concurrent=True, live=None if one.of_a_part else one.after)

@@ -1,4 +1,4 @@
-"""Reads the counters that a HotSpot JVM keeps in a file for `jstat`: no attaching, and the JVM does nothing for it.
+"""Reads the counters that a HotSpot JVM keeps in a file for `jstat`, without attaching or work for the JVM.
 
 Source of the format: `perfMemory.hpp` and `perfData.hpp` of OpenJDK, version 2.0, which JDK 8 to 25 write.
 """
@@ -19,7 +19,7 @@ _LITTLE_ENDIAN = 1
 _LONG = struct.Struct("<q")
 _MOST_BYTES = 1 << 20
 FREQUENCY = "sun.os.hrt.frequency"
-"""Ticks a second: the unit of every counter of time."""
+"""Ticks per second, the unit of every counter of time."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class _File:
     name: str
 
     def content(self) -> bytes:
-        """Nothing where there is no such file of the process's user; no link is followed to it.
+        """The file's content, empty unless it is a file of the process's user; follows no link.
 
         Everybody can make files of such names there.
         """
@@ -63,14 +63,14 @@ class PerfData:
 
     @classmethod
     def of(cls, pid: int, proc: str = "/proc") -> "PerfData | None":
-        """Those of a process; None if it is no JVM, keeps none (`-XX:-UsePerfData`), or may not be looked into."""
+        """The counters of a process; None if it is no JVM, keeps none (`-XX:-UsePerfData`), or may not be read."""
         read = ((file, file.content()) for file in _files_of(f"{proc}/{pid}"))
         file, content = next((each for each in read if each[1]), (None, b""))
         return cls._read(file, content) if file else None
 
     @classmethod
     def _read(cls, file: _File, content: bytes) -> "PerfData | None":
-        """None for one of another format, or that is not complete yet."""
+        """Parse a file; None for another format, or if it is not complete yet."""
         places: dict[str, int] = {}
         texts: dict[str, str] = {}
         try:
@@ -93,7 +93,7 @@ class PerfData:
         return cls(file, places, texts)
 
     def values(self, *names: str) -> dict[str, int]:
-        """What these numbers are now, as far as there are any."""
+        """The current values of these counters, as far as they exist."""
         content = self.file.content()
         known = ((name, self.places.get(name)) for name in names)
         return {
@@ -103,12 +103,12 @@ class PerfData:
         }
 
     def matching(self, start: str, end: str) -> list[str]:
-        """The names of numbers that begin and end so."""
+        """Names of counters with this prefix and suffix."""
         return [name for name in self.places if name.startswith(start) and name.endswith(end)]
 
 
 def _files_of(process: str) -> Iterator[_File]:
-    """Those that may be the process's, as far as it is known and its `/tmp` may be read."""
+    """Files that may be the process's, as far as it is known and its `/tmp` may be read."""
     status = procfs.read_bytes(f"{process}/status")
     line = next((each for each in status.split(b"\n") if each.startswith(b"NSpid:")), b"")
     inner = line.split()[-1].decode() if line else Path(process).name

@@ -1,4 +1,4 @@
-"""CPU, memory, threads and scheduling of server and engine, and what is around them, ten times a second."""
+"""CPU, memory, threads and scheduling of server, engine and machine, ten times a second."""
 
 import os
 import threading
@@ -31,7 +31,7 @@ _GAUGES = {
     "link_bits_per_s",
 }
 _UNITS = {"_ns": "ns", "_bytes": "B", "_bits_per_s": "bit/s"}
-"""Units by the end of a series' name; all others are plain numbers."""
+"""Units by the suffix of a series' name; all others are plain numbers."""
 
 # Of one core, for each subject: looking at every thread, and looking for new processes. What costs more, for many
 # threads or on a machine of many processes, is done less often than at every sample.
@@ -41,7 +41,7 @@ _WHOLE_EVERY = 3
 _LONGEST_READING_NS = 1_000_000
 _READING_TRIES = 3
 MOST_SAMPLES = 6001
-"""Samples that are kept of a series: ten minutes of ten a second, and the first. An odd number."""
+"""The most samples of a series: ten minutes at ten a second, and the first sample. An odd number."""
 _MOST_NEIGHBOURS = 3
 _LEAST_OF_NEIGHBOUR = 0.02
 """The smallest share of a core that is worth a name."""
@@ -53,14 +53,14 @@ Values = dict[str, int]
 
 @dataclass(frozen=True)
 class MachineShare:
-    """What of the machine a process was given when it began: its cores, and groups with a quota of their time."""
+    """The cores and CPU quotas that a process had at its start."""
 
     cores: tuple[int, ...]
     groups: tuple[Path, ...]
 
     @classmethod
     def of(cls, pid: int) -> "MachineShare":
-        """That of a process. `cores` is empty where it may use all of the machine."""
+        """The share of a process. `cores` is empty where it may use the whole machine."""
         try:
             cores = os.sched_getaffinity(pid)
         except OSError:
@@ -69,7 +69,7 @@ class MachineShare:
         return cls(own, tuple(quotas(pid)))
 
     def sample(self, stat: str) -> Values:
-        """Counters of it, given the text of /proc/stat. Without a quota there is nothing more to be read."""
+        """Its counters, given the text of /proc/stat. Without a quota it reads nothing else."""
         values: Values = {}
         times = [one for cpu in self.cores if (one := cpu_times(stat, cpu)) is not None]
         if times:
@@ -82,14 +82,14 @@ class MachineShare:
 
 
 class ListenDrops:
-    """How many attempts to connect the listeners of a server dropped, counted by the kernel for each socket."""
+    """Attempts to connect that a server's listeners dropped, by the kernel's counts per socket."""
 
     def __init__(self, at: Container[sockets.At]) -> None:
         self._at, self._drops = at, Tally()
 
     @classmethod
     def of(cls, pids: Iterable[int]) -> "ListenDrops | None":
-        """Those of the sockets that these processes hold; None where they hold none of this network namespace."""
+        """The drops of these processes' sockets; None without sockets in this network namespace."""
         held = {inode for pid in pids for inode in procfs.open_sockets(pid) or ()}
         try:
             at = frozenset(each.local for each in sockets.listeners() if each.inode in held)
@@ -98,7 +98,7 @@ class ListenDrops:
         return cls(at) if at else None
 
     def sample(self) -> Values:
-        """Their sum until now, with those that are there no more; empty where the kernel does not say."""
+        """Their sum until now, closed sockets included; empty where the kernel does not tell."""
         try:
             found = {each.inode: each.drops for each in sockets.listeners() if each.local in self._at}
         except OSError:
@@ -108,7 +108,7 @@ class ListenDrops:
 
 @dataclass(frozen=True)
 class Surroundings:
-    """The machine, a network namespace of it, and the link to whom it talks, where that is another machine."""
+    """The machine, a network namespace, and the link to the peer, if that is another machine."""
 
     host: Host
     namespace: Namespace
@@ -116,7 +116,7 @@ class Surroundings:
 
     @classmethod
     def of(cls, host: Host, pid: int, peer: str | None) -> "Surroundings":
-        """Those of a process, and the link from this machine to a peer."""
+        """The surroundings of a process, and the link from this machine to a peer."""
         return cls(host, Namespace.of(pid, host.root), towards(peer) if peer else None)
 
     def stat(self) -> str:
@@ -124,7 +124,7 @@ class Surroundings:
         return self.host.text(STAT)
 
     def busy(self, stat: str) -> Values:
-        """How busy all cores together were, given that text."""
+        """Busy time of all cores together, given that text."""
         times = cpu_times(stat)
         if times is None:
             return {}
@@ -145,7 +145,7 @@ class Surroundings:
             yield {"link_sent_bytes": counted.sent, "link_received_bytes": counted.received}
 
     def constants(self) -> Iterator[Values]:
-        """What hardly changes: for a sample at either end."""
+        """Values that hardly change: sampled at both ends."""
         ports = self.host.port_range() if self.namespace.ours else None
         if ports is not None:
             yield {"local_ports": ports[1] - ports[0] + 1}
@@ -192,26 +192,26 @@ class KeptSamples:
 
 @dataclass
 class _Paced:
-    """Something that may take no more than a share of one core's time."""
+    """A task that may take no more than a share of a core's time."""
 
     share: float
     due_ns: int = 0
 
     @contextmanager
     def spending(self) -> Iterator[None]:
-        """Do it, and put it off for as long as its cost demands."""
+        """Run the task, and delay its next run according to its cost."""
         began_ns = time.thread_time_ns()
         yield
         self.due_ns = time.monotonic_ns() + int((time.thread_time_ns() - began_ns) / self.share)
 
     def is_due(self) -> bool:
-        """Whether it may be done again."""
+        """Whether the task may run again."""
         return time.monotonic_ns() >= self.due_ns
 
 
 @dataclass
 class _Watched:
-    """A tree, its share of the machine, and how often its costly parts are looked at."""
+    """A process tree, its share of the machine, and the pace of its costly readings."""
 
     tree: ProcessTree
     share: MachineShare
@@ -266,7 +266,7 @@ class ProcessTreeProbe:
             self._thread.start()
 
     def finish(self) -> tuple[Series, ...]:
-        """Take a last sample and give all of them."""
+        """Take a last sample, and return all series."""
         self._ended.set()
         if self._thread.is_alive():
             self._thread.join()
@@ -279,7 +279,7 @@ class ProcessTreeProbe:
         return (*(_series(subject, name, kept) for (subject, name), kept in self._kept.items()), *others)
 
     def runtime(self, window_unix_ns: tuple[int, int], server_log: Path | None) -> RuntimeFacts | None:
-        """What the log of the server's JVM, or the trace of another runtime, says of this time; None without either."""
+        """Facts about this time from the log of the server's JVM, or another runtime's trace; None without either."""
         watched = self._watched.get("server")
         if watched and watched.jvm:
             return watched.jvm.facts(window_unix_ns)
@@ -298,7 +298,7 @@ class ProcessTreeProbe:
             self._sample_all(whole=taken % _WHOLE_EVERY == 0)
 
     def _sample_all(self, *, whole: bool, last: bool = False) -> None:
-        """Take the CPU times, and when it is to be a `whole` sample all the rest, which costs tens of times as much."""
+        """Sample CPU times, and in a `whole` sample everything else, which costs tens of times as much."""
         with self._lock:
             if whole and self._surroundings is not None:
                 self._sample_surroundings(self._surroundings)
@@ -351,7 +351,7 @@ class ProcessTreeProbe:
 
 
 def _timed(read: Callable[[], T]) -> tuple[int, T]:
-    """A reading and its instant; taken again when this thread had to wait in between, so that neither is stale."""
+    """A reading and its time; repeated when this thread had to wait in between, so that neither is stale."""
     for _ in range(_READING_TRIES):
         before, value, after = time.time_ns(), read(), time.time_ns()
         if after - before < _LONGEST_READING_NS:
@@ -383,7 +383,7 @@ class Neighbours:
         self._before = {pid: stat.cpu_ns for pid, stat in _processes().items()}
 
     def series(self, ours: Container[int]) -> tuple[Series, ...]:
-        """CPU time since then of those that used most, by name, without `ours` and this process."""
+        """CPU time since then of the processes that used most, by name, without `ours` and this process."""
         now_unix_ns, used = time.time_ns(), Counter[str]()
         for pid, stat in _processes().items():
             if pid not in ours and pid != os.getpid():

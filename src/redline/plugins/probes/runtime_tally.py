@@ -28,7 +28,7 @@ _MOST_CAUSES = 40
 
 
 class _Sums:
-    """Durations, of which only a few thousand are held at a time."""
+    """A distribution of durations, which holds only a few thousand at a time."""
 
     def __init__(self) -> None:
         self._histogram, self._batch = Histogram(), list[int]()
@@ -54,7 +54,7 @@ _T = TypeVar("_T", Pause, Collection)
 
 
 class _Longest(Generic[_T]):
-    """The longest so many."""
+    """The longest pauses or collections."""
 
     def __init__(self, most: int) -> None:
         self._most, self._order = most, count()
@@ -70,7 +70,7 @@ class _Longest(Generic[_T]):
 
 @dataclass
 class RuntimeTally:
-    """Takes in events, and keeps those of a window. Its size does not grow with their number."""
+    """Sums events within a window. Its size does not grow with their number."""
 
     window_unix_ns: tuple[int, int]
     _named: Named = field(default_factory=Named)
@@ -84,15 +84,15 @@ class RuntimeTally:
     _live_seen: int = 0
     _live_step: int = 1
     _mixed: Literal["", "kept", "left out"] = ""
-    """Whether the last size is of mixed collections to which another may belong."""
+    """Whether the last size is from mixed collections, to which another may belong."""
     _most_used: int | None = None
     _paused_ns: Counter[int] = field(default_factory=Counter)
     _allocated: dict[int, tuple[int, int]] = field(default_factory=dict)
-    """Bytes, and the time for which they are known; like the time paused, by heap."""
+    """By heap, as the paused time: allocated bytes, and the time for which they are known."""
     _warnings: Counter[str] = field(default_factory=Counter)
 
     def add(self, event: Event, heap: int = 0) -> None:
-        """Take in one more, of this heap: the processes of a cluster have one each, and pause alone."""
+        """Take in an event of a heap: processes of a cluster have heaps of their own, and pause alone."""
         match event:
             case Named():
                 collector = event.collector or self._named.collector
@@ -118,7 +118,7 @@ class RuntimeTally:
         return start_unix_ns <= self.window_unix_ns[1] and end_unix_ns >= self.window_unix_ns[0]
 
     def _inside(self, start_unix_ns: int, end_unix_ns: int) -> int:
-        """For how long it lies in the window."""
+        """The part of a span within the window."""
         return max(min(end_unix_ns, self.window_unix_ns[1]) - max(start_unix_ns, self.window_unix_ns[0]), 0)
 
     def _collection(self, one: Collection) -> None:
@@ -137,7 +137,7 @@ class RuntimeTally:
             self._mixed = ""
 
     def _lives(self, at_unix_ns: int, size: int, *, mixed: bool) -> None:
-        """Keep what lives. The mixed collections after one cycle free the heap by steps: of them the least counts."""
+        """Keep the live set. Mixed collections after a cycle free the heap by steps: the smallest value counts."""
         if mixed and self._mixed:
             if self._mixed == "kept" and size < self._live[-1][1]:
                 self._live[-1] = at_unix_ns, size
@@ -150,7 +150,7 @@ class RuntimeTally:
         self._mixed = ("kept" if kept else "left out") if mixed else ""
 
     def _allocation(self, event: Allocated, heap: int) -> None:
-        """The part of it in the window, as if it had been even."""
+        """Add an allocation's part in the window, as if it had been even."""
         inside = self._inside(event.at_unix_ns - event.over_ns, event.at_unix_ns)
         if inside > 0:
             known, over_ns = self._allocated.get(heap, (0, 0))
@@ -168,7 +168,7 @@ class RuntimeTally:
         checks: Sequence[CounterCheck] = (),
         traced_bytes: int = 0,
     ) -> RuntimeFacts:
-        """The sums of all events. `max_heap_bytes` is used where no event says it."""
+        """Facts from all events. `max_heap_bytes` is the default for a log that does not say it."""
         sums = sorted(self._sums.items(), key=lambda item: -item[1][1])
         # Of several heaps each allocates at its own rate, all of them at once.
         allocating_ns = max((over_ns for _, over_ns in self._allocated.values()), default=0)

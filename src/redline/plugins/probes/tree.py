@@ -1,4 +1,4 @@
-"""Counters and gauges of a process and all below it."""
+"""Counters and gauges of a process and its descendants."""
 
 import re
 import time
@@ -26,7 +26,7 @@ class Tally:
         self._ended = 0
 
     def total(self, now: Mapping[int, int]) -> int:
-        """The sum, given the parts that are there now and their values."""
+        """The sum, given the present parts and their values."""
         self._ended += sum(before for part, before in self._last.items() if now.get(part, -1) < before)
         self._last = dict(now)
         return self._ended + sum(now.values())
@@ -78,11 +78,11 @@ class ProcessTree:
 
     @property
     def members(self) -> tuple[int, ...]:
-        """The processes that it was last seen to have."""
+        """The processes of the tree when last looked at."""
         return tuple(self._members)
 
     def look_around(self) -> None:
-        """Find processes that were started since."""
+        """Find processes that have started since."""
         self._members = started_by(self._root) if self._group is None else cgroup.processes(self._group)
 
     def cpu_ns(self) -> int | None:
@@ -109,7 +109,7 @@ class ProcessTree:
         return Size(rss_bytes, threads, len(stats), self._started, self._ended, replaced)
 
     def _compare(self, names: Mapping[int, bytes]) -> int:
-        """Count who came and who went since the last time; gives how many of the first ones are replaced."""
+        """Count started and ended processes since the last time. Returns how many of the first ones are replaced."""
         alive = frozenset(names)
         if self._first is None:
             self._first = names

@@ -1,1 +1,1 @@
-"""Profilers: what samples the stacks of a server, or of the load engine, while it is measured."""
+"""Profilers, which sample the stacks of a server or of the load engine."""

@@ -42,7 +42,7 @@ _COUNTS_NATIVE = "-XX:NativeMemoryTracking=summary"
 
 @dataclass(frozen=True)
 class _Kind:
-    """How a kind is asked for, of the library and of its converter."""
+    """Arguments of a profile's kind for the library and its converter."""
 
     event: str
     options: str
@@ -61,14 +61,14 @@ _KINDS: dict[ProfileKind, _Kind] = {
 
 @dataclass(frozen=True)
 class Artefacts:
-    """The library of async-profiler, and the jar that converts what it writes."""
+    """The library of async-profiler, and the jar of its converter."""
 
     library: Path
     converter: Path
 
 
 def provide(cache: Path, progress: Callable[[str], None]) -> Artefacts:
-    """Those in the cache, fetched if they are not there. Raises ProfilerError."""
+    """The artefacts in the cache, fetched if they are missing. Raises ProfilerError."""
     folder = cache.absolute() / "profilers"
     found = Artefacts(
         folder / f"async-profiler-{VERSION}" / _LIBRARY, folder / f"jfr-converter-{CONVERTER_VERSION}.jar"
@@ -105,7 +105,7 @@ def _fetch(jar: str, folder: Path) -> None:
 
 
 def _run(command: Sequence[str], within_s: float, folder: Path | None = None) -> tuple[int, str]:
-    """Its code and what it said. Raises ProfilerError where it cannot be run, or takes too long."""
+    """Run a command: exit code and output. Raises ProfilerError where it cannot be run, or takes too long."""
     try:
         with started(command, folder) as process:
             said = process.communicate(timeout=within_s)[0]
@@ -142,7 +142,7 @@ class AsyncProfiler:
             load_agent(self._jvm, self._artefacts.library, command)
 
     def start(self, pid: int, folder: Path) -> None:
-        """Begin to sample the JVM."""
+        """Start sampling the JVM."""
         del pid
         self._jfr = folder.absolute() / "profile.jfr"
         self._part = self._jfr.with_suffix(".jfr.part")
@@ -151,7 +151,7 @@ class AsyncProfiler:
         load_agent(self._jvm, self._artefacts.library, f"start,{self._kind.options},jfr,file={self._part}")
 
     def stop(self) -> None:
-        """End the profile, and give its file its name."""
+        """End the profile, and rename its file."""
         try:
             load_agent(self._jvm, self._artefacts.library, "stop")
         finally:
@@ -162,7 +162,7 @@ class AsyncProfiler:
                 self._native = native_memory(ask_as_jcmd(self._jvm, "VM.native_memory summary scale=KB"))
 
     def read(self, folder: Path, slices: Sequence[Slice]) -> Sampled:
-        """What its converter makes of the recording: stacks by thread and slice, a flame graph and a heat map."""
+        """Convert the recording to stacks by thread and slice, a flame graph and a heat map."""
         total = ["--total"] if self.unit != "samples" else []
         parts = [(one, self._collapsed(folder, one, *total)) for one in slices or (None,)]
         stacks = in_slices(parts)

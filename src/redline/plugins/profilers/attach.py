@@ -1,4 +1,4 @@
-"""Commands for a running JVM, by the socket that it opens for its tools: what `jcmd` does, without a JVM of its own.
+"""Commands for a running JVM over its socket for tools, as `jcmd` sends them, but without starting a second JVM.
 
 `jcmd` takes 0.4 s of CPU time, and on a machine under load seconds, before it says anything to the server.
 The protocol is that of HotSpot's AttachListener (src/hotspot/os/posix/attachListener_posix.cpp), version 1.
@@ -32,7 +32,7 @@ def load_agent(pid: int, library: Path, options: str) -> None:
 
 
 def ask_as_jcmd(pid: int, command: str) -> str:
-    """What a JVM answers to a command of `jcmd`. Raises ProfilerError and OSError."""
+    """A JVM's answer to a command of `jcmd`. Raises ProfilerError and OSError."""
     status, *lines = _ask(pid, "jcmd", command, "", "")
     if status != "0":
         raise ProfilerError(f"the JVM refused {command}: {' '.join(filter(None, lines)) or f'status {status}'}")
@@ -47,7 +47,7 @@ def _ask(pid: int, *words: str) -> list[str]:
 
 
 def _connected(pid: int) -> socket.socket:
-    """The JVM's socket, which it opens when it finds a certain file upon SIGQUIT."""
+    """A connection to the JVM's socket, which it opens upon SIGQUIT if a certain file exists."""
     status = Path(f"/proc/{pid}/status").read_text().splitlines()
     own_pid = next((line.split()[-1] for line in status if line.startswith("NSpid:")), str(pid))
     address, trigger = f".java_pid{own_pid}", f".attach_pid{own_pid}"
@@ -75,7 +75,7 @@ def _connected(pid: int) -> socket.socket:
 
 
 def _refuse_another(connection: socket.socket, pid: int, address: str) -> None:
-    """Everybody can make a socket of that name. Raises ProfilerError where it is not the JVM's own."""
+    """Raises ProfilerError unless the socket is the JVM's own: any user can make a socket of that name."""
     listens, _, _ = _CREDENTIALS.unpack(connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size))
     if listens != pid:
         raise ProfilerError(f"{address} is not the socket of the JVM, process {pid}, but of process {listens}")
@@ -89,7 +89,7 @@ def _is_socket(name: str, folder: int) -> bool:
 
 
 def _make(trigger: str, folder: int) -> None:
-    """Anew, for the folder is everybody's: a link that somebody put there is not followed. Raises OSError."""
+    """Make a new file without following a link, since any user can write to the folder. Raises OSError."""
     _remove(trigger, folder)
     os.close(os.open(trigger, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600, dir_fd=folder))
 

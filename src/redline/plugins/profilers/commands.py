@@ -22,7 +22,7 @@ _ENV = {"node": {"NODE_OPTIONS": "--perf-basic-prof --interpreted-frames-native-
 """What a runtime needs, so that it says which function it has compiled to which place: in /tmp/perf-PID.map."""
 _PARANOIA = Path("/proc/sys/kernel/perf_event_paranoid")
 _HIGHEST_PARANOIA = 2
-"""Up to it a user may sample their own processes."""
+"""The highest value with which users may sample their own processes."""
 _END_WITHIN_S = 20.0
 _SILENT_WITHIN_S = 120.0
 
@@ -39,7 +39,7 @@ class _Command:
         self.name = version(command)
 
     def prepare(self, pid: int) -> None:
-        """It is quick to begin."""
+        """Do nothing: it starts quickly."""
 
     def _run(self, command: Sequence[str], log: Path) -> None:
         self._log = log
@@ -53,7 +53,7 @@ class _Command:
             )
 
     def stop(self) -> None:
-        """End it, and wait until its file is written."""
+        """Interrupt the command, and wait until its file is written."""
         process = self._process
         if process is None:
             return
@@ -71,7 +71,7 @@ class _Command:
 
 
 class Perf(_Command):
-    """Samples by the CPU's clock, the kernel too where that is permitted. Stacks are as deep as frame pointers."""
+    """Samples CPU time, the kernel's too where permitted. Stacks end where frame pointers do."""
 
     event = "cpu-clock"
     interval = round(1e9 / _PERF_HZ)
@@ -82,7 +82,7 @@ class Perf(_Command):
         self._pids: tuple[int, ...] = ()
 
     def start(self, pid: int, folder: Path) -> None:
-        """Begin with the process and all below it; what they start is sampled too."""
+        """Sample the process, its descendants, and those that they start later."""
         self._offset_ns = time.time_ns() - time.monotonic_ns()
         self._pids = procfs.tree(pid)
         how = ["-e", self.event, "-F", str(_PERF_HZ), "-g", "-k", "CLOCK_MONOTONIC", "--no-buildid"]
@@ -92,7 +92,7 @@ class Perf(_Command):
         )
 
     def read(self, folder: Path, slices: Sequence[Slice]) -> Sampled:
-        """Its stacks; what it wrote says no more than they, and much of it."""
+        """Read the stacks, and delete perf's large file, which says nothing else."""
         fields = ["-F", "comm,tid,time,ip,sym,dso", "--ns", "--no-inline"]
         lines = _lines_of([PERF, "script", "-i", str(folder / "perf.data"), *fields], folder / "perf.log")
         stacks, lost = perf_stacks(lines, slices, self._offset_ns)
@@ -104,7 +104,7 @@ class Perf(_Command):
 
 
 def _lines_of(command: Sequence[str], log: Path) -> Iterator[str]:
-    """The lines that `perf script` writes, while it writes them. Raises ProfilerError where it fails, or hangs."""
+    """The lines of `perf script`, while it writes them. Raises ProfilerError where it fails or hangs."""
     with log.open("wb") as said:
         process = subprocess.Popen(
             command,
@@ -133,14 +133,14 @@ def _lines_of(command: Sequence[str], log: Path) -> Iterator[str]:
 
 
 def _more(pipe: int) -> bytes:
-    """What comes next; empty at the end. However much there is to read, it must not stop to come."""
+    """The next bytes of output; empty at the end. The time limit is for a pause in the output, not for all of it."""
     if not select.select([pipe], [], [], _SILENT_WITHIN_S)[0]:
         raise ProfilerError(f"perf script wrote nothing for {_SILENT_WITHIN_S:g} s")
     return os.read(pipe, 1 << 16)
 
 
 class PySpy(_Command):
-    """Samples Python, its stacks by Python's own frames; without times."""
+    """Samples Python, with Python's own frames; without times."""
 
     interval = round(1e9 / _PY_SPY_HZ)
 
@@ -150,12 +150,12 @@ class PySpy(_Command):
         self.event = "all threads" if self._idle else "running threads"
 
     def start(self, pid: int, folder: Path) -> None:
-        """Begin with the process and all below it."""
+        """Sample the process and its descendants."""
         how = ["--subprocesses", "--threads", "--nolineno", "--rate", str(_PY_SPY_HZ), "--format", "raw", *self._idle]
         self._run([PY_SPY, "record", *how, "-o", str(folder / "py-spy.txt"), "-p", str(pid)], folder / "py-spy.log")
 
     def read(self, folder: Path, slices: Sequence[Slice]) -> Sampled:
-        """Its stacks, of the time between start and stop."""
+        """The stacks between start and stop."""
         del slices
         stacks = py_spy_stacks((folder / "py-spy.txt").read_text(errors="replace"))
         (folder / "py-spy.txt").unlink()
@@ -165,7 +165,7 @@ class PySpy(_Command):
 
 @cache
 def missing(command: str) -> str:
-    """Why that profiler cannot be used here, with a hint; empty if it can."""
+    """Why a profiler cannot be used here, with a hint; empty if it can."""
     if shutil.which(command) is None:
         how = "`pip install py-spy`" if command == PY_SPY else "`apt install linux-perf`"
         return f"{command} is not installed: try {how}"
@@ -178,7 +178,7 @@ def missing(command: str) -> str:
 
 
 def by_paranoia(setting: Path, user: int) -> str:
-    """What to change, where this setting forbids a user to sample; root may whatever it says."""
+    """What to change where this setting forbids users to sample; root always may."""
     try:
         level = int(setting.read_text())
     except (OSError, ValueError):
@@ -190,7 +190,7 @@ def by_paranoia(setting: Path, user: int) -> str:
 
 @cache
 def version(command: str) -> str:
-    """`perf 6.1`, as the command says it."""
+    """The command's name and version: `perf 6.1`."""
     done = _answer([command, "--version"])
     words = done.stdout.decode(errors="replace").split() if done else []
     return f"{command} {words[-1]}" if words else command

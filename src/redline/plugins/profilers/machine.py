@@ -1,4 +1,4 @@
-"""The profilers of this machine, and one of them around the measurement of one trial."""
+"""The profilers of this machine, and their use in a trial."""
 
 import threading
 import time
@@ -28,14 +28,14 @@ from redline.plugins.profilers.texts import slices_of, speedscope
 
 
 class MachineProfilers:
-    """async-profiler for JVMs, which is fetched into the cache; what is installed for everything else."""
+    """Chooses async-profiler, fetched into the cache, for JVMs, and installed profilers for everything else."""
 
     def __init__(self, cache: Path) -> None:
         self._cache = cache
         self._failed: str | None = None
 
     def missing(self, variant: Variant, profile: Profile, progress: Callable[[str], None]) -> str:
-        """Get ready what it takes. Why it cannot be profiled here, with a hint; empty if it can."""
+        """Provide the profiler. Returns why the variant cannot be profiled here, with a hint; empty if it can."""
         if profile == "engine" or variant.runtime not in ("jvm", "python"):
             return commands.missing(PERF)
         if variant.runtime == "python":
@@ -50,7 +50,7 @@ class MachineProfilers:
         return self._failed
 
     def profiler(self, planned: PlannedTrial, cell: Cell, folder: Path) -> "TrialProfiler":
-        """The profiler of one trial, whose files go to the folder."""
+        """The profiler of a trial, which writes to the folder."""
         profile = planned.profile or "cpu"
         kind: ProfileKind = "cpu" if profile == "engine" else profile
         sampler = self._sampler(cell.variant, profile, kind)
@@ -65,7 +65,7 @@ class MachineProfilers:
 
 
 class TrialProfiler:
-    """A sampler within the measurement of one trial. The driver's reader begins it, and may end it."""
+    """Samples during a part of a trial. The driver's reader begins it, and may end it."""
 
     perturbs = True
 
@@ -80,11 +80,11 @@ class TrialProfiler:
 
     @property
     def env(self) -> Mapping[str, str]:
-        """The environment that a server needs to be sampled."""
+        """Environment variables that a server needs to be sampled."""
         return self._sampler.env if self._subject == "server" else {}
 
     def follow(self, subject: Subject, pid: int) -> None:
-        """Get ready to sample the process, if it is the one."""
+        """Prepare to sample the process, if it is the profiled subject."""
         if subject == self._subject:
             self._pid = pid
             self._try(lambda: self._sampler.prepare(pid))
@@ -99,22 +99,22 @@ class TrialProfiler:
             self._started = self._try(lambda: self._sampler.start(pid, self._folder))
 
     def end(self) -> None:
-        """Sample no longer."""
+        """Stop sampling."""
         with self._lock:
             if self._began and not self._ended and not self._problem:
                 self._stopped = self._try(self._sampler.stop)
             self._ended = True
 
     def finish(self) -> tuple[Series, ...]:
-        """The same; a profile is no series."""
+        """Stop sampling. A profile has no series."""
         self.end()
         return ()
 
     def runtime(self, window_unix_ns: tuple[int, int], server_log: Path | None) -> None:
-        """It says nothing of the runtime."""
+        """None: a profiler knows nothing about the runtime."""
 
     def facts(self, traffic: Traffic | None) -> ProfileFacts:
-        """Read what was sampled, by the engine's intervals, and keep it."""
+        """Read the samples, in slices that are the engine's intervals, and store them."""
         found: list[Sampled] = []
         if not self._began:
             self._problem = self._problem or "the measurement did not begin"
@@ -143,7 +143,7 @@ class TrialProfiler:
         )
 
     def _kept(self, sampled: Sampled) -> tuple[ProfileFile, ...]:
-        """Write the stacks, and say which files there are, by their names in the folder."""
+        """Write the stacks, and list the files by their names in the folder."""
         name = f"{self._folder.name}, {self._sampler.name}"
         write_atomically(self._folder / "stacks.gz", sampled.stacks.to_bytes())
         write_atomically(self._folder / "speedscope.json", speedscope(sampled.stacks, name, self._sampler.unit))
@@ -151,11 +151,11 @@ class TrialProfiler:
         return (*own, *sampled.files)
 
     def _relative(self, name: str) -> str:
-        """From the run's directory."""
+        """A path relative to the run's directory."""
         return f"{self._folder.parent.name}/{self._folder.name}/{name}"
 
     def _try(self, step: Callable[[], object]) -> Slice | None:
-        """When it was done. What a profiler cannot do is said of the profile, and fails no trial."""
+        """Do a step and return its time. A failure is noted in the profile, and fails no trial."""
         began_ns = time.time_ns()
         try:
             step()
@@ -168,7 +168,7 @@ class TrialProfiler:
 
 
 def _slices(traffic: Traffic | None, during: Slice | None) -> tuple[Slice, ...]:
-    """The engine's intervals of the measurement in Unix time, those whose middle lies in `during`."""
+    """The engine's measured intervals whose middle lies in `during`, in Unix time."""
     if traffic is None or during is None:
         return ()
     epoch = traffic.epoch_unix_ns

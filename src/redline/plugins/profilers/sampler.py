@@ -1,4 +1,4 @@
-"""What a profiler does to one process, and the error that is not the trial's."""
+"""The interface of profilers, and their error, which fails no trial."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ class ProfilerError(Exception):
 
 @dataclass(frozen=True)
 class Sampled:
-    """What came of it: `samples` and `lost` are numbers of samples, whatever the unit of the weights.
+    """The result: `samples` and `lost` are numbers of samples, whatever the unit of the weights.
 
     `files` are further ones in the profile's folder, by their names there.
     """
@@ -27,7 +27,7 @@ class Sampled:
 
 
 class Sampler(Protocol):
-    """Samples one process with its descendants. Every method raises ProfilerError and OSError."""
+    """Samples a process and its descendants. Every method raises ProfilerError and OSError."""
 
     @property
     def name(self) -> str:
@@ -35,11 +35,11 @@ class Sampler(Protocol):
 
     @property
     def event(self) -> str:
-        """What makes it take a sample."""
+        """The event that triggers a sample."""
 
     @property
     def interval(self) -> int:
-        """Between samples of a thread, of CPU or wall time in nanoseconds; or bytes."""
+        """Between samples of a thread: CPU or wall time in nanoseconds, or bytes."""
 
     @property
     def unit(self) -> ProfileUnit:
@@ -47,16 +47,16 @@ class Sampler(Protocol):
 
     @property
     def env(self) -> dict[str, str]:
-        """Variables that the process needs."""
+        """Environment variables that the process needs."""
 
     def prepare(self, pid: int) -> None:
-        """Do what takes time, while the process has nothing to do yet."""
+        """Do slow preparations, while the process is still idle."""
 
     def start(self, pid: int, folder: Path) -> None:
-        """Begin; what is written meanwhile goes to the folder."""
+        """Start sampling, and write to the folder."""
 
     def stop(self) -> None:
-        """End. Whatever was sampled is then in the folder."""
+        """Stop sampling. All samples are then in the folder."""
 
     def read(self, folder: Path, slices: Sequence[Slice]) -> Sampled:
-        """What was sampled within the slices; all, without slices."""
+        """Samples within the slices; all of them, without slices."""

@@ -1,4 +1,4 @@
-"""What profilers write, read as Stacks, and Stacks as speedscope reads them. Pure."""
+"""Reads profilers' output as Stacks, and writes Stacks for speedscope. Pure."""
 
 import json
 import re
@@ -20,13 +20,13 @@ _HIGHEST_OF_USERS = 1 << 63
 _PY_SPY_PROCESS = re.compile(r"process \d+:\"")
 _PY_SPY_THREAD = re.compile(r"thread \((?P<tid>\d+)\)(?:: (?P<name>.*))?")
 _UNREADABLE = ("[unknown_", "[not_walkable_", "[break_", "[deoptimization]")
-"""Frames that async-profiler writes where it could not walk a stack."""
+"""Frames by which async-profiler marks stacks that it could not walk."""
 _NATIVE = re.compile(r"-\s+(?P<purpose>\S.*?) \(reserved=\d+KB, committed=(?P<kib>\d+)KB", re.MULTILINE)
 _SPEEDSCOPE_UNITS = {"samples": "none", "bytes": "bytes", "ns": "nanoseconds"}
 
 
 def slices_of(intervals: Iterable[Slice]) -> tuple[Slice, ...]:
-    """The intervals, neighbours put together where there are more than `MOST_SLICES`; bounds are whole milliseconds."""
+    """The intervals, merged with neighbours if more than `MOST_SLICES`; bounds are whole milliseconds."""
     whole = [Slice(_rounded(one.start), _rounded(one.end)) for one in intervals]
     whole = [one for one in whole if one.end > one.start]
     each = -(-len(whole) // MOST_SLICES)
@@ -39,13 +39,13 @@ def _rounded(ns: int) -> int:
 
 
 def in_slices(parts: Iterable[tuple[Slice | None, str]]) -> Stacks:
-    """Collapsed stacks, each text of one slice, or of none."""
+    """Parse texts of collapsed stacks, each from a slice, or from no known time."""
     heads = ((f"# slice {during.start} {during.end} ns\n" if during else "", text) for during, text in parts)
     return Stacks.from_text("".join(head + text for head, text in heads))
 
 
 def unreadable(stacks: Stacks) -> int:
-    """The weight of stacks of which async-profiler could read only a part."""
+    """The weight of stacks that async-profiler could read only in part."""
     return sum(
         weight
         for stack, weight in stacks.weights.items()
@@ -54,7 +54,7 @@ def unreadable(stacks: Stacks) -> int:
 
 
 def native_memory(summary: str) -> tuple[NativeMemory, ...]:
-    """What `VM.native_memory summary scale=KB` says of each purpose, the largest first; nothing for less than 1 KiB."""
+    """Parse `VM.native_memory summary scale=KB`: memory by purpose, the largest first, from 1 KiB on."""
     found = (
         NativeMemory(purpose=line["purpose"], committed_bytes=int(line["kib"]) << 10)
         for line in _NATIVE.finditer(summary)
@@ -86,7 +86,7 @@ def perf_stacks(script: Iterable[str], slices: Sequence[Slice], offset_ns: int) 
 
 
 def _perf_samples(script: Iterable[str]) -> Iterator[list[str]]:
-    """The lines of each sample: they end with an empty one."""
+    """The lines of each sample, which an empty line ends."""
     sample = list[str]()
     for line in chain(script, [""]):
         if plain := line.removesuffix("\n"):
@@ -108,7 +108,7 @@ def _perf_frame(line: str) -> str:
 
 
 def _plain(name: str) -> str:
-    """Without what separates frames, which names of Rust types have."""
+    """A frame without separators of frames, which names of Rust types contain."""
     return name.replace(";", ",")
 
 
@@ -124,7 +124,7 @@ def py_spy_stacks(text: str) -> Stacks:
 
 
 def speedscope(stacks: Stacks, name: str, unit: ProfileUnit) -> bytes:
-    """As https://www.speedscope.app reads it: all threads together, then each, the heaviest first."""
+    """JSON for https://www.speedscope.app: all threads together, then single threads, the heaviest first."""
     by_thread: dict[Thread | None, Counter[tuple[str, ...]]] = {}
     for stack, weight in stacks.weights.items():
         by_thread.setdefault(stack.thread, Counter())[stack.frames] += weight
