@@ -124,7 +124,7 @@ def _run_report(run: Run, judged: Mapping[str, JudgedCell]) -> RunReport:
         precision=precision(run, judged),
         starts=starts_of(run),
         seconds=sum(each.took_ns for each in run.duets) / 1e9,
-        interrupted=any(each.traffic is not None and each.traffic.ended != "complete" for each in run.duets),
+        interrupted=not suite.alone and (not run.complete or any(each.is_interrupted for each in run.duets)),
         servers={variant.slug: text for variant in suite.variants if (text := own_server(variant))},
     )
 
