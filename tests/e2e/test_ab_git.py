@@ -114,7 +114,7 @@ def test_the_work_tree_is_compared_where_one_revision_is_named(redline: Redline,
 
 def test_a_comparison_is_resumed_with_the_same_commits(redline: Redline, project: Project, tmp_path: Path) -> None:
     kept = tmp_path / "kept"
-    done = redline("ab", "--git", "v1..v2", "--for", "2s", "--load", "closed:4", "-o", kept)
+    done = redline("ab", "--git", "v1..v2", "--for", "3s", "--load", "closed:4", "-o", kept)
     assert done.code == 0, done.err
     next((kept / "duets").glob("0001-*.json")).unlink()
     for tag in ("v1", "v2"):

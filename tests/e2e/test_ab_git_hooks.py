@@ -80,7 +80,7 @@ def hook(work: Work, name: str, command: str) -> None:
 
 
 def ab(*args: str) -> str:
-    return f"{REDLINE} ab --for 2s --load closed:2 --git {' '.join(args)}"
+    return f"{REDLINE} ab --for 3s --load closed:2 --git {' '.join(args)}"
 
 
 def push(work: Work) -> None:

@@ -1,5 +1,6 @@
 """`redline limit` on a queue whose limit is known: short here; the study has the figures."""
 
+import shlex
 import signal
 from collections.abc import Iterator
 from math import log
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from bench.rig import running
+from redline.model import Verdict
 from redline.model.limits import LimitReport
 from tests.e2e.conftest import Redline
 from tests.e2e.lab import Lab
@@ -67,6 +69,39 @@ def test_a_wrong_answer_is_not_measured(redline: Redline, url: str) -> None:
 
 def test_a_wrong_objective_is_refused(redline: Redline) -> None:
     redline("limit", "http://127.0.0.1:1/", "--objective", "p98 < 1ms").refused(2, "--objective", "p98")
+
+
+@pytest.mark.alone
+def test_two_servers_are_searched_in_turn_and_compared(redline: Redline, oracle: Path) -> None:
+    quick, slow = (
+        shlex.join([str(oracle), "exponential", "--rate", rate, "--seed", "11", "--port", "{port}"])
+        for rate in ("2000", "500")
+    )
+    asked = ("--objective", "p99 < 100ms", "--path", "/path0", "--fail-on", "slower", "--json")
+    flags = ("-d", "1s", "--warmup", "200ms", "--start", "400", "--probes", "6", "--trials", "2", "--no-beyond")
+    done = redline("limit", quick, slow, *asked, *flags, "-o", "found")
+    assert done.out, done.err
+    report = LimitReport.model_validate(done.json)
+    assert [cell.server for cell in report.cells] == ["A", "B"]
+    assert [shlex.split(cell.target) for cell in report.cells] == [shlex.split(quick), shlex.split(slow)]
+    assert all(cell.probes for cell in report.cells)
+    probed = [line.split()[0] for line in done.err.splitlines() if "/s  p50" in line or "/s  hopeless" in line]
+    assert probed[:4] == ["A", "B", "A", "B"]
+    (comparison,) = report.comparisons
+    assert (comparison.baseline, comparison.slug) == (report.cells[0].slug, report.cells[1].slug)
+    if comparison.ratio is None:  # few probes on a busy machine may leave a side of a limit unknown
+        assert comparison.verdict is Verdict.INCONCLUSIVE
+        sides = [(limit.passed_per_s, limit.failed_per_s) for cell in report.cells for limit in cell.limits]
+        assert any(None in side for side in sides) or len(sides) < 2
+    else:  # the truth is (500 - 46) / (2000 - 46)
+        assert comparison.ratio.value < 1
+        assert comparison.ratio.low is not None
+        assert comparison.ratio.low < 0.3
+    failed = any(cell.ended != "converged" for cell in report.cells)
+    assert done.code == (1 if failed else 3 if comparison.verdict is Verdict.SLOWER else 0), done.err
+    shown = redline("report", "found").out
+    assert "The limits compared" in shown
+    assert "B" in shown.rpartition("The limits compared")[2]
 
 
 QUEUES = """\

@@ -151,7 +151,7 @@ def test_what_is_no_text_of_a_fair_size_is_refused(named: Named, folder: Path) -
     (folder / "huge").open("wb").truncate(1 << 40)
     (folder / "bytes").write_bytes(f"{SECRET}\n\xff".encode("latin-1"))
     assert "huge is longer than 4 MiB" in refused(named, folder, "huge").message
-    assert "bytes, line 2: this is not UTF-8 text" in refused(named, folder, "bytes").message
+    assert "bytes:2:1: this is not UTF-8 text" in refused(named, folder, "bytes").message
     assert "below is a folder" in refused(named, folder, "below").message
 
 

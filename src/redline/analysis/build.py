@@ -1,6 +1,5 @@
 """Run -> Report: pure, and the same run gives the same report. A run that was cut short gives one of what is there."""
 
-import shlex
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from redline.analysis.capacity import with_stage
@@ -12,6 +11,7 @@ from redline.analysis.judged import JudgedCell, judged_cells
 from redline.analysis.layers import waterfalls
 from redline.analysis.levels import SlicedCell, sliced_cells
 from redline.analysis.main_effects import main_effects, next_command
+from redline.analysis.own_servers import own_server
 from redline.analysis.precision import precision
 from redline.analysis.profiles import profile_reports
 from redline.analysis.ranking import rankings
@@ -19,7 +19,6 @@ from redline.analysis.resolution import resolutions
 from redline.analysis.speeds import core_speeds, differing_pairs, pair_speeds
 from redline.findings import host_mode
 from redline.model import (
-    AttachedServer,
     CellReport,
     Comparison,
     Effect,
@@ -28,7 +27,6 @@ from redline.model import (
     Report,
     Run,
     RunReport,
-    ServerEntry,
     Suite,
     Waterfall,
 )
@@ -126,8 +124,8 @@ def _run_report(run: Run, judged: Mapping[str, JudgedCell]) -> RunReport:
         precision=precision(run, judged),
         starts=starts_of(run),
         seconds=sum(each.took_ns for each in run.duets) / 1e9,
-        interrupted=any(each.traffic is not None and each.traffic.ended != "complete" for each in run.duets),
-        servers=dict(_own_servers(suite)),
+        interrupted=not suite.alone and (not run.complete or any(each.is_interrupted for each in run.duets)),
+        servers={variant.slug: text for variant in suite.variants if (text := own_server(variant))},
     )
 
 
@@ -135,20 +133,3 @@ def starts_of(run: Run) -> int:
     """How often the servers of duets were started; a start may serve several scenarios and loads in turn."""
     cells = run.manifest.plan.cells
     return len({(each.round, tuple(cells[one].variant.slug for one in each.cell_ids)) for each in run.duets})
-
-
-def _own_servers(suite: Suite) -> Iterator[tuple[str, str]]:
-    """What the user's servers are, by slug: a command, an address, or a revision."""
-    for variant in suite.variants:
-        match variant.entry:
-            case AttachedServer() as entry:
-                yield variant.slug, f"{'https' if variant.tls else 'http'}://{entry.host}:{entry.port}"
-            case ServerEntry(build=None, checkout=None) as entry:
-                yield variant.slug, _command_text(entry.start.command)
-            case ServerEntry(build=None) as entry:
-                yield variant.slug, str(entry.checkout.revision if entry.checkout else "")
-
-
-def _command_text(command: tuple[str, ...]) -> str:
-    """The command as a user writes it; of one for a shell the line alone."""
-    return command[2] if command[:2] == ("sh", "-c") and len(command) == 3 else shlex.join(command)

@@ -9,9 +9,10 @@ from functools import cached_property
 
 from redline.analysis.limit_ratios import limit_comparisons
 from redline.analysis.limits import Ending, Subject, answer, cell_limit, probe
+from redline.analysis.own_servers import own_server
 from redline.findings import judge_probe, judge_server
 from redline.findings.failed import LEFT_OVER, all_failed
-from redline.model import AttachedServer, Cell, Finding, Interval, Load, Manifest, Objective, Plan, Traffic
+from redline.model import Cell, Finding, Interval, Load, Manifest, Objective, Plan, Traffic
 from redline.model.failures import FirstFailure
 from redline.model.limits import Beyond, CellLimit, LimitProbe, LimitReport, LimitStart, ProbePhase
 from redline.model.search import LoadPhase, ProbeRecording, SearchTerms
@@ -266,12 +267,13 @@ class SearchState:
 
     def _subject(self) -> Subject:
         cell, (build, runtime) = self.cell, self._build
+        paths = {request.path for request in cell.scenario.requests}
         return Subject(
             slug=cell.slug,
             server=cell.variant.slug,
             scenario=cell.scenario.name,
             load=load_text(cell),
-            target=_target(cell),
+            target=own_server(cell.variant, paths.pop() if len(paths) == 1 else ""),
             build=build,
             runtime_version=runtime,
             host=self._host,
@@ -407,18 +409,6 @@ class SearchState:
 def _failures(traffic: Traffic, *, cut: bool) -> tuple[FirstFailure, ...]:
     """Why requests of a probe failed, without what was left over when Redline `cut` it."""
     return tuple(each for each in traffic.failures if not (cut and each.outcome in LEFT_OVER))
-
-
-def _target(cell: Cell) -> str:
-    """The command, URL or revision of a server that is not of the catalogue; empty for the catalogue's."""
-    entry = cell.variant.entry
-    if isinstance(entry, AttachedServer):
-        paths = {request.path for request in cell.scenario.requests}
-        scheme = "https" if cell.variant.tls else "http"
-        return f"{scheme}://{entry.host}:{entry.port}{paths.pop() if len(paths) == 1 else ''}"
-    if entry.checkout is not None:
-        return str(entry.checkout.revision)
-    return " ".join(entry.start.command) if entry.build is None else ""
 
 
 def search_order(plan: Plan) -> tuple[str, ...]:

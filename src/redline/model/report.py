@@ -314,7 +314,9 @@ class RunReport(Frozen):
     )
     starts: int = omitted_if_default(0, description="starts of the servers of duets")
     seconds: float = omitted_if_default(0.0, description="how long these took")
-    interrupted: bool = omitted_if_default(default=False, description="whether the last start was cut short")
+    interrupted: bool = omitted_if_default(
+        default=False, description="whether starts of a comparison are missing or were cut short"
+    )
     name: str
     suite: str
     about: str

@@ -80,9 +80,9 @@ def noted(sheet: Sheet, path: Path, read: Callable[[], T]) -> T | None:
     try:
         return read()
     except UsageError as error:
-        first = error.problems[0]
-        line = f"{first.place.file}, line {first.place.line}: " if first.place else ""
-        sheet.wrong(path, f"{line}{first.message}", first.hint)
+        for problem in error.problems:
+            place = f"{problem.place}: " if problem.place else ""
+            sheet.wrong(path, f"{place}{problem.message}", problem.hint)
         return None
 
 

@@ -1,0 +1,26 @@
+"""What a server is that no catalogue describes: a command, an address, or a revision."""
+
+import re
+import shlex
+
+from redline.model import AttachedServer, Variant
+
+_PLAIN = re.compile(r"[\w@%+=:,./{}-]+")
+"""Words that need no quotes, also with `{port}` in them."""
+
+
+def own_server(variant: Variant, path: str = "") -> str:
+    """The command, the URL with this path, or the revision; empty for a server of the catalogue."""
+    entry = variant.entry
+    if isinstance(entry, AttachedServer):
+        return f"{'https' if variant.tls else 'http'}://{entry.host}:{entry.port}{path}"
+    if entry.checkout is not None:
+        return str(entry.checkout.revision)
+    return _written(entry.start.command) if entry.build is None else ""
+
+
+def _written(command: tuple[str, ...]) -> str:
+    """The command as a user writes it; of a command for a shell, its line alone."""
+    if command[:2] == ("sh", "-c") and len(command) == 3:
+        return command[2]
+    return " ".join(word if _PLAIN.fullmatch(word) else shlex.quote(word) for word in command)

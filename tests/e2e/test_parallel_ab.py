@@ -1,0 +1,69 @@
+"""`redline ab --parallel` on real servers, each with its load on cores of its own.
+
+A machine with fewer cores than that takes lends the same ones several times: only then do servers share them.
+"""
+
+import os
+import shlex
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from redline.cli import experiment
+from redline.cli.command_line import AbFlags
+from redline.cli.commands import ab
+from redline.model import Metric, Report, Verdict
+from redline.plugins.machine import plan_placement
+from redline.running import assembly
+from redline.running.parallel import sides
+from redline.storage.reports import read_report
+from redline.storage.runs import RunStore
+from tests.e2e.compared import answer, kinds
+
+pytestmark = pytest.mark.e2e
+
+SERVERS = 3  # A, B, and A again
+CORES = 1 + 3 * SERVERS
+"""A core of the lab, and for each server two, and one for its load."""
+
+
+@pytest.fixture
+def cores() -> Iterator[tuple[tuple[int, ...], ...]]:
+    """The machine's cores, again and again if they are too few. The command leaves this process on one of them."""
+    cpus, mine = os.sched_getaffinity(0), plan_placement().cores
+    yield tuple((mine[number % len(mine)]) for number in range(max(CORES, len(mine))))
+    os.sched_setaffinity(0, cpus)
+
+
+def test_servers_are_loaded_at_the_same_time_on_cores_of_their_own(
+    oracle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cores: tuple[tuple[int, ...], ...]
+) -> None:
+    placement = replace(plan_placement(), cores=cores)
+    for module in (assembly, experiment):
+        monkeypatch.setattr(module, "plan_placement", lambda: placement)
+    monkeypatch.chdir(tmp_path)
+    quick, slow = (
+        shlex.join([str(oracle), "fixed", "--delay", delay, "--port", "{port}"]) for delay in ("1ms", "10ms")
+    )
+    ab.execute(AbFlags(a=quick, b=slow, lasts="9s", metric="p50", load="closed:12", parallel=True, output=Path("kept")))
+    starts = RunStore(Path("kept")).duets()
+    assert [start.is_complete for start in starts] == [True] * len(starts)
+    assert len({start.places for start in starts[:SERVERS]}) == SERVERS
+    own = sides(cores, SERVERS)
+    is_apart = len(set(cores)) == len(cores)
+    for start in starts:
+        assert start.traffic is not None
+        ran_on = [server.cpus for server in start.servers if server]
+        assert ran_on == [own[place].server_cpus for place in start.places]
+        assert start.traffic.engine.cpus == tuple(cpu for place in start.places for cpu in own[place].engine_cpus)
+        used = [cpu for cpus in (*ran_on, start.traffic.engine.cpus) for cpu in cpus]
+        assert len(used) == len(set(used)) or not is_apart
+        assert not set(own[0].lab_cpus) & set(used) or not is_apart
+        for block in start.traffic.blocks:
+            assert len({each.start_ns for each in block.slices}) == 2  # all three at once, twice
+    report = read_report(Path("kept") / "results.json")
+    assert isinstance(report, Report)
+    assert (answer(report).metric, answer(report).verdict) == (Metric.P50, Verdict.SLOWER)
+    assert "parallel" in kinds(report)
