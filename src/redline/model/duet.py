@@ -49,7 +49,7 @@ class DuetBlock(Frozen):
 
 
 class TargetTraffic(Frozen):
-    """What was measured of one target in all its measured slices."""
+    """A target's traffic in all of its measured slices."""
 
     counts: Counts
     response: Histogram
@@ -63,7 +63,7 @@ class TargetTraffic(Frozen):
 
 
 class DuetTraffic(Frozen):
-    """What the engine saw in one duet."""
+    """The traffic of a duet."""
 
     engine: Engine
     connections: int
@@ -77,7 +77,7 @@ class DuetTraffic(Frozen):
 
 
 class CpuOwner(Frozen):
-    """Whose CPU time was read for a server that somebody else runs."""
+    """Processes whose CPU time was read for a server that somebody else runs."""
 
     processes: tuple[str, ...] = Field(default=(), description="their names and numbers when the load began")
     unknown: str = Field(default="", description="why it is not known whose it is; empty where it is")
@@ -109,7 +109,7 @@ class DuetRecording(Frozen):
 
     @property
     def is_complete(self) -> bool:
-        """Whether neither a failure nor an interrupt ended it."""
+        """Whether it ended without a failure or an interrupt."""
         return self.failure is None and self.traffic is not None and self.traffic.ended == "complete"
 
     @property
@@ -119,7 +119,7 @@ class DuetRecording(Frozen):
 
     @property
     def host(self) -> str:
-        """The host of its servers; empty if that was this one."""
+        """The host of its servers; empty for this machine."""
         return host_of(self.hosts)
 
 

@@ -101,13 +101,13 @@ class Request(Frozen):
 
     @property
     def checked_entirely(self) -> "Request":
-        """The same request, whose answer's whole body is checked."""
+        """The same request, with a check of the answer's whole body."""
         expect = self.expect.model_copy(update={"under_load": "hash"})
         return self.model_copy(update={"expect": expect})
 
     @property
     def header_lines(self) -> tuple[tuple[str, str], ...]:
-        """Name and value of each header line."""
+        """Names and values of all header lines."""
         return tuple(
             (name, value)
             for name, values in self.headers.items()

@@ -18,13 +18,13 @@ _OF_ALL_PROCESSES = frozenset(
     {"cpu_ns", "run_delay_ns", "preemptions", "context_switches_voluntary", "context_switches_involuntary"}
 )
 OTHERS = "other_cpu_ns:"
-"""Begins the names of series of other processes; the rest is the name of their command."""
+"""Prefix of series of other processes; the rest is the name of their command."""
 FailureKind = Literal["start", "not_ready", "wrong_answer", "died", "engine"]
 Stage = Literal["launch", "verify", "load", "stop"]
 
 
 class Series(Frozen):
-    """The values that a probe sampled of one subject over time.
+    """Values of a subject that a probe sampled over time.
 
     `times_unix_ns` and `values` have equal length, at least one; counters are cumulative, gauges are not. The names:
 
@@ -121,12 +121,12 @@ class ServerFacts(Frozen):
 
     @property
     def pids(self) -> tuple[int, ...]:
-        """Its process, and that of each hop in front of it."""
+        """Processes of the server and of the hops in front of it."""
         return (self.pid, *(hop.process.pid for hop in self.hops))
 
     @property
     def all_runtimes(self) -> frozenset[str]:
-        """What its processes and those of the hops in front of it were seen to run on."""
+        """Runtimes of its processes and of the hops in front of it."""
         return frozenset(self.runtimes).union(*(hop.process.runtimes for hop in self.hops))
 
 
@@ -143,7 +143,7 @@ class HopFacts(Frozen):
 
 
 class FixedWork(Frozen):
-    """CPU time that one core took for a fixed piece of work, just before and just after the load."""
+    """CPU time of fixed work on a core, just before and just after the load."""
 
     cpu: int
     before_ns: int = Field(gt=0)
@@ -161,7 +161,7 @@ class Failure(Frozen):
 
 
 class Recording(Frozen):
-    """One trial: what was run, what the engine saw, what the probes saw, and how it ended."""
+    """A trial: its cell, what the engine and the probes saw, and how it ended."""
 
     format: Literal["redline.recording/1"] = RECORDING_FORMAT
     cell_id: str
@@ -192,7 +192,7 @@ class Recording(Frozen):
     )
 
     def failed(self, failure: Failure) -> "Recording":
-        """The same recording of a trial that failed."""
+        """The same recording with a failure."""
         return self.model_copy(update={"failure": failure})
 
     def made_on(self, hosts: tuple[HostFacts, ...]) -> "Recording":
@@ -201,17 +201,17 @@ class Recording(Frozen):
 
     @property
     def runtimes(self) -> frozenset[str]:
-        """What its server, and the proxies in front of it, were seen to run on; empty if not known."""
+        """Runtimes of its server and the proxies in front of it; empty if not known."""
         return self.server.all_runtimes if self.server else frozenset(self.attached_runtimes)
 
     @property
     def host(self) -> str:
-        """The host of its server; empty if that was this one."""
+        """The host of its server; empty for this machine."""
         return host_of(self.hosts)
 
     @property
     def parts(self) -> dict[Subject, str]:
-        """What was put under load, by subject: `server`, and the proxies in front of it by their slugs."""
+        """The loaded processes by subject: `server`, and the proxies in front of it by their slugs."""
         hops = self.server.hops if self.server else ()
         return {"server": "server", **{subject: hop.name for subject, hop in zip(HOPS, hops, strict=False)}}
 
@@ -245,7 +245,7 @@ class Recording(Frozen):
         return None if series is None or self.traffic is None else series.most(*self.traffic.window_unix_ns)
 
     def sampled_increase(self, name: str, subject: Subject) -> float | None:
-        """The same of this subject alone, by the samples of a probe."""
+        """The increase of a subject's counter, from the samples of a probe alone."""
         series = self.find(name, subject)
         if series is None or self.traffic is None:
             return None

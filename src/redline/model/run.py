@@ -37,12 +37,12 @@ class Manifest(Frozen):
     search: SearchTerms | None = omitted_if_default(None, description="what a search asks; null for other kinds")
 
     def with_plan(self, plan: Plan) -> "Manifest":
-        """The manifest with another plan."""
+        """The same manifest with another plan."""
         return self.model_copy(update={"plan": plan})
 
     @property
     def terms(self) -> SearchTerms:
-        """What a search asks. Only the manifest of a search has it."""
+        """The task of a search. Only the manifest of a search has it."""
         assert self.search is not None, f"{self.name} is no search"
         return self.search
 
@@ -63,7 +63,7 @@ class Calibration(Frozen):
 
 
 class StoredRecordings(Sequence[Recording]):
-    """Recordings that are read, by `read` and from their positions in the plan, each time that they are looked at."""
+    """Recordings that are not kept in memory: `read` reads them by position whenever they are accessed."""
 
     def __init__(self, positions: Sequence[int], read: Callable[[int], Recording]) -> None:
         self.positions = tuple(positions)
@@ -122,19 +122,19 @@ class Run(Frozen):
 
     @property
     def positions(self) -> tuple[int, ...]:
-        """Of the trials' recordings in the plan."""
+        """Positions of the trials' recordings in the plan."""
         if isinstance(self.recordings, StoredRecordings):
             return self.recordings.positions
         return tuple(recording.position for recording in self.recordings)
 
     @property
     def done(self) -> frozenset[int]:
-        """The positions of all that has its recording, duets and trials with a profiler included."""
+        """Positions with a recording, those of duets and of trials with a profiler included."""
         others = {duet.position for duet in self.duets} | {each.position for each in self.profiled}
         return frozenset(self.positions) | others
 
     def by_cell(self) -> dict[str, list[int]]:
-        """By a cell's id where its recordings stand among all; empty for a cell without any."""
+        """Indices of recordings by cell id; empty for a cell without any."""
         if isinstance(self.recordings, StoredRecordings):
             planned = {trial.position: trial.cell_id for trial in self.manifest.plan.trials}
             cell_ids = [planned.get(position) for position in self.recordings.positions]
@@ -148,11 +148,11 @@ class Run(Frozen):
 
     @property
     def wanted(self) -> tuple[PlannedTrial | PlannedDuet, ...]:
-        """The planned trials and duets, without those of rounds that turned out not to be needed."""
+        """The planned trials and duets, without those of rounds that were not needed."""
         steps = self.manifest.plan.steps
         return steps if self.enough is None else tuple(one for one in steps if one.round < self.enough.rounds)
 
     @property
     def complete(self) -> bool:
-        """Whether everything wanted has its recording."""
+        """Whether all wanted trials and duets have recordings."""
         return len(self.done) == len(self.wanted) + len(self.manifest.plan.profiled)
