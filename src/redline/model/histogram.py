@@ -42,8 +42,8 @@ class Histogram:
         """The histogram of these durations; durations past the range saturate, and are counted."""
         listed = values_ns if isinstance(values_ns, np.ndarray | Sequence) else list(values_ns)
         values = np.asarray(listed, dtype=np.float64)
-        found = np.unique_counts(hdr.slots_of(np.clip(values, LOWEST_NS, HIGHEST_NS).astype(np.int64)))
-        return cls((found.values, found.counts))
+        unique = np.unique_counts(hdr.slots_of(np.clip(values, LOWEST_NS, HIGHEST_NS).astype(np.int64)))
+        return cls((unique.values, unique.counts))
 
     @classmethod
     def decode(cls, text: str) -> Self:
@@ -117,8 +117,8 @@ class Histogram:
         if not len(slots):
             return (0,) * len(qs)
         cumulative = np.cumsum(counts)
-        found = slots[np.searchsorted(cumulative, hdr.ranks(np.asarray(qs), cumulative[-1]))]
-        return tuple(int(ns) for ns in hdr.highest_of(found))
+        at_ranks = slots[np.searchsorted(cumulative, hdr.ranks(np.asarray(qs), cumulative[-1]))]
+        return tuple(int(ns) for ns in hdr.highest_of(at_ranks))
 
     def buckets(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The non-empty buckets: highest equivalent value in ns, ascending, and count, of equal length."""
@@ -179,12 +179,12 @@ class HistogramTable:
     def quantiles_ns(self, qs: Sequence[float]) -> Ints:
         """Quantiles in nanoseconds, a row per histogram and a column per share; 0 for an empty histogram."""
         counts = self.counts[:, None]
-        found = np.zeros((len(self), len(qs)), dtype=np.int64)
+        quantiles = np.zeros((len(self), len(qs)), dtype=np.int64)
         filled = np.flatnonzero(counts)
         before = self._cumulative[self._ends[:-1]][filled, None]
         ranks = before + hdr.ranks(np.asarray(qs), counts[filled].astype(np.float64))
-        found[filled] = hdr.highest_of(self._slots[np.searchsorted(self._cumulative, ranks) - 1])
-        return found
+        quantiles[filled] = hdr.highest_of(self._slots[np.searchsorted(self._cumulative, ranks) - 1])
+        return quantiles
 
     def aligned(self) -> tuple[Ints, Ints]:
         """Non-empty slots of any histogram, ascending, and the counts: shape (histograms, slots)."""

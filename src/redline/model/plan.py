@@ -338,8 +338,8 @@ class Suite(Frozen):
 
     def baseline_of(self, slug: str) -> str | None:
         """The slug of the variant that this one is compared with; None at the bottom of a chain."""
-        found = self.baselines.get(slug, self.baseline)
-        return None if found == slug else found
+        baseline = self.baselines.get(slug, self.baseline)
+        return None if baseline == slug else baseline
 
     def chain_of(self, slug: str) -> tuple[str, ...]:
         """Slugs of its chain, from the bottom, which is compared with nothing, to this variant."""

@@ -185,10 +185,10 @@ class Stacks:
 
 
 def _slice(line: str, file: str, number: int) -> Slice:
-    found = _SLICE.fullmatch(line)
-    if not found or int(found["end"]) <= int(found["start"]):
+    match = _SLICE.fullmatch(line)
+    if not match or int(match["end"]) <= int(match["start"]):
         raise _wrong(file, number, "no slice from START up to END")
-    return Slice(int(found["start"]), int(found["end"]))
+    return Slice(int(match["start"]), int(match["end"]))
 
 
 def _wrong(file: str, number: int, what: str) -> StoreError:

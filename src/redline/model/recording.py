@@ -220,8 +220,8 @@ class Recording(Frozen):
 
         The engine's is that of the first load host.
         """
-        found = (each for each in self.series if each.name == name and each.subject == subject)
-        return next((each for each in found if subject == "engine" or not each.host), None)
+        matching = (each for each in self.series if each.name == name and each.subject == subject)
+        return next((each for each in matching if subject == "engine" or not each.host), None)
 
     def increase(self, name: str, subject: Subject) -> float | None:
         """The increase of that counter over the measurement window; None if unknown.

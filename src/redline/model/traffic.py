@@ -283,8 +283,8 @@ class Traffic(Frozen):
     @property
     def all_handshakes(self) -> Histogram | None:
         """All handshakes from the beginning: most are over before the measurement. None without TLS."""
-        found = [each.handshake for each in self.intervals if each.handshake is not None]
-        return Histogram.merged(found) if found else self.handshake
+        handshakes = [each.handshake for each in self.intervals if each.handshake is not None]
+        return Histogram.merged(handshakes) if handshakes else self.handshake
 
     @property
     def measured_one_way(self) -> OneWay | None:

@@ -40,8 +40,8 @@ def private_folder(name: str) -> Path:
             )
     with suppress(FileExistsError):
         folder.mkdir(mode=0o700)
-    found = folder.lstat()
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
+    status = folder.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
         raise PermissionError(errno.EPERM, f"{folder} is no folder of this user's")
     opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
@@ -113,8 +113,8 @@ def _sweep(parent: Path) -> None:
             held = os.open(lock, os.O_RDWR | os.O_NOFOLLOW)
             try:
                 fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                folder, found = lock.with_suffix(""), os.fstat(held)
-                ours = stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid()
+                folder, status = lock.with_suffix(""), os.fstat(held)
+                ours = stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid()
                 if ours and os.path.lexists(folder):
                     there = folder.lstat()
                     ours = stat.S_ISDIR(there.st_mode) and there.st_uid == os.geteuid()
