@@ -81,7 +81,7 @@ class CpuOwner(Frozen):
 
     processes: tuple[str, ...] = Field(default=(), description="their names and numbers when the load began")
     unknown: str = Field(default="", description="why it is not known whose it is; empty where it is")
-    behind: str = Field(default="", description="whom they asked to answer: the CPU time there is not counted")
+    behind: str = Field(default="", description="processes that they asked in turn, whose CPU time is not counted")
 
 
 class DuetRecording(Frozen):

@@ -48,7 +48,7 @@ class Body(Frozen):
 class Expected(Frozen):
     """The expected answer. `json_values` are the values at JSON Pointers (RFC 6901) of its body.
 
-    Before the load, everything is compared. During the load, `under_load` says what is compared of every response: its
+    Before the load, everything is compared. During the load, `under_load` says what to compare in every response: its
     status; or its status, its `json_values` and its length or the SHA-256 of its body.
     """
 

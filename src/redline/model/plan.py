@@ -439,7 +439,7 @@ class PlannedTrial(Frozen):
     position: int
     seed: int
     build_number: int = omitted_if_default(0, description=COPY)
-    profile: Profile | None = omitted_if_default(None, description="what is profiled; its numbers count for nothing")
+    profile: Profile | None = omitted_if_default(None, description="its profile; its numbers count for nothing")
 
     def at(self, position: int) -> "PlannedTrial":
         """The same trial at another position."""

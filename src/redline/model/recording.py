@@ -188,7 +188,7 @@ class Recording(Frozen):
     profile: ProfileFacts | None = omitted_if_default(None, description="what was profiled during the load")
     hosts: tuple[HostFacts, ...] = omitted_if_default((), description="the hosts it ran on; empty if it was one")
     attached_runtimes: tuple[str, ...] = omitted_if_default(
-        (), description="what a server that somebody else runs was seen to run on; empty if not known"
+        (), description="runtimes of a server that somebody else runs; empty if not known"
     )
 
     def failed(self, failure: Failure) -> "Recording":

@@ -157,7 +157,7 @@ class MemoryReport(Frozen):
 
     runtime: RuntimeName
     collector: str = ""
-    trials: int = Field(description="those of which the runtime said something")
+    trials: int = Field(description="trials with facts from the runtime")
     seconds: float = Field(description="length of their measurements")
     allocated_per_s: float | None = None
     allocated_per_request: float | None = None

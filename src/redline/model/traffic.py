@@ -75,7 +75,7 @@ class Counts(Frozen):
         0, description="written again because the server announced that it would not process them; not a failure"
     )
     reconnects: int = 0
-    surplus: int = omitted_if_default(0, description="answers after which the server sent bytes that nobody requested")
+    surplus: int = omitted_if_default(0, description="answers followed by bytes that nobody requested")
     handshakes: int = Field(default=0, description="TLS handshakes that were completed")
     resumed: int = Field(default=0, description="part of handshakes: resumed an earlier connection's session")
     bytes_sent: int = 0

@@ -29,8 +29,8 @@ def elsewhere() -> str:
 def private_folder(name: str) -> Path:
     """`redline-NAME-UID` in the folder for temporary files, for this user alone. Raises OSError, with advice.
 
-    Its name is known to everybody, and so is that of what will be there: whoever made it, or can put another in its
-    place, could change what is built and started there, or let the lab write where only this user may.
+    Names in it are predictable. A user who made the folder, or can replace it, could change what is built and
+    started there, or make the lab write where only this user may.
     """
     folder = Path(tempfile.gettempdir()).resolve() / f"redline-{name}-{os.geteuid()}"
     for above in folder.parents:

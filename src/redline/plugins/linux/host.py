@@ -33,7 +33,7 @@ class CpuTimes:
     """CPU times since the machine started, in nanoseconds: total, busy, and stolen by the hypervisor.
 
     `interrupts_ns` is the part of what was not idle that is in no process's CPU time; None where the kernel leaves
-    interrupts in the time of whom they interrupt (without CONFIG_IRQ_TIME_ACCOUNTING).
+    interrupts in the time of the interrupted process (without CONFIG_IRQ_TIME_ACCOUNTING).
     """
 
     total_ns: int

@@ -100,7 +100,7 @@ def _of_user(uid: int) -> str:
 def members(holders: Collection[int], elsewhere: Collection[int]) -> tuple[int, ...]:
     """The holders of a socket and what they started; `elsewhere` are processes that listen at other addresses alone.
 
-    A supervisor that holds the socket for those whom it gave it to counts, but not the other servers that it started.
+    A supervisor that holds the socket for its children counts, but not the other servers that it started.
     Of what started this process too, and of systemd, only itself counts; and nothing where others hold the socket.
     """
     below, above = procfs.children(), set(procfs.line_of(os.getpid())) | set(filter(_is_manager, holders))
