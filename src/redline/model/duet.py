@@ -54,7 +54,7 @@ class DuetBlock(Frozen):
 
 
 class TargetTraffic(Frozen):
-    """What was measured of one target in all its measured slices."""
+    """A target's traffic in all of its measured slices."""
 
     counts: Counts
     response: Histogram
@@ -68,7 +68,7 @@ class TargetTraffic(Frozen):
 
 
 class DuetTraffic(Frozen):
-    """What the engine saw in one duet."""
+    """The traffic of a duet."""
 
     engine: Engine
     connections: int
@@ -90,11 +90,11 @@ class DuetTraffic(Frozen):
 
 
 class CpuOwner(Frozen):
-    """Whose CPU time was read for a server that somebody else runs."""
+    """Processes whose CPU time was read for a server that somebody else runs."""
 
     processes: tuple[str, ...] = Field(default=(), description="their names and numbers when the load began")
     unknown: str = Field(default="", description="why it is not known whose it is; empty where it is")
-    behind: str = Field(default="", description="whom they asked to answer: the CPU time there is not counted")
+    behind: str = Field(default="", description="processes that they asked in turn, whose CPU time is not counted")
 
 
 class DuetRecording(Frozen):
@@ -122,7 +122,7 @@ class DuetRecording(Frozen):
 
     @property
     def is_complete(self) -> bool:
-        """Whether neither a failure nor an interrupt ended it."""
+        """Whether it ended without a failure or an interrupt."""
         return self.failure is None and self.traffic is not None and self.traffic.ended == "complete"
 
     @property
@@ -132,5 +132,5 @@ class DuetRecording(Frozen):
 
     @property
     def host(self) -> str:
-        """The host of its servers; empty if that was this one."""
+        """The host of its servers; empty for this machine."""
         return host_of(self.hosts)

@@ -305,12 +305,12 @@ class RemoteProbe:
 
     def finish(self) -> tuple[Series, ...]:
         """End, and return the series: none of a lost host. Series of the proxies' host have its name."""
-        found = list(self._seen(self._host))
+        series = list(self._seen(self._host))
         if self._apart and self._proxy:
             name = self._proxy.report.name
             of_hops = self._seen(self._proxy)
-            found += [each if each.subject in HOPS else each.of_host(name) for each in of_hops]
-        return tuple(found)
+            series += [each if each.subject in HOPS else each.of_host(name) for each in of_hops]
+        return tuple(series)
 
     def _seen(self, host: RemoteHost) -> tuple[Series, ...]:
         with contextlib.suppress(HostLostError):
