@@ -148,7 +148,9 @@ class _Remedy:
         where, auto = shlex.quote(self.folder) if self.folder else "DIR", self.plan.suite.auto
         if auto is None:
             return f"`redline run --resume {where} --trials {rounds}` (about {_in_minutes(more_ns)} more)"
-        minutes = math.ceil(self.round_ns * rounds / _MINUTE_NS)
+        # At least a minute more than the budget: a shorter one would add nothing.
+        budget_ns = auto.budget_ns or 0
+        minutes = max(math.ceil(self.round_ns * rounds / _MINUTE_NS), budget_ns // _MINUTE_NS + 1)
         return f"`redline ab --resume {where} --for {minutes}m`" if auto.precision is None else ""
 
     def _duet(self) -> str:

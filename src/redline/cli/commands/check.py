@@ -153,7 +153,8 @@ def _table(plan: Plan) -> Table:
 
 def _by_server(plan: Plan) -> Table:
     table = Table(box=None, header_style="bold", pad_edge=False)
-    for heading in ("server", "scenarios", "loads", "cells", "trials"):
+    alone = ("trials",) if plan.suite.alone else ()
+    for heading in ("server", "scenarios", "loads", "cells", *alone):
         table.add_column(heading, overflow="fold", justify="left" if heading == "server" else "right")
     trials = Counter(trial.cell_id for trial in plan.trials)
     cells: dict[str, list[tuple[str, Cell]]] = {}
@@ -161,7 +162,8 @@ def _by_server(plan: Plan) -> Table:
         cells.setdefault(_server(cell), []).append((cell_id, cell))
     for name, its in cells.items():
         scenarios, loads = ({cell.scenario.name for _, cell in its}, {cell.load.name for _, cell in its})
-        counts = (len(scenarios), len(loads), len(its), sum(trials[cell_id] for cell_id, _ in its))
+        made = sum(trials[cell_id] for cell_id, _ in its)
+        counts = (len(scenarios), len(loads), len(its), *(made for _ in alone))
         table.add_row(Text(name), *map(str, counts))
     return table
 
@@ -172,15 +174,15 @@ def _server(cell: Cell) -> str:
 
 def _by_cell(plan: Plan) -> Table:
     table = Table(box=None, header_style="bold", pad_edge=False)
-    for heading in ("server", "scenario", "load", "warm-up", "measured", "trials"):
-        table.add_column(
-            heading, overflow="fold", justify="right" if heading in {"warm-up", "measured", "trials"} else "left"
-        )
+    texts = ("server", "scenario", "load")
+    alone = ("trials",) if plan.suite.alone else ()
+    for heading in (*texts, "warm-up", "measured", *alone):
+        table.add_column(heading, overflow="fold", justify="left" if heading in texts else "right")
     trials = Counter(trial.cell_id for trial in plan.trials)
     for cell_id, cell in plan.cells.items():
         warmup = f"≤ {shown(cell.warmup_ns)}" if cell.warmup_detect else shown(cell.warmup_ns)
         if by := cell.warmup_by:
             warmup += f" by {warmed_by(by)}"
-        times = (warmup, shown(cell.load.duration_ns), str(trials[cell_id]))
+        times = (warmup, shown(cell.load.duration_ns), *(str(trials[cell_id]) for _ in alone))
         table.add_row(Text(_server(cell)), cell.scenario.name, cell.load.name, *times)
     return table

@@ -59,7 +59,8 @@ def apply_overrides(suite: Suite, overrides: Overrides, catalogue: Catalogue) ->
     loads, length_problems = _changed_loads(loads, overrides)
     warmup_by = suite.warmup_by and scaled(suite.warmup_by, overrides.scale or 1)
     changed = suite.keeping(variants).asking(scenarios).under(loads, warmup_by)
-    if overrides.trials is not None:
+    has_budget = suite.auto is not None and suite.auto.precision is None
+    if overrides.trials is not None and not has_budget:
         changed = changed.repeated(overrides.trials)
     if overrides.seed is not None:
         changed = changed.seeded(overrides.seed)
@@ -77,6 +78,8 @@ def apply_overrides(suite: Suite, overrides: Overrides, catalogue: Catalogue) ->
         *warm_up_problems,
     ]
     problems += [*_range_problems(overrides), *_profile_problems(overrides)]
+    if overrides.trials is not None and has_budget:
+        problems.append(Problem("--trials: the suite has a `budget`, which says how long it takes", "leave it out"))
     return changed, problems or _nothing_left(variants)
 
 
