@@ -1,4 +1,4 @@
-"""The one tree of errors that Redline raises on purpose. Only the command line turns them into exit codes."""
+"""All errors that Redline raises on purpose. Only the command line turns them into exit codes."""
 
 from dataclasses import dataclass
 from typing import Any, Literal, Self
@@ -6,7 +6,7 @@ from typing import Any, Literal, Self
 
 @dataclass(frozen=True)
 class Location:
-    """Where in a file something is wrong; line and column count from 1."""
+    """The place of an error in a file; line and column count from 1."""
 
     file: str
     line: int | None = None
@@ -20,7 +20,7 @@ class Location:
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing that is wrong, its place, and what to do about it."""
+    """A problem, its place, and what to do about it."""
 
     message: str
     hint: str
@@ -32,7 +32,7 @@ class Problem:
 
 
 class RedlineError(Exception):
-    """Something that a user can act on: always a message and a hint, never a stack trace.
+    """An error that a user can act on: always a message and a hint, never a stack trace.
 
     `exit_code` is what the command line exits with.
     """
@@ -45,21 +45,21 @@ class RedlineError(Exception):
 
     @classmethod
     def of(cls, error: "RedlineError") -> Self:
-        """What another error says, as an error of this class."""
+        """An error of this class with the message and hint of another error."""
         return cls(error.message, hint=error.hint)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """An error of another host comes to the lab as it is."""
+        """Make errors picklable: they travel from other hosts to the lab."""
         return _restored, (type(self), self.args, self.__dict__)
 
     @property
     def message(self) -> str:
-        """What is wrong, by the first problem: without its place and its advice."""
+        """The message of the first problem, without its place and hint."""
         return self.problems[0].message
 
     @property
     def hint(self) -> str:
-        """The advice of the first problem."""
+        """The hint of the first problem."""
         return self.problems[0].hint
 
     def __str__(self) -> str:
@@ -80,7 +80,7 @@ class UsageError(RedlineError):
 
     @classmethod
     def of_problems(cls, problems: tuple[Problem, ...]) -> "UsageError":
-        """One error for many problems, so that a user fixes a file once."""
+        """A single error for many problems, so that a user fixes a file once."""
         error = cls(problems[0].message, hint=problems[0].hint, place=problems[0].place)
         error.problems = problems
         return error
@@ -99,7 +99,7 @@ class BuildError(RedlineError):
 
     @classmethod
     def of_server(cls, name: str, reason: str, *, hint: str) -> "BuildError":
-        """The reason why this server could not be built: the message is `name: reason`."""
+        """An error about a server, with the message `name: reason`."""
         return cls(f"{name}: {reason}", hint=hint, reason=reason)
 
 
@@ -129,13 +129,13 @@ class StoreError(RedlineError):
 
 
 class NotStoredError(StoreError):
-    """A directory that the user named does not hold what it should, or not any more. Exit code 2."""
+    """A directory that the user named does not hold the expected files. Exit code 2."""
 
     exit_code = 2
 
 
 class WrongValueError(ValueError):
-    """A value that cannot be used: what is wrong with it, and what to write instead.
+    """A wrong value: what is wrong with it, and what to write instead.
 
     `field` is the key that is wrong, where a mapping is wrong as a whole. The message does not name it: a suite
     prints the place of the key, the command line its flag.

@@ -1,4 +1,4 @@
-"""Files that are whole or not there, that others name, or that lock; what a file system refuses, with advice."""
+"""Atomic writes, files named by other files, lock files, and advice on errors of the file system."""
 
 import contextlib
 import errno
@@ -13,7 +13,7 @@ from redline.errors import StoreError, UsageError
 
 
 def write_atomically(file: Path, content: bytes) -> None:
-    """Replace a file: a reader sees the old content or the new, whatever happens. Raises OSError."""
+    """Replace a file atomically: readers see either the old or the new content. Raises OSError."""
     scratch = file.with_name(f".{file.name}.{os.getpid()}.part")
     try:
         scratch.unlink(missing_ok=True)
@@ -28,7 +28,7 @@ def write_atomically(file: Path, content: bytes) -> None:
 
 
 def open_within(folder: Path, name: str) -> BinaryIO:
-    """A file to read that another file names. Raises UsageError, also where it is not in that one's folder.
+    """Open a file that another file names, for reading. Raises UsageError, also outside of the other file's folder.
 
     Whoever wrote the other file must not choose what is read of the rest of the disk. Whether there is such a file is
     not said either. Links are followed. The file is held before it is looked at, by a descriptor that does nothing to
@@ -56,7 +56,7 @@ def _check_within(folder: Path, found: Path, name: str) -> None:
 
 
 def open_regular(path: Path) -> BinaryIO:
-    """A file to read. Raises UsageError for a device or a pipe, which may never end, and OSError as `open` does."""
+    """Open a regular file for reading. Raises UsageError for a device or a pipe, which may never end, and OSError."""
     return _opened(path, path)
 
 
@@ -69,12 +69,12 @@ def _opened(path: Path, called: Path) -> BinaryIO:
 
 
 def _without_waiting(path: str, flags: int) -> int:
-    """A pipe that nobody writes to is opened at once too."""
+    """Open without waiting for a writer of a pipe."""
     return os.open(path, flags | os.O_NONBLOCK)
 
 
 def open_anew(path: Path) -> FileIO:
-    """A file to write from its beginning, unbuffered: what cannot be written is known at once. Raises OSError.
+    """Open a file for writing, truncated and unbuffered, so that errors appear at once. Raises OSError.
 
     A link that somebody put there is refused, and a pipe that nobody reads.
     """
@@ -88,7 +88,7 @@ def _through_no_link(path: str, flags: int) -> int:
 
 
 def open_lock(file: Path) -> int:
-    """A descriptor of a file to lock, which is made where there is none. Raises OSError.
+    """Open a lock file, and make it if it does not exist. Returns its descriptor. Raises OSError.
 
     Its content, if it has any, stays, and a link or a pipe that somebody put there is refused.
     """
@@ -103,7 +103,7 @@ def open_lock(file: Path) -> int:
 
 @contextlib.contextmanager
 def as_store_error(path: Path, *, begun: bool = True) -> Iterator[None]:
-    """Turn what the file system refuses for a file of a run into a StoreError with advice.
+    """Turn an OSError about a file of a run into a StoreError with advice.
 
     `begun`: whether there is something that can be resumed.
     """
@@ -128,7 +128,7 @@ def _advice(error: OSError, *, begun: bool) -> str:
 
 
 def mend(error: OSError) -> str:
-    """What to do about a folder to which the file system refuses to write, by its reason."""
+    """What to do about a folder that cannot be written to, by the error's reason."""
     match error.errno:
         case errno.ENOSPC | errno.EDQUOT:
             return "the disk is full: make room"

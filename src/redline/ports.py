@@ -113,7 +113,7 @@ class Building:
 
 @dataclass(frozen=True)
 class BuildOutcome:
-    """By name: the content hash of what stands, or why it could not be built; every name is in one of the two.
+    """Content hashes of what stands, and failures of what could not be built, by name; a name is in one of the two.
 
     `took_ns` is how long the build command ran, where one had to; what was built together has the same time.
     `runtimes` is what runs what stands, in the words that the recordings will have (`ServerFacts.runtime_version`).
@@ -126,7 +126,7 @@ class BuildOutcome:
 
     @property
     def unavailable(self) -> dict[str, str]:
-        """By name, why it could not be built."""
+        """Why servers could not be built, by name."""
         return {name: error.message for name, error in self.failures.items()}
 
     def hash_of(self, name: str) -> str:

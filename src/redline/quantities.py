@@ -1,4 +1,4 @@
-"""Quantities as people read and write them. Pure, and beneath all rooms: all texts show a quantity in the same way.
+"""Format and parse quantities. Pure, and below all packages, so that all texts show a quantity in the same way.
 
 What is shown has three significant digits, a unit that fits, and never more precision than there is. What is written
 becomes an exact number.
@@ -45,7 +45,7 @@ _SIZE_HINT = "write a number of bytes, or a number with a unit (B, kB, KiB, MB, 
 
 
 def significant(value: float, digits: int = 3) -> str:
-    """The value to so many significant digits, without an exponent: `1.24`, `12.4`, `124`, `0.00124`."""
+    """A value with `digits` significant digits, without an exponent: `1.24`, `12.4`, `124`, `0.00124`."""
     if value == 0:
         return "0"
     rounded = float(f"{value:.{digits - 1}e}")
@@ -54,7 +54,7 @@ def significant(value: float, digits: int = 3) -> str:
 
 
 def duration(ns: float) -> str:
-    """`312 ns`, `1.24 µs`, `12.4 ms`, `1.20 s`, `2 min 5 s`, `1 h 2 min`."""
+    """A duration: `312 ns`, `1.24 µs`, `12.4 ms`, `1.20 s`, `2 min 5 s`, `1 h 2 min`."""
     if abs(ns) < 59.95e9:
         return amount(ns, "ns")
     minutes, seconds = divmod(round(abs(ns) / 1e9), 60)
@@ -66,7 +66,7 @@ def duration(ns: float) -> str:
 
 
 def rate(per_s: float) -> str:
-    """`987 /s`, `182 k/s`, `1.23 M/s`."""
+    """A rate: `987 /s`, `182 k/s`, `1.23 M/s`."""
     return amount(per_s, "1/s")
 
 
@@ -84,12 +84,12 @@ def amount(value: float, unit: str) -> str:
 
 
 def ratio(value: float) -> str:
-    """`1.031`, `0.965`, `12.3`: three decimals near one, three digits elsewhere."""
+    """A ratio: three decimals near 1, three digits elsewhere: `1.031`, `0.965`, `12.3`."""
     return f"{value:.3f}" if 0.1 <= abs(value) < 9.9995 else significant(value)
 
 
 def percent(share: float) -> str:
-    """A share (1 is all of it): `1.2%`, `99.96%`. What is not all never reads `100%`, what is not none never `0%`."""
+    """A share from 0 to 1 as `1.2%` or `99.96%`. Only exactly 1 reads `100%`, and only exactly 0 reads `0%`."""
     rest = min(abs(share), abs(1 - share))
     if rest == 0 or abs(share) > 1:
         return f"{share * 100:.0f}%"
@@ -99,12 +99,12 @@ def percent(share: float) -> str:
 
 
 def integer(number: int) -> str:
-    """`1,234,567`."""
+    """A whole number: `1,234,567`."""
     return f"{number:,}"
 
 
 def scale_of(value: float, unit: str) -> tuple[float, str]:
-    """The largest unit in which the value, as it will be rounded, is at least one."""
+    """The largest unit in which the rounded value is at least 1."""
     scales = _SCALES.get(unit, ((1.0, unit),))
     return next((entry for entry in scales if abs(float(f"{value / entry[0]:.2e}")) >= 1), scales[-1])
 
@@ -150,7 +150,7 @@ def parse_rate(text: str | float) -> float:
 
 
 def parse_any_rate(text: str | float) -> float:
-    """As `parse_rate`, with 0 allowed: a rate may start or end there."""
+    """As `parse_rate`, but 0 is allowed: a rate may start or end there."""
     match = re.fullmatch(rf"({NUMBER}(?:[eE]\+?[0-9]{{1,2}})?)\s*(.*)", str(text).strip())
     if not match:
         raise WrongValueError(f"{quoted(text)} is not a rate", _RATE_HINT)
@@ -182,7 +182,7 @@ def parse_share(text: str | float) -> float:
 
 
 def parse_memory(text: str | int) -> int:
-    """As `parse_size`, but up to `2GiB` and more."""
+    """As `parse_size`, but with GB and GiB."""
     return _parse_size(text, _MEMORY_BYTES)
 
 
@@ -207,14 +207,14 @@ def _parse_size(text: str | int, units: Mapping[str, int]) -> int:
 
 
 def did_you_mean(word: str, known: tuple[str, ...]) -> str:
-    """`did you mean `x`?` when something known looks like the word, else an empty text."""
+    """`did you mean `x`?` with the known word that looks most like this word; empty without any."""
     by_fold = {name.casefold(): name for name in known}
     near = get_close_matches(word.casefold(), list(by_fold), n=1, cutoff=0.6)
     return f"did you mean `{by_fold[near[0]]}`?" if near else ""
 
 
 def _quantities(text: str) -> list[tuple[Decimal, str]] | None:
-    """`1m30s` as [(1, m), (30, s)]; None when the text is anything else than numbers with units."""
+    """Parse `1m30s` as [(1, m), (30, s)]; None for anything but numbers with units."""
     stripped = text.strip()
     parts, position = [], 0
     while position < len(stripped):
@@ -238,7 +238,7 @@ def _duration_unit(text: str, unit: str) -> int:
 
 
 def quoted(text: str | float) -> str:
-    """A text in a message, on one line."""
+    """A text in a message: clipped, on one line, in backticks."""
     return f"`{clip(str(text))}`"
 
 

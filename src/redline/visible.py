@@ -1,4 +1,4 @@
-"""Text in which everything is seen: nothing that a terminal or a browser obeys, and nothing that hides. Pure."""
+"""Make text safe to show: escape characters that control a terminal or browser, or that are invisible. Pure."""
 
 import json
 import re
@@ -9,14 +9,14 @@ _BLANK = frozenset(
     "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0"
     + "".join(map(chr, (*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0))))
 )
-"""Letters, marks, an empty pattern and variation selectors: shown as nothing, unlike what else is printable.
+"""Printable characters that show nothing: letters, marks, an empty pattern and variation selectors.
 
 Selectors can carry any text unseen. The one that asks for an emoji in colour is among them.
 """
 
 
 def visible(text: str) -> str:
-    r"""The text, with each control character, each that has no shape and each that turns the direction as `\u001b`.
+    r"""The text with control characters, invisible characters and changes of direction escaped, as in `\u001b`.
 
     Line ends and tabs stay. JSON writes characters in the same way, so a text in JSON remains the same data.
     """
@@ -31,7 +31,7 @@ def _seen(found: "re.Match[str]") -> str:
 
 
 def quoted(received: bytes) -> str:
-    r"""Received bytes as a text on one line: line ends are `\r\n`, and what is no UTF-8 is `\xff`."""
+    r"""Received bytes as text on one line: line ends become `\r\n`, invalid UTF-8 becomes `\xff`."""
     text = received.decode(errors="backslashreplace")
     for char, seen in (("\r", r"\r"), ("\n", r"\n"), ("\t", r"\t")):
         text = text.replace(char, seen)

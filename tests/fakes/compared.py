@@ -1,17 +1,24 @@
 """Comparisons of two servers of the user's by duets alone, several scenarios in one start."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from redline.analysis.compare import Question, metrics_asked, with_verdicts
+from redline.analysis.duet import Duet, in_duet
+from redline.findings.starts import is_whole
 from redline.model import (
     AutoTrials,
     Cell,
     Closed,
+    Comparison,
     Counts,
     DuetRecording,
+    Estimate,
+    Finding,
     Histogram,
     Load,
     Manifest,
+    Metric,
     Outcomes,
     Plan,
     PlannedDuet,
@@ -20,6 +27,7 @@ from redline.model import (
     ServerEntry,
     Suite,
     Variant,
+    Verdict,
 )
 from redline.model.catalogue import Start
 from redline.model.exchange import Request
@@ -46,7 +54,9 @@ def server(name: str) -> Variant:
     )
 
 
-def compared_run(costs: Mapping[str, Cost] | None = None, *, starts: int = 6, interrupted: bool = False) -> Run:
+def compared_run(
+    costs: Mapping[str, Cost] | None = None, *, starts: int = 6, interrupted: bool = False, load: Load = LOAD
+) -> Run:
     """B over A in each scenario, by name, in starts that serve all of them; the last may be cut short.
 
     The scenario `mix` holds the requests of the others.
@@ -59,7 +69,7 @@ def compared_run(costs: Mapping[str, Cost] | None = None, *, starts: int = 6, in
     pair = (server("A"), server("B"))
     cells = {
         (variant.slug, scenario.name): Cell(
-            variant=variant, scenario=scenario, load=LOAD, warmup_ns=SECOND, timeout_ns=5 * SECOND
+            variant=variant, scenario=scenario, load=load, warmup_ns=SECOND, timeout_ns=5 * SECOND
         )
         for variant in pair
         for scenario in scenarios
@@ -79,7 +89,7 @@ def compared_run(costs: Mapping[str, Cost] | None = None, *, starts: int = 6, in
         variants=pair,
         baseline="A",
         scenarios=scenarios,
-        loads=(LOAD,),
+        loads=(load,),
         warmup_ns=SECOND,
         trials=50,
         auto=AutoTrials(at_least=3, budget_ns=60 * SECOND),
@@ -110,3 +120,55 @@ def _answered(recording: DuetRecording, *, cut: bool) -> DuetRecording:
     )
     changed = {"targets": targets, "ended": "interrupted" if cut else "complete"}
     return recording.model_copy(update={"traffic": recording.traffic.model_copy(update=changed)})
+
+
+@dataclass(frozen=True)
+class ComparedStarts:
+    """What starts of A, B and A again say of B over A, in the metric that such a comparison is about."""
+
+    duet: Duet
+    metric: Metric
+    findings: tuple[Finding, ...]
+
+    @property
+    def comparison(self) -> Comparison:
+        """The comparison with its verdict."""
+        return self.in_metric(self.metric)
+
+    def in_metric(self, metric: Metric) -> Comparison:
+        """The comparison in another metric, as if the verdict were about that."""
+        blank = Comparison(
+            metric=metric, cell_id="B", baseline_id="A", ratio=None, verdict=None, threshold=0.02, primary=True
+        )
+        (judged,) = with_verdicts([in_duet(blank, self.duet)], lambda _: Question("B against A", "B"))
+        return judged
+
+    @property
+    def ratio(self) -> Estimate:
+        """B over A; fails the test where it is not known."""
+        assert self.comparison.ratio is not None
+        return self.comparison.ratio
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """The verdict on B; None where there are too few starts."""
+        return self.comparison.verdict
+
+    @property
+    def unsettled(self) -> str:
+        """Why the ratio may yet move, and its interval hinges on that; empty where it does not."""
+        assert self.comparison.duet is not None
+        return self.comparison.duet.unsettled
+
+    def said(self, kind: str) -> list[str]:
+        """The messages of all findings of a kind."""
+        return [each.message for each in self.findings if each.kind == kind]
+
+
+def compared_starts(
+    recordings: Sequence[DuetRecording], *, closed: bool = True, detects: bool = False
+) -> ComparedStarts:
+    """The starts compared, under users who wait for answers or at a rate; each server has one core."""
+    duet = Duet(tuple(filter(is_whole, recordings)), saturates=closed, detects=detects, cores=1)
+    (metric,) = metrics_asked(LOAD, compared_run(starts=1).manifest.plan.suite, duet)
+    return ComparedStarts(duet, metric, duet.findings())

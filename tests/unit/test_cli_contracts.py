@@ -19,7 +19,6 @@ from redline.cli.contracts import (
     SearchJudgeResult,
     check_result,
 )
-from redline.model.duet import AbReport
 from redline.model.history import History
 from redline.model.limits import LimitReport
 from redline.selftest.results import SelftestResult
@@ -28,7 +27,6 @@ from tests.fakes.recordings import simulated_run
 
 SCHEMA = Path(__file__).parents[2] / "docs" / "reference" / "cli.schema.json"
 PUBLISHED = (
-    AbReport,
     CheckResult,
     LoadResult,
     LimitReport,
@@ -63,7 +61,7 @@ def test_the_published_schema_is_that_of_the_code() -> None:
 
 def test_every_command_has_a_format_of_its_own() -> None:
     formats = [kind.model_fields["format"].default for kind in PUBLISHED]
-    assert len(set(formats)) == len(formats) == 12
+    assert len(set(formats)) == len(formats) == 11
 
 
 def test_a_plan_as_json_fits_the_schema() -> None:

@@ -2,16 +2,14 @@
 
 import pytest
 
-from redline.analysis.ab import judge
 from redline.model import DuetRecording, Metric, Verdict
-from redline.model.duet import AbReport, CpuOwner
+from redline.model.duet import CpuOwner
+from tests.fakes.compared import ComparedStarts, compared_starts
 from tests.fakes.duets import simulated_duet
 
 
-def compared(recordings: list[DuetRecording], *, closed: bool = True) -> AbReport:
-    report = judge(("A", "B"), Metric.CPU_PER_REQUEST, recordings, closed=closed, cores=1, detects=True)
-    assert report is not None
-    return report
+def compared(recordings: list[DuetRecording], *, closed: bool = True) -> ComparedStarts:
+    return compared_starts(recordings, closed=closed, detects=True)
 
 
 def using(recording: DuetRecording, target: int, cpu_ns: int | None) -> DuetRecording:
@@ -42,8 +40,8 @@ def test_no_cpu_time_beside_answers_is_unknown(cpu_ns: int | None, why: str, tar
     made = [simulated_duet(start, (1.0, 1.2), warmup=30) for start in range(5)]
     report = compared([using(each, target, cpu_ns) for each in made])
     assert (report.metric, report.verdict, report.unsettled) == (Metric.THROUGHPUT, Verdict.SLOWER, "")
-    assert all(each.metric is not Metric.CPU_PER_REQUEST for each in report.also)
-    (said,) = (each.message for each in report.findings if each.kind == "cpu-unknown")
+    assert report.in_metric(Metric.CPU_PER_REQUEST).ratio is None
+    (said,) = report.said("cpu-unknown")
     assert said.startswith(f"The CPU time of {name} is not known: ")
     assert why in said
 
@@ -52,7 +50,7 @@ def test_one_start_of_many_without_cpu_time_is_left_out_and_counted() -> None:
     made = [simulated_duet(start, (1.0, 1.2), warmup=30) for start in range(5)]
     report = compared([using(made[0], 1, 0), *made[1:]])
     assert report.metric is Metric.CPU_PER_REQUEST
-    (said,) = (each.message for each in report.findings if each.kind == "cpu-unknown")
+    (said,) = report.said("cpu-unknown")
     assert said.startswith("In 1 of 5 starts, the CPU time of B is not known: ")
 
 
@@ -85,7 +83,7 @@ def test_the_reason_is_said_once_and_another_metric_compared(closed: bool, metri
         recordings.append(made.model_copy(update={"traffic": traffic, "owners": (known, owner, known)}))
     report = compared(recordings, closed=closed)
     assert report.metric is metric
-    said = [each.message for each in report.findings if each.kind == "cpu-unknown"]
+    said = report.said("cpu-unknown")
     assert said == [f"The CPU time of B is not known: {owner.unknown}."]
     assert DuetRecording.model_validate_json(recordings[0].model_dump_json()) == recordings[0]
 
@@ -95,5 +93,5 @@ def test_who_is_asked_behind_a_server_is_named() -> None:
     recordings = [simulated_duet(start).model_copy(update={"owners": (known, owner, known)}) for start in range(5)]
     report = compared(recordings)
     assert report.metric is Metric.CPU_PER_REQUEST
-    (said,) = (each.message for each in report.findings if each.kind == "cpu-behind")
+    (said,) = report.said("cpu-behind")
     assert "The CPU time of B is that of nginx (7) alone: what was used at 127.0.0.1:9000" in said

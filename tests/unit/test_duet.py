@@ -9,23 +9,23 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from redline.analysis.ab import judge, nothing_due
+from redline.analysis import build_report
+from redline.analysis.unanswered import nothing_due
 from redline.findings.starts import failing, is_whole
-from redline.model import DuetRecording, DuetSlice, Metric, Outcomes, Verdict
-from redline.model.duet import AbReport
+from redline.model import DuetRecording, DuetSlice, Load, Metric, Open, Outcomes, Verdict
 from redline.model.failures import FirstFailure
 from redline.stats.duets import Slices, StartRatio, over_starts
+from tests.fakes.compared import ComparedStarts, compared_run, compared_starts
 from tests.fakes.duets import simulated_duet
+from tests.unit.test_metrics_of_duets import with_suite
 
 
 def duet(start: int, *, cost: float, **kind: Any) -> DuetRecording:
     return simulated_duet(start, (1.0, cost), **kind)
 
 
-def judged(starts: int = 8, *, metric: Metric = Metric.CPU_PER_REQUEST, closed: bool = True, **kind: Any) -> AbReport:
-    found = judge(("./a", "./b"), metric, [duet(n, **kind) for n in range(starts)], closed=closed, cores=1)
-    assert found is not None
-    return found
+def judged(starts: int = 8, **kind: Any) -> ComparedStarts:
+    return compared_starts([duet(number, **kind) for number in range(starts)])
 
 
 def test_a_planted_difference_is_found() -> None:
@@ -34,8 +34,9 @@ def test_a_planted_difference_is_found() -> None:
     assert report.ratio.low is not None
     assert report.ratio.high is not None
     assert 1 < report.ratio.low < 1.05 < report.ratio.high < 1.1
-    throughput = next(each for each in report.also if each.metric is Metric.THROUGHPUT)
+    throughput = report.in_metric(Metric.THROUGHPUT)
     assert throughput.verdict is Verdict.SLOWER
+    assert throughput.ratio is not None
     assert throughput.ratio.value == pytest.approx(1 / 1.05, rel=0.01)
 
 
@@ -69,8 +70,7 @@ def with_slices(recording: DuetRecording, change: Callable[[DuetSlice], DuetSlic
 
 def test_what_a_server_does_in_few_slices_is_reported() -> None:
     starts = [with_rare_costs(duet(number, cost=1.0), 0.2, 2.0) for number in range(8)]
-    found = judge(("./a", "./b"), Metric.CPU_PER_REQUEST, starts, closed=True, cores=1)
-    assert found is not None
+    found = compared_starts(starts)
     assert found.ratio.value < 1.1
     rare = next(each for each in found.findings if each.kind == "rare-costs")
     assert rare.message.startswith("By all its CPU time, B takes ")
@@ -81,15 +81,17 @@ def test_blocks_that_were_left_out_because_the_engine_stood_still_are_counted() 
     assert starts[0].traffic is not None
     stopped = starts[0].model_copy(update={"traffic": starts[0].traffic.model_copy(update={"paused_blocks": 4})})
     for made, expected in (([stopped, *starts[1:]], ["4 blocks were left out"]), (starts, [])):
-        found = judge(("a", "b"), Metric.CPU_PER_REQUEST, made, closed=True, cores=1)
-        assert found is not None
-        said = [each.message for each in found.findings if each.kind == "engine-paused"]
+        said = compared_starts(made).said("engine-paused")
         assert [message[: len("4 blocks were left out")] for message in said] == expected
 
 
 def test_the_throughput_of_an_open_load_is_no_comparison() -> None:
-    assert Metric.THROUGHPUT not in {each.metric for each in judged(cost=1.0, closed=False).also}
-    assert judge(("a", "b"), Metric.THROUGHPUT, [duet(0, cost=1)], closed=False, cores=1) is None
+    run = compared_run(load=Load(name="load", shape=Open(rate_per_s=100, connections=8), duration_ns=10**9))
+    asked = {each.metric: each for each in build_report(with_suite(run, metric=Metric.THROUGHPUT)).comparisons}
+    assert asked[Metric.CPU_PER_REQUEST].ratio is not None
+    rate = asked[Metric.THROUGHPUT]
+    assert (rate.primary, rate.ratio, rate.verdict, rate.refused) == (True, None, None, "not known in a duet")
+    assert {each.metric for each in build_report(run).comparisons if each.primary} == {Metric.CPU_PER_REQUEST}
 
 
 @pytest.mark.parametrize(
@@ -107,14 +109,14 @@ def test_doubts_are_stated(kind: dict[str, Any], starts: int, expected: str) -> 
 
 
 def test_the_time_is_that_of_all_starts_without_pauses_between_them() -> None:
-    assert judged(2, cost=1.0).seconds == pytest.approx(2 * 5)
+    run = build_report(compared_run(starts=2)).run
+    assert run.starts == 2
+    assert run.seconds == pytest.approx(2 * 5)
 
 
 def test_a_control_that_is_the_same_process_is_not_idle_work() -> None:
     same = duet(0, cost=1.0, idle=0.5).model_copy(update={"servers": (None, None, None)})
-    found = judge(("a", "b"), Metric.CPU_PER_REQUEST, [same], closed=True, cores=1)
-    assert found is not None
-    assert "idle-work" not in {each.kind for each in found.findings}
+    assert "idle-work" not in {each.kind for each in compared_starts([same]).findings}
 
 
 def with_outcomes(recording: DuetRecording, *targets: Outcomes) -> DuetRecording:
@@ -177,7 +179,7 @@ def test_a_start_that_came_no_farther_than_its_warm_up_says_why_it_failed() -> N
 
 def test_the_finding_about_errors_names_the_first() -> None:
     starts = [with_failures(duet(number, cost=1.0, failed=1), (), (failed(7 - number),), ()) for number in range(3)]
-    messages = [each.message for each in of_starts(starts).findings if each.kind == "errors"]
+    messages = of_starts(starts).said("errors")
     assert [message.partition(" failed")[2] for message in messages] == [".", ": first malformed: reason 5."]
 
 
@@ -202,14 +204,8 @@ def test_connections_that_do_not_last_are_a_finding_of_duets_too(counts: dict[st
     assert [each.kind for each in found if each.kind in ("reconnecting", "surplus-bytes")] == kinds
 
 
-def of_starts(recordings: list[DuetRecording], *, detects: bool = True) -> AbReport:
-    found = judge(("a", "b"), Metric.CPU_PER_REQUEST, recordings, closed=True, cores=1, detects=detects)
-    assert found is not None
-    return found
-
-
-def doubts(report: AbReport, kind: str) -> list[str]:
-    return [each.message for each in report.findings if each.kind == kind]
+def of_starts(recordings: list[DuetRecording], *, detects: bool = True) -> ComparedStarts:
+    return compared_starts(recordings, detects=detects)
 
 
 def falling(by: float, tau: float, *, of: tuple[int, ...] = (0, 1, 2)) -> Callable[[int, int], float]:
@@ -223,7 +219,7 @@ WARM = 30
 
 def test_servers_that_were_warm_have_no_doubt() -> None:
     found = of_starts([duet(number, cost=1.05, warmup=WARM) for number in range(5)])
-    assert (found.verdict, found.unsettled, doubts(found, "cold")) == (Verdict.SLOWER, "", [])
+    assert (found.verdict, found.unsettled, found.said("cold")) == (Verdict.SLOWER, "", [])
 
 
 def test_a_difference_far_beyond_what_cold_servers_may_yet_move_is_decided() -> None:
@@ -234,7 +230,7 @@ def test_a_difference_far_beyond_what_cold_servers_may_yet_move_is_decided() -> 
     assert found.ratio.low is not None
     assert 1.1 < found.ratio.low < 1.65
     assert found.unsettled == "in 3 of 3 starts the servers were not warm"
-    (said,) = doubts(found, "cold")
+    (said,) = found.said("cold")
     assert said.startswith("In 3 of 3 starts the servers were not warm: the ratio may yet move by ")
 
 
@@ -274,7 +270,7 @@ def test_too_few_blocks_to_know_anything_leave_no_interval() -> None:
     found = of_starts(short)
     assert (found.verdict, found.ratio.low, found.ratio.high) == (Verdict.INCONCLUSIVE, None, None)
     assert found.unsettled == "in 3 of 3 starts the servers were not warm"
-    (said,) = doubts(found, "cold")
+    (said,) = found.said("cold")
     assert "not known, so it has no interval" in said
 
 
@@ -287,7 +283,7 @@ def test_what_chance_alone_leaves_open_is_not_blamed_on_a_cold_start() -> None:
 
     found = of_starts([start(number) for number in range(8)])
     assert found.verdict is Verdict.INCONCLUSIVE
-    assert doubts(found, "cold")
+    assert found.said("cold")
     assert found.unsettled == ""
 
 
@@ -333,28 +329,32 @@ def test_answers_are_as_long_as_they_are() -> None:
         return with_slices(recording, sized)
 
     slow = [answered(duet(number, cost=8.0), (210, 210, 210)) for number in range(3)]
-    assert doubts(of_starts(slow), "answer-sizes") == []
+    assert of_starts(slow).said("answer-sizes") == []
     other = [answered(duet(number, cost=1.0), (210, 138, 210)) for number in range(3)]
-    assert doubts(of_starts(other), "answer-sizes") == [
+    assert of_starts(other).said("answer-sizes") == [
         "An answer of A has 210 bytes, an answer of B 138: do both do the same work?"
     ]
-    assert doubts(of_starts([duet(number, cost=1.0) for number in range(3)]), "answer-sizes") == []
+    assert of_starts([duet(number, cost=1.0) for number in range(3)]).said("answer-sizes") == []
 
 
 def test_a_start_that_was_cut_before_its_first_block_was_interrupted() -> None:
-    cut = duet(3, cost=1.0)
-    assert cut.traffic is not None
-    cut = cut.model_copy(update={"traffic": cut.traffic.model_copy(update={"blocks": (), "ended": "interrupted"})})
-    whole = [duet(number, cost=1.0) for number in range(3)]
-    for recordings, interrupted in ((whole, False), ([*whole, cut], True)):
-        found = judge(("a", "b"), Metric.CPU_PER_REQUEST, recordings, closed=True, cores=1)
-        assert found is not None
-        assert (found.interrupted, found.starts) == (interrupted, 3)
+    whole = compared_run(starts=4)
+    *others, last = whole.duets
+    assert last.traffic is not None
+    cut = last.model_copy(update={"traffic": last.traffic.model_copy(update={"blocks": (), "ended": "interrupted"})})
+    for recordings, interrupted in ((others, False), ([*others, cut], True)):
+        report = build_report(whole.model_copy(update={"duets": tuple(recordings)}))
+        assert report.run.interrupted is interrupted
+        (cpu,) = (one.duet for one in report.comparisons if one.metric is Metric.CPU_PER_REQUEST)
+        assert cpu is not None
+        assert cpu.starts == 3
 
 
 def test_nothing_measured_is_no_answer() -> None:
-    empty = DuetRecording(cell_ids=("A", "B", "A"), round=0, position=0, seed=0, started_unix_ns=0)
-    assert judge(("a", "b"), Metric.CPU_PER_REQUEST, [empty], closed=True, cores=1) is None
+    run = compared_run(starts=1)
+    empty = run.duets[0].model_copy(update={"traffic": None})
+    comparisons = build_report(run.model_copy(update={"duets": (empty,)})).comparisons
+    assert {(one.ratio, one.refused) for one in comparisons} == {(None, "no start with both was measured")}
 
 
 CONTRAST = np.array([-0.5, 1, -0.5])

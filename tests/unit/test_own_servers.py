@@ -1,7 +1,5 @@
 """How a server of the user's is called in reports: as the user wrote it."""
 
-from pathlib import Path
-
 import pytest
 
 from redline.analysis.own_servers import own_server

@@ -6,15 +6,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from redline.analysis.ab import judge
 from redline.errors import BuildError
 from redline.findings import judge_cell
-from redline.model import DuetRecording, Finding, FindingKind, Metric, Recording
+from redline.model import DuetRecording, Finding, FindingKind, Recording
 from redline.plugins.launchers.builds import Builds
 from redline.ports import BuildOutcome
 from redline.stats import Trial
 from redline.stats.builds import BUILDS_P, differing
 from redline.suite import with_rounds
+from tests.fakes.compared import compared_starts
 from tests.fakes.duets import simulated_duet
 from tests.fakes.plugins import FACTS
 from tests.fakes.servers.families import NOTED, Family
@@ -139,6 +139,4 @@ def start(number: int, cost: float, outputs: str) -> DuetRecording:
 )
 def test_duets_say_how_builds_differ(step: float, outputs: str, expected: set[str]) -> None:
     starts = [start(number, 1 + step * IN_TURN[number], outputs) for number in range(9)]
-    found = judge(("a", "b"), Metric.CPU_PER_REQUEST, starts, closed=True, cores=1)
-    assert found is not None
-    assert {each.kind for each in found.findings if each.kind.startswith("builds")} == expected
+    assert {each.kind for each in compared_starts(starts).findings if each.kind.startswith("builds")} == expected

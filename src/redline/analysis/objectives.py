@@ -58,7 +58,7 @@ def judged_all(
 def missed_all(objectives: Iterable[Objective], made: LoadTotals, reason: str) -> tuple[ObjectiveResult, ...]:
     """None was met, by the server's doing."""
     results = judged_all(objectives, made)
-    return tuple(one.model_copy(update={"met": False, "known": True, "reason": reason}) for one in results)
+    return tuple(one.unmet(reason, known=True) for one in results)
 
 
 def unknown_all(objectives: Iterable[Objective], reason: str) -> tuple[ObjectiveResult, ...]:
@@ -101,8 +101,7 @@ def _not_seen(judged: JudgedCell, results: tuple[ObjectiveResult, ...]) -> tuple
     if not failed:
         return results
     reason = f"{failed} of {len(judged.trials)} trials failed on the engine's side"
-    changed = {"met": False, "known": False, "reason": reason}
-    return tuple(one.model_copy(update=changed) if one.met else one for one in results)
+    return tuple(one.unmet(reason, known=False) if one.met else one for one in results)
 
 
 def _lost(judged: JudgedCell) -> str:

@@ -142,7 +142,7 @@ def _method(text: str) -> str:
 
 
 def _headers(lines: list[str]) -> dict[str, Given]:
-    """By name; one that is given several times is sent as often, under the name that it was first given."""
+    """Headers by name; one that is given several times is sent as often, under the name that it was first given."""
     read: dict[str, tuple[str, list[Plain], list[str]]] = {}
     for line in lines:
         name, colon, value = (part.strip(" \t") for part in line.partition(":"))

@@ -125,9 +125,7 @@ ERRORS = Rule(
 @judges("requests")
 def errors(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
     """Requests without an answer."""
-    ended = traffic.counts.outcomes
-    # Connections that the engine's own side could not open never reached the server.
-    outcomes = ended.model_copy(update={"connect": ended.connect - traffic.counts.exhausted})
+    outcomes = traffic.counts.outcomes_on_the_way
     kinds = (*UNANSWERED, *LEFT_OVER) if traffic.ended == "complete" else UNANSWERED
     lost = sum(getattr(outcomes, kind) for kind in kinds)
     message = (

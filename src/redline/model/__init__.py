@@ -1,4 +1,4 @@
-"""The words of Redline as frozen values. Import them from here; GLOSSARY.md says what each means."""
+"""Redline's terms as frozen values. Import them from here; GLOSSARY.md defines them."""
 
 from redline.model.base import Frozen
 from redline.model.catalogue import (

@@ -23,7 +23,7 @@ class Frozen(BaseModel):
     )
 
     def model_dump_json(self, **options: Any) -> str:
-        """As JSON; texts that no encoding has, as of a file's name that is no UTF-8, are `visible` there."""
+        """The value as JSON. Text that cannot be encoded, such as a file name that is not UTF-8, is made `visible`."""
         try:
             return super().model_dump_json(**options)
         except PydanticSerializationError:

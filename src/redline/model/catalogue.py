@@ -30,39 +30,39 @@ def names_in_braces(text: str) -> tuple[str, ...]:
 
 
 def filled(text: str, values: Mapping[str, str]) -> str:
-    """The text with each name in braces replaced by its value. All of them must be known, as the catalogue checks."""
+    """The text with names in braces replaced by their values. All names must be known, as the catalogue checks."""
     return _IN_BRACES.sub(lambda match: values[match[1]], text)
 
 
 def leg_of(http: HttpVersion, *, tls: bool) -> Leg:
-    """The leg of a version of HTTP, over TLS or plain."""
+    """The leg for a version of HTTP, over TLS or plain."""
     if http == "2":
         return "h2+tls" if tls else "h2c"
     return "h1+tls" if tls else "h1"
 
 
 def http_of(leg: Leg) -> HttpVersion:
-    """The version of HTTP of a leg."""
+    """A leg's version of HTTP."""
     return "1.1" if leg.startswith("h1") else "2"
 
 
 def has_tls(leg: Leg) -> bool:
-    """Whether a leg is over TLS."""
+    """Whether a leg uses TLS."""
     return leg.endswith("+tls")
 
 
 def option_text(value: OptionValue) -> str:
-    """A value as text for slugs and servers: `on` and `off` for booleans."""
+    """An option's value as text for slugs and servers: `on` and `off` for booleans."""
     return ("on" if value else "off") if isinstance(value, bool) else str(value)
 
 
 def as_written(value: OptionValue) -> str:
-    """A value as it is written in YAML: `true` and `false` for booleans."""
+    """An option's value in YAML: `true` and `false` for booleans."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def is_among(value: OptionValue, values: Iterable[OptionValue]) -> bool:
-    """Membership in which `true` is not 1, as it is in Python."""
+    """Membership that tells `true` from 1, unlike Python's."""
     return any(type(value) is type(other) and value == other for other in values)
 
 
@@ -149,7 +149,7 @@ class ServedTls(Frozen):
 
 
 def certificates(pem: str) -> str:
-    """The certificates of a PEM file (RFC 7468), and nothing else of it, such as a key; empty where it has none."""
+    """The certificates in a PEM file (RFC 7468), without anything else, such as a key; empty without any."""
     return "".join(f"{found[0]}\n" for found in _CERTIFICATE.finditer(pem))
 
 
@@ -167,12 +167,12 @@ class Tls(Frozen):
         return self.model_copy(update={"insecure": anybody})
 
     def named(self, server_name: str | None) -> "Tls":
-        """The same, with this name in the certificate."""
+        """The same settings with this name in the certificate."""
         return self.model_copy(update={"server_name": server_name})
 
     @property
     def slug(self) -> str:
-        """The settings that differ from their defaults, as a part of a variant's slug; empty if none does."""
+        """Settings other than the defaults, as a part of a variant's slug; empty without any."""
         parts = ["insecure"] if self.insecure else []
         parts += [f"tls{self.versions[0]}"] if len(self.versions) == 1 else []
         parts += [] if self.resumption else ["no-resumption"]
@@ -180,7 +180,7 @@ class Tls(Frozen):
 
 
 class Revision(Frozen):
-    """A commit, by the name that a user wrote."""
+    """A commit and the user's name for it."""
 
     name: str
     commit: str
@@ -232,24 +232,24 @@ class ServerEntry(Frozen):
 
     @property
     def serves(self) -> tuple[Leg, ...]:
-        """The legs that it can serve its clients."""
+        """The legs that it can serve to clients."""
         return self.protocols or tuple(leg_of(version, tls=self.tls is not None) for version in self.http)
 
     @property
     def needs_protocol(self) -> bool:
-        """Whether it has to get the leg that it is to serve: it does not serve all of its legs at the same time."""
+        """Whether its command needs the leg to serve: it cannot serve all of its legs at the same time."""
         return len({(has_tls(leg), "both" if "2" in self.http else http_of(leg)) for leg in self.protocols}) > 1
 
     @property
     def catalogue_build(self) -> Build:
-        """How the catalogue builds it. Raises TypeError for a server of the user's."""
+        """The catalogue's build. Raises TypeError for a user's server."""
         if self.build is None:
             raise TypeError(f"{self.name} is a server of the user's, which no catalogue builds")
         return self.build
 
     @property
     def build_folder(self) -> str:
-        """Where the build runs."""
+        """The folder in which the build runs."""
         return str(PurePosixPath(self.family_folder) / self.catalogue_build.folder)
 
     def takes(self, name: str, value: OptionValue) -> bool:
@@ -262,19 +262,19 @@ class ServerEntry(Frozen):
         return name in self.options and is_among(value, self.options[name].values)
 
     def refusal(self, name: str, value: OptionValue) -> str:
-        """The message for a value that one of its options does not have."""
+        """The error message for a value that an option does not have."""
         known = ", ".join(option_text(other) for other in self.options[name].values)
         return f"{self.name} does not take {name} {option_text(value)}, only {known}"
 
     @property
     def releases(self) -> tuple[int, ...]:
-        """The feature releases of the JDKs that it runs on, however a JDK is named; empty if any will do."""
+        """Feature releases of JDKs that it runs on, however a JDK is named; empty if any will do."""
         known = self.options[JDK].values if JDK in self.options else ()
         return tuple(value for value in known if isinstance(value, int) and not isinstance(value, bool))
 
 
 class AttachedServer(Frozen):
-    """A server that was not started by Redline: only its address is known. `label` is what a suite calls it."""
+    """A running server, known by its address alone. `label` is its name in a suite."""
 
     host: str
     port: int

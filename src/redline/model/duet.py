@@ -5,9 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from redline.model.base import Frozen, omitted_if_default
-from redline.model.estimate import Metric, Verdict
 from redline.model.failures import FirstFailure
-from redline.model.finding import Finding
 from redline.model.histogram import Histogram
 from redline.model.hosts import HostFacts, host_of
 from redline.model.plan import PLACES
@@ -56,7 +54,7 @@ class DuetBlock(Frozen):
 
 
 class TargetTraffic(Frozen):
-    """What was measured of one target in all its measured slices."""
+    """A target's traffic in all of its measured slices."""
 
     counts: Counts
     response: Histogram
@@ -70,7 +68,7 @@ class TargetTraffic(Frozen):
 
 
 class DuetTraffic(Frozen):
-    """What the engine saw in one duet."""
+    """The traffic of a duet."""
 
     engine: Engine
     connections: int
@@ -92,11 +90,11 @@ class DuetTraffic(Frozen):
 
 
 class CpuOwner(Frozen):
-    """Whose CPU time was read for a server that somebody else runs."""
+    """Processes whose CPU time was read for a server that somebody else runs."""
 
     processes: tuple[str, ...] = Field(default=(), description="their names and numbers when the load began")
     unknown: str = Field(default="", description="why it is not known whose it is; empty where it is")
-    behind: str = Field(default="", description="whom they asked to answer: the CPU time there is not counted")
+    behind: str = Field(default="", description="processes that they asked in turn, whose CPU time is not counted")
 
 
 class DuetRecording(Frozen):
@@ -124,7 +122,7 @@ class DuetRecording(Frozen):
 
     @property
     def is_complete(self) -> bool:
-        """Whether neither a failure nor an interrupt ended it."""
+        """Whether it ended without a failure or an interrupt."""
         return self.failure is None and self.traffic is not None and self.traffic.ended == "complete"
 
     @property
@@ -134,59 +132,5 @@ class DuetRecording(Frozen):
 
     @property
     def host(self) -> str:
-        """The host of its servers; empty if that was this one."""
+        """The host of its servers; empty for this machine."""
         return host_of(self.hosts)
-
-
-class Ratio(Frozen):
-    """B over A, with its 95% interval; None where there is too little to tell."""
-
-    value: float
-    low: float | None
-    high: float | None
-
-    def is_beyond(self, threshold: float) -> bool:
-        """Whether the whole interval is farther from 1 than this relative difference, upwards or downwards."""
-        if self.low is None or self.high is None:
-            return False
-        return self.low > 1 + threshold or self.high < 1 / (1 + threshold)
-
-    def is_within(self, threshold: float) -> bool:
-        """Whether the whole interval is closer to 1 than that."""
-        return (
-            self.low is not None
-            and self.high is not None
-            and 1 / (1 + threshold) < self.low <= self.high < 1 + threshold
-        )
-
-
-class AbMetric(Frozen):
-    """One metric of B over that of A. `self_ratio` is A over A: two servers of A in the same duet."""
-
-    metric: Metric
-    ratio: Ratio
-    verdict: Verdict
-    self_ratio: Ratio | None = None
-
-
-class AbReport(Frozen):
-    """The answer of `redline ab`: the metric that was asked for, and `also` the others.
-
-    `starts` counts the fresh starts of all servers, `seconds` is how long these took.
-    """
-
-    format: Literal["redline.ab/1"] = "redline.ab/1"
-    a: str
-    b: str
-    metric: Metric
-    ratio: Ratio
-    verdict: Verdict
-    self_ratio: Ratio | None
-    starts: int
-    seconds: float
-    interrupted: bool = False
-    unsettled: str = omitted_if_default(
-        "", description="why ratios may yet move, which their intervals allow for: servers were not warm"
-    )
-    also: tuple[AbMetric, ...]
-    findings: tuple[Finding, ...]

@@ -1,4 +1,4 @@
-"""The machine and the software that a run was made with."""
+"""The machine and the software of a run."""
 
 from pydantic import Field
 
@@ -6,7 +6,7 @@ from redline.model.base import Frozen, omitted_if_default
 
 
 class Environment(Frozen):
-    """What may affect the numbers. An empty text or None means that this machine gives no information."""
+    """Properties that may affect the numbers. An empty text or None means that they are not known."""
 
     redline: str = Field(description="version of the lab")
     engine: str = Field(description="version of the engine")

@@ -10,7 +10,7 @@ from redline.model.finding import Finding
 
 
 class Metric(StrEnum):
-    """What is estimated and compared. The unit and the better direction belong to the metric."""
+    """A measured quantity that is compared, with its unit and its better direction."""
 
     THROUGHPUT = "throughput"
     RECEIVED = "received"
@@ -53,7 +53,7 @@ COMPARED = (
     Metric.CPU_PER_REQUEST,
     Metric.MEMORY,
 )
-"""The metrics that are compared. p99.9 only if there are enough requests, which short trials seldom have. Verdicts are
+"""The compared metrics. p99.9 only if there are enough requests, which short trials seldom have. Verdicts are
 given in the primary metrics of the load alone."""
 
 
@@ -112,7 +112,7 @@ class Verdict(StrEnum):
 
 
 class DuetComparison(Frozen):
-    """How a comparison by duets came about. Standard deviations and errors are of the logarithm of the ratio."""
+    """Details of a comparison by duets. Standard deviations and errors are of the logarithm of the ratio."""
 
     starts: int = Field(description="fresh starts of all servers")
     parallel: bool = omitted_if_default(default=False, description="they were loaded at the same time, not in turn")
@@ -132,12 +132,12 @@ class DuetComparison(Frozen):
 
     @property
     def fewest(self) -> int:
-        """How many starts a verdict needs."""
+        """The number of starts that a verdict needs."""
         return 1 if self.attached else FEWEST_TRIALS
 
 
 FEWEST_TRIALS = 3
-"""The fewest trials of each side, or starts of a duet, for a verdict. Two have one degree of freedom."""
+"""Trials per side, or starts of a duet, that a verdict needs. The interval of two has one degree of freedom."""
 
 
 class Comparison(Frozen):
@@ -191,7 +191,7 @@ class Comparison(Frozen):
     def by_duet(
         self, duet: DuetComparison, ratio: Estimate, p: float | None, p_equivalent: float | None
     ) -> "Comparison":
-        """The comparison with the ratio of a duet in place of that of trials alone; described if not primary."""
+        """The comparison with a duet's ratio in place of the trials' ratio; described if not primary."""
         judged = self.primary and ratio.n >= duet.fewest
         tests = {"p": p if judged else None, "p_equivalent": p_equivalent if judged else None}
         return self.model_copy(
@@ -200,32 +200,32 @@ class Comparison(Frozen):
 
     @property
     def fewest(self) -> int:
-        """How many trials, or starts of a duet, a verdict needs."""
+        """The number of trials, or starts of a duet, that a verdict needs."""
         return self.duet.fewest if self.duet else FEWEST_TRIALS
 
     def warned(self, caveat: str) -> "Comparison":
-        """The comparison with what to know before you interpret it."""
+        """The comparison with a caveat."""
         return self.model_copy(update={"caveat": caveat})
 
     def in_family(self, name: str, size: int, p_adjusted: float) -> "Comparison":
-        """The comparison with its p-value adjusted for the family that it belongs to."""
+        """The comparison with its p-value adjusted for its family."""
         return self.model_copy(update={"family_name": name, "family": size, "p_adjusted": p_adjusted})
 
     @property
     def says_something(self) -> bool:
-        """Whether there is a ratio, or a reason worth reading why a verdict that is asked for is not there."""
+        """Whether there is a ratio, or a reason worth reading why a requested verdict is missing."""
         return self.primary or self.ratio is not None
 
     @property
     def resolution(self) -> float | None:
-        """The smallest relative difference that it could show: half the width of its interval, on logarithms."""
+        """The smallest relative difference that it can show: half the width of its interval, on logarithms."""
         if self.ratio is None or self.ratio.low is None or self.ratio.high is None or self.ratio.low <= 0:
             return None
         return math.sqrt(self.ratio.high / self.ratio.low) - 1
 
     @property
     def differs(self) -> bool:
-        """Whether its own interval excludes 1, whatever the verdict: a difference that is there by this comparison."""
+        """Whether its own interval excludes 1, whatever the verdict."""
         low, high = (self.ratio.low, self.ratio.high) if self.ratio else (None, None)
         return low is not None and high is not None and not low <= 1 <= high
 

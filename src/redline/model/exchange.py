@@ -48,7 +48,7 @@ class Body(Frozen):
 class Expected(Frozen):
     """The expected answer. `json_values` are the values at JSON Pointers (RFC 6901) of its body.
 
-    Before the load, everything is compared. During the load, `under_load` says what is compared of every response: its
+    Before the load, everything is compared. During the load, `under_load` says what to compare in every response: its
     status; or its status, its `json_values` and its length or the SHA-256 of its body.
     """
 
@@ -101,13 +101,13 @@ class Request(Frozen):
 
     @property
     def checked_entirely(self) -> "Request":
-        """The same request, whose answer's whole body is checked."""
+        """The same request, with a check of the answer's whole body."""
         expect = self.expect.model_copy(update={"under_load": "hash"})
         return self.model_copy(update={"expect": expect})
 
     @property
     def header_lines(self) -> tuple[tuple[str, str], ...]:
-        """Name and value of each header line."""
+        """Names and values of all header lines."""
         return tuple(
             (name, value)
             for name, values in self.headers.items()

@@ -1,4 +1,4 @@
-"""Why requests failed: of each outcome that is not `ok`, the first failure that the engine saw, and how it reads."""
+"""Why requests failed: the first failure of each outcome that is not `ok`, and its text."""
 
 from base64 import b64decode
 from collections.abc import Iterable
@@ -24,7 +24,7 @@ FailedOutcome = Literal[
 ]
 _ORDER: tuple[str, ...] = get_args(FailedOutcome)
 _BEFORE, _AFTER, _SHOWN = 48, 8, 64
-"""Bytes of an answer that a text shows before the place of a fault and after it, at least, and in all."""
+"""Bytes of an answer in a text: at least before and after the place of a fault, and at most in all."""
 
 
 class FirstFailure(Frozen):
@@ -48,7 +48,7 @@ class FirstFailure(Frozen):
         return f"{self.outcome.replace('_', ' ')}: {self.reason}{self._seen()}"
 
     def _seen(self) -> str:
-        """The place and the bytes around it."""
+        """The place of a fault, and the bytes around it."""
         place = "" if self.at is None else f"at byte {self.at:,}"
         received = b64decode(self.bytes_base64 or "")
         if not received:
@@ -64,7 +64,7 @@ class FirstFailure(Frozen):
 
 
 def earliest(failures: Iterable[FirstFailure]) -> tuple[FirstFailure, ...]:
-    """The first of each outcome, in the order of outcomes."""
+    """The first failure of each outcome, in the order of outcomes."""
     found: dict[str, FirstFailure] = {}
     for each in sorted(failures, key=lambda one: one.time_ns):
         found.setdefault(each.outcome, each)

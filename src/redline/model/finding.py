@@ -6,7 +6,7 @@ from redline.model.base import Frozen
 
 
 class Grade(StrEnum):
-    """How grave a finding is. An `invalid` cell shows its finding in place of its number."""
+    """The severity of a finding. An `invalid` cell shows its finding in place of its number."""
 
     NOTE = "note"
     WARN = "warn"
@@ -19,7 +19,7 @@ class Grade(StrEnum):
 
 
 class FindingKind(StrEnum):
-    """The kind of a finding. Each has its condition, thresholds and reason in the table of `redline.findings`."""
+    """The kind of a finding. Conditions, thresholds and reasons are in the table of `redline.findings`."""
 
     RATE_MISSED = "rate-missed"
     BACKLOG = "backlog"
@@ -113,5 +113,5 @@ class Finding(Frozen):
         return self.model_copy(update={"cell_id": cell_id, "position": position})
 
     def said(self, grade: Grade, message: str) -> "Finding":
-        """The same finding with another grade and message, as for several trials at once."""
+        """The same finding with another grade and message, such as for several trials at once."""
         return self.model_copy(update={"grade": grade, "message": message})

@@ -57,13 +57,13 @@ def highest_of(slots: Ints) -> Ints:
 
 
 def ranks(qs: NDArray[np.float64], total: NDArray[np.float64] | float) -> NDArray[np.float64]:
-    """The rank, from 1 to `total`, of the value that a share `q` does not exceed: q * total, rounded up."""
+    """The rank (1 to `total`) of the value that a share `q` does not exceed: q * total, rounded up."""
     # nextafter keeps 0.07 * 100 = 7.000000000000001 from becoming the eighth.
     return np.minimum(np.maximum(np.ceil(np.nextafter(qs * total, 0.0)), 1.0), total)
 
 
 def unpack(text: str) -> bytes:
-    """The compressed payload of an encoded histogram, checked as far as that is cheap. Raises ValueError."""
+    """The compressed payload of an encoded histogram, after cheap checks. Raises ValueError."""
     try:
         raw = binascii.a2b_base64(text, strict_mode=True)
         cookie, length = _OUTER.unpack_from(raw)

@@ -39,11 +39,11 @@ class Histogram:
 
     @classmethod
     def of(cls, values_ns: Iterable[float]) -> Self:
-        """The histogram of these durations; what lies past the range saturates, and is counted."""
+        """The histogram of these durations; durations past the range saturate, and are counted."""
         listed = values_ns if isinstance(values_ns, np.ndarray | Sequence) else list(values_ns)
         values = np.asarray(listed, dtype=np.float64)
-        found = np.unique_counts(hdr.slots_of(np.clip(values, LOWEST_NS, HIGHEST_NS).astype(np.int64)))
-        return cls((found.values, found.counts))
+        unique = np.unique_counts(hdr.slots_of(np.clip(values, LOWEST_NS, HIGHEST_NS).astype(np.int64)))
+        return cls((unique.values, unique.counts))
 
     @classmethod
     def decode(cls, text: str) -> Self:
@@ -58,7 +58,7 @@ class Histogram:
 
     @staticmethod
     def decode_all(parts: Iterable["Histogram"]) -> None:
-        """Decode in one pass whatever of these is not decoded yet."""
+        """Decode in one pass those histograms that are not decoded yet."""
         packed = [part for part in parts if part._known is None]  # noqa: SLF001 - of our own class
         if not packed:
             return
@@ -67,13 +67,13 @@ class Histogram:
             part._known = slots[start:end], counts[start:end]  # noqa: SLF001
 
     def compress(self) -> None:
-        """Forget what was decoded, where it was read so; it is decoded again when it is needed."""
+        """Forget decoded slots, if the encoded text is kept; they are decoded again when needed."""
         if self._payload is not None:
             self._known = None
 
     @classmethod
     def merged(cls, parts: Iterable["Histogram"]) -> Self:
-        """The sum of the parts' counts: associative, commutative, and it loses nothing."""
+        """The sum of the parts' counts: associative, commutative and lossless."""
         return cls(HistogramTable(list(parts)).summed())
 
     def _filled(self) -> Filled:
@@ -90,7 +90,7 @@ class Histogram:
 
     @property
     def count(self) -> int:
-        """How many durations were recorded."""
+        """The number of recorded durations."""
         return int(self._filled()[1].sum())
 
     @property
@@ -112,13 +112,13 @@ class Histogram:
         return self.quantiles_ns((q,))[0]
 
     def quantiles_ns(self, qs: Sequence[float]) -> tuple[int, ...]:
-        """The same for many shares at once."""
+        """Quantiles in nanoseconds for many shares at once."""
         slots, counts = self._filled()
         if not len(slots):
             return (0,) * len(qs)
         cumulative = np.cumsum(counts)
-        found = slots[np.searchsorted(cumulative, hdr.ranks(np.asarray(qs), cumulative[-1]))]
-        return tuple(int(ns) for ns in hdr.highest_of(found))
+        at_ranks = slots[np.searchsorted(cumulative, hdr.ranks(np.asarray(qs), cumulative[-1]))]
+        return tuple(int(ns) for ns in hdr.highest_of(at_ranks))
 
     def buckets(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The non-empty buckets: highest equivalent value in ns, ascending, and count, of equal length."""
@@ -150,7 +150,7 @@ class Histogram:
 
 
 class HistogramTable:
-    """Several histograms side by side, decoded in one pass, for numbers of each."""
+    """Several histograms, decoded in one pass, for vectorized statistics."""
 
     __slots__ = ("_cumulative", "_ends", "_keys", "_slots")
 
@@ -168,40 +168,40 @@ class HistogramTable:
 
     @property
     def counts(self) -> Ints:
-        """How many durations each holds."""
+        """The number of durations per histogram."""
         return np.diff(self._cumulative[self._ends])
 
     @property
     def max_ns(self) -> Ints:
-        """The largest duration of each; 0 where there is none."""
+        """The largest duration per histogram; 0 if empty."""
         return self.quantiles_ns((1.0,))[:, 0]
 
     def quantiles_ns(self, qs: Sequence[float]) -> Ints:
         """Quantiles in nanoseconds, a row per histogram and a column per share; 0 for an empty histogram."""
         counts = self.counts[:, None]
-        found = np.zeros((len(self), len(qs)), dtype=np.int64)
+        quantiles = np.zeros((len(self), len(qs)), dtype=np.int64)
         filled = np.flatnonzero(counts)
         before = self._cumulative[self._ends[:-1]][filled, None]
         ranks = before + hdr.ranks(np.asarray(qs), counts[filled].astype(np.float64))
-        found[filled] = hdr.highest_of(self._slots[np.searchsorted(self._cumulative, ranks) - 1])
-        return found
+        quantiles[filled] = hdr.highest_of(self._slots[np.searchsorted(self._cumulative, ranks) - 1])
+        return quantiles
 
     def aligned(self) -> tuple[Ints, Ints]:
-        """The slots that are filled in any of them, ascending, and the counts of each: shape (histograms, slots)."""
+        """Non-empty slots of any histogram, ascending, and the counts: shape (histograms, slots)."""
         counts = np.zeros((len(self), hdr.SLOTS), dtype=np.int64)
         counts[np.repeat(np.arange(len(self)), np.diff(self._ends)), self._slots] = np.diff(self._cumulative)
         slots = np.flatnonzero(counts.any(axis=0))
         return slots, counts[:, slots]
 
     def summed(self) -> tuple[Ints, Ints]:
-        """The slots that are filled in any of them, ascending, and the sum of their counts."""
+        """Non-empty slots of any histogram, ascending, and the sums of their counts."""
         total = np.zeros(hdr.SLOTS, dtype=np.int64)
         np.add.at(total, self._slots, np.diff(self._cumulative))
         slots = np.flatnonzero(total)
         return slots, total[slots]
 
     def counts_up_to(self, ns: float) -> Ints:
-        """How many durations of each do not exceed the slot that `ns` falls into."""
+        """Durations per histogram that do not exceed the slot of `ns`."""
         slot = hdr.slots_of(np.array([min(max(ns, LOWEST_NS), HIGHEST_NS)], dtype=np.int64))[0]
         first = np.arange(len(self)) * hdr.SLOTS
         if self._keys is None:  # slots that ascend over all of them

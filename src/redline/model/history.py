@@ -1,4 +1,4 @@
-"""The view of many runs: each cell from run to run, and the published contract of `redline history --json`."""
+"""The view of many runs: cells from run to run, and the published format of `redline history --json`."""
 
 from typing import Literal
 
@@ -11,7 +11,7 @@ HISTORY_FORMAT: Literal["redline.history/1"] = "redline.history/1"
 
 
 class HistoryRun(Frozen):
-    """One run. Runs of one `era` have environments that do not differ gravely."""
+    """A run. Environments of runs of the same `era` do not differ gravely."""
 
     name: str
     folder: str
@@ -59,7 +59,7 @@ class Change(Frozen):
 
 
 class Followed(Frozen):
-    """One cell in one metric from run to run, each era separately."""
+    """A cell in one metric from run to run, by era."""
 
     cell_id: str
     slug: str
@@ -83,7 +83,7 @@ class Followed(Frozen):
 
     @property
     def known(self) -> tuple[HistoryPoint, ...]:
-        """The points that have an estimate."""
+        """Points with an estimate."""
         return tuple(point for point in self.points if point.estimate)
 
 

@@ -1,4 +1,4 @@
-"""The hosts of a trial that ran on several machines: their clocks, and what each load host saw. Raw facts."""
+"""The hosts of a trial on several machines: raw facts about their clocks and their parts of the load."""
 
 from typing import Literal
 
@@ -14,7 +14,7 @@ ROLES: tuple[Role, ...] = ("server", "load", "proxy")
 
 
 class ClockReading(Frozen):
-    """What a host's chrony said of its clock. Source: RFC 5905, section 4, and chronyc(1), `tracking`."""
+    """Chrony's reading of a host's clock. Source: RFC 5905, section 4, and chronyc(1), `tracking`."""
 
     reference: str = Field(description="the server that the clock follows; empty if it follows none")
     stratum: int
@@ -24,7 +24,7 @@ class ClockReading(Frozen):
 
     @property
     def bound_ns(self) -> int:
-        """How far the clock is from true time at most: |offset| + root dispersion + root delay / 2."""
+        """The clock's largest distance from true time: |offset| + root dispersion + root delay / 2."""
         return abs(self.offset_ns) + self.root_dispersion_ns + -(-self.root_delay_ns // 2)
 
 
@@ -38,7 +38,7 @@ class UsedHost(Frozen):
 
 
 class LoadShare(Frozen):
-    """What one load host did of a load. The sums over all hosts are those of the traffic."""
+    """A load host's part of a load. Sums over all hosts are those of the traffic."""
 
     workers: int
     connections: int
@@ -51,7 +51,7 @@ class LoadShare(Frozen):
 
 
 class HostFacts(Frozen):
-    """One host of a trial."""
+    """A host of a trial."""
 
     name: str
     role: Role
@@ -69,7 +69,7 @@ class HostFacts(Frozen):
 
     @property
     def clock_bound_ns(self) -> int | None:
-        """How far its clock was from true time at most, before or after; None if that is not known."""
+        """The larger bound of its clock before and after; None if not known."""
         if self.clock_before is None or self.clock_after is None:
             return None
         return max(self.clock_before.bound_ns, self.clock_after.bound_ns) + abs(self.clock_step_ns or 0)
@@ -85,7 +85,7 @@ MOST_CLOCK_ERROR = 0.1
 
 
 def one_way_bound_ns(hosts: tuple[HostFacts, ...]) -> int | None:
-    """The error of a difference between the clocks of server and load hosts; None if one of them is not known.
+    """The error of the difference between the clocks of server and load hosts; None if not known.
 
     0 where nothing ran on another host.
     """

@@ -1,4 +1,4 @@
-"""Flags of the JVM as an axis: named sets, where they stand in a command, and which cannot take effect."""
+"""Flags of the JVM as an axis: named sets, their place in a command, and flags without effect."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -8,7 +8,7 @@ from pydantic import Field
 from redline.model.base import Frozen
 
 NO_FLAGS = "none"
-"""What reports call a server without further flags, where others have some."""
+"""The name of the empty set of flags, where other servers have some."""
 
 _JAVA = "{java}"
 _ITS_COLLECTOR = re.compile(r"-XX:[+-]?(Z|G1|Shenandoah)[A-Z]\w*")
@@ -24,7 +24,7 @@ _UNTIL: Mapping[str, tuple[int, str]] = {"ZGenerational": (23, "later ones ignor
 
 
 class FlagSet(Frozen):
-    """Flags of a JVM under one name, in the order in which it gets them."""
+    """A named set of JVM flags, in the order of the command."""
 
     name: str
     flags: tuple[str, ...] = Field(min_length=1)

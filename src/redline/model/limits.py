@@ -52,7 +52,7 @@ class LimitAnswer(Frozen):
 
 
 class LimitStart(Frozen):
-    """How a start of the server was warmed up before its first probe."""
+    """A start of the server, and its warm-up before the first probe."""
 
     warmed_ns: int = Field(ge=0, description="length of the warm-up")
     steady: bool | None = Field(
@@ -61,7 +61,7 @@ class LimitStart(Frozen):
 
 
 class ProbeVerdict(Frozen):
-    """What one probe by itself says of a set of objectives. An answer rests on all probes together."""
+    """A single probe's evidence about a set of objectives. The answer rests on all probes together."""
 
     name: str
     state: ObjectiveState
@@ -69,7 +69,7 @@ class ProbeVerdict(Frozen):
 
 
 class LimitProbe(Frozen):
-    """One probe: some seconds of load at one rate, in the phase of the search that needed it.
+    """A probe: some seconds of load at one rate, in the phase of the search that needed it.
 
     A percentile is null if fewer than 10 responses lie beyond it.
     """
@@ -110,7 +110,7 @@ class LimitProbe(Frozen):
 
     @property
     def is_void(self) -> bool:
-        """Whether it shows nothing of the server."""
+        """Whether it shows nothing about the server."""
         return bool(self.client) and all(each.state == "not known" for each in self.counts)
 
 
@@ -197,7 +197,7 @@ class Beyond(Frozen):
 
 
 class CellLimit(Frozen):
-    """The search of one cell, and its result."""
+    """The search of a cell, and its result."""
 
     slug: str
     server: str
@@ -230,7 +230,7 @@ class CellLimit(Frozen):
 
     @property
     def without_recordings(self) -> "CellLimit":
-        """The same search where nobody will find its recordings."""
+        """The same search without paths of its recordings."""
         probes = tuple(probe.model_copy(update={"recording": ""}) for probe in self.probes)
         return self.model_copy(update={"probes": probes})
 
@@ -284,7 +284,7 @@ class LimitReport(Frozen):
 
     @property
     def without_recordings(self) -> "LimitReport":
-        """The same report where nobody will find the recordings."""
+        """The same report without paths of the recordings."""
         return self.model_copy(update={"cells": tuple(cell.without_recordings for cell in self.cells)})
 
 

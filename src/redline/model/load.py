@@ -72,13 +72,22 @@ class Closed(Frozen):
         check_sends_something("users", self.users, self.stages)
         return self
 
+    def with_users(self, users: int) -> "Closed":
+        """The same with another number of users before its stages."""
+        return self.model_copy(update={"users": users})
+
+    def at_most(self, users: int) -> "Closed":
+        """The same with so many users at most, in its stages too."""
+        stages = tuple(LoadStage(to=min(stage.to, users), over_ns=stage.over_ns) for stage in self.stages)
+        return self.model_copy(update={"users": min(self.users, users), "stages": stages})
+
     @property
     def most_users(self) -> int:
-        """The maximum number of users."""
+        """The largest number of users."""
         return int(max(self.users, *(stage.to for stage in self.stages))) if self.stages else self.users
 
     def mean_users(self, over_ns: int) -> float:
-        """The mean number of users over this time from the beginning of the measurement."""
+        """The mean number of users over this time, from the beginning of the measurement."""
         return _mean(self.users, self.stages, over_ns)
 
 
@@ -143,6 +152,14 @@ class Open(Frozen):
         if any(later < earlier for earlier, later in zip(self.replayed_ns, self.replayed_ns[1:], strict=False)):
             raise WrongValueError("the times to replay decrease", "sort them")
 
+    def staged(self, rate_per_s: float, stages: tuple[LoadStage, ...]) -> "Open":
+        """The same arrivals and connections at another rate, which these stages change."""
+        return self.model_copy(update={"rate_per_s": rate_per_s, "stages": stages})
+
+    def sharing(self, share: Share) -> "Open":
+        """The same arrivals and connections at a rate that is another share of a capacity."""
+        return self.model_copy(update={"share": share})
+
     @property
     def most_per_s(self) -> float:
         """The maximum rate; 0 if arrivals are replayed."""
@@ -192,27 +209,27 @@ class Load(Frozen):
 
     @property
     def share(self) -> Share | None:
-        """What its rate is a share of; None where the rate is a number of its own."""
+        """The share that sets its rate; None where the rate is a number."""
         return self.shape.share if isinstance(self.shape, Open) else None
 
     @property
     def saturates(self) -> bool:
-        """Whether its users have neither think time nor pace, so that the rate is what server and client can do."""
+        """Whether its users have neither think time nor pace, so that server and client limit the rate."""
         return isinstance(self.shape, Closed) and self.shape.think is None and self.shape.pace_per_s is None
 
     @property
     def fits_duet(self) -> bool:
-        """Whether servers can be given it in slices: a load that changes has another part of it in each slice."""
+        """Whether it can be split into slices: a load that changes would differ between slices."""
         return not self.changes and self.count is None
 
     @property
     def primary_metric(self) -> Metric:
-        """What a better server improves under it: where a schedule or users who wait set the rate, the p99."""
+        """The metric that a better server improves: p99 where a schedule or waiting users set the rate."""
         return Metric.THROUGHPUT if self.saturates else Metric.P99
 
     @property
     def primary_metrics(self) -> tuple[Metric, Metric]:
-        """Those in which comparisons have verdicts: the primary metric, and CPU per request."""
+        """Metrics with verdicts: the primary metric, and CPU per request."""
         return self.primary_metric, Metric.CPU_PER_REQUEST
 
     @property

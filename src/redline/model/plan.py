@@ -129,7 +129,7 @@ class Variant(Frozen):
 
     @property
     def catalogued(self) -> ServerEntry:
-        """Its entry in the catalogue. Raises TypeError for a server that was already running, which has none."""
+        """Its entry in the catalogue. Raises TypeError for a server that was already running."""
         if isinstance(self.entry, AttachedServer):
             raise TypeError(f"{self.entry.name} was already running: no catalogue says how it is built or started")
         return self.entry
@@ -141,12 +141,12 @@ class Variant(Frozen):
 
     @property
     def runtime(self) -> str:
-        """What its server runs on, such as `jvm`; empty where that is not known."""
+        """The runtime of its server, such as `jvm`; empty if not known."""
         return "" if isinstance(self.entry, AttachedServer) else self.entry.runtime
 
     @property
     def runtimes(self) -> tuple[str, ...]:
-        """What its server and the proxies in front of it run on."""
+        """Runtimes of its server and the proxies in front of it."""
         return (self.runtime, *(hop.runtime for hop in self.hops))
 
     @property
@@ -163,7 +163,7 @@ class Variant(Frozen):
 
     @property
     def is_own(self) -> bool:
-        """Whether it is a server of the user's, named by them."""
+        """Whether it is a server of the user's, with a name of its own."""
         return bool(self.entry.label) if isinstance(self.entry, AttachedServer) else self.entry.build is None
 
     @property
@@ -179,7 +179,7 @@ class Variant(Frozen):
 
     @property
     def server(self) -> str:
-        """What all of its settings are those of: `rust.axum`; `rust.axum+http2` where it is loaded directly."""
+        """The server that settings belong to: `rust.axum`; `rust.axum+http2` where it is loaded directly."""
         if self.route is not None:
             return self.entry.name
         http = ["http2"] if self.http == "2" else []
@@ -187,7 +187,7 @@ class Variant(Frozen):
 
     @property
     def settings(self) -> dict[str, str]:
-        """What of it can be an axis: its options, its flags where it is a JVM, its route, and in what it runs."""
+        """Its values on all axes: options, flags of a JVM, route, and place."""
         flags = {FLAGS: self.flags.name if self.flags else NO_FLAGS} if self.runtime == "jvm" else {}
         options = {name: option_text(value) for name, value in self.options.items()}
         return {**options, **flags, ROUTE: self.route_name, PLACE: self.place}
@@ -217,25 +217,25 @@ class Variant(Frozen):
 
     @property
     def without_hops(self) -> "Variant":
-        """The same, whose clients use the protocol of the last proxy."""
+        """The same variant without proxies; clients use the protocol of the last proxy."""
         alone = self.route and self.route.model_copy(update={"legs": self.route.legs[-1:], "hops": ()})
         return self.model_copy(update={"route": alone})
 
     @property
     def serves(self) -> Leg:
-        """The leg that the server itself serves, to its client or to the last proxy."""
+        """The leg that the server itself serves, to clients or to the last proxy."""
         return self.route.legs[-1] if self.route else leg_of(self.http, tls=self.tls is not None)
 
     @property
     def content(self) -> dict[str, object]:
-        """What of it affects a measurement, ready for JSON."""
+        """Everything that affects a measurement, ready for JSON."""
         routed = {"legs": self.route.legs, "hops": [hop.content for hop in self.route.hops]} if self.route else DIRECT
         placed = self.model_dump(mode="json", include={"container", "flags"})
         return {"server": self.entry.name, "options": self.options, **self.protocol, **placed, "route": routed}
 
     @property
     def misfit(self) -> str:
-        """Why its server cannot have these options, or an empty text: a suite may give one value to many servers."""
+        """Why its server cannot have these options, or an empty text: a suite may set a value for many servers."""
         for name, value in self.options.items():
             if name in self.catalogued.options and not self.catalogued.takes(name, value):
                 return self.catalogued.refusal(name, value)
@@ -335,7 +335,7 @@ class Suite(Frozen):
     def within_budget(
         self, *, loads: tuple[Load, ...], trials: int, at_least: int, warm_up: tuple[int, int | None] | None
     ) -> "Suite":
-        """The same with what its budget says: loads, rounds, and the longest warm-ups of a start, which are detected.
+        """The same suite with what its budget implies: loads, rounds, and the longest detected warm-ups of a start.
 
         The first of the two is that of what a start serves first. None: the suite's own.
         """
@@ -345,11 +345,55 @@ class Suite(Frozen):
         return self.model_copy(update={"loads": loads, "trials": trials, "auto": auto, **first, **again})
 
     def lasting(self, trials: int, budget_ns: int | None = None) -> "Suite":
-        """The same with so many rounds at most, and another budget if one is given."""
+        """The same suite with at most `trials` rounds, and another budget if given."""
         auto = self.auto
         if auto is not None and budget_ns is not None:
             auto = AutoTrials(precision=auto.precision, at_least=auto.at_least, budget_ns=budget_ns)
         return self.model_copy(update={"trials": trials, "auto": auto})
+
+    def keeping(self, variants: tuple[Variant, ...]) -> "Suite":
+        """The suite with these of its variants; a baseline that is left out is none."""
+        slugs = {variant.slug for variant in variants}
+        baseline = self.baseline if self.baseline in slugs else None
+        baselines = {one: of for one, of in self.baselines.items() if one in slugs and of in slugs}
+        return self.model_copy(update={"variants": variants, "baseline": baseline, "baselines": baselines})
+
+    def screening(self, possible: dict[str, int]) -> "Suite":
+        """The suite as a fraction of so many variants by server."""
+        return self.model_copy(update={"screened": possible})
+
+    def asking(self, scenarios: tuple[Scenario, ...]) -> "Suite":
+        """The suite with other scenarios."""
+        return self.model_copy(update={"scenarios": scenarios})
+
+    def under(self, loads: tuple[Load, ...], warmup_by: Load | None) -> "Suite":
+        """The suite under other loads, and with another load to warm up, if any."""
+        return self.model_copy(update={"loads": loads, "warmup_by": warmup_by})
+
+    def warming_up(self, warmup_ns: int, *, detect: bool) -> "Suite":
+        """The suite with another warm-up; with `detect`, that is the longest."""
+        return self.model_copy(update={"warmup_ns": warmup_ns, "warmup_detect": detect})
+
+    def repeated(self, trials: int) -> "Suite":
+        """The suite with just so many trials of each cell."""
+        return self.model_copy(update={"trials": trials, "auto": None})
+
+    def seeded(self, seed: int) -> "Suite":
+        """The suite with another seed."""
+        return self.model_copy(update={"seed": seed})
+
+    def profiling(self, profile: tuple[Profile, ...]) -> "Suite":
+        """The suite with other profiles."""
+        return self.model_copy(update={"profile": profile})
+
+    def fitted(self, about: str) -> "Suite":
+        """The suite once its users are cut to what the hosts hold; `about` says so."""
+        return self.model_copy(update={"fit": False, "about": about})
+
+    def for_search(self, trials: int) -> "Suite":
+        """The suite without what is for runs alone, with so many fresh starts at the ends of each answer."""
+        of_runs = {"ceiling": None, "auto": None, "design": "interleaved", "alone": True, "builds": 1, "profile": ()}
+        return self.model_copy(update={**of_runs, "trials": trials})
 
     @property
     def has_duets(self) -> bool:
@@ -358,11 +402,11 @@ class Suite(Frozen):
 
     def baseline_of(self, slug: str) -> str | None:
         """The slug of the variant that this one is compared with; None at the bottom of a chain."""
-        found = self.baselines.get(slug, self.baseline)
-        return None if found == slug else found
+        baseline = self.baselines.get(slug, self.baseline)
+        return None if baseline == slug else baseline
 
     def chain_of(self, slug: str) -> tuple[str, ...]:
-        """The slugs of its chain from the bottom, which is compared with nothing, to this one."""
+        """Slugs of its chain, from the bottom, which is compared with nothing, to this variant."""
         chain = [slug]
         while (baseline := self.baseline_of(chain[-1])) is not None and baseline not in chain:
             chain.append(baseline)
@@ -404,7 +448,7 @@ class Cell(Frozen):
 
     @property
     def settling(self) -> "Cell":
-        """As it is loaded once another load has warmed its server up: briefly by its own before that counts."""
+        """The cell after a warm-up by another load: its own load settles briefly before it counts."""
         return self.warmed_by_its_load().warming_up_for(self.settling_ns)
 
     @property
@@ -414,7 +458,7 @@ class Cell(Frozen):
 
     @property
     def settling_ns(self) -> int:
-        """How long its own load runs before it counts, when another has warmed the server up; 0 if none does."""
+        """How long its own load settles after a warm-up by another load; 0 without `warmup_by`."""
         return min(SETTLING_NS, self.warmup_ns) if self.warmup_by else 0
 
     @property
@@ -459,10 +503,10 @@ class PlannedTrial(Frozen):
     position: int
     seed: int
     build_number: int = omitted_if_default(0, description=COPY)
-    profile: Profile | None = omitted_if_default(None, description="what is profiled; its numbers count for nothing")
+    profile: Profile | None = omitted_if_default(None, description="its profile; its numbers count for nothing")
 
     def at(self, position: int) -> "PlannedTrial":
-        """The same at another position."""
+        """The same trial at another position."""
         return self.model_copy(update={"position": position})
 
 
@@ -486,7 +530,7 @@ class PlannedDuet(Frozen):
 
 
 class Skipped(Frozen):
-    """A cell that is not run, and why. Every report shows it."""
+    """A cell that is not run, and the reason. Every report shows it."""
 
     slug: str
     reason: str
@@ -518,7 +562,7 @@ class Plan(Frozen):
         )
 
     def profiling(self, trials: tuple[PlannedTrial, ...], without: tuple[Skipped, ...]) -> "Plan":
-        """The plan with these trials with a profiler, and the reasons for the profiles that it is without."""
+        """The plan with these profiled trials, and the reasons for missing profiles."""
         return self.model_copy(update={"profiled": trials, "unprofiled": without})
 
     @property
@@ -528,10 +572,10 @@ class Plan(Frozen):
 
     @property
     def length(self) -> int:
-        """How many trials and duets there are, those with a profiler included."""
+        """The number of trials and duets, profiled trials included."""
         return len(self.trials) + len(self.duets) + len(self.profiled)
 
     @property
     def not_run_here(self) -> dict[str, str]:
-        """By the slug of each cell that this machine could not run, the reason; not those that the suite rules out."""
+        """Why this machine could not run a cell, by slug; without cells that the suite rules out."""
         return {skipped.slug: skipped.reason for skipped in self.skipped if skipped.cause != "suite"}

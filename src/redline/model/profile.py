@@ -37,7 +37,7 @@ HOPS: tuple[Subject, ...] = ("hop-1", "hop-2", "hop-3", "hop-4")
 
 ProfileKind = Literal["cpu", "wall", "alloc", "lock"]
 Profile = Literal[ProfileKind, "engine"]
-"""What is profiled in a trial: the server, in one of these kinds; or the CPU time of the load engine."""
+"""The subject of a profile: the server, in one of these kinds, or the CPU time of the load engine."""
 
 ProfileUnit = Literal["samples", "bytes", "ns"]
 _STACK = re.compile(r"(?P<frames>.*\S) +(?P<weight>\d{1,18})")
@@ -46,7 +46,7 @@ _THREAD = re.compile(r"\[(?:(?P<name>.*) )?tid=(?P<tid>\d{1,10})\]")
 
 
 class Slice(NamedTuple):
-    """A piece of time in Unix ns, from `start` up to `end`."""
+    """A span of time in Unix ns, from `start` up to `end`."""
 
     start: int
     end: int
@@ -60,14 +60,14 @@ class ProfileFile(Frozen):
 
 
 class NativeMemory(Frozen):
-    """What a JVM has from the system for one purpose."""
+    """Memory that a JVM has allocated for one purpose."""
 
     purpose: str = Field(description="as the JVM names it: `Java Heap`, `Thread`, `Code`; `Other` has direct buffers")
     committed_bytes: int = Field(ge=0)
 
 
 class ProfileFacts(Frozen):
-    """What was profiled, by what, and what came of it. The stacks themselves are in the file of the form `stacks`."""
+    """Facts about a profile: subject, profiler and result. The stacks are in the file of the form `stacks`."""
 
     kind: ProfileKind
     subject: Subject
@@ -92,17 +92,17 @@ class ProfileFacts(Frozen):
 
     @property
     def sampled(self) -> Slice | None:
-        """When it sampled for certain; None where that is not known, as in recordings of earlier versions."""
+        """When it surely sampled; None where not known, as in recordings of earlier versions."""
         return Slice(self.started.end, self.stopped.start) if self.started and self.stopped else None
 
     @property
     def stacks(self) -> str | None:
-        """The file that holds the stacks; None if there is none."""
+        """The file with the stacks, or None."""
         return next((file.name for file in self.files if file.form == "stacks"), None)
 
 
 class Thread(NamedTuple):
-    """A thread by its name, which may be empty, and its number."""
+    """A thread: its name, which may be empty, and its number."""
 
     name: str
     tid: int
@@ -112,7 +112,7 @@ class Thread(NamedTuple):
 
 
 class Stack(NamedTuple):
-    """Frames, the outermost first, of a thread and in a slice, as far as these are known."""
+    """Frames, the outermost first, of a thread in a slice, as far as known."""
 
     frames: tuple[str, ...]
     thread: Thread | None = None
@@ -121,7 +121,7 @@ class Stack(NamedTuple):
 
 @dataclass(frozen=True)
 class Stacks:
-    """Weights by stack, and the slices in which was sampled, in order of time, those without samples too."""
+    """Weights by stack, and all slices in order of time, those without samples too."""
 
     weights: Mapping[Stack, int] = field(default_factory=dict)
     slices: tuple[Slice, ...] = ()
@@ -142,7 +142,7 @@ class Stacks:
 
     @classmethod
     def from_text(cls, text: str, file: str = "the profile") -> "Stacks":
-        """The stacks of the text form. Raises StoreError that names the line which is wrong."""
+        """Parse the text form. Raises StoreError with the wrong line."""
         weights, slices, during = Counter[Stack](), set[Slice](), None
         for number, line in enumerate(text.split("\n"), start=1):
             if line.startswith("# slice "):
@@ -161,7 +161,7 @@ class Stacks:
 
     @classmethod
     def from_bytes(cls, content: bytes, file: str = "the profile") -> "Stacks":
-        """The stacks of a gzip'd text. Raises StoreError."""
+        """Parse the gzip'd text form. Raises StoreError."""
         try:
             text = gzip.decompress(content).decode(errors="replace")
         except (OSError, EOFError, zlib.error):
@@ -185,10 +185,10 @@ class Stacks:
 
 
 def _slice(line: str, file: str, number: int) -> Slice:
-    found = _SLICE.fullmatch(line)
-    if not found or int(found["end"]) <= int(found["start"]):
+    match = _SLICE.fullmatch(line)
+    if not match or int(match["end"]) <= int(match["start"]):
         raise _wrong(file, number, "no slice from START up to END")
-    return Slice(int(found["start"]), int(found["end"]))
+    return Slice(int(match["start"]), int(match["end"]))
 
 
 def _wrong(file: str, number: int, what: str) -> StoreError:
@@ -200,7 +200,7 @@ def _wrong(file: str, number: int, what: str) -> StoreError:
 
 
 LibraryRuntime = Literal["jvm"]
-"""A runtime whose functions have names that functions of other programs have too."""
+"""A runtime whose function names occur in other programs too."""
 
 
 class Library(Frozen):

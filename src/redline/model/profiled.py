@@ -1,4 +1,4 @@
-"""What a report says of profiles: the published view of what trials under a profiler saw."""
+"""Profiles in a report: the published view of profiled trials."""
 
 from typing import NamedTuple
 
@@ -11,7 +11,7 @@ from redline.model.profile import NativeMemory, ProfileFile, ProfileKind, Profil
 
 
 class LibraryShare(Frozen):
-    """A library's part of all samples. Shares of all libraries add up to 1; each sample counts for one of them."""
+    """A library's share of all samples. Shares of all libraries add up to 1; each sample counts for one of them."""
 
     name: str
     share: Estimate
@@ -19,7 +19,7 @@ class LibraryShare(Frozen):
 
 
 class FrameShare(Frozen):
-    """A function's part of all samples: when it ran itself, and when it or what it called did."""
+    """A function's shares of all samples: self, and total (with what it called)."""
 
     frame: str
     library: str = Field(description="that its own samples count for, most of them if they differ")
@@ -28,7 +28,7 @@ class FrameShare(Frozen):
 
 
 class ThreadShare(Frozen):
-    """Threads whose names differ in numbers alone, and their part of all samples."""
+    """Threads whose names differ in numbers alone, and their share of all samples."""
 
     name: str
     threads: int
@@ -36,7 +36,7 @@ class ThreadShare(Frozen):
 
 
 class Points(Frozen):
-    """What a library or a function adds. `points` is a part of the CPU time per request of what it is compared with.
+    """The cost that a library or a function adds. `points` is a share of the other side's CPU time per request.
 
     Where no CPU time per request is known it is the difference of shares.
     """
@@ -64,7 +64,7 @@ class ProfileChange(Frozen):
 
 
 class FlameNode(NamedTuple):
-    """A frame below those of less depth before it; `slow` is the part of its weight in slow moments."""
+    """A frame; its parent is the last frame before it of less depth. `slow` is its weight in slow moments."""
 
     depth: int
     frame: int
@@ -90,14 +90,14 @@ class FlameGraph(Frozen):
 
 
 class HeatRow(Frozen):
-    """One library over time."""
+    """A library over time."""
 
     name: str
     weights: tuple[int, ...]
 
 
 class HeatMap(Frozen):
-    """Libraries over time: each column is a piece of time of one trial, of equal length."""
+    """Libraries over time: columns are equal spans of a trial."""
 
     column_s: float
     totals: tuple[int, ...] = Field(description="weight of all samples in each column")
@@ -107,7 +107,7 @@ class HeatMap(Frozen):
 
 
 class ProfileReport(Frozen):
-    """The profiles of one cell of one kind, all its profiled trials together."""
+    """The profiles of one kind of a cell, over all of its profiled trials."""
 
     cell_id: str
     slug: str
@@ -143,5 +143,5 @@ class ProfileReport(Frozen):
     problem: str = omitted_if_default("", description="why there are no stacks")
 
     def held_against(self, by_rate: ProfileChange | None) -> "ProfileReport":
-        """The report with what differs from the profile at the lowest rate."""
+        """The report with the differences from the profile at the lowest rate."""
         return self.model_copy(update={"by_rate": by_rate})

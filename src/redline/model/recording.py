@@ -18,13 +18,13 @@ _OF_ALL_PROCESSES = frozenset(
     {"cpu_ns", "run_delay_ns", "preemptions", "context_switches_voluntary", "context_switches_involuntary"}
 )
 OTHERS = "other_cpu_ns:"
-"""Begins the names of series of other processes; the rest is the name of their command."""
+"""Prefix of series of other processes; the rest is the name of their command."""
 FailureKind = Literal["start", "not_ready", "wrong_answer", "died", "engine"]
 Stage = Literal["launch", "verify", "load", "stop"]
 
 
 class Series(Frozen):
-    """The values that a probe sampled of one subject over time.
+    """Values of a subject that a probe sampled over time.
 
     `times_unix_ns` and `values` have equal length, at least one; counters are cumulative, gauges are not. The names:
 
@@ -129,12 +129,12 @@ class ServerFacts(Frozen):
 
     @property
     def pids(self) -> tuple[int, ...]:
-        """Its process, and that of each hop in front of it."""
+        """Processes of the server and of the hops in front of it."""
         return (self.pid, *(hop.process.pid for hop in self.hops))
 
     @property
     def all_runtimes(self) -> frozenset[str]:
-        """What its processes and those of the hops in front of it were seen to run on."""
+        """Runtimes of its processes and of the hops in front of it."""
         return frozenset(self.runtimes).union(*(hop.process.runtimes for hop in self.hops))
 
 
@@ -151,7 +151,7 @@ class HopFacts(Frozen):
 
 
 class FixedWork(Frozen):
-    """CPU time that one core took for a fixed piece of work, just before and just after the load."""
+    """CPU time of fixed work on a core, just before and just after the load."""
 
     cpu: int
     before_ns: int = Field(gt=0)
@@ -169,7 +169,7 @@ class Failure(Frozen):
 
 
 class Recording(Frozen):
-    """One trial: what was run, what the engine saw, what the probes saw, and how it ended."""
+    """A trial: its cell, what the engine and the probes saw, and how it ended."""
 
     format: Literal["redline.recording/1"] = RECORDING_FORMAT
     cell_id: str
@@ -196,7 +196,7 @@ class Recording(Frozen):
     profile: ProfileFacts | None = omitted_if_default(None, description="what was profiled during the load")
     hosts: tuple[HostFacts, ...] = omitted_if_default((), description="the hosts it ran on; empty if it was one")
     attached_runtimes: tuple[str, ...] = omitted_if_default(
-        (), description="what a server that somebody else runs was seen to run on; empty if not known"
+        (), description="runtimes of a server that somebody else runs; empty if not known"
     )
 
     def failed(self, failure: Failure, server: ServerFacts | None = None) -> "Recording":
@@ -239,17 +239,17 @@ class Recording(Frozen):
 
     @property
     def runtimes(self) -> frozenset[str]:
-        """What its server, and the proxies in front of it, were seen to run on; empty if not known."""
+        """Runtimes of its server and the proxies in front of it; empty if not known."""
         return self.server.all_runtimes if self.server else frozenset(self.attached_runtimes)
 
     @property
     def host(self) -> str:
-        """The host of its server; empty if that was this one."""
+        """The host of its server; empty for this machine."""
         return host_of(self.hosts)
 
     @property
     def parts(self) -> dict[Subject, str]:
-        """What was put under load, by subject: `server`, and the proxies in front of it by their slugs."""
+        """The loaded processes by subject: `server`, and the proxies in front of it by their slugs."""
         hops = self.server.hops if self.server else ()
         return {"server": "server", **{subject: hop.name for subject, hop in zip(HOPS, hops, strict=False)}}
 
@@ -258,8 +258,8 @@ class Recording(Frozen):
 
         The engine's is that of the first load host.
         """
-        found = (each for each in self.series if each.name == name and each.subject == subject)
-        return next((each for each in found if subject == "engine" or not each.host), None)
+        matching = (each for each in self.series if each.name == name and each.subject == subject)
+        return next((each for each in matching if subject == "engine" or not each.host), None)
 
     def increase(self, name: str, subject: Subject) -> float | None:
         """The increase of that counter over the measurement window; None if unknown.
@@ -283,7 +283,7 @@ class Recording(Frozen):
         return None if series is None or self.traffic is None else series.most(*self.traffic.window_unix_ns)
 
     def sampled_increase(self, name: str, subject: Subject) -> float | None:
-        """The same of this subject alone, by the samples of a probe."""
+        """The increase of a subject's counter, from the samples of a probe alone."""
         series = self.find(name, subject)
         if series is None or self.traffic is None:
             return None

@@ -1,4 +1,4 @@
-"""The view of a run: what every renderer shows, and the published contract of `--json`."""
+"""The view of a run, which all renderers show: the published format of `--json`."""
 
 from collections.abc import Mapping
 from typing import Literal
@@ -31,7 +31,7 @@ class Percentile(Frozen):
 
 
 class TooFew(Frozen):
-    """A percentile that is not given, because fewer than 10 requests lie beyond it."""
+    """A percentile that is left out, because fewer than 10 requests lie beyond it."""
 
     metric: Metric
     needs: int = Field(description="number of requests that it needs")
@@ -56,7 +56,7 @@ class OtherTime(Frozen):
 
 
 class Moment(Frozen):
-    """One interval of one trial, for the plots over time; `at_s` counts from the start of its warm-up."""
+    """An interval of a trial, for plots over time; `at_s` counts from the start of its warm-up."""
 
     position: int
     phase: Literal["warmup", "measure", "drain"]
@@ -67,7 +67,7 @@ class Moment(Frozen):
 
 
 class ObjectiveResult(Frozen):
-    """Whether a cell met one condition; `actual` has the unit of the objective's limit, None if not measured.
+    """Whether a cell met a condition; `actual` has the unit of the objective's limit, None if not measured.
 
     Errors and achieved cover all trials that were made, percentiles the used trials.
     """
@@ -81,6 +81,10 @@ class ObjectiveResult(Frozen):
         description="`actual` is an upper bound: what makes the cell invalid only lengthens response times",
     )
     reason: str = Field(default="", description="why it is missed or not known, if not because of `actual`")
+
+    def unmet(self, reason: str, *, known: bool) -> "ObjectiveResult":
+        """The same result, but missed, or not known to be met, for this reason."""
+        return self.model_copy(update={"met": False, "known": known, "reason": reason})
 
     @property
     def state(self) -> ObjectiveState:
@@ -132,7 +136,7 @@ class TrialReport(Frozen):
 
 
 class PartReport(Frozen):
-    """What the server alone cost, or one of the proxies in front of it."""
+    """CPU cost of the server alone, or of a proxy in front of it."""
 
     name: str = Field(description="`server`, or the slug of the proxy")
     estimates: dict[Metric, Estimate] = Field(description="CPU per request and memory")
@@ -141,7 +145,7 @@ class PartReport(Frozen):
 
 
 class PauseMark(Frozen):
-    """A pause of one trial, for the plots over time; `at_s` counts from the start of its warm-up."""
+    """A pause of a trial, for plots over time; `at_s` counts from the start of its warm-up."""
 
     position: int
     at_s: float
@@ -157,7 +161,7 @@ class MemoryReport(Frozen):
 
     runtime: RuntimeName
     collector: str = ""
-    trials: int = Field(description="those of which the runtime said something")
+    trials: int = Field(description="trials with facts from the runtime")
     seconds: float = Field(description="length of their measurements")
     allocated_per_s: float | None = None
     allocated_per_request: float | None = None
@@ -181,7 +185,7 @@ class MemoryReport(Frozen):
 
 
 class CellReport(Frozen):
-    """One cell. If `valid` is false, the findings say why and the estimates must not be shown as results."""
+    """A cell. If `valid` is false, the findings say why and the estimates must not be shown as results."""
 
     cell_id: str
     slug: str
@@ -226,7 +230,7 @@ class CellReport(Frozen):
     objectives: tuple[ObjectiveResult, ...] = ()
 
     def in_run(self, speeds: Mapping[int, float], findings: tuple[Finding, ...]) -> "CellReport":
-        """The cell with what only the whole run tells: the speed of its trials' cores by position, and findings."""
+        """The cell with facts from the whole run: the speed of its trials' cores by position, and findings."""
         trials = tuple(trial.at_speed(speeds.get(trial.position)) for trial in self.trials)
         return self.model_copy(update={"trials": trials, "findings": (*self.findings, *findings)})
 
@@ -255,7 +259,7 @@ class Precision(Frozen):
 
 
 class Layer(Frozen):
-    """What one server costs on top of another: one step of a chain, or all of its steps.
+    """The cost of a server on top of another: a step of a chain, or all of its steps.
 
     If the two may not be compared, the comparisons say why. If there is nothing to compare, `refused` does.
     """
@@ -299,7 +303,7 @@ class Waterfall(Frozen):
 
 
 class RunReport(Frozen):
-    """How the run was made, and how to repeat it."""
+    """Origin of the run, and how to repeat it."""
 
     kind: Kind = omitted_if_default("run")
     alone: bool = omitted_if_default(
@@ -334,7 +338,7 @@ class RunReport(Frozen):
 
 
 class Effect(Frozen):
-    """What one change on one axis costs on one server, all else being equal.
+    """The cost of a change on one axis of a server, all else being equal.
 
     `axis` is the name of an option, `flags`, `route`, or `in` (where it runs): its `value` is compared with its
     `reference`, the first value in the suite; or `scenario`, if one names another by `against`.
@@ -351,7 +355,7 @@ class Effect(Frozen):
 
 
 class LevelEffect(Frozen):
-    """What one value of an axis does against the axis's first, on average over the other axes: a ratio."""
+    """The ratio of an axis's value to its first value, averaged over the other axes."""
 
     value: str
     ratio: Estimate
@@ -401,7 +405,7 @@ class MainEffects(Frozen):
 
 
 class Place(Frozen):
-    """One cell in a ranking. Cells share a rank if nothing distinguishes any two of them.
+    """A cell in a ranking. Cells share a rank if nothing distinguishes any two of them.
 
     What compares two cells elsewhere in the report, a duet too, also orders them here.
     """

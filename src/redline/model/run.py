@@ -37,12 +37,12 @@ class Manifest(Frozen):
     search: SearchTerms | None = omitted_if_default(None, description="what a search asks; null for other kinds")
 
     def with_plan(self, plan: Plan) -> "Manifest":
-        """The manifest with another plan."""
+        """The same manifest with another plan."""
         return self.model_copy(update={"plan": plan})
 
     @property
     def terms(self) -> SearchTerms:
-        """What a search asks. Only the manifest of a search has it."""
+        """The task of a search. Only the manifest of a search has it."""
         assert self.search is not None, f"{self.name} is no search"
         return self.search
 

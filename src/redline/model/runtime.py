@@ -1,4 +1,4 @@
-"""What a server's runtime (a JVM, Node, Go) said of itself in a trial: pauses, collections, memory. Raw facts.
+"""Raw facts that a server's runtime (a JVM, Node, Go) reported in a trial: pauses, collections, memory.
 
 All of it is about the measurement window unless a field says otherwise. The size is bounded: of pauses and
 collections the longest are kept one by one and the others counted, so a day's soak is no larger than a minute's trial.
@@ -14,16 +14,16 @@ from redline.model.histogram import Histogram
 MOST_PAUSES = 500
 MOST_COLLECTIONS = 200
 MOST_LIVE = 400
-"""How many are kept one by one; of sizes of the live set, evenly over the window."""
+"""The most entries that are kept individually; for sizes of the live set, evenly over the window."""
 
 RuntimeName = Literal["jvm", "node", "go"]
-"""Those that say something of themselves."""
+"""Runtimes that report facts."""
 
 NATIVE = "native"
-"""What a server runs on that was compiled before it started."""
+"""The runtime of a server that was compiled ahead of time."""
 
 RECOGNISED = frozenset({"jvm", "node", "deno", "bun", "python", "pypy", "ruby", "php", "dotnet", "beam", "luajit"})
-"""Runtimes that are recognised in a process that runs."""
+"""Runtimes that are recognised in a running process."""
 
 COMPILES_WHILE_RUNNING = frozenset({"jvm", "node", "deno", "bun", "pypy", "dotnet", "luajit"})
 """Runtimes that compile what runs often, so that a server is slow at first. Ruby, PHP and CPython do it only if asked;
@@ -44,12 +44,12 @@ class Pause(Frozen):
 
     @property
     def end_unix_ns(self) -> int:
-        """When the application ran again."""
+        """When the application continued, in Unix ns."""
         return self.start_unix_ns + self.duration_ns
 
 
 class Collection(Frozen):
-    """One collection. Sizes are of the used heap before and after it, and of the heap's capacity after it."""
+    """A collection. Sizes are of the used heap before and after it, and of the heap's capacity after it."""
 
     start_unix_ns: int
     duration_ns: int = Field(ge=0)
@@ -65,12 +65,12 @@ class Collection(Frozen):
 
     @property
     def end_unix_ns(self) -> int:
-        """When it had ended."""
+        """When it ended, in Unix ns."""
         return self.start_unix_ns + self.duration_ns
 
 
 class Durations(Frozen):
-    """Many durations: how many, their sum, and their distribution."""
+    """Number, sum and distribution of durations."""
 
     count: int = Field(default=0, ge=0)
     total_ns: int = Field(default=0, ge=0)
@@ -78,7 +78,7 @@ class Durations(Frozen):
 
 
 class CollectionSum(Frozen):
-    """The collections of one kind and cause."""
+    """Collections of the same kind and cause."""
 
     kind: CollectionKind
     cause: str
@@ -87,7 +87,7 @@ class CollectionSum(Frozen):
 
 
 class CounterCheck(Frozen):
-    """One number that both the log and the runtime's own counters know, from the load's beginning to its end."""
+    """A number according to both the log and the runtime's counters, from the load's beginning to its end."""
 
     name: Literal["safepoints", "safepoint_ns", "collections"]
     logged: int
@@ -95,7 +95,7 @@ class CounterCheck(Frozen):
 
 
 class RuntimeFacts(Frozen):
-    """What the runtime of the server said of itself."""
+    """Facts that the server's runtime reported."""
 
     runtime: RuntimeName
     collector: str = Field(default="", description="such as `G1`; empty if not known")
@@ -123,6 +123,6 @@ class RuntimeFacts(Frozen):
 
     @property
     def allocated_per_s(self) -> float | None:
-        """Bytes allocated a second; None if it is not known."""
+        """Bytes allocated per second; None if not known."""
         known = self.allocated_bytes is not None and self.allocating_ns > 0
         return (self.allocated_bytes or 0) * 1e9 / self.allocating_ns if known else None

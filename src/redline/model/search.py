@@ -1,4 +1,4 @@
-"""What is stored of a search: what it asks, and one recording for each of its loads."""
+"""A stored search: its task, and a recording per load."""
 
 from typing import Literal
 
@@ -13,7 +13,7 @@ LoadPhase = Literal["start", "warmup", "approach", "search", "confirm", "curve",
 
 
 class SearchTerms(Frozen):
-    """What a search asks of its cells. The plan of its manifest has a round for each fresh start.
+    """The task of a search. The plan of its manifest has a round for each fresh start.
 
     A server that was already running has no fresh starts, no probes for the curve and no overload test.
     """
@@ -55,11 +55,11 @@ class ProbeRecording(Frozen):
 
     @property
     def start(self) -> int:
-        """Which start of the server it was on, from 0."""
+        """The number of the server's start, from 0."""
         return self.recording.round
 
     @property
     def rate_per_s(self) -> float:
-        """What was asked for; 0 where users decided."""
+        """The requested rate; 0 in closed loads."""
         shape = self.load.shape
         return shape.rate_per_s or 0.0 if isinstance(shape, Open) else 0.0

@@ -40,17 +40,17 @@ def parts(text: str) -> Iterator[str | Placeholder]:
 
 
 def has_placeholders(text: str) -> bool:
-    """Whether requests of the text differ."""
+    """Whether the text has placeholders, so that requests differ."""
     return any(not isinstance(part, str) for part in parts(text))
 
 
 def picked(text: str) -> tuple[str, ...]:
-    """The files that a text picks from, in order."""
+    """Names of the files in a text's `{pick:…}`, in order."""
     return tuple(part.pick for part in parts(text) if isinstance(part, Placeholder) and part.pick)
 
 
 def malformed(text: str) -> str | None:
-    """The first text that looks like a placeholder but is none, or cannot be filled; None if there is none."""
+    """The first invalid placeholder, or one that cannot be filled; None without any."""
     for part in parts(text):
         if isinstance(part, Placeholder):
             if part.high is not None and part.low > part.high:
@@ -66,12 +66,12 @@ def for_engine(text: str) -> str:
 
 
 def for_each_literal(text: str, change: Callable[[str], str]) -> str:
-    """The text with all but its placeholders changed."""
+    """The text with its literal pieces changed, and its placeholders unchanged."""
     return "".join(change(part) if isinstance(part, str) else part.text for part in parts(text))
 
 
 def first_of(text: str, picks: Mapping[str, tuple[str, ...]]) -> str:
-    """The text of one possible request: with the first number, the lowest value, the first entry."""
+    """The text of a possible request: with the first number, the lowest value, the first entry."""
     return "".join(
         part if isinstance(part, str) else picks[part.pick][0] if part.pick else str(part.low) for part in parts(text)
     )

@@ -1,4 +1,4 @@
-"""What the engine saw. The JSON form is the engine's event format; see docs/reference/engine-protocol.md."""
+"""Traffic, as the engine saw it. Its JSON is the engine's event format; see docs/reference/engine-protocol.md."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -15,13 +15,13 @@ _LATE = 0.02
 """The share of the window by which the last reading of clocks may come late: then the server may be idle."""
 
 _COVERED = 0.9
-"""The share of the window that lies at least between the two readings."""
+"""The least share of the window between the two readings."""
 
 _SHRINKS, _SURE = 0.05, 4.0
-"""What falls due per second shrinks by this share at least, and by so many standard deviations."""
+"""A load shrinks if its rate falls by at least this share, and by so many standard deviations."""
 
 _OFTEN = 0.5
-"""This share of the requests: with a new connection for so many, connecting is no exception."""
+"""From this share of requests with a new connection on, connecting is part of the load."""
 
 _NESTED = {"status", "grpc_status", "outcomes"}
 
@@ -55,12 +55,12 @@ class Outcomes(Frozen):
 
     @property
     def errors(self) -> int:
-        """All that failed."""
+        """All failed requests."""
         return self.total - self.ok
 
 
 class Counts(Frozen):
-    """Counters of one interval or of the whole measurement; see the protocol for each."""
+    """Counters of an interval or of the whole measurement; the protocol defines them."""
 
     due: int = 0
     sent: int = 0
@@ -75,7 +75,7 @@ class Counts(Frozen):
         0, description="written again because the server announced that it would not process them; not a failure"
     )
     reconnects: int = 0
-    surplus: int = omitted_if_default(0, description="answers after which the server sent bytes that nobody requested")
+    surplus: int = omitted_if_default(0, description="answers followed by bytes that nobody requested")
     handshakes: int = Field(default=0, description="TLS handshakes that were completed")
     resumed: int = Field(default=0, description="part of handshakes: resumed an earlier connection's session")
     bytes_sent: int = 0
@@ -100,6 +100,11 @@ class Counts(Frozen):
         grpc_status = _sums_by_name([each.grpc_status for each in given])
         return cls(**sums, status=status, grpc_status=grpc_status, outcomes=Outcomes(**outcomes))
 
+    @property
+    def outcomes_on_the_way(self) -> Outcomes:
+        """The outcomes without the connections that the engine's own side could not open: these reached no server."""
+        return self.outcomes.model_copy(update={"connect": self.outcomes.connect - self.exhausted})
+
     def with_in_flight(self, requests: int) -> "Counts":
         """The same counts with more requests in flight at the end."""
         outcomes = self.outcomes.model_copy(update={"in_flight": self.outcomes.in_flight + requests})
@@ -107,7 +112,7 @@ class Counts(Frozen):
 
     @property
     def connects_often(self) -> bool:
-        """Whether a connection was opened for about every request: what that takes of the engine is its doing."""
+        """Whether about every request opened a connection: connecting is then part of the load."""
         return self.reconnects > _OFTEN * self.due
 
     @property
@@ -137,7 +142,7 @@ class Signed(Frozen):
 
     @property
     def count(self) -> int:
-        """How many differences were recorded."""
+        """The number of recorded differences."""
         return self.negative.count + self.positive.count
 
     def quantiles_ns(self, qs: Sequence[float]) -> tuple[int, ...]:
@@ -171,7 +176,7 @@ class OneWay(Frozen):
 
 
 class Interval(Frozen):
-    """One slice of time; starts and ends in nanoseconds since the schedule's epoch (warm-up starts at 0)."""
+    """A slice of time; starts and ends in nanoseconds since the schedule's epoch (warm-up starts at 0)."""
 
     phase: Phase
     index: int
@@ -192,17 +197,17 @@ class Interval(Frozen):
 
     @classmethod
     def merged(cls, parts: Sequence["Interval"], index: int, start_ns: int, end_ns: int) -> Self:
-        """One interval of these bounds with the sums of the parts, of which there is at least one, all of one phase."""
+        """An interval with these bounds and the sums of the parts: at least one part, all of the same phase."""
         return cls(phase=parts[0].phase, index=index, start_ns=start_ns, end_ns=end_ns, **sums(parts))
 
     @property
     def lasts_ns(self) -> int:
-        """From its start to its end."""
+        """Its length."""
         return self.end_ns - self.start_ns
 
 
 def sums(parts: "Sequence[Interval] | Sequence[Traffic]") -> dict[str, Any]:
-    """The fields of intervals, or of traffic, that add up over parts: counts, histograms and times of the engine."""
+    """Sums over parts of intervals, or of traffic: counts, histograms and times of the engine."""
     handshakes = [part.handshake for part in parts if part.handshake is not None]
     return {
         "counts": Counts.merged(part.counts for part in parts),
@@ -237,7 +242,7 @@ class AgreedTls(Frozen):
 
 
 class Clocks(Frozen):
-    """How far clocks went between two readings of the engine, close to the two ends of the measurement window."""
+    """Increases of clocks between two readings by the engine, near both ends of the measurement window."""
 
     start_ns: int
     end_ns: int
@@ -246,7 +251,7 @@ class Clocks(Frozen):
 
 
 class Traffic(Frozen):
-    """What the engine saw in one trial. The measured totals are the sums of the measure and drain intervals.
+    """What the engine saw in a trial. The measured totals are the sums of the measure and drain intervals.
 
     `counts.due`, the sum of `counts.outcomes` and the count of `response` have to be equal.
     """
@@ -275,7 +280,7 @@ class Traffic(Frozen):
 
     @model_validator(mode="after")
     def _nothing_is_lost(self) -> "Traffic":
-        """Each request that fell due has one outcome and one response time."""
+        """Check that each request that fell due has one outcome and one response time."""
         due, outcomes, responses = self.counts.due, self.counts.outcomes.total, self.response.count
         if not due == outcomes == responses:
             raise ValueError(
@@ -295,9 +300,9 @@ class Traffic(Frozen):
 
     @property
     def all_handshakes(self) -> Histogram | None:
-        """Handshakes from the very first one on: most are over before the measurement. None without TLS."""
-        found = [each.handshake for each in self.intervals if each.handshake is not None]
-        return Histogram.merged(found) if found else self.handshake
+        """All handshakes from the beginning: most are over before the measurement. None without TLS."""
+        handshakes = [each.handshake for each in self.intervals if each.handshake is not None]
+        return Histogram.merged(handshakes) if handshakes else self.handshake
 
     @property
     def measured_one_way(self) -> OneWay | None:
@@ -327,7 +332,7 @@ class Traffic(Frozen):
 
     @property
     def paused_share(self) -> float:
-        """Share of the window for which a worker of the engine stood still, on average."""
+        """Share of the window in which a worker of the engine was paused, on average."""
         return self.paused_ns / self.engine.workers / 1e9 / self.seconds if self.seconds > 0 else 0.0
 
     @property
@@ -358,7 +363,7 @@ class Traffic(Frozen):
 
     @property
     def _shrinks(self) -> bool:
-        """Whether less falls due per second in the last third of the window than in the first, by more than chance."""
+        """Whether significantly less falls due in the last third of the window than in the first."""
         measured = [each for each in self.intervals if each.phase == "measure"]
         third = -(-len(measured) // 3)
         (first, first_ns), (last, last_ns) = (
@@ -370,7 +375,7 @@ class Traffic(Frozen):
 
     @property
     def answered(self) -> int:
-        """Right answers to what was due within the window, or to as many due before it as are left at its end."""
+        """Right answers to requests due within the window, or to as many due before it as are pending at its end."""
         return self.counts.completed - self.backlog
 
     @property

@@ -292,8 +292,8 @@ def _object(output: str) -> dict[str, Any]:
 
 def _member(holder: dict[str, Any], name: str) -> dict[str, Any]:
     """An object within it; empty when there is none."""
-    found = holder.get(name)
-    return found if isinstance(found, dict) else {}
+    member = holder.get(name)
+    return member if isinstance(member, dict) else {}
 
 
 def _number(value: object, scale: float = 1.0) -> float | None:

@@ -50,11 +50,11 @@ def decisive(text: str) -> str:
     errors = [at for at, line in enumerate(lines) if _ERROR.match(line)]
     # What is indented is a part of something else, such as a frame of a stack.
     others = [at for at, line in enumerate(lines) if not line[0].isspace()] or list(range(len(lines)))
-    found = [*crashes[-1:], *errors[:1], *others[-1:]]
-    if not found:
+    candidates = [*crashes[-1:], *errors[:1], *others[-1:]]
+    if not candidates:
         return ""
-    only_announces = found[0] + 1 < len(lines) and _BARE.fullmatch(lines[found[0]])
-    return lines[found[0] + 1 if only_announces else found[0]].strip()
+    only_announces = candidates[0] + 1 < len(lines) and _BARE.fullmatch(lines[candidates[0]])
+    return lines[candidates[0] + 1 if only_announces else candidates[0]].strip()
 
 
 def reason(text: str) -> str:

@@ -18,10 +18,10 @@ ENGINE = "redline-engine"
 def find_engine() -> Path:
     """The engine in the folder of this Python, or on the PATH. Raises DriveError when there is none."""
     installed = Path(sys.executable).with_name(ENGINE)
-    found = str(installed) if installed.is_file() else shutil.which(ENGINE)
-    if found is None:
+    path = str(installed) if installed.is_file() else shutil.which(ENGINE)
+    if path is None:
         raise DriveError(f"{ENGINE} is not installed", hint="run `make build`")
-    return Path(found)
+    return Path(path)
 
 
 def start_engine(engine: Path, log: IO[str], *arguments: str) -> "subprocess.Popen[str]":

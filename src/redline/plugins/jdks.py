@@ -90,8 +90,8 @@ def _vendor(release: dict[str, str]) -> str:
 
 def on_path() -> Jdk | None:
     """The JDK of the `java` on the PATH; None without `java`, or where it is a script outside of any JDK."""
-    found = shutil.which("java")
-    return read_home(Path(found).resolve().parent.parent) if found else None
+    java = shutil.which("java")
+    return read_home(Path(java).resolve().parent.parent) if java else None
 
 
 def installed(roots: Iterable[str] = ROOTS) -> tuple[Jdk, ...]:
@@ -294,11 +294,11 @@ class Jdks:
         if option in self._failed:
             raise self._failed[option]
         try:
-            found = self._for(variant, lambda feature: self._fetch(feature, self._folder, progress))
+            jdk = self._for(variant, lambda feature: self._fetch(feature, self._folder, progress))
         except BuildError as error:
             self._failed[option] = error
             raise
-        return _fitting(variant, found)
+        return _fitting(variant, jdk)
 
     def find(self, variant: Variant) -> Jdk | None:
         """The JDK of a variant, which has to be there; None for one without the option. Raises BuildError."""

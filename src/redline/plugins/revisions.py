@@ -115,14 +115,14 @@ class Repository:
         return bool(_git(self.folder, "status", "--porcelain", "--untracked-files=no").stdout.strip())
 
     def _revision(self, name: str) -> Revision:
-        found = _git(self.folder, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
-        if found.returncode > 1:  # 1 is for what is not there, or is no commit
-            raise self._unreadable(found)
-        if found.returncode != 0 and not _git(self.folder, "rev-list", "--all", "--max-count=1").stdout:
+        parsed = _git(self.folder, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
+        if parsed.returncode > 1:  # 1 is for what is not there, or is no commit
+            raise self._unreadable(parsed)
+        if parsed.returncode != 0 and not _git(self.folder, "rev-list", "--all", "--max-count=1").stdout:
             raise UsageError(f"the repository {self.folder} has no commit yet", hint="commit what is to be compared")
-        if found.returncode != 0 or name.startswith("-"):
+        if parsed.returncode != 0 or name.startswith("-"):
             raise UsageError(f"the revision {name} does not exist", hint=self._shallow_hint())
-        return Revision(name=name, commit=found.stdout.strip())
+        return Revision(name=name, commit=parsed.stdout.strip())
 
     def _shallow_hint(self) -> str:
         if _git(self.folder, "rev-parse", "--is-shallow-repository").stdout.strip() == "true":

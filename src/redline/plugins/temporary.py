@@ -29,8 +29,8 @@ def elsewhere() -> str:
 def private_folder(name: str) -> Path:
     """`redline-NAME-UID` in the folder for temporary files, for this user alone. Raises OSError, with advice.
 
-    Its name is known to everybody, and so is that of what will be there: whoever made it, or can put another in its
-    place, could change what is built and started there, or let the lab write where only this user may.
+    Names in it are predictable. A user who made the folder, or can replace it, could change what is built and
+    started there, or make the lab write where only this user may.
     """
     folder = Path(tempfile.gettempdir()).resolve() / f"redline-{name}-{os.geteuid()}"
     for above in folder.parents:
@@ -40,8 +40,8 @@ def private_folder(name: str) -> Path:
             )
     with suppress(FileExistsError):
         folder.mkdir(mode=0o700)
-    found = folder.lstat()
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
+    status = folder.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
         raise PermissionError(errno.EPERM, f"{folder} is no folder of this user's")
     opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
@@ -113,8 +113,8 @@ def _sweep(parent: Path) -> None:
             held = os.open(lock, os.O_RDWR | os.O_NOFOLLOW)
             try:
                 fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                folder, found = lock.with_suffix(""), os.fstat(held)
-                ours = stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid()
+                folder, status = lock.with_suffix(""), os.fstat(held)
+                ours = stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid()
                 if ours and os.path.lexists(folder):
                     there = folder.lstat()
                     ours = stat.S_ISDIR(there.st_mode) and there.st_uid == os.geteuid()

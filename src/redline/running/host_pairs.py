@@ -27,9 +27,9 @@ READ_WITHIN_NS = 1_000_000
 STARTS = 3
 """On each pair: fewer have no variance to speak of."""
 LOAD = Load(name="calibration", shape=Closed(users=16), duration_ns=1_000_000_000)
-"""Of the server, and of the same once more."""
+"""The load of the server, and of the same once more."""
 WARM_UP_NS = 2_000_000_000
-"""Of each. A JVM is not warm by then, on any pair; that all are cold alike is enough to compare them."""
+"""The warm-up of both. A JVM is not warm by then, on any pair; that all are cold alike is enough to compare them."""
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ def _start(pair: PairTools, cell: Cell, position: int, logs: Path) -> DuetRecord
 
 @dataclass(frozen=True)
 class _Reading:
-    """Of a host at one moment: what its chrony says, its clock over one that nobody sets, and what connects it."""
+    """A host at one moment: what its chrony says, its clock over one that nobody sets, and what connects it."""
 
     clock: ClockReading | None
     ahead_ns: int | None
@@ -153,7 +153,7 @@ class _Reading:
 
 
 def _readings(pair: Pair) -> list[_Reading]:
-    """Of each host. What a host that is lost would say is None."""
+    """The readings of all hosts. What a host that is lost would say is None."""
     return [_reading(host) for host in pair.hosts]
 
 

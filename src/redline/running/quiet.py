@@ -13,7 +13,7 @@ _QUIET_S = 3.0
 """Quiet for so long in a row; many a machine is between two bursts."""
 
 Shares = tuple[float | None, float | None]
-"""Of all cores' time: stolen by the host, and used by other processes; None where the kernel does not say."""
+"""Shares of all cores' time: stolen by the host, and used by other processes; None where the kernel does not say."""
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from redline.model import Plan, PlannedDuet, PlannedTrial
 from redline.storage.runs import RunStore
 
 SHARE = 0.25
-"""Of the trials that the suite asks for: so many repetitions, with partners, are in a run's budget."""
+"""A run's budget of repetitions, with partners, as a share of the trials that the suite asks for."""
 
 
 class Repeats:

@@ -121,7 +121,7 @@ def run_trial(  # noqa: PLR0913 - what, with what, and who gets what is seen
 
 
 def _profiled_interval_ns(cell: Cell) -> int:
-    """Of 80 intervals 40 are profiled, and slow moments and the profiler's cost are seen by them; 50 to 500 ms each."""
+    """The length of an interval, 50 to 500 ms: 40 of 80 are profiled, and show slow moments and the profiler's cost."""
     return min(max(cell.load.duration_ns // 80, 50_000_000), 500_000_000)
 
 
@@ -131,6 +131,6 @@ def _fixed_work_ns(tools: Tools) -> Mapping[int, int]:
 
 
 def _fixed_work(before_ns: Mapping[int, int], after_ns: Mapping[int, int]) -> tuple[FixedWork, ...]:
-    """Of the cores that were measured both times."""
+    """The fixed work of the cores that were measured both times."""
     both = [cpu for cpu in before_ns if cpu in after_ns]
     return tuple(FixedWork(cpu=cpu, before_ns=before_ns[cpu], after_ns=after_ns[cpu]) for cpu in both)

@@ -81,7 +81,7 @@ class OverloadPlan:
             LoadStage(to=self.overload_per_s, over_ns=over),
             LoadStage(to=self.calm_per_s, over_ns=0),
         )
-        return probes.model_copy(update={"rate_per_s": self.calm_per_s, "stages": stages})
+        return probes.staged(self.calm_per_s, stages)
 
 
 def overload_plan(

@@ -44,7 +44,7 @@ _SHARED_CORES = 2
 class Truth:
     """The true value at `q` with its allowances, in nanoseconds; see Point.
 
-    What is unknown is compared with the truth, or with `scale_ns` where that is larger: at the edge of a stop the truth
+    The uncertainty is compared with the truth, or with `scale_ns` where that is larger: at the edge of a stop the truth
     is nothing, and a hundredth of the stop is not much.
     """
 
@@ -332,7 +332,7 @@ def spread_ns(parts: tuple[Histogram, ...], q: float) -> float:
 class Measured:
     """A measured case: the answers, the slices that may be compared, and the machine's noise.
 
-    What is held together is answered one after the other: the last of it `burst_ns` later than the first.
+    Requests that are held together are answered one after the other: the last `burst_ns` after the first.
     """
 
     response: Histogram

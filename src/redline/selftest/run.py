@@ -160,10 +160,10 @@ def _peer_answers(
 
 def _peer_answer(peer: Peer, load: PeerLoad) -> PeerAnswer:
     """A peer's report about this load; the note says why if there is none."""
-    adapter, found = peer.adapter, {}
+    adapter, latencies_ns = peer.adapter, {}
     try:
-        found = run_peer(peer, load).latencies_ns
-        note = adapter.note if found else "gave no answer that can be read"
+        latencies_ns = run_peer(peer, load).latencies_ns
+        note = adapter.note if latencies_ns else "gave no answer that can be read"
     except DriveError as error:
         note = f"gave no answer: {error.message}"
     return PeerAnswer(
@@ -171,7 +171,7 @@ def _peer_answer(peer: Peer, load: PeerLoad) -> PeerAnswer:
         version=peer.version,
         tried_with=adapter.tried_with,
         loop=adapter.loop,
-        points=tuple(Quantile(q=q, ns=ns) for q, ns in sorted(found.items())),
+        points=tuple(Quantile(q=q, ns=ns) for q, ns in sorted(latencies_ns.items())),
         note=note,
     )
 

@@ -208,8 +208,8 @@ def expected(law: Law, requests: int, qs: tuple[float, ...], *, seed: int = 1) -
     """
     if isinstance(law, PeriodicStop):
         return tuple(_of_stops(law, requests, q) for q in qs)
-    found = _simulated(_simulation(law), requests, qs, np.random.default_rng(seed))
-    return tuple(_of_runs(law, q, found[:, index]) for index, q in enumerate(qs))
+    simulated = _simulated(_simulation(law), requests, qs, np.random.default_rng(seed))
+    return tuple(_of_runs(law, q, simulated[:, index]) for index, q in enumerate(qs))
 
 
 def _of_stops(law: PeriodicStop, requests: int, q: float) -> Chance:

@@ -16,7 +16,7 @@ _MOST_STARTS, _LONGEST_START_NS = 5, 60_000_000_000
 _LONG_ENOUGH_NS, _SHORTEST_START_NS = 30_000_000_000, 3_000_000_000
 """Where there is little time, starts are longer than that rather than cold, and never shorter."""
 _LONGER_FOR_ANOTHER_NS = 12_000_000_000
-"""By how much a start may be longer for each further scenario: three servers on a JVM need 7 s at least until they are
+"""How much longer a start may be for each further scenario: three servers on a JVM need 7 s at least until they are
 seen to be warm, others 2 s."""
 _SHORTEST_WARM_UP_NS = 3_000_000_000
 """That of all servers of a start, for each further scenario: in less none is seen to be warm."""

@@ -10,11 +10,11 @@ from redline.quantities import percent
 SPARE_FILES = 300
 """What a server opens besides its connections: its jars, logs, sockets."""
 KERNEL_BYTES = 5_000
-"""Of a connection, on each of its hosts, while it has nothing to say: measured on Linux 6.18."""
+"""The memory of a connection, on each of its hosts, while it has nothing to say: measured on Linux 6.18."""
 MEMORY_SHARE = 0.5
-"""Of a host's memory, for the kernel's part of connections: servers and engines take more."""
+"""The share of a host's memory for the kernel's part of connections: servers and engines take more."""
 PORTS_SHARE = 0.9
-"""Of the ports of an address: the last ones are slow to find."""
+"""The share of the ports of an address that is used: the last ones are slow to find."""
 
 
 @dataclass(frozen=True)
@@ -43,8 +43,7 @@ def fitted(suite: Suite, pairs: Sequence[Hosts]) -> tuple[Suite, tuple[str, ...]
     )
     about = "; ".join((suite.about, *reasons)) if suite.about else "; ".join(reasons)
     by = suite.warmup_by and _cut(suite.warmup_by, most)
-    fits = {"loads": tuple(cut.values()), "warmup_by": by, "about": about, "fit": False}
-    return suite.model_copy(update=fits), reasons
+    return suite.under(tuple(cut.values()), by).fitted(about), reasons
 
 
 def _most(hosts: Hosts) -> tuple[int, str]:
@@ -77,6 +76,4 @@ def _cut(load: Load, most: int) -> Load:
     shape = load.shape
     if not isinstance(shape, Closed) or shape.most_users <= most:
         return load
-    stages = tuple(stage.model_copy(update={"to": min(stage.to, most)}) for stage in shape.stages)
-    cut = shape.model_copy(update={"users": min(shape.users, most), "stages": stages})
-    return load.model_copy(update={"shape": cut})
+    return load.shaped(shape.at_most(most))

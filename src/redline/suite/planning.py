@@ -407,12 +407,9 @@ def to_search(suite: Suite, trials: int) -> tuple[Suite, tuple[str, ...]]:
     ]
     if problems:
         raise UsageError.of_problems(tuple(problems))
-    of_runs = {"ceiling": None, "auto": None, "design": "interleaved", "alone": True, "builds": 1, "profile": ()}
     # A rate may be too much for a cold server, and one that the search is to find out for a warm one.
     by = suite.warmup_by if suite.warmup_by and isinstance(suite.warmup_by.shape, Closed) else None
-    return suite.model_copy(update={**of_runs, "warmup_by": by, "loads": loads, "trials": trials}), tuple(
-        load.name for load in suite.loads if load not in loads
-    )
+    return suite.under(loads, by).for_search(trials), tuple(load.name for load in suite.loads if load not in loads)
 
 
 def _problem(load: Load) -> Problem | None:

@@ -69,14 +69,7 @@ def screened(suite: Suite) -> Suite:
     counts = {
         name: sum(not variant.misfit for variant in variants) for name, variants in by_server(suite.variants).items()
     }
-    return suite.model_copy(
-        update={
-            "variants": tuple(variant for variant in suite.variants if variant.slug in kept),
-            "baseline": suite.baseline if suite.baseline in kept else None,
-            "baselines": {one: of for one, of in suite.baselines.items() if one in kept and of in kept},
-            "screened": counts,
-        }
-    )
+    return suite.keeping(tuple(one for one in suite.variants if one.slug in kept)).screening(counts)
 
 
 def runs_needed(levels: Sequence[int], possible: int) -> int | None:

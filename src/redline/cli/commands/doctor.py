@@ -68,7 +68,7 @@ def _hosts(address: str) -> tuple[HostResult, ...]:
 
 
 def _of_one_role(environment: Environment) -> list[Advice]:
-    """Of a host that has server and engine not both, how they share its cores says nothing."""
+    """The advice for a host without both server and engine: how they would share its cores says nothing."""
     return [each for each in examine(environment) if each.topic != "cores"]
 
 

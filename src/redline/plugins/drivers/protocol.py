@@ -293,9 +293,9 @@ def _waited_ns(measured: Sequence[Interval]) -> list[float]:
 
 
 def _of_our_format(event: dict[str, Any]) -> dict[str, Any]:
-    found = event.pop("format")
-    if found != EVENTS_FORMAT:
-        raise ValueError(f"its format is {found}, ours {EVENTS_FORMAT}")
+    received = event.pop("format")
+    if received != EVENTS_FORMAT:
+        raise ValueError(f"its format is {received}, ours {EVENTS_FORMAT}")
     return event
 
 

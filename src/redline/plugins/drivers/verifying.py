@@ -100,8 +100,8 @@ def difference(request: Request, answer: Checked) -> str | None:
     if answer.status != expect.status:
         return f"status {answer.status} in place of {expect.status}, body {shown(body)}"
     # What else is wrong as the engine judges it would be wrong under load too.
-    found = _body_of(expect, answer), _json_of(expect, body), _time_of(request.timestamp, body), answer.wrong
-    return next(filter(None, found), None)
+    differences = _body_of(expect, answer), _json_of(expect, body), _time_of(request.timestamp, body), answer.wrong
+    return next(filter(None, differences), None)
 
 
 def _body_of(expect: Expected, answer: Checked) -> str | None:

@@ -108,7 +108,7 @@ class Sender:
 class RemoteLauncher:
     """Launcher of servers on one host, of builds that were made here; its proxies run there, or on one of their own.
 
-    `servers` and `proxies` are all hosts that may run either: what is built is sent to each.
+    `servers` and `proxies` are all hosts that may run either: builds are sent to all of them.
     """
 
     def __init__(

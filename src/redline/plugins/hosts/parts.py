@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from redline.model import Interval, Traffic
+from redline.model import Engine, Interval, Traffic
 from redline.model.failures import earliest
 from redline.model.traffic import sums
 from redline.plugins.drivers.intervals import kept_ns
@@ -53,12 +53,13 @@ def merged(parts: Sequence[Traffic], interval_ns: int) -> Traffic:
     At least one part, all with the same schedule and intervals of this length.
     """
     first = parts[0]
-    engine = first.engine.model_copy(
-        update={
-            "workers": sum(part.engine.workers for part in parts),
-            "processes": sum(part.engine.processes for part in parts),
-            "cpus": first.engine.cpus if len(parts) == 1 else (),
-        }
+    engine = Engine(
+        name=first.engine.name,
+        version=first.engine.version,
+        backend=first.engine.backend,
+        workers=sum(part.engine.workers for part in parts),
+        cpus=first.engine.cpus if len(parts) == 1 else (),
+        processes=sum(part.engine.processes for part in parts),
     )
     return Traffic(
         engine=engine,

@@ -26,7 +26,7 @@ from redline.plugins.drivers.ending import EngineEnding
 from redline.plugins.drivers.protocol import Transcript, deadline_ns, duet_job, job
 from redline.plugins.hosts.agent import HostReport
 from redline.plugins.hosts.engine import Ended
-from redline.plugins.hosts.parts import Part, merged, merged_intervals, parts_of
+from redline.plugins.hosts.parts import Part, merged, parts_of
 from redline.ports import (
     Drive,
     DuetDrive,
@@ -199,10 +199,8 @@ class PartsDriver:
                 found = [transcripts[number].read(line) for line in lines]
                 seen[number] += [one for one in found if isinstance(one, Interval) and one.phase == "warmup"]
             while all(len(of_host) > index for of_host in seen):
-                here = [[of_host[index]] for of_host in seen]
-                interval = merged_intervals(here, here[0][0].lasts_ns)[0].model_copy(
-                    update={"start_ns": here[0][0].start_ns, "index": index}
-                )
+                here = [of_host[index] for of_host in seen]
+                interval = Interval.merged(here, index, here[0].start_ns, max(each.end_ns for each in here))
                 index += 1
                 drive.on_interval(interval)
                 if drive.is_warm is not None and drive.is_warm(interval):
@@ -307,12 +305,12 @@ class RemoteProbe:
 
     def finish(self) -> tuple[Series, ...]:
         """End, and return the series: none of a lost host. Series of the proxies' host have its name."""
-        found = list(self._seen(self._host))
+        series = list(self._seen(self._host))
         if self._apart and self._proxy:
             name = self._proxy.report.name
             of_hops = self._seen(self._proxy)
-            found += [each if each.subject in HOPS else each.of_host(name) for each in of_hops]
-        return tuple(found)
+            series += [each if each.subject in HOPS else each.of_host(name) for each in of_hops]
+        return tuple(series)
 
     def _seen(self, host: RemoteHost) -> tuple[Series, ...]:
         with contextlib.suppress(HostLostError):

@@ -49,7 +49,7 @@ class RunningElsewhere:
 def processes_of(server: RunningServer) -> tuple[int, ...]:
     """The processes of a server that was started here and of its hops, and their descendants.
 
-    Empty for one that somebody else runs: see `redline.plugins.launchers.watching`.
+    Empty for a server that somebody else runs: see `redline.plugins.launchers.watching`.
     """
     if server.facts is None:
         return ()

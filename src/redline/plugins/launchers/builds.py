@@ -58,12 +58,12 @@ class BuildStamp(Frozen):
 
 def marks(folder: Path, outputs: tuple[str, ...]) -> dict[str, OutputMark]:
     """The outputs that exist."""
-    found = {}
+    marks = {}
     for name in outputs:
         with suppress(OSError):
             stat = (folder / name).stat()
-            found[name] = OutputMark(size=stat.st_size, mtime_ns=stat.st_mtime_ns)
-    return found
+            marks[name] = OutputMark(size=stat.st_size, mtime_ns=stat.st_mtime_ns)
+    return marks
 
 
 def read_stamp(file: Path) -> BuildStamp | None:
@@ -272,9 +272,9 @@ class Builds:
             try:
                 process = stack.enter_context(started([*first.catalogue_build.run, *targets], folder))
             except OSError as error:
-                found = why_not_executed(first.catalogue_build.run[0], folder, os.environ, error.errno or 0)
-                reason = f"its build command {first.catalogue_build.run[0]} could not be run: {found.reason}"
-                hint = found.advice or "fix `build.run` in its server.yaml"
+                refusal = why_not_executed(first.catalogue_build.run[0], folder, os.environ, error.errno or 0)
+                reason = f"its build command {first.catalogue_build.run[0]} could not be run: {refusal.reason}"
+                hint = refusal.advice or "fix `build.run` in its server.yaml"
                 raise BuildError.of_server(", ".join(names), reason, hint=hint) from error
             while process.stdout and (raw := process.stdout.readline(_READ_AT_MOST)):
                 with cache_writes(self._cache, ", ".join(names)):

@@ -19,13 +19,13 @@ from redline.ports import Building, BuildOutcome, Launch
 def named_files(command: Sequence[str], folder: Path) -> dict[str, str]:
     """The SHA-256 of the program that a command starts in a folder, and of each file that it names, by path."""
     program = command[0] if "/" in command[0] else shutil.which(command[0]) or command[0]
-    found = {}
+    hashes = {}
     for named in (folder / word for word in (program, *command[1:])):
         with suppress(OSError, ValueError):
             if named.is_file():  # no device, which may have no end
                 with named.open("rb") as file:
-                    found[str(named)] = hashlib.file_digest(file, "sha256").hexdigest()
-    return found
+                    hashes[str(named)] = hashlib.file_digest(file, "sha256").hexdigest()
+    return hashes
 
 
 class CommandLauncher:

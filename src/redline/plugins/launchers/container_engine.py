@@ -124,14 +124,14 @@ def find_container_engine(try_out: Callable[[ContainerEngine], None]) -> Contain
     clients = [path for client in ((chosen,) if chosen else CLIENTS) if (path := shutil.which(client))]
     reasons: list[ContainerEngineError] = []
     for client in clients:
-        found = ContainerEngine(client)
+        engine = ContainerEngine(client)
         try:
-            _ = found.version
-            try_out(found)
+            _ = engine.version
+            try_out(engine)
         except ContainerEngineError as error:
             reasons.append(error)
         else:
-            return found
+            return engine
     if not reasons:
         raise ContainerEngineError("there is no container engine: neither podman nor docker is installed", INSTALL)
     raise ContainerEngineError("; ".join(map(str, reasons)), reasons[0].hint)

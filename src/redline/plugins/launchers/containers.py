@@ -205,11 +205,11 @@ def cores_of(wanted: Container | None, cores: int) -> int:
 
 def _outside(folders: tuple[Path, ...]) -> list[Path]:
     """Targets of links that lead out of these folders, as in Debian's JDKs."""
-    found = []
+    targets = []
     for folder in folders:
         for link in (path for path in folder.rglob("*") if path.is_symlink() and path.exists()):
-            found += [step for step in images.on_the_way(link) if folder not in step.parents and step.is_file()]
-    return found
+            targets += [step for step in images.on_the_way(link) if folder not in step.parents and step.is_file()]
+    return targets
 
 
 @dataclass(frozen=True)
@@ -403,12 +403,12 @@ class ContainerGuard(Guard):
 
 def catches_sigterm(pid: int) -> bool:
     """Whether a process handles SIGTERM. Otherwise it does not end the first process of a container."""
-    found = re.search(rb"^SigCgt:\s+([0-9a-f]+)", procfs.read_bytes(f"/proc/{pid}/status"), re.MULTILINE)
-    return found is not None and bool(int(found[1], 16) >> (signal.SIGTERM - 1) & 1)
+    match = re.search(rb"^SigCgt:\s+([0-9a-f]+)", procfs.read_bytes(f"/proc/{pid}/status"), re.MULTILINE)
+    return match is not None and bool(int(match[1], 16) >> (signal.SIGTERM - 1) & 1)
 
 
 def _is_first_of_its_namespace(pid: int) -> bool:
     """Whether a process is the first of a PID namespace below this one."""
-    found = re.search(rb"^NSpid:\s+(.+)", procfs.read_bytes(f"/proc/{pid}/status"), re.MULTILINE)
-    ids = found[1].split() if found else []
+    match = re.search(rb"^NSpid:\s+(.+)", procfs.read_bytes(f"/proc/{pid}/status"), re.MULTILINE)
+    ids = match[1].split() if match else []
     return len(ids) > 1 and ids[-1] == b"1"

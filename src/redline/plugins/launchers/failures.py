@@ -80,10 +80,10 @@ def not_started(name: str, order: LaunchOrder, started: NotStarted, advice: Laun
             hint="see which cores this process may use with `taskset -p $$`",
         )
     if started.errno in REASONS:
-        found = why_not_executed(order.command[0], order.folder, order.env, started.errno)
+        refusal = why_not_executed(order.command[0], order.folder, order.env, started.errno)
         return LaunchError(
-            f"{name} could not be started: {found.reason}",
-            hint=found.advice or f"{advice.mend} {advice.start}",
+            f"{name} could not be started: {refusal.reason}",
+            hint=refusal.advice or f"{advice.mend} {advice.start}",
         )
     return LaunchError(
         f"{name} could not be started: {started.what}",
@@ -192,8 +192,8 @@ def port_taken(name: str, port: int, tries: int, last: NotIts, log: Path) -> Lau
 
 def _noexec(order: LaunchOrder) -> str:
     """What forbids to execute files in the server's folder, or in that of temporary files."""
-    found = next(filter(None, map(said_of_noexec, (order.folder, Path(tempfile.gettempdir())))), "")
-    return f", and {found}" if found else ""
+    noexec = next(filter(None, map(said_of_noexec, (order.folder, Path(tempfile.gettempdir())))), "")
+    return f", and {noexec}" if noexec else ""
 
 
 def died_under_load(name: str, exited: Exited, log: Path) -> Failure:

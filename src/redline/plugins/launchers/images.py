@@ -68,24 +68,26 @@ def needed(
     `outputs` are relative to the build's folder. `words` are those of the command and of the environment, the program
     first; what they name is needed too. `tools` are programs on the PATH.
     """
-    found = _Closure()
+    closure = _Closure()
     if jdk is not None:
-        found.add([jdk.home], [jdk.home / name for name in _NOT_RUN])
-    found.paths.update(on_the_way(folder))
-    found.add([*(folder / name for name in outputs), *_named(words, folder), *_NAMES, *_programs((words[0], *tools))])
-    scripts = [path for path in found.paths if _may_be_run(path) and _head(path)[:2] == b"#!"]
+        closure.add([jdk.home], [jdk.home / name for name in _NOT_RUN])
+    closure.paths.update(on_the_way(folder))
+    closure.add([*(folder / name for name in outputs), *_named(words, folder), *_NAMES, *_programs((words[0], *tools))])
+    scripts = [path for path in closure.paths if _may_be_run(path) and _head(path)[:2] == b"#!"]
     if scripts:
         interpreters = {word for path in scripts for word in _interpreter(path)}
-        found.add(_programs((*interpreters, *_SCRIPT_TOOLS)))
-    for python in sorted(path for path in found.paths if _PYTHON.fullmatch(path.name) and _may_be_run(path)):
+        closure.add(_programs((*interpreters, *_SCRIPT_TOOLS)))
+    for python in sorted(path for path in closure.paths if _PYTHON.fullmatch(path.name) and _may_be_run(path)):
         for library in map(Path, _said((str(python), "-c", _LIBRARY_OF_PYTHON)).split()):
-            found.add([library], [library / name for name in _NOT_OF_PYTHON])
-    binaries = [path for path in found.paths if (_may_be_run(path) or ".so" in path.name) and _head(path) == b"\x7fELF"]
+            closure.add([library], [library / name for name in _NOT_OF_PYTHON])
+    binaries = [
+        path for path in closure.paths if (_may_be_run(path) or ".so" in path.name) and _head(path) == b"\x7fELF"
+    ]
     # What is not linked, or with what is not here, says so on stderr, and is left as it is.
     libraries = [Path(library) for library in _LIBRARY.findall(_said(("ldd", *map(str, binaries))))]
-    found.add(libraries)
-    found.add(path.with_name(name) for path in libraries if path.name == "libc.so.6" for name in _OF_LIBC)
-    return tuple(sorted(found.paths))
+    closure.add(libraries)
+    closure.add(path.with_name(name) for path in libraries if path.name == "libc.so.6" for name in _OF_LIBC)
+    return tuple(sorted(closure.paths))
 
 
 def _named(words: Sequence[str], folder: Path) -> Iterator[Path]:

@@ -40,8 +40,8 @@ def input_files(entry: ServerEntry, folder: Path) -> tuple[str, ...]:
     names: set[str] = set()
     for pattern in entry.catalogue_build.inputs:
         whole = f"{pattern}/*" if pattern.endswith("**") else pattern
-        found = {os.path.relpath(path, folder) for path in folder.glob(whole) if path.is_file()}
-        if not found:
+        files = {os.path.relpath(path, folder) for path in folder.glob(whole) if path.is_file()}
+        if not files:
             is_folder = (folder / pattern).is_dir()
             below = f"write `{pattern.rstrip('/')}/**` in its server.yaml for all files below that folder"
             raise BuildError.of_server(
@@ -49,7 +49,7 @@ def input_files(entry: ServerEntry, folder: Path) -> tuple[str, ...]:
                 f"`build.inputs` names {pattern!r}, and no file in {folder} matches it",
                 hint=below if is_folder else "fix the glob in its server.yaml, or remove it",
             )
-        names |= found
+        names |= files
     return tuple(sorted(names))
 
 
@@ -140,11 +140,11 @@ def _identity(command: str) -> str | None:
     A link to a program of another name (rustup's cargo) gives another version when that program is set otherwise.
     Build tools of the JVM print the version of the Java that they would run on, so that counts too.
     """
-    found = shutil.which(command)
-    if found is None:
+    program = shutil.which(command)
+    if program is None:
         return None
-    real = Path(found).resolve()
-    if real.name != Path(found).name or real.stat().st_nlink > 1:
+    real = Path(program).resolve()
+    if real.name != Path(program).name or real.stat().st_nlink > 1:
         return None
     java = shutil.which("java")
     files = [_file_identity(real), *([_file_identity(Path(java).resolve())] if java else [])]

@@ -53,15 +53,15 @@ class Whereabouts:
     @classmethod
     def of(cls, pid: int, host: str, port: int) -> Self:
         """Look at the server that began as this process, and was to listen at this address."""
-        mine, found = started_by(pid), listening(pid)
-        reached = any(each.at.port == port for each in found)
+        mine, own = started_by(pid), listening(pid)
+        reached = any(each.at.port == port for each in own)
         if Namespace.of(pid).ours:
             with suppress(OSError):
-                at = {each.at for each in found}
+                at = {each.at for each in own}
                 reached = any(each.local in at for each in answering(listeners(), At(ip_address(host), port)))
         return cls(
             tuple(procfs.name_of(each) for each in mine if (stat := procfs.read_stat(each)) and stat.state not in "ZX"),
-            found,
+            own,
             holders_of(port, mine),
             reached,
         )
@@ -109,8 +109,8 @@ def listening(pid: int) -> tuple[Listener, ...]:
     namespace = Namespace.of(pid)
     if not namespace.ours and (heard := namespace.listening()):
         return tuple(sorted(Listener.of(pid, _at(address)) for address in heard))
-    found = {_at(address): each for each in reversed(started_by(pid)) for address in _addresses(each)}
-    return tuple(sorted(Listener.of(each, at) for at, each in found.items()))
+    owners = {_at(address): each for each in reversed(started_by(pid)) for address in _addresses(each)}
+    return tuple(sorted(Listener.of(each, at) for at, each in owners.items()))
 
 
 def is_out_of_reach(port: int, found: Iterable[Listener]) -> bool:
@@ -143,12 +143,12 @@ def listens_elsewhere(host: str, port: int) -> str:
 
 def _holding(wanted: Callable[[Tcp], bool]) -> tuple[Listener, ...]:
     """The listeners, none where the kernel does not tell."""
-    found: list[Tcp] = []
+    chosen: list[Tcp] = []
     with suppress(OSError):
-        found = [each for each in listeners() if wanted(each)]
-    held = {pid: procfs.open_sockets(pid) or frozenset() for pid in procfs.process_ids()} if found else {}
+        chosen = [each for each in listeners() if wanted(each)]
+    held = {pid: procfs.open_sockets(pid) or frozenset() for pid in procfs.process_ids()} if chosen else {}
     first = (
-        Listener.of(min((pid for pid in held if each.inode in held[pid]), default=0), each.local) for each in found
+        Listener.of(min((pid for pid in held if each.inode in held[pid]), default=0), each.local) for each in chosen
     )
     return tuple(sorted(set(first)))
 

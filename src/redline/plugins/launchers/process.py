@@ -438,7 +438,7 @@ def authorities(variant: Variant, built: StandingBuild) -> str | None:
 def _certificates(folder: Path, name: str) -> str:
     """The certificates of a file in the folder. Raises OSError, UsageError and UnicodeDecodeError."""
     with open_within(folder, name) as file:
-        found = certificates(file.read(_MOST_OF_AUTHORITIES).decode())
-    if not found:
+        authorities = certificates(file.read(_MOST_OF_AUTHORITIES).decode())
+    if not authorities:
         raise UsageError("it holds no certificate", hint="name a PEM file")
-    return found
+    return authorities

@@ -114,15 +114,15 @@ def _accept(tap: Tap, listener: socket.socket, selector: selectors.BaseSelector,
 
 
 def _pass_on(key: selectors.SelectorKey, selector: selectors.BaseSelector) -> None:
-    one = key.fileobj
-    assert isinstance(one, socket.socket)
+    sender = key.fileobj
+    assert isinstance(sender, socket.socket)
     other, beginning, is_client = key.data
     try:
-        data = one.recv(_CHUNK)
+        data = sender.recv(_CHUNK)
     except OSError:
         data = b""
     if not data:
-        selector.unregister(one)
+        selector.unregister(sender)
         other.shutdown(socket.SHUT_WR)
         return
     if is_client:

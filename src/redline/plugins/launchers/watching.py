@@ -101,11 +101,11 @@ class AttachedWatch:
             return
         self._due_s = now_s + _APART_S
         with suppress(OSError):
-            found = connections()
+            established = connections()
             held = self._held()
-            accepted = [each for each in found if each.local == self._at and each.inode]
+            accepted = [each for each in established if each.local == self._at and each.inode]
             listening = {each.local.port for each in listeners() if each.inode in held}
-            mine = [each for each in found if each.inode in held]
+            mine = [each for each in established if each.inode in held]
             self._clients.add((each for each in mine if each.local == self._at), begins=not self._looks)
             self._others.add((each for each in mine if each.local.port not in listening), begins=not self._looks)
             self._looks += 1

@@ -30,14 +30,14 @@ def mount_points(kind: str, mountinfo: Path = Path("/proc/self/mountinfo")) -> t
         lines = mountinfo.read_text().splitlines()
     except OSError:
         return ()
-    found = []
+    mounts = []
     for line in lines:
         before, _, after = line.partition(" - ")
         fields, tail = before.split(), after.split()
         if len(fields) > 4 and len(tail) > 2 and tail[0] == kind:
             point = _OCTAL.sub(lambda match: chr(int(match[1], 8)), fields[4])
-            found.append((Path(point), frozenset(tail[2].split(","))))
-    return tuple(found)
+            mounts.append((Path(point), frozenset(tail[2].split(","))))
+    return tuple(mounts)
 
 
 def group_of(pid: int | str = "self", proc: Path = Path("/proc")) -> Path | None:
@@ -120,14 +120,14 @@ def read_limits(proc: Path = Path("/proc"), pid: int | str = "self") -> Limits:
 
 def quotas(pid: int | str = "self", proc: Path = Path("/proc")) -> dict[Path, float]:
     """A process's groups, and their ancestors, with a CPU quota, and the quotas in cores."""
-    found = {}
+    limited = {}
     for folder, v1 in _groups("cpu", pid, proc):
         files = (folder / "cpu.cfs_quota_us", folder / "cpu.cfs_period_us") if v1 else (folder / "cpu.max",)
         # Quota and period in microseconds; `max` and -1 mean no limit.
         words = [word for file in files for word in _text(file).split()]
         if len(words) == 2 and all(word.isdigit() for word in words) and int(words[1]) > 0:
-            found[folder] = int(words[0]) / int(words[1])
-    return found
+            limited[folder] = int(words[0]) / int(words[1])
+    return limited
 
 
 def _groups(controller: str, pid: int | str, proc: Path) -> Iterator[tuple[Path, bool]]:
@@ -183,9 +183,9 @@ def throttling(groups: Iterable[Path]) -> Throttling | None:
 
     Version 1 counts nanoseconds (`throttled_time`), version 2 microseconds (`throttled_usec`).
     """
-    found = []
+    counters = []
     for stat in map(_cpu_stat, groups):
         time_ns = stat.get(b"throttled_time", stat.get(b"throttled_usec", 0) * 1000)
         if b"nr_periods" in stat and b"nr_throttled" in stat:
-            found.append((stat[b"nr_periods"], stat[b"nr_throttled"], time_ns))
-    return Throttling(*map(sum, zip(*found, strict=True))) if found else None
+            counters.append((stat[b"nr_periods"], stat[b"nr_throttled"], time_ns))
+    return Throttling(*map(sum, zip(*counters, strict=True))) if counters else None

@@ -33,7 +33,7 @@ class CpuTimes:
     """CPU times since the machine started, in nanoseconds: total, busy, and stolen by the hypervisor.
 
     `interrupts_ns` is the part of what was not idle that is in no process's CPU time; None where the kernel leaves
-    interrupts in the time of whom they interrupt (without CONFIG_IRQ_TIME_ACCOUNTING).
+    interrupts in the time of the interrupted process (without CONFIG_IRQ_TIME_ACCOUNTING).
     """
 
     total_ns: int
@@ -76,8 +76,8 @@ class Host:
 
     def governor(self) -> str:
         """The frequency governor of the first core that has one."""
-        found = sorted(self.root.glob("sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_governor"))
-        return self.text(str(found[0].relative_to(self.root))) if found else ""
+        governors = sorted(self.root.glob("sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_governor"))
+        return self.text(str(governors[0].relative_to(self.root))) if governors else ""
 
     def turbo(self) -> bool | None:
         """Whether cores may run above their nominal frequency."""
@@ -97,8 +97,8 @@ class Host:
         ends = []
         for name, end in (("scaling_min_freq", min), ("scaling_max_freq", max)):
             files = self.root.glob(f"sys/devices/system/cpu/cpu[0-9]*/cpufreq/{name}")
-            found = [khz for one in files if (khz := self.number(str(one.relative_to(self.root)))) is not None]
-            ends += [end(found) // 1000] if found else []
+            frequencies = [khz for one in files if (khz := self.number(str(one.relative_to(self.root)))) is not None]
+            ends += [end(frequencies) // 1000] if frequencies else []
         return (ends[0], ends[1]) if len(ends) == 2 else None
 
     def numa_nodes(self) -> int | None:

@@ -8,8 +8,8 @@ from redline.plugins.linux import cgroup, procfs
 def started_by(root: int) -> tuple[int, ...]:
     """The process and its descendants, also those whose parents have ended; empty when none is left.
 
-    By its own control group, where it has one, and by parents: whom a process leaves behind when it ends, its warden
-    inherits, so what is below the warden is the server.
+    Uses its control group, if it has one, and parents: the warden inherits orphans, so what is below
+    the warden is the server.
     """
     group = cgroup.own_group_of(root)
     return tuple(dict.fromkeys((*_below(root), *(cgroup.processes(group) if group else ()))))

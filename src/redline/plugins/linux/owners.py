@@ -54,13 +54,13 @@ def owner_of(host: str, port: int) -> Owner:
     if not local_end(at):
         return Owner(at, unknown=f"{at} is an address of another machine, or of another network namespace")
     try:
-        found = listeners()
+        listening = listeners()
     except OSError as error:
         return Owner(at, unknown=f"the kernel does not say which socket listens at {at}: {error.strerror}")
-    ours = answering(found, at)
+    ours = answering(listening, at)
     if not ours:
         return Owner(at, unknown=f"no socket of this network namespace listens at {at}: the kernel passes it on")
-    return _holders(at, ours, {each.inode for each in found})
+    return _holders(at, ours, {each.inode for each in listening})
 
 
 def _address_of(host: str, port: int) -> At | None:
@@ -100,7 +100,7 @@ def _of_user(uid: int) -> str:
 def members(holders: Collection[int], elsewhere: Collection[int]) -> tuple[int, ...]:
     """The holders of a socket and what they started; `elsewhere` are processes that listen at other addresses alone.
 
-    A supervisor that holds the socket for those whom it gave it to counts, but not the other servers that it started.
+    A supervisor that holds the socket for its children counts, but not the other servers that it started.
     Of what started this process too, and of systemd, only itself counts; and nothing where others hold the socket.
     """
     below, above = procfs.children(), set(procfs.line_of(os.getpid())) | set(filter(_is_manager, holders))
@@ -132,7 +132,7 @@ def _is_manager(pid: int) -> bool:
 
 
 def _all_below(pid: int, below: Mapping[int, Iterable[int]]) -> set[int]:
-    found = [pid]
-    for each in found:
-        found += below.get(each, ())
-    return set(found)
+    pids = [pid]
+    for each in pids:
+        pids += below.get(each, ())
+    return set(pids)

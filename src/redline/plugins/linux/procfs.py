@@ -68,8 +68,8 @@ def temporary_files(process: str) -> Iterator[int]:
 
 def oom_kills() -> int | None:
     """The number of processes that the kernel has killed for lack of memory since it started; None if not known."""
-    found = _OOM_KILLS.search(read_bytes("/proc/vmstat"))
-    return int(found[1]) if found else None
+    match = _OOM_KILLS.search(read_bytes("/proc/vmstat"))
+    return int(match[1]) if match else None
 
 
 def read_stat(pid: int) -> Stat | None:
@@ -104,10 +104,10 @@ def missing_rss_bytes(pid: int, files: tuple[str, ...]) -> int:
     """
     shared = _SHARED.search(read_bytes(f"/proc/{pid}/status"))
     try:
-        found = [os.stat(file) for file in files]  # noqa: PTH116
+        stats = [os.stat(file) for file in files]  # noqa: PTH116
     except OSError:
         return 0
-    held = {(each.st_dev, each.st_ino): each.st_blocks * _BLOCK_BYTES for each in found}
+    held = {(each.st_dev, each.st_ino): each.st_blocks * _BLOCK_BYTES for each in stats}
     return sum(held.values()) - int(shared[1]) * 1024 if shared else 0
 
 
@@ -131,10 +131,10 @@ def tree(root: int) -> tuple[int, ...]:
     below = children()
     if read_stat(root) is None:
         return ()
-    found = [root]
-    for pid in found:
-        found += below.get(pid, ())
-    return tuple(found)
+    pids = [root]
+    for pid in pids:
+        pids += below.get(pid, ())
+    return tuple(pids)
 
 
 def line_of(pid: int) -> tuple[int, ...]:

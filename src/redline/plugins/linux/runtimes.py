@@ -42,9 +42,9 @@ def runtimes_in(maps: str) -> frozenset[str]:
 def runtimes_of(pids: Iterable[int], proc: str = "/proc") -> frozenset[str]:
     """Runtimes of all these processes; `native` if none was recognised, empty where that cannot be seen."""
     maps = [_maps(pid, proc) for pid in pids]
-    found = frozenset(runtime for text in maps if text for runtime in runtimes_in(text))
+    runtimes = frozenset(runtime for text in maps if text for runtime in runtimes_in(text))
     seen = any(maps) and None not in maps
-    return found or (frozenset({NATIVE}) if seen else frozenset())
+    return runtimes or (frozenset({NATIVE}) if seen else frozenset())
 
 
 def _maps(pid: int, proc: str) -> str | None:

@@ -112,10 +112,10 @@ def is_this_machine(host: str) -> bool:
     if name == "localhost" or name.endswith(".localhost"):
         return True
     try:
-        found = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
+        resolved = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
     except (OSError, UnicodeError):
         return False
-    ip = connected(plain(_without_zone(str(found[0][4][0]))))
+    ip = connected(plain(_without_zone(str(resolved[0][4][0]))))
     return ip.is_loopback or (local_end(At(ip, 0)) and not ip.is_multicast and not ip.is_reserved)
 
 

@@ -98,14 +98,14 @@ def read_node(lines: Iterable[str], began_unix_ns: Callable[[int], int]) -> Iter
     yield 0, Named(collector="V8")
     used: dict[int, tuple[int, int]] = {}
     for line in lines:
-        found = _V8.fullmatch(line.strip())
-        if found is None:
+        match = _V8.fullmatch(line.strip())
+        if match is None:
             continue
-        pid, took_ns = int(found["pid"]), round(float(found["took"]) * _MS)
-        end_ns = began_unix_ns(pid) + round(float(found["at"]) * _MS)
-        before, after = (round(float(found[each]) * _MIB) for each in ("before", "after"))
-        kind: CollectionKind = "young" if found["name"] in ("Scavenge", "Minor Mark-Compact") else "full"
-        yield pid, Pause(start_unix_ns=end_ns - took_ns, duration_ns=took_ns, cause=found["name"])
+        pid, took_ns = int(match["pid"]), round(float(match["took"]) * _MS)
+        end_ns = began_unix_ns(pid) + round(float(match["at"]) * _MS)
+        before, after = (round(float(match[each]) * _MIB) for each in ("before", "after"))
+        kind: CollectionKind = "young" if match["name"] in ("Scavenge", "Minor Mark-Compact") else "full"
+        yield pid, Pause(start_unix_ns=end_ns - took_ns, duration_ns=took_ns, cause=match["name"])
         collection = Collection(
             start_unix_ns=end_ns - took_ns,
             duration_ns=took_ns,
@@ -113,7 +113,7 @@ def read_node(lines: Iterable[str], began_unix_ns: Callable[[int], int]) -> Iter
             cause=cause[1] if (cause := _CAUSE.search(line)) else "",
             before_bytes=before,
             after_bytes=after,
-            capacity_bytes=round(float(found["capacity"]) * _MIB),
+            capacity_bytes=round(float(match["capacity"]) * _MIB),
             live_bytes=after if kind == "full" else None,
         )
         yield pid, collection
@@ -128,13 +128,13 @@ def read_go(lines: Iterable[str], began_unix_ns: int) -> Iterator[Event]:
     yield Named(collector="Go")
     used: tuple[int, int] | None = None
     for line in lines:
-        found = _GO.fullmatch(line.strip())
-        if found is None:
+        match = _GO.fullmatch(line.strip())
+        if match is None:
             continue
-        start_ns = began_unix_ns + round(float(found["at"]) * 1e9)
-        first, marking, last = (round(float(found[each]) * _MS) for each in ("first", "marking", "last"))
+        start_ns = began_unix_ns + round(float(match["at"]) * 1e9)
+        first, marking, last = (round(float(match[each]) * _MS) for each in ("first", "marking", "last"))
         end_ns = start_ns + first + marking + last
-        before, end, live = (int(found[each]) * _MIB for each in ("before", "end", "live"))
+        before, end, live = (int(match[each]) * _MIB for each in ("before", "end", "live"))
         yield Pause(start_unix_ns=start_ns, duration_ns=first, cause="sweep termination")
         yield Pause(start_unix_ns=end_ns - last, duration_ns=last, cause="mark termination")
         yield Collection(

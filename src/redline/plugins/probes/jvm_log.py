@@ -293,9 +293,9 @@ class JvmLog:
 
     def _end_shenandoah(self) -> Iterator[Collection]:
         """End Shenandoah's cycles, which have no last line, when the next collection begins."""
-        for number in [number for number, one in self._open.items() if one.cleanups]:
-            one = self._open.pop(number)
-            yield one.ended(one.kind, "", concurrent=True, live=None if one.of_a_part else one.after)
+        for number in [number for number, cycle in self._open.items() if cycle.cleanups]:
+            cycle = self._open.pop(number)
+            yield cycle.ended(cycle.kind, "", concurrent=True, live=None if cycle.of_a_part else cycle.after)
 
 
 def _unix_ns(text: str) -> int | None:

@@ -44,9 +44,9 @@ class _File:
                 finally:
                     os.close(folder)
             try:
-                found = os.fstat(file)
-                ours = stat.S_ISREG(found.st_mode) and found.st_uid == self.user
-                return os.read(file, min(found.st_size, _MOST_BYTES)) if ours else b""
+                status = os.fstat(file)
+                ours = stat.S_ISREG(status.st_mode) and status.st_uid == self.user
+                return os.read(file, min(status.st_size, _MOST_BYTES)) if ours else b""
             finally:
                 os.close(file)
         except OSError:

@@ -100,10 +100,10 @@ class ListenDrops:
     def sample(self) -> Values:
         """Their sum until now, closed sockets included; empty where the kernel does not tell."""
         try:
-            found = {each.inode: each.drops for each in sockets.listeners() if each.local in self._at}
+            drops = {each.inode: each.drops for each in sockets.listeners() if each.local in self._at}
         except OSError:
             return {}
-        return {"listen_drops": self._drops.total(found)}
+        return {"listen_drops": self._drops.total(drops)}
 
 
 @dataclass(frozen=True)
@@ -182,11 +182,11 @@ class KeptSamples:
 
     def _halve(self) -> None:
         """Leave the first as it is, and one of each two of the others."""
-        found = list(zip(self.times_unix_ns, self.values, strict=True))
-        pairs = zip(found[1::2], found[2::2], strict=True)
+        samples = list(zip(self.times_unix_ns, self.values, strict=True))
+        pairs = zip(samples[1::2], samples[2::2], strict=True)
         kept = [later if self.kind == "counter" or later[1] >= earlier[1] else earlier for earlier, later in pairs]
-        self.times_unix_ns = [found[0][0], *(at for at, _ in kept)]
-        self.values = [found[0][1], *(value for _, value in kept)]
+        self.times_unix_ns = [samples[0][0], *(at for at, _ in kept)]
+        self.values = [samples[0][1], *(value for _, value in kept)]
         self._stride *= 2
 
 

@@ -88,7 +88,7 @@ class RuntimeTally:
     _most_used: int | None = None
     _paused_ns: Counter[int] = field(default_factory=Counter)
     _allocated: dict[int, tuple[int, int]] = field(default_factory=dict)
-    """By heap, as the paused time: allocated bytes, and the time for which they are known."""
+    """Allocated bytes by heap, as the paused time, and the time for which they are known."""
     _warnings: Counter[str] = field(default_factory=Counter)
 
     def add(self, event: Event, heap: int = 0) -> None:

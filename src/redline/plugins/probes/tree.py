@@ -97,14 +97,14 @@ class ProcessTree:
 
         Files of anonymous memory count with all that they hold, however often the process maps it.
         """
-        found = {pid: stat for pid in self._members if (stat := procfs.read_stat(pid)) is not None}
-        stats = [stat for stat in found.values() if stat.state != "Z"]
+        members = {pid: stat for pid in self._members if (stat := procfs.read_stat(pid)) is not None}
+        stats = [stat for stat in members.values() if stat.state != "Z"]
         if not stats:
             return None
-        replaced = self._compare({pid: stat.name for pid, stat in found.items() if stat.state != "Z"})
+        replaced = self._compare({pid: stat.name for pid, stat in members.items() if stat.state != "Z"})
         rss_bytes, threads = sum(stat.rss_bytes for stat in stats), sum(stat.threads for stat in stats)
         files = self._memory_files
-        self._memory_files = {pid: files[pid] if pid in files else procfs.memory_files(pid) for pid in found}
+        self._memory_files = {pid: files[pid] if pid in files else procfs.memory_files(pid) for pid in members}
         rss_bytes += sum(procfs.missing_rss_bytes(pid, own) for pid, own in self._memory_files.items() if own)
         return Size(rss_bytes, threads, len(stats), self._started, self._ended, replaced)
 

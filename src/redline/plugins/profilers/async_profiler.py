@@ -70,11 +70,11 @@ class Artefacts:
 def provide(cache: Path, progress: Callable[[str], None]) -> Artefacts:
     """The artefacts in the cache, fetched if they are missing. Raises ProfilerError."""
     folder = cache.absolute() / "profilers"
-    found = Artefacts(
+    artefacts = Artefacts(
         folder / f"async-profiler-{VERSION}" / _LIBRARY, folder / f"jfr-converter-{CONVERTER_VERSION}.jar"
     )
-    if found.library.is_file() and found.converter.is_file():
-        return found
+    if artefacts.library.is_file() and artefacts.converter.is_file():
+        return artefacts
     of_machine = _FOLDERS.get(platform.machine())
     if of_machine is None:
         raise ProfilerError(f"async-profiler has no library for {platform.machine()}")
@@ -83,13 +83,13 @@ def provide(cache: Path, progress: Callable[[str], None]) -> Artefacts:
             for jar in _SHA256:
                 progress(f"fetching {jar}")
                 _fetch(jar, parts)
-            found.library.parent.mkdir(exist_ok=True)
+            artefacts.library.parent.mkdir(exist_ok=True)
             with zipfile.ZipFile(parts / f"async-profiler-{VERSION}.jar") as jar_file:
-                write_atomically(found.library, jar_file.read(f"{of_machine}/{_LIBRARY}"))
-            write_atomically(found.converter, (parts / found.converter.name).read_bytes())
+                write_atomically(artefacts.library, jar_file.read(f"{of_machine}/{_LIBRARY}"))
+            write_atomically(artefacts.converter, (parts / artefacts.converter.name).read_bytes())
     except OSError as error:
         raise ProfilerError(f"async-profiler could not be put into {folder}: {error.strerror or error}") from error
-    return found
+    return artefacts
 
 
 def _fetch(jar: str, folder: Path) -> None:

@@ -55,11 +55,11 @@ def unreadable(stacks: Stacks) -> int:
 
 def native_memory(summary: str) -> tuple[NativeMemory, ...]:
     """Parse `VM.native_memory summary scale=KB`: memory by purpose, the largest first, from 1 KiB on."""
-    found = (
+    purposes = (
         NativeMemory(purpose=line["purpose"], committed_bytes=int(line["kib"]) << 10)
         for line in _NATIVE.finditer(summary)
     )
-    return tuple(sorted((one for one in found if one.committed_bytes), key=lambda one: -one.committed_bytes))
+    return tuple(sorted((one for one in purposes if one.committed_bytes), key=lambda one: -one.committed_bytes))
 
 
 def perf_stacks(script: Iterable[str], slices: Sequence[Slice], offset_ns: int) -> tuple[Stacks, int]:
@@ -70,10 +70,10 @@ def perf_stacks(script: Iterable[str], slices: Sequence[Slice], offset_ns: int) 
     """
     weights, lost, starts = Counter[Stack](), 0, [one.start for one in slices]
     for head, *lines in _perf_samples(script):
-        found = _HEAD.fullmatch(head)
-        if found is None:
+        match = _HEAD.fullmatch(head)
+        if match is None:
             continue
-        at = int(found["s"]) * 1_000_000_000 + int(found["ns"]) + offset_ns
+        at = int(match["s"]) * 1_000_000_000 + int(match["ns"]) + offset_ns
         place = bisect_right(starts, at) - 1
         during = slices[place] if place >= 0 and at < slices[place].end else None
         if slices and during is None:
@@ -81,7 +81,7 @@ def perf_stacks(script: Iterable[str], slices: Sequence[Slice], offset_ns: int) 
         frames = tuple(_perf_frame(line) for line in reversed(lines) if line.strip())
         lost += not frames
         if frames:
-            weights[Stack(frames, Thread(_plain(found["name"].strip()), int(found["tid"])), during)] += 1
+            weights[Stack(frames, Thread(_plain(match["name"].strip()), int(match["tid"])), during)] += 1
     return Stacks(weights, tuple(slices)), lost
 
 
@@ -98,13 +98,13 @@ def _perf_samples(script: Iterable[str]) -> Iterator[list[str]]:
 
 @lru_cache(maxsize=1 << 15)  # the same few thousand lines come again and again
 def _perf_frame(line: str) -> str:
-    found = _FRAME.fullmatch(line.rstrip())
-    if found is None:
+    match = _FRAME.fullmatch(line.rstrip())
+    if match is None:
         return "[unknown]"
-    name = _OFFSET.sub("", found["symbol"])
+    name = _OFFSET.sub("", match["symbol"])
     if name == "[unknown]":
-        name = f"[{found['file'].strip('[]').rpartition('/')[2] or 'unknown'}]"
-    return _plain(name) + (KERNEL if int(found["address"], 16) >= _HIGHEST_OF_USERS else "")
+        name = f"[{match['file'].strip('[]').rpartition('/')[2] or 'unknown'}]"
+    return _plain(name) + (KERNEL if int(match["address"], 16) >= _HIGHEST_OF_USERS else "")
 
 
 def _plain(name: str) -> str:

@@ -113,7 +113,7 @@ def _texts(value: object) -> tuple[str, ...]:
 
 
 def _sets(value: object) -> dict[str, tuple[str, ...]]:
-    """The sets of objectives by name; those without a name have an empty one."""
+    """Sets of objectives by name; objectives without a name have an empty one."""
     if not isinstance(value, dict):
         return {"": _texts(value)}
     names = [name for name in value if isinstance(name, str) and name.strip()]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from redline.errors import Problem, UsageError
-from redline.model import Closed, Load, Scenario, Suite, Variant
+from redline.model import Closed, Load, LoadStage, Scenario, Share, Suite, Variant
 from redline.model.plan import FLAGS, PLACE, ROUTE
 from redline.quantities import HIGHEST_RATE_PER_S, LONGEST_DURATION_NS, clip, did_you_mean
 from redline.suite.catalogue import Catalogue
@@ -57,21 +57,16 @@ def apply_overrides(suite: Suite, overrides: Overrides, catalogue: Catalogue) ->
     scenarios, scenario_problems = _select_scenarios(suite, overrides.scenarios, catalogue)
     loads, load_problems = _select_loads(suite, overrides.loads)
     loads, length_problems = _changed_loads(loads, overrides)
-    slugs = {variant.slug for variant in variants}
-    changed = suite.model_copy(
-        update={
-            "variants": variants,
-            "baseline": suite.baseline if suite.baseline in slugs else None,
-            "baselines": {one: of for one, of in suite.baselines.items() if one in slugs and of in slugs},
-            "scenarios": scenarios,
-            "loads": loads,
-            "warmup_by": suite.warmup_by and scaled(suite.warmup_by, overrides.scale or 1),
-            "trials": suite.trials if overrides.trials is None else overrides.trials,
-            "auto": suite.auto if overrides.trials is None else None,
-            "seed": suite.seed if overrides.seed is None else overrides.seed,
-            "profile": tuple(dict.fromkeys(overrides.profile)) or suite.profile,
-        }
-    )
+    warmup_by = suite.warmup_by and scaled(suite.warmup_by, overrides.scale or 1)
+    changed = suite.keeping(variants).asking(scenarios).under(loads, warmup_by)
+    if overrides.trials is not None:
+        changed = changed.repeated(overrides.trials)
+    if overrides.seed is not None:
+        changed = changed.seeded(overrides.seed)
+    if overrides.profile:
+        changed = changed.profiling(
+            tuple(one for name in dict.fromkeys(overrides.profile) for one in PROFILES if one == name)
+        )
     changed, warm_up_problems = _with_warm_up(changed, overrides)
     problems = [
         *server_problems,
@@ -216,10 +211,9 @@ def scaled(load: Load, factor: float) -> Load:
     shape = load.shape
     if isinstance(shape, Closed) or shape.rate_per_s is None or shape.share is not None or factor == 1:
         return load
-    stages = tuple(stage.model_copy(update={"to": stage.to * factor}) for stage in shape.stages)
+    stages = tuple(LoadStage(to=stage.to * factor, over_ns=stage.over_ns) for stage in shape.stages)
     percent = f"{100 * factor:.6g}".replace(".", "_")
-    update = {"rate_per_s": shape.rate_per_s * factor, "stages": stages}
-    return load.model_copy(update={"name": f"{load.name}-{percent}pct", "shape": shape.model_copy(update=update)})
+    return load.named(f"{load.name}-{percent}pct").shaped(shape.staged(shape.rate_per_s * factor, stages))
 
 
 def _scaled(loads: tuple[Load, ...], factor: float) -> tuple[tuple[Load, ...], list[Problem]]:
@@ -273,11 +267,11 @@ def _with_warm_up(suite: Suite, overrides: Overrides) -> tuple[Suite, list[Probl
     """The suite with the warm-up that the overrides ask for, and why it is not possible."""
     if overrides.warmup_detect:
         most_ns = suite.warmup_ns if suite.warmup_detect else DETECTION_NS
-        changed = suite.model_copy(update={"warmup_ns": most_ns, "warmup_detect": True})
+        changed = suite.warming_up(most_ns, detect=True)
         problems = [Problem(never_steady(load.name), WARM_UP_HINT) for load in suite.loads if load.changes]
         return changed, problems + ([Problem(DETECTS_ITSELF, WARM_UP_HINT)] if suite.warmup_by else [])
     if overrides.warmup_ns is not None:
-        return suite.model_copy(update={"warmup_ns": overrides.warmup_ns, "warmup_detect": False}), []
+        return suite.warming_up(overrides.warmup_ns, detect=False), []
     return suite, []
 
 
@@ -295,18 +289,12 @@ def quickened(suite: Suite, quick: QuickSchema | None) -> Suite:
     def shorter(value: int, quick_value: int | None) -> int:
         return value if quick_value is None else min(value, quick_value)
 
-    loads = [load.model_copy(update={"duration_ns": shorter(load.duration_ns, quick.duration)}) for load in suite.loads]
+    loads = tuple(load.lasting(shorter(load.duration_ns, quick.duration)) for load in suite.loads)
     warmup_ns = shorter(suite.warmup_ns, quick.warmup)
-    return suite.model_copy(
-        update={
-            "warmup_ns": warmup_ns,
-            # A time that was shortened is one that is kept.
-            "warmup_detect": suite.warmup_detect and warmup_ns == suite.warmup_ns,
-            "loads": tuple(loads),
-            "trials": shorter(suite.trials, quick.trials),
-            "auto": suite.auto if quick.trials is None else None,
-        }
-    )
+    # A time that was shortened is one that is kept.
+    detect = suite.warmup_detect and warmup_ns == suite.warmup_ns
+    short = suite.under(loads, suite.warmup_by).warming_up(warmup_ns, detect=detect)
+    return short if quick.trials is None else short.repeated(min(suite.trials, quick.trials))
 
 
 def _for_users(loads: tuple[Load, ...], users: int) -> tuple[tuple[Load, ...], list[Problem]]:
@@ -321,7 +309,7 @@ def _for_users(loads: tuple[Load, ...], users: int) -> tuple[tuple[Load, ...], l
         message = "users are given, but this suite has no closed load"
         return loads, [Problem(message, "an open load has a rate instead; add a load with `closed: {users: ...}`")]
     fitting = [load for load in closed if _users(load) == users]
-    every = [_with_users(load, users) for load in closed]
+    every = [load.shaped(load.shape.with_users(users)) for load in closed if isinstance(load.shape, Closed)]
     changed = fitting or _distinct(every)
     kept = {load.name: load for load in changed}
     chosen = tuple(kept.get(load.name, load) for load in loads if load.name in kept or load not in closed)
@@ -331,7 +319,7 @@ def _for_users(loads: tuple[Load, ...], users: int) -> tuple[tuple[Load, ...], l
 
 def _for_length(loads: tuple[Load, ...], duration_ns: int) -> tuple[tuple[Load, ...], list[Problem]]:
     """The loads, each measured for so long."""
-    changed = tuple(load.model_copy(update={"duration_ns": duration_ns}) for load in loads)
+    changed = tuple(load.lasting(duration_ns) for load in loads)
     problems = []
     for load in loads:
         stages_ns = sum(stage.over_ns for stage in load.shape.stages)
@@ -353,10 +341,6 @@ def _users(load: Load) -> int | None:
     return load.shape.users if isinstance(load.shape, Closed) and not load.shape.stages else None
 
 
-def _with_users(load: Load, users: int) -> Load:
-    return load.model_copy(update={"shape": load.shape.model_copy(update={"users": users})})
-
-
 def _distinct(loads: list[Load]) -> list[Load]:
     return [load for index, load in enumerate(loads) if not any(_same(load, earlier) for earlier in loads[:index])]
 
@@ -367,8 +351,7 @@ def _renamed(chosen: tuple[Load, ...], every: list[Load], name: str) -> tuple[Lo
         merged = {one.name for one in every if _same(one, load)}
         if len(merged) > 1 and not any(other.name == name for other in chosen if other is not load):
             return tuple(
-                other.model_copy(update={"name": name}) if other is load else _of_another(other, load.name, name)
-                for other in chosen
+                other.named(name) if other is load else _of_another(other, load.name, name) for other in chosen
             )
     return chosen
 
@@ -377,12 +360,11 @@ def _of_another(load: Load, of: str, instead: str) -> Load:
     """The load, with its rate a share of `instead` where it is one of `of`."""
     if load.share is None or load.share.of != of:
         return load
-    share = load.share.model_copy(update={"of": instead})
-    return load.model_copy(update={"shape": load.shape.model_copy(update={"share": share})})
+    return load.shaped(load.open_shape.sharing(Share(share=load.share.share, of=instead)))
 
 
 def _same(one: Load, other: Load) -> bool:
-    return one.model_copy(update={"name": other.name}) == other
+    return one.named(other.name) == other
 
 
 def _staged(loads: list[Load]) -> list[Problem]:

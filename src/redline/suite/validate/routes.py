@@ -18,7 +18,7 @@ LEGS: tuple[Leg, ...] = get_args(Leg)
 _FORM = "alternate legs and proxies, with a leg at both ends: `nginx: [h2+tls, proxy.nginx, h1]`"
 
 Routes = Mapping[str, Route | None]
-"""By name; None after its problems were noted."""
+"""Routes by name; None after its problems were noted."""
 
 
 def read_routes(sheet: Sheet, catalogue: Catalogue) -> Routes:
