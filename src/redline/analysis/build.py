@@ -123,8 +123,8 @@ def _run_report(run: Run, judged: Mapping[str, JudgedCell]) -> RunReport:
         trials_moved=run.lost,
         precision=precision(run, judged),
         starts=starts_of(run),
-        seconds=sum(each.took_ns for each in run.duets) / 1e9,
-        interrupted=not suite.alone and (not run.complete or any(each.is_interrupted for each in run.duets)),
+        seconds=sum(duet.took_ns for duet in run.duets) / 1e9,
+        interrupted=not suite.alone and (not run.complete or any(duet.is_interrupted for duet in run.duets)),
         servers={variant.slug: text for variant in suite.variants if (text := own_server(variant))},
     )
 
@@ -132,4 +132,4 @@ def _run_report(run: Run, judged: Mapping[str, JudgedCell]) -> RunReport:
 def starts_of(run: Run) -> int:
     """How often the servers of duets were started; a start may serve several scenarios and loads in turn."""
     cells = run.manifest.plan.cells
-    return len({(each.round, tuple(cells[one].variant.slug for one in each.cell_ids)) for each in run.duets})
+    return len({(duet.round, tuple(cells[one].variant.slug for one in duet.cell_ids)) for duet in run.duets})

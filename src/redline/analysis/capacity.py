@@ -18,15 +18,15 @@ def capacities(run: Run) -> Capacities:
     suite = run.manifest.plan.suite
     subjects = [one for one in judge_run(run).values() if one.cell.role == "subject"]
     groups: dict[Group, list[JudgedCell]] = {}
-    for one in subjects:
-        cell = one.cell
+    for subject in subjects:
+        cell = subject.cell
         group = (suite.group_of(cell.variant.slug), cell.scenario.name, cell.load.name)
-        groups.setdefault(group, []).append(one)
+        groups.setdefault(group, []).append(subject)
     per_s: dict[str, float] = {}
     missing = {cell.slug: f"without a capacity: {cell.reason}" for cell in run.manifest.plan.skipped}
     for members in groups.values():
-        slugs = [one.cell.slug for one in members]
-        found = [_throughput(one) for one in members]
+        slugs = [member.cell.slug for member in members]
+        found = [_throughput(member) for member in members]
         rates = [rate for rate in found if rate is not None]
         if len(rates) == len(members):
             per_s |= dict.fromkeys(slugs, min(rates))

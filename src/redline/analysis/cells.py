@@ -211,7 +211,7 @@ def other_times(
     that is known: one-way times are left out unless it is a small part of each median.
     """
     found = []
-    merged = Histogram.merged(one for one in handshakes if one is not None)
+    merged = Histogram.merged(handshake for handshake in handshakes if handshake is not None)
     if merged.count:
         found.append(_time("handshake", merged, None))
     ways = OneWay.merged(one for one in one_way if one is not None)

@@ -57,7 +57,7 @@ def steps(levels: Sequence[Level], metric: Metric, threshold: float) -> tuple[St
     A change point whose trials do not confirm it, or that is too small to matter, is dropped, the smallest first, and
     its neighbours are asked again with the longer levels that this gives them.
     """
-    values = np.array([one.estimate.value for one in levels])
+    values = np.array([level.estimate.value for level in levels])
     if len(levels) < FEWEST_RUNS or np.any(values <= 0):
         return ()
     logs: Floats = np.log(values)
@@ -98,7 +98,7 @@ def noise(logs: Floats, levels: Sequence[Level]) -> float:
     """
     steps_between = np.abs(np.diff(logs))
     between = float(np.median(steps_between)) / (_MEDIAN_OF_NORMAL * 2**0.5)
-    return max(between, float(np.median([_error(one) for one in levels])), 1e-9)
+    return max(between, float(np.median([_error(level) for level in levels])), 1e-9)
 
 
 def _error(one: Level) -> float:

@@ -116,7 +116,10 @@ def not_run(run: Run) -> tuple[str, ...]:
     pairs = [(variant.slug, suite.baseline_of(variant.slug)) for variant in suite.variants]
     servers = {slug for pair in pairs if pair[1] for slug in pair}
     wanted = {
-        f"{server}.{one.name}.{load.name}" for server in servers for one in suite.scenarios for load in suite.loads
+        f"{server}.{scenario.name}.{load.name}"
+        for server in servers
+        for scenario in suite.scenarios
+        for load in suite.loads
     }
     found = run.manifest.plan.not_run_here.items()
     return tuple(f"not run: {slug}: {reason}" for slug, reason in found if slug in wanted)

@@ -74,7 +74,7 @@ class Duet:
 
     def requests(self) -> int:
         """How many requests were due of the server that got the fewest, over all starts."""
-        due = np.array([[each.counts.due for each in traffic_of(start).targets] for start in self.starts])
+        due = np.array([[target.counts.due for target in traffic_of(start).targets] for start in self.starts])
         return int(due.sum(axis=0).min())
 
     def control(self, metric: Metric) -> LogRatio | None:
@@ -109,8 +109,10 @@ class Duet:
         if metric in _OF_SLICE:
             return [each.ratio(contrast) if each else None for each in self._slices[metric]]
         q = QUANTILE_OF[metric]
-        times = [[each.response.quantiles_ns([q])[0] for each in traffic_of(start).targets] for start in self.starts]
-        return [StartRatio(float(contrast @ np.log(each)), None) if all(each) else None for each in times]
+        times = [
+            [target.response.quantiles_ns([q])[0] for target in traffic_of(start).targets] for start in self.starts
+        ]
+        return [StartRatio(float(contrast @ np.log(time)), None) if all(time) else None for time in times]
 
     @cached_property
     def _slices(self) -> Mapping[Metric, list[Slices | None]]:
@@ -245,7 +247,7 @@ def in_duet(one: Comparison, duet: Duet) -> Comparison:
 
     about = DuetComparison(
         starts=ratio.starts,
-        parallel=any(each.places for each in duet.starts),
+        parallel=any(start.places for start in duet.starts),
         attached=duet.attached,
         between_sd=ratio.between_sd,
         blocks_se=ratio.blocks_se,
@@ -260,10 +262,10 @@ def in_duet(one: Comparison, duet: Duet) -> Comparison:
 def _slices(metric: Metric, traffic: DuetTraffic) -> Slices | None:
     """Those of one start; None where a server has no value."""
     known = [
-        (each.target, math.log(value))
+        (slice_.target, math.log(value))
         for block in measured(traffic)
-        for each in block.slices
-        if (value := _OF_SLICE[metric](each))
+        for slice_ in block.slices
+        if (value := _OF_SLICE[metric](slice_))
     ]
     if {server for server, _ in known} != set(range(len(traffic.targets))):
         return None

@@ -45,7 +45,7 @@ def effects(
     def question_of(one: Comparison) -> Question:
         return Question(f"{one.metric.words} by {axes[_key(one)]}", judged[one.cell_id].cell.variant.slug)
 
-    known |= {_key(one): one for one in with_verdicts(alone, question_of)}
+    known |= {_key(verdict): verdict for verdict in with_verdicts(alone, question_of)}
     return tuple(effect.of(known[_key(effect.comparison)]) for effect in found)
 
 

@@ -101,7 +101,7 @@ def differences(before: Environment, after: Environment) -> tuple[Difference, ..
 
 def grave(before: Environment, after: Environment) -> tuple[Difference, ...]:
     """What differs so that numbers of the two may not be held against each other."""
-    return tuple(one for one in differences(before, after) if one.grave)
+    return tuple(difference for difference in differences(before, after) if difference.grave)
 
 
 def eras_of(environments: Sequence[Environment]) -> tuple[tuple[Era, ...], list[int]]:

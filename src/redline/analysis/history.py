@@ -82,12 +82,12 @@ def regressions(history: History, recent: int | None = None) -> tuple[Followed, 
     With `recent`, only changes that so many of the last runs hold, or fewer: those before are accepted.
     """
     return tuple(
-        one
-        for one in history.cells
-        if one.regressed
-        and one.current
-        and one.role == "subject"
-        and (recent is None or _held_by(one, history) <= recent)
+        cell
+        for cell in history.cells
+        if cell.regressed
+        and cell.current
+        and cell.role == "subject"
+        and (recent is None or _held_by(cell, history) <= recent)
     )
 
 
@@ -104,7 +104,9 @@ def silent(history: History) -> tuple[Followed, ...]:
     That is the last run of all, or the last one of the suite that showed them before: a run of something else that has
     no number for a cell does not speak for that suite, and what was never shown has nothing to be compared with.
     """
-    return tuple(one for one in history.cells if one.current and one.role == "subject" and _is_silent(one, history))
+    return tuple(
+        cell for cell in history.cells if cell.current and cell.role == "subject" and _is_silent(cell, history)
+    )
 
 
 def _is_silent(one: Followed, history: History) -> bool:
@@ -294,4 +296,4 @@ def _skipped(slug: str, later: Mapping[int, SeenRun]) -> dict[int, Level | str]:
 
 
 def _pooled(levels: Sequence[Level], metric: Metric) -> Estimate:
-    return estimate(pooled([one.sample for one in levels]), metric)
+    return estimate(pooled([level.sample for level in levels]), metric)

@@ -159,7 +159,9 @@ def judged_cells(run: Run) -> Iterator[tuple[str, JudgedCell]]:
 def subjects_by_name(judged: Mapping[str, JudgedCell]) -> dict[tuple[str, str, str], JudgedCell]:
     """The subjects, in their order, by the names of their server, scenario and load."""
     subjects = [one for one in judged.values() if one.cell.role == "subject"]
-    return {(one.cell.variant.slug, one.cell.scenario.name, one.cell.load.name): one for one in subjects}
+    return {
+        (subject.cell.variant.slug, subject.cell.scenario.name, subject.cell.load.name): subject for subject in subjects
+    }
 
 
 class GrowingRun:
@@ -186,7 +188,7 @@ class GrowingRun:
                 planned=len(trials),
                 trials=trials,
                 own_findings=(),
-                valid=is_valid(len(trials), sum(one.used for one in trials)),
+                valid=is_valid(len(trials), sum(trial.used for trial in trials)),
             )
         return judged
 

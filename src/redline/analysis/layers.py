@@ -22,7 +22,7 @@ def waterfalls(
     in one metric are a family. Of a chain that branches, each branch is a chain of its own that begins with the common
     steps.
     """
-    found = {(each.cell_id, each.baseline_id, each.metric): each for each in comparisons}
+    found = {(comparison.cell_id, comparison.baseline_id, comparison.metric): comparison for comparison in comparisons}
     groups: dict[tuple[str, str], dict[str, JudgedCell]] = {}
     for one in judged.values():
         if one.cell.role == "subject":

@@ -75,7 +75,7 @@ class SlicedCell:
     def facts(self, name: str) -> str:
         """What its servers said of themselves, each text once: `build` or `runtime_version`."""
         servers = [start.servers[place] for start, place in self.starts if place < len(start.servers)]
-        return ", ".join(dict.fromkeys(filter(None, (str(getattr(each, name)) for each in servers if each))))
+        return ", ".join(dict.fromkeys(filter(None, (str(getattr(server, name)) for server in servers if server))))
 
     def findings(self) -> Iterator[Finding]:
         """Why there is no level of it."""
@@ -102,9 +102,9 @@ def sliced_cells(run: Run) -> dict[str, SlicedCell]:
 
 
 def _rate(start: DuetRecording, place: int) -> float | None:
-    slices = [each for block in measured(traffic_of(start)) for each in block.slices if each.target == place]
-    measured_ns = sum(each.measured_ns for each in slices)
-    return sum(each.measured for each in slices) / measured_ns * 1e9 if measured_ns else None
+    slices = [slice_ for block in measured(traffic_of(start)) for slice_ in block.slices if slice_.target == place]
+    measured_ns = sum(slice_.measured_ns for slice_ in slices)
+    return sum(slice_.measured for slice_ in slices) / measured_ns * 1e9 if measured_ns else None
 
 
 def _cpu_ns(start: DuetRecording, place: int) -> float | None:

@@ -95,7 +95,7 @@ def answer(limit: Limit, search: Search) -> LimitAnswer:
         decided=limit.decided,
         method="queue" if limit.modelled else "single rates",
         binding=limit.binding,
-        conditions=tuple(each.text for each in conditions),
+        conditions=tuple(condition.text for condition in conditions),
         met_somewhere=any(one != "failed" for one in seen),
         missed_somewhere=any(one != "passed" for one in seen),
         reason=limit.reason,
@@ -125,7 +125,7 @@ def probe(  # noqa: PLR0913
         seconds=evidence.seconds,
         offered_per_s=evidence.offered_per_s,
         answered_per_s=evidence.answered_per_s,
-        errors=sum(each.errors for each in evidence.slices),
+        errors=sum(slice_.errors for slice_ in evidence.slices),
         p50_ns=quantile_known(response, 0.5),
         p90_ns=quantile_known(response, 0.9),
         p99_ns=quantile_known(response, 0.99),
@@ -146,10 +146,10 @@ def _counts_for(name: str, evidence: Evidence, conditions: Sequence[Objective]) 
     if not shows(evidence, *conditions):
         return ProbeVerdict(name=name, state="not known", why=evidence.client)
     found = _verdict(evidence, conditions)
-    deciding = next(each for each in conditions if verdict((evidence,), each) == found)
+    deciding = next(condition for condition in conditions if verdict((evidence,), condition) == found)
     return ProbeVerdict(name=name, state=_STATES[found], why=reason(evidence, deciding))
 
 
 def _verdict(evidence: Evidence, conditions: Sequence[Objective]) -> Verdict:
     """Whether a probe alone met all of them."""
-    return all_of([verdict((evidence,), each) for each in conditions])
+    return all_of([verdict((evidence,), condition) for condition in conditions])

@@ -192,5 +192,5 @@ def _judged(effect: MainEffect, adjusted: Iterator[float], threshold: float) -> 
     if effect.p is None:
         return effect
     p = next(adjusted)
-    within = all(one.ratio.is_within(threshold) for one in effect.levels)
+    within = all(level.ratio.is_within(threshold) for level in effect.levels)
     return effect.judged("too small" if within else "matters" if p <= ALPHA else "not shown", p)

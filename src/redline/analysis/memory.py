@@ -92,9 +92,9 @@ def _summed(every: Iterable[RuntimeFacts]) -> tuple[CollectionSum, ...]:
     """The collections by kind and cause, the longest first."""
     counts, totals = Counter[tuple[CollectionKind, str]](), Counter[tuple[CollectionKind, str]]()
     for facts in every:
-        for one in facts.collections:
-            counts[one.kind, one.cause] += one.count
-            totals[one.kind, one.cause] += one.total_ns
+        for collection in facts.collections:
+            counts[collection.kind, collection.cause] += collection.count
+            totals[collection.kind, collection.cause] += collection.total_ns
     return tuple(
         CollectionSum(kind=kind, cause=cause, count=counts[kind, cause], total_ns=total)
         for (kind, cause), total in totals.most_common()

@@ -19,7 +19,7 @@ def objective_results(judged: JudgedCell, objectives: Iterable[Objective]) -> tu
     cell = judged.cell
     if cell.role == "ceiling":
         return ()
-    applying = [one for one in objectives if one.applies_to(cell)]
+    applying = [objective for objective in objectives if objective.applies_to(cell)]
     made = _measured(judged, judged.used or judged.bounding)
     if lost := _lost(judged):
         return missed_all(applying, made, lost)
@@ -38,10 +38,10 @@ def load_objectives(
     failure: Failure | None = None,
 ) -> tuple[ObjectiveResult, ...]:
     """Every objective of one load; `failure`: why it failed, if it did."""
-    applying, made = [one for one in objectives if one.applies_to(cell)], LoadTotals.of_load(traffic)
+    applying, made = [objective for objective in objectives if objective.applies_to(cell)], LoadTotals.of_load(traffic)
     if kinds := servers_doing(findings, failure):
         return missed_all(applying, made, f"the load is invalid by {', '.join(dict.fromkeys(kinds))}")
-    if traffic.seconds > 0 and all(each.grade is not Grade.INVALID for each in findings):
+    if traffic.seconds > 0 and all(finding.grade is not Grade.INVALID for finding in findings):
         return judged_all(applying, made)
     if traffic.seconds > 0 and only_lengthened(cell, findings):
         return judged_all(applying, made, at_most=True)
@@ -52,13 +52,13 @@ def judged_all(
     objectives: Iterable[Objective], made: LoadTotals, *, at_most: bool = False
 ) -> tuple[ObjectiveResult, ...]:
     """Each by what was counted and how long responses took; `at_most`: these are upper bounds."""
-    return tuple(_result(one, made, at_most=at_most) for one in objectives)
+    return tuple(_result(objective, made, at_most=at_most) for objective in objectives)
 
 
 def missed_all(objectives: Iterable[Objective], made: LoadTotals, reason: str) -> tuple[ObjectiveResult, ...]:
     """None was met, by the server's doing."""
     results = judged_all(objectives, made)
-    return tuple(one.unmet(reason, known=True) for one in results)
+    return tuple(result.unmet(reason, known=True) for result in results)
 
 
 def unknown_all(objectives: Iterable[Objective], reason: str) -> tuple[ObjectiveResult, ...]:
@@ -101,7 +101,7 @@ def _not_seen(judged: JudgedCell, results: tuple[ObjectiveResult, ...]) -> tuple
     if not failed:
         return results
     reason = f"{failed} of {len(judged.trials)} trials failed on the engine's side"
-    return tuple(one.unmet(reason, known=False) if one.met else one for one in results)
+    return tuple(result.unmet(reason, known=False) if result.met else result for result in results)
 
 
 def _lost(judged: JudgedCell) -> str:

@@ -51,7 +51,7 @@ def _periods(recording: Recording) -> Iterator[_Period]:
         return
     begins, ends = profile.started, profile.stopped
     pieces: dict[str, list[Interval]] = {"before": [], "during": [], "after": []}
-    measured = [each for each in traffic.intervals if each.phase == "measure"]
+    measured = [interval for interval in traffic.intervals if interval.phase == "measure"]
     for each in measured:
         start, end = traffic.epoch_unix_ns + each.start_ns, traffic.epoch_unix_ns + each.end_ns
         if end <= begins.start:
@@ -78,7 +78,7 @@ def _split(intervals: Sequence[Interval], length_ns: float) -> list[list[Interva
 
 def _period(recording: Recording, intervals: Sequence[Interval], epoch_unix_ns: int, *, profiled: bool) -> _Period:
     during = Slice(intervals[0].start_ns, intervals[-1].end_ns)
-    completed = sum(each.counts.completed for each in intervals)
+    completed = sum(interval.counts.completed for interval in intervals)
     series = recording.find("cpu_ns", "server")
     cpu_ns = series.increase(epoch_unix_ns + during.start, epoch_unix_ns + during.end) if series else None
     return _Period(
@@ -90,18 +90,18 @@ def _period(recording: Recording, intervals: Sequence[Interval], epoch_unix_ns: 
 
 
 def _changed(periods: Sequence[_Period], value_of: Callable[[_Period], float | None]) -> Switched | None:
-    values = [value_of(each) for each in periods]
+    values = [value_of(period) for period in periods]
     known = [value for value in values if value]
     if len(known) < len(values):
         return None
-    at = np.array([each.middle_ns for each in periods])
-    return switched(np.log(known), at, np.array([each.profiled for each in periods]))
+    at = np.array([period.middle_ns for period in periods])
+    return switched(np.log(known), at, np.array([period.profiled for period in periods]))
 
 
 def _estimate(changes: Sequence[Switched]) -> Estimate:
     """The mean over trials."""
-    value = math.fsum(each.value for each in changes) / len(changes)
-    error = math.sqrt(math.fsum(each.error**2 for each in changes)) / len(changes)
-    half = t_quantile((1 + CONFIDENCE) / 2, sum(each.freedom for each in changes)) * error
+    value = math.fsum(change.value for change in changes) / len(changes)
+    error = math.sqrt(math.fsum(change.error**2 for change in changes)) / len(changes)
+    half = t_quantile((1 + CONFIDENCE) / 2, sum(change.freedom for change in changes)) * error
     ends = math.exp(value - half), math.exp(value + half)
     return Estimate(value=math.exp(value), low=ends[0], high=ends[1], unit="ratio", n=len(changes), method=_METHOD)

@@ -31,7 +31,7 @@ class _Main:
     def lost(self) -> tuple[str, ...]:
         """Which of its cells had trials, and not one valid among them."""
         sides = (self.cell, self.baseline) if self.baseline else (self.cell,)
-        return tuple(one.id for one in sides if one.trials and not one.used)
+        return tuple(side.id for side in sides if side.trials and not side.used)
 
     def forecast(self, wanted: float) -> int | None:
         """About how many trials or starts would make it so narrow; None where that is not known."""

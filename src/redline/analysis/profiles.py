@@ -80,8 +80,8 @@ def profile_reports(
             kind, subject = recording.profile.kind, recording.profile.subject
             groups.setdefault((recording.cell_id, kind, subject), []).append(recording)
     against: dict[str, Comparison] = {}
-    for one in sorted(comparisons, key=lambda each: each.metric is not Metric.CPU_PER_REQUEST):
-        against.setdefault(one.cell_id, one)
+    for comparison in sorted(comparisons, key=lambda each: each.metric is not Metric.CPU_PER_REQUEST):
+        against.setdefault(comparison.cell_id, comparison)
     places = {cell.cell_id: place for place, cell in enumerate(cells)}
     keys = sorted((key for key in groups if key[0] in places), key=lambda key: places[key[0]])
     made = {key: _Profile(tuple(groups[key]), read, tables[_runtime(groups[key])]) for key in keys}
@@ -99,10 +99,10 @@ def profile_reports(
 
 def _runtime(recordings: Iterable[Recording]) -> LibraryRuntime | None:
     """On which the profiled program ran, as far as it matters: async-profiler samples JVMs alone."""
-    for one in recordings:
-        if one.profile is not None and one.profile.subject == "server":
-            said = one.runtime.runtime if one.runtime else ""
-            if said == "jvm" or one.profile.profiler.startswith(_OF_JVMS):
+    for recording in recordings:
+        if recording.profile is not None and recording.profile.subject == "server":
+            said = recording.runtime.runtime if recording.runtime else ""
+            if said == "jvm" or recording.profile.profiler.startswith(_OF_JVMS):
                 return "jvm"
     return None
 
@@ -153,7 +153,7 @@ class _TrialStacks:
         traffic, slices = recording.traffic, stacks.slices
         if traffic is not None and slices:
             start, end = traffic.window_unix_ns
-            slices = tuple(each for each in slices if start <= (each.start + each.end) / 2 < end)
+            slices = tuple(slice_ for slice_ in slices if start <= (slice_.start + slice_.end) / 2 < end)
             weights = {stack: weight for stack, weight in stacks.weights.items() if stack.slice in set(slices)}
             stacks = Stacks(weights, slices)
         slow = frozenset(_slow(slices, traffic)) if traffic else frozenset[Slice]()
@@ -164,10 +164,10 @@ class _TrialStacks:
         self, weights: Mapping[Slice | None, int], whole: Mapping[Slice | None, int], *, of: bool | None
     ) -> TrialWeights:
         """The weights by slice: all (`of` None), those of slow moments (True), or the others (False)."""
-        places = [each for each in self.slices if of is None or (each in self.slow) is of]
+        places = [slice_ for slice_ in self.slices if of is None or (slice_ in self.slow) is of]
         return TrialWeights(
-            np.array([weights.get(each, 0) for each in places], dtype=float),
-            np.array([whole.get(each, 0) for each in places], dtype=float),
+            np.array([weights.get(place, 0) for place in places], dtype=float),
+            np.array([whole.get(place, 0) for place in places], dtype=float),
         )
 
 
@@ -181,7 +181,7 @@ class _Profile:
 
     @property
     def facts(self) -> ProfileFacts:
-        return next(each.profile for each in self.recordings if each.profile)
+        return next(recording.profile for recording in self.recordings if recording.profile)
 
     @cached_property
     def _read(self) -> tuple[tuple[_TrialStacks, ...], str]:
@@ -303,7 +303,7 @@ def _report(cell: CellReport, one: _Profile, change: ProfileChange | None, nodes
     cpu = cell.estimates.get(Metric.CPU_PER_REQUEST) if cell.valid else None
     names = sorted(one.names(), key=lambda name: (-one.share(name).value, -one.share(name, "anywhere").value, name))
     shown = [name for name in names if one.share(name, "anywhere").value >= LEAST]
-    profiles = [each.profile for each in one.recordings if each.profile]
+    profiles = [recording.profile for recording in one.recordings if recording.profile]
     return ProfileReport(
         cell_id=cell.cell_id,
         slug=cell.slug,
@@ -318,7 +318,7 @@ def _report(cell: CellReport, one: _Profile, change: ProfileChange | None, nodes
         unit=facts.unit,
         samples=sum(each.samples for each in profiles),
         lost=sum(each.lost for each in profiles),
-        positions=tuple(each.position for each in one.recordings),
+        positions=tuple(recording.position for recording in one.recordings),
         cpu_per_request_ns=cpu.value if cpu and facts.subject == "server" and facts.kind == "cpu" else None,
         overhead=overhead(one.recordings),
         libraries=tuple(
@@ -418,20 +418,20 @@ def _slow(slices: Sequence[Slice], traffic: Traffic) -> Iterable[Slice]:
     if not slices:
         return
     measured = [
-        each
-        for each in traffic.intervals
-        if each.phase == "measure"
-        and each.response.count
-        and slices[0].start <= traffic.epoch_unix_ns + (each.start_ns + each.end_ns) / 2 < slices[-1].end
+        interval
+        for interval in traffic.intervals
+        if interval.phase == "measure"
+        and interval.response.count
+        and slices[0].start <= traffic.epoch_unix_ns + (interval.start_ns + interval.end_ns) / 2 < slices[-1].end
     ]
     if len(measured) < _FEWEST_INTERVALS:
         return
     ranked = sorted(measured, key=lambda each: each.response.quantile_ns(0.99), reverse=True)
     slow = [(each.start_ns, each.end_ns) for each in ranked[: max(1, round(_SLOW * len(ranked)))]]
-    for each in slices:
-        middle = (each.start + each.end) / 2 - traffic.epoch_unix_ns
+    for slice_ in slices:
+        middle = (slice_.start + slice_.end) / 2 - traffic.epoch_unix_ns
         if any(start <= middle < end for start, end in slow):
-            yield each
+            yield slice_
 
 
 def _heat(one: _Profile) -> HeatMap | None:
@@ -439,7 +439,7 @@ def _heat(one: _Profile) -> HeatMap | None:
     if not one.trials or one.trials[0].slices == (None,):
         return None
     trial, own, whole = one.trials[0], one.sums[0].own, one.sums[0].whole
-    slices = [each for each in trial.slices if each is not None]
+    slices = [slice_ for slice_ in trial.slices if slice_ is not None]
     columns = [
         slices[at : at + math.ceil(len(slices) / _COLUMNS)]
         for at in range(0, len(slices), math.ceil(len(slices) / _COLUMNS))
@@ -465,8 +465,11 @@ def _p99(column: Sequence[Slice], traffic: Traffic | None) -> int | None:
         return None
     start, end = column[0].start - traffic.epoch_unix_ns, column[-1].end - traffic.epoch_unix_ns
     touched = [
-        each.response.quantile_ns(0.99)
-        for each in traffic.intervals
-        if each.phase == "measure" and each.response.count and each.start_ns < end and each.end_ns > start
+        interval.response.quantile_ns(0.99)
+        for interval in traffic.intervals
+        if interval.phase == "measure"
+        and interval.response.count
+        and interval.start_ns < end
+        and interval.end_ns > start
     ]
     return max(touched, default=None)

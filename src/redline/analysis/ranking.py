@@ -33,10 +33,10 @@ def rankings(
     made = []
     for (scenario, load, setting), members in groups.items():
         first = members[0].cell.load
-        if any(one.cell.load != first for one in members):
+        if any(member.cell.load != first for member in members):
             continue  # rates that are shares of each group's own capacity: no server is faster for having less load
         metric = first.primary_metric
-        found = {one.id: estimates[one.id].get(metric) for one in members if _counts(one)}
+        found = {member.id: estimates[member.id].get(metric) for member in members if _counts(member)}
         ranked = places(
             {name: one for name, one in found.items() if one},
             [one for one in against if one.metric is metric],
@@ -95,7 +95,7 @@ class _Field:
         of_other_pairs: Iterable[Comparison],
     ) -> None:
         self.levels = levels
-        with_interval = [one for one in comparisons if _bounds(one)]
+        with_interval = [comparison for comparison in comparisons if _bounds(comparison)]
         self.against = {one.cell_id: one for one in with_interval if one.cell_id in levels}
         others = (one for one in of_other_pairs if _bounds(one))
         self._pairs = {(one.cell_id, one.baseline_id): one for one in (*others, *with_interval)}
@@ -166,7 +166,7 @@ def _shared_axes(variants: tuple[Variant, ...]) -> tuple[str, ...]:
     """The options, and flags, that every server has and that do not have one value throughout, by name."""
     settings = [variant.settings for variant in variants]
     shared = set.intersection(*map(set, settings)) - {ROUTE, PLACE} if settings else set()
-    return tuple(sorted(name for name in shared if len({each[name] for each in settings}) > 1))
+    return tuple(sorted(name for name in shared if len({setting[name] for setting in settings}) > 1))
 
 
 def _setting(variant: Variant, axes: tuple[str, ...]) -> str:

@@ -75,10 +75,10 @@ def validity_changes(before: Report, after: Report) -> tuple[ValidityChange, ...
 def _gravest(report: Report) -> dict[_Key, Finding]:
     found: dict[_Key, Finding] = {}
     for cell in report.cells:
-        for one in cell.findings:
-            key = one.cell_id, one.kind, one.position
-            if key not in found or found[key].grade.weight < one.grade.weight:
-                found[key] = one
+        for finding in cell.findings:
+            key = finding.cell_id, finding.kind, finding.position
+            if key not in found or found[key].grade.weight < finding.grade.weight:
+                found[key] = finding
     return found
 
 

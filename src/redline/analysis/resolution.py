@@ -75,9 +75,9 @@ def resolutions(
 ) -> dict[str, tuple[Finding, ...]]:
     """A finding for each cell that has undecided comparisons, by the cell's id. The run is in `folder`, if known."""
     found: dict[str, list[Comparison]] = {}
-    for one in comparisons:
-        if one.verdict is Verdict.INCONCLUSIVE and one.resolution is not None:
-            found.setdefault(one.cell_id, []).append(one)
+    for comparison in comparisons:
+        if comparison.verdict is Verdict.INCONCLUSIVE and comparison.resolution is not None:
+            found.setdefault(comparison.cell_id, []).append(comparison)
     if not found:
         return {}
     round_ns = expected_length_ns(plan) // (1 + max((step.round for step in plan.steps), default=0))
@@ -130,7 +130,7 @@ class _Remedy:
 
     @property
     def _made(self) -> int:
-        return max((each.rounds for each in self.scatters if each), default=1)
+        return max((scatter.rounds for scatter in self.scatters if scatter), default=1)
 
     @property
     def _bound_ns(self) -> int:
@@ -138,7 +138,7 @@ class _Remedy:
 
     def _rounds(self) -> str:
         """The command that makes as many rounds as it takes; empty if nobody waits for them."""
-        needed = [rounds_for(each.total, WORTH_SHOWING) if each else None for each in self.scatters]
+        needed = [rounds_for(scatter.total, WORTH_SHOWING) if scatter else None for scatter in self.scatters]
         if None in needed:
             return ""
         rounds = max(self._made + 1, *(each for each in needed if each is not None))
@@ -155,25 +155,25 @@ class _Remedy:
         """How long a duet would take, by how blocks scatter in trials; empty if there is one or can be none."""
         if self.plan.duets or not self.cell.load.fits_duet:
             return ""
-        lengths = [each.duet_for(WORTH_SHOWING) if each else None for each in self.scatters]
-        known = [each for each in lengths if each is not None]
+        lengths = [scatter.duet_for(WORTH_SHOWING) if scatter else None for scatter in self.scatters]
+        known = [length for length in lengths if length is not None]
         if len(known) < len(lengths) or max(known) > self._bound_ns:
             return ""
         return f"a duet of {_in_minutes(max(known))}"
 
     def _longer_loads(self) -> str:
         """How long loads would have to be; empty if nobody waits for them, or no length is enough."""
-        lengths = [each.load_for(WORTH_SHOWING) if each else None for each in self.scatters]
+        lengths = [scatter.load_for(WORTH_SHOWING) if scatter else None for scatter in self.scatters]
         if None in lengths or self.cell.load.changes:
             return ""
-        longest = math.ceil(max(each for each in lengths if each is not None) / _ROUND_NS) * _ROUND_NS
+        longest = math.ceil(max(length for length in lengths if length is not None) / _ROUND_NS) * _ROUND_NS
         own_ns = self.cell.load.duration_ns
         if longest <= own_ns or self._made * self.round_ns * longest / own_ns > self._bound_ns:
             return ""
         return f"`-d {longest // _SECOND_NS}s`"
 
     def _why(self) -> str:
-        known = [each for each in self.scatters if each]
+        known = [scatter for scatter in self.scatters if scatter]
         if not known:
             return ""
         worst = max(known, key=lambda each: each.total)
@@ -188,14 +188,18 @@ def _in_minutes(ns: int) -> str:
 def forecast(plan: Plan, before: Report) -> tuple[ShownDifference, ...]:
     """What the plan can show in each comparison that an earlier report of the same cells and design made."""
     known = []
-    for one in before.comparisons:
-        scatter = scatter_of(one.ratio) if one.ratio and one.primary else None
-        alike = one.cell_id in plan.cells and one.baseline_id in plan.cells and bool(one.duet) == bool(plan.duets)
+    for comparison in before.comparisons:
+        scatter = scatter_of(comparison.ratio) if comparison.ratio and comparison.primary else None
+        alike = (
+            comparison.cell_id in plan.cells
+            and comparison.baseline_id in plan.cells
+            and bool(comparison.duet) == bool(plan.duets)
+        )
         if scatter is not None and alike and plan.suite.trials > 1:
             shown = ShownDifference(
-                cell_id=one.cell_id,
-                baseline_id=one.baseline_id,
-                metric=one.metric,
+                cell_id=comparison.cell_id,
+                baseline_id=comparison.baseline_id,
+                metric=comparison.metric,
                 difference=shown_by(scatter, plan.suite.trials),
             )
             known.append(shown)

@@ -154,7 +154,7 @@ class SearchState:
     def sets(self) -> Mapping[str, tuple[Objective, ...]]:
         """The objectives of the cell by the names of their sets."""
         found = {
-            name: tuple(each for each in conditions if each.applies_to(self.cell))
+            name: tuple(condition for condition in conditions if condition.applies_to(self.cell))
             for name, conditions in self.terms.sets.items()
         }
         return {name: conditions for name, conditions in found.items() if conditions}
@@ -221,7 +221,7 @@ class SearchState:
             return "it was not asked for"
         limits, evidence = self.search.limits(), self.search.evidence
         answered_per_s = max((each.answered_per_s for each in evidence if not each.client), default=0.0)
-        ends = [(each.low_per_s, each.high_per_s) for each in limits]
+        ends = [(limit.low_per_s, limit.high_per_s) for limit in limits]
         if answered_per_s == 0 or all(high is None for _, high in ends):
             return "no rate above the limit is known"
         plan = overload_plan(ends, answered_per_s, self.cell.load.duration_ns / 1e9)
@@ -307,7 +307,7 @@ class SearchState:
 
     def _evidence(self, made: ProbeRecording, traffic: Traffic) -> Evidence:
         """What a probe showed, and why it may show nothing of the server."""
-        slices = tuple(slice_of(each, cut=made.cut) for each in traffic.intervals if each.phase != "warmup")
+        slices = tuple(slice_of(interval, cut=made.cut) for interval in traffic.intervals if interval.phase != "warmup")
         evidence = Evidence(made.rate_per_s, slices, hopeless=made.cut, start=made.start)
         evidence = self._limited(evidence, made, traffic)
         self._judge_server(made)
@@ -359,7 +359,7 @@ class SearchState:
         client = ""
         if traffic is not None:
             client = lacking(traffic) or self._too_busy(made, traffic) or stolen(self._judged(made))
-        slices = [slice_of(each) for each in traffic.intervals if each.phase != "warmup"] if traffic else []
+        slices = [slice_of(interval) for interval in traffic.intervals if interval.phase != "warmup"] if traffic else []
         failed = self._failure_of(made)
         died, stopped = (failed, "") if failure is not None and failure.kind == "died" else ("", failed)
         return judge_overload(plan, slices, died=died, stopped=stopped, client=client)
@@ -408,7 +408,7 @@ class SearchState:
 
 def _failures(traffic: Traffic, *, cut: bool) -> tuple[FirstFailure, ...]:
     """Why requests of a probe failed, without what was left over when Redline `cut` it."""
-    return tuple(each for each in traffic.failures if not (cut and each.outcome in LEFT_OVER))
+    return tuple(failure for failure in traffic.failures if not (cut and failure.outcome in LEFT_OVER))
 
 
 def search_order(plan: Plan) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ def start_failed(run: Run, failure: Failure) -> DriveError:
             lines.pop(end)
     said = failure.message + "".join(f"\n    {text}" for text in lines)
     variants = run.manifest.plan.suite.variants
-    starts = any(not isinstance(each.entry, AttachedServer) for each in variants)
+    starts = any(not isinstance(variant.entry, AttachedServer) for variant in variants)
     hint = _BY_HAND if failure.stage == "load" and failure.kind == "died" and starts else failure.hint
     who = ", ".join(filter(None, map(_revision_of, variants))) if failure.stage in ("launch", "load") else ""
     return DriveError(said, hint=f"{who}; {hint}" if who else hint)
@@ -49,11 +49,13 @@ def unanswered(run: Run, report: Report) -> DriveError | None:
 
 def nothing_due(recordings: Sequence[DuetRecording]) -> str:
     """Says that the load asked some server for nothing in all that time; empty where each had a request."""
-    loads = [each.traffic for each in recordings if each.traffic is not None and each.traffic.blocks]
-    slices = [each for load in loads for block in load.blocks for each in block.slices]
-    loaded = {each.target for each in slices if each.completed or each.failed}
+    loads = [
+        recording.traffic for recording in recordings if recording.traffic is not None and recording.traffic.blocks
+    ]
+    slices = [slice_ for load in loads for block in load.blocks for slice_ in block.slices]
+    loaded = {slice_.target for slice_ in slices if slice_.completed or slice_.failed}
     if not slices or loaded == set(range(len(loads[0].targets))):
         return ""
-    seconds = sum(each.end_ns - each.start_ns for each in slices) / len(loads[0].targets)
+    seconds = sum(slice_.end_ns - slice_.start_ns for slice_ in slices) / len(loads[0].targets)
     lacking = "" if not loaded else " to one of the servers"
     return f"nothing fell due{lacking} in {duration(seconds)} of load"

@@ -123,7 +123,7 @@ def _with_few_errors(sets: Sets) -> dict[str, tuple[Objective, ...]]:
 
 def _few_errors(conditions: tuple[Objective, ...]) -> Iterator[Objective]:
     """The condition of errors, for the loads and scenarios that these conditions are for."""
-    for load, scenario in dict.fromkeys((each.load, each.scenario) for each in conditions):
+    for load, scenario in dict.fromkeys((condition.load, condition.scenario) for condition in conditions):
         yield Objective(metric="errors", below=True, limit=FEW_SHARE, text=FEW_ERRORS, load=load, scenario=scenario)
 
 
@@ -146,7 +146,7 @@ def within_timeout(sets: Sets, timeout_ns: int, timeout: str) -> None:
 
     `timeout` is where the timeout is said, with its value.
     """
-    for each in (one for conditions in sets.values() for one in conditions):
+    for each in (condition for conditions in sets.values() for condition in conditions):
         if each.metric in (*QUANTILES, "max") and each.limit >= timeout_ns:
             raise UsageError(
                 f"the objective `{each.text}` is not below {timeout}, at which requests time out",
@@ -160,7 +160,8 @@ def _refuse_without_objective(sets: Sets, suite: Suite) -> None:
     for scenario in suite.scenarios:
         for load in suite.loads:
             if not any(
-                each.load in {None, load.name} and each.scenario in {None, scenario.name} for each in conditions
+                condition.load in {None, load.name} and condition.scenario in {None, scenario.name}
+                for condition in conditions
             ):
                 raise UsageError(
                     f"no objective is for {scenario.name} under {load.name}",

@@ -114,7 +114,7 @@ def probe_line(evidence: Evidence, why: str, number: int) -> str:
     result = f"p50 {duration(p50)}  p99 {duration(p99)}" if evidence.response.count else NO_ANSWERS
     if evidence.hopeless:
         result = f"hopeless after {significant(evidence.seconds, 2)} s: answered {rate(evidence.answered_per_s)}"
-    errors = sum(each.errors for each in evidence.slices)
+    errors = sum(slice_.errors for slice_ in evidence.slices)
     notes = "".join(
         (f"  errors {errors:,}" if errors else "", f"  not the server: {evidence.client}" if evidence.client else "")
     )

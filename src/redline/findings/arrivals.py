@@ -124,7 +124,7 @@ def poisson_fault(due: int, expected: float, slices: Sequence[DueSlice]) -> str:
     """
     if poisson_two_sided(due, expected) < ARRIVALS_P:
         return f"{due:,} requests fell due where {expected:,.0f} ± {2 * expected**0.5:,.0f} should have"
-    judged = [one for one in slices if one.expected >= FEWEST_DUE]
+    judged = [slice_ for slice_ in slices if slice_.expected >= FEWEST_DUE]
     if len(judged) < FEWEST_SLICES:
         return ""
     clumped = sum(one.off**2 / one.expected for one in judged)

@@ -80,7 +80,7 @@ class SeenDuet:
     @cached_property
     def slices(self) -> tuple[DuetSlice, ...]:
         """The measured slices of all starts."""
-        return tuple(each for traffic in self.traffics for block in measured(traffic) for each in block.slices)
+        return tuple(slice_ for traffic in self.traffics for block in measured(traffic) for slice_ in block.slices)
 
     @property
     def sides(self) -> Iterator[tuple[str, tuple[int, ...]]]:
@@ -176,16 +176,16 @@ def owners(duet: SeenDuet) -> Iterator[Finding]:
     names = {BASELINE: duet.names[0], duet.target: duet.names[1], duet.servers - 1: f"the second {duet.names[0]}"}
     for place in range(duet.servers):
         name = names.get(place, "another server of the duet")
-        owners = [each.owners[place] for each in duet.starts if each.owners]
-        reasons = [each.unknown for each in owners if each.unknown]
-        reasons = reasons or [*filter(None, (cpu_unknown(each, place) for each in duet.traffics))]
+        owners = [start.owners[place] for start in duet.starts if start.owners]
+        reasons = [owner.unknown for owner in owners if owner.unknown]
+        reasons = reasons or [*filter(None, (cpu_unknown(traffic, place) for traffic in duet.traffics))]
         if reasons:
             all_starts = len(duet.starts)
             some = "" if len(reasons) == all_starts else f"In {len(reasons)} of {all_starts} starts, "
             message = f"{some}{'the' if some else 'The'} CPU time of {name} is not known: {reasons[0].rstrip('.')}."
             yield from CPU_UNKNOWN.found(1.0, message, duet.cell_id)
             return
-        if behind := next((each for each in owners if each.behind and place in (BASELINE, duet.target)), None):
+        if behind := next((owner for owner in owners if owner.behind and place in (BASELINE, duet.target)), None):
             message = (
                 f"The CPU time of {name} is that of {', '.join(behind.processes)} alone: what was used at "
                 f"{behind.behind}, which it asks to answer, is not counted."
@@ -218,7 +218,7 @@ COLD = Rule(
 @judges("duet")
 def cold(duet: SeenDuet) -> Iterator[Finding]:
     """Servers that were not warm, or may not have been, and what that does to the interval."""
-    if not duet.saturates and all(cost_of(each.blocks, saturates=False) is None for each in duet.traffics):
+    if not duet.saturates and all(cost_of(traffic.blocks, saturates=False) is None for traffic in duet.traffics):
         message = (
             "Whether the servers were warm is not known: the load sets their rates, and their CPU time is unknown."
         )
@@ -291,7 +291,7 @@ def disagreement(duet: SeenDuet) -> tuple[Finding, ...]:
 def errors(duet: SeenDuet) -> Iterator[Finding]:
     """Requests without a right answer, and the first reasons."""
     for name, places in duet.sides:
-        mine = [each for each in duet.slices if each.target in places]
+        mine = [slice_ for slice_ in duet.slices if slice_.target in places]
         failed, completed = sum(each.failed for each in mine), sum(each.completed for each in mine)
         if failed:
             why = first_failures(duet.traffics, places)
@@ -302,7 +302,7 @@ def errors(duet: SeenDuet) -> Iterator[Finding]:
 @judges("duet")
 def steal(duet: SeenDuet) -> tuple[Finding, ...]:
     """CPU time that the host took away; slices that it disturbed weigh little, so this is never more than a note."""
-    known = [each for each in duet.slices if each.steal_ns is not None]
+    known = [slice_ for slice_ in duet.slices if slice_.steal_ns is not None]
     stolen_ns = sum(each.steal_ns or 0 for each in known)
     used_ns = sum(each.engine_cpu_ns + sum(filter(None, each.cpu_ns)) for each in known)
     if not stolen_ns:
@@ -328,8 +328,8 @@ def send_lateness(duet: SeenDuet) -> Iterator[Finding]:
     """Whether the engine itself was late, where the load sets the rate."""
     for name, places in () if duet.saturates else duet.sides:
         targets = [traffic.targets[at] for traffic in duet.traffics for at in places]
-        late = Histogram.merged(each.lateness for each in targets)
-        share, said = late_share(late, Histogram.merged(each.response for each in targets))
+        late = Histogram.merged(target.lateness for target in targets)
+        share, said = late_share(late, Histogram.merged(target.response for target in targets))
         message = f"{said}, of requests to {name}."
         yield from SEND_LATENESS.found(share, message, duet.cell_id, at_most=Grade.WARN)
 
@@ -357,10 +357,10 @@ def idle_work(duet: SeenDuet) -> tuple[Finding, ...]:
     """What servers did while others were loaded."""
     # Of servers that run already, the baseline and its control are one process, which is never idle.
     apart = all(None not in start.servers for start in duet.starts)
-    loaded_ns = sum(each.end_ns - each.start_ns for each in duet.slices)
+    loaded_ns = sum(slice_.end_ns - slice_.start_ns for slice_ in duet.slices)
     if not apart or not loaded_ns:
         return ()
-    idle_ns = sum(used or 0 for each in duet.slices for at, used in enumerate(each.cpu_ns) if at != each.target)
+    idle_ns = sum(used or 0 for slice_ in duet.slices for at, used in enumerate(slice_.cpu_ns) if at != slice_.target)
     share = idle_ns / loaded_ns
     message = f"Servers that were not loaded used {percent(share)} of a core in the slices of others."
     return IDLE_WORK.found(share, message, duet.cell_id)
@@ -379,7 +379,7 @@ CLIENT_LIMITED = Rule(
 @judges("duet")
 def client_limited(duet: SeenDuet) -> tuple[Finding, ...]:
     """Whether the client leaves the servers idle."""
-    known = [each for each in duet.slices if each.cpu_ns and each.cpu_ns[each.target] is not None]
+    known = [slice_ for slice_ in duet.slices if slice_.cpu_ns and slice_.cpu_ns[slice_.target] is not None]
     busy_ns = sum(each.cpu_ns[each.target] or 0 for each in known)
     first = duet.starts[0]
     cores = len(first.servers[0].cpus) if first.places and first.servers and first.servers[0] else duet.cores
@@ -421,7 +421,7 @@ ANSWER_SIZES = Rule(
 def answer_sizes(duet: SeenDuet) -> tuple[Finding, ...]:
     """Nobody may have said what the right answer is, so servers that do different work may be compared."""
     sizes = [_answer_size(duet, place) for place in (BASELINE, duet.target)]
-    known = [each for each in sizes if each]
+    known = [size for size in sizes if size]
     if len(known) < 2:
         return ()
     one, other = duet.names
@@ -438,7 +438,7 @@ def _answer_size(duet: SeenDuet, target: int) -> float | None:
     lacks the answers at the end of each slice, whose share depends on how fast the server is.
     """
     received = answers = 0
-    for each in (each for traffic in duet.traffics for block in traffic.blocks for each in block.slices):
+    for each in (slice_ for traffic in duet.traffics for block in traffic.blocks for slice_ in block.slices):
         if each.target == target and each.bytes_received is not None and not each.failed:
             received += each.bytes_received
             answers += each.completed
@@ -457,10 +457,10 @@ PARALLEL = Rule(
 @judges("duet")
 def parallel(duet: SeenDuet) -> tuple[Finding, ...]:
     """How the sides were swapped, where servers were loaded at the same time."""
-    places = [each.places for each in duet.starts if each.places]
+    places = [start.places for start in duet.starts if start.places]
     if not places:
         return ()
-    sets = [Counter(each[server] for each in places) for server in (BASELINE, duet.target)]
+    sets = [Counter(place[server] for place in places) for server in (BASELINE, duet.target)]
     message = (
         "Servers were loaded at the same time, each on cores of its own, which were drawn for each start: "
         f"{duet.names[0]} had {_often(sets[0])}, {duet.names[1]} {_often(sets[1])}."

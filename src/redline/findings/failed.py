@@ -20,7 +20,7 @@ def failures_text(failures: Iterable[FirstFailure], outcomes: Iterable[str] | No
     """The first failure of each of these outcomes, or of all: `connect: Connection refused; timeout: no answer …`."""
     wanted = None if outcomes is None else set(outcomes)
     failures = telling(failures)
-    return "; ".join(each.text for each in failures if wanted is None or each.outcome in wanted)
+    return "; ".join(failure.text for failure in failures if wanted is None or failure.outcome in wanted)
 
 
 def telling(failures: Iterable[FirstFailure]) -> Sequence[FirstFailure]:
@@ -31,7 +31,7 @@ def telling(failures: Iterable[FirstFailure]) -> Sequence[FirstFailure]:
 
 def all_failed(traffic: Traffic) -> str:
     """Why every request of a load failed, from its warm-up to its end; empty where one did not, or none was made."""
-    counts = Counts.merged(each.counts for each in traffic.intervals)
+    counts = Counts.merged(interval.counts for interval in traffic.intervals)
     if counts.outcomes.ok or counts.completed or traffic.counts.completed or not counts.outcomes.errors:
         return ""
     return failures_text(traffic.failures) or listed(counts.outcomes)
@@ -95,7 +95,7 @@ NOTHING_DUE = Rule(
 def _nothing_due(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
     """Whether all users waited for the server all the time, or the load asked for nothing in so short a time."""
     shape = cell.load.shape
-    before = [each.counts for each in traffic.intervals if each.phase == "warmup"]
+    before = [interval.counts for interval in traffic.intervals if interval.phase == "warmup"]
     waiting = sum(each.due - each.outcomes.total for each in before)
     if isinstance(shape, Closed) and waiting >= max(1.0, shape.mean_users(cell.load.duration_ns)):
         message = (

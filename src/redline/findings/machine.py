@@ -99,7 +99,7 @@ def engine_paused(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
             f"{_stood_still(traffic, traffic.paused_ns)} of the {duration(traffic.seconds * 1e9)} that it measured."
         )
         return ENGINE_PAUSED.found(traffic.paused_share, message, trial)
-    warm_up = [each for each in traffic.intervals if each.phase == "warmup"]
+    warm_up = [interval for interval in traffic.intervals if interval.phase == "warmup"]
     paused_ns, length_ns = sum(each.paused_ns for each in warm_up), sum(each.lasts_ns for each in warm_up)
     message = f"{_stood_still(traffic, paused_ns)} of its warm-up of {duration(length_ns)}: the server had less of it."
     return ENGINE_PAUSED.found(paused_ns / max(length_ns, 1), message, trial, at_most=Grade.NOTE)

@@ -108,10 +108,10 @@ ALLOCATION_STALL = Rule(
 
 def _allocation_stall(trial: Trial, traffic: Traffic, facts: RuntimeFacts) -> tuple[Finding, ...]:
     late = [
-        one
-        for one in facts.collections
-        if one.kind == "degenerated"
-        or (one.kind == "full" and facts.collector in _CONCURRENT and one.cause not in _ASKED_FOR)
+        collection
+        for collection in facts.collections
+        if collection.kind == "degenerated"
+        or (collection.kind == "full" and facts.collector in _CONCURRENT and collection.cause not in _ASKED_FOR)
     ]
     stopped, stopped_ns = sum(one.count for one in late), sum(one.total_ns for one in late)
     stalls = facts.stalls
@@ -253,7 +253,7 @@ def _tail(trial: Trial) -> _Tail | None:
     facts, traffic = trial.recording.runtime, trial.traffic
     if facts is None or traffic is None or not facts.longest_pauses:
         return None
-    measured = [one for one in trial.intervals if one.phase == "measure" and one.lasts_ns > 0]
+    measured = [interval for interval in trial.intervals if interval.phase == "measure" and interval.lasts_ns > 0]
     median_ns, slow_ns = traffic.response.quantiles_ns((0.5, 1 - SLOWEST))
     table = HistogramTable([one.response for one in measured])
     delays = np.zeros(len(measured))

@@ -24,12 +24,12 @@ class Gathered:
     @property
     def cell_ids(self) -> tuple[str, ...]:
         """The cells that it is about, each once."""
-        return tuple(dict.fromkeys(one.cell_id for one in self.findings))
+        return tuple(dict.fromkeys(finding.cell_id for finding in self.findings))
 
     @property
     def where(self) -> str:
         """`trial 7`, `12 trials (3, 7, 9 and 9 more)`, `31 trials of 4 cells`, or `4 cells`; empty for one cell."""
-        positions = sorted(one.position for one in self.findings if one.position is not None)
+        positions = sorted(finding.position for finding in self.findings if finding.position is not None)
         cells = len(self.cell_ids)
         if not positions:
             return f"{cells} cells" if cells > 1 else ""
@@ -46,8 +46,8 @@ class Gathered:
 def gathered(findings: Iterable[Finding]) -> tuple[Gathered, ...]:
     """Findings by kind, the gravest kinds first and what reassures last."""
     kinds: dict[str, list[Finding]] = {}
-    for one in findings:
-        kinds.setdefault(one.kind, []).append(one)
+    for finding in findings:
+        kinds.setdefault(finding.kind, []).append(finding)
     alike = (Gathered(tuple(sorted(ones, key=lambda one: -one.grade.weight))) for ones in kinds.values())
     return tuple(sorted(alike, key=lambda one: (-one.worst.grade.weight, RULES[one.worst.kind].reassures)))
 

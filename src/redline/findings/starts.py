@@ -35,7 +35,7 @@ def failing(starts: Sequence[DuetRecording], names: tuple[str, str], target: int
 
 def first_failures(loads: Iterable[DuetTraffic], places: Sequence[int]) -> str:
     """The first failure of each outcome at these places: `first timeout: no answer within 5 s`; empty for none."""
-    text = failures_text(earliest(each for one in loads for at in places for each in one.targets[at].failures))
+    text = failures_text(earliest(failure for load in loads for at in places for failure in load.targets[at].failures))
     return f"first {text}" if text else ""
 
 
@@ -45,8 +45,8 @@ def _ended(traffic: DuetTraffic, place: int) -> Counter[str]:
     if measured.total():
         return measured
     target = place % len(traffic.targets)
-    slices = [each for block in traffic.blocks for each in block.slices if each.target == target]
-    return Counter({"ok": sum(each.completed for each in slices), "": sum(each.failed for each in slices)})
+    slices = [slice_ for block in traffic.blocks for slice_ in block.slices if slice_.target == target]
+    return Counter({"ok": sum(slice_.completed for slice_ in slices), "": sum(slice_.failed for slice_ in slices)})
 
 
 def is_whole(recording: DuetRecording) -> bool:
@@ -67,8 +67,10 @@ def measured(traffic: DuetTraffic) -> list[DuetBlock]:
 
 def cpu_unknown(traffic: DuetTraffic, target: int) -> str:
     """Why nobody knows what a server used in most of the slices in which it answered; empty where that is known."""
-    slices = [each for block in measured(traffic) for each in block.slices if each.target == target and each.completed]
-    used = [each.cpu_ns[target] if each.cpu_ns else None for each in slices]
+    slices = [
+        slice_ for block in measured(traffic) for slice_ in block.slices if slice_.target == target and slice_.completed
+    ]
+    used = [slice_.cpu_ns[target] if slice_.cpu_ns else None for slice_ in slices]
     if 2 * used.count(0) > len(used):
         return "its processes used none while it answered, so others answer"
     if 2 * (used.count(0) + used.count(None)) > len(used):
@@ -79,7 +81,7 @@ def cpu_unknown(traffic: DuetTraffic, target: int) -> str:
 def cpu_of_all(traffic: DuetTraffic) -> Floats | None:
     """The CPU time per request of each server, over all of its slices; None where that of one is not known."""
     used, answered = np.zeros(len(traffic.targets)), np.zeros(len(traffic.targets))
-    for each in (each for block in measured(traffic) for each in block.slices):
+    for each in (slice_ for block in measured(traffic) for slice_ in block.slices):
         time_ns = each.cpu_ns[each.target] if each.cpu_ns else None
         if time_ns is None:
             return None

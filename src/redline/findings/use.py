@@ -18,7 +18,7 @@ def servers_doing(findings: Sequence[Finding], failure: Failure | None = None) -
 
     A rate that was missed by a client that was itself the limit is none of it, nor is a failure of the engine.
     """
-    grave = [each.kind for each in findings if each.grade is Grade.INVALID]
+    grave = [finding.kind for finding in findings if finding.grade is Grade.INVALID]
     clients = {RATE_MISSED.kind} if any(RULES[kind].blames == "client" for kind in grave) else set()
     if of_engine(failure):
         clients.add(TRIAL_FAILED.kind)
@@ -36,7 +36,7 @@ def only_lengthened(cell: Cell, findings: Sequence[Finding]) -> bool:
     Requests have to fall due by a schedule. Users who think come later if the client is late, and load the server less.
     """
     shape = cell.load.shape
-    grave = {each.kind for each in findings if each.grade is Grade.INVALID}
+    grave = {finding.kind for finding in findings if finding.grade is Grade.INVALID}
     lengthening = {kind for kind in grave if RULES[kind].lengthens}
     scheduled = isinstance(shape, Open) or shape.pace_per_s is not None
     return scheduled and bool(grave & lengthening) and grave <= lengthening | {RATE_MISSED.kind}

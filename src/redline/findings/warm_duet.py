@@ -119,7 +119,7 @@ def course(blocks: Sequence[DuetBlock], contrast: Floats, *, are_cold: bool, sat
     cost = cost_of(blocks, saturates=saturates)
     if cost is None:
         return Course(0.0, math.inf, None)
-    before, measured = (_log_costs([each for each in blocks if each.phase == phase], cost) for phase in PHASES)
+    before, measured = (_log_costs([block for block in blocks if block.phase == phase], cost) for phase in PHASES)
     moved, error = _change(measured @ contrast) if len(measured) >= FEWEST_MEASURED else (0.0, math.inf)
     if not are_cold:
         return Course(moved, error, None)
@@ -227,8 +227,8 @@ def _costs(
     block: DuetBlock, spent: Callable[[list[DuetSlice]], int], answered: Callable[[DuetSlice], int]
 ) -> list[float] | None:
     found = []
-    for target in range(1 + max(each.target for each in block.slices)):
-        mine = [each for each in block.slices if each.target == target]
+    for target in range(1 + max(slice_.target for slice_ in block.slices)):
+        mine = [slice_ for slice_ in block.slices if slice_.target == target]
         time_ns, answers = spent(mine), sum(map(answered, mine))
         if not time_ns or not answers:
             return None
@@ -237,12 +237,12 @@ def _costs(
 
 
 def _idle_share(block: DuetBlock, *, apart: bool) -> float:
-    loaded_ns = sum(each.end_ns - each.start_ns for each in block.slices)
-    control = max(each.target for each in block.slices)
+    loaded_ns = sum(slice_.end_ns - slice_.start_ns for slice_ in block.slices)
+    control = max(slice_.target for slice_ in block.slices)
     used = (
         time or 0
-        for each in block.slices
-        for server, time in enumerate(each.cpu_ns)
-        if server != each.target and (apart or {server, each.target} != {0, control})
+        for slice_ in block.slices
+        for server, time in enumerate(slice_.cpu_ns)
+        if server != slice_.target and (apart or {server, slice_.target} != {0, control})
     )
     return sum(used) / loaded_ns if loaded_ns else 0.0

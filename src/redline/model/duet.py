@@ -50,7 +50,7 @@ class DuetBlock(Frozen):
 
     def without_cpu(self, targets: frozenset[int]) -> "DuetBlock":
         """The same block, without the CPU time of these targets."""
-        return self.model_copy(update={"slices": tuple(each.without_cpu(targets) for each in self.slices)})
+        return self.model_copy(update={"slices": tuple(slice_.without_cpu(targets) for slice_ in self.slices)})
 
 
 class TargetTraffic(Frozen):

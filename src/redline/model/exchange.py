@@ -140,7 +140,7 @@ class Scenario(Frozen):
 
     @model_validator(mode="after")
     def _picks_are_known(self) -> "Scenario":
-        named = {name for one in self.requests for text in one.texts for name in picked(text)}
+        named = {name for request in self.requests for text in request.texts for name in picked(text)}
         for name in sorted(named):
             if not self.picks.get(name):
                 raise ValueError(f"there is nothing to pick from {name}")
@@ -154,5 +154,5 @@ class Scenario(Frozen):
     @property
     def clock_resolution_ns(self) -> int | None:
         """The coarsest resolution of the timestamps in answers; None without timestamps."""
-        resolutions = [one.timestamp.resolution_ns for one in self.requests if one.timestamp]
+        resolutions = [request.timestamp.resolution_ns for request in self.requests if request.timestamp]
         return max(resolutions, default=None)

@@ -66,6 +66,6 @@ class FirstFailure(Frozen):
 def earliest(failures: Iterable[FirstFailure]) -> tuple[FirstFailure, ...]:
     """The first failure of each outcome, in the order of outcomes."""
     found: dict[str, FirstFailure] = {}
-    for each in sorted(failures, key=lambda one: one.time_ns):
-        found.setdefault(each.outcome, each)
+    for failure in sorted(failures, key=lambda one: one.time_ns):
+        found.setdefault(failure.outcome, failure)
     return tuple(found[outcome] for outcome in _ORDER if outcome in found)

@@ -170,7 +170,7 @@ class Stacks:
 
     def to_text(self) -> str:
         """The text form; the same stacks give the same text."""
-        by_slice: dict[Slice | None, list[str]] = {None: [], **{one: [] for one in self.slices}}
+        by_slice: dict[Slice | None, list[str]] = {None: [], **{slice_: [] for slice_ in self.slices}}
         for stack, weight in self.weights.items():
             frames = (*((str(stack.thread),) if stack.thread else ()), *stack.frames)
             by_slice.setdefault(stack.slice, []).append(f"{';'.join(frames)} {weight}")

@@ -301,7 +301,7 @@ class Traffic(Frozen):
     @property
     def all_handshakes(self) -> Histogram | None:
         """All handshakes from the beginning: most are over before the measurement. None without TLS."""
-        handshakes = [each.handshake for each in self.intervals if each.handshake is not None]
+        handshakes = [interval.handshake for interval in self.intervals if interval.handshake is not None]
         return Histogram.merged(handshakes) if handshakes else self.handshake
 
     @property
@@ -309,7 +309,9 @@ class Traffic(Frozen):
         """One-way times of the requests that were due in the measurement; None without timestamps in answers."""
         if self.one_way is not None:
             return self.one_way
-        return OneWay.merged(each.one_way for each in self.intervals if each.one_way and each.phase != "warmup")
+        return OneWay.merged(
+            interval.one_way for interval in self.intervals if interval.one_way and interval.phase != "warmup"
+        )
 
     @property
     def seconds(self) -> float:
@@ -343,13 +345,13 @@ class Traffic(Frozen):
     @property
     def carried_in(self) -> int:
         """Right answers within the window to requests that were due before it."""
-        measured = (each.counts.outcomes.ok for each in self.intervals if each.phase == "measure")
+        measured = (interval.counts.outcomes.ok for interval in self.intervals if interval.phase == "measure")
         return max(0, self.counts.completed - sum(measured))
 
     @property
     def carried_out(self) -> int:
         """Requests that were due within the window and had no outcome at its end."""
-        measured = (each.counts.outcomes.total for each in self.intervals if each.phase == "measure")
+        measured = (interval.counts.outcomes.total for interval in self.intervals if interval.phase == "measure")
         return max(0, self.counts.due - sum(measured))
 
     @property
@@ -364,7 +366,7 @@ class Traffic(Frozen):
     @property
     def _shrinks(self) -> bool:
         """Whether significantly less falls due in the last third of the window than in the first."""
-        measured = [each for each in self.intervals if each.phase == "measure"]
+        measured = [interval for interval in self.intervals if interval.phase == "measure"]
         third = -(-len(measured) // 3)
         (first, first_ns), (last, last_ns) = (
             (sum(each.counts.due for each in part), sum(each.lasts_ns for each in part))

@@ -71,7 +71,10 @@ def ratio_scale(comparisons: Iterable[Comparison], threshold: float, name: str =
 
 def value_scale(estimates: Sequence[Estimate]) -> Scale:
     """From zero to somewhat beyond the highest end of any interval that says something, without labels."""
-    ends = [one.value if one.high is None or one.says_nothing else max(one.value, one.high) for one in estimates]
+    ends = [
+        estimate.value if estimate.high is None or estimate.says_nothing else max(estimate.value, estimate.high)
+        for estimate in estimates
+    ]
     return Scale(0.0, 1.04 * max(ends, default=0.0) or 1.0)
 
 
@@ -98,7 +101,7 @@ def rate_scale(rates: Iterable[float], name: str = "") -> Scale | None:
         if len(inside) > _MOST_RATES:
             break
         ticks = inside
-    return Scale(low, high, tuple((each, rate(each)) for each in ticks), log=True, name=name)
+    return Scale(low, high, tuple((tick, rate(tick)) for tick in ticks), log=True, name=name)
 
 
 def _round_values(low: float, high: float) -> list[float]:

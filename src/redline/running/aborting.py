@@ -80,7 +80,7 @@ class FailingAbort(LoadAbort[Interval]):
         if not self.done:
             return traffic, None
         text = failures_text(traffic.failures) or listed(self._outcomes)
-        seconds = duration(max(each.end_ns for each in traffic.intervals)) if traffic.intervals else "moments"
+        seconds = duration(max(interval.end_ns for interval in traffic.intervals)) if traffic.intervals else "moments"
         message = f"all {self._outcomes.errors:,} requests of the first {seconds} failed: {text}"
         failure = Failure(stage="load", kind="wrong_answer", message=message, hint=_HINT)
         return traffic.ended_failing(), failure
@@ -94,10 +94,10 @@ class FailingDuetAbort(LoadAbort[DuetBlock]):
         self._failed, self._right = [0] * servers, [0] * servers
 
     def _is_enough(self, reported: DuetBlock) -> bool:
-        for each in reported.slices:
-            self._failed[each.target] += each.failed
-            self._right[each.target] += each.completed
-        late = max((each.end_ns for each in reported.slices), default=0) >= PATIENCE_NS
+        for slice_ in reported.slices:
+            self._failed[slice_.target] += slice_.failed
+            self._right[slice_.target] += slice_.completed
+        late = max((slice_.end_ns for slice_ in reported.slices), default=0) >= PATIENCE_NS
         return late and self._failing is not None
 
     @property

@@ -68,10 +68,10 @@ class Workbench:
         """The other hosts."""
         return tuple(
             UsedHost(
-                name=each.report.name, role=each.role, address=each.report.address, environment=each.report.environment
+                name=host.report.name, role=host.role, address=host.report.address, environment=host.report.environment
             )
             for pair in self.pairs
-            for each in pair.pair.hosts
+            for host in pair.pair.hosts
         )
 
 

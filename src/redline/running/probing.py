@@ -96,7 +96,7 @@ class Prober:
         traffic = recording.traffic
         if traffic is not None and recording.failure is None:
             self._unserved_s = unserved_s(traffic, load.most_in_flight, self.cell.timeout_ns / 1e9)
-            if not any(each.counts.completed for each in traffic.intervals if each.phase == "measure"):
+            if not any(interval.counts.completed for interval in traffic.intervals if interval.phase == "measure"):
                 recording = self._asked_once(recording)
         return ProbeRecording(
             phase=phase,

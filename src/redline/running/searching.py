@@ -105,12 +105,12 @@ class SearchSession:
         if len(turns) == 1:
             return turns[0].search()
         with ThreadPoolExecutor(len(turns)) as threads:
-            searches = [threads.submit(each.search) for each in turns]
+            searches = [threads.submit(turn.search) for turn in turns]
             try:
                 wait(searches)
             except KeyboardInterrupt:
-                for each in turns:
-                    each.is_over.set()
+                for turn in turns:
+                    turn.is_over.set()
                 while wait(searches, 1.0).not_done:
                     self.bench.interrupt()
             interrupted = [each.result() for each in searches]  # what one raised is raised here

@@ -357,7 +357,7 @@ class _Kept:
     def forget(self, trials: Sequence[PlannedTrial]) -> None:
         """Leave out trials that are made again."""
         again = {trial.position for trial in trials}
-        self._recordings = [each for each in self._recordings if each.position not in again]
+        self._recordings = [recording for recording in self._recordings if recording.position not in again]
 
 
 def build_all(
@@ -365,7 +365,7 @@ def build_all(
 ) -> BuildOutcome:
     """Build every variant of the suite, or `only` those slugs. Failures are in the outcome, by slug."""
     variants: tuple[Variant, ...] = suite.variants if suite.ceiling is None else (*suite.variants, suite.ceiling)
-    wanted = [each for each in variants if only is None or each.slug in only]
+    wanted = [variant for variant in variants if only is None or variant.slug in only]
     # A ceiling is compared with nothing, so one build of it is enough.
     once = [each for each in wanted if suite.builds > 1 and each not in suite.variants]
     with listener.building() as progress:

@@ -79,9 +79,11 @@ def late_engine(evidence: Evidence, traffic: Traffic, objectives: Sequence[Objec
     if grew and float(evidence.backlog().max(initial=0.0)) > lateness.max_ns / 1e9 * evidence.offered_per_s:
         return evidence
     made = LoadTotals.of_load(traffic)
-    beyond = {each.text: excused(each, made) for each in objectives if grew or _is_beyond(each, made)}
+    beyond = {
+        objective.text: excused(objective, made) for objective in objectives if grew or _is_beyond(objective, made)
+    }
     reasons = list(filter(None, beyond.values()))
-    if grew and not any(each.metric in DEPTHS for each in objectives):
+    if grew and not any(objective.metric in DEPTHS for objective in objectives):
         reasons = [late_text(lateness.max_ns, "at most", traffic.counts)]
     if not reasons:
         return evidence
@@ -96,14 +98,14 @@ def errors_missed(
 
     `waited`: it may have been so busy, or so short of connections, that what ended by waiting ended so by its doing.
     """
-    errors = sum(each.errors for each in evidence.slices)
+    errors = sum(slice_.errors for slice_ in evidence.slices)
     not_its_own = traffic.counts.exhausted + (_by_waiting(traffic) if waited else 0)
     return frozenset(
-        each.text
-        for each in objectives
-        if each.metric == "errors"
-        and errors - not_its_own >= each.limit * evidence.due
-        and too_many_errors(evidence, each)
+        objective.text
+        for objective in objectives
+        if objective.metric == "errors"
+        and errors - not_its_own >= objective.limit * evidence.due
+        and too_many_errors(evidence, objective)
     )
 
 
@@ -117,7 +119,7 @@ def _is_beyond(objective: Objective, made: LoadTotals) -> bool:
 def stolen(findings: Sequence[Finding], *, some: bool = False) -> str:
     """Says that the host took much, or `some`, of the time of a load, or that the engine stood still; else empty."""
     kinds = (FindingKind.ENGINE_PAUSED, FindingKind.CPU_STEAL)
-    steal = [each for each in findings if each.kind in kinds and (some or each.grade is not Grade.NOTE)]
+    steal = [finding for finding in findings if finding.kind in kinds and (some or finding.grade is not Grade.NOTE)]
     return steal[0].message[:1].lower() + steal[0].message[1:].rstrip(".") if steal else ""
 
 
@@ -131,12 +133,12 @@ def disturbed(
     generator was the limit the host may be why, also by some. Errors are the server's in spite of it.
     """
     much, some = stolen(findings), stolen(findings, some=True)
-    errors = evidence.missed & {each.text for each in objectives if each.metric == "errors"}
+    errors = evidence.missed & {objective.text for objective in objectives if objective.metric == "errors"}
     if evidence.client:
         missed = errors if much else evidence.missed
         return replace(evidence, client=much or evidence.client, missed=missed, passing=bool(some))
     taken = some if patient and not evidence.hopeless else much
-    if not taken or all(verdict((evidence,), each) == "passed" for each in objectives):
+    if not taken or all(verdict((evidence,), objective) == "passed" for objective in objectives):
         return evidence
     return replace(evidence, client=taken, lengthens=True, passing=True, hopeless=False)
 

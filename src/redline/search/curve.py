@@ -44,7 +44,7 @@ def curve(probes: Sequence[LimitProbe]) -> tuple[CurvePoint, ...]:
 
     Probes of one rate (within half a percent) that kept up are one point, and those that did not another.
     """
-    usable = [each for each in probes if not each.client and each.seconds > 0 and each.response.count]
+    usable = [probe for probe in probes if not probe.client and probe.seconds > 0 and probe.response.count]
     groups = [
         group
         for overloaded in (False, True)
@@ -54,14 +54,14 @@ def curve(probes: Sequence[LimitProbe]) -> tuple[CurvePoint, ...]:
 
 
 def _point(probes: Sequence[LimitProbe]) -> CurvePoint:
-    response = Histogram.merged(each.response for each in probes)
-    seconds = sum(each.seconds for each in probes)
+    response = Histogram.merged(probe.response for probe in probes)
+    seconds = sum(probe.seconds for probe in probes)
     return CurvePoint(
-        rate_per_s=sum(each.rate_per_s * each.seconds for each in probes) / seconds,
-        answered_per_s=sum(each.answered_per_s * each.seconds for each in probes) / seconds,
+        rate_per_s=sum(probe.rate_per_s * probe.seconds for probe in probes) / seconds,
+        answered_per_s=sum(probe.answered_per_s * probe.seconds for probe in probes) / seconds,
         seconds=seconds,
         probes=len(probes),
-        errors=sum(each.errors for each in probes),
+        errors=sum(probe.errors for probe in probes),
         mean_ns=response.mean_ns,
         p50_ns=quantile_known(response, 0.5),
         p90_ns=quantile_known(response, 0.9),
@@ -76,7 +76,7 @@ def knee(points: Sequence[CurvePoint]) -> Knee | str:
 
     Between points one over the mean response time is a straight line in the rate: exactly so for M/M/1.
     """
-    kept_up = sorted((each for each in points if _serves(each)), key=lambda each: each.answered_per_s)
+    kept_up = sorted((point for point in points if _serves(point)), key=lambda each: each.answered_per_s)
     if len(kept_up) < FEWEST_POINTS:
         return f"the server kept up at {len(kept_up)} of the rates that were tried: a knee takes {FEWEST_POINTS}"
     rates = np.array([each.answered_per_s for each in kept_up])
@@ -84,7 +84,7 @@ def knee(points: Sequence[CurvePoint]) -> Knee | str:
     # relaxation time of a queue is about 4 rate / gap^2 (Whitt 1989), and 1 / mean is its gap.
     weights = np.array([each.seconds / each.answered_per_s for each in kept_up])
     speeds = _falling(1e9 / np.array([each.mean_ns for each in kept_up]), weights)
-    past = max((each.answered_per_s for each in points if each.overloaded), default=None)
+    past = max((point.answered_per_s for point in points if point.overloaded), default=None)
     if past is not None:
         rates = np.append(rates, max(past, float(rates[-1]) * (1 + 1e-6)))
         speeds = np.append(speeds, 0.0)
@@ -136,7 +136,7 @@ def rates_for_curve(points: Sequence[CurvePoint], least_per_s: float) -> tuple[f
 
     Shares of the highest rate at which the server kept up that no probe was near; none below `least_per_s`.
     """
-    kept_up = [each.rate_per_s for each in points if not each.overloaded]
+    kept_up = [point.rate_per_s for point in points if not point.overloaded]
     wanted = [share * max(kept_up) for share in CURVE_SHARES] if kept_up else []
     return tuple(rate for rate in wanted if rate >= least_per_s and not any(_near(rate, each) for each in kept_up))
 

@@ -72,7 +72,7 @@ class Evidence:
     @cached_property
     def timed(self) -> tuple[ProbeSlice, ...]:
         """The slices in which load was put on."""
-        return tuple(each for each in self.slices if each.seconds > 0)
+        return tuple(slice_ for slice_ in self.slices if slice_.seconds > 0)
 
     @cached_property
     def seconds(self) -> float:
@@ -82,7 +82,7 @@ class Evidence:
     @cached_property
     def due(self) -> int:
         """Requests that fell due."""
-        return sum(each.due for each in self.slices)
+        return sum(slice_.due for slice_ in self.slices)
 
     @property
     def offered_per_s(self) -> float:
@@ -97,7 +97,7 @@ class Evidence:
     @cached_property
     def response(self) -> Histogram:
         """Response times of all requests that fell due."""
-        return Histogram.merged(each.response for each in self.slices)
+        return Histogram.merged(slice_.response for slice_ in self.slices)
 
     def counted(self, name: str) -> Floats:
         """One count (`due`, `answered`, `errors`, `ended`) of every timed slice."""
@@ -110,7 +110,7 @@ class Evidence:
         slice would look like a single accident.
         """
         counts = self.counted(name)
-        later = sum(getattr(each, name) for each in self.slices if each.seconds <= 0)
+        later = sum(getattr(slice_, name) for slice_ in self.slices if slice_.seconds <= 0)
         return counts + later / len(counts) if len(counts) else counts
 
     def backlog(self) -> Floats:
@@ -181,9 +181,9 @@ class Growth:
 
 def growth(slices: Sequence[ProbeSlice]) -> Growth:
     """The growth of the backlog over slices that all have a length."""
-    due = np.array([each.due for each in slices], dtype=np.float64)
-    steps = due - np.array([each.ended for each in slices], dtype=np.float64)
-    seconds = sum(each.seconds for each in slices)
+    due = np.array([slice_.due for slice_ in slices], dtype=np.float64)
+    steps = due - np.array([slice_.ended for slice_ in slices], dtype=np.float64)
+    seconds = sum(slice_.seconds for slice_ in slices)
     if len(slices) < 2 or seconds <= 0 or due.sum() == 0:
         return Growth(0.0, 0.0, 0.0)
     spread = max(float(steps.std(ddof=1)), float(np.sqrt(due.mean())))
@@ -202,8 +202,8 @@ def hopeless(slices: Sequence[ProbeSlice], patience_s: float = inf) -> bool:
     """
     if not _grows(slices):
         return False
-    if not any(each.ended for each in slices):
-        return sum(each.seconds for each in slices) > patience_s
+    if not any(slice_.ended for slice_ in slices):
+        return sum(slice_.seconds for slice_ in slices) > patience_s
     return _grows(answering(slices))
 
 
@@ -211,7 +211,7 @@ def _grows(slices: Sequence[ProbeSlice]) -> bool:
     if len(slices) < FEWEST:
         return False
     found = growth(slices)
-    steps = np.array([each.due - each.ended for each in slices], dtype=np.float64)
+    steps = np.array([slice_.due - slice_.ended for slice_ in slices], dtype=np.float64)
     each_quarter = all(part.sum() > 0 for part in np.array_split(steps, _QUARTERS))
     return found.errors >= SURE and found.share >= LEAST_SHARE and each_quarter
 

@@ -154,7 +154,12 @@ def capped(
     kept up with: overload made it slower then.
     """
     share = max(
-        (1 - each.limit if each.below else each.limit for each in conditions if each.metric in _SHARES), default=0
+        (
+            1 - condition.limit if condition.below else condition.limit
+            for condition in conditions
+            if condition.metric in _SHARES
+        ),
+        default=0,
     )
     seen = [each for each in evidence if not each.client]
     found = [each for each in map(capacity_of, filter(_saturated, seen)) if each is not None]
@@ -321,7 +326,7 @@ def _tightened(own: Bounds, stricter: Sequence[Bounds], looser: Sequence[Bounds]
 
 def texts(conditions: Sequence[Objective]) -> str:
     """`p99 < 20ms, errors < 0.1%`."""
-    return ", ".join(each.text for each in conditions)
+    return ", ".join(condition.text for condition in conditions)
 
 
 def fits(known: Mapping[str, Bounds]) -> list[QueueFit]:

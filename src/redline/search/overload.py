@@ -122,7 +122,7 @@ def judge_overload(
 
     `client`: why the load generator was the limit; then the server's part is not known.
     """
-    seen = _SeenOverload(plan, tuple(each for each in slices if each.seconds > 0))
+    seen = _SeenOverload(plan, tuple(slice_ for slice_ in slices if slice_.seconds > 0))
     before, late = seen.response(seen.before), seen.response(seen.late)
     goodput, why_not = _goodput(seen, died or stopped, client)
     recovery, reason = _recovery(seen, died, stopped, client)
@@ -209,7 +209,7 @@ class _SeenOverload:
     def __init__(self, plan: OverloadPlan, slices: tuple[ProbeSlice, ...]) -> None:
         self.plan, self.slices = plan, slices
         self.lengths, self.due, self.answered, self.errors = (
-            np.array([getattr(each, name) for each in slices], dtype=np.float64)
+            np.array([getattr(slice_, name) for slice_ in slices], dtype=np.float64)
             for name in ("seconds", "due", "answered", "errors")
         )
         self.ends_s = np.cumsum(self.lengths)

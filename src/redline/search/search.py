@@ -313,7 +313,7 @@ class Search:
 
         Once where nothing is known of that end, and twice where the answer lies next to it.
         """
-        fitted = [each for each in fits(known) if len(each.used) >= 2]
+        fitted = [fit for fit in fits(known) if len(fit.used) >= 2]
         if not fitted:
             return None
         found = min(fitted, key=lambda each: each.root_per_s)
@@ -377,12 +377,12 @@ class Search:
         """Whether the fresh probe does not contradict the end that it was made for."""
         fresh = self.evidence[check.probe]
         conditions = self.sets[check.end.name]
-        verdict = all_of([verdict_of((fresh,), each) for each in conditions])
+        verdict = all_of([verdict_of((fresh,), condition) for condition in conditions])
         return shows(fresh, *conditions) and verdict != ("failed" if check.end.side == "low" else "passed")
 
     def _end(self, known: Mapping[str, Mapping[str, Bounds]]) -> Converged | Exhausted | Doomed:
         limits = tuple(self._limit(name, each) for name, each in known.items())
-        unknown = [each for each in limits if each.low_per_s is None or each.high_per_s is None]
+        unknown = [limit for limit in limits if limit.low_per_s is None or limit.high_per_s is None]
         if len(unknown) == len(limits) and all(each.reason for each in unknown):
             return Doomed("; ".join(dict.fromkeys(each.reason for each in unknown)), limits)
         if any(not each.reason for each in unknown):

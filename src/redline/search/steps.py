@@ -38,7 +38,9 @@ def steps(evidence: Sequence[Evidence], *objectives: Objective) -> tuple[TriedRa
     """
     groups = by_rate((each for each in evidence if shows(each, *objectives)), lambda each: each.rate_per_s)
     return tuple(
-        TriedRate(group[0].rate_per_s, all_of([verdict(tuple(group), each) for each in objectives]), len(group))
+        TriedRate(
+            group[0].rate_per_s, all_of([verdict(tuple(group), objective) for objective in objectives]), len(group)
+        )
         for group in groups
     )
 
@@ -49,9 +51,9 @@ def shows(evidence: Evidence, *objectives: Objective) -> bool:
     But what is met is met in spite of a client that only lengthens response times, and a set with an objective that
     was missed by more than that is missed.
     """
-    if not evidence.client or any(each.text in evidence.missed for each in objectives):
+    if not evidence.client or any(objective.text in evidence.missed for objective in objectives):
         return True
-    return evidence.lengthens and all(verdict((evidence,), each) == "passed" for each in objectives)
+    return evidence.lengthens and all(verdict((evidence,), objective) == "passed" for objective in objectives)
 
 
 def all_of(verdicts: Sequence[Verdict]) -> Verdict:
@@ -68,18 +70,18 @@ def verdict(probes: tuple[Evidence, ...], objective: Objective) -> Verdict:
     So has a rate with half of all requests beyond a limit that allows 1%, however short its probes are. Probes that
     contradict each other decide nothing: one of them was unlucky, or the server was not yet warm.
     """
-    if len(probes) > 1 and {"passed", "failed"} <= {verdict((each,), objective) for each in probes}:
+    if len(probes) > 1 and {"passed", "failed"} <= {verdict((probe,), objective) for probe in probes}:
         return "unclear"
-    if any(overloaded(each) for each in probes):
+    if any(overloaded(probe) for probe in probes):
         return "failed"
-    probes = tuple(each for each in probes if each.due)
+    probes = tuple(probe for probe in probes if probe.due)
     if not probes:
         return "unclear"
     if objective.metric == "max":
-        return "passed" if all(each.response.max_ns < objective.limit for each in probes) else "failed"
+        return "passed" if all(probe.response.max_ns < objective.limit for probe in probes) else "failed"
     if surely_missed(_wrong_share(probes, objective), _allowed(objective)) or (far := _far(probes, objective)) <= -1:
         return "failed"
-    growing = any(growth(answering(each.timed)).errors > _GROWING for each in probes)
+    growing = any(growth(answering(probe.timed)).errors > _GROWING for probe in probes)
     return "passed" if far >= 1 and not growing else "unclear"
 
 
@@ -129,8 +131,8 @@ def contradicted(found: Sequence[TriedRate]) -> list[TriedRate]:
     """The rates that failed though a higher one passed, and then those that passed though a lower one failed."""
     passes = [step for step in found if step.verdict == "passed"]
     fails = [step for step in found if step.verdict == "failed"]
-    wrong_fails = [step for step in fails if any(step.rate_per_s < each.rate_per_s for each in passes)]
-    return wrong_fails + [step for step in passes if any(step.rate_per_s > each.rate_per_s for each in fails)]
+    wrong_fails = [step for step in fails if any(step.rate_per_s < pass_.rate_per_s for pass_ in passes)]
+    return wrong_fails + [step for step in passes if any(step.rate_per_s > fail.rate_per_s for fail in fails)]
 
 
 def _allowed(objective: Objective) -> float:
@@ -145,20 +147,22 @@ def _wrong_share(probes: Sequence[Evidence], objective: Objective) -> float:
     due = max(1, sum(each.due for each in probes))
     if objective.metric in QUANTILES:
         return sum(_slow(each.response, objective.limit) for each in probes) / due
-    return sum(each.errors for probe in probes for each in probe.slices) / due if objective.metric == "errors" else 0.0
+    return (
+        sum(slice_.errors for probe in probes for slice_ in probe.slices) / due if objective.metric == "errors" else 0.0
+    )
 
 
 def _far(probes: Sequence[Evidence], objective: Objective) -> float:
     """How far on the good side of the objective; 1 is sure, and below -1 sure of the opposite."""
     if objective.metric == "achieved":
         return _achieved(probes, objective)
-    if objective.metric == "errors" and not any(each.all_counted("errors").any() for each in probes):
+    if objective.metric == "errors" and not any(probe.all_counted("errors").any() for probe in probes):
         return float("inf")
-    if objective.metric in QUANTILES and all(_far_below(each, objective) for each in probes):
+    if objective.metric in QUANTILES and all(_far_below(probe, objective) for probe in probes):
         return float("inf")
     # Of the share that is too slow, or wrong.
     allowed = _allowed(objective)
-    within = np.concatenate([_batches(each, objective) for each in probes])
+    within = np.concatenate([_batches(probe, objective) for probe in probes])
     error = max(float(within.std(ddof=1)) / np.sqrt(len(within)), _least_error(probes, objective, allowed))
     return float((allowed - within.mean()) / (error * scipy.stats.t.ppf(_SURE, len(within) - 1)))
 
@@ -180,9 +184,9 @@ def _achieved(probes: Sequence[Evidence], objective: Objective) -> float:
 
     What the warm-up left open was answered as well: at least as much as the backlog fell below where it began.
     """
-    due = sum(float(each.counted("due").sum()) for each in probes)
-    answered = sum(float(each.all_counted("answered").sum()) for each in probes)
-    left_over = sum(max(0.0, -float(each.backlog().min(initial=0.0))) for each in probes)
+    due = sum(float(probe.counted("due").sum()) for probe in probes)
+    answered = sum(float(probe.all_counted("answered").sum()) for probe in probes)
+    left_over = sum(max(0.0, -float(probe.backlog().min(initial=0.0))) for probe in probes)
     missing = due - answered + left_over
     chance = np.sqrt(max(missing, _allowed(objective) * due, 1.0))
     return float((_allowed(objective) * due - missing) / (chance * scipy.stats.norm.ppf(_SURE)))
@@ -199,7 +203,7 @@ def _batches(evidence: Evidence, objective: Objective) -> Floats:
 def _beyond(evidence: Evidence, limit_ns: float) -> Floats:
     """The shares of requests that took as long, by stretch; what was known only at the end belongs to the last one."""
     slow = np.array([_slow(each.response, limit_ns) for each in evidence.timed])
-    slow[-1] += sum(_slow(each.response, limit_ns) for each in evidence.slices if each.seconds <= 0)
+    slow[-1] += sum(_slow(slice_.response, limit_ns) for slice_ in evidence.slices if slice_.seconds <= 0)
     return batch_means(slow, _BATCHES) / max(float(evidence.counted("due").mean()), 1.0)
 
 
@@ -213,10 +217,10 @@ def _least_error(probes: Sequence[Evidence], objective: Objective, allowed: floa
 
     Slow requests come in clusters: how large, shows in the variance of the counts of the probe's own slowest tenth.
     """
-    requests = max(1, sum(each.due for each in probes))
+    requests = max(1, sum(probe.due for probe in probes))
     clusters = 1.0
     if objective.metric in QUANTILES:
-        clusters = float(np.mean([_clusters(each, min(0.9, QUANTILES[objective.metric])) for each in probes]))
+        clusters = float(np.mean([_clusters(probe, min(0.9, QUANTILES[objective.metric])) for probe in probes]))
     return float(np.sqrt(max(allowed, 1 / requests) * clusters / requests))
 
 

@@ -118,7 +118,10 @@ class Slices:
 
         Each server must have a slice.
         """
-        value, batches = float(contrast @ self._effects), [float(contrast @ each) for each in self._effects_of_batches]
+        value, batches = (
+            float(contrast @ self._effects),
+            [float(contrast @ batch) for batch in self._effects_of_batches],
+        )
         return StartRatio(value, float(np.std(batches, ddof=1)) / math.sqrt(BATCHES) if batches else None)
 
 
@@ -151,8 +154,8 @@ def _least_squares(columns: Floats, values: Floats, weights: Floats) -> Floats:
 
 def over_starts(starts: Sequence[StartRatio], hosts: Sequence[str] = ()) -> LogRatio:
     """The ratio over all starts, with the host of each if they ran on others. There must be one start at least."""
-    values = np.array([each.value for each in starts])
-    errors = [each.standard_error for each in starts if each.standard_error is not None]
+    values = np.array([start.value for start in starts])
+    errors = [start.standard_error for start in starts if start.standard_error is not None]
     within = math.sqrt(float(np.mean(np.square(errors)))) if errors else None
     between = float(values.std(ddof=1)) if len(values) >= 2 else None
     return LogRatio(float(values.mean()), len(values), between, within, over_hosts(values, hosts))

@@ -252,14 +252,16 @@ def pooled(samples: Sequence[Sample]) -> Sample:
 
     Raises TypeError for samples that do not measure the same.
     """
-    ratios = [one for one in samples if isinstance(one, Ratios)]
+    ratios = [sample for sample in samples if isinstance(sample, Ratios)]
     if len(ratios) == len(samples):
-        over, under = (np.concatenate(parts) for parts in zip(*((one.over, one.under) for one in ratios), strict=True))
-        return Ratios(over, under, max(one.resolution for one in ratios))
-    quantiles = [one for one in samples if isinstance(one, Quantiles)]
+        over, under = (
+            np.concatenate(parts) for parts in zip(*((ratio.over, ratio.under) for ratio in ratios), strict=True)
+        )
+        return Ratios(over, under, max(ratio.resolution for ratio in ratios))
+    quantiles = [sample for sample in samples if isinstance(sample, Quantiles)]
     if len(quantiles) != len(samples):
         raise TypeError("samples of different kinds have no trials in common")
-    return Quantiles([each for one in quantiles for each in one.merged.histograms], quantiles[0].q)
+    return Quantiles([histogram for quantile in quantiles for histogram in quantile.merged.histograms], quantiles[0].q)
 
 
 def block_sums(values: ArrayLike, blocks: int) -> Floats:

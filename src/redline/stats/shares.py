@@ -45,7 +45,7 @@ class MeasuredShare:
     @property
     def variance(self) -> float:
         """The variance by chance."""
-        return sum(each.variance for each in self.spreads)
+        return sum(spread.variance for spread in self.spreads)
 
     def estimate(self, low: float = 0.0, high: float = 1.0) -> Estimate:
         """With its 95% interval, held within these bounds.
@@ -88,7 +88,9 @@ class MeasuredShare:
         variance = self.variance
         if not variance:
             return of_freedom(_MANY)
-        return sum(each.variance * of_freedom(each.freedom) for each in self.spreads if each.variance) / variance
+        return (
+            sum(spread.variance * of_freedom(spread.freedom) for spread in self.spreads if spread.variance) / variance
+        )
 
 
 @dataclass(frozen=True)
@@ -140,7 +142,7 @@ class CostChange:
             return None
         alike = _logarithmic_mean(self._cost, self.theirs.value)
         spreads = (
-            *(Spread(self.ratio**2 * each.variance, each.freedom) for each in self.ours.spreads),
+            *(Spread(self.ratio**2 * spread.variance, spread.freedom) for spread in self.ours.spreads),
             *self.theirs.spreads,
             Spread(alike**2 * self.error.variance, self.error.freedom),
         )
@@ -183,10 +185,10 @@ def share(trials: Sequence[TrialWeights], samples: int) -> MeasuredShare:
     one that makes the wider interval counts. Where no trial has two slices it is that of `samples` draws, and where the
     part was never seen, which says that it is rare and not that it is not there.
     """
-    whole = float(sum(each.whole.sum() for each in trials))
+    whole = float(sum(trial.whole.sum() for trial in trials))
     if whole <= 0:
         return MeasuredShare(0.0, (), len(trials), METHOD_NONE)
-    value = float(sum(each.part.sum() for each in trials)) / whole
+    value = float(sum(trial.part.sum() for trial in trials)) / whole
     found = [_within(trials, value, whole), _over(trials, value, whole)]
     spreads = [each for each in found if each]
     if not spreads or value == 0:
@@ -202,11 +204,11 @@ def share(trials: Sequence[TrialWeights], samples: int) -> MeasuredShare:
 
 def _within(trials: Sequence[TrialWeights], value: float, whole: float) -> tuple[float, float, str] | None:
     variance, freedom = 0.0, 0
-    for each in trials:
-        blocks = min(BLOCKS, len(each.whole))
+    for trial in trials:
+        blocks = min(BLOCKS, len(trial.whole))
         if blocks < 2:
             continue
-        residuals = np.array([block.sum() for block in np.array_split(each.part - value * each.whole, blocks)])
+        residuals = np.array([block.sum() for block in np.array_split(trial.part - value * trial.whole, blocks)])
         variance += float(((residuals - residuals.mean()) ** 2).sum()) * blocks / (blocks - 1)
         freedom += blocks - 1
     return (variance / whole**2, freedom, METHOD_BLOCKS) if freedom else None
@@ -215,5 +217,5 @@ def _within(trials: Sequence[TrialWeights], value: float, whole: float) -> tuple
 def _over(trials: Sequence[TrialWeights], value: float, whole: float) -> tuple[float, float, str] | None:
     if len(trials) < 2:
         return None
-    residuals = np.array([(each.part - value * each.whole).sum() for each in trials])
+    residuals = np.array([(trial.part - value * trial.whole).sum() for trial in trials])
     return float((residuals**2).sum()) * len(trials) / (len(trials) - 1) / whole**2, len(trials) - 1, METHOD_TRIALS

@@ -234,7 +234,7 @@ class TrialNumbers:
 def merged_of(trials: Sequence[TrialNumbers]) -> Merged:
     """The response times of these trials. Raises ValueError for one without traffic."""
     traffics = _traffics(trials)
-    return Merged([each.response for each in traffics], [each.responses for each in traffics])
+    return Merged([traffic.response for traffic in traffics], [traffic.responses for traffic in traffics])
 
 
 def sample_of(trials: Sequence[TrialNumbers], metric: Metric, merged: Merged | None = None) -> Sample:

@@ -401,9 +401,11 @@ def to_search(suite: Suite, trials: int) -> tuple[Suite, tuple[str, ...]]:
         raise UsageError(f"the suite {suite.name} has no open load, and a search is made of open loads", hint=_ADD)
     problems = [problem for load in loads if (problem := _problem(load)) is not None]
     problems += [
-        Problem(f"`{one.text}` is for one load or scenario, and a search is about all", "write it without the name")
-        for one in suite.objectives
-        if one.load or one.scenario
+        Problem(
+            f"`{objective.text}` is for one load or scenario, and a search is about all", "write it without the name"
+        )
+        for objective in suite.objectives
+        if objective.load or objective.scenario
     ]
     if problems:
         raise UsageError.of_problems(tuple(problems))

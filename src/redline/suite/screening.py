@@ -34,9 +34,9 @@ class Axes:
 def axes_of_server(variants: Sequence[Variant]) -> Axes:
     """The axes on which the variants of one server differ."""
     settings = [variant.settings for variant in variants]
-    values = {name: tuple(dict.fromkeys(each[name] for each in settings)) for name in settings[0]}
+    values = {name: tuple(dict.fromkeys(setting[name] for setting in settings)) for name in settings[0]}
     varying = {name: known for name, known in values.items() if len(known) > 1}
-    runs = tuple(tuple(known.index(each[name]) for name, known in varying.items()) for each in settings)
+    runs = tuple(tuple(known.index(setting[name]) for name, known in varying.items()) for setting in settings)
     return Axes(varying, runs)
 
 

@@ -70,13 +70,15 @@ def last_run(plan: Plan) -> tuple[Path, tuple[ShownDifference, ...]]:
 
 def power_text(plan: Plan, folder: Path, shows: Sequence[ShownDifference]) -> str:
     """What difference the plan can show; empty where it compares nothing, or goes on until it shows enough."""
-    if plan.suite.auto is not None or not any(map(plan.suite.baseline_of, (one.slug for one in plan.suite.variants))):
+    if plan.suite.auto is not None or not any(
+        map(plan.suite.baseline_of, (variant.slug for variant in plan.suite.variants))
+    ):
         return ""
     if not shows:
         return f"what difference it can show is not known: {folder}/ has no run of these cells on this machine yet"
     parts = []
-    for metric in dict.fromkeys(one.metric for one in shows):
-        found = sorted(one.difference for one in shows if one.metric is metric)
+    for metric in dict.fromkeys(show.metric for show in shows):
+        found = sorted(show.difference for show in shows if show.metric is metric)
         ends = dict.fromkeys(percent(round(end, 3)) for end in (found[0], found[-1]))
         parts.append(f"{' to '.join(ends)} in {label(metric)}")
     return f"{count(plan.suite.trials, 'round')} can show differences of {', '.join(parts)}, by {folder}"

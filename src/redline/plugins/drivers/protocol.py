@@ -50,12 +50,12 @@ EVENTS_FORMAT = "redline.engine/1"
 def job(drive: Drive) -> dict[str, Any]:
     """The job of a drive, ready for JSON. Where the drive says nothing, the engine's defaults hold."""
     cell = drive.cell
-    for one in cell.scenario.requests:
-        _check_grpc(cell.variant, one)
+    for request in cell.scenario.requests:
+        _check_grpc(cell.variant, request)
     return _without_none(
         format=JOB_FORMAT,
         target=_target(cell.variant, drive.endpoint),
-        requests=[_request(one) for one in cell.scenario.requests],
+        requests=[_request(request) for request in cell.scenario.requests],
         picks={name: list(entries) for name, entries in cell.scenario.picks.items()} or None,
         load=_load(cell.load),
         warmup_ns=cell.warmup_ns,

@@ -78,7 +78,7 @@ class Sender:
         self, variants: Sequence[Variant], hosts: Sequence[RemoteHost], progress: Callable[[Building], None]
     ) -> dict[str, dict[str, str | BuildError]]:
         """The runtime of each variant on each host, or why that host cannot run it; by host and slug."""
-        entries = {each.catalogued.name: each.catalogued for one in variants for each in (one, *one.hops)}
+        entries = {each.catalogued.name: each.catalogued for variant in variants for each in (variant, *variant.hops)}
         builds = {name: self.find(entry) for name, entry in entries.items()}
         parcels = {name: parcel_of(build, self.project) for name, build in builds.items()}
         found: dict[str, dict[str, str | BuildError]] = {}

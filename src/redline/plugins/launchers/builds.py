@@ -259,9 +259,9 @@ class Builds:
 
         An exception, Ctrl-C too, ends the command and all of its process group.
         """
-        names = tuple(one.entry.name for one in builds)
+        names = tuple(build.entry.name for build in builds)
         first, folder, log = builds[0].entry, builds[0].folder, self._log(builds[0].entry)
-        targets = sorted({one.entry.catalogue_build.target for one in builds if one.entry.catalogue_build.target})
+        targets = sorted({build.entry.catalogue_build.target for build in builds if build.entry.catalogue_build.target})
         target_lines: dict[str, list[str]] = {target: [] for target in targets}
         progress(Building(names))
         with ExitStack() as stack:

@@ -158,7 +158,7 @@ def not_its(name: str, port: int, seen: Whereabouts, log: Path) -> NotIts:
     named = {int(number) for line in said if _TAKEN.search(line) for number in _PORT.findall(line)} - {port}
     for other in sorted(named):
         if holders := observed.holders_of(other):
-            copies = all(each.is_ours for each in holders)
+            copies = all(holder.is_ours for holder in holders)
             who = f"{observed.said(holders)}{', which runs at the same time for this test' if copies else ''}"
             raise LaunchError(
                 f"{name} found port {other} in use, which it wants besides {port}: {who}",

@@ -145,7 +145,7 @@ def _holding(wanted: Callable[[Tcp], bool]) -> tuple[Listener, ...]:
     """The listeners, none where the kernel does not tell."""
     chosen: list[Tcp] = []
     with suppress(OSError):
-        chosen = [each for each in listeners() if wanted(each)]
+        chosen = [listener for listener in listeners() if wanted(listener)]
     held = {pid: procfs.open_sockets(pid) or frozenset() for pid in procfs.process_ids()} if chosen else {}
     first = (
         Listener.of(min((pid for pid in held if each.inode in held[pid]), default=0), each.local) for each in chosen
@@ -154,13 +154,13 @@ def _holding(wanted: Callable[[Tcp], bool]) -> tuple[Listener, ...]:
 
 
 def _sockets_of(pids: Iterable[int]) -> set[int]:
-    return {inode for each in pids for inode in procfs.open_sockets(each) or ()}
+    return {inode for pid in pids for inode in procfs.open_sockets(pid) or ()}
 
 
 def _addresses(pid: int) -> set[Address]:
     with suppress(psutil.Error):
         connections = psutil.Process(pid).net_connections("tcp")
-        return {Address(*each.laddr) for each in connections if each.status == psutil.CONN_LISTEN}
+        return {Address(*connection.laddr) for connection in connections if connection.status == psutil.CONN_LISTEN}
     return set()
 
 

@@ -43,7 +43,7 @@ class Tap:
 
     def leg(self) -> Leg | None:
         """The protocol of the last connection that carried data; None without any, or for another protocol."""
-        used = [each for each in self.beginnings if each.sent]
+        used = [beginning for beginning in self.beginnings if beginning.sent]
         if not used:
             return None
         last = used[-1]

@@ -104,7 +104,7 @@ class AttachedWatch:
             established = connections()
             held = self._held()
             accepted = [each for each in established if each.local == self._at and each.inode]
-            listening = {each.local.port for each in listeners() if each.inode in held}
+            listening = {listener.local.port for listener in listeners() if listener.inode in held}
             mine = [each for each in established if each.inode in held]
             self._clients.add((each for each in mine if each.local == self._at), begins=not self._looks)
             self._others.add((each for each in mine if each.local.port not in listening), begins=not self._looks)

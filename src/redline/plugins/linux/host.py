@@ -97,7 +97,7 @@ class Host:
         ends = []
         for name, end in (("scaling_min_freq", min), ("scaling_max_freq", max)):
             files = self.root.glob(f"sys/devices/system/cpu/cpu[0-9]*/cpufreq/{name}")
-            frequencies = [khz for one in files if (khz := self.number(str(one.relative_to(self.root)))) is not None]
+            frequencies = [khz for file in files if (khz := self.number(str(file.relative_to(self.root)))) is not None]
             ends += [end(frequencies) // 1000] if frequencies else []
         return (ends[0], ends[1]) if len(ends) == 2 else None
 
@@ -118,7 +118,7 @@ class Host:
     def mitigations(self) -> str:
         """The processor faults that the kernel works around, `none`, or an empty text where it does not say."""
         files = sorted(self.root.glob("sys/devices/system/cpu/vulnerabilities/*"))
-        worked = [one.name for one in files if self.text(str(one.relative_to(self.root))).startswith("Mitigation")]
+        worked = [file.name for file in files if self.text(str(file.relative_to(self.root))).startswith("Mitigation")]
         return (", ".join(worked) or "none") if files else ""
 
     def port_range(self) -> tuple[int, int] | None:

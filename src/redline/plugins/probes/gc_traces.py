@@ -47,7 +47,7 @@ class Traced:
         if b"--trace-gc" in procfs.read_bytes(f"{proc}/{pid}/cmdline").split(b"\0"):
             return cls(pid, "node")
         variables = procfs.read_bytes(f"{proc}/{pid}/environ").split(b"\0")
-        traced = any(each.startswith(b"GODEBUG=") and b"gctrace=1" in each for each in variables)
+        traced = any(variable.startswith(b"GODEBUG=") and b"gctrace=1" in variable for variable in variables)
         return cls(pid, "go") if traced else None
 
     def facts(self, window_unix_ns: tuple[int, int], log: Path | None) -> RuntimeFacts | None:

@@ -85,7 +85,7 @@ def compilers_of(pids: Iterable[int], proc: str = "/proc") -> Callable[[], int |
     clocks = [RoleClocks(pid, proc) for pid in pids if PerfData.of(pid, proc) is not None]
 
     def read() -> int | None:
-        samples = [sample for each in clocks if (sample := each.sample())]
+        samples = [sample for clock in clocks if (sample := clock.sample())]
         return sum(one["compiler_cpu_ns"] + one["compiler_wait_ns"] for one in samples) if samples else None
 
     return read

@@ -92,7 +92,7 @@ class ListenDrops:
         """The drops of these processes' sockets; None without sockets in this network namespace."""
         held = {inode for pid in pids for inode in procfs.open_sockets(pid) or ()}
         try:
-            at = frozenset(each.local for each in sockets.listeners() if each.inode in held)
+            at = frozenset(listener.local for listener in sockets.listeners() if listener.inode in held)
         except OSError:
             return None
         return cls(at) if at else None
@@ -100,7 +100,7 @@ class ListenDrops:
     def sample(self) -> Values:
         """Their sum until now, closed sockets included; empty where the kernel does not tell."""
         try:
-            drops = {each.inode: each.drops for each in sockets.listeners() if each.local in self._at}
+            drops = {listener.inode: listener.drops for listener in sockets.listeners() if listener.local in self._at}
         except OSError:
             return {}
         return {"listen_drops": self._drops.total(drops)}

@@ -172,6 +172,6 @@ def _slices(traffic: Traffic | None, during: Slice | None) -> tuple[Slice, ...]:
     if traffic is None or during is None:
         return ()
     epoch = traffic.epoch_unix_ns
-    measured = (each for each in traffic.intervals if each.phase == "measure")
+    measured = (interval for interval in traffic.intervals if interval.phase == "measure")
     slices = (Slice(epoch + each.start_ns, epoch + each.end_ns) for each in measured)
-    return slices_of(each for each in slices if during.start <= (each.start + each.end) / 2 < during.end)
+    return slices_of(slice_ for slice_ in slices if during.start <= (slice_.start + slice_.end) / 2 < during.end)

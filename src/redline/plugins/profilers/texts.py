@@ -27,7 +27,7 @@ _SPEEDSCOPE_UNITS = {"samples": "none", "bytes": "bytes", "ns": "nanoseconds"}
 
 def slices_of(intervals: Iterable[Slice]) -> tuple[Slice, ...]:
     """The intervals, merged with neighbours if more than `MOST_SLICES`; bounds are whole milliseconds."""
-    whole = [Slice(_rounded(one.start), _rounded(one.end)) for one in intervals]
+    whole = [Slice(_rounded(interval.start), _rounded(interval.end)) for interval in intervals]
     whole = [one for one in whole if one.end > one.start]
     each = -(-len(whole) // MOST_SLICES)
     groups = [whole[at : at + each] for at in range(0, len(whole), each or 1)]
@@ -68,7 +68,7 @@ def perf_stacks(script: Iterable[str], slices: Sequence[Slice], offset_ns: int) 
     `offset_ns` is Unix time minus the clock of the samples. Only what is in a slice counts; without slices, all.
     No more than one sample is held at a time: ten minutes of two cores are a gigabyte of lines.
     """
-    weights, lost, starts = Counter[Stack](), 0, [one.start for one in slices]
+    weights, lost, starts = Counter[Stack](), 0, [slice_.start for slice_ in slices]
     for head, *lines in _perf_samples(script):
         match = _HEAD.fullmatch(head)
         if match is None:

@@ -78,16 +78,20 @@ def _search_rows(report: LimitReport) -> Iterator[dict[str, Field]]:
             yield about | {"row": "probe"} | {name: getattr(probe, name) for name in _PROBE}
         if not cell.limits:
             yield about | {"row": "limit", "reason": cell.reason}
-    for one in report.comparisons:
-        ends = one.ratio and {"ratio": one.ratio.value, "ratio_low": one.ratio.low, "ratio_high": one.ratio.high}
+    for comparison in report.comparisons:
+        ends = comparison.ratio and {
+            "ratio": comparison.ratio.value,
+            "ratio_low": comparison.ratio.low,
+            "ratio_high": comparison.ratio.high,
+        }
         yield {
             "row": "comparison",
-            "slug": one.slug,
-            "objectives": one.objective,
-            "confidence": one.confidence,
-            "baseline": one.baseline,
-            "verdict": one.verdict,
-            "matters": one.matters,
+            "slug": comparison.slug,
+            "objectives": comparison.objective,
+            "confidence": comparison.confidence,
+            "baseline": comparison.baseline,
+            "verdict": comparison.verdict,
+            "matters": comparison.matters,
             **(ends or {}),
         }
     for skipped in report.skipped:
@@ -133,15 +137,17 @@ def _memory(memory: MemoryReport) -> Iterator[tuple[str, str, Field]]:
         ("pause-p99", "ns", pauses.quantile_ns(0.99) if pauses.count else None),
         ("pause-max", "ns", pauses.max_ns if pauses.count else None),
     )
-    return (each for each in numbers if each[2] is not None)
+    return (number for number in numbers if number[2] is not None)
 
 
 def _shares(report: Report) -> dict[str, list[tuple[str, Estimate]]]:
     """The metrics of profiles, such as `cpu-share:netty`, by cell id."""
     found: dict[str, list[tuple[str, Estimate]]] = {}
-    for one in report.profiles:
-        of = f"{one.kind}-share" if one.subject == "server" else f"{one.subject}-{one.kind}-share"
-        found.setdefault(one.cell_id, []).extend((f"{of}:{each.name}", each.share) for each in one.libraries)
+    for profile in report.profiles:
+        of = f"{profile.kind}-share" if profile.subject == "server" else f"{profile.subject}-{profile.kind}-share"
+        found.setdefault(profile.cell_id, []).extend(
+            (f"{of}:{library.name}", library.share) for library in profile.libraries
+        )
     return found
 
 

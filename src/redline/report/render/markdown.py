@@ -50,13 +50,13 @@ def _section(section: Section) -> Iterator[str]:
     for block in on_medium(section.blocks, Medium.MARKDOWN):
         match block:
             case Prose(listed=True):
-                yield "\n".join(f"- {_line(each)}" for each in block.lines)
+                yield "\n".join(f"- {_line(line)}" for line in block.lines)
             case Prose():
                 yield from map(_line, block.lines)
             case Items():
                 yield "\n".join(
                     f"- {': '.join(map(_line, (item.head, *item.lines[:1])))}{more_like_it(item)}"
-                    + "".join(f"\n  {_line(each)}" for each in item.lines[1:])
+                    + "".join(f"\n  {_line(line)}" for line in item.lines[1:])
                     for item in block.items
                 )
             case Table():

@@ -47,19 +47,19 @@ def run_answer(report: Report) -> Iterator[Section]:
     """The answer of a run: comparisons, or levels where nothing is compared."""
     said: Iterator[Line] = iter(())
     if not report.next_command:  # a screen compares nothing
-        compared = any(one.verdict or _is_unjudged(one) for one in report.comparisons)
+        compared = any(comparison.verdict or _is_unjudged(comparison) for comparison in report.comparisons)
         said = _compared(report) if compared else _levels(report)
     yield Section(TITLE, (Prose((*said, *_by_axis(report), *_objectives(report)), listed=True),), anchor="answer")
 
 
 def _by_axis(report: Report) -> Iterator[Line]:
     """Which axes matter to each server, in the metrics with verdicts."""
-    several = len({(one.scenario, one.load) for one in report.main_effects}) > 1
-    for one in report.main_effects:
-        text = sentence(one.effects)
+    several = len({(effect.scenario, effect.load) for effect in report.main_effects}) > 1
+    for effect in report.main_effects:
+        text = sentence(effect.effects)
         if text:
-            where = f"{one.scenario} · {one.load}: " if several else ""
-            yield line((where, "dim"), f"{one.server}, {fmt.label(one.metric)}: {text}")
+            where = f"{effect.scenario} · {effect.load}: " if several else ""
+            yield line((where, "dim"), f"{effect.server}, {fmt.label(effect.metric)}: {text}")
     if report.next_command:
         yield line("In full, what matters: ", (report.next_command, "strong"))
 
@@ -132,9 +132,9 @@ def _failures(cell: CellLimit, answer: LimitAnswer) -> str:
     """Why the requests failed of a server that met nothing; empty where a rate was met, or hardly one failed."""
     if answer.passed_per_s is not None:
         return ""
-    failing = [each for each in cell.probes if each.errors > _FEW * each.offered_per_s * each.seconds]
+    failing = [probe for probe in cell.probes if probe.errors > _FEW * probe.offered_per_s * probe.seconds]
     lowest = min(failing, key=lambda each: each.rate_per_s, default=None)
-    texts = "; ".join(each.text for each in lowest.failures) if lowest else ""
+    texts = "; ".join(failure.text for failure in lowest.failures) if lowest else ""
     return f"; requests failed, first {texts}" if texts else ""
 
 
@@ -191,7 +191,7 @@ def _compared(report: Report) -> Iterator[Line]:
 def _rate(found: Sequence[Comparison | None]) -> str:
     """`; it answers 4.9% fewer requests [4.5, 5.3]`: a rate without a verdict that a duet surely tells apart."""
     rates = (one for one in found if one and one.metric is Metric.THROUGHPUT and one.duet and not one.primary)
-    return "".join(f"; it {difference(one)}" for one in rates if one.differs)
+    return "".join(f"; it {difference(rate)}" for rate in rates if rate.differs)
 
 
 def _control(baseline: str, judged: Sequence[Comparison]) -> str:

@@ -29,7 +29,7 @@ def limit_doubt(report: LimitReport) -> Section:
     kinds = [
         kind
         for cell in report.cells
-        for kind in dict.fromkeys(one.kind for one in cell.findings if one.grade is not Grade.NOTE)
+        for kind in dict.fromkeys(finding.kind for finding in cell.findings if finding.grade is not Grade.NOTE)
     ]
     answers = [answer for cell in report.cells for answer in cell.limits]
     wide = sum(not answer.decided for answer in answers)
@@ -74,9 +74,9 @@ def _wide(report: Report) -> Iterator[str]:
         return
     scenarios = {cell.cell_id: cell.scenario for cell in report.cells}
     wide: dict[str, float] = {}
-    for one in report.comparisons:
-        if one.primary and one.resolution is not None and one.resolution > report.run.threshold:
-            wide[one.cell_id] = max(one.resolution, wide.get(one.cell_id, 0.0))
+    for comparison in report.comparisons:
+        if comparison.primary and comparison.resolution is not None and comparison.resolution > report.run.threshold:
+            wide[comparison.cell_id] = max(comparison.resolution, wide.get(comparison.cell_id, 0.0))
     if wide:
         widest = sorted(wide.items(), key=lambda each: -each[1])[:_NAMED]
         named = ", ".join(f"{scenarios.get(cell_id, cell_id)} (±{fmt.percent(half)})" for cell_id, half in widest)
@@ -85,15 +85,19 @@ def _wide(report: Report) -> Iterator[str]:
 
 
 def _modes(report: Report) -> Iterator[str]:
-    speeds = [each.core_speed for cell in report.cells for each in cell.trials if each.core_speed is not None]
+    speeds = [trial.core_speed for cell in report.cells for trial in cell.trials if trial.core_speed is not None]
     if said := in_modes(speeds):
         yield f"host mode: {said} (probably by what else the host ran on the same cores)"
 
 
 def _undecided(report: Report) -> Iterator[str]:
     """How many comparisons did not decide, and what the finding about the coarsest of them says."""
-    undecided = [one for one in report.comparisons if one.verdict is Verdict.INCONCLUSIVE and one.resolution]
-    judged = sum(one.verdict is not None for one in report.comparisons)
+    undecided = [
+        comparison
+        for comparison in report.comparisons
+        if comparison.verdict is Verdict.INCONCLUSIVE and comparison.resolution
+    ]
+    judged = sum(comparison.verdict is not None for comparison in report.comparisons)
     if not undecided:
         return
     coarsest = max(undecided, key=lambda one: one.resolution or 0.0)
@@ -125,10 +129,10 @@ def _ways(kinds: Iterable[FindingKind], cells: int) -> str:
 def _grave(report: Report) -> Iterator[FindingKind]:
     """The kind of each finding that weighs on a cell and is no note."""
     for cell in report.cells:
-        yield from (one.kind for one in weighed_findings(cell) if one.grade is not Grade.NOTE)
-    duets = {one.cell_id: one.duet for one in report.comparisons if one.duet}
+        yield from (finding.kind for finding in weighed_findings(cell) if finding.grade is not Grade.NOTE)
+    duets = {comparison.cell_id: comparison.duet for comparison in report.comparisons if comparison.duet}
     for duet in duets.values():
-        yield from dict.fromkeys(one.kind for one in duet.findings if one.grade is not Grade.NOTE)
+        yield from dict.fromkeys(finding.kind for finding in duet.findings if finding.grade is not Grade.NOTE)
 
 
 def _kinds(kinds: Iterable[FindingKind], cells: int) -> list[str]:
@@ -143,10 +147,10 @@ def _left_out(report: Report) -> str:
     trials = [(cell, trial) for cell in report.cells for trial in cell.trials]
     unused = {(cell.cell_id, trial.position) for cell, trial in trials if not trial.used}
     reasons = Counter(
-        one.kind
+        finding.kind
         for cell in report.cells
-        for one in cell.findings
-        if one.grade is Grade.INVALID and (cell.cell_id, one.position) in unused
+        for finding in cell.findings
+        if finding.grade is Grade.INVALID and (cell.cell_id, finding.position) in unused
     )
     invalid = [cell for cell in report.cells if not cell.valid and cell.trials]
     parts = []

@@ -14,7 +14,7 @@ def findings_section(report: Report) -> Iterator[Section]:
     items = {one: _item(one, len(report.cells), anchors) for one in found}
     grave = Items(tuple(item for one, item in items.items() if one.grade is not Grade.NOTE))
     notes = {one: item for one, item in items.items() if one.grade is Grade.NOTE}
-    kinds = ", ".join(dict.fromkeys(f"{one.kind} ({fmt.count(len(one.slugs), 'cell')})" for one in notes))
+    kinds = ", ".join(dict.fromkeys(f"{note.kind} ({fmt.count(len(note.slugs), 'cell')})" for note in notes))
     counted = fmt.count(len(notes), "note")
     where = " Read them in the page, or with `redline judge`."
     fold = Fold(

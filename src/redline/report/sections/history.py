@@ -30,7 +30,7 @@ def history_summary(history: History) -> tuple[Section, ...]:
     found = changed(history)
     kept = [one for one in followed(history) if one not in found]
     first, *eras = overview(history)
-    lines = (line((first, "strong")), *(line((each, Verdict.INCONCLUSIVE)) for each in eras))
+    lines = (line((first, "strong")), *(line((era, Verdict.INCONCLUSIVE)) for era in eras))
     count = ((Span(counted(history)),),) if found or kept else ()
     single = single_run(history) if len(history.runs) > 1 else ()
     listed = Prose.of([f"Not followed, since only one run has them: {', '.join(single)}"] if single else [], "dim")
@@ -66,13 +66,19 @@ def history_comment(history: History) -> tuple[Section, ...]:
 def _table(cells: Iterable[Followed], history: History) -> Table:
     """A row for each metric, those of one cell together."""
     by_cell: dict[str, list[Followed]] = {}
-    for one in cells:
-        by_cell.setdefault(one.cell_id, []).append(one)
+    for cell in cells:
+        by_cell.setdefault(cell.cell_id, []).append(cell)
     rows = (
-        (_name(one), words(fmt.label(one.metric)), words(sparkline(one, history)), words(last_value(one)), changes)
+        (
+            _name(member),
+            words(fmt.label(member.metric)),
+            words(sparkline(member, history)),
+            words(last_value(member)),
+            changes,
+        )
         for members in by_cell.values()
-        for one in members
-        for changes in [TextCell(tuple(_change_lines(one, history)))]
+        for member in members
+        for changes in [TextCell(tuple(_change_lines(member, history)))]
     )
     return Table(_COLUMNS, tuple(rows))
 
@@ -136,12 +142,12 @@ def last_value(one: Followed) -> str:
 
 def followed(history: History) -> tuple[Followed, ...]:
     """The cells that more than one run has."""
-    return tuple(one for one in history.cells if len(one.points) > 1)
+    return tuple(cell for cell in history.cells if len(cell.points) > 1)
 
 
 def single_run(history: History) -> tuple[str, ...]:
     """The slugs of cells that only one run has: there is nothing to follow."""
-    return tuple(dict.fromkeys(one.slug for one in history.cells if len(one.points) == 1))
+    return tuple(dict.fromkeys(cell.slug for cell in history.cells if len(cell.points) == 1))
 
 
 def changed(history: History) -> tuple[Followed, ...]:
@@ -175,7 +181,7 @@ def _stands(one: Followed, history: History) -> Verdict | None:
     if one.regressed:
         return Verdict.SLOWER
     era = history.runs[one.points[-1].run].era
-    return next((each.verdict for each in reversed(one.changes) if history.runs[each.run].era == era), None)
+    return next((change.verdict for change in reversed(one.changes) if history.runs[change.run].era == era), None)
 
 
 def overview(history: History) -> tuple[str, ...]:

@@ -130,7 +130,7 @@ def _exhausted(cell: CellLimit) -> str:
     nowhere = any(limit.passed_per_s is None for limit in cell.limits)
     everywhere = any(limit.failed_per_s is None for limit in cell.limits)
     begin = "another" if nowhere == everywhere else "a lower" if nowhere else "a higher"
-    used = f"all {sum(each.phase != 'curve' for each in cell.probes)} probes are used up"
+    used = f"all {sum(probe.phase != 'curve' for probe in cell.probes)} probes are used up"
     return f"no answer: {used}; begin at {begin} rate (--start), or allow more (--probes)"
 
 
@@ -468,13 +468,15 @@ def finding_texts(cell: CellLimit) -> tuple[str, ...]:
 
     Of the probes the worst of each kind, and in how many; no notes.
     """
-    server = tuple(f"{each.kind}: {each.message} {each.advice}" for each in cell.findings if each.position is None)
-    grave = [each for each in cell.findings if each.position is not None and each.grade is not Grade.NOTE]
+    server = tuple(
+        f"{finding.kind}: {finding.message} {finding.advice}" for finding in cell.findings if finding.position is None
+    )
+    grave = [finding for finding in cell.findings if finding.position is not None and finding.grade is not Grade.NOTE]
     return server + tuple(_finding_text(cell, [each for each in grave if each.kind is kind]) for kind in _kinds(grave))
 
 
 def _kinds(findings: Sequence[Finding]) -> list[FindingKind]:
-    return list(dict.fromkeys(each.kind for each in findings))
+    return list(dict.fromkeys(finding.kind for finding in findings))
 
 
 def _finding_text(cell: CellLimit, alike: Sequence[Finding]) -> str:

@@ -109,7 +109,7 @@ def _time_limits(answer: LimitAnswer) -> list[float]:
     found: list[float] = []
     for text in answer.conditions:
         try:
-            found.extend(each.limit for each in parse_objectives(text) if each.metric in PERCENTILES)
+            found.extend(objective.limit for objective in parse_objectives(text) if objective.metric in PERCENTILES)
         except WrongValueError:
             continue
     return found
@@ -118,11 +118,11 @@ def _time_limits(answer: LimitAnswer) -> list[float]:
 def _overload_timeline(beyond: Beyond) -> OverloadTimeline:
     moments: Sequence[BeyondMoment] = beyond.course
     return {
-        "t": [each.at_s for each in moments],
-        "asked": [round(each.asked_per_s, 1) for each in moments],
-        "answered": [round(each.answered_per_s, 1) for each in moments],
-        "errors": [round(each.errors_per_s, 1) for each in moments],
-        "p50": [each.p50_ns or None for each in moments],
-        "p99": [each.p99_ns or None for each in moments],
+        "t": [moment.at_s for moment in moments],
+        "asked": [round(moment.asked_per_s, 1) for moment in moments],
+        "answered": [round(moment.answered_per_s, 1) for moment in moments],
+        "errors": [round(moment.errors_per_s, 1) for moment in moments],
+        "p50": [moment.p50_ns or None for moment in moments],
+        "p99": [moment.p99_ns or None for moment in moments],
         "over": (beyond.before_s, beyond.before_s + beyond.overload_s),
     }

@@ -63,10 +63,10 @@ def failures_lines(probes: Sequence[LimitProbe]) -> Iterator[str]:
     """Why requests failed, by the lowest rate at which they did so: `from 100/s on, malformed: …`."""
     told: set[str] = set()
     for probe in _by_rate(probes):
-        for each in probe.failures:
-            if each.outcome not in told:
-                told.add(each.outcome)
-                yield f"from {rate_text(probe.rate_per_s)} on, {each.text}"
+        for failure in probe.failures:
+            if failure.outcome not in told:
+                told.add(failure.outcome)
+                yield f"from {rate_text(probe.rate_per_s)} on, {failure.text}"
 
 
 def time_text(ns: int | None) -> str:

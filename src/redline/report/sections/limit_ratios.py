@@ -19,7 +19,7 @@ def ratio_section(report: LimitReport, *, table: bool) -> Iterator[Section]:
         return
     cells = {cell.slug: cell for cell in report.cells}
     several = len({cell.scenario for cell in report.cells}) > 1
-    lines = Prose(tuple(_line(one, cells, several=several) for one in report.comparisons), listed=True)
+    lines = Prose(tuple(_line(comparison, cells, several=several) for comparison in report.comparisons), listed=True)
     blocks: tuple[Block, ...] = (lines, ratio_table(report)) if table else (lines,)
     yield Section("The limits compared", tuple(filled(*blocks)), anchor="ratios")
 
@@ -41,7 +41,7 @@ def ratio_table(report: LimitReport) -> Table:
         Column("interval", "right"),
         Column("verdict"),
     )
-    return Table(columns, tuple(_row(one, cells) for one in report.comparisons))
+    return Table(columns, tuple(_row(comparison, cells) for comparison in report.comparisons))
 
 
 def _row(one: LimitComparison, cells: dict[str, CellLimit]) -> tuple[TableCell, ...]:

@@ -21,8 +21,8 @@ def main_effect_sections(report: Report) -> Iterator[Section]:
     if not report.main_effects:
         return
     parts: dict[tuple[str, str, str], list[MainEffects]] = {}
-    for one in report.main_effects:
-        parts.setdefault((one.server, one.scenario, one.load), []).append(one)
+    for effect in report.main_effects:
+        parts.setdefault((effect.server, effect.scenario, effect.load), []).append(effect)
     several = len(parts) > 1
     blocks: list[Block] = []
     for key, found in parts.items():

@@ -178,7 +178,7 @@ def _outcomes(cell: CellReport) -> Iterator[TableCell]:
 def _first_failures(cell: CellReport) -> Iterator[str]:
     """The failure of each outcome, from the first used trial that has one."""
     told: set[str] = set()
-    for each in (each for trial in cell.trials if trial.used for each in trial.failures):
+    for each in (failure for trial in cell.trials if trial.used for failure in trial.failures):
         if each.outcome not in told:
             told.add(each.outcome)
             yield each.text

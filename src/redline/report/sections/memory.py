@@ -87,7 +87,11 @@ def _tables(cells: _Cells) -> Iterator[Block]:
     yield _table("Memory", _MEMORY, ((name, *_memory(memory)) for name, memory in cells))
     yield _table("Pauses", _PAUSES, ((name, *_pauses(memory)) for name, memory in cells), left=("collector",))
     yield _table("Pauses by length", _steps(), ((name, *_by_length(memory)) for name, memory in cells))
-    kinds = [kind for kind in _KINDS if any(one.kind == kind for _, memory in cells for one in memory.collections)]
+    kinds = [
+        kind
+        for kind in _KINDS
+        if any(collection.kind == kind for _, memory in cells for collection in memory.collections)
+    ]
     rows: Iterable[tuple[TableCell, ...]] = ((name, *_collections(memory, kinds)) for name, memory in cells)
     yield _table("Collections, and the time in them", [*kinds, "causes"], rows, left=("causes",))
 
@@ -142,15 +146,19 @@ def _steps() -> Iterator[str]:
 def _by_length(memory: MemoryReport) -> Iterator[str]:
     """How many pauses there are between the steps."""
     counts = [0] * (len(STEPS_MS) + 1)
-    for ns, count in zip(*(each.tolist() for each in memory.pauses.histogram.buckets()), strict=True):
+    for ns, count in zip(*(bucket.tolist() for bucket in memory.pauses.histogram.buckets()), strict=True):
         counts[bisect_right(STEPS_MS, ns / 1e6)] += count
     return (fmt.integer(count) if count else "" for count in counts)
 
 
 def _collections(memory: MemoryReport, kinds: list[str]) -> Iterator[str]:
     for kind in kinds:
-        own = [one for one in memory.collections if one.kind == kind]
+        own = [collection for collection in memory.collections if collection.kind == kind]
         count, total_ns = sum(one.count for one in own), sum(one.total_ns for one in own)
         yield f"{fmt.integer(count)}, {fmt.duration(total_ns)}" if count else ""
-    causes = [f"{one.cause} ({one.kind}) {fmt.integer(one.count)}" for one in memory.collections if one.cause]
+    causes = [
+        f"{collection.cause} ({collection.kind}) {fmt.integer(collection.count)}"
+        for collection in memory.collections
+        if collection.cause
+    ]
     yield ", ".join((*causes[:_CAUSES], *(("…",) if len(causes) > _CAUSES else ())))

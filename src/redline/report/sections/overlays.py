@@ -46,7 +46,7 @@ def overlays(group: Group) -> tuple[Overlay, ...]:
 
 def values(report: Report) -> tuple[str, ...]:
     """Every value that is laid over, once: a collector has one colour in all plots."""
-    every = (value for group in groups(report) for one in overlays(group) for value in one.cells)
+    every = (value for group in groups(report) for overlay in overlays(group) for value in overlay.cells)
     return tuple(dict.fromkeys(every))
 
 
@@ -65,7 +65,9 @@ def percentile_table(overlay: Overlay, title: str = "") -> Table:
 def overlay_sections(report: Report) -> Iterator[Section]:
     """A table for each server, scenario and load; nothing where no setting of a JVM varies."""
     tables = [
-        percentile_table(one, f"{group.title} · {one.title}") for group in groups(report) for one in overlays(group)
+        percentile_table(overlay, f"{group.title} · {overlay.title}")
+        for group in groups(report)
+        for overlay in overlays(group)
     ]
     if tables:
         yield Section("Response time by percentile", tuple(tables))

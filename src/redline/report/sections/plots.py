@@ -102,7 +102,7 @@ def plots_section(report: Report) -> Iterator[Section]:
             group.heading(),
             tuple(
                 filled(
-                    *(_overlay(next(places), one, laid) for one in overlays(group)),
+                    *(_overlay(next(places), overlay, laid) for overlay in overlays(group)),
                     _plots(place, group, colours),
                     _undrawn(group),
                 )
@@ -147,7 +147,7 @@ def _overlay(place: int, overlay: Overlay, colours: dict[str, int]) -> Fold:
 
 def share_one_plot(group: Group) -> bool:
     """Whether the curves of all servers are drawn in one plot: not where each is in one by collector."""
-    laid = {cell.cell_id for one in overlays(group) for cell in one.cells.values()}
+    laid = {cell.cell_id for overlay in overlays(group) for cell in overlay.cells.values()}
     return not laid.issuperset(cell.cell_id for cell in drawn(group))
 
 
@@ -164,7 +164,7 @@ def payload(report: Report) -> RunPlots:
     most = max(_LEAST_INSTANTS, min(_MOST_INSTANTS, _MOST_POINTS // max(cells, 1)))
     laid = _laid(report)
     own = [_group(group, index, most) for group in every]
-    by_value = [_by_value(one, laid) for group in every for one in overlays(group)]
+    by_value = [_by_value(overlay, laid) for group in every for overlay in overlays(group)]
     gap = [""] * (min(laid.values(), default=len(index)) - len(index))
     return {"servers": (*index, *gap, *laid), "ceilings": ceilings, "groups": [*own, *by_value]}
 

@@ -239,8 +239,8 @@ def _points(estimate: Estimate) -> str:
 
 def _groups(report: Report) -> list[tuple[str, tuple[ProfileReport, ...]]]:
     found: dict[str, list[ProfileReport]] = {}
-    for one in report.profiles:
-        found.setdefault(_title(one), []).append(one)
+    for profile in report.profiles:
+        found.setdefault(_title(profile), []).append(profile)
     return [(title, tuple(members)) for title, members in found.items()]
 
 
@@ -250,7 +250,7 @@ def _title(one: ProfileReport) -> str:
 
 
 def _name(one: ProfileReport, members: Sequence[ProfileReport]) -> str:
-    return one.server if len({each.server for each in members}) == len(members) else one.slug
+    return one.server if len({member.server for member in members}) == len(members) else one.slug
 
 
 def _heading(one: ProfileReport) -> str:
@@ -258,24 +258,24 @@ def _heading(one: ProfileReport) -> str:
 
 
 def _sound(members: Iterable[ProfileReport]) -> tuple[ProfileReport, ...]:
-    return tuple(one for one in members if not one.problem)
+    return tuple(member for member in members if not member.problem)
 
 
 def _sentences(members: Sequence[ProfileReport], report: Report) -> Iterator[Line]:
     servers = {cell.cell_id: cell.server for cell in report.cells}
     loads = {cell.cell_id: cell.load for cell in report.cells}
-    for one in members:
-        if one.problem:
-            yield line((f"{_name(one, members)} has no profile: ", "strong"), f"{one.problem}.")
-        elif one.change:
-            yield sentence(one.change, one.server, servers.get(one.change.against, "its baseline"))
+    for member in members:
+        if member.problem:
+            yield line((f"{_name(member, members)} has no profile: ", "strong"), f"{member.problem}.")
+        elif member.change:
+            yield sentence(member.change, member.server, servers.get(member.change.against, "its baseline"))
     for one in _sound(members):
         if one.by_rate:
             yield sentence(
                 one.by_rate, f"{one.server} under {one.load}", loads.get(one.by_rate.against, "a lower rate")
             )
     for one in _sound(members):
-        if one.slow and any(_is_certain(each) for each in one.slow.libraries):
+        if one.slow and any(_is_certain(library) for library in one.slow.libraries):
             yield sentence(one.slow, one.server, "")
 
 
@@ -343,7 +343,7 @@ def _functions(one: ProfileReport, most: int, title: Line = ()) -> Table:
 
 def _changed(change: ProfileChange | None, most: int, title: str) -> Table:
     """The functions that explain a difference, as far as it is no work of chance."""
-    certain = [one for one in change.frames if _is_certain(one)][:most] if change else []
+    certain = [frame for frame in change.frames if _is_certain(frame)][:most] if change else []
     rows = tuple((_points(one.points), one.name) for one in certain)
     return Table((Column("points", "right"), Column("function")), rows, title=line((title, "strong")))
 
@@ -362,8 +362,8 @@ def _notes(members: Sequence[ProfileReport]) -> Iterator[str]:
         yield f"Sampled by {how}: {', '.join(each)}."
     for one in _sound(members):
         threads = ", ".join(
-            f"{each.name}{f' ({each.threads})' if each.threads > 1 else ''} {fmt.percent(each.share)}"
-            for each in one.threads[:_THREADS]
+            f"{thread.name}{f' ({thread.threads})' if thread.threads > 1 else ''} {fmt.percent(thread.share)}"
+            for thread in one.threads[:_THREADS]
         )
         if len(one.threads) > 1:
             yield f"Threads of {_name(one, members)}: {threads}."
@@ -432,7 +432,7 @@ def _details(one: ProfileReport) -> Iterator[Block]:
         _changed(one.by_rate, len(one.frames), "Functions that differ most from the lowest rate, in points"),
         _changed(one.slow, len(one.frames), "Functions of slow moments, in points of share"),
     )
-    threads = tuple((each.name, fmt.integer(each.threads), f"{100 * each.share:.1f}%") for each in one.threads)
+    threads = tuple((thread.name, fmt.integer(thread.threads), f"{100 * thread.share:.1f}%") for thread in one.threads)
     if threads:
         columns = (Column("threads"), Column("number", "right"), Column("share", "right"))
         yield Table(columns, threads, title=line(("Threads, by name without numbers", "strong")))

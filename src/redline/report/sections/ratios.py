@@ -89,10 +89,12 @@ def _key(report: Report) -> Line:
 
 def _duets(report: Report) -> Prose:
     """How the servers of duets were compared."""
-    duets = [one.duet for one in report.comparisons if one.duet]
+    duets = [comparison.duet for comparison in report.comparisons if comparison.duet]
     if not duets:
         return Prose(())
-    metrics = " and ".join(dict.fromkeys(fmt.label(one.metric) for one in report.comparisons if one.duet))
+    metrics = " and ".join(
+        dict.fromkeys(fmt.label(comparison.metric) for comparison in report.comparisons if comparison.duet)
+    )
     how = (
         "at the same time, each on cores of its own, which were drawn for each start"
         if any(duet.parallel for duet in duets)
@@ -107,7 +109,9 @@ def _duets(report: Report) -> Prose:
 
 def _remarks(report: Report) -> Prose:
     """What to know of some comparisons: their families, caveats, and rounds without a partner."""
-    families = dict.fromkeys(fmt.family(one) for one in report.comparisons if (one.family or 1) > 1)
+    families = dict.fromkeys(
+        fmt.family(comparison) for comparison in report.comparisons if (comparison.family or 1) > 1
+    )
     adjusted = f"Verdicts are adjusted within each question: {'; '.join(families)}." if families else ""
     said = (f"{', '.join(map(fmt.label, metrics))}: {caveat}" for caveat, metrics in caveats(report).items())
     return Prose.of((adjusted, *said, *(f"{text}." for text in lone_rounds(report))), "dim")
@@ -151,7 +155,7 @@ class _Comparisons:
 
     def tables(self) -> Iterator[Block]:
         pairs = tuple(dict.fromkeys(pair for board in self.boards for pair in board.lines))
-        workloads = tuple(dict.fromkeys(each for board in self.boards for each in board.columns))
+        workloads = tuple(dict.fromkeys(column for board in self.boards for column in board.columns))
         if len(pairs) == len(workloads) == 1:
             yield from self._by_metric(pairs[0], workloads[0])
         elif len(pairs) == 1 or len(workloads) == 1:
@@ -195,8 +199,8 @@ class _Comparisons:
         reasons: dict[str, int] = {}
         rows: list[tuple[TableCell, ...]] = []
         all_found = [
-            (pair, each, [one for board in boards if (one := board.found.get((pair, each)))])
-            for each in workloads
+            (pair, workload, [one for board in boards if (one := board.found.get((pair, workload)))])
+            for workload in workloads
             for pair in pairs
         ]
         controls = any(one.duet and one.duet.control for _, _, found in all_found for one in found)
@@ -317,7 +321,7 @@ def _board(board: Board, numbers: Numbers, title: Line, drawing: _Drawing, *, ag
     has_settings = any(pair.setting for pair in board.lines)
     rows: list[tuple[TableCell, ...]] = []
     for pair in board.lines:
-        found = [(each, board.found.get((pair, each))) for each in board.columns]
+        found = [(column, board.found.get((pair, column))) for column in board.columns]
         details = tuple(text for each, one in found if one for text in _details([one], f"{board.title_of(each)}, "))
         changes = (ChangeCell.of(one, numbers.get((pair, each)), drawing.strip(one)) for each, one in found)
         other = f" vs {pair.against}" if pair.against != pair.server and not against else ""
@@ -330,9 +334,12 @@ def _board(board: Board, numbers: Numbers, title: Line, drawing: _Drawing, *, ag
         Column("server"),
         *(
             Column(
-                each.scenario if both else board.title_of(each), "right", group=each.load if both else "", scale=scale
+                column.scenario if both else board.title_of(column),
+                "right",
+                group=column.load if both else "",
+                scale=scale,
             )
-            for each in board.columns
+            for column in board.columns
         ),
     )
     return Table(columns, tuple(rows), title, look="tiles", on=drawing.on)

@@ -128,9 +128,9 @@ def _strip(scale: Scale, estimate: Estimate, server: ServerCell, behind: tuple[f
 
 def _server(cell: CellReport, group: Group, rank: str, series: int) -> ServerCell:
     worst: dict[FindingKind, Grade] = {}
-    for found in weighed_findings(cell):
-        if not RULES[found.kind].reassures:
-            worst.setdefault(found.kind, found.grade)
+    for finding in weighed_findings(cell):
+        if not RULES[finding.kind].reassures:
+            worst.setdefault(finding.kind, finding.grade)
     return ServerCell(
         cell.server,
         "ceiling" if cell.role == "ceiling" else "baseline" if cell.is_baseline else "",

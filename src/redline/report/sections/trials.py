@@ -122,11 +122,11 @@ def lone_rounds(report: Report) -> tuple[str, ...]:
 def lone_rounds_of(comparisons: Iterable[Comparison]) -> tuple[str, ...]:
     """`4 of 6 rounds have a valid trial of both: rust.axum.SimpleGet.saturate and rust.hyper.SimpleGet.saturate`."""
     found: dict[tuple[str, str], str] = {}
-    for one in comparisons:
-        if one.rounds is not None and one.ratio is not None:
+    for comparison in comparisons:
+        if comparison.rounds is not None and comparison.ratio is not None:
             found.setdefault(
-                (one.cell_id, one.baseline_id),
-                f"{one.ratio.n} of {one.rounds} rounds have a valid trial of both: "
-                f"{fmt.slug_of(one.cell_id)} and {fmt.slug_of(one.baseline_id)}",
+                (comparison.cell_id, comparison.baseline_id),
+                f"{comparison.ratio.n} of {comparison.rounds} rounds have a valid trial of both: "
+                f"{fmt.slug_of(comparison.cell_id)} and {fmt.slug_of(comparison.baseline_id)}",
             )
     return tuple(found.values())

@@ -87,7 +87,7 @@ class FindingGroup:
     @property
     def slugs(self) -> tuple[str, ...]:
         """The cells that it touches, each once."""
-        return tuple(dict.fromkeys(slug for each in self.messages for slug in each.slugs))
+        return tuple(dict.fromkeys(slug for message in self.messages for slug in message.slugs))
 
     @property
     def example(self) -> str:
@@ -125,7 +125,7 @@ def signs() -> Line:
 
 def groups(report: Report) -> tuple[Group, ...]:
     """The report's cells by scenario and load, in the order in which they first appear."""
-    baseline_of = {found.cell_id: found.baseline_id for found in report.comparisons}
+    baseline_of = {comparison.cell_id: comparison.baseline_id for comparison in report.comparisons}
     members: dict[tuple[str, str], list[CellReport]] = {}
     for cell in report.cells:
         members.setdefault((cell.scenario, cell.load), []).append(cell)
@@ -248,10 +248,12 @@ def finding_groups(report: Report) -> tuple[FindingGroup, ...]:
             kinds.setdefault(key, {}).setdefault(finding.message, {})[cell.slug] = None
             tails[key] = tails.get(key) or _log_tail(cell, finding)
     slugs = {cell.cell_id: cell.slug for cell in report.cells}
-    for one in report.comparisons:
-        for finding in one.duet.findings if one.duet else ():
+    for comparison in report.comparisons:
+        for finding in comparison.duet.findings if comparison.duet else ():
             key = finding.kind, finding.grade, finding.advice
-            kinds.setdefault(key, {}).setdefault(finding.message, {})[slugs.get(one.cell_id, one.cell_id)] = None
+            kinds.setdefault(key, {}).setdefault(finding.message, {})[
+                slugs.get(comparison.cell_id, comparison.cell_id)
+            ] = None
             tails.setdefault(key, "")
     gathered = [
         FindingGroup(

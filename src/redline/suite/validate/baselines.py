@@ -119,7 +119,9 @@ def _passes_over(key: str, variant: Variant, matched: list[Variant], candidates:
     if variant not in candidates:
         return False
     is_glob = any(sign in key for sign in "*?[")
-    return any(one not in candidates for one in matched) or (is_glob and all(one in matched for one in candidates))
+    return any(one not in candidates for one in matched) or (
+        is_glob and all(candidate in matched for candidate in candidates)
+    )
 
 
 def _partner(
@@ -130,7 +132,9 @@ def _partner(
     Two that are named exactly, each by its slug, are compared whatever their options and protocols are.
     """
     key, named = path[-1], sheet.document.at(path)
-    others = [one for one in candidates if one not in matched] if variant in candidates else candidates
+    others = (
+        [candidate for candidate in candidates if candidate not in matched] if variant in candidates else candidates
+    )
     exact = next((one for one in others if named == one.slug), None)
     if exact is not None and (named != exact.entry.name or (key == variant.slug and variant in candidates)):
         return exact

@@ -205,7 +205,7 @@ def draw(chart: BarChart) -> Drawn:
         look = bar.verdict.value if bar.verdict else "ground"
         fills.setdefault(look, []).append(f"M{start} {middle - _HALF_BAR}H{end}v{2 * _HALF_BAR}H{start}z")
         whiskers.append(_whisker(bar, middle, chart))
-        dots += [f"M{_at(each, chart)} {middle + _BELOW}h0" for each in bar.dots if chart.scale.holds(each)]
+        dots += [f"M{_at(dot, chart)} {middle + _BELOW}h0" for dot in bar.dots if chart.scale.holds(dot)]
         if chart.joined and row + 1 < len(bars) and bars[row + 1] is not None:
             joins.append(f"M{end} {middle + _HALF_BAR}v{ROW - 2 * _HALF_BAR}")
     paths = tuple((look, "".join(outlines)) for look, outlines in fills.items())
