@@ -207,6 +207,7 @@ def test_what_a_killed_command_left_is_removed_by_the_next(redline: Redline, pro
     (project.folder / "redline.yaml").write_text("build: sleep 300\nstart: sh run.sh {port}\n")
     killed = redline.start("ab", "--git", "v1..v2")
     wait_for_a_build(killed)
+    assert eventually(lambda: len(project.git("worktree", "list").splitlines()) > 1)
     os.killpg(killed.pid, signal.SIGKILL)
     killed.communicate()
     assert eventually(lambda: not [left for left in left_of(redline) if left.startswith("/proc/")])

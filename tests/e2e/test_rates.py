@@ -137,7 +137,8 @@ def test_resume_continues_between_the_parts_and_in_the_second(redline: Redline, 
     whole, folder = stored(redline), redline.folder / "out"
     first = stored(redline, "out/capacity")
     (folder / "run.json").unlink()
-    shutil.rmtree(folder / "recordings")
+    for name in ("recordings", "duets"):
+        shutil.rmtree(folder / name)
     redline("run", "--resume", "out")
     again = stored(redline)
     assert again.complete
@@ -183,7 +184,9 @@ def test_check_shows_both_parts_and_starts_nothing(redline: Redline, lab: Lab) -
     assert [cell["slug"].rpartition(".")[2] for cell in checked["capacity"]] == ["saturate", "saturate"]
     assert [cell["share"] for cell in checked["cells"]] == [{"share": 0.5, "of": "saturate"}] * 2
     assert checked["trials"] == 8
-    assert checked["expected_length_ns"] == 8 * (50 + 300 + 100) * 1_000_000
+    assert (
+        checked["expected_length_ns"] == (8 + 4 * 3) * (50 + 300 + 100) * 1_000_000
+    )  # each of four duets has three servers
     assert not (redline.folder / "runs").exists()
 
 
