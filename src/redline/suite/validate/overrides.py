@@ -59,7 +59,8 @@ def apply_overrides(suite: Suite, overrides: Overrides, catalogue: Catalogue) ->
     loads, length_problems = _changed_loads(loads, overrides)
     warmup_by = suite.warmup_by and scaled(suite.warmup_by, overrides.scale or 1)
     changed = suite.keeping(variants).asking(scenarios).under(loads, warmup_by)
-    if overrides.trials is not None:
+    has_budget = suite.auto is not None and suite.auto.precision is None
+    if overrides.trials is not None and not has_budget:
         changed = changed.repeated(overrides.trials)
     if overrides.seed is not None:
         changed = changed.seeded(overrides.seed)
@@ -68,7 +69,9 @@ def apply_overrides(suite: Suite, overrides: Overrides, catalogue: Catalogue) ->
             tuple(one for name in dict.fromkeys(overrides.profile) for one in PROFILES if one == name)
         )
     changed, warm_up_problems = _with_warm_up(changed, overrides)
+    too_many = "--trials sets the number of starts, and this suite has as many as its budget allows"
     problems = [
+        *([Problem(too_many, "leave it out, or change `budget`")] if overrides.trials and has_budget else []),
         *server_problems,
         *option_problems,
         *scenario_problems,
