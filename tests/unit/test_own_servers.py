@@ -3,8 +3,10 @@
 import pytest
 
 from redline.analysis.own_servers import own_server
+from redline.errors import UsageError
 from redline.suite import Catalogue, read_suite
 from redline.suite.loading import AS_WRITTEN
+from redline.suite.validate.overrides import Overrides
 
 SUITE = """\
 servers: [{{name: A, command: "{command}"}}, {{name: B, url: 'http://127.0.0.1:8080'}}]
@@ -27,3 +29,15 @@ def test_a_command_is_said_as_written_and_an_address_as_a_url(written: str, said
     assert own_server(command) == said
     assert own_server(address) == "http://127.0.0.1:8080"
     assert own_server(address, "/items") == "http://127.0.0.1:8080/items"
+
+
+def test_a_number_of_trials_is_refused_where_a_budget_sets_it() -> None:
+    text = """\
+servers: [{name: A, command: './old {port}'}, {name: B, command: './new {port}'}]
+baseline: A
+scenarios: [{name: root, get: /}]
+loads: {load: {closed: {users: 1}}}
+budget: 10s
+"""
+    with pytest.raises(UsageError, match="--trials sets the number of starts"):
+        read_suite(text, "mine.yaml", Catalogue(servers={}, scenarios={}), Overrides(trials=1))

@@ -69,7 +69,9 @@ def apply_overrides(suite: Suite, overrides: Overrides, catalogue: Catalogue) ->
             tuple(one for name in dict.fromkeys(overrides.profile) for one in PROFILES if one == name)
         )
     changed, warm_up_problems = _with_warm_up(changed, overrides)
+    too_many = "--trials sets the number of starts, and this suite has as many as its budget allows"
     problems = [
+        *([Problem(too_many, "leave it out, or change `budget`")] if overrides.trials and has_budget else []),
         *server_problems,
         *option_problems,
         *scenario_problems,
