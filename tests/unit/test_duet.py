@@ -342,7 +342,8 @@ def test_a_start_that_was_cut_before_its_first_block_was_interrupted() -> None:
     *others, last = whole.duets
     assert last.traffic is not None
     cut = last.model_copy(update={"traffic": last.traffic.model_copy(update={"blocks": (), "ended": "interrupted"})})
-    for recordings, interrupted in ((others, False), ([*others, cut], True)):
+    assert not build_report(whole).run.interrupted
+    for recordings, interrupted in ((others, True), ([*others, cut], True)):
         report = build_report(whole.model_copy(update={"duets": tuple(recordings)}))
         assert report.run.interrupted is interrupted
         (cpu,) = (one.duet for one in report.comparisons if one.metric is Metric.CPU_PER_REQUEST)

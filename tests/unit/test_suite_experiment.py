@@ -379,8 +379,3 @@ def test_a_longer_budget_adds_rounds_of_the_same_starts() -> None:
     assert len(starts(longer)) == longer.suite.trials == -(-short.suite.trials * 150 // 60)
     assert expected_length_ns(longer) == 150 * S
     assert [duet.position for duet in longer.duets] == list(range(len(longer.duets)))
-
-
-def test_trials_are_refused_where_there_is_a_budget() -> None:
-    with pytest.raises(UsageError, match="--trials: the suite has a `budget`"):
-        read(TEXT, Overrides(trials=1))

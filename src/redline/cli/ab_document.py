@@ -4,10 +4,10 @@ import re
 from collections.abc import Callable
 
 from redline.cli.command_line import DEFAULT_BUDGET, AbFlags
-from redline.cli.request_flags import Placed, is_command, path_of, scenarios, servers
+from redline.cli.request_flags import Placed, check_targets_are_whole, is_command, path_of, scenarios, servers
 from redline.cli.written import Given
 from redline.errors import UsageError
-from redline.suite.urls import is_like_a_url, is_url
+from redline.suite.urls import is_url
 
 A, B = "A", "B"
 _LOAD = re.compile(r"closed:(\d+)|open:(.+)")
@@ -47,6 +47,7 @@ def ab_document(flags: AbFlags, ends: Callable[[str], tuple[str, str]], placed: 
 def _targets(flags: AbFlags, ends: Callable[[str], tuple[str, str]]) -> tuple[str, str]:
     """A and B: commands, URLs or revisions. Raises UsageError."""
     given = [target for target in (flags.a, flags.b) if target is not None]
+    check_targets_are_whole(given)
     if flags.git is not None:
         if given:
             raise UsageError(f"--git names both sides, and so does {given[0]}", hint="leave out --git, or A and B")
@@ -56,7 +57,7 @@ def _targets(flags: AbFlags, ends: Callable[[str], tuple[str, str]]) -> tuple[st
     if not given:
         hint = "give two commands such as './old --port {port}', two URLs, or revisions such as main..HEAD"
         raise UsageError("there are no two servers to compare", hint=hint)
-    if is_url(given[0]) or is_like_a_url(given[0]) or is_command(given[0]):
+    if is_url(given[0]) or is_command(given[0]):
         raise UsageError(f"{given[0]} is compared with nothing", hint="give another command, URL or revision as B")
     return ends(given[0])
 

@@ -36,13 +36,18 @@ def servers(targets: Mapping[str, str], flags: RequestFlags, placed: Placed) -> 
     return [{"name": name, **_server(name, target, flags, placed)} for name, target in targets.items()]
 
 
+def check_targets_are_whole(targets: Sequence[str]) -> None:
+    """Raise UsageError for what looks like a URL and is none."""
+    for target in targets:
+        if is_like_a_url(target):
+            message = f"{target} is neither a command nor a URL of http:// or https://"
+            raise UsageError(message, hint=f"try {as_url(target)}")
+
+
 def _server(name: str, target: str, flags: RequestFlags, placed: Placed) -> dict[str, object]:
     http = {"http": Given("--http2", 2)} if flags.http2 else {}
     if is_url(target):
         return {"url": Given(target, base_of(target)), **http, **_tls(target, flags, placed)}
-    if is_like_a_url(target):
-        message = f"{target} is neither a command nor a URL of http:// or https://"
-        raise UsageError(message, hint=f"try {as_url(target)}")
     _tls("", flags, placed)
     if is_command(target):
         return {"command": Given(name, target), "folder": placed("."), **http}

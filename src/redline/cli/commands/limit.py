@@ -13,6 +13,7 @@ from redline.cli.experiment import Output, finish_resumed, finish_search
 from redline.cli.flags import refuse
 from redline.cli.limit_flags import read_servers_search, read_suite_search
 from redline.cli.origins import FromRepository
+from redline.cli.request_flags import check_targets_are_whole
 from redline.cli.session_view import SessionView, show_search_plan
 from redline.cli.show import Terminal
 from redline.cli.targets import check_target
@@ -53,6 +54,7 @@ def execute(flags: LimitFlags) -> None:
             session = _of_suite(Path(suites[0]), flags, workplace, view, console)
         else:
             refuse(flags.given(among=_OF_SUITES), "without a suite, a search takes no")
+            check_targets_are_whole(flags.targets)
             session = _of_servers(flags, workplace, view, console, stack)
         finish_search(session, replace(output, is_kept=session.is_kept), view, console)
 

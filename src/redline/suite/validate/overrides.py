@@ -80,8 +80,6 @@ def apply_overrides(suite: Suite, overrides: Overrides, catalogue: Catalogue) ->
         *warm_up_problems,
     ]
     problems += [*_range_problems(overrides), *_profile_problems(overrides)]
-    if overrides.trials is not None and has_budget:
-        problems.append(Problem("--trials: the suite has a `budget`, which says how long it takes", "leave it out"))
     return changed, problems or _nothing_left(variants)
 
 
