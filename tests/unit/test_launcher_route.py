@@ -61,7 +61,7 @@ def test_a_server_is_reached_through_its_hops(launcher: RouteLauncher, log: Path
     origin, first, second = server(), proxy(), proxy()
     variant = behind(origin, first, second)
     with running(launcher, variant, log) as started:
-        assert request_status("127.0.0.1", started.endpoint.port, "/", 30) == 200
+        assert request_status("127.0.0.1", started.endpoint.port, "/", 5) == 200
         facts = started.facts
         assert facts is not None
         assert facts.pid in alive(origin)
@@ -182,7 +182,7 @@ def test_the_protocol_over_tls_is_seen(
 
 def test_a_proxy_that_checks_gets_the_authority(launcher: RouteLauncher, log: Path, tmp_path: Path) -> None:
     with running(launcher, behind(tls_origin(tmp_path / "tls"), proxy("strict"), last="h1+tls"), log) as started:
-        assert request_status("127.0.0.1", started.endpoint.port, "/", 30) == 200
+        assert request_status("127.0.0.1", started.endpoint.port, "/", 5) == 200
 
 
 @pytest.mark.parametrize(

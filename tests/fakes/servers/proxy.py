@@ -6,6 +6,7 @@ answers 502; `frail` ends after four connections.
 """
 
 import contextlib
+import select
 import socket
 import ssl
 import sys
@@ -28,12 +29,28 @@ def connected(behaviour: str, host: str, port: int, ca: str) -> socket.socket:
     return context.wrap_socket(plain, server_hostname="localhost")
 
 
-def pump(one: socket.socket, other: socket.socket) -> None:
+def pass_on_both_ways(client: socket.socket, server: socket.socket) -> None:
+    """Pass on what comes until both have ended. In one thread: no two may use one SSL connection at a time."""
+    other = {client: server, server: client}
+    open_ends = {client, server}
     with contextlib.suppress(OSError):
-        while data := one.recv(65536):
-            other.sendall(data)
-    with contextlib.suppress(OSError):
-        other.shutdown(socket.SHUT_WR)
+        while open_ends:
+            held = {end for end in open_ends if isinstance(end, ssl.SSLSocket) and end.pending()}
+            for end in held or select.select(open_ends, [], [])[0]:
+                end.settimeout(0)  # TLS may have had a record for itself
+                try:
+                    data = end.recv(65536)
+                except (ssl.SSLWantReadError, BlockingIOError):
+                    continue
+                finally:
+                    end.settimeout(None)
+                if data:
+                    other[end].sendall(data)
+                    continue
+                open_ends.remove(end)
+                if isinstance(other[end], ssl.SSLSocket):
+                    return  # it has no half that could be closed
+                other[end].shutdown(socket.SHUT_WR)
 
 
 def passed_on(client: socket.socket, behaviour: str, host: str, port: int, ca: str) -> None:
@@ -48,10 +65,7 @@ def passed_on(client: socket.socket, behaviour: str, host: str, port: int, ca: s
             client.sendall(ANSWER_502)
             return
         with server:
-            back = threading.Thread(target=pump, args=(server, client), daemon=True)
-            back.start()
-            pump(client, server)
-            back.join()
+            pass_on_both_ways(client, server)
 
 
 def main(port: str, behaviour: str, host: str, upstream_port: str, ca: str = "") -> None:
