@@ -328,7 +328,7 @@ _Judged = TypeVar("_Judged", bound=Judged)
 
 
 def unwanted(judged: Iterable[_Judged], fail_on: Collection[Verdict]) -> tuple[_Judged, ...]:
-    """Those with a verdict that a gate was told to fail on; a difference that does not matter fails none."""
+    """The comparisons that fail a gate: their verdict is in `fail_on`, and a difference among them may matter."""
     return tuple(one for one in judged if one.verdict in fail_on and one.matters is not False)
 
 

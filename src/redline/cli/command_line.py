@@ -141,7 +141,7 @@ def _list(names: str, metavar: str, text: str) -> Any:
 Arrivals: TypeAlias = Literal["poisson", "uniform"]
 DuetMetric: TypeAlias = Literal["cpu", "throughput", "p50", "p75", "p90", "p95", "p99"]
 DEFAULT_BUDGET = "60s"
-"""How long `redline ab` measures unless it is told."""
+"""The time that `redline ab` measures for by default."""
 
 
 class FailOnVerdict(StrEnum):
