@@ -6,8 +6,7 @@ import pytest
 
 from redline.errors import UsageError
 from redline.model import Manifest
-from redline.running.resuming import resume
-from redline.running.searching import SearchSession
+from redline.running.searching import SearchSession, resume
 from redline.running.session import RunSession
 from redline.storage.runs import RunStore
 from redline.storage.runs import resuming as command_for

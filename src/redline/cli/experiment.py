@@ -20,8 +20,7 @@ from redline.plugins.machine import plan_placement
 from redline.report.render import RENDERERS, summary
 from redline.running.assembly import Workplace
 from redline.running.parallel import check_cores
-from redline.running.resuming import resume
-from redline.running.searching import SearchSession
+from redline.running.searching import SearchSession, resume
 from redline.running.session import RunSession, Source
 from redline.storage.runs import RunStore
 from redline.suite import make_capacity_plan, make_plan

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from redline.analysis.search_state import SearchState, search_order, search_state
-from redline.errors import DriveError, LaunchError
+from redline.errors import DriveError, LaunchError, UsageError
 from redline.model import Cell, Manifest, Run, Suite
 from redline.model.limits import LimitReport
 from redline.model.search import SearchTerms
@@ -21,6 +21,7 @@ from redline.running.cell_search import CellSearch, SearchListener
 from redline.running.record import Tools
 from redline.running.session import (
     Bench,
+    RunSession,
     SessionListener,
     Source,
     build_all,
@@ -212,3 +213,23 @@ class _SiteSearch:
 
     def _pause(self, seconds: float) -> None:
         self.is_over.wait(seconds)
+
+
+def resume(
+    folder: Path,
+    bench_for: Bench,
+    listener: SessionListener,
+    trials: int | None = None,
+    budget_ns: int | None = None,
+) -> RunSession | SearchSession:
+    """Open what the folder holds, and make sure that its servers and this machine are what they were.
+
+    `trials`: as many per cell in the end, `budget_ns`: the time of all starts together; neither for a search. Raises
+    RedlineError where it cannot go on.
+    """
+    if RunStore(folder).kind != "search":
+        return RunSession.resume(folder, bench_for, listener, trials, budget_ns)
+    flag = "--trials" if trials is not None else "--for" if budget_ns is not None else ""
+    if flag:
+        raise UsageError(f"{folder} holds a search, which takes no {flag}", hint=f"leave out {flag}")
+    return SearchSession.resume(folder, bench_for, listener)
