@@ -44,7 +44,8 @@ class SeenDuet:
     `insecure`: a certificate was not checked.
     `control` is the baseline over itself, `ratios` are those of the metrics that a duet compares well, and `cpu` has
     the ratio of CPU per request of each start, all logarithms; `contrast` weights the servers for it. `unsettled` says
-    why the ratio may yet move, and `to_come` how far, as a logarithm.
+    why the ratio may yet move, and `to_come` how far, as a logarithm. `left_out` counts the cold starts without which
+    there are enough.
     """
 
     starts: tuple[DuetRecording, ...]
@@ -60,6 +61,7 @@ class SeenDuet:
     ratios: Sequence[LogRatio]
     cpu: Sequence[StartRatio | None]
     unsettled: str
+    left_out: int
     to_come: float
 
     @property
@@ -223,6 +225,9 @@ def cold(duet: SeenDuet) -> Iterator[Finding]:
             "Whether the servers were warm is not known: the load sets their rates, and their CPU time is unknown."
         )
         yield from COLD.found(1.0, message, duet.cell_id)
+    if duet.left_out:
+        starts = f"In {duet.left_out} of {len(duet.starts)} starts the servers were not warm"
+        yield from COLD.found(1.0, f"{starts}: the ratio is that of the others.", duet.cell_id)
     if not duet.unsettled:
         return
     if math.isfinite(duet.to_come):

@@ -3,6 +3,8 @@
 What disturbs a slice mostly disturbs the next one too: the speed of a core that others share changes within some 50 ms.
 So each slice is compared with its neighbour, and a start's ratios are those that explain the differences best. They
 are fitted by least squares on what is usual and by absolute values beyond (Huber, 1964), since steal makes outliers.
+A server that is loaded twice in a row has its code and data in the caches: its second slice was cheaper by 13% in a
+busy Go server. That effect is fitted too, since chance alone says which server has more of these slices.
 Starts are independent, and how they differ is part of the answer: the interval is Student's over their values. The
 scatter within the starts is a floor to it, since few starts may agree by luck. Of one start there is nothing else.
 """
@@ -109,9 +111,13 @@ class Slices:
         return int(self.servers.max()) + 1
 
     def _effects_of(self, part: Ints | slice) -> Floats:
-        loaded = self.servers[part, np.newaxis] == np.arange(1, self._count)
-        found = _huber(np.diff(loaded.astype(np.float64), axis=0), np.diff(self.logs[part]))
-        return np.concatenate(([0.0], found))
+        servers = self.servers[part]
+        again = np.concatenate(([False], servers[1:] == servers[:-1]))
+        columns = np.column_stack((servers[:, np.newaxis] == np.arange(1, self._count), again))
+        if not again.any():
+            columns = columns[:, :-1]
+        effects = _huber(np.diff(columns.astype(np.float64), axis=0), np.diff(self.logs[part]))
+        return np.concatenate(([0.0], effects[: self._count - 1]))
 
     def ratio(self, contrast: Floats) -> "StartRatio":
         """The log ratio of this contrast of the servers; it weights their logarithms, and its sum is 0.
