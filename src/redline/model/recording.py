@@ -24,7 +24,7 @@ Stage = Literal["launch", "verify", "load", "stop"]
 
 
 class Series(Frozen):
-    """Values of a subject that a probe sampled over time.
+    """Values of a subject that a monitor sampled over time.
 
     `times_unix_ns` and `values` have equal length, at least one; counters are cumulative, gauges are not. The names:
 
@@ -169,7 +169,7 @@ class Failure(Frozen):
 
 
 class Recording(Frozen):
-    """A trial: its cell, what the engine and the probes saw, and how it ended."""
+    """A trial: its cell, what the engine and the monitors saw, and how it ended."""
 
     format: Literal["redline.recording/1"] = RECORDING_FORMAT
     cell_id: str
@@ -180,7 +180,7 @@ class Recording(Frozen):
     server: ServerFacts | None = None
     traffic: Traffic | None = None
     series: tuple[Series, ...] = ()
-    perturbed: bool = Field(default=False, description="a probe changed what it measured; never compared")
+    perturbed: bool = Field(default=False, description="a monitor changed what it measured; never compared")
     failure: Failure | None = None
     stages_ns: dict[Stage, int] = Field(default={}, description="how long each stage took")
     log_bytes: int | None = omitted_if_default(
@@ -254,7 +254,7 @@ class Recording(Frozen):
         return {"server": "server", **{subject: hop.name for subject, hop in zip(HOPS, hops, strict=False)}}
 
     def find(self, name: str, subject: Subject) -> Series | None:
-        """The series of that name and subject, if a probe took it: of several hosts, that of the server's.
+        """The series of that name and subject, if a monitor took it: of several hosts, that of the server's.
 
         The engine's is that of the first load host.
         """
@@ -264,7 +264,7 @@ class Recording(Frozen):
     def increase(self, name: str, subject: Subject) -> float | None:
         """The increase of that counter over the measurement window; None if unknown.
 
-        What the engine read at both ends of the window goes before the samples of a probe. What the server's processes
+        What the engine read at both ends of the window goes before the samples of a monitor. What the server processes
         used and waited for includes those of the hops in front of it.
         """
         if self.traffic is None:
@@ -283,7 +283,7 @@ class Recording(Frozen):
         return None if series is None or self.traffic is None else series.most(*self.traffic.window_unix_ns)
 
     def sampled_increase(self, name: str, subject: Subject) -> float | None:
-        """The increase of a subject's counter, from the samples of a probe alone."""
+        """The increase of a subject's counter, from the samples of a monitor alone."""
         series = self.find(name, subject)
         if series is None or self.traffic is None:
             return None
