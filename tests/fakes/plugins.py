@@ -127,7 +127,7 @@ class FakeDriver(WithoutDuets):
 
 
 @dataclass
-class FakeProbe:
+class FakeMonitor:
     """Notes whom it follows."""
 
     events: list[str]

@@ -175,7 +175,7 @@ def test_a_run_is_seen_in_its_telling_metrics() -> None:
     ("behaviour", "said"),
     [
         (replace(GOOD, outcomes={"timeout": 8000}), "the cell is invalid"),
-        (replace(GOOD, perturbed=True), "measured with a probe that perturbs"),
+        (replace(GOOD, perturbed=True), "measured with a monitor that perturbs"),
     ],
 )
 def test_what_is_not_compared_says_why(behaviour: Behaviour, said: str) -> None:

@@ -1,4 +1,4 @@
-"""Run -> Report where something is missing: trials left out, runs cut short, servers and probes that report nothing."""
+"""Run -> Report where something is missing: trials left out, runs cut short, silent servers and monitors."""
 
 from dataclasses import replace
 
@@ -114,7 +114,7 @@ def test_percentiles_without_enough_requests_are_not_estimated() -> None:
     assert refused[Metric.P50] == ""
 
 
-def test_without_probes_there_is_no_cpu_and_the_rest_stands() -> None:
+def test_without_monitors_there_is_no_cpu_and_the_rest_stands() -> None:
     run = simulated_run(loads=(SATURATE,))
     blind = run.model_copy(update={"recordings": tuple(r.model_copy(update={"series": ()}) for r in run.recordings)})
     report = build_report(blind)

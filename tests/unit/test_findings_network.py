@@ -27,7 +27,7 @@ CLEAN = {
 
 
 def network(recording: Recording, **per_s: float) -> Recording:
-    """The recording with all that a probe reports of the network, clean but for these counters."""
+    """The recording with all that a monitor reports of the network, clean but for these counters."""
     counted = counting(recording, "machine", **{**CLEAN, **per_s})
     return showing(counted, "machine", time_wait=(12, 12), local_ports=PORTS, link_bits_per_s=GIGABIT)
 

@@ -1,4 +1,4 @@
-"""Every load is watched from before it begins to its end; what was wrong with a probe is said of it."""
+"""Every load is watched from before it begins to its end; what was wrong with a monitor is said of it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -39,7 +39,7 @@ CELL = simulated_cell(load=Load(name="probe", shape=Open(rate_per_s=1000, connec
 
 @dataclass
 class Replayed(WithoutDuets):
-    """Driver and probe in one: what a trial had seen, again."""
+    """Driver and monitor in one: what a trial had seen, again."""
 
     recording: Recording
     events: list[str] = field(default_factory=list)

@@ -145,7 +145,7 @@ def _level_of(one: JudgedCell, metric: Metric) -> Level | str:
     if not one.valid:
         return "the cell is invalid" if one.trials else "not measured"
     if one.perturbed:
-        return "measured with a probe that perturbs"
+        return "measured with a monitor that perturbs"
     used = one.having(metric)
     requests = sum(trial.traffic.counts.due for trial in used if trial.traffic)
     if not used or (metric in QUANTILE_OF and not enough_beyond(requests, QUANTILE_OF[metric])):

@@ -14,7 +14,7 @@ BY_CHANCE = 4.0
 
 PERTURBED = Rule(
     FindingKind.PERTURBED,
-    measures="A profiler or another probe ran that slows down what it watches. The trial is never compared.",
+    measures="A profiler or another monitor ran that slows down what it watches. The trial is never compared.",
     warn=0.0,
     reason="A profiler takes time from what it watches.",
     advice="Take comparisons from a run without profilers.",

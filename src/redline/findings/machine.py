@@ -1,4 +1,4 @@
-"""Findings about one trial, from what the probes saw of engine, machine and network."""
+"""Findings about one trial, from what the monitors saw of engine, machine and network."""
 
 from redline.findings.failed import instead_of_cores
 from redline.findings.rules import BUSY_SERVER, FULL_SERVER, OTHERS_BUSY, SLOWED, TICK_NS, Rule, judges
@@ -50,7 +50,7 @@ def engine_share(trial: Trial, traffic: Traffic) -> float:
 
 
 def server_share(trial: Trial) -> float | None:
-    """Used share of the cores that the server has to itself; None when it shares them or no probe looked."""
+    """Used share of the cores that the server has to itself; None when it shares them or no monitor looked."""
     server, traffic = trial.recording.server, trial.traffic
     if server is None or traffic is None or not server.cpus:
         return None
@@ -258,7 +258,7 @@ def noisy_neighbour(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
 
 
 def _named(trial: Trial) -> str:
-    """`: of one core, rustc used 83%, python 12%`: the processes that used most, where a probe saw them."""
+    """`: of one core, rustc used 83%, python 12%`: the processes that used most, where a monitor saw them."""
     used: list[str] = []
     for series in trial.recording.series:
         if series.name.startswith(OTHERS):

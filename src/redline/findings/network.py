@@ -1,4 +1,4 @@
-"""Findings about the network between client and server, from what the probes saw of it."""
+"""Findings about the network between client and server, from what the monitors saw of it."""
 
 from redline.findings.rules import LONG_TAILS, TOO_ALIKE, Rule, judges
 from redline.model import Finding, FindingKind, Grade, Traffic

@@ -1,4 +1,4 @@
-"""Findings about the server, from what the probes saw of it, and the good news that the number is its own."""
+"""Findings about the server, from what the monitors saw of it, and the good news that the number is its own."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -231,7 +231,7 @@ def _always_enough(cell: Cell, trial: Trial, traffic: Traffic) -> bool:
 def _cores_in_use(trial: Trial, traffic: Traffic, server: float, engine: float) -> tuple[float, float]:
     """Shares of the server's and of the engine's cores that somebody used, given their own shares of them.
 
-    Where no probe looked at single cores, whatever others did on this machine is taken to have been there.
+    Where no monitor looked at single cores, whatever others did on this machine is taken to have been there.
     """
     window_ns, used = traffic.seconds * 1e9, trial.increase("cpu_ns", "server") or 0.0
     others_ns = max((trial.increase("busy_ns", "machine") or 0.0) - used - traffic.engine_cpu_ns, 0.0)
@@ -266,6 +266,6 @@ def _logging_option(cell: Cell) -> str:
 
 
 def _counted(trial: Trial, name: str, subject: Subject) -> float:
-    """Growth of a counter from the first sample to the last; 0 if no probe took it."""
+    """Growth of a counter from the first sample to the last; 0 if no monitor took it."""
     series = trial.recording.find(name, subject)
     return series.values[-1] - series.values[0] if series is not None else 0.0

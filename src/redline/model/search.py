@@ -26,10 +26,8 @@ class SearchTerms(Frozen):
     trials: int = Field(description="fresh starts at the ends of each answer")
     beyond: bool = Field(description="whether an overload test follows")
     curve: bool = omitted_if_default(default=True, description="whether the rates that the curve lacks are probed")
-    by_probe: bool = omitted_if_default(
-        default=False, description="servers are alive at once and take turns by probes, not by starts"
-    )
-    workers: int | None = omitted_if_default(None, description="of the engine; null for one on each of its cores")
+    by_probe: bool = omitted_if_default(default=False, description="servers are alive at once and take turns by probes")
+    workers: int | None = omitted_if_default(None, "of the engine; null for one on each of its cores")
 
 
 class ProbeRecording(Frozen):
@@ -45,7 +43,7 @@ class ProbeRecording(Frozen):
         "search, confirm: a probe that the search asked for, the latter on a start of its own; curve: a probe for the "
         "curve alone; overload: the overload test"
     )
-    why: str = omitted_if_default("", description="why this rate was tried")
+    why: str = omitted_if_default("", "why this rate was tried")
     load: Load = Field(description="what was put on, or would have been")
     workers: int = Field(description="of the engine")
     again: bool = omitted_if_default(default=False, description="in place of the load before, which the host disturbed")

@@ -14,7 +14,15 @@ from redline.errors import RedlineError
 from redline.model import Cell, ClockReading, Closed, DuetRecording, HostFacts, Load, Plan, PlannedDuet
 from redline.plugins.hosts.agent import AgentUsage
 from redline.plugins.hosts.launcher import RemoteLauncher, RemoteRoute, RemoteServer
-from redline.plugins.hosts.remote import HostLostError, LoadHostsProbe, Pair, PartsDriver, RemoteHost, RemoteProbe, call
+from redline.plugins.hosts.remote import (
+    HostLostError,
+    LoadHostsMonitor,
+    Pair,
+    PartsDriver,
+    RemoteHost,
+    RemoteMonitor,
+    call,
+)
 from redline.plugins.launchers.watching import KnownProcesses
 from redline.ports import Placement, RunningServer, ServerWatch
 from redline.running.duet import DuetStart, run_start
@@ -50,7 +58,7 @@ class PairTools:
         tools = Tools(
             launcher=launcher.on(server, proxy),
             driver=driver,
-            probes=lambda _server: (RemoteProbe(server, proxy), LoadHostsProbe(driver)),
+            monitors=lambda _server: (RemoteMonitor(server, proxy), LoadHostsMonitor(driver)),
             placement=Placement(server_cpus=cores.server_cpus, engine_cpus=engines.engine_cpus),
         )
         own = cls(pair, tools, driver, launcher)

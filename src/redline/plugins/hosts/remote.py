@@ -1,4 +1,4 @@
-"""The lab's side of its agents: a driver and probes whose work is done on other hosts."""
+"""The lab's side of its agents: a driver and monitors whose work is done on other hosts."""
 
 import contextlib
 import itertools
@@ -284,8 +284,8 @@ class PartsDriver:
             raise
 
 
-class RemoteProbe:
-    """A probe on the server's host, and on that of its proxies if they have one of their own."""
+class RemoteMonitor:
+    """A monitor on the server's host, and on that of its proxies if they have one of their own."""
 
     perturbs = False
     _numbers = itertools.count(1)
@@ -327,7 +327,7 @@ class RemoteProbe:
         return None
 
 
-class LoadHostsProbe:
+class LoadHostsMonitor:
     """The series of the load hosts and their engines, which come with the end of the load."""
 
     perturbs = False

@@ -27,7 +27,7 @@ from redline.plugins.launchers.readiness import wait_until_ready
 from redline.plugins.linux import cgroup
 from redline.plugins.linux.members import started_by
 from redline.plugins.linux.runtimes import runtimes_of
-from redline.plugins.probes.jvm import log_flag
+from redline.plugins.monitors.jvm import log_flag
 from redline.plugins.temporary import temporary_folder
 from redline.ports import Building, BuildOutcome, Endpoint, Launch, Upstream
 
@@ -68,12 +68,12 @@ def free_port(port_range: Path = Path("/proc/sys/net/ipv4/ip_local_port_range"))
 
 
 def _bindable(port: int) -> int:
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listener:
         try:
-            probe.bind(("", port))
+            listener.bind(("", port))
         except OSError:
             return 0
-        bound: int = probe.getsockname()[1]
+        bound: int = listener.getsockname()[1]
         return bound
 
 
