@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from redline.findings.failed import instead_of_cores
 from redline.findings.rules import ARRIVALS_P, LONG_TAILS, Rule, judges
-from redline.model import Cell, Finding, FindingKind, HistogramTable, Interval, Open, Traffic
+from redline.model import Cell, Finding, HistogramTable, Interval, Open, Traffic
 from redline.quantities import duration
 from redline.stats import Trial
 from redline.stats.distributions import chi2_tails, poisson_two_sided
@@ -35,7 +35,7 @@ class DueSlice:
 
 
 ARRIVALS = Rule(
-    FindingKind.ARRIVALS,
+    "arrivals",
     measures="*Open loads.* The number of requests that fell due, in total or in an interval, is not that of the "
     "schedule; for Poisson arrivals, three tests at p < 0.00001 decide. A load that was cut short or ends "
     "with a `count` is not judged.",
@@ -74,7 +74,7 @@ def _fault(shape: Open, traffic: Traffic, slices: Sequence[DueSlice]) -> str:
 
 
 BUNCHED_SENDS = Rule(
-    FindingKind.BUNCHED_SENDS,
+    "bunched-sends",
     measures="*Open loads.* Requests that fall due between the p10 and the p90 of the engine's lateness.",
     unit=" requests",
     note=10.0,

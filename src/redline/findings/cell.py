@@ -13,7 +13,7 @@ from redline.findings.rules import (
     Rule,
     judges,
 )
-from redline.model import Cell, Finding, FindingKind, Metric, ServerFacts
+from redline.model import Cell, Finding, Metric, ServerFacts
 from redline.quantities import duration, percent, rate
 from redline.stats import Trial
 from redline.stats.builds import BuildScatter, differing
@@ -49,7 +49,7 @@ def _series(cell: Cell, used: Sequence[Trial]) -> _TrialValues:
 
 
 RUN_DRIFT = Rule(
-    FindingKind.RUN_DRIFT,
+    "run-drift",
     measures="*From seven trials on.* Change of the rate (zero think time) or p50 (other loads) from the first trial "
     "to the last; tested as in [unsteady](#unsteady).",
     note=0.02,
@@ -74,7 +74,7 @@ def run_drift(cell: Cell, used: Sequence[Trial]) -> tuple[Finding, ...]:
 
 
 AUTOCORRELATION = Rule(
-    FindingKind.AUTOCORRELATION,
+    "autocorrelation",
     measures="*From ten trials on.* By how much wider the interval should be because consecutive trials are alike, if "
     "the rank version of von Neumann's ratio (Bartels, 1982) has p < 0.001.",
     note=0.0,
@@ -101,7 +101,7 @@ def autocorrelation(cell: Cell, used: Sequence[Trial]) -> tuple[Finding, ...]:
 
 
 BIMODAL = Rule(
-    FindingKind.BIMODAL,
+    "bimodal",
     measures="*From five trials on.* Distance of two groups of trials with nothing between, of two or more each: a gap "
     "that one group shows once in 1,000 times.",
     note=0.02,
@@ -131,7 +131,7 @@ def bimodal(cell: Cell, used: Sequence[Trial]) -> tuple[Finding, ...]:
 
 
 BUILDS_DIFFER = Rule(
-    FindingKind.BUILDS_DIFFER,
+    "builds-differ",
     measures="Standard deviation of [builds](../reference/suite.md#builds) beyond that of their trials or starts, if a "
     "permutation test of the F ratio has p < 0.01.",
     note=0.0,
@@ -163,7 +163,7 @@ def builds_text(found: BuildScatter) -> str:
 
 
 BUILDS_ALIKE = Rule(
-    FindingKind.BUILDS_ALIKE,
+    "builds-alike",
     measures="All builds of the server are the same bytes.",
     note=0.0,
     reason="A build that is reproducible, wherever it is made, gives the same bytes again: then several builds are "
@@ -186,7 +186,7 @@ def identical_builds(servers: Sequence[ServerFacts | None]) -> int:
 
 
 HOST_MODE = Rule(
-    FindingKind.HOST_MODE,
+    "host-mode",
     measures="*From five trials on.* How much faster or slower the server's cores were than in the run's median trial, "
     "by a fixed piece of work before and after the load. [What it shows](statistics.md#the-speed-of-cores).",
     note=0.25,
@@ -229,7 +229,7 @@ def _from_to(shares: Sequence[float]) -> str:
 
 
 TOO_FEW_TRIALS = Rule(
-    FindingKind.TOO_FEW_TRIALS,
+    "too-few-trials",
     measures="Usable trials missing to five: **note** for four or three, **warn** for two or one, **invalid** for "
     "none.",
     unit="",
@@ -256,7 +256,7 @@ def too_few_trials(cell: Cell, used: Sequence[Trial], planned: int) -> tuple[Fin
 
 
 TOO_FEW_SAMPLES = Rule(
-    FindingKind.TOO_FEW_SAMPLES,
+    "too-few-samples",
     measures="Requests missing to 100 beyond p99: **note** below 100, **warn** below 10, where p99 is not given.",
     unit="",
     note=0.0,
@@ -280,7 +280,7 @@ def too_few_samples(cell: Cell, used: Sequence[Trial]) -> tuple[Finding, ...]:
 
 
 RESOLUTION = Rule(
-    FindingKind.RESOLUTION,
+    "resolution",
     measures="The smallest difference that an undecided comparison could have shown: half its interval, on logarithms. "
     "The message says what would show 5%.",
     note=0.05,
@@ -304,7 +304,7 @@ def undecided(cell: Cell, shown: Sequence[tuple[Metric, float]], takes: str) -> 
 
 
 NEAR_CEILING = Rule(
-    FindingKind.NEAR_CEILING,
+    "near-ceiling",
     measures="*Users with zero think time.* Throughput over that of the ceiling server in the same scenario and load.",
     note=0.80,
     warn=0.95,

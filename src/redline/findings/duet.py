@@ -22,7 +22,6 @@ from redline.model import (
     DuetSlice,
     DuetTraffic,
     Finding,
-    FindingKind,
     Grade,
     Histogram,
 )
@@ -93,7 +92,7 @@ class SeenDuet:
 
 
 FEW_STARTS = Rule(
-    FindingKind.FEW_STARTS,
+    "few-starts",
     measures="Starts missing to five: **note** for four to two, **warn** for one.",
     unit="",
     note=0.0,
@@ -118,7 +117,7 @@ def few_starts(duet: SeenDuet) -> tuple[Finding, ...]:
 
 
 FAILED_STARTS = Rule(
-    FindingKind.FAILED_STARTS,
+    "failed-starts",
     measures="Starts that failed.",
     warn=0.0,
     reason="The ratio rests on the starts in which all servers worked, and these may be the better ones.",
@@ -137,7 +136,7 @@ def failed_starts(duet: SeenDuet) -> tuple[Finding, ...]:
 
 
 CONTROL = Rule(
-    FindingKind.CONTROL,
+    "control",
     measures="The baseline differs from itself, as two servers in the same starts. By chance that happens in 5 of 100 "
     "duets.",
     warn=0.0,
@@ -158,7 +157,7 @@ def control(duet: SeenDuet) -> tuple[Finding, ...]:
 
 
 CPU_BEHIND = Rule(
-    FindingKind.CPU_BEHIND,
+    "cpu-behind",
     measures="A server that runs already asked another to answer, whose CPU time is not counted.",
     warn=0.0,
     reason="A proxy that passes requests on costs little itself. What answers costs the rest.",
@@ -205,7 +204,7 @@ def engine_paused(duet: SeenDuet) -> tuple[Finding, ...]:
 
 
 COLD = Rule(
-    FindingKind.COLD,
+    "cold",
     measures="Servers were not warm when they were measured, or nobody can say.",
     warn=0.0,
     reason="Servers that still get faster are compared by how far they are, not by how fast they will be. Their "
@@ -234,7 +233,7 @@ def cold(duet: SeenDuet) -> Iterator[Finding]:
 
 
 RARE_COSTS = Rule(
-    FindingKind.RARE_COSTS,
+    "rare-costs",
     measures="Distance of the ratio by all CPU time from the ratio of usual slices.",
     warn=0.01,
     reason="What is in few slices looks like a disturbance and moves the ratio little, but it is a cost.",
@@ -266,7 +265,7 @@ def rare_costs(duet: SeenDuet) -> tuple[Finding, ...]:
 
 
 DISAGREEMENT = Rule(
-    FindingKind.DISAGREEMENT,
+    "disagreement",
     measures="*Users with zero think time.* One server needs less CPU time per request and has the lower rate, both "
     "surely.",
     warn=0.0,
@@ -342,7 +341,7 @@ def tls_insecure(duet: SeenDuet) -> tuple[Finding, ...]:
 
 
 IDLE_WORK = Rule(
-    FindingKind.IDLE_WORK,
+    "idle-work",
     measures="Part of a core that servers used while others were loaded.",
     warn=0.01,
     reason="The slices of a server are disturbed by what others do meanwhile: compilers, collectors, timers. From "
@@ -367,7 +366,7 @@ def idle_work(duet: SeenDuet) -> tuple[Finding, ...]:
 
 
 CLIENT_LIMITED = Rule(
-    FindingKind.CLIENT_LIMITED,
+    "client-limited",
     measures="*Users with zero think time.* Idle cores of the servers.",
     note=0.20,
     reason="Under users with zero think time, a server with idle cores waits for the client.",
@@ -408,7 +407,7 @@ def connections(duet: SeenDuet) -> Iterator[Finding]:
 
 
 ANSWER_SIZES = Rule(
-    FindingKind.ANSWER_SIZES,
+    "answer-sizes",
     measures="Difference of the mean length of two servers' answers, with headers.",
     note=0.01,
     reason="Where nobody says what the right answer is, servers that do different work may be compared. A header "
@@ -446,7 +445,7 @@ def _answer_size(duet: SeenDuet, target: int) -> float | None:
 
 
 PARALLEL = Rule(
-    FindingKind.PARALLEL,
+    "parallel",
     measures="Servers were loaded at the same time, each on its own cores.",
     note=0.0,
     reason="Sets of cores are never quite alike; drawing them for each start makes that a part of the interval.",

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from redline.findings.rules import TOO_CHEAP, TOO_SLOW, Rule, judges
-from redline.model import Cell, Closed, Counts, Finding, FindingKind, Outcomes, Traffic
+from redline.model import Cell, Closed, Counts, Finding, Outcomes, Traffic
 from redline.model.failures import FirstFailure
 from redline.quantities import duration, percent
 from redline.stats import Trial
@@ -38,7 +38,7 @@ def all_failed(traffic: Traffic) -> str:
 
 
 SERVER_DIED = Rule(
-    FindingKind.SERVER_DIED,
+    "server-died",
     measures="The server ended during the trial.",
     invalid=0.0,
     reason="The trial measured a server that was about to fail, and the errors after it.",
@@ -48,7 +48,7 @@ SERVER_DIED = Rule(
 
 
 TRIAL_FAILED = Rule(
-    FindingKind.TRIAL_FAILED,
+    "trial-failed",
     measures="The server could not be started, or gave no right answer.",
     invalid=0.0,
     reason="There is nothing to estimate from.",
@@ -83,7 +83,7 @@ def _sentence(hint: str) -> str | None:
 
 
 NOTHING_DUE = Rule(
-    FindingKind.NOTHING_DUE,
+    "nothing-due",
     measures="No request fell due within the measurement.",
     invalid=0.0,
     reason="The load's rate, or its users' time to think, leaves no request for a measurement this short. That is "
@@ -108,7 +108,7 @@ def _nothing_due(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, .
 
 
 ERRORS = Rule(
-    FindingKind.ERRORS,
+    "errors",
     measures="Requests due that got no answer: connection refused, handshake failed, reset, closed, timed out, or "
     "unsent at the end. The message has the first failure of each kind.",
     note=0.0,
@@ -136,7 +136,7 @@ def errors(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
 
 
 EXHAUSTED = Rule(
-    FindingKind.EXHAUSTED,
+    "exhausted",
     measures="Requests due for which the engine's own side had no port, descriptor or memory left. They are no "
     "`errors`, though objectives count them.",
     note=0.0,
@@ -164,7 +164,7 @@ def exhausted(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
 
 
 WRONG_ANSWERS = Rule(
-    FindingKind.WRONG_ANSWERS,
+    "wrong-answers",
     measures="Requests due with another answer than expected. A wrong body, or bytes that are not HTTP, is **invalid** "
     "from the first on.",
     warn=0.0,
@@ -222,7 +222,7 @@ def _turned(traffic: Traffic, began_ns: int) -> str:
 
 
 SURPLUS_BYTES = Rule(
-    FindingKind.SURPLUS_BYTES,
+    "surplus-bytes",
     measures="Answers after which the server sent bytes that nobody had requested, per request due. The engine closes "
     "such connections.",
     note=0.0,
@@ -246,7 +246,7 @@ def surplus_bytes(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
 
 
 RECONNECTING = Rule(
-    FindingKind.RECONNECTING,
+    "reconnecting",
     measures="Connections opened again per request due, where the load keeps connections and most requests succeed. In "
     "duets: for most requests.",
     note=0.1,

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from redline.findings.rules import LONG_TAILS, Rule, judges
-from redline.model import Cell, Estimate, Finding, FindingKind, LoadShare, PairSpeed, Recording, Traffic
+from redline.model import Cell, Estimate, Finding, LoadShare, PairSpeed, Recording, Traffic
 from redline.model.hosts import MOST_CLOCK_ERROR, one_way_bound_ns
 from redline.quantities import duration, percent
 from redline.stats import Trial
@@ -13,7 +13,7 @@ FEW = 100
 
 
 CLOCK_BOUND = Rule(
-    FindingKind.CLOCK_BOUND,
+    "clock-bound",
     measures="How far the hosts' clocks may be apart, of the shorter median one-way time.",
     note=0.02,
     warn=MOST_CLOCK_ERROR,
@@ -58,7 +58,7 @@ def clock_error_share(recording: Recording) -> float:
 
 
 CLOCK_STEPPED = Rule(
-    FindingKind.CLOCK_STEPPED,
+    "clock-stepped",
     measures="By how much a host's clock was set during the measurement, of its length.",
     note=0.0001,
     warn=0.001,
@@ -86,7 +86,7 @@ def clock_stepped(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
 
 
 PAIRS_DIFFER = Rule(
-    FindingKind.PAIRS_DIFFER,
+    "pairs-differ",
     measures="CPU time per request of one server on a pair of hosts, against the others, before the run.",
     note=0.02,
     warn=0.10,
@@ -115,7 +115,7 @@ def _excludes_one(ratio: Estimate) -> bool:
 
 
 LOAD_HOSTS_DIFFER = Rule(
-    FindingKind.LOAD_HOSTS_DIFFER,
+    "load-hosts-differ",
     measures="Distance of the slowest load host's median response time from the fastest one's.",
     note=0.10,
     warn=0.25,

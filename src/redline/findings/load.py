@@ -4,7 +4,7 @@ import math
 
 from redline.findings.failed import instead_of_cores
 from redline.findings.rules import TOO_SLOW, Rule, judges
-from redline.model import Cell, Closed, Finding, FindingKind, Histogram, Interval, Open, Traffic
+from redline.model import Cell, Closed, Finding, Histogram, Interval, Open, Traffic
 from redline.quantities import duration, percent
 from redline.stats import Trial
 
@@ -13,7 +13,7 @@ BY_CHANCE = 4.0
 
 
 PERTURBED = Rule(
-    FindingKind.PERTURBED,
+    "perturbed",
     measures="A profiler or another probe ran that slows down what it watches. The trial is never compared.",
     warn=0.0,
     reason="A profiler takes time from what it watches.",
@@ -30,7 +30,7 @@ def perturbed(trial: Trial) -> tuple[Finding, ...]:
 
 
 CUT_SHORT = Rule(
-    FindingKind.CUT_SHORT,
+    "cut-short",
     measures="Part of the planned measurement that is missing, because you interrupted it or the engine ran into its "
     "deadline (always **invalid**).",
     warn=0.0,
@@ -57,7 +57,7 @@ def cut_short(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, ...]
 
 
 RATE_MISSED = Rule(
-    FindingKind.RATE_MISSED,
+    "rate-missed",
     measures="*Open loads.* Requests due in the window without a right answer within it. What was due counts, not rate "
     "x time: the number of Poisson arrivals varies, and that is no fault.",
     warn=0.01,
@@ -95,7 +95,7 @@ def _by_failing(traffic: Traffic) -> bool:
 
 
 BACKLOG = Rule(
-    FindingKind.BACKLOG,
+    "backlog",
     measures="*Open loads, and users with a pace.* Requests due in the warm-up and answered in the measurement, beyond "
     "those left at its end and what chance explains (four standard deviations).",
     warn=0.01,
@@ -127,7 +127,7 @@ def backlog(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
 
 
 SEND_LATENESS = Rule(
-    FindingKind.SEND_LATENESS,
+    "send-lateness",
     measures="*Loads whose requests fall due by a timer.* Time from when a request was due to when the engine took it "
     "up, over the response time, at p50 or p99, whichever is larger.",
     note=0.20,
@@ -163,7 +163,7 @@ def late_share(lateness: Histogram, times: Histogram) -> tuple[float, str]:
 
 
 CLIENT_QUEUEING = Rule(
-    FindingKind.CLIENT_QUEUEING,
+    "client-queueing",
     measures="*Open loads.* Requests due that found no connection with room and waited in the client.",
     note=0.01,
     warn=0.10,
@@ -195,7 +195,7 @@ def _due_by_timer(cell: Cell) -> bool:
 
 
 TLS_INSECURE = Rule(
-    FindingKind.TLS_INSECURE,
+    "tls-insecure",
     measures="The server's certificate was not checked (`insecure: true`).",
     note=0.0,
     reason="Any server could have answered, and checking a certificate is part of the handshake's time.",
@@ -212,7 +212,7 @@ def tls_insecure(cell: Cell, trial: Trial) -> tuple[Finding, ...]:
 
 
 CARRIED_OVER = Rule(
-    FindingKind.CARRIED_OVER,
+    "carried-over",
     measures="*Users who always wait.* Their time in the measurement for which requests from before it held them.",
     note=0.05,
     warn=0.10,
@@ -271,7 +271,7 @@ def _in_flight(cell: Cell, traffic: Traffic) -> float:
 
 
 LITTLES_LAW = Rule(
-    FindingKind.LITTLES_LAW,
+    "littles-law",
     measures="*Users without a pace.* Rate x (response time + think time) should be the number of users; the share by "
     "which it is not, beyond what the ends of the window explain.",
     warn=0.05,

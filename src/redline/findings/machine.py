@@ -2,12 +2,12 @@
 
 from redline.findings.failed import instead_of_cores
 from redline.findings.rules import BUSY_SERVER, FULL_SERVER, OTHERS_BUSY, SLOWED, TICK_NS, Rule, judges
-from redline.model import OTHERS, Cell, Closed, Finding, FindingKind, Grade, Recording, Subject, Traffic
+from redline.model import OTHERS, Cell, Closed, Finding, Grade, Recording, Subject, Traffic
 from redline.quantities import duration, percent
 from redline.stats import Trial
 
 CLIENT_SATURATED = Rule(
-    FindingKind.CLIENT_SATURATED,
+    "client-saturated",
     measures="Time for which the engine's workers ran or waited for a core. **invalid** only for closed loads whose "
     "server has capacity to spare; **note** if the server's cores are full.",
     warn=0.90,
@@ -75,7 +75,7 @@ def interrupts_ns(trial: Trial, subject: Subject) -> float:
 
 
 ENGINE_PAUSED = Rule(
-    FindingKind.ENGINE_PAUSED,
+    "engine-paused",
     measures="Time for which the engine stood still. In a warm-up, and in duets, which leave out such blocks, at most "
     "**note**.",
     note=0.0,
@@ -112,7 +112,7 @@ def _stood_still(traffic: Traffic, paused_ns: int) -> str:
 
 
 CPU_STEAL = Rule(
-    FindingKind.CPU_STEAL,
+    "cpu-steal",
     measures="CPU time that the host took away, of what the machine needed; in duets, of what servers and engine "
     "needed. Trials that steal disturbed are [repeated](../guide/many-machines.md).",
     note=0.02,
@@ -146,7 +146,7 @@ def _stolen_share(seen: Trial | Recording) -> float:
 
 
 CPU_SAMPLED = Rule(
-    FindingKind.CPU_SAMPLED,
+    "cpu-sampled",
     measures="Processes of the server began or ended during the load, so its CPU time comes from samples.",
     note=0.0,
     reason="Only clocks of processes that live through the whole window can be read at both ends of it. Samples "
@@ -167,7 +167,7 @@ def cpu_sampled(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
 
 
 CPU_UNKNOWN = Rule(
-    FindingKind.CPU_UNKNOWN,
+    "cpu-unknown",
     measures="The processes taken for the server used no CPU time while requests were answered. In duets: for most "
     "slices it is not known.",
     warn=0.0,
@@ -190,7 +190,7 @@ def cpu_unknown(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
 
 
 CPU_PRESSURE = Rule(
-    FindingKind.CPU_PRESSURE,
+    "cpu-pressure",
     measures="Time for which tasks waited for a core, if processes other than server and engine used 10% of the CPU "
     "time or more.",
     note=0.20,
@@ -225,7 +225,7 @@ def cpu_pressure(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
 
 
 NOISY_NEIGHBOUR = Rule(
-    FindingKind.NOISY_NEIGHBOUR,
+    "noisy-neighbour",
     measures="Time for which server or engine waited for the cores that they have to themselves.",
     note=0.05,
     warn=0.10,
@@ -292,7 +292,7 @@ def _server_held_up(trial: Trial, traffic: Traffic) -> float:
 
 
 THROTTLED = Rule(
-    FindingKind.THROTTLED,
+    "throttled",
     measures="Periods of a CPU quota in which the server, a proxy or the engine had used it up.",
     note=0.0,
     warn=0.01,

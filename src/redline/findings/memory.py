@@ -7,7 +7,7 @@ from statistics import median
 import numpy as np
 
 from redline.findings.rules import LONG_TAILS, TIME_DEPENDENT, TREND_P, Rule, judges
-from redline.model import Cell, Finding, FindingKind, HistogramTable, RuntimeFacts, Traffic
+from redline.model import Cell, Finding, HistogramTable, RuntimeFacts, Traffic
 from redline.quantities import duration, percent, size
 from redline.stats import Trial
 from redline.stats.samples import Floats
@@ -68,7 +68,7 @@ def live_bytes(facts: RuntimeFacts) -> int | None:
 
 
 HEAP_PRESSURE = Rule(
-    FindingKind.HEAP_PRESSURE,
+    "heap-pressure",
     measures="The live set after collections, of the largest heap; or the memory in use, of the limit of a container.",
     note=0.70,
     warn=0.85,
@@ -94,7 +94,7 @@ def _heap_pressure(cell: Cell, trial: Trial, facts: RuntimeFacts | None) -> tupl
 
 
 ALLOCATION_STALL = Rule(
-    FindingKind.ALLOCATION_STALL,
+    "allocation-stall",
     measures="Time for which threads waited for memory, or the application stood still because a concurrent collector "
     "came too late.",
     note=0.0,
@@ -131,7 +131,7 @@ def _allocation_stall(trial: Trial, traffic: Traffic, facts: RuntimeFacts) -> tu
 
 
 LEAK_SUSPECTED = Rule(
-    FindingKind.LEAK_SUSPECTED,
+    "leak-suspected",
     measures="*From 30 s on.* Growth of the live set over the measurement, by Kendall's test at p < 0.001, of at least "
     "2% of the heap.",
     warn=0.10,
@@ -172,7 +172,7 @@ def _smallest(facts: RuntimeFacts, start_unix_ns: int, end_unix_ns: int) -> dict
 
 
 COLLECTOR_LOG = Rule(
-    FindingKind.COLLECTOR_LOG,
+    "collector-log",
     measures="Distance of the collector's log from the JVM's own counters, beyond two safepoints or 10 ms.",
     note=0.05,
     warn=0.20,
@@ -196,7 +196,7 @@ def _collector_log(trial: Trial, facts: RuntimeFacts) -> tuple[Finding, ...]:
 
 
 PAUSES_IN_TAIL = Rule(
-    FindingKind.PAUSES_IN_TAIL,
+    "pauses-in-tail",
     measures="Requests among the slowest 1% that ended where a long pause ends, beyond those that do by chance (p < "
     "0.01).",
     note=0.25,

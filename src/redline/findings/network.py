@@ -1,12 +1,12 @@
 """Findings about the network between client and server, from what the probes saw of it."""
 
 from redline.findings.rules import LONG_TAILS, TOO_ALIKE, Rule, judges
-from redline.model import Finding, FindingKind, Grade, Traffic
+from redline.model import Finding, Grade, Traffic
 from redline.quantities import percent
 from redline.stats import Trial
 
 RETRANSMITS = Rule(
-    FindingKind.RETRANSMITS,
+    "retransmits",
     measures="TCP segments that the machine sent again, of all that it sent.",
     note=0.001,
     reason="A request or answer has nothing after it, so a lost one is sent again only after a timeout of 200 ms "
@@ -33,7 +33,7 @@ def retransmits(trial: Trial) -> tuple[Finding, ...]:
 
 
 LISTEN_OVERFLOW = Rule(
-    FindingKind.LISTEN_OVERFLOW,
+    "listen-overflow",
     measures="Attempts to connect that listeners dropped, per request due. At most **note** where the kernel counts "
     "all programs together.",
     note=0.0,
@@ -78,7 +78,7 @@ def _dropped(name: str, drops: float, trial: Trial, traffic: Traffic) -> tuple[F
 
 
 PORT_PRESSURE = Rule(
-    FindingKind.PORT_PRESSURE,
+    "port-pressure",
     measures="Sockets that entered `TIME_WAIT` in the trial, of the local ports.",
     note=0.50,
     warn=0.80,
@@ -115,7 +115,7 @@ def _rise(counts: list[float]) -> float:
 
 
 NETWORK_LIMITED = Rule(
-    FindingKind.NETWORK_LIMITED,
+    "network-limited",
     measures="Use of the link's speed, in the busier direction.",
     note=0.70,
     warn=0.90,

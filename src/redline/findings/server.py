@@ -6,7 +6,7 @@ from statistics import median
 
 from redline.findings.machine import CLIENT_SATURATED, engine_share, server_share
 from redline.findings.rules import TOO_SLOW, Rule, judges
-from redline.model import Cell, Finding, FindingKind, Grade, Subject, Traffic
+from redline.model import Cell, Finding, Grade, Subject, Traffic
 from redline.model.runtime import NATIVE, RECOGNISED
 from redline.quantities import percent, size
 from redline.stats import Trial
@@ -29,7 +29,7 @@ _NAMES_LOG = re.compile(r"(?<![a-z])[Ll]og|Log|LOG")
 
 
 LOCK_LIMITED = Rule(
-    FindingKind.LOCK_LIMITED,
+    "lock-limited",
     measures="*Users who always wait.* Idle cores of the server, where enough requests were in flight to fill them and "
     "the engine was idle too.",
     note=0.25,
@@ -62,7 +62,7 @@ def lock_limited(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, .
 
 
 SERVER_LIMITED = Rule(
-    FindingKind.SERVER_LIMITED,
+    "server-limited",
     measures="*Users with zero think time.* Used share of the server's cores, with an engine that had time to spare.",
     note=0.95,
     reason="Good news: the server's cores are full, so the rate is its own.",
@@ -84,7 +84,7 @@ def server_limited(cell: Cell, used: Sequence[Trial]) -> tuple[Finding, ...]:
 
 
 DEBUG_LOGGING = Rule(
-    FindingKind.DEBUG_LOGGING,
+    "debug-logging",
     measures="Bytes written to the server's output per request. At most **note** if an option of the server explains "
     "it.",
     unit=" bytes",
@@ -115,7 +115,7 @@ def debug_logging(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, 
 
 
 SERVER_RESTARTED = Rule(
-    FindingKind.SERVER_RESTARTED,
+    "server-restarted",
     measures="Processes of the server or a proxy that ended during the load and were replaced.",
     unit=" processes",
     warn=0.0,
@@ -150,7 +150,7 @@ def _replaced(trial: Trial, subject: Subject) -> float:
 
 
 UPSTREAM_PROTOCOL = Rule(
-    FindingKind.UPSTREAM_PROTOCOL,
+    "upstream-protocol",
     measures="A proxy spoke another protocol to what is behind it than its route says (**warn**), or it could not be "
     "seen (**note**).",
     unit="",
@@ -163,7 +163,7 @@ UPSTREAM_PROTOCOL = Rule(
 
 
 UPSTREAM_CERTIFICATE = Rule(
-    FindingKind.UPSTREAM_CERTIFICATE,
+    "upstream-certificate",
     measures="A proxy accepted a certificate that is not valid.",
     warn=0.0,
     reason="A proxy that accepts any certificate does not check what others check, so its handshakes are cheaper, "
@@ -190,7 +190,7 @@ def upstream(trial: Trial) -> Iterator[Finding]:
 
 
 RUNTIME_DIFFERS = Rule(
-    FindingKind.RUNTIME_DIFFERS,
+    "runtime-differs",
     measures="A server or proxy runs on something else than `runtime` declares.",
     note=0.0,
     reason="Some things are decided by the declared runtime, before the start: the options and flags of a suite's "

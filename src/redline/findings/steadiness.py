@@ -7,7 +7,7 @@ import numpy as np
 
 from redline.findings.rules import TIME_DEPENDENT, TOO_CHEAP, TOO_SLOW, TREND_P, Rule, judges
 from redline.findings.warming import FEWEST_SAMPLES, LEAST_S, compiler_cores, warm_up
-from redline.model import Cell, Closed, Expected, Finding, FindingKind, Grade, Traffic, WarmUp
+from redline.model import Cell, Closed, Expected, Finding, Grade, Traffic, WarmUp
 from redline.model.runtime import COMPILES_WHILE_RUNNING
 from redline.quantities import duration, percent
 from redline.stats import Trial
@@ -19,7 +19,7 @@ FEWEST_ANSWERS = 20
 
 
 UNSTEADY = Rule(
-    FindingKind.UNSTEADY,
+    "unsteady",
     measures="Change of the rate (closed loads) or of the p50 (open loads, at most **warn**) over the measurement: a "
     "Theil-Sen line, if Kendall's test has p < 0.001. Loads that change by design are not judged.",
     warn=0.10,
@@ -56,7 +56,7 @@ def unsteady(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
 
 
 STEADINESS_UNKNOWN = Rule(
-    FindingKind.STEADINESS_UNKNOWN,
+    "steadiness-unknown",
     measures="Fewer than seven intervals could be judged.",
     unit=" intervals",
     note=0.0,
@@ -89,7 +89,7 @@ def _speeds(trial: Trial, *, by_rate: bool) -> list[float]:
 
 
 NEVER_STEADY = Rule(
-    FindingKind.NEVER_STEADY,
+    "never-steady",
     measures="*With `warmup: detect`.* The server still changed when its warm-up ended at its limit, or again while it "
     "was measured. See [warm-up](warm-up.md).",
     warn=0.0,
@@ -102,7 +102,7 @@ NEVER_STEADY = Rule(
 
 
 SLOWING_DOWN = Rule(
-    FindingKind.SLOWING_DOWN,
+    "slowing-down",
     measures="*With `warmup: detect`.* How much slower the steady server is than at its best before.",
     warn=0.05,
     reason="It was faster once: a heap that fills, code compiled for the worse, a lower clock rate. Levels within "
@@ -135,7 +135,7 @@ def warmed(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
 
 
 STILL_COMPILING = Rule(
-    FindingKind.STILL_COMPILING,
+    "still-compiling",
     measures="*JVMs.* Cores that compilers used and waited for during the measurement.",
     unit=" cores",
     note=0.10,
@@ -162,7 +162,7 @@ def still_compiling(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
 
 
 NOT_WARMED_UP = Rule(
-    FindingKind.NOT_WARMED_UP,
+    "not-warmed-up",
     measures="The server's runtime compiles while it runs, its compilers were not watched, and a fixed warm-up took "
     "less than five seconds.",
     unit=" s",
@@ -219,7 +219,7 @@ def shrinking_between(cell: Cell, used: Sequence[Trial]) -> tuple[Finding, ...]:
 
 
 SHRINKING_ANSWERS = Rule(
-    FindingKind.SHRINKING_ANSWERS,
+    "shrinking-answers",
     measures="Change of the mean length of right answers, with headers, over the measurement or between trials; chance "
     "ruled out at p < 0.001. Not judged where lengths are checked.",
     note=0.01,
