@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from redline.findings.failed import TRIAL_FAILED
+from redline.findings.failed import trial_failed
 from redline.findings.starts import cpu_of_all, is_whole, measured, traffic_of
 from redline.model import (
     Counts,
@@ -82,10 +82,10 @@ class SlicedCell:
         if self.starts and not self.made and failures:
             first = failures[0]
             yield Finding(
-                kind=TRIAL_FAILED.kind,
+                kind=trial_failed.kind,
                 grade=Grade.INVALID,
                 message=f"No start came to its measurement. The first failed in stage {first.stage}: {first.message}",
-                advice=first.hint or TRIAL_FAILED.advice,
+                advice=first.hint or trial_failed.advice,
                 cell_id=self.cell_id,
             )
 

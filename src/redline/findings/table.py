@@ -25,12 +25,13 @@ SUBJECTS: dict[str, ModuleType] = {
 class _Rules(dict[FindingKind, Rule]):
     def __missing__(self, kind: FindingKind) -> Rule:
         """A rule without limits, for a finding that another version made."""
-        return Rule(kind, measures="", reason="", advice="")
+        return Rule(kind)
 
 
 RULES = _Rules(
     (rule.kind, rule) for module in SUBJECTS.values() for rule in vars(module).values() if isinstance(rule, Rule)
 )
-JUDGES: tuple[Judge, ...] = tuple(
-    judge for module in SUBJECTS.values() for judge in vars(module).values() if isinstance(judge, Judge)
+JUDGES: tuple[Judge, ...] = (
+    *(rule.judge for rule in RULES.values() if rule.judge),
+    *(judge for module in SUBJECTS.values() for judge in vars(module).values() if isinstance(judge, Judge)),
 )
