@@ -13,7 +13,7 @@ from rich.console import Console
 
 from redline.analysis import build_report
 from redline.cli.session_view import SessionView
-from redline.model import FindingKind, Grade, Histogram, Recording, Suite
+from redline.model import Grade, Histogram, Recording, Suite
 from redline.model.limits import LimitReport
 from redline.model.search import SearchTerms
 from redline.plugins.hosts.remote import Pair
@@ -227,8 +227,8 @@ def test_a_clock_that_is_set_in_the_middle_makes_the_trial_invalid(lab: Lab, tmp
     cells = build_report(RunStore(lab.folder / "run").run()).cells
     assert not any(cell.valid for cell in cells)
     found = {each.kind: each for each in cells[0].findings}
-    assert found[FindingKind.CLOCK_STEPPED].grade is Grade.INVALID
-    assert found[FindingKind.CLOCK_STEPPED].message.startswith("The clock of load-0 was set 1 min forwards")
+    assert found["clock-stepped"].grade is Grade.INVALID
+    assert found["clock-stepped"].message.startswith("The clock of load-0 was set 1 min forwards")
 
 
 SEARCH = """\

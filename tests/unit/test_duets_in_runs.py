@@ -339,16 +339,16 @@ def test_steal_is_a_note_of_duets_and_starts_that_were_cut_short_are_a_warning()
         return traffic.model_copy(update={"blocks": tuple(blocks)})
 
     run = run_with_duets()
-    assert {FindingKind.CPU_STEAL, FindingKind.CUT_SHORT} & set(kinds_of(run)) == set()
-    assert kinds_of(with_traffic(run, lambda one: stolen(one, 0.01))).get(FindingKind.CPU_STEAL) is None
-    assert kinds_of(with_traffic(run, lambda one: stolen(one, 0.5)))[FindingKind.CPU_STEAL] is Grade.NOTE
+    assert {"cpu-steal", "cut-short"} & set(kinds_of(run)) == set()
+    assert kinds_of(with_traffic(run, lambda one: stolen(one, 0.01))).get("cpu-steal") is None
+    assert kinds_of(with_traffic(run, lambda one: stolen(one, 0.5)))["cpu-steal"] is Grade.NOTE
     cut = with_traffic(run, lambda one: one.model_copy(update={"ended": "interrupted"}))
-    assert kinds_of(cut)[FindingKind.CUT_SHORT] is Grade.WARN
+    assert kinds_of(cut)["cut-short"] is Grade.WARN
 
 
 def test_an_unchecked_certificate_is_a_finding_of_duets_too() -> None:
     run = run_with_duets()
-    assert FindingKind.TLS_INSECURE not in kinds_of(run)
+    assert "tls-insecure" not in kinds_of(run)
     plan = run.manifest.plan
     cells = {
         cell_id: cell.model_copy(update={"variant": cell.variant.model_copy(update={"tls": Tls(insecure=True)})})
@@ -356,10 +356,10 @@ def test_an_unchecked_certificate_is_a_finding_of_duets_too() -> None:
     }
     changed = run.manifest.model_copy(update={"plan": plan.model_copy(update={"cells": cells})})
     for duet in duets_of(run.model_copy(update={"manifest": changed})).values():
-        assert FindingKind.TLS_INSECURE in {each.kind for each in duet.findings()}
+        assert "tls-insecure" in {each.kind for each in duet.findings()}
 
 
 def test_findings_of_duets_stand_with_the_others_in_a_report() -> None:
     cut = with_traffic(run_with_duets(), lambda one: one.model_copy(update={"ended": "interrupted"}))
     groups = {each.kind: each for each in finding_groups(build_report(cut))}
-    assert groups[FindingKind.CUT_SHORT].grade is Grade.WARN
+    assert groups["cut-short"].grade is Grade.WARN

@@ -13,6 +13,7 @@ from redline.cli.load_view import live_line, speed_text
 from redline.cli.show import OneLine, show
 from redline.errors import RedlineError
 from redline.findings import RULES, judge
+from redline.findings.load import perturbed
 from redline.model import (
     Cell,
     DuetBlock,
@@ -190,7 +191,7 @@ class TrialsView(OneLine):
         self._done += 1
         findings = judge(cell, recording)
         if recording.profile is not None:  # it counts for nothing because the profiler perturbs it: no news
-            findings = tuple(each for each in findings if each.kind is not FindingKind.PERTURBED)
+            findings = tuple(each for each in findings if each.kind != perturbed.kind)
         self._grades.update(finding.grade for finding in findings)
         serious = [finding for finding in findings if finding.grade is not Grade.NOTE]
         news = any(_subject(finding) not in self._told for finding in serious)
