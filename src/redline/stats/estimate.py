@@ -9,7 +9,7 @@ import numpy as np
 
 from redline.model import Estimate, Metric, Verdict
 from redline.stats.distributions import t_quantile, t_tail
-from redline.stats.samples import CONFIDENCE, Floats, Quantiles, Sample, resamples
+from redline.stats.samples import CONFIDENCE, Floats, LogRatios, Quantiles, Sample, resamples
 
 ALPHA = 1 - CONFIDENCE
 METHOD = "t interval with the bootstrap standard error of the log, over trials"
@@ -67,6 +67,8 @@ def over_trials(sample: Sample, against: Sample | None = None) -> Spread | None:
     """
     if sample.n < 2:
         return None
+    if isinstance(sample, LogRatios) and against is None:  # what the bootstrap of a mean comes to
+        return Spread(float(sample.logs.var(ddof=1)) / sample.n, sample.n - 1)
     values = sample.resampled
     others = against.resampled if against else np.ones_like(values)
     if np.any(values <= 0) or np.any(others <= 0):

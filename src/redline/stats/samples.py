@@ -247,11 +247,33 @@ class Quantiles(Sample):
         return self.merged.table[0][np.searchsorted(self.merged.total, wanted)]
 
 
+class LogRatios(Sample):
+    """The log ratios of two servers in fresh starts of a duet; the statistic is their geometric mean."""
+
+    resolution = 0.0
+    scores = None
+
+    def __init__(self, logs: Floats) -> None:
+        self.logs = logs
+        self.n = len(logs)
+
+    def at(self, weights: Floats) -> Floats:
+        """The geometric mean of the weighted ratios."""
+        means: Floats = np.exp(weights @ self.logs / weights.sum(axis=1))
+        return means
+
+    def held(self, confidence: float) -> None:
+        """None: it is no quantile."""
+
+
 def pooled(samples: Sequence[Sample]) -> Sample:
     """All trials of these samples of one metric, in their order, without their blocks; at least one sample is needed.
 
     Raises TypeError for samples that do not measure the same.
     """
+    starts = [sample.logs for sample in samples if isinstance(sample, LogRatios)]
+    if len(starts) == len(samples):
+        return LogRatios(np.concatenate(starts))
     ratios = [sample for sample in samples if isinstance(sample, Ratios)]
     if len(ratios) == len(samples):
         over, under = (
