@@ -265,7 +265,7 @@ def in_duet(one: Comparison, duet: Duet) -> Comparison:
         parallel=any(start.places for start in duet.starts),
         attached=duet.attached,
         between_sd=ratio.between_sd,
-        blocks_se=ratio.blocks_se,
+        blocks_se=ratio.batch_se,
         control=control.contrast.ratio if control else None,
         alone=one.ratio,
         unsettled=duet.unsettled if duet.hinges_on_warmth(ratio, judge) else "",

@@ -120,9 +120,9 @@ class DuetComparison(Frozen):
         default=False, description="somebody else runs the servers, so they have one start, which is enough"
     )
     between_sd: float | None = Field(
-        description="how starts differ, beyond the scatter of their blocks; null if too few blocks are known"
+        description="how starts differ, beyond the scatter of their batches; null if too few batches are known"
     )
-    blocks_se: float | None = Field(description="the error of one start, because its blocks scatter with the machine")
+    blocks_se: float | None = Field(description="the error of one start, because its batches scatter with the machine")
     control: Estimate | None = Field(description="the baseline against itself, as two servers in the same duets")
     alone: Estimate | None = Field(description="the ratio by trials of each server alone, which are the levels too")
     unsettled: str = omitted_if_default(
