@@ -33,7 +33,7 @@ from redline.model import (
     Verdict,
 )
 from redline.model.estimate import FEWEST_TRIALS, DuetComparison
-from redline.stats import QUANTILE_OF, decide, enough_beyond
+from redline.stats import QUANTILE_OF, LogRatios, decide, enough_beyond
 from redline.stats.duets import Floats, LogRatio, Slices, StartRatio, over_starts
 
 
@@ -69,6 +69,11 @@ class Duet:
         found = self._contrast(metric, self._against_baseline)
         return found and replace(found, bias=self._to_come)
 
+    def logs(self, metric: Metric) -> LogRatios:
+        """The log ratio of each start that knows the metric."""
+        starts = self._of_starts(metric, self._against_baseline)
+        return LogRatios(np.array([start.value for start in starts if start is not None]))
+
     @property
     def attached(self) -> bool:
         """Whether somebody else runs all of its servers."""
@@ -78,6 +83,17 @@ class Duet:
         """How many requests were due of the server that got the fewest, over all starts."""
         due = np.array([[target.counts.due for target in traffic_of(start).targets] for start in self.starts])
         return int(due.sum(axis=0).min())
+
+    def too_few(self, metric: Metric) -> str:
+        """Why there are too few requests for the metric; empty where there are enough."""
+        q, requests = QUANTILE_OF.get(metric), self.requests()
+        return "" if q is None or enough_beyond(requests, q) else f"{requests:,} requests are too few for {metric}"
+
+    @property
+    def build(self) -> str:
+        """The build of the compared server; empty if there are several, or it is not known."""
+        builds = {facts.build for start in self.starts if start.servers and (facts := start.servers[self.target])}
+        return builds.pop() if len(builds) == 1 else ""
 
     def control(self, metric: Metric) -> LogRatio | None:
         """The baseline over itself, as two servers of it; None where no start knows the metric of both."""
@@ -265,9 +281,8 @@ def in_duet(one: Comparison, duet: Duet) -> Comparison:
     """
     if duet.failing is not None:
         return one.refuse(duet.failing)
-    q = QUANTILE_OF.get(one.metric)
-    if q is not None and not enough_beyond(duet.requests(), q):
-        return one.refuse(f"{duet.requests():,} requests are too few for {one.metric}")
+    if few := duet.too_few(one.metric):
+        return one.refuse(few)
     ratio, control = duet.ratio(one.metric), duet.control(one.metric)
     if ratio is None:
         return one
@@ -282,7 +297,7 @@ def in_duet(one: Comparison, duet: Duet) -> Comparison:
         parallel=any(start.places for start in duet.starts),
         attached=duet.attached,
         between_sd=ratio.between_sd,
-        blocks_se=ratio.blocks_se,
+        blocks_se=ratio.batch_se,
         control=control.contrast.ratio if control else None,
         alone=one.ratio,
         unsettled=duet.unsettled if duet.hinges_on_warmth(ratio, judge) else "",
