@@ -10,11 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redline.errors import UsageError
-from redline.model import AttachedServer, Metric, Plan, Suite
+from redline.model import AttachedServer, Body, Metric, Plan, Suite
 from redline.model.catalogue import Checkout, Revision
 from redline.suite import Catalogue, Overrides, expected_length_ns, load_catalogue, make_plan, to_search, with_budget
 from redline.suite.budget import StartTimes, start_times
-from redline.suite.project import Origins, Project, read_project, read_requests
+from redline.suite.project import Origins, Project, read_project
+from redline.suite.validate.referenced_files import Files
 from redline.suite.validate.resolve import read_suite
 from tests.fakes.catalogues import small_catalogue
 
@@ -22,6 +23,7 @@ A, B = "{name: A, command: './old --port {port}'}", "{name: B, command: './new -
 ROUTES = "[{name: root, get: /}, {name: items, get: /items, headers: {X: '1'}}]"
 LOADS = "loads: {load: {closed: {users: 64}}}\n"
 TEXT = f"servers: [{A}, {B}]\nscenarios: {ROUTES}\n{LOADS}budget: 60s\n"
+START = "start: ./server {port}\n"
 PROJECT = (
     "build: make\nstart: java -jar a.jar {port}\nrequests: [{name: one, get: /1, weight: 3}, {name: two, get: /2}]\n"
 )
@@ -283,13 +285,14 @@ def names(scenarios: Iterable[object]) -> list[str]:
 
 
 def test_requests_are_scenarios_and_their_mix() -> None:
-    made = read_requests(
-        "[{name: a, get: '/{pick:f}', weight: 2}, {name: b, post: /b, body: x}]", "r.yaml", lambda _: "1\n"
-    )
+    text = "[{name: a, get: '/{pick:f}', weight: 2}, {name: b, post: /b, body: {file: b.bin}}]"
+    files = Files(lambda _: "1\n", lambda name: f"\xff{name}".encode("latin-1"))
+    made = read_project(f"{START}requests: {text}\n", "redline.yaml", files).scenarios
     assert names(made) == ["a", "b", "mix"]
     assert [(request.method, request.weight) for request in made[2].requests] == [("GET", 2), ("POST", 1)]
     assert made[2].picks == {"f": ("1",)}
-    assert names(read_requests("[{name: only, get: /}]", "r.yaml")) == ["only"]
+    assert [scenario.requests[-1].body for scenario in made[1:]] == [Body(raw=b"\xffb.bin")] * 2
+    assert names(read_project(f"{START}requests: [{{name: only, get: /}}]\n", "redline.yaml").scenarios) == ["only"]
 
 
 @pytest.mark.parametrize(
@@ -301,11 +304,12 @@ def test_requests_are_scenarios_and_their_mix() -> None:
         ("[]", "must have at least 1, not 0"),
         ("{name: a}", "must be a list"),
         ("[{name: a, get: '/{pick:f}'}]", "f cannot be read from here"),
+        ("[{name: a, post: /, body: {file: f}}]", "f cannot be read from here"),
     ],
 )
 def test_wrong_requests_are_named_with_their_place(text: str, message: str) -> None:
     with pytest.raises(UsageError) as caught:
-        read_requests(text, "r.yaml")
+        read_project(f"requests: {text}\n{START}", "r.yaml")
     (problem,) = caught.value.problems
     assert message in problem.message
     assert problem.place is not None

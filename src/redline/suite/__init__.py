@@ -8,7 +8,6 @@ from redline.suite.loading import (
     read_body,
     read_data,
     read_text,
-    referenced_bodies,
     referenced_files,
 )
 from redline.suite.planning import (
