@@ -1,5 +1,6 @@
 """Suites that compare servers of the user's within a budget: what is read, what is planned, and what is refused."""
 
+import io
 from collections.abc import Iterable
 from dataclasses import replace
 from itertools import groupby
@@ -8,11 +9,22 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
 
+from redline.cli.commands.check import show_plans
 from redline.errors import UsageError
 from redline.model import AttachedServer, Body, Metric, Plan, Suite
 from redline.model.catalogue import Checkout, Revision
-from redline.suite import Catalogue, Overrides, expected_length_ns, load_catalogue, make_plan, to_search, with_budget
+from redline.suite import (
+    Catalogue,
+    Overrides,
+    expected_length_ns,
+    least_length_ns,
+    load_catalogue,
+    make_plan,
+    to_search,
+    with_budget,
+)
 from redline.suite.budget import StartTimes, start_times
 from redline.suite.project import Origins, Project, read_project
 from redline.suite.validate.referenced_files import Files
@@ -200,6 +212,32 @@ def test_three_starts_at_their_longest_nearly_fit(budget_s: int, servers: int, p
     times = start_times(budget_s * S, servers, parts, once=False)
     warmup_ns = times.warmup_ns + (parts - 1) * times.warmup_again_ns
     assert servers * (warmup_ns + parts * times.measure_ns) <= longest_s * S
+
+
+def routes(number: int, budget: str, more: str = "") -> Plan:
+    scenarios = ", ".join(f"{{name: r{index}, get: /{index}}}" for index in range(number))
+    return make_plan(read(f"servers: [{A}, {B}]\nscenarios: [{scenarios}]\n{LOADS}budget: {budget}\n{more}"))
+
+
+@pytest.mark.parametrize(
+    ("number", "budget", "more", "least_s", "said"),
+    [
+        (1, "60s", "", 3 * (3 + 2 + 20 / 6), ""),
+        (12, "60s", "", 3 * (3 + 12 * 2 + 20 / 6), "1 min 31 s, more than the 1 min of the budget"),
+        (2, "10s", "warmup: 4s\n", 3 * (3 + 2 * 3 * 4 + 5 / 9), "1 min 23 s, more than the 10.0 s of the budget"),
+    ],
+)
+def test_three_starts_take_some_time_whatever_the_budget(
+    number: int, budget: str, more: str, least_s: float, said: str
+) -> None:
+    plan = routes(number, budget, more)
+    assert least_length_ns(plan) == pytest.approx(least_s * S, rel=0.01)
+    console = Console(file=io.StringIO(), width=200)
+    show_plans(plan, plan, console)
+    assert isinstance(console.file, io.StringIO)
+    printed = console.file.getvalue()
+    assert (f"3 starts take at least {said}; this many are always made\n" in printed) == bool(said)
+    assert (least_length_ns(plan) == expected_length_ns(plan)) == bool(said)
 
 
 def test_twelve_routes_of_a_native_server_in_five_minutes() -> None:
