@@ -10,10 +10,12 @@ from hypothesis import strategies as st
 from redline.cli.ab_document import ab_document
 from redline.cli.command_line import AbFlags
 from redline.cli.origins import FromRepository
+from redline.cli.request_flags import referenced
 from redline.cli.written import Given, as_yaml, named_by_flags, plain, read_written
 from redline.errors import Location, Problem, UsageError
+from redline.model import Body
+from redline.suite import referenced_files
 from redline.suite.schema.document import parse_document
-from redline.suite.validate.referenced_files import no_files
 
 A, B = "./old --port {port}", "./new --port={port} '--name=a b'"
 URL_A, URL_B = "http://127.0.0.1:1/x", "https://[::1]:2/x"
@@ -228,10 +230,28 @@ def test_a_suite_sends_files_and_has_any_method(tmp_path: Path) -> None:
     (tmp_path / "item.bin").write_bytes(b"\xff\x00")
     (tmp_path / "out.bin").symlink_to("/etc/hostname")
     origins = FromRepository(tmp_path).origins()
-    suite, _ = read_written(document, "ab", no_files, origins)
+    files = referenced_files(tmp_path / "suite.yaml")
+    suite, _ = read_written(document, "ab", files, origins)
     request = suite.scenarios[0].request
     assert (request.method, request.path, request.body and request.body.raw) == ("PURGE", "/x", b"\xff\x00")
     assert [variant.catalogued.family_folder for variant in suite.variants] == [str(tmp_path), str(tmp_path / "new")]
     document["scenarios"] = [{"name": "post", "post": "/", "body": {"file": "out.bin"}}]
     with pytest.raises(UsageError, match=r"body\.file: .*leads out of the folder"):
-        read_written(document, "ab", no_files, origins)
+        read_written(document, "ab", files, origins)
+
+
+def test_a_list_of_requests_sends_files_of_its_folder(tmp_path: Path) -> None:
+    """Only what flags name themselves may be anywhere."""
+    (tmp_path / "lists").mkdir()
+    file, ca = tmp_path / "lists" / "requests.yaml", tmp_path / "ca.pem"
+    (file.parent / "item.bin").write_bytes(b"\xff\x00")
+    ca.write_text("a certificate")
+    file.write_text("- {name: a, get: /}\n- {name: b, put: /b, body: {file: item.bin}}\n")
+    flags = AbFlags(a=A, b=B, requests=file, cacert=ca)
+    read, _ = read_written(document(requests=file), "ab", referenced(flags))
+    assert [scenario.requests[-1].body for scenario in read.scenarios[1:]] == [Body(raw=b"\xff\x00")] * 2
+    assert referenced(flags).text(str(ca)) == "a certificate"
+    for outside in ("/etc/hostname", "../ca.pem"):
+        file.write_text(f"- {{name: b, put: /b, body: {{file: {outside}}}}}\n")
+        with pytest.raises(UsageError, match=r"requests.yaml:1:\d+: .*leads out of the folder"):
+            read_written(written(requests=file), "ab", referenced(flags))

@@ -9,7 +9,7 @@ from redline.cli.command_line import LimitFlags
 from redline.cli.flags import at_least_one, command_line, naming, read_flag, read_suite_file, read_workers, refuse
 from redline.cli.limit_document import limit_document
 from redline.cli.origins import FromRepository
-from redline.cli.request_flags import bodies, referenced
+from redline.cli.request_flags import referenced
 from redline.cli.written import read_written
 from redline.errors import UsageError
 from redline.model import Objective, Profile, Suite
@@ -64,7 +64,7 @@ def read_servers_search(flags: LimitFlags, repository: FromRepository) -> Server
         raise UsageError("nothing says what is to be met", hint="give --objective 'p99 < 200ms, errors < 0.1%'")
     sets = read_sets(flags.objective)
     document = limit_document(flags, repository.ends, str)
-    written, text = read_written(document, "limit", referenced(flags), repository.origins(bodies(flags)))
+    written, text = read_written(document, "limit", referenced(flags), repository.origins())
     starts = not all(variant.is_attached for variant in written.variants)
     if not starts:
         refuse(flags.given(among=_OF_STARTS), "a server that is running already is not started, and takes no")

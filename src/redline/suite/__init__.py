@@ -8,7 +8,6 @@ from redline.suite.loading import (
     read_body,
     read_data,
     read_text,
-    referenced_bodies,
     referenced_files,
 )
 from redline.suite.planning import (
@@ -20,6 +19,7 @@ from redline.suite.planning import (
     draw_places,
     expected_length_ns,
     expected_trial_ns,
+    least_length_ns,
     make_capacity_plan,
     make_plan,
     to_search,

@@ -14,8 +14,9 @@ from redline.model import Failure, ServerFacts, Variant
 from redline.plugins.hosts.agent import RemoteStart
 from redline.plugins.hosts.remote import HostLostError, RemoteHost, call
 from redline.plugins.hosts.shipping import Parcel, packed, parcel_of
+from redline.plugins.launchers.attached import AttachedLauncher
 from redline.plugins.launchers.builds import StandingBuild
-from redline.ports import Building, BuildOutcome, Endpoint, Launch, Launcher
+from redline.ports import Building, BuildOutcome, Endpoint, Launch, Launcher, RunningServer
 
 BEYOND_READY_S = 60.0
 
@@ -116,6 +117,7 @@ class RemoteLauncher:
     ) -> None:
         self._local, self._sender, self._servers, self._proxies = local, sender, servers, proxies
         self._host, self._proxy = servers[0], proxies[0] if proxies else None
+        self._running_already = AttachedLauncher()
 
     def on(self, host: RemoteHost, proxy: RemoteHost | None = None) -> "RemoteLauncher":
         """The same launcher for one host for servers, and perhaps one for proxies."""
@@ -126,8 +128,10 @@ class RemoteLauncher:
     def build(self, variants: Iterable[Variant], progress: Callable[[Building], None], builds: int = 1) -> BuildOutcome:
         """Build what the variants need here, and send it to the hosts. What a host cannot run is a failure."""
         wanted = {variant.slug: variant for variant in variants}
-        outcome = self._local.build(wanted.values(), progress, builds)
-        standing = [variant for slug, variant in wanted.items() if slug in outcome.hashes]
+        attached = [variant for variant in wanted.values() if variant.is_attached]
+        built = [variant for variant in wanted.values() if not variant.is_attached]
+        outcome = self._local.build(built, progress, builds)
+        standing = [variant for variant in built if variant.slug in outcome.hashes]
         hops = {hop.slug: hop for variant in standing for hop in variant.hops}
         of_servers = self._misfits(standing, self._servers, outcome, progress)
         of_proxies = self._misfits(list(hops.values()), self._proxies, outcome, progress)
@@ -137,7 +141,7 @@ class RemoteLauncher:
                 outcome.failures[variant.slug] = error
                 del outcome.hashes[variant.slug]
                 outcome.runtimes.pop(variant.slug, None)
-        return outcome
+        return outcome.joined(self._running_already.build(attached, progress))
 
     def _misfits(
         self,
@@ -158,9 +162,16 @@ class RemoteLauncher:
         return found
 
     @contextmanager
-    def running(self, launch: Launch) -> Iterator[RemoteServer | RemoteRoute]:
-        """Start a server on its host, fetch its output at the end, and stop it whatever happens. Raises LaunchError."""
+    def running(self, launch: Launch) -> Iterator[RunningServer]:
+        """Start a server on its host, fetch its output at the end, and stop it whatever happens. Raises LaunchError.
+
+        A server behind a URL runs already.
+        """
         variant, log = launch.variant, launch.log
+        if variant.is_attached:
+            with self._running_already.running(launch) as attached:
+                yield attached
+            return
         apart = self._proxy if variant.hops else None
         alone = variant.without_hops if apart else variant
         with ExitStack() as stack:
