@@ -329,7 +329,7 @@ class RunReport(Frozen):
     threshold: float
     suite_text: str
     trials_repeated: int = omitted_if_default(
-        0, description="trials made again, since the host had taken CPU time from them or from their partner"
+        0, description="trials and duets repeated, since steal had disturbed them or their partner"
     )
     trials_moved: int = omitted_if_default(0, description="trials made again on other hosts, since one was lost")
     precision: Precision | None = omitted_if_default(

@@ -112,7 +112,7 @@ class Run(Frozen):
     profiles: InstanceOf[StoredProfiles] | None = Field(default=None, exclude=True)
     enough: Enough | None = omitted_if_default(None)
     repeated: tuple[int, ...] = omitted_if_default(
-        (), description="positions of trials that were repeated, once per repetition"
+        (), description="positions of trials and duets that were repeated, once per repetition"
     )
     lost: int = omitted_if_default(0, description="trials and duets that a lost host ended and others repeated")
     calibration: tuple[DuetRecording, ...] = omitted_if_default(

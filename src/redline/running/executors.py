@@ -10,17 +10,14 @@ from functools import partial
 from typing import Any
 
 from redline.errors import UsageError
-from redline.model import Cell, DuetRecording, Interval, Plan, PlannedDuet, PlannedTrial, Recording, Suite
+from redline.model import Cell, Interval, Plan, PlannedDuet, PlannedTrial, Recording, Suite
 from redline.plugins.hosts.remote import CALL_S
 from redline.ports import Profiler
 from redline.running.duet import DuetStart, run_start
 from redline.running.host_pairs import PairTools
 from redline.running.record import Tools
-from redline.running.trial import TrialListener, run_trial
+from redline.running.trial import Made, Step, TrialListener, run_trial
 from redline.storage.runs import RunStore
-
-Step = PlannedTrial | PlannedDuet
-Made = Recording | DuetRecording
 
 
 @dataclass(frozen=True)
@@ -33,7 +30,7 @@ class LocalExecutor:
     listener: TrialListener
     log_is_kept: bool = True
 
-    def execute(self, steps: Sequence[PlannedTrial | PlannedDuet]) -> Iterator[Recording | DuetRecording]:
+    def execute(self, steps: Sequence[Step]) -> Iterator[Made]:
         """Run them in order; a recording of each."""
         for start in starts_of(steps, self.plan):
             if isinstance(start, PlannedTrial):
