@@ -202,10 +202,10 @@ class TrialsView(OneLine):
         """Print how far the main comparisons are from their goal, and how many rounds it may take."""
         self._console.print(Text(precision_text(precision), style="dim"), soft_wrap=True)
 
-    def repeated(self, trials: Sequence[PlannedTrial]) -> None:
-        """Print the trials that are repeated, and do not count them any more."""
-        self._done -= len(trials)
-        names = ", ".join(self._plan.cells[trial.cell_id].slug for trial in trials)
+    def repeated(self, steps: Sequence[PlannedTrial | PlannedDuet]) -> None:
+        """Print the trials and duets that are repeated, and do not count them any more."""
+        self._done -= len(steps)
+        names = ", ".join(map(self._name, steps))
         self._console.print(Text(f"     repeated, because of steal: {names}", style="dim"))
 
     def moved(self, planned: PlannedTrial | PlannedDuet, cells: tuple[Cell, ...], failure: Failure) -> None:
@@ -220,8 +220,7 @@ class TrialsView(OneLine):
 
     def block_seen(self, planned: PlannedDuet, block: DuetBlock) -> None:
         """Show the latest interval."""
-        cells = tuple(self._plan.cells[cell_id] for cell_id in planned.cell_ids)
-        self._show_trial(f"{duet_name(cells)}  round {planned.round + 1}  {block.phase}  block {block.index + 1}")
+        self._show_trial(f"{self._name(planned)}  round {planned.round + 1}  {block.phase}  block {block.index + 1}")
 
     def duet_ended(self, recording: DuetRecording, cells: tuple[Cell, ...]) -> None:
         """Count the start, and print its failure."""
@@ -231,6 +230,11 @@ class TrialsView(OneLine):
             if recording.failure is not None:
                 text.append(f"\n    {GRADE_MARKS[Grade.WARN]} {recording.failure.message}", style=COLOURS[Grade.WARN])
             self._console.print(text, highlight=False)
+
+    def _name(self, step: PlannedTrial | PlannedDuet) -> str:
+        if isinstance(step, PlannedTrial):
+            return self._plan.cells[step.cell_id].slug
+        return duet_name(tuple(self._plan.cells[cell_id] for cell_id in step.cell_ids))
 
     def _ended(self, recording: Recording, cell: Cell, findings: list[Finding]) -> Text:
         text = Text(f"[{self._done}/{self._plan.length}] {cell.slug}")

@@ -10,7 +10,7 @@ import numpy as np
 
 from redline.findings import cell, failed, load, machine
 from redline.findings.rules import TIME_DEPENDENT, TOO_ALIKE, TOO_CHEAP, Evidence, Rule, judges
-from redline.findings.starts import BASELINE, cpu_of_all, cpu_unknown, first_failures, measured, traffic_of
+from redline.findings.starts import BASELINE, cpu_of_all, cpu_unknown, first_failures, is_whole, measured, traffic_of
 from redline.findings.warm_duet import cost_of
 from redline.model import (
     FEWEST_TRIALS,
@@ -287,17 +287,30 @@ def errors(duet: SeenDuet) -> Iterator[Evidence]:
 @machine.cpu_steal.also("duet")
 def steal(duet: SeenDuet) -> Evidence | None:
     """CPU time that the host took away; slices that it disturbed weigh little, so this is never more than a note."""
-    known = [slice_ for slice_ in duet.slices if slice_.steal_ns is not None]
-    stolen_ns = sum(each.steal_ns or 0 for each in known)
-    used_ns = sum(each.engine_cpu_ns + sum(filter(None, each.cpu_ns)) for each in known)
+    share, stolen_ns = _stolen_share(duet.slices), sum(slice_.steal_ns or 0 for slice_ in duet.slices)
     if not stolen_ns:
         return None
-    share = stolen_ns / (stolen_ns + used_ns)
     message = (
         f"The host took away {percent(share)} of the CPU time that servers and engine needed ({stolen_ns / 1e6:,.0f} "
         "ms): intervals are wider."
     )
     return Evidence(share, message, at_most=Grade.NOTE)
+
+
+def much_stolen(start: DuetRecording) -> bool:
+    """Whether the host took as much as a trial is warned of."""
+    if not is_whole(start):
+        return False
+    share = _stolen_share([slice_ for block in measured(traffic_of(start)) for slice_ in block.slices])
+    return machine.cpu_steal.grade(share) not in (None, Grade.NOTE)
+
+
+def _stolen_share(slices: Sequence[DuetSlice]) -> float:
+    """Stolen share of the CPU time that servers and engine needed; 0 if unknown."""
+    known = [slice_ for slice_ in slices if slice_.steal_ns is not None]
+    stolen_ns = sum(slice_.steal_ns or 0 for slice_ in known)
+    used_ns = sum(slice_.engine_cpu_ns + sum(filter(None, slice_.cpu_ns)) for slice_ in known)
+    return stolen_ns / (stolen_ns + used_ns) if stolen_ns else 0.0
 
 
 @load.cut_short.also("duet")

@@ -14,7 +14,6 @@ from redline.errors import UsageError
 from redline.model import (
     AttachedServer,
     Cell,
-    DuetRecording,
     Interval,
     Plan,
     PlannedDuet,
@@ -27,11 +26,8 @@ from redline.ports import Profiler
 from redline.running.duet import DuetStart, run_start
 from redline.running.host_pairs import PairTools
 from redline.running.record import Tools
-from redline.running.trial import TrialListener, run_trial
+from redline.running.trial import Made, Step, TrialListener, run_trial
 from redline.storage.runs import RunStore
-
-Step = PlannedTrial | PlannedDuet
-Made = Recording | DuetRecording
 
 
 @dataclass(frozen=True)
@@ -44,7 +40,7 @@ class LocalExecutor:
     listener: TrialListener
     log_is_kept: bool = True
 
-    def execute(self, steps: Sequence[PlannedTrial | PlannedDuet]) -> Iterator[Recording | DuetRecording]:
+    def execute(self, steps: Sequence[Step]) -> Iterator[Made]:
         """Run them in order; a recording of each."""
         for start in starts_of(steps, self.plan):
             if isinstance(start, PlannedTrial):
