@@ -87,6 +87,12 @@ class SeenDuet:
         """The name and the places of the baseline, which runs twice, and of the server that is compared with it."""
         yield from zip(self.names, ((BASELINE, self.servers - 1), (self.target,)), strict=True)
 
+    @property
+    def running(self) -> tuple[str, ...]:
+        """The names of servers that were running already."""
+        places, servers = (BASELINE, self.target), self.starts[0].servers
+        return tuple(name for name, at in zip(self.names, places, strict=True) if servers[at : at + 1] == (None,))
+
     def counts(self, places: Sequence[int]) -> Counts:
         """What the servers at these places were asked and answered."""
         return Counts.merged(traffic.targets[at].counts for traffic in self.traffics for at in places)
@@ -108,7 +114,15 @@ FEW_STARTS = Rule(
 @judges("duet")
 def few_starts(duet: SeenDuet) -> tuple[Finding, ...]:
     """How starts differ is known from few of them."""
-    starts = len(duet.starts)
+    starts, running = len(duet.starts), duet.running
+    if running and starts > 1:
+        was, its = ("was", "its") if len(running) == 1 else ("were", "their")
+        message = (
+            f"{' and '.join(running)} {was} running already, with cores, settings and an age of {its} own: how starts "
+            "would differ is not known, and not part of the intervals."
+        )
+        advice = "Let Redline start both, if you can."
+        return FEW_STARTS.found(WANTED_STARTS - 1, message, duet.cell_id, advice=advice)
     message = (
         "There was one start: how starts differ is not known, and not part of the intervals."
         if starts == 1
@@ -355,8 +369,8 @@ IDLE_WORK = Rule(
 @judges("duet")
 def idle_work(duet: SeenDuet) -> tuple[Finding, ...]:
     """What servers did while others were loaded."""
-    # Of servers that run already, the baseline and its control are one process, which is never idle.
-    apart = all(None not in start.servers for start in duet.starts)
+    # Of a server that runs already, the baseline and its control are one process, which is never idle.
+    apart = all(start.control_is_apart for start in duet.starts)
     loaded_ns = sum(slice_.end_ns - slice_.start_ns for slice_ in duet.slices)
     if not apart or not loaded_ns:
         return ()
