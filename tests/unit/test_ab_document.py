@@ -68,6 +68,22 @@ def test_urls_give_their_path_and_say_how_they_are_reached() -> None:
     assert [server["tls"] for server in secure["servers"]] == [{"ca": "/here/ca.pem"}] * 2
 
 
+def test_a_command_is_compared_with_a_url_by_its_path() -> None:
+    made = document(A, "https://h:1/x", insecure=True)
+    assert made["servers"] == [
+        {"name": "A", "command": A, "folder": "/here/."},
+        {"name": "B", "url": "https://h:1", "tls": {"insecure": True}},
+    ]
+    assert made["scenarios"] == [{"name": "requests", "get": "/x"}]
+
+
+def test_a_revision_is_compared_with_a_url_by_its_project_or_by_a_path() -> None:
+    made = document("main", "http://h:1")
+    assert made["servers"] == [{"name": "A", "revision": "main"}, {"name": "B", "url": "http://h:1"}]
+    assert "scenarios" not in made
+    assert document("http://h:1/x", "main")["scenarios"] == [{"name": "requests", "get": "/x"}]
+
+
 def test_revisions_are_asked_as_their_project_says_unless_a_flag_does() -> None:
     for flags in ({"git": "main..HEAD"}, {"a": "main..HEAD"}, {"a": "main", "b": "HEAD"}):
         made = document(**{"a": None, "b": None, **flags})
@@ -130,7 +146,8 @@ def test_all_other_flags() -> None:
         ({"b": None}, "./old --port {port} is compared with nothing"),
         ({"b": "localhost:8080"}, "localhost:8080 is neither a command nor a URL"),
         ({"git": "main..HEAD"}, "--git names both sides, and so does ./old"),
-        ({"b": URL_B}, "one of the two is a URL, and the other is started here"),
+        ({"b": URL_A, "path": "/y"}, "--path /y: the URLs name their paths"),
+        ({"b": URL_A, "insecure": True}, "--insecure means nothing without TLS"),
         ({"a": URL_A, "b": "http://h:2/y"}, "A is asked for /x and B for /y"),
         ({"a": URL_A, "b": URL_A, "path": "/x"}, "--path /x: the URLs name their paths"),
         ({"a": URL_A, "b": "http://a b/"}, "`a b` is not a host name"),

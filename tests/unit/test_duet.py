@@ -1,7 +1,7 @@
 """The answer of a duet: its interval holds the truth, whatever the machine does, and its doubts are stated."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import numpy as np
@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 from redline.analysis import build_report
 from redline.analysis.unanswered import nothing_due
 from redline.findings.starts import failing, is_whole
-from redline.model import DuetRecording, DuetSlice, Load, Metric, Open, Outcomes, Verdict
+from redline.model import DuetRecording, DuetSlice, Grade, Load, Metric, Open, Outcomes, Verdict
 from redline.model.failures import FirstFailure
 from redline.stats.duets import Slices, StartRatio, over_starts
 from tests.fakes.compared import ComparedStarts, compared_run, compared_starts
 from tests.fakes.duets import simulated_duet
+from tests.fakes.plugins import FACTS
 from tests.unit.test_metrics_of_duets import with_suite
 
 
@@ -117,6 +118,24 @@ def test_the_time_is_that_of_all_starts_without_pauses_between_them() -> None:
 def test_a_control_that_is_the_same_process_is_not_idle_work() -> None:
     same = duet(0, cost=1.0, idle=0.5).model_copy(update={"servers": (None, None, None)})
     assert "idle-work" not in {each.kind for each in compared_starts([same]).findings}
+
+
+@pytest.mark.parametrize(("running", "said"), [((1,), ("B", "its")), ((0, 1, 2), ("A and B", "their"))])
+def test_a_server_that_runs_already_has_one_start(running: tuple[int, ...], said: tuple[str, str]) -> None:
+    starts = [with_servers(duet(number, cost=1.0, idle=0.5), running) for number in range(8)]
+    findings = compared_starts(starts).findings
+    (few,) = (finding for finding in findings if finding.kind == "few-starts")
+    name, own = said
+    assert few.grade is Grade.WARN
+    assert few.message.startswith(f"{name} w")
+    assert f"an age of {own} own" in few.message
+    assert ("idle-work" in {finding.kind for finding in findings}) is (0 not in running)
+
+
+def with_servers(recording: DuetRecording, running: Collection[int]) -> DuetRecording:
+    """The same where servers at these places were running already."""
+    servers = tuple(None if at in running else FACTS for at in range(3))
+    return recording.model_copy(update={"servers": servers})
 
 
 def with_outcomes(recording: DuetRecording, *targets: Outcomes) -> DuetRecording:

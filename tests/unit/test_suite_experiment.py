@@ -271,7 +271,7 @@ def test_one_scenario_is_warmed_up_once() -> None:
         (TEXT + "builds: 2\n", "only servers of the catalogue are built several times"),
         (TEXT + "warmup_by: {users: 2}\n", "steadiness is detected under the load that is measured"),
         (TEXT.replace(f", {B}", ""), "a budget is for comparing servers, and there is only one"),
-        (TEXT.replace(A, "{url: 'http://x'}"), "a server that is running is compared with one that is started"),
+        (TEXT.replace(A, "{url: 'http://x'}") + "design: parallel-duet\n", "so nobody can give them cores"),
         (TEXT.replace("users: 64}", "users: 64, ramp: {to: 9, over: 1s}}"), "the load `load` changes"),
         (TEXT.replace("users: 64}", "users: 64}, count: 5"), "the load `load` ends by `count`"),
         (TEXT.replace("{closed: {users: 64}}", "{open: {rate: 5}}") + "metric: throughput\n", "`load` sets the rate"),
@@ -310,6 +310,15 @@ def test_servers_that_are_compared_are_in_duets_by_default(catalogue: Catalogue,
     suite = read(text, catalogue=catalogue)
     assert (suite.design, suite.alone) == (design, True)
     assert bool(make_plan(suite).duets) == (design != "interleaved")
+
+
+@pytest.mark.parametrize("baseline", ["A", "B"])
+def test_a_started_server_and_a_running_one_are_in_duets_of_several_starts(baseline: str) -> None:
+    suite = read(TEXT.replace(B, "{name: B, url: 'http://x'}") + f"baseline: {baseline}\n")
+    assert suite.design == "duet"
+    assert suite.trials > 3
+    trials = TEXT.replace(B, "{name: B, url: 'http://x'}").replace("budget: 60s", f"trials: 3\nbaseline: {baseline}")
+    assert read(trials.replace("{users: 64}", "{users: 64}, for: 1s")).design == "duet"
 
 
 def test_loads_of_which_none_fits_a_duet_stay_interleaved(catalogue: Catalogue) -> None:

@@ -224,7 +224,7 @@ class Duet:
             blocks = tuple(block for block in blocks if block.phase == "warmup")
         elif len(blocks) < FEWEST_BLOCKS:
             return False
-        return not are_warm(blocks, apart=None not in start.servers, saturates=self.saturates)
+        return not are_warm(blocks, apart=start.control_is_apart, saturates=self.saturates)
 
     def hinges_on_warmth(self, ratio: LogRatio, judged: Callable[[LogRatio], Verdict]) -> bool:
         """Whether servers that were not warm, rather than chance, are why it is not known more precisely."""

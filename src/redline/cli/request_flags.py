@@ -33,6 +33,8 @@ def servers(targets: Mapping[str, str], flags: RequestFlags, placed: Placed) -> 
 
     A command has spaces or braces, or begins with `.`, `/` or `~`; what is neither a URL nor a command is a revision.
     """
+    if not any(map(is_url, targets.values())):
+        _tls("", flags, placed)
     return [{"name": name, **_server(name, target, flags, placed)} for name, target in targets.items()]
 
 
@@ -48,7 +50,6 @@ def _server(name: str, target: str, flags: RequestFlags, placed: Placed) -> dict
     http = {"http": Given("--http2", 2)} if flags.http2 else {}
     if is_url(target):
         return {"url": Given(target, base_of(target)), **http, **_tls(target, flags, placed)}
-    _tls("", flags, placed)
     if is_command(target):
         return {"command": Given(name, target), "folder": placed("."), **http}
     return {"revision": Given(name, target), **http}

@@ -90,6 +90,12 @@ class SeenDuet:
         """The name and the places of the baseline, which runs twice, and of the server that is compared with it."""
         yield from zip(self.names, ((BASELINE, self.servers - 1), (self.target,)), strict=True)
 
+    @property
+    def running(self) -> tuple[str, ...]:
+        """The names of servers that were running already."""
+        places, servers = (BASELINE, self.target), self.starts[0].servers
+        return tuple(name for name, at in zip(self.names, places, strict=True) if servers[at : at + 1] == (None,))
+
     def counts(self, places: Sequence[int]) -> Counts:
         """What the servers at these places were asked and answered."""
         return Counts.merged(traffic.targets[at].counts for traffic in self.traffics for at in places)
@@ -106,9 +112,16 @@ class SeenDuet:
     advice="Give it more time, or more rounds.",
     scatters=True,
 )
-def few_starts(duet: SeenDuet) -> Evidence | None:
+def few_starts(duet: SeenDuet) -> Evidence:
     """Starts missing to five: **note** for four to two, **warn** for one."""
-    starts = len(duet.starts)
+    starts, running = len(duet.starts), duet.running
+    if running and starts > 1:
+        was, its = ("was", "its") if len(running) == 1 else ("were", "their")
+        message = (
+            f"{' and '.join(running)} {was} running already, with cores, settings and an age of {its} own: how starts "
+            "would differ is not known, and not part of the intervals."
+        )
+        return Evidence(WANTED_STARTS - 1, message, advice="Let Redline start both, if you can.")
     message = (
         "There was one start: how starts differ is not known, and not part of the intervals."
         if starts == 1
@@ -350,8 +363,8 @@ def tls_insecure(duet: SeenDuet) -> Evidence | None:
 )
 def idle_work(duet: SeenDuet) -> Evidence | None:
     """Part of a core that servers used while others were loaded."""
-    # Of servers that run already, the baseline and its control are one process, which is never idle.
-    apart = all(None not in start.servers for start in duet.starts)
+    # Of a server that runs already, the baseline and its control are one process, which is never idle.
+    apart = all(start.control_is_apart for start in duet.starts)
     loaded_ns = sum(slice_.end_ns - slice_.start_ns for slice_ in duet.slices)
     if not apart or not loaded_ns:
         return None
