@@ -185,7 +185,7 @@ def test_a_server_that_does_not_start_ends_the_search_of_all(redline: Run, launc
     ("flags", "says"),
     [
         (("-s", "x"), "without a suite"),
-        (("suite.yaml",), "is a suite, which names all servers"),
+        (("suite.yaml",), "is a suite, which says itself what is asked how"),
         (("--objective", "p99 < 9s"), "is not below"),
     ],
 )

@@ -11,6 +11,7 @@ from redline.suite.loading import (
     referenced_files,
 )
 from redline.suite.planning import (
+    ALL_AVAILABLE,
     SHORTEST_PROBE_NS,
     Capacities,
     cannot_profile,
@@ -22,6 +23,7 @@ from redline.suite.planning import (
     least_length_ns,
     make_capacity_plan,
     make_plan,
+    make_search_plan,
     to_search,
     with_budget,
     with_rounds,

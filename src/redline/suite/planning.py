@@ -444,6 +444,15 @@ def to_search(suite: Suite, trials: int) -> tuple[Suite, tuple[str, ...]]:
     return suite.under(loads, by).for_search(trials), tuple(load.name for load in suite.loads if load not in loads)
 
 
+def make_search_plan(whole: Suite, suites: Sequence[Suite], unavailable: Mapping[str, str] = ALL_AVAILABLE) -> Plan:
+    """The searches of several suites, in the order and with the seeds of the `whole`."""
+    plans = [make_plan(suite, unavailable) for suite in suites]
+    cells = {cell_id: cell for plan in plans for cell_id, cell in plan.cells.items()}
+    trials, _ = _rounds(whole, cells, [(cell_id,) for cell_id in cells], range(whole.trials), first_position=0)
+    skipped = dict.fromkeys(skipped for plan in plans for skipped in plan.skipped)
+    return Plan(suite=whole, cells=cells, trials=trials, skipped=tuple(skipped))
+
+
 def _problem(load: Load) -> Problem | None:
     """Why no probe can be made like this load."""
     shape = load.shape
