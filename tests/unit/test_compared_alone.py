@@ -9,9 +9,8 @@ from rich.console import Console
 
 from redline.analysis import build_report
 from redline.model import Metric, Report, Verdict
-from redline.report.render import RENDERERS
+from redline.report.render import RENDERERS, summary
 from redline.report.render.terminal import render
-from redline.report.sections.run import run_summary
 from tests.fakes.compared import Cost, compared_run
 from tests.fakes.pages import Page, section
 
@@ -29,7 +28,7 @@ def several() -> Report:
 
 
 def text(report: Report, width: int = 100) -> str:
-    return render(run_summary(report), Console(width=width)).plain
+    return render(summary(report), Console(width=width)).plain
 
 
 def test_the_terminal_names_the_servers_and_ends_with_the_sentence(one: Report) -> None:

@@ -20,6 +20,7 @@ from redline.model.limits import CellLimit, LimitAnswer, LimitReport
 from redline.quantities import significant
 from redline.report import format as fmt
 from redline.report.document import STATE_LOOKS, Line, Look, Prose, Section, line
+from redline.report.sections.limit_ratios import ratio_lines
 from redline.report.sections.main_effects import sentence
 from redline.report.sections.views import comparisons_by_cell, groups, invalid_reason, tally
 
@@ -115,16 +116,16 @@ def _named(results: Sequence[tuple[str, ObjectiveResult]], state: str) -> str:
 
 
 def limit_answer(report: LimitReport) -> Iterator[Section]:
-    """The answer of a search: what each server sustains; nothing where no search came to an answer."""
+    """What each server sustains, and how they compare; nothing where no search came to an answer."""
     several = len({cell.scenario for cell in report.cells}) > 1
-    lines = tuple(
+    limits = (
         line(
             (f"{cell.scenario}: " if several else "", "dim"), f"{_limit(cell.server, answer)}{_failures(cell, answer)}"
         )
         for cell in report.cells
         for answer in cell.limits
     )
-    if lines:
+    if lines := (*limits, *ratio_lines(report)):
         yield Section(TITLE, (Prose(lines, listed=True),), anchor="answer")
 
 

@@ -24,7 +24,7 @@ def caveats_section(report: Report) -> Iterator[Section]:
     yield _section(_limits(report), _ways(_grave(report), len(report.cells)), _left_out(report))
 
 
-def limit_doubt(report: LimitReport) -> Section:
+def limit_caveats(report: LimitReport) -> Iterator[Section]:
     """The caveats of a search."""
     kinds = [
         kind
@@ -35,7 +35,7 @@ def limit_doubt(report: LimitReport) -> Section:
     wide = sum(not answer.decided for answer in answers)
     precision = [f"{wide:,} of {fmt.count(len(answers), 'answer')} wider than the goal"] if wide else []
     precision += _kinds((kind for kind in kinds if RULES[kind].scatters), len(report.cells))
-    return _section("; ".join(precision) or "nothing was found", _ways(kinds, len(report.cells)), _spoilt(report))
+    yield _section("; ".join(precision) or "nothing was found", _ways(kinds, len(report.cells)), _spoilt(report))
 
 
 def _spoilt(report: LimitReport) -> str:
