@@ -12,7 +12,7 @@ def said(report: Report) -> list[str]:
 
 
 def lines_of(section: Section) -> list[str]:
-    (block,) = section.blocks
+    block, *_ = section.blocks
     assert isinstance(block, Prose)
     return ["".join(span.text for span in each) for each in block.lines]
 

@@ -157,6 +157,7 @@ def _compared(report: Report) -> Iterator[Line]:
     """A sentence for each pair with a difference; then what is alike or not distinguished, and what has no verdict."""
     names = {cell.cell_id: cell.server for cell in report.cells}
     compared = comparisons_by_cell(report)
+    alone = len({comparison.cell_id for comparison in report.comparisons}) == 1  # else the table has the controls
     decided: list[tuple[float, Line]] = []
     rest: list[Line] = []
     for group in groups(report):
@@ -164,7 +165,8 @@ def _compared(report: Report) -> Iterator[Line]:
         for cell in group.cells:
             found = [compared.get(cell.cell_id, {}).get(metric) for metric in _SAID]
             judged = [one for one in found if one is not None and (one.verdict or _is_unjudged(one))]
-            control = _rate(found) + _control(names.get(judged[0].baseline_id, ""), judged) if judged else ""
+            control = _rate(found) if judged else ""
+            control += _control(names.get(judged[0].baseline_id, ""), judged) if judged and alone else ""
             if cell.role == "ceiling" or not any(found):
                 continue
             against = next(names.get(one.baseline_id, one.baseline_id) for one in found if one)
