@@ -100,8 +100,8 @@ def test_two_servers_are_searched_in_turn_and_compared(redline: Redline, oracle:
     failed = any(cell.ended != "converged" for cell in report.cells)
     assert done.code == (1 if failed else 3 if comparison.verdict is Verdict.SLOWER else 0), done.err
     shown = redline("report", "found").out
-    assert "The limits compared" in shown
-    assert "B" in shown.rpartition("The limits compared")[2]
+    assert "The answer, in words" in shown
+    assert "B" in shown.rpartition("The answer, in words")[2]
 
 
 QUEUES = """\

@@ -7,9 +7,9 @@ import pytest
 from redline.analysis.history import SeenRun, build_history, regressions, see, silent
 from redline.model import Environment, Metric, Run, Skipped, Verdict
 from redline.model.history import History, LeftOut
+from redline.report.document import Medium
 from redline.report.render import markdown
 from redline.report.sections import history as lines
-from redline.report.sections.history import history_comment
 from tests.fakes.behaviour import GOOD, Behaviour
 from tests.fakes.histories import CELL, comparison, level_series, seen
 from tests.fakes.recordings import SATURATE, STEADY, simulated_environment, simulated_run
@@ -20,7 +20,7 @@ TUNED = HERE.model_copy(update={"governor": "performance"})
 
 
 def rendered(made: History) -> str:
-    return markdown.render(history_comment(made)).decode()
+    return markdown.render(lines.OUTLINE.text(made, Medium.MARKDOWN)).decode()
 
 
 def nightly(speeds: list[float], environments: dict[int, Environment] | None = None) -> list[SeenRun]:

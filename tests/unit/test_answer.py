@@ -11,13 +11,11 @@ from redline.errors import RedlineError
 from redline.model import Comparison, Estimate, LevelEffect, MainEffect, Metric, Report, Verdict
 from redline.model.estimate import DuetComparison
 from redline.report.document import Prose, Section
-from redline.report.render import RENDERERS
+from redline.report.render import RENDERERS, page, summary
 from redline.report.render.terminal import render
 from redline.report.sections.answer import difference, limit_answer, run_answer
 from redline.report.sections.comparison import comparison_sections
-from redline.report.sections.limit import limit_page, limit_summary
 from redline.report.sections.main_effects import sentence
-from redline.report.sections.run import run_page, run_summary
 from tests.fakes import limits, reports, studies
 
 
@@ -226,18 +224,18 @@ def test_a_large_report_is_counted_and_its_largest_differences_are_reported() ->
 def test_it_is_first_on_the_page_and_in_markdown_and_last_on_the_terminal() -> None:
     report = reports.healthy()
     (block,) = next(run_answer(report)).blocks
-    assert run_page(report).sections[0].blocks == (block,)
+    assert page(report).sections[0].blocks == (block,)
     after = RENDERERS["md"](report).decode().partition("### ")[2]
     assert after.startswith("The answer, in words\n\n- SimpleGet · saturate: rust.axum **needs")
-    assert list(run_summary(report))[-1].blocks == (block,)
+    assert list(summary(report))[-1].blocks == (block,)
 
 
 def test_a_search_says_what_each_server_sustains() -> None:
     report = limits.by_hand()
     (section,) = limit_answer(report)
     assert lines_of(section)[0] == "rust.hyper meets good up to 880/s and misses it from 920/s on (±2.2%)"
-    assert limit_summary(report)[-1] == section
-    assert limit_page(report).sections[0].blocks[:1] == section.blocks
+    assert list(summary(report))[-1] == section
+    assert page(report).sections[0].blocks == section.blocks
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,8 @@ from rich.console import Console
 
 from redline.analysis import build_report
 from redline.model import Metric, Report, Verdict
-from redline.report.render import RENDERERS
+from redline.report.render import RENDERERS, summary
 from redline.report.render.terminal import render
-from redline.report.sections.run import run_summary
 from tests.fakes.compared import Cost, compared_run
 from tests.fakes.pages import Page, section
 
@@ -29,7 +28,7 @@ def several() -> Report:
 
 
 def text(report: Report, width: int = 100) -> str:
-    return render(run_summary(report), Console(width=width)).plain
+    return render(summary(report), Console(width=width)).plain
 
 
 def test_the_terminal_names_the_servers_and_ends_with_the_sentence(one: Report) -> None:
@@ -41,6 +40,25 @@ def test_the_terminal_names_the_servers_and_ends_with_the_sentence(one: Report) 
     )
     assert "; A against itself: " in lines[-1]
     assert "6 starts in 30.0 s" in lines[1]
+
+
+def test_a_terminal_has_the_table_and_the_answer_in_a_screenful(one: Report) -> None:
+    lines = text(one, 80).splitlines()
+    assert len(lines) <= 25
+    assert [line for line in lines if line in ("Comparisons", "Results", "Caveats", "The answer, in words")] == [
+        "Comparisons",
+        "The answer, in words",
+    ]
+
+
+def test_several_scenarios_have_one_table_with_the_controls_that_the_answers_leave_out(several: Report) -> None:
+    shown = text(several, 80)
+    assert [line.split() for line in shown.splitlines() if line.startswith("workload")] == [
+        ["workload", "throughput", "p99", "CPU", "per", "request", "A", "over", "A"]
+    ]
+    assert "against itself" not in shown
+    assert "What was left out" not in shown
+    assert "What was left out" in RENDERERS["md"](several).decode()
 
 
 def test_one_scenario_has_a_row_for_each_metric_with_the_control_beside_it(one: Report) -> None:
@@ -97,7 +115,7 @@ def test_levels_are_of_slices(one: Report) -> None:
     assert first.estimates[Metric.P50].value == pytest.approx(1_500_000, rel=0.01)
     assert first.estimates[Metric.THROUGHPUT].n == 6
     assert (first.trials, first.trials_planned, first.valid) == ((), 0, True)
-    assert "Levels are of the slices" in text(one)
+    assert "Levels are of the slices" in section(RENDERERS["html"](one).decode(), "results").text
 
 
 def test_csv_and_json_carry_it_all(several: Report) -> None:

@@ -2,7 +2,7 @@
 
 from redline.model import Grade, Report, Verdict
 from redline.report.document import Prose, Section
-from redline.report.sections.doubt import caveats_section, limit_doubt
+from redline.report.sections.doubt import caveats_section, limit_caveats
 from tests.fakes import limits, reports
 from tests.fakes.report_cells import finding
 
@@ -12,7 +12,7 @@ def said(report: Report) -> list[str]:
 
 
 def lines_of(section: Section) -> list[str]:
-    (block,) = section.blocks
+    block, *_ = section.blocks
     assert isinstance(block, Prose)
     return ["".join(span.text for span in each) for each in block.lines]
 
@@ -69,7 +69,7 @@ def test_notes_do_neither() -> None:
 
 
 def test_a_search_has_the_three_lines_too() -> None:
-    limits_, biases, left_out = lines_of(limit_doubt(limits.by_hand()))
+    limits_, biases, left_out = lines_of(next(limit_caveats(limits.by_hand())))
     assert limits_.startswith("What limits precision: ")
     assert biases.startswith("What biases, and which way: ")
     assert " of 5 probes, of which nothing is known of the server" in left_out

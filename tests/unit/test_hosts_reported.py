@@ -6,8 +6,7 @@ from rich.console import Console
 from redline.analysis import build_report
 from redline.errors import RedlineError
 from redline.model import Role, UsedHost
-from redline.report.render import RENDERERS, terminal
-from redline.report.sections.run import run_summary
+from redline.report.render import RENDERERS, summary, terminal
 from redline.running.session import refuse_other_hosts
 from tests.fakes.recordings import SATURATE, simulated_run
 
@@ -34,7 +33,7 @@ def test_hosts_are_named(form: str) -> None:
 def test_a_terminal_names_them_too() -> None:
     manifest = RUN.manifest.model_copy(update={"hosts": HOSTS})
     report = build_report(RUN.model_copy(update={"manifest": manifest}))
-    assert "load-0 load, 10.0.0.7" in terminal.render(run_summary(report), Console(width=100)).plain
+    assert "load-0 load, 10.0.0.7" in terminal.render(summary(report), Console(width=100)).plain
 
 
 def test_a_run_is_resumed_on_its_own_hosts() -> None:

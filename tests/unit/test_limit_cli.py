@@ -16,7 +16,7 @@ from redline.errors import DriveError, UsageError
 from redline.model import Cell, Closed, Finding, Grade, Interval, Open, Outcomes, Recording, Traffic
 from redline.model.limits import LimitAnswer, LimitReport, LimitStart
 from redline.ports import Drive, Endpoint, Placement
-from redline.report.sections.limit import limit_summary
+from redline.report.render import summary
 from redline.running import assembly
 from redline.running.assembly import Workbench
 from redline.running.probing import WARM_SHARE
@@ -275,24 +275,28 @@ def printed(**changes: object) -> str:
     cell = cell_limit(Subject("", "", "", ""), Ending("exhausted"), [limit], [], "")
     console = Console(width=200)
     with console.capture() as captured:
-        show(limit_summary(limits.report(cell)), console)
+        show(summary(limits.report(cell)), console)
     return captured.get()
 
 
 def test_an_answer_by_single_rates_has_no_confidence() -> None:
-    assert "good: met up to 900/s, missed from 1,100/s (±10%), by single rates" in printed()
+    assert printed().splitlines()[2].split() == ["good", "900/s", "1,100/s", "±10%"]
+    assert "by single rates" in printed()
     assert "95% interval, by the model of a queue with one worker" in printed(confidence=0.95)
     few = "95% interval, by how starts differ: they are few, so it may be too sure"
     assert few in printed(confidence=0.95, starts_differ=True)
     assert "95% interval, by how probes differ: it may be too sure" in printed(confidence=0.95, probes_differ=True)
-    assert "objectives: p99 < 20ms, errors < 1%" in printed()
+    assert "p99 < 20ms, errors < 1%" in printed()
 
 
 def test_an_open_side_says_no_more_than_is_true() -> None:
-    assert "met at no rate that was tried, missed from" in printed(passed_per_s=None, met_somewhere=False)
-    assert "up to where it is met is not known" in printed(passed_per_s=None)
-    assert "missed at none" in printed(failed_per_s=None, missed_somewhere=False)
-    assert "from where it is missed is not known" in printed(failed_per_s=None, reason="every probe scattered")
+    def sides(**changes: object) -> str:
+        return " ".join(printed(**changes).splitlines()[2].split()[1:])
+
+    assert sides(passed_per_s=None, met_somewhere=False).startswith("at none 1,100/s")
+    assert sides(passed_per_s=None).startswith("not known 1,100/s")
+    assert sides(failed_per_s=None, missed_somewhere=False).startswith("900/s at none")
+    assert sides(failed_per_s=None, reason="every probe scattered").startswith("900/s not known")
     assert "every probe scattered" in printed(reason="every probe scattered")
 
 

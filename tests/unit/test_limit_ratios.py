@@ -10,8 +10,7 @@ from redline.analysis.limit_ratios import limit_comparisons
 from redline.analysis.limits import answer
 from redline.model import Suite, Verdict
 from redline.model.limits import CellLimit, LimitAnswer, LimitComparison
-from redline.report.render import RENDERERS, csvfile, markdown
-from redline.report.sections.limit import limit_comment, limit_summary
+from redline.report.render import RENDERERS, csvfile, markdown, summary
 from redline.report.sections.limit_ratios import ratio_sentence
 from redline.search import Proposal, Search, Settings
 from redline.selftest.truth import exponential
@@ -144,7 +143,7 @@ def test_the_ratio_of_two_queues_is_found() -> None:
 def test_every_format_says_the_ratio_and_what_the_servers_are() -> None:
     suite, cells, found = rivals(NINETEEN, known(20_900, 21_800))
     report = limits.report(*found.values(), comparisons=limit_comparisons(cells, found, suite))
-    text = markdown.render(limit_comment(report)).decode()
+    text = RENDERERS["md"](report).decode()
     assert "B answers 12.4% more requests/s than A within p99 &lt; 50ms" in text
     assert "▲ faster" in text
     assert "./B --port {port}" in text
@@ -152,7 +151,7 @@ def test_every_format_says_the_ratio_and_what_the_servers_are() -> None:
     assert len(compared) == 1
     assert ",faster,true," in compared[0]
     assert b"B answers 12.4% more requests/s than A" in RENDERERS["html"](report)
-    last = markdown.render(limit_summary(report)).decode().strip().splitlines()[-1]
+    last = markdown.render(summary(report)).decode().strip().splitlines()[-1]
     assert "B answers 12.4% more requests/s than A" in last
 
 

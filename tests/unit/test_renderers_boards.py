@@ -18,10 +18,10 @@ from tests.fakes import reports, studies
 
 def test_every_comparison_has_its_place() -> None:
     for report in (reports.healthy(), reports.doubtful(), studies.small()):
-        placed = [found for board in cost_boards(report) for found in board.found.values()]
+        placed = [comparison for board in cost_boards(report) for comparison in board.comparisons.values()]
         assert sorted(placed, key=str) == sorted(report.comparisons, key=str)
         for board in cost_boards(report):
-            assert {(line, column) for line in board.lines for column in board.columns} >= set(board.found)
+            assert {(line, column) for line in board.lines for column in board.columns} >= set(board.comparisons)
 
 
 def test_the_setting_is_what_both_sides_have_and_what_varies() -> None:
@@ -68,9 +68,9 @@ def test_servers_with_different_defaults_keep_their_own_settings_and_numbers() -
         ("vertx.tapir-future", "interceptor"): "server-log",
     }
     for board, plain in zip(cost_boards(report), cost_boards(studies.small()), strict=True):
-        assert board.found == plain.found
+        assert board.comparisons == plain.comparisons
     for step in steps(report):
-        assert all(len(board.found) == _count(report, step.axis, board.metric) for board in step.boards)
+        assert all(len(board.comparisons) == _count(report, step.axis, board.metric) for board in step.boards)
 
 
 def _other_default(report: Report, family: str) -> Report:
@@ -131,14 +131,14 @@ def test_steps_are_gathered_by_what_is_stepped_on() -> None:
     assert interceptor.boards[0].settings == ("",)
     assert multi.title == "SimpleGetMulti against SimpleGet"
     assert multi.boards[0].settings == ("interceptor=off", "interceptor=server-log")
-    assert sum(len(board.found) for step in (interceptor, multi) for board in step.boards) == len(
+    assert sum(len(board.comparisons) for step in (interceptor, multi) for board in step.boards) == len(
         studies.small().effects
     )
 
 
 def test_few_numbers_of_several_loads_stay_together_and_many_do_not() -> None:
     (name, whole), *none = cost_boards(reports.healthy())[0].parts()
-    assert (name, len(whole.found), none) == ("", 4, [])
+    assert (name, len(whole.comparisons), none) == ("", 4, [])
     parts = cost_boards(reports.healthy())[0].parts(most_numbers=3)
     assert [name for name, _ in parts] == ["saturate", "steady"]
     assert [part.columns for _, part in parts] == [

@@ -11,7 +11,7 @@ import pytest
 
 from redline.model.limits import LimitReport, LimitStart, ProbeVerdict
 from redline.report.document import Strip, Table
-from redline.report.render import RENDERERS
+from redline.report.render import RENDERERS, page
 from redline.report.sections import limit as words
 from redline.report.sections.limit_probes import counts_text, probe_note, probes_table
 from tests import golden
@@ -207,7 +207,7 @@ def test_every_probe_of_a_search_says_what_it_counts_for() -> None:
 
 
 def strips(report: LimitReport) -> list[Strip]:
-    answers, *_ = words.limit_page(report).sections
+    (answers,) = (section for section in page(report).sections if section.anchor == "limits")
     (table,) = (block for block in answers.blocks if isinstance(block, Table))
     return [cell for row in table.rows for cell in row if isinstance(cell, Strip)]
 

@@ -11,8 +11,8 @@ from redline.analysis import build_report
 from redline.errors import UsageError
 from redline.model import Option, OptionValue, Report, Run, Suite, Variant
 from redline.model.jvm import FlagSet
+from redline.report.render import summary
 from redline.report.render.terminal import render
-from redline.report.sections.run import run_summary
 from redline.stats import ALPHA, holm_adjust
 from redline.stats.factorial import aliases, coded, main_effects, resolution
 from redline.suite import make_plan
@@ -165,7 +165,7 @@ def test_what_was_planted_is_found_and_measured(planted: Report) -> None:
 
 
 def test_the_report_says_it_in_words_with_the_command_of_the_full_matrix(planted: Report) -> None:
-    said = render(run_summary(planted), Console(width=200)).plain
+    said = render(summary(planted), Console(width=200)).plain
     assert "gc and heap matter; " in said
     command = "redline run suites/clojure.yaml --trials 4 -w jdk=17 -w log=off"
     assert planted.next_command == command
@@ -214,7 +214,7 @@ def test_one_trial_of_each_variant_of_a_full_matrix_finds_what_was_planted() -> 
     assert {level.value: level.ratio.value for level in gc.levels} == pytest.approx(
         {"G1": 1 / 1.2, "Shenandoah": 1 / 1.2, "Z": 0.9 / 1.2}, rel=0.03
     )
-    said = render(run_summary(report), Console(width=200)).plain
+    said = render(summary(report), Console(width=200)).plain
     assert "gc matters; jdk does not show" in said
     assert "12 of 12 variants" in said
     assert "Resolution" not in said, "nothing is mixed"

@@ -9,8 +9,8 @@ from rich.console import Console
 
 from redline.cli.show import show
 from redline.model import Metric, Report
+from redline.report.render import summary
 from redline.report.sections.comparison import comparison_sections
-from redline.report.sections.run import run_summary
 from tests.fakes import reports, studies
 
 ALL: list[Callable[[], Report]] = [
@@ -32,7 +32,7 @@ def shown(report: Report, width: int = 80, *, terminal: bool = False, no_color: 
         no_color=no_color,
         color_system="standard" if terminal else None,
     )
-    show(run_summary(report), console)
+    show(summary(report), console)
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
 

@@ -21,6 +21,7 @@ class Medium(Flag):
     MARKDOWN = auto()
     PAGE = auto()
     TEXT = TERMINAL | MARKDOWN
+    WRITTEN = MARKDOWN | PAGE
     EVERYWHERE = TERMINAL | MARKDOWN | PAGE
 
 
@@ -267,6 +268,12 @@ class Table:
     total: bool = False
     muted: frozenset[int] = frozenset()
     on: Medium = Medium.EVERYWHERE
+
+    def in_text(self) -> "Table":
+        """The table without the columns that hold pictures alone."""
+        kept = [at for at, column in enumerate(self.columns) if column.title or not column.scale]
+        rows = tuple(tuple(row[at] for at in kept if at < len(row)) for row in self.rows)
+        return replace(self, columns=tuple(self.columns[at] for at in kept), rows=rows)
 
     def shown_rows(self) -> Iterator[tuple[TableCell, ...]]:
         """The rows, with nothing in merged columns that show the row before them already."""
@@ -519,19 +526,33 @@ class Section:
 
 
 @dataclass(frozen=True)
-class Page:
-    """Everything on a page. Its `scripts` draw the plots from `data`, which is made into JSON."""
+class Head:
+    """What stands above all sections. The page alone has `brand`, `about` and `footer`."""
 
     title: str
-    brand: str
-    about: str
-    facts: tuple[str, ...]
-    sections: tuple[Section, ...]
-    footer: str
+    facts: tuple[str, ...] = ()
+    notices: tuple[Line, ...] = ()
+    brand: str = "Redline"
+    about: str = ""
+    footer: str = ""
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What a page's `scripts` draw its plots from, as data for JSON; and the scales of its tables."""
+
     data: object
     scripts: tuple[str, ...]
-    notices: tuple[Line, ...] = ()
     scales: tuple[Scale, ...] = ()
+
+
+@dataclass(frozen=True)
+class Page:
+    """Everything on a page."""
+
+    head: Head
+    sections: tuple[Section, ...]
+    figures: Figures
 
 
 def filled(*blocks: Block | None) -> Iterator[Block]:
@@ -563,7 +584,7 @@ def on_medium(blocks: Iterable[Block | None], medium: Medium) -> Iterator[Block]
                 choices = tuple((title, hint, tuple(on_medium(inner, medium))) for title, hint, inner in block.choices)
                 yield replace(block, choices=choices)
             case _ if medium in block.on:
-                yield block
+                yield block.in_text() if isinstance(block, Table) and medium is not Medium.PAGE else block
 
 
 def _headed(title: Line, blocks: tuple[Block, ...]) -> Iterator[Block]:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
-from redline.report.document import Line, Medium, Prose, Section, filled, line, on_medium
+from redline.report.document import Figures, Head, Medium, Page, Prose, Section, filled, line, on_medium
 
 R = TypeVar("R")
 
@@ -22,26 +22,32 @@ class Chapter(Generic[R]):
 
 
 @dataclass(frozen=True)
-class Head:
-    """What stands above all sections: the title, facts about how the report came about, and notices."""
+class Outline(Generic[R]):
+    """How reports of one kind are laid out; `headed` are the media on which text begins with the head."""
 
-    title: str
-    facts: tuple[str, ...]
-    notices: tuple[Line, ...] = ()
+    head: Callable[[R], Head]
+    chapters: tuple[Chapter[R], ...]
+    figures: Callable[[R], Figures] = lambda _: Figures({}, ())
+    headed: Medium = Medium.TEXT
 
-    @property
-    def section(self) -> Section:
-        """The head as text has it."""
-        facts = (line((" · ".join(self.facts), "dim")),) if self.facts else ()
-        return Section(self.title, tuple(filled(Prose((*facts, *self.notices)))), level=1)
+    def text(self, report: R, medium: Medium) -> Iterator[Section]:
+        """The report for a terminal, or in Markdown."""
+        if medium in self.headed:
+            head = self.head(report)
+            facts = (line((" · ".join(head.facts), "dim")),) if head.facts else ()
+            yield Section(head.title, tuple(filled(Prose((*facts, *head.notices)))), level=1)
+        yield from self.sections(report, medium)
 
+    def page(self, report: R) -> Page:
+        """The report as a page."""
+        return Page(self.head(report), tuple(self.sections(report, Medium.PAGE)), self.figures(report))
 
-def outlined(chapters: Iterable[Chapter[R]], report: R, medium: Medium) -> Iterator[Section]:
-    """The sections of a report that appear on a medium, in the order in which they stand there."""
-    shown = [each for each in chapters if medium in each.on]
-    leading, others = ([each for each in shown if each.leads is leads] for leads in (True, False))
-    ordered = (*others, *reversed(leading)) if medium is Medium.TERMINAL else (*leading, *others)
-    for chapter in ordered:
-        for section in chapter.build(report):
-            if blocks := tuple(on_medium(section.blocks, medium)):
-                yield replace(section, blocks=blocks)
+    def sections(self, report: R, medium: Medium) -> Iterator[Section]:
+        """The sections that appear on a medium, in the order in which they stand there."""
+        shown = [chapter for chapter in self.chapters if medium in chapter.on]
+        leading, others = ([chapter for chapter in shown if chapter.leads is leads] for leads in (True, False))
+        ordered = (*others, *reversed(leading)) if medium is Medium.TERMINAL else (*leading, *others)
+        for chapter in ordered:
+            for section in chapter.build(report):
+                if blocks := tuple(on_medium(section.blocks, medium)):
+                    yield replace(section, blocks=blocks)

@@ -19,8 +19,9 @@ from redline.errors import RedlineError, StoreError, UsageError
 from redline.findings import said_once
 from redline.model import Cell, Grade
 from redline.model.history import History
+from redline.report.document import Medium
 from redline.report.render import markdown
-from redline.report.sections.history import history_comment, history_summary
+from redline.report.sections.history import OUTLINE
 from redline.storage.archive import Archive, left_out, open_archive
 
 
@@ -34,9 +35,9 @@ def execute(flags: HistoryFlags) -> None:
     if flags.json:
         sys.stdout.write(found.model_dump_json(indent=2) + "\n")
     elif flags.form == "md":
-        write_document(markdown.render(history_comment(found)))
+        write_document(markdown.render(OUTLINE.text(found, Medium.MARKDOWN)))
     else:
-        show(history_summary(found))
+        show(OUTLINE.text(found, Medium.TERMINAL))
     _tell_left_out(found)
     if flags.fail_on:
         gate(found, flags.recent)

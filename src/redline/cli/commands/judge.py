@@ -15,7 +15,8 @@ from redline.model import CellReport, Report
 from redline.model.limits import AnyReport, LimitReport
 from redline.report.document import Line, Prose, Section, line
 from redline.report.format import GRADE_MARKS, slug_of
-from redline.report.sections.limit import answer_text, limit_summary
+from redline.report.render import summary
+from redline.report.sections.limit import answer_text
 from redline.running.views import write_views
 from redline.storage.reports import read_report
 from redline.storage.runs import VIEW, RunStore
@@ -67,7 +68,7 @@ def _show_search(store: RunStore, before: AnyReport | None, now: LimitReport, re
         sys.stdout.write(result.model_dump_json(indent=2) + "\n")
         return
     lines = tuple(_search_changes(result))
-    show([*limit_summary(now), Section("", (Prose.of(lines, "strong"),))])
+    show([*summary(now), Section("", (Prose.of(lines, "strong"),))])
 
 
 def _search_changes(result: SearchJudgeResult) -> Iterator[str]:

@@ -4,20 +4,26 @@ from collections.abc import Iterable, Mapping
 
 from redline.model.limits import AnyReport, LimitReport
 from redline.ports import Renderer
-from redline.report.document import Section
+from redline.report.document import Medium, Page, Section
 from redline.report.render import csvfile, html, markdown
-from redline.report.sections.limit import limit_comment, limit_page, limit_summary
-from redline.report.sections.run import run_comment, run_page, run_summary
+from redline.report.sections import limit, run
 from redline.visible import visible
 
 
 def summary(report: AnyReport) -> Iterable[Section]:
     """What a terminal shows of a report."""
-    return limit_summary(report) if isinstance(report, LimitReport) else run_summary(report)
+    return _text(report, Medium.TERMINAL)
 
 
-def _html(report: AnyReport) -> bytes:
-    return html.render(limit_page(report) if isinstance(report, LimitReport) else run_page(report))
+def page(report: AnyReport) -> Page:
+    """The report as a page, before it is drawn."""
+    return limit.OUTLINE.page(report) if isinstance(report, LimitReport) else run.OUTLINE.page(report)
+
+
+def _text(report: AnyReport, medium: Medium) -> Iterable[Section]:
+    if isinstance(report, LimitReport):
+        return limit.OUTLINE.text(report, medium)
+    return run.OUTLINE.text(report, medium)
 
 
 def _csv(report: AnyReport) -> bytes:
@@ -29,8 +35,9 @@ def _json(report: AnyReport) -> bytes:
     return visible(report.model_dump_json(indent=2)).encode() + b"\n"
 
 
-def _markdown(report: AnyReport) -> bytes:
-    return markdown.render(limit_comment(report) if isinstance(report, LimitReport) else run_comment(report))
-
-
-RENDERERS: Mapping[str, Renderer] = {"html": _html, "csv": _csv, "json": _json, "md": _markdown}
+RENDERERS: Mapping[str, Renderer] = {
+    "html": lambda report: html.render(page(report)),
+    "csv": _csv,
+    "json": _json,
+    "md": lambda report: markdown.render(_text(report, Medium.MARKDOWN)),
+}

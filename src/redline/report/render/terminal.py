@@ -64,6 +64,7 @@ def render(sections: Iterable[Section], console: Console) -> Text:
         for block in blocks:
             if isinstance(block, Table):
                 grid, widths = grids[id(block)]
+                lines += [Text()] if block.title and block is not blocks[0] else []
                 lines += grid.lines(widths)
             elif isinstance(block, Prose | Items):
                 lines += _prose(block, console)
@@ -149,7 +150,6 @@ class _Grid:
         """The table in as many parts as the terminal's width needs, each with the first column."""
         first, *others = self._fitted(widths)
         if self._table.title:
-            yield Text()
             yield from _wrapped(_text(self._table.title), self._console)
         room = self._console.width - self._indent - first
         for start, end in _parts(others, room):

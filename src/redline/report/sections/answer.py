@@ -20,6 +20,7 @@ from redline.model.limits import CellLimit, LimitAnswer, LimitReport
 from redline.quantities import significant
 from redline.report import format as fmt
 from redline.report.document import STATE_LOOKS, Line, Look, Prose, Section, line
+from redline.report.sections.limit_ratios import ratio_lines
 from redline.report.sections.main_effects import sentence
 from redline.report.sections.views import comparisons_by_cell, groups, invalid_reason, tally
 
@@ -115,16 +116,16 @@ def _named(results: Sequence[tuple[str, ObjectiveResult]], state: str) -> str:
 
 
 def limit_answer(report: LimitReport) -> Iterator[Section]:
-    """The answer of a search: what each server sustains; nothing where no search came to an answer."""
+    """What each server sustains, and how they compare; nothing where no search came to an answer."""
     several = len({cell.scenario for cell in report.cells}) > 1
-    lines = tuple(
+    limits = (
         line(
             (f"{cell.scenario}: " if several else "", "dim"), f"{_limit(cell.server, answer)}{_failures(cell, answer)}"
         )
         for cell in report.cells
         for answer in cell.limits
     )
-    if lines:
+    if lines := (*limits, *ratio_lines(report)):
         yield Section(TITLE, (Prose(lines, listed=True),), anchor="answer")
 
 
@@ -156,6 +157,7 @@ def _compared(report: Report) -> Iterator[Line]:
     """A sentence for each pair with a difference; then what is alike or not distinguished, and what has no verdict."""
     names = {cell.cell_id: cell.server for cell in report.cells}
     compared = comparisons_by_cell(report)
+    alone = len({comparison.cell_id for comparison in report.comparisons}) == 1  # else the table has the controls
     decided: list[tuple[float, Line]] = []
     rest: list[Line] = []
     for group in groups(report):
@@ -163,7 +165,8 @@ def _compared(report: Report) -> Iterator[Line]:
         for cell in group.cells:
             found = [compared.get(cell.cell_id, {}).get(metric) for metric in _SAID]
             judged = [one for one in found if one is not None and (one.verdict or _is_unjudged(one))]
-            control = _rate(found) + _control(names.get(judged[0].baseline_id, ""), judged) if judged else ""
+            control = _rate(found) if judged else ""
+            control += _control(names.get(judged[0].baseline_id, ""), judged) if judged and alone else ""
             if cell.role == "ceiling" or not any(found):
                 continue
             against = next(names.get(one.baseline_id, one.baseline_id) for one in found if one)

@@ -107,30 +107,30 @@ class Board:
     """One metric's comparisons by line and column, with the report's cells; what was never compared has no entry."""
 
     metric: Metric
-    found: dict[tuple[ServerPair, Workload], Comparison]
+    comparisons: dict[tuple[ServerPair, Workload], Comparison]
     cells: Mapping[str, CellReport]
 
     @cached_property
     def lines(self) -> tuple[ServerPair, ...]:
         """In the report's order, those of one setting together."""
-        lines = tuple(dict.fromkeys(line for line, _ in self.found))
+        lines = tuple(dict.fromkeys(line for line, _ in self.comparisons))
         return tuple(line for setting in self.settings for line in lines if line.setting == setting)
 
     @cached_property
     def columns(self) -> tuple[Workload, ...]:
         """In the report's order, those of one load together."""
-        columns = tuple(dict.fromkeys(column for _, column in self.found))
+        columns = tuple(dict.fromkeys(column for _, column in self.comparisons))
         return tuple(column for load in self.loads for column in columns if column.load == load)
 
     @cached_property
     def settings(self) -> tuple[str, ...]:
         """Every setting once."""
-        return tuple(dict.fromkeys(line.setting for line, _ in self.found))
+        return tuple(dict.fromkeys(line.setting for line, _ in self.comparisons))
 
     @cached_property
     def loads(self) -> tuple[str, ...]:
         """Every load once."""
-        return tuple(dict.fromkeys(column.load for _, column in self.found))
+        return tuple(dict.fromkeys(column.load for _, column in self.comparisons))
 
     @property
     def scenarios(self) -> tuple[str, ...]:
@@ -145,7 +145,7 @@ class Board:
 
     def parts(self, most_numbers: int = 48, most_columns: int = 6) -> tuple[tuple[str, "Board"], ...]:
         """A part for each load with its name; few numbers of several loads stay together, under no name."""
-        if len(self.loads) > 1 and len(self.found) <= most_numbers and len(self.columns) <= most_columns:
+        if len(self.loads) > 1 and len(self.comparisons) <= most_numbers and len(self.columns) <= most_columns:
             return (("", self),)
         return tuple((load, self.under(load)) for load in self.loads)
 
@@ -156,7 +156,8 @@ class Board:
 
     def under(self, load: str) -> "Board":
         """The part that belongs to one load."""
-        return Board(self.metric, {key: found for key, found in self.found.items() if key[1].load == load}, self.cells)
+        here = {key: comparison for key, comparison in self.comparisons.items() if key[1].load == load}
+        return Board(self.metric, here, self.cells)
 
 
 @dataclass(frozen=True)
@@ -220,7 +221,7 @@ def refusals(board: Board) -> Iterator[tuple[int, str, tuple[tuple[ServerPair, W
     reasons: dict[str, list[tuple[ServerPair, Workload]]] = {}
     for line in board.lines:
         for column in board.columns:
-            comparison = board.found.get((line, column))
+            comparison = board.comparisons.get((line, column))
             if comparison is not None and comparison.ratio is None:
                 reasons.setdefault(comparison.refused or "no reason was given", []).append((line, column))
     for number, (reason, places) in enumerate(reasons.items(), 1):

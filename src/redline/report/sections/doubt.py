@@ -9,7 +9,7 @@ from redline.findings.cell import RESOLUTION
 from redline.model import CellReport, FindingKind, Grade, Metric, Report, Verdict
 from redline.model.limits import LimitReport
 from redline.report import format as fmt
-from redline.report.document import Prose, Section, line
+from redline.report.document import Medium, Prose, Section, line
 from redline.report.sections import dots
 from redline.report.sections.views import weighed_findings
 from redline.suite.load_text import is_open
@@ -22,10 +22,13 @@ _FEWEST = 3
 
 def caveats_section(report: Report) -> Iterator[Section]:
     """The caveats of a run."""
-    yield _section(_limits(report), _ways(_grave(report), len(report.cells)), _left_out(report))
+    run = report.run
+    all_of = fmt.count(sum(len(cell.trials) for cell in report.cells), "trial")
+    all_of = all_of if run.alone else fmt.count(run.starts, "start")
+    yield _section(_limits(report), _ways(_grave(report), len(report.cells)), _left_out(report), all_of)
 
 
-def limit_doubt(report: LimitReport) -> Section:
+def limit_caveats(report: LimitReport) -> Iterator[Section]:
     """The caveats of a search."""
     kinds = [
         kind
@@ -36,7 +39,8 @@ def limit_doubt(report: LimitReport) -> Section:
     wide = sum(not answer.decided for answer in answers)
     precision = [f"{wide:,} of {fmt.count(len(answers), 'answer')} wider than the goal"] if wide else []
     precision += _kinds((kind for kind in kinds if RULES[kind].scatters), len(report.cells))
-    return _section("; ".join(precision) or "nothing was found", _ways(kinds, len(report.cells)), _spoilt(report))
+    probes = fmt.count(sum(len(cell.probes) for cell in report.cells), "probe")
+    yield _section("; ".join(precision), _ways(kinds, len(report.cells)), _spoilt(report), probes)
 
 
 def _spoilt(report: LimitReport) -> str:
@@ -49,24 +53,30 @@ def _spoilt(report: LimitReport) -> str:
         parts.append(f"no answer of {', '.join(dict.fromkeys(ended))}")
     if report.skipped:
         parts.append(f"{fmt.count(len(report.skipped), 'cell')} skipped")
-    return "; ".join(parts) or f"nothing: all of {fmt.count(len(probes), 'probe')} count"
+    return "; ".join(parts)
 
 
-def _section(limits: str, biases: str, left_out: str) -> Section:
+def _section(limits: str, biases: str, left_out: str, all_of: str) -> Section:
+    """Three lines, of which a terminal has those that say something."""
     texts = {
-        "What limits precision": limits,
-        "What biases, and which way": biases,
-        "What was left out": left_out,
+        "What limits precision": (limits, "nothing was found"),
+        "What biases, and which way": (biases, "nothing was found"),
+        "What was left out": (left_out, f"nothing: all of {all_of} count"),
     }
-    lines = (line((f"{name}:", "strong"), f" {text}") for name, text in texts.items())
-    return Section("Caveats", (Prose(tuple(lines), listed=True),), anchor="caveats")
+    everything = (line((f"{name}:", "strong"), f" {text or none}") for name, (text, none) in texts.items())
+    known = (line((f"{name}:", "strong"), f" {text}") for name, (text, _) in texts.items() if text)
+    blocks = (
+        Prose(tuple(everything), listed=True, on=Medium.WRITTEN),
+        Prose(tuple(known), listed=True, on=Medium.TERMINAL),
+    )
+    return Section("Caveats", blocks, anchor="caveats")
 
 
 def _limits(report: Report) -> str:
     found = [share for cell in report.cells if (share := scatter(cell)) is not None]
     parts = [f"trials of a cell differ by {fmt.percent(round(median(found), 3))} (the median cell)"] if found else []
     parts += _kinds((kind for kind in _grave(report) if RULES[kind].scatters), len(report.cells))
-    return "; ".join((*parts, *_modes(report), *_wide(report), *_undecided(report))) or "nothing was found"
+    return "; ".join((*parts, *_modes(report), *_wide(report), *_undecided(report)))
 
 
 def _wide(report: Report) -> Iterator[str]:
@@ -124,7 +134,7 @@ def _ways(kinds: Iterable[FindingKind], cells: int) -> str:
     for kind in kinds:
         if RULES[kind].biases:
             ways.setdefault(RULES[kind].biases, []).append(kind)
-    return "; ".join(f"{way} ({', '.join(_kinds(alike, cells))})" for way, alike in ways.items()) or "nothing was found"
+    return "; ".join(f"{way} ({', '.join(_kinds(alike, cells))})" for way, alike in ways.items())
 
 
 def _grave(report: Report) -> Iterator[FindingKind]:
@@ -171,8 +181,7 @@ def _left_out(report: Report) -> str:
         parts.append(f"{fmt.count(moved, 'trial')} made again on other hosts, because one was lost")
     if report.run.alone and (missing := report.run.trials_planned - report.run.trials_done):
         parts.append(f"{fmt.count(missing, 'trial')} not made")
-    all_of = fmt.count(len(trials), "trial") if report.run.alone else fmt.count(report.run.starts, "start")
-    return "; ".join(parts) or f"nothing: all of {all_of} count"
+    return "; ".join(parts)
 
 
 def _have(number: int) -> str:

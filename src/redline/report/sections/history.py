@@ -1,4 +1,4 @@
-"""A history as sections: what changed first, with a line of bars for each cell and metric."""
+"""A history as sections: what changed first, with a line of bars per cell and metric."""
 
 import math
 from collections.abc import Iterable, Iterator
@@ -8,7 +8,8 @@ from redline.analysis.history import silent
 from redline.model import Verdict
 from redline.model.history import Change, Followed, History, HistoryPoint
 from redline.report import format as fmt
-from redline.report.document import Column, Line, Prose, Section, Span, Table, TextCell, filled, line, words
+from redline.report.document import Column, Head, Line, Medium, Prose, Section, Table, TextCell, line, words
+from redline.report.outline import Chapter, Outline
 
 _BARS = "▁▂▃▄▅▆▇█"
 _MISSING = "·"
@@ -25,46 +26,75 @@ _COLUMNS = (
 )
 
 
-def history_summary(history: History) -> tuple[Section, ...]:
-    """All that is followed, for a terminal: the runs and their eras, cells that changed, those that did not."""
-    found = changed(history)
-    kept = [one for one in followed(history) if one not in found]
+def _standing(history: History) -> Iterator[Section]:
+    """How many runs there are, where eras begin, and where the cells stand."""
     first, *eras = overview(history)
-    lines = (line((first, "strong")), *(line((era, Verdict.INCONCLUSIVE)) for era in eras))
-    count = ((Span(counted(history)),),) if found or kept else ()
-    single = single_run(history) if len(history.runs) > 1 else ()
-    listed = Prose.of([f"Not followed, since only one run has them: {', '.join(single)}"] if single else [], "dim")
-    sections = (
-        Section("", (Prose((*lines, *count)),)),
-        Section("Changed", tuple(filled(_table(found, history)))),
-        Section("No change found", tuple(filled(_table(kept, history)))),
-        Section("", tuple(filled(listed))),
+    eras_begun = (line((era, Verdict.INCONCLUSIVE)) for era in eras)
+    counts = [counted(history)] if followed(history) else []
+    yield Section(
+        "",
+        (
+            Prose((line((first, "strong")), *eras_begun, *(line(text) for text in counts)), on=Medium.TERMINAL),
+            Prose.of((first, *eras), listed=True, on=Medium.MARKDOWN),
+            Prose.of((f"{text}." for text in counts), "strong", on=Medium.MARKDOWN),
+        ),
     )
-    return tuple(section for section in sections if section.blocks)
 
 
-def history_comment(history: History) -> tuple[Section, ...]:
-    """What changed, for a pull request: short, regressions first, and what cannot be said."""
-    found, single = changed(history), single_run(history) if len(history.runs) > 1 else ()
-    more = len(found) - _MOST_ROWS
-    unknown = [f"{one.name}, {fmt.label(one.metric)}: {last_value(one)}" for one in silent(history)]
-    left_out = [f"{one.folder}: {one.reason}" for one in history.left_out]
-    blocks = filled(
-        Prose.of(overview(history), listed=True),
-        Prose.of([f"{counted(history)}."] if followed(history) else [], "strong"),
-        _table(found[:_MOST_ROWS], history),
-        Prose.of([f"And {more} more."] if more > 0 else []),
-        Prose.of(["The last run says nothing of:"] if unknown else []),
-        Prose.of(unknown, listed=True),
-        Prose.of([f"Not followed, since only one run has them: {fmt.count(len(single), 'cell')}."] if single else []),
-        Prose.of(["Left out:"] if left_out else []),
-        Prose.of(left_out, listed=True),
+def _changed(history: History) -> Iterator[Section]:
+    """The cells that changed; Markdown has the first of them."""
+    cells = changed(history)
+    more = len(cells) - _MOST_ROWS
+    yield Section(
+        "Changed",
+        (
+            _table(cells, history, Medium.TERMINAL),
+            _table(cells[:_MOST_ROWS], history, Medium.MARKDOWN),
+            Prose.of([f"And {more} more."] if more > 0 else [], on=Medium.MARKDOWN),
+        ),
     )
-    return (Section("History", tuple(blocks), level=1),)
 
 
-def _table(cells: Iterable[Followed], history: History) -> Table:
-    """A row for each metric, those of one cell together."""
+def _unchanged(history: History) -> Iterator[Section]:
+    cells = (cell for cell in followed(history) if not cell.changes)
+    yield Section("No change found", (_table(cells, history),))
+
+
+def _silent(history: History) -> Iterator[Section]:
+    texts = (f"{cell.name}, {fmt.label(cell.metric)}: {last_value(cell)}" for cell in silent(history))
+    yield Section("The last run does not show", (Prose.of(texts, listed=True),))
+
+
+def _single(history: History) -> Iterator[Section]:
+    """The cells of a single run: all of them on a terminal, their number in Markdown."""
+    slugs = single_run(history) if len(history.runs) > 1 else ()
+    for shown, medium in ((", ".join(slugs), Medium.TERMINAL), (fmt.count(len(slugs), "cell"), Medium.MARKDOWN)):
+        text = f"Not followed, since only one run has them: {shown}"
+        yield Section("", (Prose.of([text] if slugs else [], "dim", on=medium),))
+
+
+def _left_out(history: History) -> Iterator[Section]:
+    texts = (f"{run.folder}: {run.reason}" for run in history.left_out)
+    yield Section("Left out", (Prose.of(texts, listed=True),))
+
+
+OUTLINE = Outline[History](
+    lambda _: Head("History"),
+    (
+        Chapter(_standing),
+        Chapter(_changed),
+        Chapter(_unchanged, on=Medium.TERMINAL),
+        Chapter(_silent, on=Medium.MARKDOWN),
+        Chapter(_single),
+        Chapter(_left_out, on=Medium.MARKDOWN),
+    ),
+    headed=Medium.MARKDOWN,
+)
+"""What changed first; on a terminal everything that is followed, in Markdown what a pull request needs."""
+
+
+def _table(cells: Iterable[Followed], history: History, on: Medium = Medium.EVERYWHERE) -> Table:
+    """A row per metric, those of a cell together."""
     by_cell: dict[str, list[Followed]] = {}
     for cell in cells:
         by_cell.setdefault(cell.cell_id, []).append(cell)
@@ -80,32 +110,32 @@ def _table(cells: Iterable[Followed], history: History) -> Table:
         for member in members
         for changes in [TextCell(tuple(_change_lines(member, history)))]
     )
-    return Table(_COLUMNS, tuple(rows))
+    return Table(_COLUMNS, tuple(rows), on=on)
 
 
-def _name(one: Followed) -> TextCell:
-    remarks = ("  ceiling" if one.role == "ceiling" else "") + ("" if one.current else "  no longer in its suite")
-    return TextCell((line((one.name, "strong"), (remarks, "dim")),))
+def _name(cell: Followed) -> TextCell:
+    remarks = ("  ceiling" if cell.role == "ceiling" else "") + ("" if cell.current else "  no longer in its suite")
+    return TextCell((line((cell.name, "strong"), (remarks, "dim")),))
 
 
-def _change_lines(one: Followed, history: History) -> Iterator[Line]:
-    for change in one.changes:
+def _change_lines(cell: Followed, history: History) -> Iterator[Line]:
+    for change in cell.changes:
         yield line((change_text(change), change.verdict), f" {since(change, history)}")
         for other in other_changes(change, history):
             yield line((other, "dim"))
 
 
-def sparkline(one: Followed, history: History, most: int = _MOST) -> str:
+def sparkline(cell: Followed, history: History, most: int = _MOST) -> str:
     """The last runs as bars on a log scale, lowest to highest; `·` where a run says nothing, `│` where an era begins.
 
     The scale spans at least four thresholds, so that noise does not look like mountains.
     """
-    points = one.points[-most:]
+    points = cell.points[-most:]
     logs = [math.log(point.estimate.value) for point in points if point.estimate and point.estimate.value > 0]
     if not logs:
         return _MISSING * len(points)
     middle = (min(logs) + max(logs)) / 2
-    half = max((max(logs) - min(logs)) / 2, 2 * math.log1p(one.threshold))
+    half = max((max(logs) - min(logs)) / 2, 2 * math.log1p(cell.threshold))
     drawn, era = "", None
     for point in points:
         own = history.runs[point.run].era
@@ -130,18 +160,18 @@ def since(change: Change, history: History) -> str:
 
 def other_changes(change: Change, history: History) -> tuple[str, ...]:
     """What else changed with that run, and may explain it: the server's build, the machine."""
-    before, after = (each[:_HASH] for each in (change.build_before, change.build_after))
+    before, after = (build[:_HASH] for build in (change.build_before, change.build_after))
     built = (f"build: {before} -> {after}",) if before and after and before != after else ()
     return (*built, *history.runs[change.run].environment_differs)
 
 
-def last_value(one: Followed) -> str:
+def last_value(cell: Followed) -> str:
     """`91.0 k/s ±0.7%`, `+5.1% [+4.3, +5.9]` of a ratio, or why the last run says nothing."""
-    if one.last is None:
-        return one.points[-1].missing
-    if one.baseline:
-        return f"{fmt.change(one.last)} {fmt.change_bounds(one.last)}".rstrip()
-    return fmt.with_spread(one.last)
+    if cell.last is None:
+        return cell.points[-1].missing
+    if cell.baseline:
+        return f"{fmt.change(cell.last)} {fmt.change_bounds(cell.last)}".rstrip()
+    return fmt.with_spread(cell.last)
 
 
 def followed(history: History) -> tuple[Followed, ...]:
@@ -156,18 +186,18 @@ def single_run(history: History) -> tuple[str, ...]:
 
 def changed(history: History) -> tuple[Followed, ...]:
     """Those with change points: regressions first, then the latest change first."""
-    found = [one for one in followed(history) if one.changes]
-    return tuple(sorted(found, key=lambda one: (not (one.regressed and one.current), -one.changes[-1].run)))
+    cells = [cell for cell in followed(history) if cell.changes]
+    return tuple(sorted(cells, key=lambda cell: (not (cell.regressed and cell.current), -cell.changes[-1].run)))
 
 
 def counted(history: History) -> str:
     """`12 metrics followed: 1 changed for the worse, 2 for the better, 9 did not change`: where they stand.
 
-    Only the last era of each counts; where that has too few runs nothing is said of change.
+    Only the last era of a cell counts; where that has too few runs nothing is said of change.
     """
     everything = followed(history)
-    judged = [one for one in everything if len(_of_last_era(one, history)) >= FEWEST_RUNS]
-    last = [verdict for one in judged if (verdict := _stands(one, history))]
+    judged = [cell for cell in everything if len(_of_last_era(cell, history)) >= FEWEST_RUNS]
+    last = [verdict for cell in judged if (verdict := _stands(cell, history))]
     worse, better = last.count(Verdict.SLOWER), last.count(Verdict.FASTER)
     parts = [f"{worse} changed for the worse", f"{better} for the better", f"{len(judged) - len(last)} did not change"]
     few = len(everything) - len(judged)
@@ -175,17 +205,17 @@ def counted(history: History) -> str:
     return f"{len(everything)} metrics followed: {', '.join(parts)}"
 
 
-def _of_last_era(one: Followed, history: History) -> tuple[HistoryPoint, ...]:
-    era = history.runs[one.points[-1].run].era
-    return tuple(point for point in one.known if history.runs[point.run].era == era)
+def _of_last_era(cell: Followed, history: History) -> tuple[HistoryPoint, ...]:
+    era = history.runs[cell.points[-1].run].era
+    return tuple(point for point in cell.known if history.runs[point.run].era == era)
 
 
-def _stands(one: Followed, history: History) -> Verdict | None:
+def _stands(cell: Followed, history: History) -> Verdict | None:
     """Where its last change left it, if that is in its last era; slower as long as a loss is not made good."""
-    if one.regressed:
+    if cell.regressed:
         return Verdict.SLOWER
-    era = history.runs[one.points[-1].run].era
-    return next((change.verdict for change in reversed(one.changes) if history.runs[change.run].era == era), None)
+    era = history.runs[cell.points[-1].run].era
+    return next((change.verdict for change in reversed(cell.changes) if history.runs[change.run].era == era), None)
 
 
 def overview(history: History) -> tuple[str, ...]:

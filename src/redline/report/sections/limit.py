@@ -10,10 +10,11 @@ from redline.report.document import (
     Block,
     Column,
     Facts,
+    Figures,
     Fold,
+    Head,
     Legend,
-    Line,
-    Page,
+    Medium,
     Plot,
     Plots,
     Prose,
@@ -28,15 +29,15 @@ from redline.report.document import (
     line,
     words,
 )
+from redline.report.outline import Chapter, Outline
 from redline.report.scales import Scale, rate_scale
 from redline.report.sections.answer import limit_answer
-from redline.report.sections.doubt import limit_doubt
+from redline.report.sections.doubt import limit_caveats
 from redline.report.sections.limit_plots import band_colour, known_percentiles, payload
-from redline.report.sections.limit_probes import failures_lines, probes_summary, probes_table, rate_text
+from redline.report.sections.limit_probes import failures_lines, probes_table, rate_text
 from redline.report.sections.limit_ratios import ratio_section
 from redline.report.sections.parts import (
     hosts_section,
-    machine_line,
     page_facts,
     repeat_section,
     skipped_section,
@@ -48,81 +49,83 @@ _UNFOLDED = 3
 """The most cells that the page shows unfolded."""
 
 
-def limit_summary(report: LimitReport) -> tuple[Section, ...]:
-    """For a terminal: the probes of each cell by ascending rate, what was skipped, and last the answers."""
-    skipped = Prose.of((f"skipped: {each.slug}: {each.reason}" for each in report.skipped), Grade.WARN)
-    cells = (_cell_summary(cell, cell.slug if len(report.cells) > 1 else "") for cell in report.cells)
-    return (
-        *cells,
-        *((Section("", (skipped,)),) if report.skipped else ()),
-        limit_doubt(report),
-        *limit_answer(report),
-        *ratio_section(report, table=False),
+_WARNED = ("client", "finding")
+"""Facts of a cell that are warnings."""
+
+
+def _head(report: LimitReport) -> Head:
+    probes = fmt.count(sum(len(cell.probes) for cell in report.cells), "probe")
+    goal = f"goal ±{percent(report.precision)}"
+    return Head(
+        report.suite,
+        (*page_facts(report.environment, report.started_unix_ns, probes, report.seed), goal),
+        brand="Redline, the breaking point",
+        about=report.about,
+        footer="Response time runs from when a request was due. All probes of one start of a server are of one trial; "
+        "another start may have another limit.",
     )
 
 
-def limit_comment(report: LimitReport) -> tuple[Section, ...]:
-    """For a pull request: the answers, what is known around each, what was skipped, how to repeat the search."""
-    facts = [
-        fmt.instant(report.started_unix_ns),
-        fmt.count(sum(len(cell.probes) for cell in report.cells), "probe"),
-        machine_line(report.environment),
-        f"seed {report.seed}",
-        f"goal ±{fmt.percent(report.precision)}",
+def _figures(report: LimitReport) -> Figures:
+    scale = _scale(report)
+    return Figures(payload(report.cells), ("limit.js",), (scale,) if scale else ())
+
+
+def _scale(report: LimitReport) -> Scale | None:
+    """One scale for all answers and knees; None where no rate is known."""
+    rates = [
+        rate for cell in report.cells for limit in cell.limits for rate in (limit.passed_per_s, limit.failed_per_s)
     ]
-    head = Prose.of([" · ".join(facts)])
-    around = [
+    knees = [cell.knee.rate_per_s for cell in report.cells if cell.knee]
+    return rate_scale([rate for rate in (*rates, *knees) if rate is not None], "rates")
+
+
+def _probes(report: LimitReport) -> Iterator[Section]:
+    """The probes of each server by ascending rate, for a terminal: the page folds them below its curves."""
+    for cell in report.cells:
+        target = Prose.of([cell.target], "dim")
+        name = cell.slug if len(report.cells) > 1 else ""
+        yield Section(name, tuple(filled(target, probes_table(cell.probes, brief=True))))
+
+
+def _answers(report: LimitReport) -> Iterator[Section]:
+    """The answers as a table, and on the page as a picture."""
+    intro = key(
+        "From the highest rate that met the objectives to the lowest that missed them: **the limit is in between**. "
+        "A ring marks the knee, from where on a higher rate costs more response time than it gives throughput."
+    )
+    none = Prose.of([] if report.cells else ["Nothing was searched."], "dim")
+    blocks = (Prose((intro,), on=Medium.PAGE), none, answers_table(report, _scale(report)))
+    yield Section("Limits", tuple(filled(*blocks)), anchor="limits")
+
+
+def _around(report: LimitReport) -> Iterator[Section]:
+    """What is known around each limit, in text: the page has it beside the curves."""
+    blocks = [
         block
         for cell in report.cells
         for block in (
             Prose((line((cell.slug, "strong"), f", {_about(cell)}"),)),
-            Prose.of((f"{name}: {text}" for name, text in facts_of(cell)), listed=True),
+            Prose(
+                tuple(
+                    line((f"{name}: ", "dim"), (text, Grade.WARN if name in _WARNED else ""))
+                    for name, text in facts_of(cell)
+                ),
+                listed=True,
+            ),
         )
     ]
-    sections = (
-        Section(report.suite, tuple(filled(*_in_words(report), head, answers_table(report))), level=1),
-        *ratio_section(report, table=True),
-        limit_doubt(report),
-        Section("Around the limit", tuple(filled(*around))),
-        *skipped_section(report.skipped),
-        *hosts_section(report.hosts),
-        repeat_section("search", report.command, {}, report.environment, ""),
-    )
-    return tuple(section for section in sections if section.blocks)
+    yield Section("Around the limit", tuple(filled(*blocks)))
 
 
-def _in_words(report: LimitReport) -> Iterator[Block]:
-    return (block for section in limit_answer(report) for block in section.blocks)
+def _repeat(report: LimitReport) -> Iterator[Section]:
+    facts = {"seed": str(report.seed)}
+    yield repeat_section("search", report.command, facts, report.environment, report.suite_text)
 
 
 def _about(cell: CellLimit) -> str:
     """What was searched, and how: `./old --port {port}, items, open, poisson, 256 connections, 5 s after 1 s`."""
     return ", ".join(filter(None, (cell.target, cell.scenario, cell.load)))
-
-
-def _cell_summary(cell: CellLimit, name: str) -> Section:
-    target = Prose.of([cell.target] if cell.target else [], "dim")
-    return Section(name, tuple(filled(target, probes_summary(cell.probes), Prose(tuple(filter(None, _lines(cell)))))))
-
-
-def _lines(cell: CellLimit) -> Iterator[Line]:
-    """What limited the probes, the answers, and what is known around them."""
-    for text in filter(None, (client_text(cell), *finding_texts(cell))):
-        yield line((text, Grade.WARN))
-    for limit in cell.limits:
-        yield line((_answer(limit), "strong"))
-        if (conditions := ", ".join(limit.conditions)) != limit.name:
-            yield line((f"  objectives: {conditions}", "dim"))
-        yield line((f"  {limit.reason}" if limit.reason else "", Grade.WARN))
-    knee = f"knee: {knee_text(cell)}" if cell.knee else ""
-    for text in failures_lines(cell.probes):
-        yield line((f"requests failed {text}", "dim"))
-    for text in (starts_text(cell), confirmation(cell), knee, *(overload_texts(cell) if cell.beyond else ())):
-        yield line((text, "dim"))
-    if cell.ended == "exhausted":
-        yield line((_exhausted(cell), Grade.INVALID))
-    else:
-        yield line((ending_text(cell), Grade.INVALID if cell.ended == "doomed" else Grade.WARN))
 
 
 def _exhausted(cell: CellLimit) -> str:
@@ -134,70 +137,13 @@ def _exhausted(cell: CellLimit) -> str:
     return f"no answer: {used}; begin at {begin} rate (--start), or allow more (--probes)"
 
 
-def _answer(limit: LimitAnswer) -> str:
-    text = f"{limit.name}: {answer_text(limit)}"
-    if limit.passed_per_s is None or limit.failed_per_s is None:
-        return text
-    text += f", {method_text(limit)}"
-    if limit.decided:
-        return text
-    return f"{text}; wider than the goal" + ("" if limit.reason else ": more or longer probes would narrow it")
-
-
-def limit_page(report: LimitReport) -> Page:
-    """The whole page of a search."""
-    machine = report.environment
-    scale = rate_scale(_rates(report.cells), "rates")
-    intro = (
-        *key(
-            "From the highest rate that met the objectives to the lowest that missed them: **the limit is in "
-            "between**. A ring marks the knee, from where on a higher rate costs more response time than it "
-            f"gives throughput. The goal was ±{percent(report.precision)}."
-        ),
-    )
-    none = Prose.of([] if report.cells else ["Nothing was searched."], "dim")
-    blocks = (*_in_words(report), Prose((intro,)), none, answers_table(report, scale))
-    answers = Section("Answers", tuple(filled(*blocks)), anchor="answers")
-    probes = fmt.count(sum(len(cell.probes) for cell in report.cells), "probe")
-    return Page(
-        title=report.suite,
-        brand="Redline, the breaking point",
-        about=report.about,
-        facts=page_facts(machine, report.started_unix_ns, probes, report.seed),
-        sections=(
-            answers,
-            *ratio_section(report, table=True),
-            limit_doubt(report),
-            _curves(report),
-            *skipped_section(report.skipped),
-            *hosts_section(report.hosts),
-            repeat_section("search", report.command, {"seed": str(report.seed)}, machine, report.suite_text),
-        ),
-        footer="Response time runs from when a request was due. All probes of one start of a server are of one trial; "
-        "another start may have another limit.",
-        data=payload(report.cells),
-        scripts=("limit.js",),
-        scales=(scale,) if scale else (),
-    )
-
-
-def _rates(cells: Sequence[CellLimit]) -> Iterator[float]:
-    for cell in cells:
-        for answer in cell.limits:
-            yield from (each for each in (answer.passed_per_s, answer.failed_per_s) if each is not None)
-        if cell.knee is not None:
-            yield cell.knee.rate_per_s
-
-
-def _curves(report: LimitReport) -> Section:
+def _curves(report: LimitReport) -> Iterator[Section]:
     """For the page: what is known of each cell, its curve and overload test, and its probes."""
-    intro = (
-        *key(
-            "Each point is what the probes of one rate saw together; a percentile that fewer than ten responses "
-            "lie beyond is not shown. Crosses are rates that the server **did not keep up with**: their times "
-            "grow for as long as the load lasts. Shaded are the answers. An overload test offers a rate that the "
-            "server keeps up with, then more than its capacity, then the first rate again."
-        ),
+    intro = key(
+        "A point shows what the probes of its rate saw together; a percentile that fewer than ten responses lie beyond "
+        "is not shown. Crosses are rates that the server **did not keep up with**: their times grow for as long as the "
+        "load lasts. Shaded are the answers. An overload test offers a rate that the server keeps up with, then more "
+        "than its capacity, then the first rate again."
     )
     folds = (
         Fold(
@@ -208,7 +154,7 @@ def _curves(report: LimitReport) -> Section:
         )
         for place, cell in enumerate(report.cells)
     )
-    return Section("Curves and overload tests", (Prose((intro,)), *folds), anchor="curves")
+    yield Section("Curves and overload tests", (Prose((intro,)), *folds), anchor="curves")
 
 
 def _cell_blocks(cell: CellLimit, place: int) -> Iterator[Block]:
@@ -255,8 +201,8 @@ def answers_table(report: LimitReport, scale: Scale | None = None) -> Table:
         Column("objectives"),
         Column("met up to", "right"),
         Column("missed from", "right"),
-        Column(""),
         Column("knee", "right", merged=True),
+        Column(""),
         *((Column("", scale=scale),) if scale else ()),
     )
     rows = (row for place, cell in enumerate(report.cells) for row in _answer_rows(cell, place, scale, several=several))
@@ -266,28 +212,35 @@ def answers_table(report: LimitReport, scale: Scale | None = None) -> Table:
 def _answer_rows(cell: CellLimit, place: int, scale: Scale | None, *, several: bool) -> Iterator[tuple[TableCell, ...]]:
     slug = Span(cell.slug, "strong", f"#cell-{place}" if scale else "")
     name = TextCell(((slug,), *((line(cell.scenario),) if several else ())))
-    knee = words(rate_text(cell.knee.rate_per_s) if cell.knee else "")
+    knee = cell.knee.rate_per_s if cell.knee else None
+    known_knee = words(rate_text(knee) if knee else "")
     if not cell.limits:
-        yield name, "", "", "", ending_text(cell), knee, *(("",) if scale else ())
+        yield name, "", "", "", known_knee, ending_text(cell), *(("",) if scale else ())
     for at, answer in enumerate(cell.limits):
-        conditions = ", ".join(answer.conditions)
+        low, high, conditions = answer.passed_per_s, answer.failed_per_s, ", ".join(answer.conditions)
+        strip = Strip(scale, "span", knee, low, high, series=band_colour(at)) if scale else None
         yield (
             name,
             words(answer.name, conditions if conditions != answer.name else ""),
-            rate_text(answer.passed_per_s),
-            rate_text(answer.failed_per_s),
-            words(
-                half_width(answer), method_text(answer), "" if answer.decided else "wider than the goal", answer.reason
-            ),
-            knee,
-            *((_strip(cell, answer, scale, band_colour(at)),) if scale else ()),
+            _side(low, known=answer.met_somewhere),
+            _side(high, known=answer.missed_somewhere),
+            known_knee,
+            words(half_width(answer), method_text(answer), _width(answer), answer.reason),
+            *((strip,) if strip else ()),
         )
 
 
-def _strip(cell: CellLimit, answer: LimitAnswer, scale: Scale, colour: int) -> Strip:
-    """Where the limit is; a ring marks the knee."""
-    knee = cell.knee.rate_per_s if cell.knee else None
-    return Strip(scale, "span", knee, answer.passed_per_s, answer.failed_per_s, series=colour)
+def _side(rate_per_s: float | None, *, known: bool) -> str:
+    return ("not known" if known else "at none") if rate_per_s is None else rate_text(rate_per_s)
+
+
+def _width(answer: LimitAnswer) -> str:
+    """What to do about an interval that is wider than the goal."""
+    if answer.decided:
+        return ""
+    is_closed = answer.passed_per_s is not None and answer.failed_per_s is not None
+    advice = ": more or longer probes would narrow it" if is_closed and not answer.reason else ""
+    return f"wider than the goal{advice}"
 
 
 def facts_of(cell: CellLimit) -> Iterator[tuple[str, str]]:
@@ -354,8 +307,7 @@ def ending_text(cell: CellLimit) -> str:
         case "doomed":
             return f"no answer: {cell.reason}"
         case "exhausted":
-            used = sum(probe.phase != "curve" for probe in cell.probes)
-            return f"all {used} probes are used up while a side is not known"
+            return _exhausted(cell)
         case "broken":
             return f"broken: {cell.reason}; this is what was known by then"
         case "interrupted":
@@ -483,3 +435,22 @@ def _finding_text(cell: CellLimit, alike: Sequence[Finding]) -> str:
     worst = max(alike, key=lambda each: each.grade.weight)
     where = f", for example at {rate_text(cell.probes[worst.position or 0].rate_per_s)}"
     return f"{worst.kind} in {len(alike)} of {len(cell.probes)} probes{where}: {worst.message} {worst.advice}"
+
+
+OUTLINE = Outline(
+    _head,
+    (
+        Chapter(limit_answer, leads=True),
+        Chapter(limit_caveats, leads=True),
+        Chapter(_probes, on=Medium.TERMINAL),
+        Chapter(_answers),
+        Chapter(ratio_section, on=Medium.WRITTEN),
+        Chapter(_curves, on=Medium.PAGE),
+        Chapter(_around, on=Medium.TEXT),
+        Chapter(lambda report: skipped_section(report.skipped)),
+        Chapter(lambda report: hosts_section(report.hosts)),
+        Chapter(_repeat, on=Medium.WRITTEN),
+    ),
+    _figures,
+    headed=Medium.MARKDOWN,
+)

@@ -1,4 +1,4 @@
-"""The probes of a search as a table: what each saw, what it counts for, and why it was made."""
+"""The probes of a search as a table: what they saw, what they count for, and why they were made."""
 
 from collections.abc import Iterator, Sequence
 
@@ -10,22 +10,16 @@ from redline.report.document import Column, Span, Table, TableCell, TextCell
 _PROBE_COLUMNS = tuple(Column(name, "right") for name in ("rate", "answered", "p50", "p90", "p99", "p99.9", "errors"))
 
 
-def probes_summary(probes: Sequence[LimitProbe]) -> Table:
-    """For a terminal, by ascending rate."""
-    rows = ((*_numbers(each), counts_text(each)) for each in _by_rate(probes))
-    return Table((*_PROBE_COLUMNS, Column("counts as")), tuple(rows))
-
-
-def probes_table(probes: Sequence[LimitProbe]) -> Table:
-    """For the page, with the length of each, and why it was made; those that show nothing are muted."""
-    ordered = _by_rate(probes)
-    rows = ((*_numbers(each), f"{each.seconds:.1f} s", counts_text(each), probe_note(each)) for each in ordered)
+def probes_table(probes: Sequence[LimitProbe], *, brief: bool = False) -> Table:
+    """Probes by ascending rate; unless `brief`, with length and purpose. Those that show nothing are muted."""
+    ordered = sorted(probes, key=lambda probe: probe.rate_per_s)
+    muted = frozenset(at for at, probe in enumerate(ordered) if probe.is_void)
+    if brief:
+        rows = [(*_numbers(probe), counts_text(probe)) for probe in ordered]
+        return Table((*_PROBE_COLUMNS, Column("counts as")), tuple(rows), muted=muted)
+    rows = [(*_numbers(probe), f"{probe.seconds:.1f} s", counts_text(probe), probe_note(probe)) for probe in ordered]
     columns = (*_PROBE_COLUMNS, Column("length", "right"), Column("counts as"), Column(""))
-    return Table(columns, tuple(rows), muted=frozenset(at for at, each in enumerate(ordered) if each.is_void))
-
-
-def _by_rate(probes: Sequence[LimitProbe]) -> list[LimitProbe]:
-    return sorted(probes, key=lambda probe: probe.rate_per_s)
+    return Table(columns, tuple(rows), muted=muted)
 
 
 def _numbers(probe: LimitProbe) -> Iterator[TableCell]:
@@ -40,14 +34,12 @@ def counts_text(probe: LimitProbe) -> str:
     """What a probe counts for, and why: `met`, `missed: its backlog only grew`, `good: missed; acceptable: met`."""
     if not probe.counts:
         return "not the server" if probe.client else "hopeless" if probe.hopeless else ""
-    several = len({(each.state, each.why) for each in probe.counts}) > 1
-    texts = (
-        f"{each.name}: {each.state}" + (f" ({each.why})" if each.why else "")
-        if several
-        else each.state + (f": {each.why}" if each.why else "")
-        for each in (probe.counts if several else probe.counts[:1])
+    first, *others = probe.counts
+    if all((verdict.state, verdict.why) == (first.state, first.why) for verdict in others):
+        return first.state + (f": {first.why}" if first.why else "")
+    return "; ".join(
+        f"{verdict.name}: {verdict.state}" + (f" ({verdict.why})" if verdict.why else "") for verdict in probe.counts
     )
-    return "; ".join(texts)
 
 
 def probe_note(probe: LimitProbe) -> str:
@@ -62,7 +54,7 @@ def probe_note(probe: LimitProbe) -> str:
 def failures_lines(probes: Sequence[LimitProbe]) -> Iterator[str]:
     """Why requests failed, by the lowest rate at which they did so: `from 100/s on, malformed: …`."""
     told: set[str] = set()
-    for probe in _by_rate(probes):
+    for probe in sorted(probes, key=lambda probe: probe.rate_per_s):
         for failure in probe.failures:
             if failure.outcome not in told:
                 told.add(failure.outcome)

@@ -1,4 +1,4 @@
-"""Limits against those of baselines: a sentence for each comparison, and a table."""
+"""Limits against those of baselines: in sentences, and as a table."""
 
 from collections.abc import Iterator
 
@@ -6,32 +6,31 @@ from redline.model import Estimate, Verdict
 from redline.model.limits import CellLimit, LimitComparison, LimitReport
 from redline.quantities import percent, significant
 from redline.report import format as fmt
-from redline.report.document import Block, Column, Line, Look, Prose, Section, Table, TableCell, filled, line, words
+from redline.report.document import Column, Line, Look, Section, Table, TableCell, line, words
 
 _FROM_ON = 2.0
 """From this ratio on it is written as `2.5 times`, not in percent."""
 _UNDECIDED = {Verdict.INCONCLUSIVE: "cannot be distinguished", Verdict.EQUIVALENT: "are equivalent"}
 
 
-def ratio_section(report: LimitReport, *, table: bool) -> Iterator[Section]:
-    """The ratios of limits in words, and as a table if that is wanted; nothing where nothing is compared."""
-    if not report.comparisons:
-        return
+def ratio_lines(report: LimitReport) -> Iterator[Line]:
+    """The ratios of limits in words."""
     cells = {cell.slug: cell for cell in report.cells}
     several = len({cell.scenario for cell in report.cells}) > 1
-    lines = Prose(tuple(_line(comparison, cells, several=several) for comparison in report.comparisons), listed=True)
-    blocks: tuple[Block, ...] = (lines, ratio_table(report)) if table else (lines,)
-    yield Section("The limits compared", tuple(filled(*blocks)), anchor="ratios")
+    for comparison in report.comparisons:
+        cell, baseline = cells[comparison.slug], cells[comparison.baseline]
+        sentence = ratio_sentence(comparison, cell.server, baseline.server)
+        yield line((f"{cell.scenario}: " if several else "", "dim"), (sentence, "strong"))
 
 
-def _line(one: LimitComparison, cells: dict[str, CellLimit], *, several: bool) -> Line:
-    cell = cells[one.slug]
-    where = f"{cell.scenario}: " if several else ""
-    return line((where, "dim"), (ratio_sentence(one, cell.server, cells[one.baseline].server), "strong"))
+def ratio_section(report: LimitReport) -> Iterator[Section]:
+    """The ratios of limits as a table; nothing where nothing is compared."""
+    if report.comparisons:
+        yield Section("The limits compared", (ratio_table(report),), anchor="ratios")
 
 
 def ratio_table(report: LimitReport) -> Table:
-    """A row for each comparison."""
+    """A row per comparison."""
     cells = {cell.slug: cell for cell in report.cells}
     columns = (
         Column("server", merged=True),
@@ -44,33 +43,34 @@ def ratio_table(report: LimitReport) -> Table:
     return Table(columns, tuple(_row(comparison, cells) for comparison in report.comparisons))
 
 
-def _row(one: LimitComparison, cells: dict[str, CellLimit]) -> tuple[TableCell, ...]:
-    change = _change(one.ratio.value) if one.ratio else "—"
-    interval = _interval(one.ratio) if one.ratio else ""
-    look: Look = "dim" if one.matters is False else one.verdict
-    said = f"{fmt.MARKS[one.verdict]} {one.verdict}{_immaterial(one)}{_adjusted(one)}"
-    name, against = cells[one.slug], cells[one.baseline]
+def _row(comparison: LimitComparison, cells: dict[str, CellLimit]) -> tuple[TableCell, ...]:
+    change = _change(comparison.ratio.value) if comparison.ratio else "—"
+    interval = _interval(comparison.ratio) if comparison.ratio else ""
+    look: Look = "dim" if comparison.matters is False else comparison.verdict
+    said = f"{fmt.MARKS[comparison.verdict]} {comparison.verdict}{_immaterial(comparison)}{_adjusted(comparison)}"
+    name, against = cells[comparison.slug], cells[comparison.baseline]
     scenario = f", {name.scenario}" if len({cell.scenario for cell in cells.values()}) > 1 else ""
-    return f"{name.server}{scenario}", against.server, one.objective, change, interval, words(said, look=look)
+    return f"{name.server}{scenario}", against.server, comparison.objective, change, interval, words(said, look=look)
 
 
-def ratio_sentence(one: LimitComparison, server: str, against: str) -> str:
+def ratio_sentence(comparison: LimitComparison, server: str, against: str) -> str:
     """`B answers 12.1% more requests/s than A within p99 < 50ms [8.0, 16.3]`."""
-    ratio, what = one.ratio, f"requests/s within {one.objective}"
+    ratio, what = comparison.ratio, f"requests/s within {comparison.objective}"
     if ratio is None or ratio.low is None or ratio.high is None:
-        return f"{server} and {against} are not compared within {one.objective}: a side of a limit is not known"
-    if one.confidence is None:
+        return f"{server} and {against} are not compared within {comparison.objective}: a side of a limit is not known"
+    if comparison.confidence is None:
         times = f"{significant(ratio.low)} to {significant(ratio.high)} times as many {what} as {against}"
         return f"{server} answers {times}, by single rates, which give no confidence"
-    if one.verdict in _UNDECIDED:
-        change = f"{_change(ratio.value)} {_interval(ratio)}{_equivalent(one)}{_adjusted(one)}"
-        return f"{server} and {against} {_UNDECIDED[one.verdict]} in {what}: {change}"
+    if comparison.verdict in _UNDECIDED:
+        change = f"{_change(ratio.value)} {_interval(ratio)}{_immaterial(comparison)}{_adjusted(comparison)}"
+        return f"{server} and {against} {_UNDECIDED[comparison.verdict]} in {what}: {change}"
     if ratio.high >= _FROM_ON:
         times = f"{significant(ratio.value)} times as many {what} as {against}"
         return f"{server} answers {times} [{significant(ratio.low)}, {significant(ratio.high)}]"
     near, far = sorted(abs(bound - 1) * 100 for bound in (ratio.low, ratio.high))
     more = f"{abs(ratio.value - 1) * 100:.1f}% {'more' if ratio.value > 1 else 'fewer'} requests/s"
-    return f"{server} answers {more} than {against} within {one.objective} [{near:.1f}, {far:.1f}]{_immaterial(one)}"
+    bounds = f"[{near:.1f}, {far:.1f}]{_immaterial(comparison)}"
+    return f"{server} answers {more} than {against} within {comparison.objective} {bounds}"
 
 
 def _change(ratio: float) -> str:
@@ -82,18 +82,16 @@ def _interval(ratio: Estimate) -> str:
     return f"[{low}, {high}]"
 
 
-def _immaterial(one: LimitComparison) -> str:
-    return f", within the {percent(one.threshold)} that do not matter" if one.matters is False else ""
+def _immaterial(comparison: LimitComparison) -> str:
+    """Behind an equivalence, and a significant difference that does not matter."""
+    within = comparison.matters is False or comparison.verdict is Verdict.EQUIVALENT
+    return f", within the {percent(comparison.threshold)} that do not matter" if within else ""
 
 
-def _equivalent(one: LimitComparison) -> str:
-    return f", within the {percent(one.threshold)} that do not matter" if one.verdict is Verdict.EQUIVALENT else ""
-
-
-def _adjusted(one: LimitComparison) -> str:
+def _adjusted(comparison: LimitComparison) -> str:
     """`(p 0.12 among 3)` where the interval alone would show a difference."""
-    ratio = one.ratio
-    if one.p_adjusted is None or ratio is None or ratio.low is None or ratio.high is None:
+    ratio = comparison.ratio
+    if comparison.p_adjusted is None or ratio is None or ratio.low is None or ratio.high is None:
         return ""
-    held_back = one.verdict in _UNDECIDED and not ratio.low <= 1 <= ratio.high
-    return f" (p {significant(one.p_adjusted, 2)} among {one.family})" if held_back else ""
+    held_back = comparison.verdict in _UNDECIDED and not ratio.low <= 1 <= ratio.high
+    return f" (p {significant(comparison.p_adjusted, 2)} among {comparison.family})" if held_back else ""

@@ -1,8 +1,8 @@
-"""Comparisons with baselines, and steps on axes: ratios with their intervals and verdicts, each in one table."""
+"""Comparisons with baselines, and steps on axes: tables of ratios with their intervals and verdicts."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from itertools import product
 
 from redline.model import SHOWN, CellReport, Comparison, Metric, Report
 from redline.report import format as fmt
@@ -34,7 +34,7 @@ from redline.report.sections.views import better, caveats, common_load, signs, t
 from redline.suite.load_text import is_open
 
 _DRAWN = 400
-"""Up to this number of comparisons each has a picture: the page of a larger study would be too large to mail."""
+"""The most comparisons that have pictures: the page of a larger study would be too large to mail."""
 _IN_TEXT = (Metric.THROUGHPUT, Metric.P99, Metric.CPU_PER_REQUEST)
 """The metrics of tables of many servers and workloads that text has too."""
 
@@ -43,27 +43,28 @@ Numbers = Mapping[tuple[ServerPair, Workload], int]
 
 
 def comparison_sections(report: Report) -> Iterator[Section]:
-    """Each server against its baseline; nothing where nothing is compared."""
-    shown = _Comparisons(report)
-    if not shown.boards:
+    """Servers against their baselines; nothing where nothing is compared."""
+    boards = cost_boards(report)
+    if not boards:
         return
     counts = tuple(
         line((str(number), "strong"), " ", (f"{verdict.mark} {verdict.words}", verdict))
         for verdict, number in tally(report).items()
     )
-    blocks = filled(Prose((_key(report),)), _duets(report), *shown.tables(), _remarks(report))
+    explained = Medium.EVERYWHERE if report.run.alone else Medium.WRITTEN  # the answer of a comparison has words
+    blocks = filled(Prose((_key(report),), on=explained), _duets(report), *_tables(report, boards), _remarks(report))
     aside = Prose(counts) if counts else None
     yield Section("Comparisons", tuple(blocks), anchor="comparisons", aside=aside)
 
 
 def effect_sections(report: Report) -> Iterator[Section]:
-    """What each step on an axis costs each server, all else being equal."""
-    found = [step for step in steps(report) if step.boards]
-    if found:
+    """What a step on an axis costs each server, all else being equal."""
+    shown = [step for step in steps(report) if step.boards]
+    if shown:
         intro = key("What **one step** costs each server, all else being equal: its change in percent, with the 95% ")
         intro += (*key("interval. Signs: "), *signs())
         cells = {cell.cell_id: cell for cell in report.cells}
-        titled = [(step.title, board) for step in found for board in step.boards]
+        titled = [(step.title, board) for step in shown for board in step.boards]
         tabs = _tabs("effects", report, titled, _Drawing(cells, {}))
         yield Section("Effects", (Prose((intro,)), tabs), anchor="effects")
 
@@ -71,7 +72,7 @@ def effect_sections(report: Report) -> Iterator[Section]:
 def ratio_scales(report: Report) -> dict[Metric, Scale]:
     """A scale for each metric that is compared, the same for all tables, so that rows compare down the page."""
     return {
-        board.metric: ratio_scale(board.found.values(), report.run.threshold, board.metric.value)
+        board.metric: ratio_scale(board.comparisons.values(), report.run.threshold, board.metric.value)
         for board in cost_boards(report)
     }
 
@@ -104,7 +105,7 @@ def _duets(report: Report) -> Prose:
         f"Ratios of {metrics} are of **duets**: both servers were alive at once and loaded {how}, on fresh starts, so "
         "what disturbs the machine disturbs both. The baseline **over itself** shows what no difference looks like."
     )
-    return Prose((key(text),), on=Medium.PAGE | Medium.MARKDOWN)
+    return Prose((key(text),), on=Medium.WRITTEN)
 
 
 def _remarks(report: Report) -> Prose:
@@ -125,156 +126,152 @@ class _Drawing:
     scales: Mapping[Metric, Scale]
     on: Medium = Medium.EVERYWHERE
 
-    def strip(self, one: Comparison | None) -> Strip | None:
+    def strip(self, comparison: Comparison | None) -> Strip | None:
         """A picture of a ratio on the scale of its metric, above a dot for each round."""
-        if one is None or one.ratio is None or one.metric not in self.scales:
+        if comparison is None or comparison.ratio is None or comparison.metric not in self.scales:
             return None
-        ratio, rounds = one.ratio, dots.ratios(self.cells, one)
-        sign = fmt.VerdictSign.of(one)
-        return Strip(self.scales[one.metric], "point", ratio.value, ratio.low, ratio.high, sign, dots=rounds)
+        ratio, rounds = comparison.ratio, dots.ratios(self.cells, comparison)
+        sign = fmt.VerdictSign.of(comparison)
+        return Strip(self.scales[comparison.metric], "point", ratio.value, ratio.low, ratio.high, sign, dots=rounds)
 
 
-@dataclass(frozen=True)
-class _Comparisons:
-    """The comparisons of a report, laid out by what varies: servers, workloads, or both."""
+def _tables(report: Report, boards: Sequence[Board]) -> Iterator[Block]:
+    """The comparisons, laid out by what varies: servers, workloads, or both."""
+    drawn = sum(len(board.comparisons) for board in boards) <= _DRAWN
+    cells = {cell.cell_id: cell for cell in report.cells}
+    drawing = _Drawing(cells, ratio_scales(report) if drawn else {})
+    pairs = tuple(dict.fromkeys(pair for board in boards for pair in board.lines))
+    workloads = tuple(dict.fromkeys(column for board in boards for column in board.columns))
+    if len(pairs) == len(workloads) == 1:
+        yield from _by_metric(pairs[0], workloads[0], boards, drawing)
+    elif len(pairs) == 1 or len(workloads) == 1:
+        yield from _by_row(pairs, workloads, boards, drawing)
+    else:
+        yield _tabs("comparisons", report, [("", board) for board in boards], drawing)
 
-    report: Report
 
-    @cached_property
-    def boards(self) -> tuple[Board, ...]:
-        return cost_boards(self.report)
+def _by_metric(pair: ServerPair, workload: Workload, boards: Sequence[Board], drawing: _Drawing) -> Iterator[Block]:
+    """A row per metric: there is one pair of servers under one load."""
+    reasons: dict[str, int] = {}
+    comparisons = _at(pair, workload, boards)
+    comparisons.sort(key=lambda comparison: not comparison.primary)
+    controls = _has_controls(comparisons)
+    rows: list[tuple[TableCell, ...]] = []
+    for comparison in comparisons:
+        control = [_control(comparison, " ")] if controls else []
+        rows.append((fmt.label(comparison.metric), _change(comparison, reasons, drawing), *control))
+    columns = [Column(""), Column(f"{pair.server} over {pair.against}", "right")]
+    columns += [Column(f"{pair.against} over {pair.against}", "right")] if controls else []
+    ids = dict.fromkeys(side for comparison in comparisons for side in (comparison.cell_id, comparison.baseline_id))
+    load = common_load(drawing.cells[cell_id] for cell_id in ids if cell_id in drawing.cells)
+    title = line((_workload(workload), "strong"), (f" {load}", "dim"))
+    yield Table(tuple(columns), tuple(rows), title, look="tiles")
+    yield Prose(tuple(_details(comparisons)), listed=True, on=Medium.PAGE)
+    yield refused(reasons)
 
-    @cached_property
-    def _cells(self) -> dict[str, CellReport]:
-        return {cell.cell_id: cell for cell in self.report.cells}
 
-    @cached_property
-    def _drawing(self) -> _Drawing:
-        drawn = sum(len(board.found) for board in self.boards) <= _DRAWN
-        return _Drawing(self._cells, ratio_scales(self.report) if drawn else {})
+def _by_row(
+    pairs: Sequence[ServerPair], workloads: Sequence[Workload], boards: Sequence[Board], drawing: _Drawing
+) -> Iterator[Block]:
+    """A row per pair of servers, or per workload, and a column per metric."""
+    main = [board for board in boards if board.metric in SHOWN] or list(boards)
+    others = [board for board in boards if board not in main]
+    brief = [board for board in main if board.metric in _IN_TEXT or _is_judged(board)]
+    controlled = _has_controls(comparison for board in main for comparison in board.comparisons.values())
+    if controlled and brief:  # a terminal has no room for the medians, too
+        yield from _rows(pairs, workloads, brief, replace(drawing, on=Medium.TERMINAL))
+        drawing = replace(drawing, on=Medium.WRITTEN)
+    yield from _rows(pairs, workloads, main, drawing)
+    if others:
+        fold = tuple(_rows(pairs, workloads, others, _Drawing(drawing.cells, {})))
+        yield Fold(line("Other metrics"), fold, open=False, on=Medium.PAGE)
 
-    def tables(self) -> Iterator[Block]:
-        pairs = tuple(dict.fromkeys(pair for board in self.boards for pair in board.lines))
-        workloads = tuple(dict.fromkeys(column for board in self.boards for column in board.columns))
-        if len(pairs) == len(workloads) == 1:
-            yield from self._by_metric(pairs[0], workloads[0])
-        elif len(pairs) == 1 or len(workloads) == 1:
-            yield from self._by_row(pairs, workloads)
-        else:
-            yield _tabs("comparisons", self.report, [("", board) for board in self.boards], self._drawing)
 
-    def _by_metric(self, pair: ServerPair, workload: Workload) -> Iterator[Block]:
-        """A row for each metric: there is one pair of servers under one load."""
-        reasons: dict[str, int] = {}
-        found = [one for board in self.boards if (one := board.found.get((pair, workload)))]
-        found.sort(key=lambda one: not one.primary)
-        controls = any(one.duet and one.duet.control for one in found)
-        rows = []
-        for one in found:
-            row: list[TableCell] = [fmt.label(one.metric), self._change(one, reasons)]
-            rows.append((*row, *([_control(one)] if controls else [])))
-        control = [Column(f"{pair.against} over {pair.against}", "right")] if controls else []
-        columns = (Column(""), Column(f"{pair.server} over {pair.against}", "right"), *control)
-        title = line((_workload(workload), "strong"), (f" {common_load(self._shown(found))}", "dim"))
-        yield Table(columns, tuple(rows), title, look="tiles")
-        yield Prose(tuple(_details(found)), listed=True, on=Medium.PAGE)
-        yield refused(reasons)
-
-    def _by_row(self, pairs: Sequence[ServerPair], workloads: Sequence[Workload]) -> Iterator[Block]:
-        """A row for each pair of servers, or for each workload, and a column for each metric."""
-        boards = [board for board in self.boards if board.metric in SHOWN] or list(self.boards)
-        others = [board for board in self.boards if board not in boards]
-        yield from self._rows(pairs, workloads, boards, self._drawing)
-        if others:
-            fold = tuple(self._rows(pairs, workloads, others, _Drawing(self._cells, {})))
-            yield Fold(line("Other metrics"), fold, open=False, on=Medium.PAGE)
-
-    def _rows(
-        self,
-        pairs: Sequence[ServerPair],
-        workloads: Sequence[Workload],
-        boards: Sequence[Board],
-        drawing: _Drawing,
-    ) -> Iterator[Block]:
-        reasons: dict[str, int] = {}
-        rows: list[tuple[TableCell, ...]] = []
-        all_found = [
-            (pair, workload, [one for board in boards if (one := board.found.get((pair, workload)))])
-            for workload in workloads
-            for pair in pairs
-        ]
-        controls = any(one.duet and one.duet.control for _, _, found in all_found for one in found)
-        for pair, each, found in all_found:
-            by_metric = {one.metric: one for one in found}
-            changes = (self._change(by_metric.get(board.metric), reasons, drawing, stacked=True) for board in boards)
-            by_duets = [one for one in found if one.duet]
-            by_cpu = max(by_duets, key=lambda one: one.metric is Metric.CPU_PER_REQUEST, default=None)
-            control = [_control(by_cpu) if by_cpu else ""] if controls else []
-            name = boards[0].title_of(each) if len(pairs) == 1 else pair.server
-            against = "" if boards[0].against or len(pairs) == 1 else f" vs {pair.against}"
-            setting = f" {pair.setting}" if pair.setting else ""
-            head = TextCell((line((name, "strong"), (f"{against}{setting}", "dim")),), details=tuple(_details(found)))
-            rows.append((head, *changes, *control))
-        title = f"{pairs[0].server} over {pairs[0].against}" if len(pairs) == 1 else _workload(workloads[0])
-        against = f" against {boards[0].against}" if len(pairs) > 1 and boards[0].against else ""
-        base = boards[0].against
-        columns = (
-            Column("workload" if len(pairs) == 1 else "server"),
-            *(
-                Column(
-                    fmt.label(board.metric), "right", hint=better(board.metric), scale=drawing.scales.get(board.metric)
-                )
-                for board in boards
-            ),
-            *([Column(f"{base} over {base}" if base else "baseline over itself", "right")] if controls else []),
+def _rows(
+    pairs: Sequence[ServerPair], workloads: Sequence[Workload], boards: Sequence[Board], drawing: _Drawing
+) -> Iterator[Block]:
+    reasons: dict[str, int] = {}
+    rows: list[tuple[TableCell, ...]] = []
+    first, base, several = boards[0], boards[0].against, len(pairs) > 1
+    controls = _has_controls(comparison for board in boards for comparison in board.comparisons.values())
+    for workload, pair in product(workloads, pairs):
+        comparisons = _at(pair, workload, boards)
+        by_metric = {comparison.metric: comparison for comparison in comparisons}
+        changes = (_change(by_metric.get(board.metric), reasons, drawing, stacked=True) for board in boards)
+        by_duets = [comparison for comparison in comparisons if comparison.duet]
+        by_cpu = max(by_duets, key=lambda duet: duet.metric is Metric.CPU_PER_REQUEST, default=None)
+        control = [_control(by_cpu) if by_cpu else ""] if controls else []
+        against = f" vs {pair.against}" if several and not base else ""
+        name = line(
+            (pair.server if several else first.title_of(workload), "strong"),
+            (f"{against}{f' {pair.setting}' if pair.setting else ''}", "dim"),
         )
-        yield Table(columns, tuple(rows), line((title, "strong"), (against, "dim")), look="scores")
-        yield refused(reasons)
+        rows.append((TextCell((name,), details=tuple(_details(comparisons))), *changes, *control))
+    metrics = (
+        Column(fmt.label(board.metric), "right", hint=better(board.metric), scale=drawing.scales.get(board.metric))
+        for board in boards
+    )
+    control_columns = [Column(f"{base} over {base}" if base else "baseline over itself", "right")] if controls else []
+    title = _workload(workloads[0]) if several else f"{pairs[0].server} over {pairs[0].against}"
+    yield Table(
+        (Column("server" if several else "workload"), *metrics, *control_columns),
+        tuple(rows),
+        line((title, "strong"), (f" against {base}" if several and base else "", "dim")),
+        look="scores",
+        on=drawing.on,
+    )
+    yield replace(refused(reasons), on=drawing.on)
 
-    def _change(
-        self,
-        one: Comparison | None,
-        reasons: dict[str, int],
-        drawing: _Drawing | None = None,
-        *,
-        stacked: bool = False,
-    ) -> ChangeCell:
-        note = None
-        if one is not None and one.ratio is None:
-            note = reasons.setdefault(one.refused or "no reason was given", len(reasons) + 1)
-        return ChangeCell.of(one, note, (drawing or self._drawing).strip(one), stacked=stacked)
 
-    def _shown(self, found: Iterable[Comparison]) -> Iterator[CellReport]:
-        for one in found:
-            yield from (self._cells[each] for each in (one.cell_id, one.baseline_id) if each in self._cells)
+def _at(pair: ServerPair, workload: Workload, boards: Iterable[Board]) -> list[Comparison]:
+    return [comparison for board in boards if (comparison := board.comparisons.get((pair, workload)))]
+
+
+def _is_judged(board: Board) -> bool:
+    return any(comparison.primary for comparison in board.comparisons.values())
+
+
+def _has_controls(comparisons: Iterable[Comparison]) -> bool:
+    return any(comparison.duet and comparison.duet.control for comparison in comparisons)
+
+
+def _change(
+    comparison: Comparison | None, reasons: dict[str, int], drawing: _Drawing, *, stacked: bool = False
+) -> ChangeCell:
+    note = None
+    if comparison is not None and comparison.ratio is None:
+        note = reasons.setdefault(comparison.refused or "no reason was given", len(reasons) + 1)
+    return ChangeCell.of(comparison, note, drawing.strip(comparison), stacked=stacked)
 
 
 def _workload(workload: Workload) -> str:
     return f"{workload.scenario} · {workload.load}"
 
 
-def _control(one: Comparison) -> TextCell:
-    control = one.duet.control if one.duet else None
-    return words(fmt.change(control), fmt.change_bounds(control), look="dim") if control else words("")
+def _control(comparison: Comparison, between: str = "\n") -> TextCell:
+    """The baseline over itself, in two lines or in one."""
+    control = comparison.duet.control if comparison.duet else None
+    texts = [fmt.change(control), fmt.change_bounds(control)] if control else []
+    return words(*between.join(texts).split("\n"), look="dim")
 
 
-def _details(found: Iterable[Comparison], where: str = "") -> Iterator[Line]:
+def _details(comparisons: Iterable[Comparison], where: str = "") -> Iterator[Line]:
     """How comparisons by duets came about: `CPU per request: 9 starts, which differ by 0.4%; …`."""
-    for one in found:
-        if one.duet is None:
+    for comparison in comparisons:
+        if comparison.duet is None:
             continue
-        duet, parts = one.duet, [fmt.count(one.duet.starts, "fresh start")]
+        duet, parts = comparison.duet, [fmt.count(comparison.duet.starts, "fresh start")]
         if duet.between_sd is not None:
             parts.append(f"starts differ by {duet.between_sd * 100:.2g}%")
         if duet.blocks_se is not None:
             parts.append(f"the machine's noise leaves an error of {duet.blocks_se * 100:.2g}% in one start")
         if duet.alone is not None:
             parts.append(f"trials of each server alone say {fmt.change(duet.alone)} {fmt.change_bounds(duet.alone)}")
-        yield line((f"{where}{fmt.label(one.metric)}: ", "dim"), "; ".join(parts))
+        yield line((f"{where}{fmt.label(comparison.metric)}: ", "dim"), "; ".join(parts))
 
 
 def _tabs(name: str, report: Report, titled: Sequence[tuple[str, Board]], drawing: _Drawing) -> Tabs:
-    """A tab for each metric, with a part for each board that has a title."""
+    """A tab per metric, with a part per board that has a title."""
     boards = [board for _, board in titled]
     choices = []
     metrics = [metric for metric in Metric if any(board.metric is metric for board in boards)]
@@ -295,7 +292,7 @@ def _first(report: Report, boards: Sequence[Board], cells: Mapping[str, CellRepo
     In an open load the throughput is the schedule's and not the server's. Shares of a capacity have no rankings.
     """
     metrics = [board.metric for board in boards]
-    shown = (cells[found.cell_id] for board in boards for found in board.found.values())
+    shown = (cells[comparison.cell_id] for board in boards for comparison in board.comparisons.values())
     if Metric.P99 in metrics and all(is_open(cell.load_text) for cell in shown):
         return Metric.P99
     ranked = {ranking.metric for ranking in report.rankings}
@@ -303,12 +300,12 @@ def _first(report: Report, boards: Sequence[Board], cells: Mapping[str, CellRepo
 
 
 def _board_blocks(board: Board, drawing: _Drawing) -> Iterator[Block]:
-    """A table for each load, or one for few numbers; and why some comparisons were refused."""
+    """A table per load, or a single one for few numbers; and why some comparisons were refused."""
     notes = tuple(refusals(board))
     numbers = {place: number for number, _, places in notes for place in places}
     against = f" against {board.against}" if board.against and board.against != board.lines[0].server else ""
     for load, part in board.parts():
-        shown = (drawing.cells[one.cell_id] for one in part.found.values())
+        shown = (drawing.cells[comparison.cell_id] for comparison in part.comparisons.values())
         under = f" {load} {common_load(shown)}" if load else ""
         heading = line((f"{fmt.label(board.metric)}{against}", "strong"), (under, "dim"))
         yield _board(part, numbers, heading, drawing, against=bool(board.against))
@@ -317,13 +314,21 @@ def _board_blocks(board: Board, drawing: _Drawing) -> Iterator[Block]:
 
 
 def _board(board: Board, numbers: Numbers, title: Line, drawing: _Drawing, *, against: bool) -> Table:
-    """A row for each pair of servers, a column for each workload; settings are shown where they vary."""
+    """A row per pair of servers, a column per workload; settings are shown where they vary."""
     has_settings = any(pair.setting for pair in board.lines)
     rows: list[tuple[TableCell, ...]] = []
     for pair in board.lines:
-        found = [(column, board.found.get((pair, column))) for column in board.columns]
-        details = tuple(text for each, one in found if one for text in _details([one], f"{board.title_of(each)}, "))
-        changes = (ChangeCell.of(one, numbers.get((pair, each)), drawing.strip(one)) for each, one in found)
+        compared = [(column, board.comparisons.get((pair, column))) for column in board.columns]
+        details = tuple(
+            text
+            for column, comparison in compared
+            if comparison
+            for text in _details([comparison], f"{board.title_of(column)}, ")
+        )
+        changes = (
+            ChangeCell.of(comparison, numbers.get((pair, column)), drawing.strip(comparison))
+            for column, comparison in compared
+        )
         other = f" vs {pair.against}" if pair.against != pair.server and not against else ""
         name = TextCell((line((pair.server, "strong"), (other, "dim")),), details=details)
         rows.append((*((pair.setting,) if has_settings else ()), name, *changes))

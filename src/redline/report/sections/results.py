@@ -36,16 +36,14 @@ from redline.report.sections.views import (
 
 _UNFOLDED = 6
 """The page unfolds up to this number of groups: readers look up a group in a page of more."""
-_LEVELS_IN_TEXT = 2
-"""Up to this number of groups of duets text has their levels."""
 _DRAWN = 200
 """Up to this number of cells each value has a picture: the page of a larger study would be too large to mail."""
 
 
 def results_section(report: Report) -> Iterator[Section]:
-    """For each group a table with a row for each server. The levels of many duets stand on the page alone."""
+    """A table per group with a row per server. The levels of comparisons by duets stand on the page alone."""
     made, alone = tuple(groups(report)), report.run.alone
-    on = Medium.PAGE if not alone and len(made) > _LEVELS_IN_TEXT else Medium.EVERYWHERE
+    on = Medium.EVERYWHERE if alone else Medium.PAGE
     ranks, colours = ranks_of(report), {server: place for place, server in enumerate(servers(report))}
     drawn = len(report.cells) <= _DRAWN
     folds = (

@@ -1,10 +1,8 @@
 """The report of a run or of a comparison: its outline, and the sections that stand in no room of their own."""
 
-from collections.abc import Iterator
-
 from redline.model import Grade, Report
-from redline.report.document import Medium, Page, Section, line
-from redline.report.outline import Chapter, Head, outlined
+from redline.report.document import Figures, Head, Medium, line
+from redline.report.outline import Chapter, Outline
 from redline.report.sections.answer import run_answer
 from redline.report.sections.doubt import caveats_section
 from redline.report.sections.findings import findings_section
@@ -20,9 +18,7 @@ from redline.report.sections.ratios import comparison_sections, effect_sections,
 from redline.report.sections.results import results_section
 from redline.report.sections.trials import precision_text
 
-_PAGE_AND_MARKDOWN = Medium.PAGE | Medium.MARKDOWN
-
-OUTLINE: tuple[Chapter[Report], ...] = (
+_CHAPTERS: tuple[Chapter[Report], ...] = (
     Chapter(run_answer, leads=True),
     Chapter(caveats_section, leads=True),
     Chapter(layer_sections),
@@ -38,42 +34,9 @@ OUTLINE: tuple[Chapter[Report], ...] = (
     Chapter(lambda report: skipped_section(report.skipped)),
     Chapter(lambda report: hosts_section(report.hosts, report.pairs)),
     Chapter(measured, on=Medium.PAGE),
-    Chapter(built_section, on=_PAGE_AND_MARKDOWN),
-    Chapter(repeat_run, on=_PAGE_AND_MARKDOWN),
+    Chapter(built_section, on=Medium.WRITTEN),
+    Chapter(repeat_run, on=Medium.WRITTEN),
 )
-
-
-def run_summary(report: Report) -> Iterator[Section]:
-    """The report for a terminal."""
-    return _text(report, Medium.TERMINAL)
-
-
-def run_comment(report: Report) -> Iterator[Section]:
-    """The report in Markdown, for a pull request."""
-    return _text(report, Medium.MARKDOWN)
-
-
-def _text(report: Report, medium: Medium) -> Iterator[Section]:
-    yield _head(report).section
-    yield from outlined(OUTLINE, report, medium)
-
-
-def run_page(report: Report) -> Page:
-    """The report as a page."""
-    head, flames = _head(report), profiles_payload(report)
-    return Page(
-        title=head.title,
-        brand="Redline",
-        about=report.run.about,
-        facts=head.facts,
-        notices=head.notices,
-        sections=tuple(outlined(OUTLINE, report, Medium.PAGE)),
-        footer="Response time runs from when a request was due; service time from when it was written. "
-        "Intervals hold the true value with 95% confidence, given these trials on this machine.",
-        data=payload(report) if flames is None else {**payload(report), "profiles": flames},
-        scripts=("page.js",) if flames is None else ("page.js", "flame.js"),
-        scales=tuple(ratio_scales(report).values()),
-    )
 
 
 def _head(report: Report) -> Head:
@@ -83,7 +46,20 @@ def _head(report: Report) -> Head:
     unfinished = "" if run.complete else f"{done_text(run)} were measured. redline run --resume continues from here."
     notice = (line(("! This run is not complete: ", Grade.WARN), unfinished),) if unfinished else ()
     return Head(
-        title=run.suite,
-        facts=page_facts(report.environment, run.started_unix_ns, done_text(run), run.seed),
-        notices=(*servers, *precision, *notice),
+        run.suite,
+        page_facts(report.environment, run.started_unix_ns, done_text(run), run.seed),
+        (*servers, *precision, *notice),
+        about=run.about,
+        footer="Response time runs from when a request was due; service time from when it was written. "
+        "Intervals hold the true value with 95% confidence, given these trials on this machine.",
     )
+
+
+def _figures(report: Report) -> Figures:
+    data, scales, flames = payload(report), tuple(ratio_scales(report).values()), profiles_payload(report)
+    if flames is None:
+        return Figures(data, ("page.js",), scales)
+    return Figures({**data, "profiles": flames}, ("page.js", "flame.js"), scales)
+
+
+OUTLINE = Outline(_head, _CHAPTERS, _figures)
