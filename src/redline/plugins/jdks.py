@@ -199,7 +199,7 @@ class FetchError(Exception):
 
 
 def install_with_uv(target: Path, requirement: str, progress: Progress) -> None:
-    """Install one pinned package below `target`. uv refuses a file of another content. Raises FetchError."""
+    """Install a pinned package below `target`. uv refuses a file of another content. Raises FetchError."""
     listed = target / "requirements.txt"
     listed.write_text(requirement + "\n")
     command = [find_uv_bin(), "pip", "install", "--no-deps", "--require-hashes", "--only-binary", ":all:"]

@@ -30,7 +30,7 @@ class Part:
 
 
 def parts_of(workers: Sequence[int], connections: int) -> tuple[Part, ...]:
-    """A part for each host that can have so many workers, which need a connection each.
+    """A part for every host that can have so many workers, of which all need a connection.
 
     The last hosts get no part where connections do not suffice, and very many hosts have fewer workers.
     """
@@ -47,7 +47,7 @@ def parts_of(workers: Sequence[int], connections: int) -> tuple[Part, ...]:
 
 
 def merged(parts: Sequence[Traffic], interval_ns: int) -> Traffic:
-    """The sum of one part or more, which have the same schedule and intervals of this length."""
+    """The sum of the parts, at least one, which have the same schedule and intervals of this length."""
     first = parts[0]
     engine = Engine(
         name=first.engine.name,

@@ -52,7 +52,7 @@ class _Bytes(NamedTuple):
 
 @dataclass
 class _Counted:
-    """The bytes of some connections at the first look and at the last one, by inode; `at` are their other ends."""
+    """The bytes of some connections at the first and at the last look, by inode; `at` are their other ends."""
 
     first: dict[int, _Bytes] = field(default_factory=dict)
     last: dict[int, _Bytes] = field(default_factory=dict)
@@ -73,7 +73,7 @@ class _Counted:
 
     @property
     def total(self) -> _Bytes:
-        """The bytes of all connections since they began: a relay has two connections of one age."""
+        """The bytes of all connections since they began: a relay has pairs of connections of the same age."""
         last = self.last.values()
         return _Bytes(sum(count.received for count in last), sum(count.acked for count in last))
 
