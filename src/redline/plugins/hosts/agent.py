@@ -1,6 +1,6 @@
-"""What runs on each host for a lab on another one: it starts servers and engines there, watches them, and stops them.
+"""What runs on a host for a lab on another: it starts servers and engines there, watches them, and stops them.
 
-Plain Python, called by whatever connects the hosts, one method at a time or several at once. Only the lab calls it: it
+Plain Python, called by whatever connects the hosts, perhaps several methods at once. Only the lab calls it: it
 starts what the lab's catalogue contains, from builds that the lab has sent.
 """
 
@@ -80,7 +80,7 @@ class AgentUsage(NamedTuple):
 
 @dataclass(frozen=True)
 class RemoteStart:
-    """A server, or the proxies in front of one, as started: its number here, where it listens, and its facts."""
+    """A server, or the proxies of a server, as started: its number here, where it listens, and its facts."""
 
     number: int
     endpoint: Endpoint
@@ -90,7 +90,7 @@ class RemoteStart:
 
 @dataclass
 class _Running:
-    """A server of this host, or the proxies in front of one, and what stops it."""
+    """A server of this host, or the proxies of a server, and what stops it."""
 
     server: RunningServer | RunningHops
     stop: ExitStack
@@ -98,7 +98,7 @@ class _Running:
 
 
 class HostAgent:
-    """Starts and stops what the lab asks for on one host. Servers listen on `address`."""
+    """Starts and stops what the lab asks for on a host. Servers listen on `address`."""
 
     def __init__(self, address: str, role: Role, cache: Path | None = None) -> None:
         self._address, self._role = address, role
@@ -172,7 +172,7 @@ class HostAgent:
         self._received.take(key, chunk, last=last)
 
     def provide(self, parcels: tuple[Parcel, ...], variants: tuple[Variant, ...]) -> dict[str, str | BuildError]:
-        """The runtime of each variant on this host, as recordings name it, or why the host cannot run it; by slug."""
+        """The runtimes of variants on this host, as recordings name them, or why it cannot run a variant; by slug."""
         self._received.know(parcels)
         outcome = self._launcher.build(variants, lambda _building: None)
         return {**outcome.runtimes, **outcome.failures}
@@ -212,7 +212,7 @@ class HostAgent:
         return self._running[number].server.death()
 
     def stop(self, number: int) -> dict[str, bytes]:
-        """Stop a server and its proxies. Returns their logs by suffix of the file's name, at most 1 MiB each."""
+        """Stop a server and its proxies. Returns their logs by suffix of the file's name, of at most 1 MiB."""
         with self._lock:
             running = self._running.pop(number, None)
         if running is None:

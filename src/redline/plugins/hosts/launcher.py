@@ -67,7 +67,7 @@ class Sender:
     def provide(
         self, variants: Sequence[Variant], hosts: Sequence[RemoteHost], progress: Callable[[Building], None]
     ) -> dict[str, dict[str, str | BuildError]]:
-        """The runtime of each variant on each host, or why that host cannot run it; by host and slug."""
+        """The runtimes of variants on hosts, or why a host cannot run a variant; by host and slug."""
         parts = [part for variant in variants for part in (variant, *variant.hops)]
         entries = {part.catalogued.name: part.catalogued for part in parts}
         builds = {name: self.find(entry) for name, entry in entries.items()}
@@ -110,7 +110,7 @@ class RemoteLauncher:
         self._running_already = AttachedLauncher()
 
     def on(self, host: RemoteHost, proxy: RemoteHost | None = None) -> "RemoteLauncher":
-        """The same launcher for this host, and perhaps another one for proxies."""
+        """The same launcher for this host, and perhaps another for proxies."""
         other = RemoteLauncher(self._local, self._sender, self._servers, self._proxies)
         other._host, other._proxy = host, proxy
         return other

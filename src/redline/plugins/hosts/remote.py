@@ -68,7 +68,7 @@ class RemoteHost(Protocol):
 
 @dataclass(frozen=True)
 class Pair:
-    """Hosts of one trial: for its servers, for the load, and perhaps for proxies, which else run beside the servers."""
+    """Hosts of a trial: for its servers, for the load, and perhaps for proxies, which else run beside the servers."""
 
     server: RemoteHost
     loads: tuple[RemoteHost, ...]
@@ -124,7 +124,7 @@ class PartsDriver:
             return self._drive(drive)
 
     def duet(self, drive: DuetDrive) -> DuetTraffic:
-        """Several servers of one host in slices, from the first load host. Raises DriveError."""
+        """Several servers of a host in slices, from the first load host. Raises DriveError."""
         with self._loading():
             return self._duet(drive)
 
@@ -133,7 +133,7 @@ class PartsDriver:
         parts = parts_of([_workers(host, drive, len(self._hosts)) for host in self._hosts], load.connections)
         hosts = self._hosts[: len(parts)]
         self._keep_alive(drive)
-        # The clocks of a server and of its proxies are read together, on one host.
+        # The clocks of a server and of its proxies are read together, on the same host.
         same_host = self._proxy is None or not drive.cell.variant.hops
         clocks = self._clocks((drive.pids,)) if same_host else {}
         entire = job(drive) | {"deadline_ns": deadline_ns(drive) + START_NOTICE_NS, **clocks}
