@@ -19,7 +19,7 @@ class Grade(StrEnum):
 
 
 class FindingKind(StrEnum):
-    """The kind of a finding. Conditions, thresholds and reasons are in the table of `redline.findings`."""
+    """The kind of a finding. `redline.findings` has their rules."""
 
     RATE_MISSED = "rate-missed"
     BACKLOG = "backlog"
