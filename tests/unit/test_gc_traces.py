@@ -139,7 +139,7 @@ def test_a_trace_that_the_lab_asked_for_is_no_logging_of_the_server() -> None:
     chatty = simulated_recording(cell, Behaviour(log_bytes=400_000))
 
     def kinds(recording: Recording) -> set[str]:
-        return {one.kind.value for one in judge(cell, recording)}
+        return {one.kind for one in judge(cell, recording)}
 
     assert kinds(chatty) == {"debug-logging"}
     facts = RuntimeFacts(runtime="go", traced_bytes=399_000)

@@ -123,6 +123,11 @@ class DuetRecording(Frozen):
         return self.failure is None and not self.is_complete
 
     @property
+    def control_is_apart(self) -> bool:
+        """Whether the baseline and its control are two processes; those of a running server are one."""
+        return None not in self.servers[:1]
+
+    @property
     def host(self) -> str:
         """The host of its servers; empty for this machine."""
         return host_of(self.hosts)

@@ -32,7 +32,7 @@ class Era(Frozen):
 
 
 class HistoryPoint(Frozen):
-    """The value of a cell in one metric in one run; `missing` says why there is none."""
+    """The value of a cell in one metric in one run, or its ratio to a baseline; `missing` says why there is none."""
 
     run: int = Field(description="index of the run, from 0")
     estimate: Estimate | None
@@ -57,10 +57,13 @@ class Change(Frozen):
 
 
 class Followed(Frozen):
-    """A cell in one metric from run to run, by era."""
+    """A cell in one metric from run to run, by era: its level, or its ratio to a baseline in duets."""
 
-    cell_id: str
+    cell_id: str = Field(description="of a level the id of the cell; of a ratio what identifies the comparison")
     slug: str
+    baseline: str = omitted_if_default(
+        "", description="slug of the server that the cell is compared with; empty if a level is followed"
+    )
     role: Literal["subject", "ceiling"]
     metric: Metric
     threshold: float = Field(description="the smallest relative difference that is a change, by its last run's suite")
@@ -69,6 +72,11 @@ class Followed(Frozen):
     changes: tuple[Change, ...] = ()
     regressed: bool = Field(default=False, description="whether it became slower in its last era, and still is")
     regressed_since: int | None = Field(default=None, description="index of the run that began the regression, if any")
+
+    @property
+    def name(self) -> str:
+        """`rust.hyper.SimpleGet.saturate`, or `B.home.load against A`."""
+        return f"{self.slug} against {self.baseline}" if self.baseline else self.slug
 
     @property
     def last(self) -> Estimate | None:

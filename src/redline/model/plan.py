@@ -330,6 +330,19 @@ class Suite(Frozen):
         baselines = {slug: of for slug, of in self.baselines.items() if slug in slugs and of in slugs}
         return self.model_copy(update={"variants": variants, "baseline": baseline, "baselines": baselines})
 
+    def joined(
+        self,
+        *,
+        name: str,
+        variants: tuple[Variant, ...],
+        scenarios: tuple[Scenario, ...],
+        loads: tuple[Load, ...],
+        baselines: dict[str, str],
+    ) -> "Suite":
+        """The suite with what others have besides. `baselines` has every variant that is compared."""
+        parts = {"variants": variants, "scenarios": scenarios, "loads": loads}
+        return self.model_copy(update={"name": name, "baseline": None, "baselines": baselines, **parts})
+
     def screening(self, possible: dict[str, int]) -> "Suite":
         """The suite as a fraction of so many variants by server."""
         return self.model_copy(update={"screened": possible})

@@ -290,7 +290,7 @@ class RunReport(Frozen):
     trials_planned: int
     threshold: float
     suite_text: str
-    trials_repeated: int = omitted_if_default(0, "trials repeated because of steal, in them or their partner")
+    trials_repeated: int = omitted_if_default(0, "trials and duets repeated because of steal, in them or their partner")
     trials_moved: int = omitted_if_default(0, "trials made again on other hosts, since one was lost")
     precision: Precision | None = omitted_if_default(None, "only if the suite leaves the number of trials open")
 

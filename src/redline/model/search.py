@@ -16,6 +16,9 @@ class SearchTerms(Frozen):
     """The task of a search. The plan of its manifest has a round for each fresh start."""
 
     sets: dict[str, tuple[Objective, ...]] = Field(description="the objectives of each answer, by its name")
+    asked: dict[str, tuple[str, ...]] = omitted_if_default(
+        {}, description="the names of the sets that a cell is asked for, by its id; absent: all sets for all cells"
+    )
     start_per_s: float | None = Field(description="the first rate of every cell; null: as its load says")
     by_warm_up: bool = omitted_if_default(default=False, description="the first rate is by what the warm-up answered")
     probes: int = Field(description="at most, per cell")

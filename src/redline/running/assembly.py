@@ -163,7 +163,9 @@ class Workplace:
         from redline.plugins.hosts.ray_cluster import connected  # noqa: PLC0415 - only where there is a cluster
 
         proxies = any(variant.hops for variant in suite.variants)
-        return self.stack.enter_context(connected(self.address, suite.load_hosts, proxies=proxies))
+        pairs = self.stack.enter_context(connected(self.address, suite.load_hosts, proxies=proxies))
+        # A server behind a URL is one for all pairs, and must not be loaded by several at once.
+        return pairs[:1] if any(variant.is_attached for variant in suite.variants) else pairs
 
 
 def _monitors_of(server: RunningServer) -> tuple[ProcessTreeMonitor]:

@@ -13,7 +13,7 @@ from typing import Any
 from redline.errors import RedlineError
 from redline.model import Cell, ClockReading, Closed, DuetRecording, HostFacts, Load, Plan, PlannedDuet
 from redline.plugins.hosts.agent import AgentUsage
-from redline.plugins.hosts.launcher import RemoteLauncher, RemoteRoute, RemoteServer
+from redline.plugins.hosts.launcher import RemoteLauncher, RemoteServer
 from redline.plugins.hosts.remote import (
     HostLostError,
     LoadHostsMonitor,
@@ -69,11 +69,10 @@ class PairTools:
 
     def processes_of(self, server: RunningServer) -> tuple[int, ...]:
         """The processes of a server, and of its proxies if they are on its host."""
-        if isinstance(server, RemoteRoute):
-            server = server.server
         if not isinstance(server, RemoteServer):
             return ()
-        return tuple(each for pid in server.facts.pids for each in _or_none(self.pair.server, "processes", pid) or ())
+        pids = server.started.pids
+        return tuple(child for pid in pids for child in _or_none(self.pair.server, "processes", pid) or ())
 
     def compilers_of(self, server: RunningServer) -> Callable[[], int | None]:
         """What reads the time that the compilers of these processes have used and waited for a core."""

@@ -47,7 +47,7 @@ def history_comment(history: History) -> tuple[Section, ...]:
     """What changed, for a pull request: short, regressions first, and what cannot be said."""
     found, single = changed(history), single_run(history) if len(history.runs) > 1 else ()
     more = len(found) - _MOST_ROWS
-    unknown = [f"{one.slug}, {fmt.label(one.metric)}: {last_value(one)}" for one in silent(history)]
+    unknown = [f"{one.name}, {fmt.label(one.metric)}: {last_value(one)}" for one in silent(history)]
     left_out = [f"{one.folder}: {one.reason}" for one in history.left_out]
     blocks = filled(
         Prose.of(overview(history), listed=True),
@@ -85,7 +85,7 @@ def _table(cells: Iterable[Followed], history: History) -> Table:
 
 def _name(one: Followed) -> TextCell:
     remarks = ("  ceiling" if one.role == "ceiling" else "") + ("" if one.current else "  no longer in its suite")
-    return TextCell((line((one.slug, "strong"), (remarks, "dim")),))
+    return TextCell((line((one.name, "strong"), (remarks, "dim")),))
 
 
 def _change_lines(one: Followed, history: History) -> Iterator[Line]:
@@ -136,8 +136,12 @@ def other_changes(change: Change, history: History) -> tuple[str, ...]:
 
 
 def last_value(one: Followed) -> str:
-    """`91.0 k/s ±0.7%`, or why the last run says nothing."""
-    return fmt.with_spread(one.last) if one.last else one.points[-1].missing
+    """`91.0 k/s ±0.7%`, `+5.1% [+4.3, +5.9]` of a ratio, or why the last run says nothing."""
+    if one.last is None:
+        return one.points[-1].missing
+    if one.baseline:
+        return f"{fmt.change(one.last)} {fmt.change_bounds(one.last)}".rstrip()
+    return fmt.with_spread(one.last)
 
 
 def followed(history: History) -> tuple[Followed, ...]:
@@ -146,8 +150,8 @@ def followed(history: History) -> tuple[Followed, ...]:
 
 
 def single_run(history: History) -> tuple[str, ...]:
-    """The slugs of cells that only one run has: there is nothing to follow."""
-    return tuple(dict.fromkeys(cell.slug for cell in history.cells if len(cell.points) == 1))
+    """The names of cells that only one run has: there is nothing to follow."""
+    return tuple(dict.fromkeys(cell.name for cell in history.cells if len(cell.points) == 1))
 
 
 def changed(history: History) -> tuple[Followed, ...]:

@@ -472,7 +472,7 @@ def finding_texts(cell: CellLimit) -> tuple[str, ...]:
         f"{finding.kind}: {finding.message} {finding.advice}" for finding in cell.findings if finding.position is None
     )
     grave = [finding for finding in cell.findings if finding.position is not None and finding.grade is not Grade.NOTE]
-    return server + tuple(_finding_text(cell, [each for each in grave if each.kind is kind]) for kind in _kinds(grave))
+    return server + tuple(_finding_text(cell, [each for each in grave if each.kind == kind]) for kind in _kinds(grave))
 
 
 def _kinds(findings: Sequence[Finding]) -> list[FindingKind]:
