@@ -110,7 +110,7 @@ class Run(Frozen):
     profiled: tuple[Recording, ...] = omitted_if_default((), "recordings of trials with a profiler")
     profiles: InstanceOf[StoredProfiles] | None = Field(default=None, exclude=True)
     enough: Enough | None = omitted_if_default(None)
-    repeated: tuple[int, ...] = omitted_if_default((), "positions of trials and duets that were repeated, once per repetition")
+    repeated: tuple[int, ...] = omitted_if_default((), "positions of repeated trials and duets, once per repetition")
     lost: int = omitted_if_default(0, "trials and duets that a lost host ended and others repeated")
     calibration: tuple[DuetRecording, ...] = omitted_if_default((), "duets that compared pairs of hosts, if several")
 
