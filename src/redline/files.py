@@ -49,8 +49,8 @@ def open_within(folder: Path, name: str) -> BinaryIO:
         os.close(held)
 
 
-def _check_within(folder: Path, found: Path, name: str) -> None:
-    if not found.is_relative_to(folder):
+def _check_within(folder: Path, target: Path, name: str) -> None:
+    if not target.is_relative_to(folder):
         message = f"{name} leads out of the folder of the file that names it"
         raise UsageError(message, hint=f"copy the file into that folder, {folder}: links are followed")
 

@@ -36,10 +36,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Placement:
-    """The CPUs given to the server, to the engine and to the lab; empty when there are too few to separate them.
-
-    `cores` are all physical cores that may be used, each the CPUs (hardware threads) of it.
-    """
+    """The CPUs of server, engine and lab, empty if too few to separate; `cores`: the usable CPUs by physical core."""
 
     server_cpus: tuple[int, ...] = ()
     engine_cpus: tuple[int, ...] = ()
@@ -105,7 +102,7 @@ class RunningServer(Protocol):
 
 @dataclass(frozen=True)
 class Building:
-    """Servers that one command builds at this moment, and the last line that it printed; none at its beginning."""
+    """Servers that a command builds at this moment, and the last line that it printed; none at its beginning."""
 
     servers: tuple[str, ...]
     line: str = ""
@@ -113,10 +110,10 @@ class Building:
 
 @dataclass(frozen=True)
 class BuildOutcome:
-    """Content hashes of what stands, and failures of what could not be built, by name; a name is in one of the two.
+    """Content hashes of what is built, or failures, by name.
 
-    `took_ns` is how long the build command ran, where one had to; what was built together has the same time.
-    `runtimes` is what runs what stands, in the words that the recordings will have (`ServerFacts.runtime_version`).
+    `took_ns` is how long build commands ran, if they did; what was built together has the same time. `runtimes` are
+    versions as in recordings (`ServerFacts.runtime_version`).
     """
 
     hashes: dict[str, str] = field(default_factory=dict)
@@ -130,7 +127,7 @@ class BuildOutcome:
         return {name: error.message for name, error in self.failures.items()}
 
     def hash_of(self, name: str) -> str:
-        """The content hash of one that has to stand. Raises BuildError."""
+        """The content hash of a server that has to be built. Raises BuildError."""
         if name in self.failures:
             raise self.failures[name]
         return self.hashes[name]
@@ -145,10 +142,10 @@ class BuildOutcome:
         return BuildOutcome(hashes, failures, took_ns, runtimes)
 
     def renamed(self, names: dict[str, str]) -> "BuildOutcome":
-        """The same by new names, each with the old one."""
+        """The same by new names, which map to the old ones."""
 
-        def by_new(found: Mapping[str, T]) -> dict[str, T]:
-            return {new: found[old] for new, old in names.items() if old in found}
+        def by_new(by_old: Mapping[str, T]) -> dict[str, T]:
+            return {new: by_old[old] for new, old in names.items() if old in by_old}
 
         return BuildOutcome(by_new(self.hashes), by_new(self.failures), by_new(self.took_ns), by_new(self.runtimes))
 
@@ -157,10 +154,7 @@ class Launcher(Protocol):
     """Variant -> running server."""
 
     def build(self, variants: Iterable[Variant], progress: Callable[[Building], None], builds: int = 1) -> BuildOutcome:
-        """Build what the variants need, or find it built. What cannot be built is in the outcome, by variant slug.
-
-        There are `builds` builds of each server, each in a folder of its own.
-        """
+        """Build what the variants need, `builds` times in separate folders. The outcome is by variant slug."""
 
     def running(self, launch: Launch) -> AbstractContextManager[RunningServer]:
         """Start a server, wait until it is ready, and stop it whatever happens. Raises LaunchError."""
@@ -229,12 +223,11 @@ class Drive(LoadOptions):
 
 @dataclass(frozen=True)
 class DuetDrive:
-    """Several servers, loaded in short slices in turn: that of `drive`, and the other servers, each with its endpoint.
+    """Several servers, loaded in short slices in turn: that of `drive`, and the other servers with their endpoints.
 
-    `pids` are the processes of each server, that of `drive` first; empty for one that somebody else runs. A slice takes
+    `pids` are the processes by server, that of `drive` first; empty for a server that somebody else runs. A slice takes
     `slice_ns`, up to `longest_slice_ns` of slow servers; its first `guard_ns` are not measured. If `parallel`, all are
-    loaded at the same time, each by the drive's `workers` on CPUs of its own: the drive's `cpus` are those of each in
-    turn.
+    loaded at the same time by `workers` on CPUs of their own, listed in turn in the drive's `cpus`.
     """
 
     drive: Drive
@@ -294,10 +287,7 @@ class Monitor(Protocol):
         """End, and give what was seen. Called once, whatever happened before."""
 
     def runtime(self, window_unix_ns: tuple[int, int], server_log: Path | None) -> RuntimeFacts | None:
-        """What the server's runtime says of this time, once it has ended; None where it says nothing.
-
-        Some runtimes say it in the server's output.
-        """
+        """What the server's runtime says of this time, some in the server's output; None where it says nothing."""
 
 
 class Profiler(Monitor, Protocol):
@@ -328,7 +318,7 @@ class Profilers(Protocol):
 
 
 class Executor(Protocol):
-    """Where trials run. Yields each recording as its trial, or its duet, ends."""
+    """Where trials run. Yields recordings as trials and duets end."""
 
     def execute(self, steps: Sequence[PlannedTrial | PlannedDuet]) -> Iterator[Recording | DuetRecording]:
         """Run the trials and duets in order."""

@@ -23,8 +23,8 @@ def visible(text: str) -> str:
     return _UNUSUAL.sub(_seen, text)
 
 
-def _seen(found: "re.Match[str]") -> str:
-    char = found[0]
+def _seen(match: "re.Match[str]") -> str:
+    char = match[0]
     if (char.isprintable() and char not in _BLANK) or unicodedata.category(char) == "Zs":
         return char
     return json.dumps(char)[1:-1]

@@ -40,7 +40,7 @@ WANTED_BEYOND = 100
 """Requests beyond p99 that fix it to about 2% if response times fall off exponentially: 1 / (sqrt(100) ln 100)."""
 
 When = Literal["trial", "traffic", "requests", "runtime", "answers", "cell", "duet"]
-"""What a judge needs: a trial; its traffic; requests due; a report of its runtime too; answers; a cell; a duet."""
+"""What a judge needs: a trial, its traffic, requests due, also a runtime report, right answers, a cell or a duet."""
 Probes = Literal["", "all", "first"]
 """The probes of a search that a rule judges as well."""
 

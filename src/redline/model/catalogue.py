@@ -67,7 +67,7 @@ def is_among(value: OptionValue, values: Iterable[OptionValue]) -> bool:
 
 
 def slug_text(value: OptionValue) -> str:
-    """A value as a part of a file name. A path becomes its last component and a hash, so that paths stay distinct."""
+    """A value as a part of a file name; a path becomes its last component and a hash of all of it."""
     text = option_text(value)
     if "/" not in text:
         return text
@@ -84,11 +84,10 @@ class Tool(Frozen):
 
 
 class Build(Frozen):
-    """How a server is built; the content of `inputs` decides whether it has to be built again.
+    """How a server is built, again if the content of `inputs` (globs) has changed.
 
-    `inputs` are globs, `outputs` paths of files or folders. Both are relative to `folder`, which is relative to the
-    family's folder. A `target` is appended to `run`. Builds with a target and the same `run` and `folder` share one
-    command with all their targets.
+    Paths are relative to `folder`, and that to the family's folder. A `target` is appended to `run`; builds that
+    differ in their target alone share a command.
     """
 
     run: tuple[str, ...] = Field(min_length=1)
@@ -102,11 +101,10 @@ class Build(Frozen):
 class Start(Frozen):
     """How a built server is started.
 
-    In `command` and `env`, `{port}` is the port that the lab chose, `{folder}` the build's folder and `{NAME}` the
-    value of option NAME, `{cpus}` the number of cores that it may use, `{scratch}` an empty folder for the trial, which
-    is removed afterwards, `{java}` the `java` of the JDK that the option `jdk` names, `{protocol}` the leg that it has
-    to serve. Of a proxy, `{upstream_host}`, `{upstream_port}`, `{upstream_protocol}` and `{upstream_ca}` (a PEM file;
-    empty without TLS) describe what is behind it.
+    `command` and `env` may hold `{port}`, `{folder}` (of the build), `{NAME}` (an option's value), `{cpus}` (the number
+    of its cores), `{scratch}` (an empty folder for the trial), `{java}` (of the JDK that the option `jdk` names) and
+    `{protocol}` (the leg to serve); those of a proxy also `{upstream_host}`, `{upstream_port}`, `{upstream_protocol}`
+    and `{upstream_ca}` (a PEM file, or empty).
     """
 
     command: tuple[str, ...] = Field(min_length=1)
@@ -150,7 +148,7 @@ class ServedTls(Frozen):
 
 def certificates(pem: str) -> str:
     """The certificates in a PEM file (RFC 7468), without anything else, such as a key; empty without any."""
-    return "".join(f"{found[0]}\n" for found in _CERTIFICATE.finditer(pem))
+    return "".join(f"{certificate}\n" for certificate in _CERTIFICATE.findall(pem))
 
 
 class Tls(Frozen):
@@ -199,10 +197,9 @@ class Checkout(Frozen):
 
 
 class ServerEntry(Frozen):
-    """A server that is started: of a family of the catalogue, by its full name `family.name`, or one of the user's.
+    """A server that is started: of the catalogue, by its full name `family.name`, with a `build`; or the user's.
 
-    The catalogue's has a `build`. One of the user's has none: its command is started in `family_folder`, or, with a
-    `checkout`, where that revision was built.
+    The user's command is started in `family_folder`, or, with a `checkout`, where that revision was built.
     """
 
     name: str
@@ -249,10 +246,7 @@ class ServerEntry(Frozen):
         return str(PurePosixPath(self.family_folder) / self.catalogue_build.folder)
 
     def takes(self, name: str, value: OptionValue) -> bool:
-        """Whether the option can have the value; for a JDK also `path`, and the absolute path of any JDK's home.
-
-        Whether that JDK has a release that the server runs on is checked when it is found.
-        """
+        """Whether the option can have the value; for a JDK also `path`, and the absolute path of any JDK's home."""
         if name == JDK and name in self.options and isinstance(value, str):
             return value == ON_PATH or value.startswith("/")
         return name in self.options and is_among(value, self.options[name].values)
@@ -264,7 +258,7 @@ class ServerEntry(Frozen):
 
     @property
     def releases(self) -> tuple[int, ...]:
-        """Feature releases of JDKs that it runs on, however a JDK is named; empty if any will do."""
+        """Feature releases of JDKs that it runs on; empty if any will do."""
         known = self.options[JDK].values if JDK in self.options else ()
         return tuple(value for value in known if isinstance(value, int) and not isinstance(value, bool))
 

@@ -34,11 +34,6 @@ class DuetSlice(Frozen):
     engine_cpu_ns: int
     steal_ns: int | None = None
 
-    def without_cpu(self, targets: frozenset[int]) -> "DuetSlice":
-        """The same slice, without the CPU time of these targets."""
-        known = tuple(None if target in targets else ns for target, ns in enumerate(self.cpu_ns))
-        return self.model_copy(update={"cpu_ns": known})
-
 
 class DuetBlock(Frozen):
     """Two slices of each target, in the order in which they ran."""
@@ -46,10 +41,6 @@ class DuetBlock(Frozen):
     index: int
     phase: Literal["warmup", "measure"]
     slices: tuple[DuetSlice, ...]
-
-    def without_cpu(self, targets: frozenset[int]) -> "DuetBlock":
-        """The same block, without the CPU time of these targets."""
-        return self.model_copy(update={"slices": tuple(slice_.without_cpu(targets) for slice_ in self.slices)})
 
 
 class TargetTraffic(Frozen):
@@ -79,7 +70,13 @@ class DuetTraffic(Frozen):
 
     def without_cpu(self, targets: frozenset[int]) -> "DuetTraffic":
         """The same traffic, without the CPU time of these targets."""
-        return self.model_copy(update={"blocks": tuple(block.without_cpu(targets) for block in self.blocks)})
+
+        def known(slice_: DuetSlice) -> DuetSlice:
+            cpu_ns = tuple(None if target in targets else ns for target, ns in enumerate(slice_.cpu_ns))
+            return slice_.model_copy(update={"cpu_ns": cpu_ns})
+
+        blocks = (block.model_copy(update={"slices": tuple(map(known, block.slices))}) for block in self.blocks)
+        return self.model_copy(update={"blocks": tuple(blocks)})
 
     def ended_failing(self) -> "DuetTraffic":
         """The same traffic, which the lab ended because every request to one of the servers failed."""
@@ -95,10 +92,10 @@ class CpuOwner(Frozen):
 
 
 class DuetRecording(Frozen):
-    """The raw facts of one start of all servers of a duet, without judgement.
+    """The raw facts of a start of all servers of a duet, without judgement.
 
-    `cell_ids`, `servers` and the targets of `traffic` have one order: the baseline, those that are compared with it,
-    and the baseline once more, as a control. The facts of a server are None if somebody else runs it.
+    `cell_ids`, `servers` and the targets of `traffic` begin with the baseline; the last server is the control. The
+    facts of a server are None if somebody else runs it.
     """
 
     format: Literal["redline.duet/1"] = DUET_FORMAT

@@ -44,18 +44,8 @@ class Metric(StrEnum):
 SHOWN = (Metric.THROUGHPUT, Metric.P50, Metric.P99, Metric.CPU_PER_REQUEST)
 """The metrics of tables with a column for each metric."""
 
-COMPARED = (
-    Metric.THROUGHPUT,
-    Metric.P50,
-    Metric.P90,
-    Metric.P99,
-    Metric.P999,
-    Metric.CPU_PER_REQUEST,
-    Metric.MEMORY,
-)
-"""The compared metrics. p99.9 only if there are enough requests, which short trials seldom have. Verdicts are
-given in the primary metrics of the load alone."""
-
+COMPARED = (*SHOWN[:2], Metric.P90, Metric.P99, Metric.P999, Metric.CPU_PER_REQUEST, Metric.MEMORY)
+"""The compared metrics; verdicts are given in the primary metrics of the load alone."""
 
 _SAYS_NOTHING = 1000.0
 
@@ -89,10 +79,7 @@ class Estimate(Frozen):
 
     @property
     def says_nothing(self) -> bool:
-        """Whether one end is a thousand times the other, as of two trials that differ: then it is shown as not known.
-
-        Only of what cannot be negative, such as a level or a ratio.
-        """
+        """Whether one end is a thousand times the other, so that a level or ratio is shown as not known."""
         if self.low is None or self.high is None:
             return False
         return self.high >= self.low * _SAYS_NOTHING and self.high > self.low
@@ -101,8 +88,7 @@ class Estimate(Frozen):
 class Verdict(StrEnum):
     """The result of a comparison. For CPU per request and memory, `faster` means that less is used.
 
-    `faster` and `slower` are significant differences, however small. `equivalent`: no significant difference, and the
-    whole interval is within the threshold. `inconclusive`: neither.
+    `faster` and `slower`: significant, however small. `equivalent`: not, and surely within the threshold.
     """
 
     FASTER = "faster"
@@ -137,11 +123,8 @@ FEWEST_TRIALS = 3
 class Comparison(Frozen):
     """A cell against its baseline in one metric.
 
-    `ratio` is cell over baseline; None if the two may not be compared, and `refused` then says why. A ratio without a
-    `verdict` is described, not judged: its metric is not primary, or there are fewer than three trials.
-    `caveat` is what to know before you interpret the ratio.
-
-    The verdict says whether a difference is significant, `matters` whether it may be larger than the threshold.
+    `ratio` is cell over baseline; None if the two may not be compared, as `refused` says. A ratio without a `verdict`
+    is not judged: its metric is not primary, or there are fewer than three trials.
     """
 
     metric: Metric

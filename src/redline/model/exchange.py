@@ -14,10 +14,7 @@ _UNIT_NS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
 
 
 class Body(Frozen):
-    """A request body: `text`, `raw` bytes (base64 in JSON), or `size` bytes made from `seed`.
-
-    It is generated before any measurement starts.
-    """
+    """A request body: `text`, `raw` bytes (base64 in JSON), or `size` bytes made from `seed`."""
 
     text: str | None = None
     raw: bytes | None = None
@@ -48,8 +45,8 @@ class Body(Frozen):
 class Expected(Frozen):
     """The expected answer. `json_values` are the values at JSON Pointers (RFC 6901) of its body.
 
-    Before the load, everything is compared. During the load, `under_load` says what to compare in every response: its
-    status; or its status, its `json_values` and its length or the SHA-256 of its body.
+    Everything is compared before the load. During it, `under_load` says what: the status; or also `json_values` and
+    the body's length or its SHA-256.
     """
 
     status: int = Field(default=200, ge=200, le=599)
@@ -83,10 +80,9 @@ class Timestamp(Frozen):
 
 
 class Request(Frozen):
-    """One HTTP request and its expected answer.
+    """An HTTP request and its expected answer.
 
-    Path, header values and a text body may hold placeholders; see `template`. A header with several values is
-    sent several times.
+    Path, header values and a text body may hold placeholders (see `template`). A header is sent once for each value.
     """
 
     weight: int = omitted_if_default(1, "among the requests of the scenario", ge=1)
@@ -120,10 +116,9 @@ class Request(Frozen):
 
 
 class Scenario(Frozen):
-    """A named scenario: one request, or several that are drawn by weight.
+    """A named scenario: a request, or several that are drawn by weight.
 
-    `picks` are the lines of the files that `{pick:name}` names. `requires` are the server options without which it
-    cannot be answered.
+    `picks` are the lines of the files that `{pick:name}` names, `requires` the server options that it needs.
     """
 
     name: str = Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]*$")

@@ -65,7 +65,7 @@ class FirstFailure(Frozen):
 
 def earliest(failures: Iterable[FirstFailure]) -> tuple[FirstFailure, ...]:
     """The first failure of each outcome, in the order of outcomes."""
-    found: dict[str, FirstFailure] = {}
-    for failure in sorted(failures, key=lambda one: one.time_ns):
-        found.setdefault(failure.outcome, failure)
-    return tuple(found[outcome] for outcome in _ORDER if outcome in found)
+    first: dict[str, FirstFailure] = {}
+    for failure in sorted(failures, key=lambda failure: failure.time_ns):
+        first.setdefault(failure.outcome, failure)
+    return tuple(first[outcome] for outcome in _ORDER if outcome in first)

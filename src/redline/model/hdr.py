@@ -18,7 +18,7 @@ DIGITS = 3
 
 Ints = NDArray[np.int64]
 
-_HALF_BITS = 10  # 2 * 10**DIGITS values in units of one: 2**11 sub-buckets, of which half belong to each doubling
+_HALF_BITS = 10  # 2 * 10**DIGITS values of 1 ns: 2**11 sub-buckets, of which a doubling has half
 _HALF = 1 << _HALF_BITS
 _BUCKETS = HIGHEST_NS.bit_length() - _HALF_BITS
 SLOTS = (_BUCKETS + 1) * _HALF
@@ -35,7 +35,7 @@ _MORE = 0x80
 
 
 def slots_of(values_ns: Ints) -> Ints:
-    """The slot of each duration; every duration must lie in the range."""
+    """Slots of durations, all of which must lie in the range."""
     exponents = np.frexp((values_ns | (2 * _HALF - 1)).astype(np.float64))[1].astype(np.int64)
     buckets = exponents - (_HALF_BITS + 1)
     result: Ints = (buckets << _HALF_BITS) + (values_ns >> buckets)
@@ -43,14 +43,14 @@ def slots_of(values_ns: Ints) -> Ints:
 
 
 def lowest_of(slots: Ints) -> Ints:
-    """The smallest duration in ns that falls into each slot."""
+    """The smallest durations in ns that fall into slots."""
     buckets = np.maximum((slots >> _HALF_BITS) - 1, 0)
     result: Ints = (slots - (buckets << _HALF_BITS)) << buckets
     return result
 
 
 def highest_of(slots: Ints) -> Ints:
-    """The largest duration in ns that falls into each slot."""
+    """The largest durations in ns that fall into slots."""
     buckets = np.maximum((slots >> _HALF_BITS) - 1, 0)
     result: Ints = lowest_of(slots) + (np.int64(1) << buckets) - 1
     return result
@@ -77,8 +77,7 @@ def unpack(text: str) -> bytes:
 def read(payloads: Sequence[bytes]) -> tuple[Ints, Ints, Ints]:
     """Histograms from their compressed payloads, decoded in one pass. Raises ValueError.
 
-    Returns their non-empty slots, ascending within each, the counts of these, and where each histogram ends: of
-    histogram i the slots are `slots[ends[i]:ends[i + 1]]`.
+    Returns non-empty slots, their counts, and ends: `slots[ends[i]:ends[i + 1]]` are those of histogram i, ascending.
     """
     streams = [_stream(payload) for payload in payloads]
     data = np.frombuffer(b"".join(streams), dtype=np.uint8)
@@ -95,7 +94,7 @@ def read(payloads: Sequence[bytes]) -> tuple[Ints, Ints, Ints]:
     np.cumsum(np.maximum(steps, 1, out=steps), out=steps)
     filled = np.flatnonzero(numbers > 0)
     ends = np.searchsorted(filled, number_ends)
-    # Positive numbers advance by one slot, and the slots of each histogram count from its own start.
+    # Positive numbers advance by one slot, and the slots of a histogram count from its own start.
     slots = after[filled]
     slots -= np.repeat(after[number_ends[:-1]], ends[1:] - ends[:-1])
     if len(slots) and int(slots.max()) >= SLOTS:
@@ -137,13 +136,11 @@ def write(slots: Ints, counts: Ints) -> bytes:
 
 
 def _signed(data: NDArray[np.uint8], more: Ints) -> Ints:
-    """The numbers of a ZigZag LEB128 stream, given the bytes after which a number goes on. Raises ValueError.
-
-    Most have one byte, so all are read as if they had, and then the others again.
-    """
+    """The numbers of a ZigZag LEB128 stream, given the bytes after which a number goes on. Raises ValueError."""
+    # Most have a single byte, so all are read as if they had, and then the others again.
     ones = data[data < _MORE]
     numbers = ((ones >> 1) ^ -(ones & 1)).view(np.int8).astype(np.int64)
-    final = np.flatnonzero(np.diff(more, append=-1) != 1)  # of the `more` bytes of each longer number
+    final = np.flatnonzero(np.diff(more, append=-1) != 1)  # of the `more` bytes of longer numbers
     lengths = np.diff(final, prepend=-1) + 1
     # Nine groups only occur in counts of 2**55 and more, which nobody has measured.
     longest = int(lengths.max(initial=1))

@@ -1,4 +1,4 @@
-"""HdrHistograms in nanoseconds: one range, one precision, everywhere; merging is adding counts.
+"""HdrHistograms in nanoseconds, all of the same range and precision; merging adds counts.
 
 Source: http://hdrhistogram.org, the V2 compressed encoding that every HdrHistogram library reads.
 """
@@ -24,11 +24,9 @@ _NONE: Ints = np.empty(0, dtype=np.int64)
 
 
 class Histogram:
-    """A distribution of durations in nanoseconds, from 1 ns to one hour, to three significant digits.
+    """A distribution of durations, from 1 ns to an hour, to three significant digits. A value: `merged` makes new ones.
 
-    In JSON it is its V2 compressed base64 text. Treat it as a value: `merged` makes a new one. What is parsed from JSON
-    is decoded when it is first asked for a number: most histograms of a long run never are. `decode_all` is the
-    faster way for many, and `compress` gives the memory back.
+    In JSON it is its V2 compressed base64 text, which is decoded only when needed. `decode_all` is faster for many.
     """
 
     __slots__ = ("_known", "_payload")
@@ -53,7 +51,7 @@ class Histogram:
 
     @classmethod
     def _decode_later(cls, text: str) -> Self:
-        """As `decode`, but checks no more of the text than its encoding, its header and its length."""
+        """As `decode`, but checks encoding, header and length alone."""
         return cls(None, hdr.unpack(text))
 
     @staticmethod
@@ -157,10 +155,9 @@ class HistogramTable:
     def __init__(self, parts: Sequence[Histogram]) -> None:
         Histogram.decode_all(parts)
         filled = [part._filled() for part in parts] or [(_NONE, _NONE)]  # noqa: SLF001 - of our own module
-        slots, counts = (np.concatenate(each) for each in zip(*filled, strict=True))
-        self._slots = slots
-        self._ends: Ints = np.cumsum([0, *(len(each) for each, _ in filled[: len(parts)])])
-        self._cumulative: Ints = np.concatenate((_ZERO, np.cumsum(counts)))
+        self._slots, counts = map(np.concatenate, zip(*filled, strict=True))
+        self._ends: Ints = np.cumsum([0, *(len(slots) for slots, _ in filled[: len(parts)])])
+        self._cumulative: Ints = np.concatenate(([0], np.cumsum(counts)))
         self._keys: Ints | None = None
 
     def __len__(self) -> int:
@@ -204,11 +201,8 @@ class HistogramTable:
         """Durations per histogram that do not exceed the slot of `ns`."""
         slot = hdr.slots_of(np.array([min(max(ns, LOWEST_NS), HIGHEST_NS)], dtype=np.int64))[0]
         first = np.arange(len(self)) * hdr.SLOTS
-        if self._keys is None:  # slots that ascend over all of them
+        if self._keys is None:  # slots that ascend over all histograms
             self._keys = self._slots + np.repeat(first, np.diff(self._ends))
         past = np.searchsorted(self._keys, first + slot, side="right")
         result: Ints = self._cumulative[past] - self._cumulative[self._ends[:-1]]
         return result
-
-
-_ZERO = np.zeros(1, dtype=np.int64)

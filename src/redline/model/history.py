@@ -41,9 +41,9 @@ class HistoryPoint(Frozen):
 
 
 class Change(Frozen):
-    """A change point: from `run` on, the cell has another level. `ratio` is all trials after it over all before it.
+    """A change point: from `run` on, the cell has another level. `ratio` is that after it over that before it.
 
-    Before and after reach to the neighbouring change points, or to the ends of the era.
+    Both levels reach to the neighbouring change points, or to the ends of the era.
     """
 
     run: int
@@ -100,7 +100,7 @@ class LeftOut(Frozen):
 
 
 class History(Frozen):
-    """The runs below a directory by start time, and each of their cells from run to run."""
+    """The runs below a directory by start time, and their cells from run to run."""
 
     format: Literal["redline.history/1"] = HISTORY_FORMAT
     folder: str

@@ -81,15 +81,9 @@ MOST_CLOCK_ERROR = 0.1
 
 
 def one_way_bound_ns(hosts: tuple[HostFacts, ...]) -> int | None:
-    """The error of the difference between the clocks of server and load hosts; None if not known.
-
-    0 where nothing ran on another host.
-    """
+    """The error between the clocks of server and load hosts; None if not known, 0 if all ran on this machine."""
     if not hosts:
         return 0
-    server = [host.clock_bound_ns for host in hosts if host.role == "server"]
-    load = [host.clock_bound_ns for host in hosts if host.role == "load"]
-    known = [bound for bound in (*server, *load) if bound is not None]
-    if len(known) < len(server) + len(load) or not server or not load:
-        return None
-    return max(known[: len(server)]) + max(known[len(server) :])
+    bounds = [[host.clock_bound_ns for host in hosts if host.role == role] for role in ("server", "load")]
+    known = [[bound for bound in of_role if bound is not None] for of_role in bounds]
+    return sum(map(max, known)) if known == bounds and all(known) else None

@@ -33,7 +33,7 @@ class FlagSet(Frozen):
 def jvm_words(command: Sequence[str]) -> int:
     """How many words of a command start the JVM: `{java}` and the options `-X…` behind it; 0 where it has no `{java}`.
 
-    Further flags stand behind them: of two that contradict each other the JVM takes the last.
+    Further flags follow them: of contradicting ones the JVM takes the last.
     """
     if not command or command[0] != _JAVA:
         return 0
@@ -41,10 +41,7 @@ def jvm_words(command: Sequence[str]) -> int:
 
 
 def without_effect(flags: Sequence[str], release: object, collector: object) -> str:
-    """Why a JVM of this feature release with this collector refuses or ignores one of the flags; or an empty text.
-
-    `release` and `collector` are the values of the options `jdk` and `gc`. What is not known rules nothing out.
-    """
+    """Why a JVM refuses or ignores a flag, given the values of the options `jdk` and `gc`; empty if it may not."""
     for flag in flags:
         of_collector, named = _ITS_COLLECTOR.match(flag), _NAMED.match(flag)
         if of_collector and isinstance(collector, str) and of_collector[1] != collector:

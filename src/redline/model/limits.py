@@ -21,7 +21,7 @@ ProbePhase = Literal["search", "curve", "confirm"]
 
 
 class LimitAnswer(Frozen):
-    """The limit for one set of objectives: [highest rate that passed, lowest that failed]; null: unknown."""
+    """The limit for a set of objectives: [highest rate that passed, lowest that failed]; null: unknown."""
 
     name: str
     passed_per_s: float | None
@@ -32,7 +32,7 @@ class LimitAnswer(Frozen):
         "not known"
     )
     decided: bool = Field(description="whether the interval is as narrow as requested")
-    method: Literal["queue", "single rates"] = Field(description="from the queue model, or from rates one by one")
+    method: Literal["queue", "single rates"] = Field(description="from the queue model, or from single rates")
     binding: str = Field(description="the condition that fails first")
     conditions: tuple[str, ...] = Field(description="all conditions; `errors < 1%` is added if none is about errors")
     met_somewhere: bool = Field(description="whether some probed rate may have met it")
@@ -63,10 +63,7 @@ class ProbeVerdict(Frozen):
 
 
 class LimitProbe(Frozen):
-    """A probe: some seconds of load at one rate, in the phase of the search that needed it.
-
-    A percentile is null if fewer than 10 responses lie beyond it.
-    """
+    """A probe: some seconds of load at a rate. A percentile is null if fewer than 10 responses lie beyond it."""
 
     phase: ProbePhase = Field(
         description="search: for the limit; curve: for that alone; confirm: at an end of the limit"
@@ -94,13 +91,13 @@ class LimitProbe(Frozen):
     @property
     def is_void(self) -> bool:
         """Whether it shows nothing about the server."""
-        return bool(self.client) and all(each.state == "not known" for each in self.counts)
+        return bool(self.client) and all(verdict.state == "not known" for verdict in self.counts)
 
 
 class CurvePoint(Frozen):
-    """All probes of one rate: their counts are added, and their histograms merged.
+    """The sum of all probes of a rate; the curve is drawn at `answered_per_s`.
 
-    A percentile is null if fewer than 10 responses lie beyond it. `answered_per_s` is where the curve is drawn.
+    A percentile is null if fewer than 10 responses lie beyond it.
     """
 
     rate_per_s: float
@@ -119,8 +116,7 @@ class CurvePoint(Frozen):
 class Knee(Frozen):
     """The knee of the curve: the rate with the highest *power*, rate over mean response time.
 
-    Below it, 1% more requests cost less than 1% more of the mean response time; above it more. From `low_per_s` to
-    `high_per_s` the power is within 5% of its maximum: the knee is no sharper than that.
+    From `low_per_s` to `high_per_s` the power is within 5% of its maximum.
     Source: L. Kleinrock, Power and deterministic rules of thumb, ICC 1979.
     """
 
@@ -145,10 +141,7 @@ class BeyondMoment(Frozen):
 
 
 class Beyond(Frozen):
-    """The result of an overload test: one load of three stages on one server.
-
-    First a rate that it surely sustains, then a rate above its limit, then the first rate again.
-    """
+    """The result of an overload test: a rate that a server sustains, a rate above its limit, and the first again."""
 
     calm_per_s: float
     overload_per_s: float
@@ -209,9 +202,9 @@ class CellLimit(Frozen):
 
 
 class LimitComparison(Frozen):
-    """The limit of a server against that of its baseline, for one set of objectives.
+    """The limit of a server against that of its baseline, for a set of objectives.
 
-    Without a `confidence` there is no verdict but `inconclusive`: the interval then spans all ratios of the two limits.
+    Without a `confidence` the interval spans all ratios of the two limits, and the verdict is `inconclusive`.
     """
 
     slug: str = Field(description="of the server's cell")

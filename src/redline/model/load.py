@@ -13,10 +13,7 @@ Backend = Literal["auto", "epoll", "io_uring"]
 
 
 class EngineMode(Frozen):
-    """How the engine waits for its sockets. `auto` uses io_uring if the kernel supports it, else epoll.
-
-    With `spin` its workers poll instead of sleeping.
-    """
+    """How the engine waits for its sockets: `auto` prefers io_uring to epoll; with `spin`, workers poll."""
 
     backend: Backend = omitted_if_default("auto")
     spin: bool = omitted_if_default(default=False)
@@ -47,10 +44,10 @@ def check_sends_something(field: str, first: float, stages: Iterable[LoadStage])
 
 
 class Closed(Frozen):
-    """`users` users, each with one connection and `depth` requests in flight on it.
+    """Users with a connection and `depth` requests in flight on it each.
 
-    A user sends the next request after the answer: at once, after a think time, or at a pace of its own. With
-    `stages` the number of users changes from the beginning of the measurement on.
+    They send the next request after an answer: at once, after a think time, or at their own pace. `stages` change
+    their number from the beginning of the measurement on.
     """
 
     kind: Literal["closed"] = "closed"
@@ -92,10 +89,7 @@ class Closed(Frozen):
 
 
 class Share(Frozen):
-    """A rate as a share of a capacity: the lowest throughput in a cell's group under the load `of`.
-
-    A group is a baseline, every server compared with it, and every server compared with those: an entire chain.
-    """
+    """A rate as a share of a capacity: the lowest throughput in a cell's group under the load `of`."""
 
     share: float = Field(gt=0, description="0.8 is 80%; above 1 is overload")
     of: str = Field(description="a closed load of the same suite")
@@ -109,9 +103,8 @@ class Share(Frozen):
 class Open(Frozen):
     """Requests fall due whatever the server does, over at most `connections` connections.
 
-    Either at `rate_per_s`, which `stages` may change from the beginning of the measurement on, or at the times of
-    `replayed_ns`, which count from there. A rate that is a `share` of a capacity is None in a suite, and
-    is set in a planned cell, when the capacity has been measured.
+    Either at `rate_per_s`, which `stages` may change, or at `replayed_ns`, both from the beginning of the measurement.
+    A rate that is a `share` of a capacity is None until the capacity has been measured.
     """
 
     kind: Literal["open"] = "open"
@@ -167,7 +160,7 @@ class Open(Frozen):
 
 
 class Load(Frozen):
-    """A named load and how long it is measured: for `duration_ns`, or until `count` requests have fallen due in it."""
+    """A named load and its measurement: for `duration_ns`, or until `count` requests have fallen due."""
 
     name: str = Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]*$")
     shape: Annotated[Closed | Open, Field(discriminator="kind")]

@@ -31,12 +31,9 @@ Design = Literal["interleaved", "duet", "parallel-duet"]
 """How servers are compared: by trials of each alone, or also by duets, whose servers are loaded in turn or at once."""
 
 COPY = "which of several builds of its servers runs, from 0"
-PLACES = (
-    "of servers that are loaded at the same time: the number of each one's set of cores, the control last; absent if "
-    "they are loaded in turn"
-)
+PLACES = "numbers of the sets of cores, the control's last, if servers are loaded at the same time"
 DETECTED = "`warmup_ns` is the maximum: the measurement begins as soon as the server is steady"
-WARMED_BY = "the load of the warm-up, if that is another one; the cell's own then runs for 15 s before it counts"
+WARMED_BY = "the load of the warm-up, if that is another; the cell's own then runs for 15 s before it counts"
 SETTLING_NS = 15_000_000_000
 """How long a cell's own load runs after `warmup_by` before it counts.
 
@@ -50,9 +47,9 @@ MOST_HOPS = 4
 
 
 class Route(Frozen):
-    """How the load reaches a server: the protocol of each leg, and the proxies between the legs, from the client on.
+    """How the load reaches a server: legs and the proxies between them, from the client on.
 
-    A hop is a proxy with its options; its `http` and `tls` are those of the leg in front of it.
+    The `http` and `tls` of a hop are those of the leg in front of it.
     """
 
     name: str
@@ -83,7 +80,7 @@ class Container(Frozen):
         limits = {"cpus": cpus, "memory": memory, "pids": self.pids}
         parts = [f"{name}={value}" for name, value in limits.items() if value is not None]
         if self.image is not None:
-            # slug_text makes a name and a hash of what is a path: so images of one name stay distinct.
+            # slug_text makes a name and a hash of a path: so images of the same name stay distinct.
             parts.append(f"image={slug_text('/' + self.image)}")
         network = [self.network] if self.network != "host" else []
         return "-".join(["container", *network, *parts])
@@ -98,7 +95,7 @@ def _size(count: int) -> str:
 
 
 class Variant(Frozen):
-    """A server with its options, protocol, route and place fixed; `options` holds every option, defaults included.
+    """A server with its options (defaults included), protocol, route and place fixed.
 
     `http` and `tls` are those that the load uses, on the first leg of the route.
     """
@@ -112,10 +109,7 @@ class Variant(Frozen):
     flags: FlagSet | None = omitted_if_default(None, "of its JVM, besides those of its options")
 
     def without(self, axis: str) -> "Variant":
-        """The variant without what makes it differ on an axis that is no option: `flags`, `route` or `in`.
-
-        A route has its own HTTP and TLS.
-        """
+        """The variant without what makes it differ on an axis that is no option: `flags`, `route` or `in`."""
         nothing: dict[str, dict[str, object]] = {
             ROUTE: {"route": None, "http": "1.1", "tls": None},
             PLACE: {"container": None},
@@ -231,7 +225,7 @@ class Variant(Frozen):
 
     @property
     def misfit(self) -> str:
-        """Why its server cannot have these options, or an empty text: a suite may set a value for many servers."""
+        """Why its server cannot have these options; empty if it can."""
         for name, value in self.options.items():
             if name in self.catalogued.options and not self.catalogued.takes(name, value):
                 return self.catalogued.refusal(name, value)
@@ -266,11 +260,10 @@ class Objective(Frozen):
 
 
 class AutoTrials(Frozen):
-    """Rounds until the main comparisons are narrow enough, or until the time is over: `Suite.trials` is the maximum.
+    """From `at_least` to `Suite.trials` rounds, until comparisons are precise enough or the budget is spent.
 
-    Each comparison with a baseline counts, or each cell that has none, in the main metric of its load. `precision` is
-    the relative half width of its interval; without it, the budget alone ends them. Before `at_least` rounds nothing is
-    decided.
+    All comparisons with baselines count, and cells without one, in the main metric of their load. `precision` is the
+    relative half width of their intervals; without it, the budget alone decides.
     """
 
     precision: float | None = Field(default=None, gt=0, lt=1)
@@ -317,17 +310,14 @@ class Suite(Frozen):
     def within_budget(
         self, *, loads: tuple[Load, ...], trials: int, at_least: int, warm_up: tuple[int, int | None] | None
     ) -> "Suite":
-        """The same suite with what its budget implies: loads, rounds, and the longest detected warm-ups of a start.
-
-        The first of the two is that of what a start serves first. None: the suite's own.
-        """
+        """The suite as its budget implies. `warm_up`: the longest detected of a start's first, and of the others."""
         first = {} if warm_up is None else {"warmup_ns": warm_up[0], "warmup_detect": True}
         again = {} if warm_up is None else {"warmup_again_ns": warm_up[1]}
         auto = self.auto and AutoTrials(at_least=at_least, budget_ns=self.auto.budget_ns)
         return self.model_copy(update={"loads": loads, "trials": trials, "auto": auto, **first, **again})
 
     def lasting(self, trials: int, budget_ns: int | None = None) -> "Suite":
-        """The same suite with at most `trials` rounds, and another budget if given."""
+        """The suite with at most `trials` rounds, and another budget if given."""
         auto = self.auto
         if auto is not None and budget_ns is not None:
             auto = AutoTrials(precision=auto.precision, at_least=auto.at_least, budget_ns=budget_ns)
@@ -337,7 +327,7 @@ class Suite(Frozen):
         """The suite with these of its variants; a baseline that is left out is none."""
         slugs = {variant.slug for variant in variants}
         baseline = self.baseline if self.baseline in slugs else None
-        baselines = {one: of for one, of in self.baselines.items() if one in slugs and of in slugs}
+        baselines = {slug: of for slug, of in self.baselines.items() if slug in slugs and of in slugs}
         return self.model_copy(update={"variants": variants, "baseline": baseline, "baselines": baselines})
 
     def joined(
@@ -426,10 +416,7 @@ class Cell(Frozen):
     role: Literal["subject", "ceiling"] = "subject"
 
     def under(self, load: Load, *, warmup_ns: int | None = None) -> "Cell":
-        """The same server and scenario under another load.
-
-        With `warmup_ns`, the warm-up is that load itself, and lasts that long.
-        """
+        """The same server and scenario under another load, which with `warmup_ns` is also the warm-up."""
         warm = {} if warmup_ns is None else {"warmup_ns": warmup_ns, "warmup_detect": False, "warmup_by": None}
         return self.model_copy(update={"load": load, **warm})
 
@@ -460,7 +447,7 @@ class Cell(Frozen):
     def under_profiler(self) -> "Cell":
         """As a profiler sees it: measured twice as long, a quarter before and a quarter after the profile.
 
-        A load that changes, or that ends by count, has no such ends: it is profiled as a whole.
+        A load that changes, or that ends by count, is profiled as a whole.
         """
         if not self.load.fits_duet:
             return self
@@ -473,11 +460,7 @@ class Cell(Frozen):
 
     @property
     def id(self) -> str:
-        """The slug and eight hex digits of the content, so that two cells of the same name but other content differ.
-
-        The content is everything that affects the measurement: the entry's name and options, the protocol, the route,
-        the scenario, the load, the warm-up, and the engine's mode.
-        """
+        """The slug and eight hex digits of the hash of everything that affects the measurement."""
         content = {
             **self.variant.content,
             "scenario": self.scenario.model_dump(mode="json", exclude={"against"}),
@@ -508,9 +491,9 @@ class PlannedTrial(Frozen):
 class PlannedDuet(Frozen):
     """Several servers that are loaded in short slices: a baseline, and what is compared with it.
 
-    The cells differ in their variants alone; the baseline's is the first. It runs a second time, as a control, which
-    has no cell of its own; with nothing else, they say how a machine is. `round`, `position` and `seed` are those of a
-    PlannedTrial. The duets of a round whose servers are the same follow each other: one start serves all of them.
+    The cells differ in their variants alone; the first is the baseline's, which runs again as a control without a
+    cell. `round`, `position` and `seed` are those of a PlannedTrial. A start serves all duets of a round with the same
+    servers, which follow each other.
     """
 
     cell_ids: tuple[str, ...] = Field(min_length=1)
@@ -534,16 +517,13 @@ class Skipped(Frozen):
 
 
 class Plan(Frozen):
-    """The trials in seeded, interleaved order: each round holds every cell once, and every duet, in its own order.
-
-    Trials with a profiler come after all rounds, and are among neither `trials` nor `steps`.
-    """
+    """Trials and duets in seeded order: a round holds all cells and duets once. `profiled` trials come after them."""
 
     suite: Suite
     cells: dict[str, Cell] = Field(description="by cell id")
     trials: tuple[PlannedTrial, ...]
     duets: tuple[PlannedDuet, ...] = omitted_if_default((), "their positions are among those of the trials")
-    profiled: tuple[PlannedTrial, ...] = omitted_if_default((), "further trials, each with a profiler")
+    profiled: tuple[PlannedTrial, ...] = omitted_if_default((), "further trials, with a profiler")
     unprofiled: tuple[Skipped, ...] = omitted_if_default((), "profiles that cannot be made, and why")
     skipped: tuple[Skipped, ...] = ()
 
@@ -560,7 +540,7 @@ class Plan(Frozen):
     @property
     def steps(self) -> tuple[PlannedTrial | PlannedDuet, ...]:
         """Trials and duets by position."""
-        return tuple(sorted((*self.trials, *self.duets), key=lambda each: each.position))
+        return tuple(sorted((*self.trials, *self.duets), key=lambda step: step.position))
 
     @property
     def length(self) -> int:

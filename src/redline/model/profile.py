@@ -34,7 +34,6 @@ Subject = Literal["server", "engine", "machine", "hop-1", "hop-2", "hop-3", "hop
 HOPS: tuple[Subject, ...] = ("hop-1", "hop-2", "hop-3", "hop-4")
 """The proxies of a route, the client's first."""
 
-
 ProfileKind = Literal["cpu", "wall", "alloc", "lock"]
 Profile = Literal[ProfileKind, "engine"]
 """The subject of a profile: the server, in one of these kinds, or the CPU time of the load engine."""
@@ -131,9 +130,9 @@ class Stacks:
     def merged(cls, many: Iterable["Stacks"]) -> "Stacks":
         """The sum of profiles: weights of equal stacks add up."""
         weights, slices = Counter[Stack](), set[Slice]()
-        for one in many:
-            weights.update(one.weights)
-            slices.update(one.slices)
+        for stacks in many:
+            weights.update(stacks.weights)
+            slices.update(stacks.slices)
         return cls(weights, tuple(sorted(slices)))
 
     @classmethod
@@ -146,11 +145,11 @@ class Stacks:
                 slices.add(during)
             elif line.startswith("# ") or not line.strip():
                 continue
-            elif found := _STACK.fullmatch(line):
-                first, *frames = found["frames"].split(";")
+            elif stack := _STACK.fullmatch(line):
+                first, *frames = stack["frames"].split(";")
                 thread = _THREAD.fullmatch(first)
                 of = Thread(thread["name"] or "", int(thread["tid"])) if thread else None
-                weights[Stack(tuple(frames) if of else (first, *frames), of, during)] += int(found["weight"])
+                weights[Stack(tuple(frames) if of else (first, *frames), of, during)] += int(stack["weight"])
             else:
                 raise _wrong(file, number, "neither a stack with its weight nor a slice")
         return cls(+weights, tuple(sorted(slices)))
@@ -171,8 +170,8 @@ class Stacks:
             frames = (*((str(stack.thread),) if stack.thread else ()), *stack.frames)
             by_slice.setdefault(stack.slice, []).append(f"{';'.join(frames)} {weight}")
         lines = sorted(by_slice.pop(None))
-        for during, of_it in sorted((one, found) for one, found in by_slice.items() if one):
-            lines += [f"# slice {during.start} {during.end} ns", *sorted(of_it)]
+        for during in sorted(filter(None, by_slice)):
+            lines += [f"# slice {during.start} {during.end} ns", *sorted(by_slice[during])]
         return "".join(f"{line}\n" for line in lines)
 
     def to_bytes(self) -> bytes:
@@ -200,9 +199,9 @@ LibraryRuntime = Literal["jvm"]
 
 
 class Library(Frozen):
-    """A library by the names of its frames and threads; docs/concepts/profiles.md says how samples are counted.
+    """A library by the names of its frames and threads. `symbols` and `threads` are regular expressions of whole names.
 
-    `symbols` and `threads` are regular expressions that match a whole name.
+    docs/concepts/profiles.md says how samples are counted.
     """
 
     name: str = Field(min_length=1, description="what it is called in reports", examples=["tapir's interpreter"])

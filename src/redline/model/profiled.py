@@ -11,7 +11,7 @@ from redline.model.profile import NativeMemory, ProfileFile, ProfileKind, Profil
 
 
 class LibraryShare(Frozen):
-    """A library's share of all samples. Shares of all libraries add up to 1; each sample counts for one of them."""
+    """A library's share of all samples. Shares of all libraries add up to 1."""
 
     name: str
     share: Estimate
@@ -36,9 +36,9 @@ class ThreadShare(Frozen):
 
 
 class Points(Frozen):
-    """The cost that a library or a function adds. `points` is a share of the other side's CPU time per request.
+    """The cost that a library or a function adds, as a share of the other side's CPU time per request.
 
-    Where no CPU time per request is known it is the difference of shares.
+    Where that is not known, `points` is the difference of shares.
     """
 
     name: str
@@ -68,8 +68,7 @@ class FlameNode(NamedTuple):
 class FlameGraph(Frozen):
     """A tree of frames in preorder, heaviest first. At depth 0 are threads by name, without numbers.
 
-    Frames of less than `least` of the whole are not in it; neither are the lightest ones if there are too many. What a
-    frame lacks to the sum of its children is its own, and what was left out below it.
+    Frames of less than `least` of the whole are left out, and the lightest of too many.
     """
 
     total: int = 0

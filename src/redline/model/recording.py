@@ -32,26 +32,23 @@ class Series(Frozen):
       `preemptions` (the involuntary ones of threads without idle priority), `run_delay_ns` (of the same threads;
       counters),
       `processes_started`, `processes_ended` (since the first sample; counters),
-      `listen_drops` (attempts to connect that its own listening sockets dropped; counter; also of a server that
-      somebody else runs, of which nothing else is known),
-      `rss_bytes`, `threads`, `processes`, `processes_replaced` (those of the first sample that have ended while
-      others of the same name took their place; gauges); if it was pinned to some of the cores, `cores_busy_ns` (CPU
-      time of those that was not idle, of all processes) and, if the kernel leaves it out of processes' times,
-      `cores_interrupts_ns` (the part of that in interrupts; counters); if it has a CPU quota,
-      `quota_periods`, `throttled_periods`, `throttled_ns` (counters, summed over the control groups that have one);
-      if it is a JVM, `safepoints`, `safepoint_ns` (with the time to them), `compiles`, the CPU time and the waits for
-      a core of its compiler and collector threads, `compiler_cpu_ns`, `compiler_wait_ns`, `collector_cpu_ns`,
-      `collector_wait_ns` (counters), and `heap_capacity_bytes` (gauge); recordings of earlier versions also have
-      `collector_ns` and `compile_ns`;
+      `listen_drops` (attempts to connect that its listening sockets dropped; counter; all that is known of an attached
+      server), `rss_bytes`, `threads`, `processes`, `processes_replaced` (those of the first sample that have ended
+      while others of the same name took their place; gauges); if it was pinned, `cores_busy_ns` (busy time of its
+      cores, of all processes) and, if the kernel leaves it out of processes' times, `cores_interrupts_ns` (the part of
+      that in interrupts; counters); with a CPU quota, `quota_periods`, `throttled_periods`, `throttled_ns` (counters,
+      summed over control groups); of a JVM, `safepoints`, `safepoint_ns` (with the time to them), `compiles`, CPU time
+      and waits for a core of its compiler and collector threads, `compiler_cpu_ns`, `compiler_wait_ns`,
+      `collector_cpu_ns`, `collector_wait_ns` (counters), and `heap_capacity_bytes` (gauge); recordings of earlier
+      versions also have `collector_ns` and `compile_ns`;
     - machine: `busy_ns` (CPU time of all cores that was not idle), `steal_ns`, `cpu_pressure_ns` (PSI some; counters),
       and `interrupts_ns` if the kernel leaves it out of processes' times (part of `busy_ns`; counter);
-      of all programs in the network namespace of the server, or of the engine if no server is watched:
-      `tcp_segments_sent`, `tcp_segments_retransmitted`, `listen_drops`, `listen_overflows` (part of them),
-      `syn_cookies` (counters), `time_wait` (sockets; gauge), `local_ports` (number of ports to connect from; gauge);
-      and if the load goes to another machine, of the link to it: `link_sent_bytes`, `link_received_bytes` (counters)
-      and `link_bits_per_s` (gauge); and `other_cpu_ns:NAME`, the CPU time of the processes of that name that used
-      most, of those that are neither server nor engine nor the lab, as far as they lived to the end (counter, two
-      samples).
+      of the network namespace of the server, or of the engine if no server is watched: `tcp_segments_sent`,
+      `tcp_segments_retransmitted`, `listen_drops`, `listen_overflows` (part of them), `syn_cookies` (counters),
+      `time_wait` (sockets; gauge), `local_ports` (number of ports to connect from; gauge); of the link to another
+      machine: `link_sent_bytes`, `link_received_bytes` (counters) and `link_bits_per_s` (gauge); and
+      `other_cpu_ns:NAME`, CPU time of the busiest processes but server, engine and lab that lived to the end (counter,
+      two samples).
     """
 
     name: str
@@ -69,11 +66,10 @@ class Series(Frozen):
         return self
 
     def increase(self, start_unix_ns: int, end_unix_ns: int) -> float | None:
-        """The increase of a counter over a window, extrapolated from the samples within it.
+        """The increase of a counter over a window, extrapolated from samples in it that span half of it or more.
 
-        Samples within the window represent all of it if they span half of it or more. Interpolating at the window's
-        ends instead would include time outside: between the last sample under load and the first one after it a
-        server is idle. Fewer samples are interpolated; None if they cover less than 80% of the window.
+        Interpolating at the window's ends would include time outside, in which a server may be idle: only fewer samples
+        are interpolated. None if they cover less than 80% of the window.
         """
         length, times, values = end_unix_ns - start_unix_ns, self.times_unix_ns, self.values
         first, past = bisect_left(times, start_unix_ns), bisect_right(times, end_unix_ns)
@@ -93,7 +89,7 @@ class Series(Frozen):
         if first < past:
             return max(self.values[first:past])
         middle = (start_unix_ns + end_unix_ns) // 2
-        return min(zip(self.times_unix_ns, self.values, strict=True), key=lambda each: abs(each[0] - middle))[1]
+        return min(zip(self.times_unix_ns, self.values, strict=True), key=lambda sample: abs(sample[0] - middle))[1]
 
     def of_host(self, name: str) -> "Series":
         """The same series, of a host of this name."""
@@ -176,7 +172,6 @@ class Recording(Frozen):
     failure: Failure | None = None
     stages_ns: dict[Stage, int] = Field(default={}, description="how long each stage took")
     log_bytes: int | None = omitted_if_default(None, "bytes of server output during the load, if kept", ge=0)
-
     fixed_work: tuple[FixedWork, ...] = omitted_if_default((), "of the cores of server and engine; empty if not pinned")
     runtime: RuntimeFacts | None = omitted_if_default(None, "what the runtime said of pauses, collections and memory")
     profile: ProfileFacts | None = omitted_if_default(None, "what was profiled during the load")
@@ -238,18 +233,14 @@ class Recording(Frozen):
         return {"server": "server", **{subject: hop.name for subject, hop in zip(HOPS, hops, strict=False)}}
 
     def find(self, name: str, subject: Subject) -> Series | None:
-        """The series of that name and subject, if a monitor took it: of several hosts, that of the server's.
-
-        The engine's is that of the first load host.
-        """
-        matching = (each for each in self.series if each.name == name and each.subject == subject)
-        return next((each for each in matching if subject == "engine" or not each.host), None)
+        """The series of that name and subject, if a monitor took it, of the server's host or the first load host."""
+        matching = (series for series in self.series if series.name == name and series.subject == subject)
+        return next((series for series in matching if subject == "engine" or not series.host), None)
 
     def increase(self, name: str, subject: Subject) -> float | None:
-        """The increase of that counter over the measurement window; None if unknown.
+        """The increase of that counter over the measurement window, hops of the server included; None if unknown.
 
-        What the engine read at both ends of the window goes before the samples of a monitor. What the server processes
-        used and waited for includes those of the hops in front of it.
+        What the engine read at both ends of the window goes before the samples of a monitor.
         """
         if self.traffic is None:
             return None
@@ -257,9 +248,8 @@ class Recording(Frozen):
             return read
         if subject != "server" or name not in _OF_ALL_PROCESSES:
             return self.sampled_increase(name, subject)
-        each = [self.sampled_increase(name, part) for part in self.parts]
-        known = [increase for increase in each if increase is not None]
-        return sum(known) if len(known) == len(each) else None  # without one of them the sum would be too small
+        known = [increase for part in self.parts if (increase := self.sampled_increase(name, part)) is not None]
+        return sum(known) if len(known) == len(self.parts) else None
 
     def most(self, name: str, subject: Subject) -> float | None:
         """The largest value of that gauge in the measurement window; None if unknown."""

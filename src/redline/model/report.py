@@ -41,9 +41,8 @@ class TooFew(Frozen):
 class OtherTime(Frozen):
     """A time other than response and service time, over all used trials.
 
-    `handshake` is from the first byte of the ClientHello to the handshake's end. `to server` and `from server` are
-    differences of two clocks and may be negative. They are no finer than `resolution_ns`, the resolution of the
-    server's timestamps, and off by up to `clock_bound_ns` if the clocks are of two hosts.
+    `to server` and `from server` are differences of two clocks and may be negative. They are no finer than
+    `resolution_ns`, that of the server's timestamps, and off by up to `clock_bound_ns` if the clocks are of two hosts.
     """
 
     name: Literal["handshake", "to server", "from server"]
@@ -69,7 +68,7 @@ class Moment(Frozen):
 class ObjectiveResult(Frozen):
     """Whether a cell met a condition; `actual` has the unit of the objective's limit, None if not measured.
 
-    Errors and achieved cover all trials that were made, percentiles the used trials.
+    Errors and achieved are of all trials, percentiles of the used ones.
     """
 
     objective: Objective
@@ -92,9 +91,8 @@ class ObjectiveResult(Frozen):
 class WarmUp(Frozen):
     """The timeline of a trial, from its first request to the end of its measurement. Times count from the epoch.
 
-    `flat`: one level from the beginning on; `warmed up`: steady, and as fast as ever; `still compiling`: either of
-    these by its speed, but compilers had work to do while it was measured; `slowing down`: steady, and slower than
-    before; `never steady`: it changed after the measurement had begun, or all the time.
+    `flat`: on one level; `warmed up`: steady, and as fast as ever; `still compiling`: either of these, but compilers
+    worked while it was measured; `slowing down`: steady, and slower than before; `never steady`: still changing.
     """
 
     kind: Warming
@@ -104,7 +102,7 @@ class WarmUp(Frozen):
 
 
 class TrialReport(Frozen):
-    """The summary of one trial."""
+    """The summary of a trial."""
 
     position: int
     round: int
@@ -145,10 +143,7 @@ class PauseMark(Frozen):
 
 
 class MemoryReport(Frozen):
-    """Memory, collections and pauses of one cell's used trials, as its runtime said. Absent is what it did not say.
-
-    Of an invalid cell it is that of all trials: what a server ran out of is why it failed.
-    """
+    """Memory, collections and pauses of a cell's used trials, of an invalid cell all trials, as its runtime said."""
 
     runtime: RuntimeName
     collector: str = ""
@@ -221,10 +216,9 @@ class CellReport(Frozen):
 class Precision(Frozen):
     """How narrow the main comparisons are after `rounds` complete rounds, if the number of trials is open.
 
-    `half_width` is the largest relative half width, and `cell_id` its cell; both are None if no cell has an interval.
-    `forecast` is about how many rounds would make it as narrow as asked, None where that is not known.
-    `without` are the cells that have none: more trials may not help them. In `lost` are the cells of a comparison of
-    which every trial is invalid.
+    `half_width` is the largest relative half width, and `cell_id` its cell; None if no cell has an interval.
+    `forecast` is about how many rounds would make it as narrow as asked, if known. `without` are the cells without an
+    interval, `lost` those whose trials are all invalid.
     """
 
     asked: float
@@ -242,7 +236,7 @@ class Precision(Frozen):
 class Layer(Frozen):
     """The cost of a server on top of another: a step of a chain, or all of its steps.
 
-    If the two may not be compared, the comparisons say why. If there is nothing to compare, `refused` does.
+    The comparisons say why the two may not be compared, `refused` why there is nothing to compare.
     """
 
     server: str = Field(description="a variant's slug")
@@ -255,15 +249,12 @@ class Layer(Frozen):
     @property
     def why_not(self) -> tuple[str, ...]:
         """The distinct reasons why numbers are missing."""
-        reasons = [self.refused, *(found.refused for found in (self.throughput, self.cpu) if found)]
+        reasons = [self.refused, *(comparison.refused for comparison in (self.throughput, self.cpu) if comparison)]
         return tuple(dict.fromkeys(reason for reason in reasons if reason))
 
 
 class Waterfall(Frozen):
-    """A chain of two or more layers in one scenario under one load, from the bottom upward.
-
-    `whole` compares its last server with its first: it is not the product of the steps.
-    """
+    """A chain of layers in a scenario under a load, from the bottom upward. `whole` compares its two ends."""
 
     scenario: str
     load: str
@@ -305,10 +296,10 @@ class RunReport(Frozen):
 
 
 class Effect(Frozen):
-    """The cost of a change on one axis of a server, all else being equal.
+    """The cost of a change on an axis of a server, all else being equal.
 
-    `axis` is the name of an option, `flags`, `route`, or `in` (where it runs): its `value` is compared with its
-    `reference`, the first value in the suite; or `scenario`, if one names another by `against`.
+    `axis` is an option, `flags`, `route`, or `in` (where it runs), whose `reference` is the first value in the suite;
+    or `scenario`, if a scenario names another by `against`.
     """
 
     axis: str
@@ -331,8 +322,8 @@ class LevelEffect(Frozen):
 class MainEffect(Frozen):
     """Whether an axis matters. `levels` are all of its values but the first, `reference`.
 
-    `matters`: its values differ, by Holm's adjusted p. `too small`: each interval is within the threshold. `not shown`:
-    neither. Without a verdict the metric is only described, or there are too few trials.
+    `matters`: its values differ, by Holm's adjusted p. `too small`: all intervals are within the threshold. No verdict:
+    the metric is only described, or there are too few trials.
     """
 
     axis: str
@@ -350,7 +341,7 @@ class MainEffect(Frozen):
 
 
 class MainEffects(Frozen):
-    """The main effects of one server's axes under one load in one metric, from its variants or a fraction of them."""
+    """The main effects of a server's axes under a load in a metric, from its variants or a fraction of them."""
 
     server: str
     scenario: str
@@ -370,10 +361,7 @@ class MainEffects(Frozen):
 
 
 class Place(Frozen):
-    """A cell in a ranking. Cells share a rank if nothing distinguishes any two of them.
-
-    What compares two cells elsewhere in the report, a duet too, also orders them here.
-    """
+    """A cell in a ranking, ordered by the report's comparisons. Cells share a rank if nothing distinguishes them."""
 
     rank: int = Field(ge=1)
     cell_id: str
@@ -383,9 +371,8 @@ class Place(Frozen):
 
 
 class Ranking(Frozen):
-    """The subjects of one scenario and load with the same values of the options that all of them share, best first.
+    """The subjects of a scenario and load with the same setting, best first in the load's primary metric.
 
-    `metric` is throughput in closed loads with zero think time, and p99 in open loads and with think time or pace.
     Only valid cells with an interval are ranked.
     """
 
@@ -397,9 +384,9 @@ class Ranking(Frozen):
 
 
 class PairSpeed(Frozen):
-    """A pair of hosts before the run, by the host of its servers: what it takes to answer a request of one server.
+    """A pair of hosts before the run, by its server host. `ratio` is its CPU time per request over that of other pairs.
 
-    `ratio` is its CPU time per request over that of the other pairs, by duets of the server with itself.
+    Measured by duets of a server with itself.
     """
 
     host: str

@@ -16,7 +16,6 @@ from redline.model.search import SearchTerms
 
 RUN_FORMAT: Literal["redline.run/1"] = "redline.run/1"
 
-
 Kind = Literal["run", "comparison", "search", "load"]
 """What a directory holds, by the command that began it: `run`, `ab`, `limit` or `load`."""
 
@@ -63,7 +62,7 @@ class Calibration(Frozen):
 
 
 class StoredRecordings(Sequence[Recording]):
-    """Recordings on disk: `read` loads the one at a position of the plan whenever it is accessed."""
+    """Recordings on disk, which `read` loads by their position in the plan whenever they are accessed."""
 
     def __init__(self, positions: Sequence[int], read: Callable[[int], Recording]) -> None:
         self.positions = tuple(positions)
@@ -111,9 +110,7 @@ class Run(Frozen):
     profiled: tuple[Recording, ...] = omitted_if_default((), "recordings of trials with a profiler")
     profiles: InstanceOf[StoredProfiles] | None = Field(default=None, exclude=True)
     enough: Enough | None = omitted_if_default(None)
-    repeated: tuple[int, ...] = omitted_if_default(
-        (), "positions of trials and duets that were repeated, once per repetition"
-    )
+    repeated: tuple[int, ...] = omitted_if_default((), "positions of repeated trials and duets, once per repetition")
     lost: int = omitted_if_default(0, "trials and duets that a lost host ended and others repeated")
     calibration: tuple[DuetRecording, ...] = omitted_if_default((), "duets that compared pairs of hosts, if several")
 
@@ -132,14 +129,10 @@ class Run(Frozen):
 
     def by_cell(self) -> dict[str, list[int]]:
         """Indices into `recordings` by cell id; empty for a cell that has none."""
-        if isinstance(self.recordings, StoredRecordings):
-            planned = {trial.position: trial.cell_id for trial in self.manifest.plan.trials}
-            cell_ids = [planned.get(position) for position in self.recordings.positions]
-        else:
-            cell_ids = [recording.cell_id for recording in self.recordings]
+        planned = {trial.position: trial.cell_id for trial in self.manifest.plan.trials}
         indices: dict[str, list[int]] = {cell_id: [] for cell_id in self.manifest.plan.cells}
-        for index, cell_id in enumerate(cell_ids):
-            if cell_id in indices:
+        for index, position in enumerate(self.positions):
+            if (cell_id := planned.get(position)) in indices:
                 indices[cell_id].append(index)
         return indices
 

@@ -1,7 +1,7 @@
 """Raw facts that a server's runtime (a JVM, Node, Go) reported in a trial: pauses, collections, memory.
 
-All of it is about the measurement window unless a field says otherwise. The size is bounded: of pauses and
-collections the longest are kept one by one and the others counted, so a day's soak is no larger than a minute's trial.
+All of it is about the measurement window unless a field says otherwise. The size is bounded: only the longest pauses
+and collections are kept individually.
 """
 
 from typing import Literal
@@ -26,8 +26,7 @@ RECOGNISED = frozenset({"jvm", "node", "deno", "bun", "python", "pypy", "ruby", 
 """Runtimes that are recognised in a running process."""
 
 COMPILES_WHILE_RUNNING = frozenset({"jvm", "node", "deno", "bun", "pypy", "dotnet", "luajit"})
-"""Runtimes that compile what runs often, so that a server is slow at first. Ruby, PHP and CPython do it only if asked;
-the BEAM compiles code as it is loaded."""
+"""Runtimes that compile what runs often, so that a server is slow at first. Ruby, PHP and CPython must be asked to."""
 
 CollectionKind = Literal["young", "mixed", "full", "cycle", "degenerated"]
 """`young` and `mixed`: of a part of the heap. `full`: of all of it, with the application stopped. `cycle`: of all of it

@@ -13,10 +13,7 @@ LoadPhase = Literal["start", "warmup", "approach", "search", "confirm", "curve",
 
 
 class SearchTerms(Frozen):
-    """The task of a search. The plan of its manifest has a round for each fresh start.
-
-    A server that was already running has no fresh starts, no probes for the curve and no overload test.
-    """
+    """The task of a search. The plan of its manifest has a round for each fresh start."""
 
     sets: dict[str, tuple[Objective, ...]] = Field(description="the objectives of each answer, by its name")
     asked: dict[str, tuple[str, ...]] = omitted_if_default(
@@ -34,9 +31,9 @@ class SearchTerms(Frozen):
 
 
 class ProbeRecording(Frozen):
-    """`probes/SLUG/0007.json`: a load of the search on a cell, and what was seen of it. Nothing in it is judged.
+    """`probes/SLUG/0007.json`: the raw facts of a load of the search on a cell.
 
-    The position of the recording counts the loads of the cell, and its round the starts of the cell's server.
+    The position of the recording counts the loads of the cell, its round the starts of the server.
     """
 
     format: Literal["redline.probe/1"] = "redline.probe/1"

@@ -15,11 +15,7 @@ _MEANT = re.compile(r"\{(?:rand|pick)\b[^{}]*\}?")
 
 @dataclass(frozen=True)
 class Placeholder:
-    """A placeholder as it is written.
-
-    `{seq}` is a number from 0 that no two requests share, `{rand:low..high}` a whole number from `low` to `high`, both
-    included, and `{pick:file}` an entry of the picks of that name.
-    """
+    """A placeholder: `{seq}`, a number from 0 that no two requests share, `{rand:low..high}` or `{pick:file}`."""
 
     text: str
     low: int = 0
@@ -50,13 +46,13 @@ def picked(text: str) -> tuple[str, ...]:
 
 
 def malformed(text: str) -> str | None:
-    """The first invalid placeholder, or one that cannot be filled; None without any."""
+    """The first placeholder that is invalid or cannot be filled; None without any."""
     for part in parts(text):
         if isinstance(part, Placeholder):
             if part.high is not None and part.low > part.high:
                 return part.text
-        elif not _PART.fullmatch(f"{{{part}}}") and (found := _MEANT.search(part)):
-            return found[0]
+        elif not _PART.fullmatch(f"{{{part}}}") and (match := _MEANT.search(part)):
+            return match[0]
     return None
 
 

@@ -87,10 +87,10 @@ class Counts(Frozen):
     def merged(cls, parts: Iterable["Counts"]) -> Self:
         """The sums of the parts."""
         given = list(parts)
-        sums = {name: sum(getattr(each, name) for each in given) for name in cls.model_fields if name not in _NESTED}
-        outcomes = {name: sum(getattr(each.outcomes, name) for each in given) for name in Outcomes.model_fields}
-        status = _sums_by_name([each.status for each in given])
-        grpc_status = _sums_by_name([each.grpc_status for each in given])
+        sums = {name: sum(getattr(part, name) for part in given) for name in cls.model_fields if name not in _NESTED}
+        outcomes = {name: sum(getattr(part.outcomes, name) for part in given) for name in Outcomes.model_fields}
+        status = _sums_by_name([part.status for part in given])
+        grpc_status = _sums_by_name([part.grpc_status for part in given])
         return cls(**sums, status=status, grpc_status=grpc_status, outcomes=Outcomes(**outcomes))
 
     @property
@@ -115,8 +115,8 @@ class Counts(Frozen):
 
 
 def _sums_by_name(counts: Sequence[dict[str, int]]) -> dict[str, int]:
-    names = sorted({name for each in counts for name in each})
-    return {name: sum(each.get(name, 0) for each in counts) for name in names}
+    names = sorted({name for count in counts for name in count})
+    return {name: sum(count.get(name, 0) for count in counts) for name in names}
 
 
 class Signed(Frozen):
@@ -310,17 +310,12 @@ class Traffic(Frozen):
         return (self.measure_end_ns - self.measure_start_ns) / 1e9
 
     def clock_increase(self, name: str, subject: str) -> float | None:
-        """The increase of a counter over the window by the engine's own readings; None where there are none.
-
-        Those that a busy machine made too late are not used.
-        """
+        """The increase of a counter over the window by the engine's own readings; None without timely ones."""
         clocks, length = self.clocks, self.measure_end_ns - self.measure_start_ns
         if clocks is None or clocks.end_ns - self.measure_end_ns > _LATE * length:
             return None
-        read = {("cpu_ns", "server"): clocks.server_cpu_ns, ("steal_ns", "machine"): clocks.steal_ns}.get(
-            (name, subject)
-        )
-        span = clocks.end_ns - clocks.start_ns
+        by_series = {("cpu_ns", "server"): clocks.server_cpu_ns, ("steal_ns", "machine"): clocks.steal_ns}
+        read, span = by_series.get((name, subject)), clocks.end_ns - clocks.start_ns
         return None if read is None or span < _COVERED * length else read * length / span
 
     @property
@@ -349,8 +344,7 @@ class Traffic(Frozen):
     def backlog(self) -> int:
         """Right answers within the window beyond its own: the server caught up with what was due before.
 
-        A load that goes on carries as many requests into a window as out of it, but for chance. One that shrinks
-        carries more in, which says nothing.
+        A load that shrinks carries more requests into a window than out of it anyway.
         """
         return 0 if self._shrinks else max(0, self.carried_in - self.carried_out)
 
@@ -360,7 +354,7 @@ class Traffic(Frozen):
         measured = [interval for interval in self.intervals if interval.phase == "measure"]
         third = -(-len(measured) // 3)
         (first, first_ns), (last, last_ns) = (
-            (sum(each.counts.due for each in part), sum(each.lasts_ns for each in part))
+            (sum(interval.counts.due for interval in part), sum(interval.lasts_ns for interval in part))
             for part in (measured[:third], measured[len(measured) - third :])
         )
         expected = first * last_ns / first_ns if first_ns else 0.0

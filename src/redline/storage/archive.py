@@ -27,15 +27,15 @@ def open_archive(folder: Path) -> Archive:
     if not folder.is_dir():
         raise StoreError(f"{folder} is no directory", hint="name the one that holds the runs, such as runs/")
     with as_store_error(folder):
-        found, foreign = list(_at(folder)), []
-        children = [] if found else _children(folder)
+        entries, foreign = list(_at(folder)), []
+        children = [] if entries else _children(folder)
     for child in children:
         below = list(_within(child))
-        found += below
+        entries += below
         foreign += [] if below else [child.name]
     return Archive(
-        tuple(entry for entry in found if isinstance(entry, RunStore)),
-        tuple(entry for entry in found if isinstance(entry, LeftOut)),
+        tuple(entry for entry in entries if isinstance(entry, RunStore)),
+        tuple(entry for entry in entries if isinstance(entry, LeftOut)),
         tuple(foreign),
     )
 

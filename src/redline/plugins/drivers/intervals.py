@@ -33,8 +33,8 @@ class KeptIntervals:
             kept = kept_ns(self._interval_ns, interval.end_ns - self._measured_from_ns)
             if kept > self._kept_ns:
                 finer, self._kept, self._kept_ns = self._kept, [], kept
-                for each in finer:
-                    self._append(each)
+                for kept_before in finer:
+                    self._append(kept_before)
         self._append(interval)
 
     def _append(self, interval: Interval) -> None:

@@ -39,30 +39,30 @@ def differ(engine: Path, cell: Cell, names: tuple[str, str], endpoints: tuple[En
     """
     with checking(engine) as checks:
         for request in cell.scenario.requests:
-            one, other = [_ask(checks, cell, request, endpoint, MOST_KEPT) for endpoint in endpoints]
-            for name, answer in zip(names, (one, other), strict=True):
+            first, second = [_ask(checks, cell, request, endpoint, MOST_KEPT) for endpoint in endpoints]
+            for name, answer in zip(names, (first, second), strict=True):
                 if answer.status is None:
                     return f"{_request_line(cell, request)}: {name}: {answer.wrong}"
-            if (found := _first_difference(names, one, other)) is not None:
-                return f"{_request_line(cell, request)}: {found}"
+            if (different := _first_difference(names, first, second)) is not None:
+                return f"{_request_line(cell, request)}: {different}"
     return None
 
 
-def _first_difference(names: tuple[str, str], one: Checked, other: Checked) -> str | None:
+def _first_difference(names: tuple[str, str], first: Checked, second: Checked) -> str | None:
     for what, values in {
-        "status": (one.status, other.status),
-        "content-type": (one.header("content-type"), other.header("content-type")),
+        "status": (first.status, second.status),
+        "content-type": (first.header("content-type"), second.header("content-type")),
     }.items():
         if values[0] != values[1]:
             said = " and ".join(f"{value or 'none'} from {name}" for value, name in zip(values, names, strict=True))
             return f"{what} {said}"
-    if one.body_sha256 == other.body_sha256:
+    if first.body_sha256 == second.body_sha256:
         return None
-    alike = (pair[0] == pair[1] for pair in zip(one.body, other.body, strict=False))
-    at = next((place for place, same in enumerate(alike) if not same), min(len(one.body), len(other.body)))
+    alike = (pair[0] == pair[1] for pair in zip(first.body, second.body, strict=False))
+    at = next((place for place, same in enumerate(alike) if not same), min(len(first.body), len(second.body)))
     said = " and ".join(
         f"{shown(answer.body[at : at + DIFFERING_BYTES])} from {name} ({answer.body_length} bytes)"
-        for answer, name in zip((one, other), names, strict=True)
+        for answer, name in zip((first, second), names, strict=True)
     )
     return f"the bodies differ from byte {at} on: {said}"
 
@@ -161,12 +161,12 @@ def at_pointer(value: JsonValue, pointer: str) -> JsonValue:
     return value
 
 
-def same(one: JsonValue, other: JsonValue) -> bool:
+def same(left: JsonValue, right: JsonValue) -> bool:
     """Equality of JSON values: numbers by value, and true is not 1."""
-    if isinstance(one, bool) or isinstance(other, bool):
-        return one is other
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(same, one, other))
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
-    return one == other
+    if isinstance(left, bool) or isinstance(right, bool):
+        return left is right
+    if isinstance(left, list) and isinstance(right, list):
+        return len(left) == len(right) and all(map(same, left, right))
+    if isinstance(left, dict) and isinstance(right, dict):
+        return left.keys() == right.keys() and all(same(left[key], right[key]) for key in left)
+    return left == right

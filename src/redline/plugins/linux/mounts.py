@@ -16,6 +16,6 @@ def said_of_noexec(path: Path) -> str:
     except OSError:
         return ""
     whole = path.resolve()
-    points = (Path(_ESCAPED.sub(lambda found: chr(int(found[1], 8)), line.split(" ")[4])) for line in lines)
+    points = (Path(_ESCAPED.sub(lambda match: chr(int(match[1], 8)), line.split(" ")[4])) for line in lines)
     above = sorted((point for point in points if whole.is_relative_to(point)), key=lambda point: len(point.parts))
     return f"{above[-1]} is mounted noexec" if above else ""

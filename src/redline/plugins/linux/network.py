@@ -149,7 +149,9 @@ def _device_towards(host: str) -> str | None:
         own, peer = client.getsockname()[0], client.getpeername()[0]
         if own != peer and not own.startswith("127."):
             devices = psutil.net_if_addrs().items()
-            return next((name for name, addresses in devices if own in (each.address for each in addresses)), None)
+            return next(
+                (name for name, addresses in devices if own in {address.address for address in addresses}), None
+            )
     return None
 
 

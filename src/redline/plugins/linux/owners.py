@@ -60,7 +60,7 @@ def owner_of(host: str, port: int) -> Owner:
     ours = answering(listening, at)
     if not ours:
         return Owner(at, unknown=f"no socket of this network namespace listens at {at}: the kernel passes it on")
-    return _holders(at, ours, {each.inode for each in listening})
+    return _holders(at, ours, {listener.inode for listener in listening})
 
 
 def _address_of(host: str, port: int) -> At | None:
@@ -76,11 +76,11 @@ def _address_of(host: str, port: int) -> At | None:
 
 
 def _holders(at: At, ours: Iterable[Tcp], listening: set[int]) -> Owner:
-    inodes = {each.inode for each in ours}
+    inodes = {listener.inode for listener in ours}
     held = {pid: sockets for pid in procfs.process_ids() if (sockets := procfs.open_sockets(pid))}
-    for each in ours:
-        if not any(each.inode in sockets for sockets in held.values()):
-            whose = _of_user(each.uid)
+    for listener in ours:
+        if not any(listener.inode in sockets for sockets in held.values()):
+            whose = _of_user(listener.uid)
             return Owner(at, unknown=f"the process that listens at {at} is {whose}, and hidden from this one")
     holders = tuple(pid for pid, sockets in held.items() if inodes & sockets)
     for pid in holders:
@@ -105,24 +105,24 @@ def members(holders: Collection[int], elsewhere: Collection[int]) -> tuple[int, 
     """
     below, above = procfs.children(), set(procfs.line_of(os.getpid())) | set(filter(_is_manager, holders))
     holding = [pid for pid in holders if pid not in above] or list(holders)
-    found: dict[int, None] = {}
+    grown = set[int]()
 
     def grow(pid: int) -> None:
-        if pid in found:
+        if pid in grown:
             return
-        found[pid] = None
+        grown.add(pid)
         if pid in above:
             return
         inner = {child: _all_below(child, below) for child in below.get(pid, ())}
-        passed_on = any(each & set(holding) for each in inner.values())
-        for child, each in inner.items():
-            another = passed_on and not each & set(holding) and each & set(elsewhere)
+        passed_on = any(pids & set(holding) for pids in inner.values())
+        for child, pids in inner.items():
+            another = passed_on and not pids & set(holding) and pids & set(elsewhere)
             if not another and child not in above:
                 grow(child)
 
     for pid in holding:
         grow(pid)
-    return tuple(sorted(found))
+    return tuple(sorted(grown))
 
 
 def _is_manager(pid: int) -> bool:
@@ -133,6 +133,6 @@ def _is_manager(pid: int) -> bool:
 
 def _all_below(pid: int, below: Mapping[int, Iterable[int]]) -> set[int]:
     pids = [pid]
-    for each in pids:
-        pids += below.get(each, ())
+    for parent in pids:
+        pids += below.get(parent, ())
     return set(pids)

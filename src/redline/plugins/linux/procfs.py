@@ -107,7 +107,7 @@ def missing_rss_bytes(pid: int, files: tuple[str, ...]) -> int:
         stats = [os.stat(file) for file in files]  # noqa: PTH116
     except OSError:
         return 0
-    held = {(each.st_dev, each.st_ino): each.st_blocks * _BLOCK_BYTES for each in stats}
+    held = {(stat.st_dev, stat.st_ino): stat.st_blocks * _BLOCK_BYTES for stat in stats}
     return sum(held.values()) - int(shared[1]) * 1024 if shared else 0
 
 
@@ -117,13 +117,13 @@ def process_ids() -> list[int]:
 
 
 def children() -> dict[int, list[int]]:
-    """The children of each process, inherited ones too."""
-    found: dict[int, list[int]] = {}
+    """The children of all processes, inherited ones too."""
+    by_parent: dict[int, list[int]] = {}
     for pid in process_ids():
         stat = read_stat(pid)
         if stat is not None:
-            found.setdefault(stat.parent, []).append(pid)
-    return found
+            by_parent.setdefault(stat.parent, []).append(pid)
+    return by_parent
 
 
 def tree(root: int) -> tuple[int, ...]:
@@ -139,12 +139,12 @@ def tree(root: int) -> tuple[int, ...]:
 
 def line_of(pid: int) -> tuple[int, ...]:
     """The process and its ancestors."""
-    found: list[int] = []
-    while pid > 0 and pid not in found:
-        found.append(pid)
+    line: list[int] = []
+    while pid > 0 and pid not in line:
+        line.append(pid)
         stat = read_stat(pid)
         pid = stat.parent if stat is not None else 0
-    return tuple(found)
+    return tuple(line)
 
 
 def open_sockets(pid: int) -> frozenset[int] | None:

@@ -72,34 +72,34 @@ def connections() -> tuple[Tcp, ...]:
     return tuple(_dump(1 << _ESTABLISHED, _INFO))
 
 
-def answering(found: Iterable[Tcp], at: At) -> tuple[Tcp, ...]:
+def answering(listening: Iterable[Tcp], at: At) -> tuple[Tcp, ...]:
     """The listeners that get connections from this machine to this address.
 
     As `inet_lookup_listener` does: an exact address goes before any address, and with IPv4 a socket of IPv4 before one
     of IPv6 that takes it too. Several share the port by SO_REUSEPORT.
     """
     loopback = socket.if_nametoindex("lo")
-    on_port = [each for each in found if each.local.port == at.port and each.device in (0, loopback)]
-    exact = [each for each in on_port if each.local.ip == at.ip]
+    on_port = [tcp for tcp in listening if tcp.local.port == at.port and tcp.device in (0, loopback)]
+    exact = [tcp for tcp in on_port if tcp.local.ip == at.ip]
     for_all = [
-        each
-        for each in on_port
-        if each.local.ip.is_unspecified and (each.takes_ipv4 if at.ip.version == 4 else each.of_ipv6)
+        tcp
+        for tcp in on_port
+        if tcp.local.ip.is_unspecified and (tcp.takes_ipv4 if at.ip.version == 4 else tcp.of_ipv6)
     ]
     chosen = exact or for_all
-    best = max(((bool(each.device), not each.of_ipv6) for each in chosen), default=None)
-    return tuple(each for each in chosen if (bool(each.device), not each.of_ipv6) == best)
+    best = max(((bool(tcp.device), not tcp.of_ipv6) for tcp in chosen), default=None)
+    return tuple(tcp for tcp in chosen if (bool(tcp.device), not tcp.of_ipv6) == best)
 
 
 def listening_for(host: str, port: int) -> frozenset[At]:
     """Addresses of the listeners that get connections to this host and port; empty in another network."""
     try:
         asked = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        found, ips = listeners(), [connected(plain(_without_zone(str(address[0])))) for *_, address in asked]
+        listening, ips = listeners(), [connected(plain(_without_zone(str(address[0])))) for *_, address in asked]
     except (OSError, UnicodeError):
         return frozenset()
-    at = (At(ip, port) for ip in ips)
-    return frozenset(each.local for one in at if local_end(one) for each in answering(found, one))
+    local = (at for ip in ips if local_end(at := At(ip, port)))
+    return frozenset(tcp.local for at in local for tcp in answering(listening, at))
 
 
 def is_this_machine(host: str) -> bool:
@@ -131,7 +131,7 @@ def _without_zone(text: str) -> Ip:
 def local_end(at: At) -> bool:
     """Whether the address belongs to this network namespace. Sends nothing."""
     if at.ip.version == 6 and at.ip.is_link_local:  # it cannot be bound without its interface
-        own = (each.address for addresses in psutil.net_if_addrs().values() for each in addresses)
+        own = (entry.address for entries in psutil.net_if_addrs().values() for entry in entries)
         return any(address.partition("%")[0] == str(at.ip) for address in own)
     family = socket.AF_INET if at.ip.version == 4 else socket.AF_INET6
     try:
@@ -196,14 +196,14 @@ def _read(body: bytes) -> Tcp:
 
 
 def _attributes(data: bytes) -> dict[int, bytes]:
-    found, at = {}, 0
+    attributes, at = {}, 0
     while at + _ATTRIBUTE.size <= len(data):
         length, kind = _ATTRIBUTE.unpack_from(data, at)
         if length < _ATTRIBUTE.size:
             break
-        found[kind] = data[at + _ATTRIBUTE.size : at + length]
+        attributes[kind] = data[at + _ATTRIBUTE.size : at + length]
         at += (length + 3) & ~3
-    return found
+    return attributes
 
 
 def _number(form: str, data: bytes, at: int) -> int:
