@@ -30,6 +30,7 @@ def test_every_rule_has_its_section_and_every_link_to_one_arrives() -> None:
     for rule in RULES.values():
         section = text.split(f"\n### {rule.kind}\n")[1].split("\n##")[0]
         plain = " ".join(section.split())
+        assert re.fullmatch(r"\S.*?\n\n.*?\n\n *Advice: .*?\n *", rule.text, re.DOTALL), rule.kind
         assert rule.measures in plain
         assert rule.reason in plain
         assert rule.advice in plain
@@ -55,7 +56,7 @@ def _sections() -> Iterator[list[str]]:
             if rule.kind not in told:
                 told.add(rule.kind)
                 yield [f"### {rule.kind}", "", *_paragraph(f"{rule.measures} {_limits(rule)}{rule.reason}"), ""]
-                yield [*_paragraph(f"*What to do:* {rule.advice}"), ""]
+                yield [*_paragraph(f"*Advice:* {rule.advice}"), ""]
 
 
 def _limits(rule: Rule) -> str:

@@ -33,21 +33,19 @@ class DueSlice:
         return max(abs(self.due - self.expected) - self.shifted, 0.0)
 
 
-@Rule(
-    "arrivals",
-    when="requests",
-    invalid=0.0,
-    reason="The number of requests due is known: exactly, or for Poisson arrivals by its distribution. Another "
-    "load than the one specified answers another question.",
-    advice="Do not use these numbers. Report a fault of the engine, with the recording.",
-)
+@Rule("arrivals", when="requests", invalid=0.0)
 def arrivals(cell: Cell, traffic: Traffic) -> Evidence | None:
-    """*Open loads.* The number of requests that fell due, in total or in an interval, is not that of the schedule; for
-    Poisson arrivals, three tests at p < 0.00001 decide. A load that was cut short or ends with a `count` is not judged.
+    """*Open loads that were complete.* The number of requests that fell due, in total or in an interval, is not that of
+    the schedule; for Poisson arrivals, three tests at p < 0.00001 decide.
+
+    The number of requests due is known: exactly, or for Poisson arrivals by its distribution. Another load answers
+    another question.
+
+    Advice: Do not use these numbers. Report a fault of the engine, with the recording.
     """
     shape = cell.load.shape
     if not isinstance(shape, Open) or traffic.ended != "complete" or cell.load.count is not None:
-        return None
+        return None  # where the window of a load ended that was cut short or has a count is not known to a request
     intervals = [interval for interval in traffic.intervals if interval.phase != "warmup"]
     # Lateness only explains faults away, so it is looked at where there is one.
     fault = _fault(shape, traffic, _slices(shape, traffic, intervals, [0] * len(intervals)))
@@ -66,19 +64,15 @@ def _fault(shape: Open, traffic: Traffic, slices: Sequence[DueSlice]) -> str:
     return _exact_fault(traffic.counts.due, expected, slices, 1 + traffic.engine.processes)
 
 
-@Rule(
-    "bunched-sends",
-    when="requests",
-    unit=" requests",
-    note=10.0,
-    warn=100.0,
-    reason="What falls due while the engine is late goes out at once, so the server gets bunches instead of the "
-    "arrivals of the load: the last of ten waits for nine service times that are not in the load.",
-    advice="Give the engine a core of its own or more workers, or lower the rate.",
-    biases=LONG_TAILS,
-)
+@Rule("bunched-sends", when="requests", unit=" requests", note=10.0, warn=100.0, biases=LONG_TAILS)
 def bunched_sends(cell: Cell, traffic: Traffic) -> Evidence | None:
-    """*Open loads.* Requests that fall due between the p10 and the p90 of the engine's lateness."""
+    """*Open loads.* Requests that fall due between the p10 and the p90 of the engine's lateness.
+
+    What falls due while the engine is late goes out at once: the last request of a bunch of ten waits for nine service
+    times that are not in the load.
+
+    Advice: Give the engine a core of its own or more workers, or lower the rate.
+    """
     if not isinstance(cell.load.shape, Open):
         return None
     rate_per_s = traffic.counts.due / traffic.seconds

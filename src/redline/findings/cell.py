@@ -48,19 +48,15 @@ def _series(cell: Cell, used: Sequence[Trial]) -> _TrialValues:
     return _TrialValues("p50 response time", tuple(median for median in medians if median > 0))
 
 
-@Rule(
-    "run-drift",
-    when="cell",
-    note=0.02,
-    warn=0.10,
-    reason="Trials are interleaved, so a drift affects all cells alike and spares the ratios; but the level "
-    "depends on when one measured. 2% is worth acting on; past 10% the rounds are of different machines.",
-    advice="Compare within this run only. Look for what changed: heat, clock rate, other work, a disk that fills.",
-    scatters=True,
-)
+@Rule("run-drift", when="cell", note=0.02, warn=0.10, scatters=True)
 def run_drift(cell: Cell, used: Sequence[Trial]) -> Evidence | None:
     """*From seven trials on.* Change of the rate (zero think time) or p50 (other loads) from the first trial to the
     last; tested as in [unsteady](#unsteady).
+
+    Trials are interleaved, so a drift affects all cells alike and spares the ratios; but levels depend on when they
+    were measured. Past 10% the rounds are of different machines.
+
+    Advice: Compare within this run only. Look for what changed: heat, clock rate, other work, a disk that fills.
     """
     series = _series(cell, used)
     drift = trend(series.values, TREND_P)
@@ -71,19 +67,15 @@ def run_drift(cell: Cell, used: Sequence[Trial]) -> Evidence | None:
     return Evidence(abs(drift), message)
 
 
-@Rule(
-    "autocorrelation",
-    when="cell",
-    note=0.0,
-    warn=0.5,
-    reason="An interval over n trials takes them for independent. With a correlation r between neighbours it "
-    "should be sqrt((1 + r) / (1 - r)) times as wide.",
-    advice="Do not trust the interval. Run on another day as well, and look for what comes and goes on this machine.",
-    scatters=True,
-)
+@Rule("autocorrelation", when="cell", note=0.0, warn=0.5, scatters=True)
 def autocorrelation(cell: Cell, used: Sequence[Trial]) -> Evidence | None:
     """*From ten trials on.* By how much wider the interval should be because consecutive trials are alike, if the rank
     version of von Neumann's ratio (Bartels, 1982) has p < 0.001.
+
+    An interval takes trials for independent. With a correlation r between neighbours it should be sqrt((1 + r) / (1 -
+    r)) times as wide.
+
+    Advice: Do not trust the interval. Run on another day as well, and look for what comes and goes on this machine.
     """
     series = _series(cell, used)
     if trend(series.values, TREND_P):
@@ -96,19 +88,15 @@ def autocorrelation(cell: Cell, used: Sequence[Trial]) -> Evidence | None:
     return Evidence(excess - 1.0, message)
 
 
-@Rule(
-    "bimodal",
-    when="cell",
-    note=0.02,
-    warn=0.05,
-    reason="A mean between two modes is neither, and which one a start will draw is a lottery: of the JIT, of "
-    "memory layout, of how connections are assigned to threads. 2% is worth acting on.",
-    advice="Read the single trials, and compare modes with modes. Find what differs between starts of the server.",
-    scatters=True,
-)
+@Rule("bimodal", when="cell", note=0.02, warn=0.05, scatters=True)
 def bimodal(cell: Cell, used: Sequence[Trial]) -> Evidence | None:
-    """*From five trials on.* Distance of two groups of trials with nothing between, of two or more each: a gap that one
-    group shows once in 1,000 times.
+    """*From five trials on.* Distance of two groups of two or more trials with nothing between: a gap that one group
+    shows once in 1,000 times.
+
+    A mean between two modes is neither, and which mode a start draws is a lottery: of the JIT, of memory layout, of how
+    connections are assigned to threads.
+
+    Advice: Read the single trials, and compare modes with modes. Find what differs between starts of the server.
     """
     series = _series(cell, used)
     groups = two_groups(series.values)
@@ -124,19 +112,14 @@ def bimodal(cell: Cell, used: Sequence[Trial]) -> Evidence | None:
     return Evidence(groups.apart, message)
 
 
-@Rule(
-    "builds-differ",
-    when="cell",
-    note=0.0,
-    warn=0.02,
-    reason="An interval over trials takes them for independent, and trials of one build share its layout of code. "
-    "Only chance of 1 in 100 is taken for a difference; 2% is worth acting on.",
-    advice="Take the scatter of the builds for the precision, and more builds (`builds`) for a better one.",
-    scatters=True,
-)
+@Rule("builds-differ", when="cell", note=0.0, warn=0.02, scatters=True)
 def builds_differ(cell: Cell, used: Sequence[Trial]) -> Evidence | None:
     """Standard deviation of [builds](../reference/suite.md#builds) beyond that of their trials or starts, if a
     permutation test of the F ratio has p < 0.01.
+
+    An interval takes trials for independent, and trials of one build share its layout of code.
+
+    Advice: Take the scatter of the builds for the precision, and more builds (`builds`) for a better one.
     """
     series = _series(cell, used)
     builds = [server.build_number for trial in used if (server := trial.recording.server)]
@@ -154,16 +137,14 @@ def builds_text(found: BuildScatter) -> str:
     return f"The {found.builds} builds differ by {between} (standard deviation), and starts of one build by {within}"
 
 
-@Rule(
-    "builds-alike",
-    when="cell",
-    note=0.0,
-    reason="A build that is reproducible, wherever it is made, gives the same bytes again: then several builds are "
-    "one build, and say nothing of what another layout of code would do.",
-    advice="Leave out `builds`, which costs time here and adds nothing.",
-)
+@Rule("builds-alike", when="cell", note=0.0)
 def builds_alike(used: Sequence[Trial]) -> Evidence | None:
-    """All builds of the server are the same bytes."""
+    """All builds of the server are the same bytes.
+
+    Several builds of a reproducible build are one build, and say nothing of what another layout of code would do.
+
+    Advice: Leave out `builds`, which costs time here and adds nothing.
+    """
     alike = identical_builds([trial.recording.server for trial in used])
     return Evidence(float(alike - 1), f"All {alike} builds are identical.") if alike else None
 
@@ -176,15 +157,17 @@ def identical_builds(servers: Sequence[ServerFacts | None]) -> int:
 
 HOST_MODE = Rule(
     "host-mode",
-    measures="*From five trials on.* How much faster or slower the server's cores were than in the run's median trial, "
-    "by a fixed piece of work before and after the load. [What it shows](statistics.md#the-speed-of-cores).",
     note=0.25,
-    reason="A core slows down by a third or more while another hardware thread runs on it, and on a shared machine "
-    "that thread belongs to another guest. Nothing else shows such a guest: it is no steal. Fixed work varies by "
-    "15% within one mode.",
-    advice="Compare by duets (`design: duet`), whose slices alternate faster than the host's modes; for levels, "
-    "run more trials, or use a machine whose cores are not shared.",
     scatters=True,
+    text="""*From five trials on.* How much faster or slower the server's cores were than in the run's median trial, by
+    a fixed piece of work before and after the load. [What it shows](statistics.md#the-speed-of-cores).
+
+    A core slows down by a third or more while another hardware thread runs on it, which may be another guest's, and no
+    steal. Fixed work varies by 15% within one mode.
+
+    Advice: Compare by duets (`design: duet`), whose slices alternate faster than the host's modes; for levels, run more
+    trials, or use a machine whose cores are not shared.
+    """,
 )
 
 
@@ -218,20 +201,15 @@ def _from_to(shares: Sequence[float]) -> str:
     return low if low == high else f"{low.removesuffix('%')} to {high}"
 
 
-@Rule(
-    "too-few-trials",
-    when="cell",
-    unit="",
-    note=0.0,
-    warn=2.0,
-    invalid=4.0,
-    reason="An interval over n trials has n - 1 degrees of freedom: with 4 it is 1.4 times as wide as with many, "
-    "with 1 it is 6.5 times as wide, with a single trial there is none.",
-    advice="Run more trials: --trials 5 or more.",
-    scatters=True,
-)
+@Rule("too-few-trials", when="cell", unit="", note=0.0, warn=2.0, invalid=4.0, scatters=True)
 def too_few_trials(used: Sequence[Trial], planned: int) -> Evidence | None:
-    """Usable trials missing to five: **note** for four or three, **warn** for two or one, **invalid** for none."""
+    """Usable trials missing to five: **note** for four or three, **warn** for two or one, **invalid** for none.
+
+    An interval over 5 trials is 1.4 times as wide as with many, over 2 it is 6.5 times as wide, and over a single trial
+    there is none.
+
+    Advice: Run more trials: --trials 5 or more.
+    """
     trials = "trial is" if len(used) == 1 else "trials are"
     lacks = {0: "there is nothing to report", 1: "there is no interval and no verdict", 2: "there is no verdict"}
     message = (
@@ -241,19 +219,14 @@ def too_few_trials(used: Sequence[Trial], planned: int) -> Evidence | None:
     return Evidence(WANTED_TRIALS - len(used), message, advice=advice)
 
 
-@Rule(
-    "too-few-samples",
-    when="cell",
-    unit="",
-    note=0.0,
-    warn=90.0,
-    reason="p99 rests on the slowest hundredth alone. 100 requests there fix it to about 2% if response times fall "
-    "off exponentially, 10 to about 7%; with fewer than 10 it is not reported.",
-    advice="Measure longer: p99 needs 10,000 requests in all, p99.9 needs 100,000.",
-    scatters=True,
-)
+@Rule("too-few-samples", when="cell", unit="", note=0.0, warn=90.0, scatters=True)
 def too_few_samples(used: Sequence[Trial]) -> Evidence | None:
-    """Requests missing to 100 beyond p99: **note** below 100, **warn** below 10, where p99 is not given."""
+    """Requests missing to 100 beyond p99: **note** below 100, **warn** below 10, where p99 is not given.
+
+    100 requests beyond p99 fix it to about 2% if response times fall off exponentially, 10 to about 7%.
+
+    Advice: Measure longer: p99 needs 10,000 requests in all, p99.9 needs 100,000.
+    """
     if not used:
         return None
     count = sum(trial.traffic.counts.due for trial in used if trial.traffic)
@@ -264,13 +237,16 @@ def too_few_samples(used: Sequence[Trial]) -> Evidence | None:
 
 RESOLUTION = Rule(
     "resolution",
-    measures="The smallest difference that an undecided comparison could have shown: half its interval, on logarithms. "
-    "The message says what would show 5%.",
     note=0.05,
-    reason="A comparison that cannot decide says nothing about differences smaller than its interval: 5% is what "
-    "many a change is made for.",
-    advice="Compare by duets, or add rounds; a quieter machine needs fewer.",
     scatters=True,
+    text="""The smallest difference that an undecided comparison could have shown: half its interval, on logarithms. The
+    message says what would show 5%.
+
+    An undecided comparison says nothing about differences smaller than its interval: 5% is what many a change is made
+    for.
+
+    Advice: Compare by duets, or add rounds; a quieter machine needs fewer.
+    """,
 )
 
 
@@ -286,18 +262,15 @@ def undecided(cell: Cell, shown: Sequence[tuple[Metric, float]], takes: str) -> 
     return tuple(RESOLUTION.findings(Evidence(max(share for _, share in shown), message), cell.id))
 
 
-@Rule(
-    "near-ceiling",
-    when="cell",
-    note=0.80,
-    warn=0.95,
-    reason="From 80% on most of each exchange is work of the kernel and the client, which all servers share, so "
-    "throughput ratios move towards 1.",
-    advice="Compare CPU per request instead, or give the scenario more work.",
-    biases=TOO_ALIKE,
-)
+@Rule("near-ceiling", when="cell", note=0.80, warn=0.95, biases=TOO_ALIKE)
 def near_ceiling(cell: Cell, used: Sequence[Trial], ceiling_per_s: float | None) -> Evidence | None:
-    """*Users with zero think time.* Throughput over that of the ceiling server in the same scenario and load."""
+    """*Users with zero think time.* Throughput over that of the ceiling server in the same scenario and load.
+
+    From 80% on most of an exchange is work of the kernel and the client, which all servers share, so throughput ratios
+    move towards 1.
+
+    Advice: Compare CPU per request instead, or give the scenario more work.
+    """
     seconds = sum(trial.traffic.seconds for trial in used if trial.traffic)
     if not cell.load.saturates or cell.role == "ceiling" or not ceiling_per_s or seconds <= 0:
         return None

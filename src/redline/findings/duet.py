@@ -101,19 +101,15 @@ class SeenDuet:
         return Counts.merged(traffic.targets[at].counts for traffic in self.traffics for at in places)
 
 
-@Rule(
-    "few-starts",
-    when="duet",
-    unit="",
-    note=0.0,
-    warn=3.0,
-    reason="How starts differ is part of the interval. Over 4 starts it is 1.6 times as wide as over many, and "
-    "over one nobody knows how they differ.",
-    advice="Give it more time, or more rounds.",
-    scatters=True,
-)
+@Rule("few-starts", when="duet", unit="", note=0.0, warn=3.0, scatters=True)
 def few_starts(duet: SeenDuet) -> Evidence:
-    """Starts missing to five: **note** for four to two, **warn** for one."""
+    """Starts missing to five: **note** for four to two, **warn** for one.
+
+    How starts differ is part of the interval. Over 4 starts it is 1.6 times as wide as over many, and over one it is
+    not known.
+
+    Advice: Give it more time, or more rounds.
+    """
     starts, running = len(duet.starts), duet.running
     if running and starts > 1:
         was, its = ("was", "its") if len(running) == 1 else ("were", "their")
@@ -130,32 +126,28 @@ def few_starts(duet: SeenDuet) -> Evidence:
     return Evidence(WANTED_STARTS - starts, message)
 
 
-@Rule(
-    "failed-starts",
-    when="duet",
-    warn=0.0,
-    reason="The ratio rests on the starts in which all servers worked, and these may be the better ones.",
-    advice="Look in the servers' output for why they failed.",
-)
+@Rule("failed-starts", when="duet", warn=0.0)
 def failed_starts(duet: SeenDuet) -> Evidence | None:
-    """Starts that failed."""
+    """Starts that failed.
+
+    The ratio rests on the starts in which all servers worked, and these may be the better ones.
+
+    Advice: Look in the servers' output for why they failed.
+    """
     if not duet.failed:
         return None
     lost, made = len(duet.failed), len(duet.failed) + len(duet.starts)
     return Evidence(lost / made, f"{lost} of {made} starts failed: {duet.failed[0].rstrip('.')}.")
 
 
-@Rule(
-    "control",
-    when="duet",
-    warn=0.0,
-    reason="The baseline runs twice in each start, as two processes. If they differ, so may any two servers by as "
-    "much, whatever they are.",
-    advice="Compare again. If it persists, look for what makes two processes of one server differ.",
-    scatters=True,
-)
+@Rule("control", when="duet", warn=0.0, scatters=True)
 def control(duet: SeenDuet) -> Evidence | None:
-    """The baseline differs from itself, as two servers in the same starts. By chance that happens in 5 of 100 duets."""
+    """The baseline differs from itself, as two servers in the same starts. By chance that happens in 5 of 100 duets.
+
+    The baseline runs twice in each start. If these two processes differ, so may any two servers by as much.
+
+    Advice: Compare again. If it persists, look for what makes two processes of one server differ.
+    """
     if duet.control is None or not _excludes_zero(duet.control) or duet.unsettled:
         return None
     message = f"{duet.names[0]} against itself reads as different, which happens by chance in 5 of 100 duets."
@@ -164,11 +156,14 @@ def control(duet: SeenDuet) -> Evidence | None:
 
 CPU_BEHIND = Rule(
     "cpu-behind",
-    measures="A server that runs already asked another to answer, whose CPU time is not counted.",
     warn=0.0,
-    reason="A proxy that passes requests on costs little itself. What answers costs the rest.",
-    advice="Compare the addresses of the servers themselves, or read throughput and response times.",
     biases=TOO_CHEAP,
+    text="""A server that runs already asked another to answer, whose CPU time is not counted.
+
+    A proxy that passes requests on costs little itself. What answers costs the rest.
+
+    Advice: Compare the addresses of the servers themselves, or read throughput and response times.
+    """,
 )
 
 
@@ -209,17 +204,15 @@ def engine_paused(duet: SeenDuet) -> Evidence | None:
     return Evidence(share, message, at_most=Grade.NOTE)
 
 
-@Rule(
-    "cold",
-    when="duet",
-    warn=0.0,
-    reason="Servers that still get faster are compared by how far they are, not by how fast they will be. Their "
-    "interval is wider by how far the ratio may yet move.",
-    advice="Give it more time.",
-    biases=TIME_DEPENDENT,
-)
+@Rule("cold", when="duet", warn=0.0, biases=TIME_DEPENDENT)
 def cold(duet: SeenDuet) -> Iterator[Evidence]:
-    """Servers were not warm when they were measured, or nobody can say."""
+    """Servers were not warm when they were measured, or it is not known.
+
+    Servers that still get faster are compared by how far they are. The interval is wider by how far the ratio may yet
+    move.
+
+    Advice: Give it more time.
+    """
     if not duet.saturates and all(cost_of(traffic.blocks, saturates=False) is None for traffic in duet.traffics):
         message = (
             "Whether the servers were warm is not known: the load sets their rates, and their CPU time is unknown."
@@ -238,16 +231,14 @@ def cold(duet: SeenDuet) -> Iterator[Evidence]:
     yield Evidence(1.0, message)
 
 
-@Rule(
-    "rare-costs",
-    when="duet",
-    warn=0.01,
-    reason="What is in few slices looks like a disturbance and moves the ratio little, but it is a cost.",
-    advice="Compare CPU time over all slices, or measure levels by trials of each server alone.",
-    biases="rare costs, such as those of a collector, count too little",
-)
+@Rule("rare-costs", when="duet", warn=0.01, biases="rare costs, such as those of a collector, count too little")
 def rare_costs(duet: SeenDuet) -> Evidence | None:
-    """Distance of the ratio by all CPU time from the ratio of usual slices."""
+    """Distance of the ratio by all CPU time from the ratio of usual slices.
+
+    What is in few slices looks like a disturbance and moves the ratio little, but it is a cost.
+
+    Advice: Compare CPU time over all slices, or measure levels by trials of each server alone.
+    """
     differences = [
         StartRatio(float(duet.contrast @ np.log(entire)) - usual.value, None)
         for usual, entire in zip(duet.cpu, map(cpu_of_all, duet.traffics), strict=True)
@@ -267,16 +258,14 @@ def rare_costs(duet: SeenDuet) -> Evidence | None:
     return Evidence(abs(apart.value), message)
 
 
-@Rule(
-    "disagreement",
-    when="duet",
-    warn=0.0,
-    reason="Under users with zero think time a request that costs more CPU time lowers the rate. If a server needs "
-    "less of it and is slower all the same, it waits for something else.",
-    advice="See what the slower server waits for: a lock, a thread pool, another service.",
-)
+@Rule("disagreement", when="duet", warn=0.0)
 def disagreement(duet: SeenDuet) -> Evidence | None:
-    """*Users with zero think time.* One server needs less CPU time per request and has the lower rate, both surely."""
+    """*Users with zero think time.* One server needs less CPU time per request and has the lower rate, both surely.
+
+    A server that needs less CPU time and is slower all the same waits for something else.
+
+    Advice: See what the slower server waits for: a lock, a thread pool, another service.
+    """
     both = duet.ratios
     if len(both) < 2 or not all(map(_excludes_zero, both)) or math.prod(each.value for each in both) <= 0:
         return None
@@ -352,17 +341,15 @@ def tls_insecure(duet: SeenDuet) -> Evidence | None:
     return Evidence(float(duet.insecure), message)
 
 
-@Rule(
-    "idle-work",
-    when="duet",
-    warn=0.01,
-    reason="The slices of a server are disturbed by what others do meanwhile: compilers, collectors, timers. From "
-    "1% of a core on, that is as much as many a difference.",
-    advice="Give the servers more time to warm up, or switch off what they do on their own.",
-    scatters=True,
-)
+@Rule("idle-work", when="duet", warn=0.01, scatters=True)
 def idle_work(duet: SeenDuet) -> Evidence | None:
-    """Part of a core that servers used while others were loaded."""
+    """Part of a core that servers used while others were loaded.
+
+    What others do meanwhile (compilers, collectors, timers) disturbs a server's slices. 1% of a core is as much as many
+    a difference.
+
+    Advice: Give the servers more time to warm up, or switch off what they do on their own.
+    """
     # Of a server that runs already, the baseline and its control are one process, which is never idle.
     apart = all(start.control_is_apart for start in duet.starts)
     loaded_ns = sum(slice_.end_ns - slice_.start_ns for slice_ in duet.slices)
@@ -374,16 +361,14 @@ def idle_work(duet: SeenDuet) -> Evidence | None:
     return Evidence(share, message)
 
 
-@Rule(
-    "client-limited",
-    when="duet",
-    note=0.20,
-    reason="Under users with zero think time, a server with idle cores waits for the client.",
-    advice="Read CPU per request, or load the servers by more users.",
-    biases=TOO_ALIKE,
-)
+@Rule("client-limited", when="duet", note=0.20, biases=TOO_ALIKE)
 def client_limited(duet: SeenDuet) -> Evidence | None:
-    """*Users with zero think time.* Idle cores of the servers."""
+    """*Users with zero think time.* Idle cores of the servers.
+
+    Under such users, a server with idle cores waits for the client.
+
+    Advice: Read CPU per request, or load the servers by more users.
+    """
     known = [slice_ for slice_ in duet.slices if slice_.cpu_ns and slice_.cpu_ns[slice_.target] is not None]
     busy_ns = sum(each.cpu_ns[each.target] or 0 for each in known)
     first = duet.starts[0]
@@ -412,16 +397,15 @@ def connections(duet: SeenDuet) -> Iterator[Evidence]:
             yield Evidence(counts.surplus / max(counts.due, 1), message, rule=failed.surplus_bytes)
 
 
-@Rule(
-    "answer-sizes",
-    when="duet",
-    note=0.01,
-    reason="Where nobody says what the right answer is, servers that do different work may be compared. A header "
-    "with a date or a number changes the length by less than 1%.",
-    advice="Compare the answers, or let Redline do so: `--same-answers`.",
-)
+@Rule("answer-sizes", when="duet", note=0.01)
 def answer_sizes(duet: SeenDuet) -> Evidence | None:
-    """Difference of the mean length of two servers' answers, with headers."""
+    """Difference of the mean length of two servers' answers, with headers.
+
+    Where no right answer is specified, the servers may do different work. A header with a date or a number changes the
+    length by less than 1%.
+
+    Advice: Compare the answers, or let Redline do so: `--same-answers`.
+    """
     sizes = [_answer_size(duet, place) for place in (BASELINE, duet.target)]
     known = [size for size in sizes if size]
     if len(known) < 2:
@@ -447,15 +431,14 @@ def _answer_size(duet: SeenDuet, target: int) -> float | None:
     return received / answers if answers else None
 
 
-@Rule(
-    "parallel",
-    when="duet",
-    note=0.0,
-    reason="Sets of cores are never quite alike; drawing them for each start makes that a part of the interval.",
-    advice="Nothing needs to be done. Load the servers in turn for a narrower interval.",
-)
+@Rule("parallel", when="duet", note=0.0)
 def parallel(duet: SeenDuet) -> Evidence | None:
-    """Servers were loaded at the same time, each on its own cores."""
+    """Servers were loaded at the same time, each on its own cores.
+
+    Sets of cores are never quite alike; drawing them for each start makes that a part of the interval.
+
+    Advice: Nothing needs to be done. Load the servers in turn for a narrower interval.
+    """
     places = [start.places for start in duet.starts if start.places]
     if not places:
         return None

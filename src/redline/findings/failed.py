@@ -39,24 +39,25 @@ def all_failed(traffic: Traffic) -> str:
 
 SERVER_DIED = Rule(
     "server-died",
-    measures="The server ended during the trial.",
     invalid=0.0,
-    reason="The trial measured a server that was about to fail, and the errors after it.",
-    advice="Read the end of its output in the run directory; the kernel's log shows if it ran out of memory.",
     blames="server",
+    text="""The server ended during the trial.
+
+    The trial measured a server that was about to fail, and the errors after it.
+
+    Advice: Read the end of its output in the run directory; the kernel's log shows if it ran out of memory.
+    """,
 )
 
 
-@Rule(
-    "trial-failed",
-    when="trial",
-    invalid=0.0,
-    reason="There is nothing to estimate from.",
-    advice="Look in the server's output for why no right answer came.",
-    blames="server",
-)
+@Rule("trial-failed", when="trial", invalid=0.0, blames="server")
 def trial_failed(cell: Cell, trial: Trial) -> Evidence | None:
-    """The server could not be started, or gave no right answer."""
+    """The server could not be started, or gave no right answer.
+
+    There is nothing to estimate from.
+
+    Advice: Look in the server's output for why no right answer came.
+    """
     failure, traffic = trial.recording.failure, trial.traffic
     if failure is not None:
         message = f"Failed in stage {failure.stage}: {failure.message.rstrip('.')}."
@@ -80,11 +81,14 @@ def _sentence(hint: str) -> str | None:
 
 NOTHING_DUE = Rule(
     "nothing-due",
-    measures="No request fell due within the measurement.",
     invalid=0.0,
-    reason="The load's rate, or its users' time to think, leaves no request for a measurement this short. That is "
-    "no fault of the server's, and says nothing of it.",
-    advice="Measure for longer, at a higher rate, or with more users.",
+    text="""No request fell due within the measurement.
+
+    The load's rate, or its users' think time, leaves no request for a measurement this short, which says nothing of the
+    server.
+
+    Advice: Measure for longer, at a higher rate, or with more users.
+    """,
 )
 
 
@@ -109,15 +113,17 @@ def _nothing_due(cell: Cell, traffic: Traffic) -> Evidence | None:
     note=0.0,
     warn=0.001,
     invalid=0.01,
-    reason="A failed request has a response time too: the time until it failed. 0.1% of requests can be "
-    "everything beyond p99.9, and 1% everything beyond p99.",
-    advice="Look in the server's output for what happened then, beginning with the first failure of each kind.",
     biases="percentiles count how fast requests failed",
     blames="server",
 )
 def errors(traffic: Traffic) -> Evidence | None:
     """Requests due that got no answer: connection refused, handshake failed, reset, closed, timed out, or unsent at the
-    end. The message has the first failure of each kind.
+    end.
+
+    A failed request has a response time too: the time until it failed. 0.1% of requests can be everything beyond p99.9,
+    and 1% everything beyond p99.
+
+    Advice: Look in the server's output for what happened then, beginning with the first failure of each kind.
     """
     outcomes = traffic.counts.outcomes_on_the_way
     kinds = (*UNANSWERED, *LEFT_OVER) if traffic.ended == "complete" else UNANSWERED
@@ -136,17 +142,17 @@ def errors(traffic: Traffic) -> Evidence | None:
     note=0.0,
     warn=0.001,
     invalid=0.01,
-    reason="These requests failed before they reached the server, which had that much less to do. Limits as for "
-    "`errors`.",
-    advice="Use fewer connections or longer-lived ones (`requests_per_connection`), widen the port range "
-    "(`sysctl net.ipv4.ip_local_port_range`), raise the descriptor limit (`ulimit -n`); `redline doctor` shows the "
-    "limits.",
     biases="the load is too low",
     blames="client",
 )
 def exhausted(traffic: Traffic) -> Evidence | None:
     """Requests due for which the engine's own side had no port, descriptor or memory left. They are no `errors`, though
     objectives count them.
+
+    These requests never reached the server, which had that much less to do. Limits as for `errors`.
+
+    Advice: Use fewer connections or longer-lived ones (`requests_per_connection`), widen the port range (`sysctl
+    net.ipv4.ip_local_port_range`), raise the descriptor limit (`ulimit -n`); `redline doctor` shows the limits.
     """
     lacked, due = traffic.counts.exhausted, traffic.counts.due
     message = (
@@ -156,21 +162,16 @@ def exhausted(traffic: Traffic) -> Evidence | None:
     return Evidence(lacked / due, message)
 
 
-@Rule(
-    "wrong-answers",
-    when="requests",
-    warn=0.0,
-    invalid=0.01,
-    reason="A server that sheds load with 503 answers fast: from 1% on, such answers may set the percentiles. "
-    "After a wrong body the work was not done.",
-    advice="Send the request by hand and compare the answer with the scenario's `expect`. If the server sheds "
-    "load, lower the load.",
-    biases=TOO_CHEAP,
-    blames="server",
-)
+@Rule("wrong-answers", when="requests", warn=0.0, invalid=0.01, biases=TOO_CHEAP, blames="server")
 def wrong_answers(traffic: Traffic) -> Evidence | None:
-    """Requests due with another answer than expected. A wrong body, or bytes that are not HTTP, is **invalid** from the
-    first on.
+    """Requests due with another answer than expected. The first wrong body, or bytes that are not HTTP, make it
+    **invalid**.
+
+    A server that sheds load with 503 answers fast: from 1% on, such answers may set the percentiles. After a wrong body
+    the work was not done.
+
+    Advice: Send the request by hand and compare the answer with the scenario's `expect`. If the server sheds load,
+    lower the load.
     """
     outcomes = traffic.counts.outcomes
     wrong = sum(getattr(outcomes, kind) for kind in _WRONG)
@@ -212,20 +213,15 @@ def _turned(traffic: Traffic, began_ns: int) -> str:
     return f"; {', '.join(classes)}" if classes else ""
 
 
-@Rule(
-    "surplus-bytes",
-    when="requests",
-    probes="all",
-    note=0.0,
-    warn=0.01,
-    reason="HTTP ends an answer where its head says. Bytes beyond that are read as the next answer by clients that "
-    "trust the connection, and a cautious one closes it. 1% of new connections can be everything beyond p99.",
-    advice="Fix what writes them: a body on an answer to HEAD or with 204, a second last chunk, or a wrong length.",
-    biases=TOO_SLOW,
-)
+@Rule("surplus-bytes", when="requests", probes="all", note=0.0, warn=0.01, biases=TOO_SLOW)
 def surplus_bytes(traffic: Traffic) -> Evidence | None:
     """Answers after which the server sent bytes that nobody had requested, per request due. The engine closes such
     connections.
+
+    HTTP ends an answer where its head says. A trusting client reads bytes beyond that as the next answer, and a
+    cautious one closes the connection. 1% of new connections can be everything beyond p99.
+
+    Advice: Fix what writes them: a body on an answer to HEAD or with 204, a second last chunk, or a wrong length.
     """
     surplus, due = traffic.counts.surplus, traffic.counts.due
     message = (
@@ -235,21 +231,15 @@ def surplus_bytes(traffic: Traffic) -> Evidence | None:
     return Evidence(surplus / due, message)
 
 
-@Rule(
-    "reconnecting",
-    when="requests",
-    probes="all",
-    note=0.1,
-    warn=0.5,
-    reason="A new connection costs the server more than many an answer, and its handshake is part of the response "
-    "time. The numbers are of a server that is used so, whatever the load asks for.",
-    advice="Let the server keep connections (its keep-alive timeout, or how many requests it takes on one), or ask "
-    "for new ones by `requests_per_connection: 1`, so that all servers are loaded alike.",
-    biases=TOO_SLOW,
-)
+@Rule("reconnecting", when="requests", probes="all", note=0.1, warn=0.5, biases=TOO_SLOW)
 def reconnecting(cell: Cell, traffic: Traffic) -> Evidence | None:
     """Connections opened again per request due, where the load keeps connections and most requests succeed. In duets:
     for most requests.
+
+    A new connection costs the server more than many an answer, and its handshake is part of the response time.
+
+    Advice: Let the server keep connections (its keep-alive timeout, or how many requests it takes on one), or ask for
+    new ones by `requests_per_connection: 1`, so that all servers are loaded alike.
     """
     message = (
         f"{traffic.counts.reconnects:,} connections were opened again for {traffic.counts.due:,} requests: the load "

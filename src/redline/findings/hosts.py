@@ -17,13 +17,16 @@ FEW = 100
     when="requests",
     note=0.02,
     warn=MOST_CLOCK_ERROR,
-    reason="A one-way time is the difference of two hosts' clocks, and off by as much as they are. Above a tenth "
-    "the report does not show it. Response times are of one clock, and not affected.",
-    advice="Let chrony follow a nearer source on both hosts, or the same one; see docs/guide/many-machines.md.",
     biases="one-way times are too long one way, and too short the other",
 )
 def clock_bound(trial: Trial, traffic: Traffic) -> Evidence | None:
-    """How far the hosts' clocks may be apart, of the shorter median one-way time."""
+    """How far the hosts' clocks may be apart, of the shorter median one-way time.
+
+    A one-way time is the difference of two clocks, and off by as much as they are. Above a tenth the report does not
+    show it. Response times are of one clock, and not affected.
+
+    Advice: Let chrony follow a nearer source on both hosts, or the same one; see docs/guide/many-machines.md.
+    """
     ways = traffic.measured_one_way
     if ways is None or not ways.to_server.count or not trial.recording.hosts:
         return None
@@ -60,14 +63,16 @@ def clock_error_share(recording: Recording) -> float:
     note=0.0001,
     warn=0.001,
     invalid=0.01,
-    reason="What is seen on a server's host is put beside the load by the clocks of both. A clock that is set "
-    "moves it by so much of the measurement: at 1% CPU time, memory and pauses are those of another time, and a "
-    "load host may have begun by another clock than the others.",
-    advice="Let chrony slew the clock (`makestep` only at its start), and keep other programs from setting it.",
     biases="CPU time and pauses are those of another time; one-way times are off by the step",
 )
 def clock_stepped(trial: Trial, traffic: Traffic) -> Evidence | None:
-    """By how much a host's clock was set during the measurement, of its length."""
+    """By how much a host's clock was set during the measurement, of its length.
+
+    Clocks put what was seen on a server's host beside the load. At 1%, CPU time, memory and pauses are those of another
+    time, and a load host may have begun before or after the others.
+
+    Advice: Let chrony slew the clock (`makestep` only at its start), and keep other programs from setting it.
+    """
     stepped = max(trial.recording.hosts, key=lambda host: abs(host.clock_step_ns or 0), default=None)
     if stepped is None or not stepped.clock_step_ns:
         return None
@@ -81,13 +86,16 @@ def clock_stepped(trial: Trial, traffic: Traffic) -> Evidence | None:
 
 PAIRS_DIFFER = Rule(
     "pairs-differ",
-    measures="CPU time per request of one server on a pair of hosts, against the others, before the run.",
     note=0.02,
     warn=0.10,
-    reason="A cell's trials are dealt to all pairs. Where these differ, its mean is one of different machines, and "
-    "its interval is as wide as they are apart. Comparisons stay on one pair in each round, where that cancels.",
-    advice="Use hosts of one kind and setting (clock rate, cores, kernel, `redline doctor --hosts`), or one pair.",
     scatters=True,
+    text="""CPU time per request of one server on a pair of hosts, against the others, before the run.
+
+    A cell's trials are dealt to all pairs, so its interval is as wide as these are apart. Comparisons stay on one pair
+    in each round, where that cancels.
+
+    Advice: Use hosts of one kind and setting (clock rate, cores, kernel, `redline doctor --hosts`), or one pair.
+    """,
 )
 
 
@@ -108,18 +116,15 @@ def _excludes_one(ratio: Estimate) -> bool:
     return ratio.low is not None and ratio.high is not None and not ratio.low <= 1 <= ratio.high
 
 
-@Rule(
-    "load-hosts-differ",
-    when="requests",
-    note=0.10,
-    warn=0.25,
-    reason="All load hosts put parts of one load on one server, drawn alike. A host that differs has a local or "
-    "network problem; the total describes no host.",
-    advice="See that host's clock rate, cores, network card and way; measure with the others alone.",
-    biases=LONG_TAILS,
-)
+@Rule("load-hosts-differ", when="requests", note=0.10, warn=0.25, biases=LONG_TAILS)
 def load_hosts_differ(trial: Trial) -> Evidence | None:
-    """Distance of the slowest load host's median response time from the fastest one's."""
+    """Distance of the slowest load host's median response time from the fastest one's.
+
+    All load hosts put like parts of one load on one server. A differing host has a local or network problem; the total
+    describes no host.
+
+    Advice: See that host's clock rate, cores, network card and way; measure with the others alone.
+    """
     shares = {
         host.name: host.share
         for host in trial.recording.hosts

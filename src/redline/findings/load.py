@@ -12,33 +12,26 @@ BY_CHANCE = 4.0
 """In standard deviations: by so much two counts differ once in 16,000 times."""
 
 
-@Rule(
-    "perturbed",
-    when="trial",
-    warn=0.0,
-    reason="A profiler takes time from what it watches.",
-    advice="Take comparisons from a run without profilers.",
-    biases="costs are too high",
-)
+@Rule("perturbed", when="trial", warn=0.0, biases="costs are too high")
 def perturbed(trial: Trial) -> Evidence | None:
-    """A profiler or another monitor ran that slows down what it watches. The trial is never compared."""
+    """A profiler or another monitor ran that slows down what it watches.
+
+    A profiler takes time from what it watches, so the trial is never compared.
+
+    Advice: Take comparisons from a run without profilers.
+    """
     message = "A profiler or monitor ran that slows down what it watches; this trial is not compared."
     return Evidence(float(trial.recording.perturbed), message)
 
 
-@Rule(
-    "cut-short",
-    when="traffic",
-    warn=0.0,
-    invalid=0.5,
-    reason="Half a measurement is still one, of less weight than it seems. At the engine's deadline something "
-    "hung, so that is always invalid.",
-    advice="Run it again, in full.",
-    scatters=True,
-)
+@Rule("cut-short", when="traffic", warn=0.0, invalid=0.5, scatters=True)
 def cut_short(cell: Cell, trial: Trial, traffic: Traffic) -> Evidence | None:
-    """Part of the planned measurement that is missing, because you interrupted it or the engine ran into its deadline
-    (always **invalid**).
+    """Missing part of the planned measurement, which you interrupted, or which ran into the engine's deadline (always
+    **invalid**).
+
+    Half a measurement is still one, of less weight than it seems. At the engine's deadline something hung.
+
+    Advice: Run it again, in full.
     """
     if traffic.ended in ("complete", "failing"):  # a failure says why
         return None
@@ -51,20 +44,14 @@ def cut_short(cell: Cell, trial: Trial, traffic: Traffic) -> Evidence | None:
     return Evidence(missing, message)
 
 
-@Rule(
-    "rate-missed",
-    when="answers",
-    warn=0.01,
-    invalid=0.05,
-    reason="A queue that never drains grows as long as the load lasts, so its percentiles measure the length of "
-    "the trial. 1% of requests can be the entire tail beyond p99; at 5% the load was not the one specified.",
-    advice="Lower the rate until the server keeps up, or search for the highest rate that meets the objective.",
-    biases=TOO_SLOW,
-    blames="server",
-)
+@Rule("rate-missed", when="answers", warn=0.01, invalid=0.05, biases=TOO_SLOW, blames="server")
 def rate_missed(cell: Cell, traffic: Traffic) -> Evidence | None:
-    """*Open loads.* Requests due in the window without a right answer within it. What was due counts, not rate x time:
-    the number of Poisson arrivals varies, and that is no fault.
+    """*Open loads.* Requests due in the window without a right answer within it.
+
+    A queue that never drains grows as long as the load lasts, so its percentiles measure the length of the trial. 1% of
+    requests can be everything beyond p99; at 5% the load was not the one specified.
+
+    Advice: Lower the rate until the server keeps up, or search for the highest rate that meets the objective.
     """
     if not isinstance(cell.load.shape, Open):
         return None
@@ -87,25 +74,21 @@ def _by_failing(traffic: Traffic) -> bool:
     return 2 * (ended.errors - waited) > traffic.counts.due - traffic.answered
 
 
-@Rule(
-    "backlog",
-    when="answers",
-    warn=0.01,
-    invalid=0.05,
-    reason="What waits from the warm-up is served first, so what is measured waits for it: response times are of a "
-    "server that catches up, not of this load. 1% of requests can be the entire tail beyond p99.",
-    advice="Warm up for longer, or by few users (`warmup_by: {users: 2}`), so that the server has caught up when "
-    "the measurement begins.",
-    biases=TOO_SLOW,
-)
+@Rule("backlog", when="answers", warn=0.01, invalid=0.05, biases=TOO_SLOW)
 def backlog(cell: Cell, traffic: Traffic) -> Evidence | None:
     """*Open loads, and users with a pace.* Requests due in the warm-up and answered in the measurement, beyond those
-    left at its end and what chance explains (four standard deviations).
+    left at its end and chance (four standard deviations).
+
+    What waits from the warm-up is served first, so response times are those of a server that catches up. 1% of requests
+    can be everything beyond p99.
+
+    Advice: Warm up for longer, or by few users (`warmup_by: {users: 2}`), so that the server has caught up when the
+    measurement begins.
     """
     shape = cell.load.shape
     if not isinstance(shape, Open) and shape.pace_per_s is None:
         return None
-    before, left = traffic.carried_in, traffic.carried_out
+    before, left = traffic.carried_in, traffic.carried_out  # two counts: the variance of their difference is their sum
     beyond = before - left - BY_CHANCE * math.sqrt(before + left)
     message = (
         f"{before:,} requests that were due before the measurement were answered in it, and {left:,} were left at its "
@@ -121,16 +104,18 @@ def backlog(cell: Cell, traffic: Traffic) -> Evidence | None:
     note=0.20,
     warn=0.33,
     invalid=0.50,
-    reason="Response time counts from the due time, so it includes the engine's lateness: always some "
-    "microseconds, a sixth of the median of a fast idle server. Past one half, most of it was not the server's.",
-    advice="Give the engine a core of its own, lower the rate, or read the service time, which has no lateness.",
     biases=TOO_SLOW,
     blames="client",
     lengthens=True,
 )
 def send_lateness(cell: Cell, traffic: Traffic) -> Evidence | None:
-    """*Loads whose requests fall due by a timer.* Time from when a request was due to when the engine took it up, over
-    the response time, at p50 or p99, whichever is larger.
+    """*Loads with due times.* Time from when a request was due to when the engine took it up, over the response time,
+    at p50 or p99, whichever is larger.
+
+    Response time counts from the due time, so it includes the engine's lateness: always some microseconds, a sixth of
+    the median of a fast idle server. Past one half, most of it was not the server's.
+
+    Advice: Give the engine a core of its own, lower the rate, or read the service time, which has no lateness.
     """
     if not _due_by_timer(cell):
         return None
@@ -149,19 +134,16 @@ def late_share(lateness: Histogram, times: Histogram) -> tuple[float, str]:
     )
 
 
-@Rule(
-    "client-queueing",
-    when="answers",
-    note=0.01,
-    warn=0.10,
-    reason="The wait is in the response time. With more connections these requests would have queued in the "
-    "server, or not at all. 1% of them can be everything beyond p99.",
-    advice="Allow more `connections`; if the server is overloaded, lower the rate. The service time does not "
-    "include this wait.",
-    biases=TOO_SLOW,
-)
+@Rule("client-queueing", when="answers", note=0.01, warn=0.10, biases=TOO_SLOW)
 def client_queueing(cell: Cell, traffic: Traffic) -> Evidence | None:
-    """*Open loads.* Requests due that found no connection with room and waited in the client."""
+    """*Open loads.* Requests due that found no connection with room and waited in the client.
+
+    The wait is in the response time. With more connections these requests would have queued in the server, or not at
+    all. 1% of them can be everything beyond p99.
+
+    Advice: Allow more `connections`; if the server is overloaded, lower the rate. The service time does not include
+    this wait.
+    """
     if not isinstance(cell.load.shape, Open):
         return None
     waited, due = traffic.counts.waited, traffic.counts.due
@@ -178,33 +160,28 @@ def _due_by_timer(cell: Cell) -> bool:
     return isinstance(shape, Open) or shape.think is not None or shape.pace_per_s is not None
 
 
-@Rule(
-    "tls-insecure",
-    when="traffic",
-    note=0.0,
-    reason="Any server could have answered, and checking a certificate is part of the handshake's time.",
-    advice="Name the certificate's issuer (`ca` in a suite, `--cacert` on the command line) and check it.",
-)
+@Rule("tls-insecure", when="traffic", note=0.0)
 def tls_insecure(cell: Cell) -> Evidence | None:
-    """The server's certificate was not checked (`insecure: true`)."""
+    """The server's certificate was not checked (`insecure: true`).
+
+    Any server could have answered, and checking a certificate is part of the handshake's time.
+
+    Advice: Name the certificate's issuer (`ca` in a suite, `--cacert` on the command line) and check it.
+    """
     insecure = cell.variant.tls is not None and cell.variant.tls.insecure
     message = "The server's certificate was not checked: any server could have answered."
     return Evidence(float(insecure), message)
 
 
-@Rule(
-    "carried-over",
-    when="answers",
-    note=0.05,
-    warn=0.10,
-    reason="A request that was due before the measurement is in none of its response times, however long it still "
-    "holds its user. With that user on hold, the others are served faster than they would be.",
-    advice="Measure for longer, or warm up until no connection waits any more; see which connections the server "
-    "leaves waiting.",
-    biases="response times are too low",
-)
+@Rule("carried-over", when="answers", note=0.05, warn=0.10, biases="response times are too low")
 def carried_over(cell: Cell, traffic: Traffic) -> Evidence | None:
-    """*Users who always wait.* Their time in the measurement for which requests from before it held them."""
+    """*Users who always wait.* Their time in the measurement for which requests from before it held them.
+
+    Such a request is in none of the measured response times, and while it holds its user, the others are served faster.
+
+    Advice: Measure for longer, or warm up until no connection waits any more; see which connections the server leaves
+    waiting.
+    """
     kept, share = _in_flight(cell, traffic), carried_over_share(cell, traffic)
     late = [(_from_before(interval), interval) for interval in traffic.intervals if interval.phase == "measure"]
     last = next((interval for number, interval in reversed(late) if number), None)
@@ -248,18 +225,14 @@ def _in_flight(cell: Cell, traffic: Traffic) -> float:
     return shape.mean_users(traffic.measure_end_ns - traffic.measure_start_ns) * shape.depth
 
 
-@Rule(
-    "littles-law",
-    when="answers",
-    warn=0.05,
-    invalid=0.10,
-    reason="L = lambda W (Little, 1961) holds for any server. Where it fails, requests or time were lost in "
-    "counting; histograms and the ends of the window explain less than the allowance.",
-    advice="Do not use these numbers. Check that all users could connect, then report a fault of the engine.",
-)
+@Rule("littles-law", when="answers", warn=0.05, invalid=0.10)
 def littles_law(cell: Cell, traffic: Traffic) -> Evidence | None:
-    """*Users without a pace.* Rate x (response time + think time) should be the number of users; the share by which it
-    is not, beyond what the ends of the window explain.
+    """*Users without a pace.* Share by which rate x (response time + think time) is not the number of users, beyond
+    what the ends of the window explain.
+
+    L = lambda W (Little, 1961) holds for any server. Where it fails, requests or time were lost in counting.
+
+    Advice: Do not use these numbers. Check that all users could connect, then report a fault of the engine.
     """
     shape = cell.load.shape
     if not isinstance(shape, Closed) or shape.pace_per_s is not None or traffic.ended != "complete":

@@ -12,17 +12,19 @@ from redline.stats import Trial
     when="requests",
     warn=0.90,
     invalid=0.95,
-    reason="A client without idle time sets the pace itself. Invalid only where that is certain: a closed load, "
-    "cores of its own for each side, and a server with capacity to spare. `send-lateness` judges open loads.",
-    advice="Give the engine more cores or workers, or lower the load, until the server is the limit.",
     biases="throughput is too low and differences are too small",
     blames="client",
 )
 def client_saturated(cell: Cell, trial: Trial, traffic: Traffic) -> Evidence | None:
     """Time for which the engine's workers ran or waited for a core. **invalid** only for closed loads whose server has
     capacity to spare; **note** if the server's cores are full.
+
+    A client without idle time sets the pace itself. That is certain for a closed load, cores of its own for each side,
+    and a server with capacity to spare. `send-lateness` judges open loads.
+
+    Advice: Give the engine more cores or workers, or lower the load, until the server is the limit.
     """
-    if cell.role == "ceiling":
+    if cell.role == "ceiling":  # it shows the most that client and machine can do
         return None
     busy = engine_share(trial, traffic)
     server = server_share(trial)
@@ -77,16 +79,19 @@ def interrupts_ns(trial: Trial, subject: Subject) -> float:
     note=0.0,
     warn=0.001,
     invalid=0.01,
-    reason="Meanwhile nothing is sent, and answers wait to be read: a closed load reads as a slower server, an "
-    "open one as one that stalled. 0.1% of the time can be everything beyond p99.9, and 1% everything beyond p99.",
-    advice="Find out what stopped the engine (a paused or suspended machine, a frozen cgroup, a stopped process, a "
-    "quota), and measure again.",
     biases=SLOWED,
     scatters=True,
     passes=True,
 )
 def engine_paused(traffic: Traffic) -> Evidence | None:
-    """Time for which the engine stood still. At most **note** in a warm-up, and in duets, which leave out the block."""
+    """Time for which the engine stood still. At most **note** in a warm-up, and in duets, which leave out the block.
+
+    Nothing is sent, and answers wait to be read: a closed load reads as a slower server, an open load as a server that
+    stalled. 0.1% of the time can be everything beyond p99.9, and 1% everything beyond p99.
+
+    Advice: Find out what stopped the engine (a paused or suspended machine, a frozen cgroup, a stopped process, a
+    quota), and measure again.
+    """
     if traffic.paused_ns:
         message = (
             f"{_stood_still(traffic, traffic.paused_ns)} of the {duration(traffic.seconds * 1e9)} that it measured."
@@ -104,22 +109,15 @@ def _stood_still(traffic: Traffic, paused_ns: int) -> str:
     return f"The engine stood still for {duration(paused_ns / workers)}{on_average}"
 
 
-@Rule(
-    "cpu-steal",
-    when="requests",
-    probes="all",
-    note=0.02,
-    warn=0.10,
-    reason="Stolen time adds to whatever runs, and looks like the server's. Below 2% it is less than the "
-    "differences worth acting on; interleaved trials average what is above.",
-    advice="Use a machine with dedicated cores, or more trials.",
-    biases=SLOWED,
-    scatters=True,
-    passes=True,
-)
+@Rule("cpu-steal", when="requests", probes="all", note=0.02, warn=0.10, biases=SLOWED, scatters=True, passes=True)
 def cpu_steal(trial: Trial) -> Evidence | None:
     """CPU time that the host took away, of what the machine needed; in duets, of what servers and engine needed. Trials
-    that steal disturbed are [repeated](../guide/many-machines.md).
+    disturbed by steal are [repeated](../guide/many-machines.md).
+
+    Stolen time adds to whatever runs, and looks like the server's. Below 2% it is less than the differences worth
+    acting on; interleaved trials average what is above.
+
+    Advice: Use a machine with dedicated cores, or more trials.
     """
     share, stolen = _stolen_share(trial), trial.increase("steal_ns", "machine") or 0.0
     message = f"The host took away {percent(share)} of the CPU time that this machine needed ({stolen / 1e6:,.0f} ms)."
@@ -137,17 +135,15 @@ def _stolen_share(seen: Trial | Recording) -> float:
     return stolen / (stolen + busy) if stolen and busy is not None else 0.0
 
 
-@Rule(
-    "cpu-sampled",
-    when="requests",
-    note=0.0,
-    reason="Only clocks of processes that live through the whole window can be read at both ends of it. Samples "
-    "may be some ticks off, and leave out processes that live shorter than the time between two of them.",
-    advice="Read CPU per request with care, or let the server start its processes before the load.",
-    scatters=True,
-)
+@Rule("cpu-sampled", when="requests", note=0.0, scatters=True)
 def cpu_sampled(trial: Trial, traffic: Traffic) -> Evidence | None:
-    """Processes of the server began or ended during the load, so its CPU time comes from samples."""
+    """Processes of the server began or ended during the load, so its CPU time comes from samples.
+
+    Only processes that live through the whole window have exact times. Samples may be some ticks off, and miss
+    processes that live for less than the time between samples.
+
+    Advice: Read CPU per request with care, or let the server start its processes before the load.
+    """
     clocks, sampled = traffic.clocks, trial.recording.find("cpu_ns", "server") is not None
     if clocks is None or clocks.server_cpu_ns is not None or not sampled:
         return None
@@ -155,19 +151,15 @@ def cpu_sampled(trial: Trial, traffic: Traffic) -> Evidence | None:
     return Evidence(1.0, message)
 
 
-@Rule(
-    "cpu-unknown",
-    when="requests",
-    warn=0.0,
-    reason="Whoever answers a request uses CPU time. Where the processes that were read used none, others "
-    "answered, so what the answers cost is not known, and is not 0.",
-    advice="Start what answers itself, not a command that asks something else to start it or that only passes "
-    "requests on.",
-    biases="what a request costs is not known",
-)
+@Rule("cpu-unknown", when="requests", warn=0.0, biases="what a request costs is not known")
 def cpu_unknown(trial: Trial, traffic: Traffic) -> Evidence | None:
     """The processes taken for the server used no CPU time while requests were answered. In duets: for most slices it is
     not known.
+
+    Answering takes CPU time. Where the known processes used none, others answered, so the cost is unknown, and not 0.
+
+    Advice: Start what answers itself, not a command that asks something else to start it or that only passes requests
+    on.
     """
     used, answers = trial.recording.increase("cpu_ns", "server"), traffic.counts.completed
     if used is None or used > 0 or not answers:
@@ -176,22 +168,15 @@ def cpu_unknown(trial: Trial, traffic: Traffic) -> Evidence | None:
     return Evidence(1.0, message)
 
 
-@Rule(
-    "cpu-pressure",
-    when="requests",
-    probes="all",
-    note=0.20,
-    warn=0.40,
-    reason="A saturated server causes pressure by itself; together with other work it means that they competed. "
-    "Where tasks waited 40% of the time, throughput was seen to halve.",
-    advice="Stop other work on this machine, or pin it away from the server's and the engine's cores.",
-    biases=SLOWED,
-    scatters=True,
-    passes=True,
-)
+@Rule("cpu-pressure", when="requests", probes="all", note=0.20, warn=0.40, biases=SLOWED, scatters=True, passes=True)
 def cpu_pressure(trial: Trial, traffic: Traffic) -> Evidence | None:
     """Time for which tasks waited for a core, if processes other than server and engine used 10% of the CPU time or
     more.
+
+    A saturated server causes pressure by itself; together with other work it means that they competed. Where tasks
+    waited 40% of the time, throughput was seen to halve.
+
+    Advice: Stop other work on this machine, or pin it away from the server's and the engine's cores.
     """
     waiting = trial.increase("cpu_pressure_ns", "machine")
     busy = trial.increase("busy_ns", "machine")
@@ -210,21 +195,15 @@ def cpu_pressure(trial: Trial, traffic: Traffic) -> Evidence | None:
     return Evidence(share, message)
 
 
-@Rule(
-    "noisy-neighbour",
-    when="requests",
-    probes="all",
-    note=0.05,
-    warn=0.10,
-    reason="On cores of their own, server and engine wait only for work that does not belong there. The kernel and "
-    "the lab cause at most 4% in quiet runs. From 10% on it takes as much as a host that earns a warning.",
-    advice="Find what else ran on these cores (`top`, then `1`), and stop it or pin it elsewhere.",
-    biases=SLOWED,
-    scatters=True,
-    passes=True,
-)
+@Rule("noisy-neighbour", when="requests", probes="all", note=0.05, warn=0.10, biases=SLOWED, scatters=True, passes=True)
 def noisy_neighbour(trial: Trial, traffic: Traffic) -> Evidence | None:
-    """Time for which server or engine waited for the cores that they have to themselves."""
+    """Time for which server or engine waited for the cores that they have to themselves.
+
+    Reserved cores are waited for only if other work runs there. The kernel and the lab cause at most 4% in quiet runs;
+    10% takes as much as steal that earns a warning.
+
+    Advice: Find what else ran on these cores (`top`, then `1`), and stop it or pin it elsewhere.
+    """
     server = trial.recording.server
     if server is None or not server.cpus or not traffic.engine.cpus or set(server.cpus) & set(traffic.engine.cpus):
         return None
@@ -281,14 +260,16 @@ def _server_held_up(trial: Trial, traffic: Traffic) -> float:
     probes="all",
     note=0.0,
     warn=0.01,
-    reason="A process that has used up its quota stands still until the period ends, usually for up to 100 ms, and "
-    "so do its requests. 1% of the periods can be everything beyond p99. The quota may be intended, so this is "
-    "never invalid.",
-    advice="Raise the quota (`cpu.max`, `--cpus` of a container), or read the number as that of the quota.",
     biases="throughput is too low and response times are too high",
 )
 def throttled(trial: Trial) -> Evidence | None:
-    """Periods of a CPU quota in which the server, a proxy or the engine had used it up."""
+    """Periods of a CPU quota in which the server, a proxy or the engine had used it up.
+
+    A process without quota stands still until the period ends, for up to 100 ms, and so do its requests. 1% of the
+    periods can be everything beyond p99. The quota may be intended, so this is never invalid.
+
+    Advice: Raise the quota (`cpu.max`, `--cpus` of a container), or read the number as that of the quota.
+    """
     names: dict[Subject, str] = {"server": "server", "engine": "engine"}
     names |= {subject: f"proxy {name}" for subject, name in trial.recording.parts.items() if subject not in names}
     shares = {subject: _throttled_share(trial, subject) for subject in names}

@@ -53,19 +53,16 @@ def live_bytes(facts: RuntimeFacts) -> int | None:
     return round(median(later)) if later else None
 
 
-@Rule(
-    "heap-pressure",
-    when="requests",
-    note=0.70,
-    warn=0.85,
-    reason="With a share s of the heap alive, a collector looks at s / (1 - s) bytes for each that it frees: 2.3 "
-    "at 70%, 5.7 at 85%. A process at the limit of its container is killed.",
-    advice="Give it a larger heap (`heap`), or a container with more memory; compare servers at heaps that all of "
-    "them have room in.",
-    biases=LONG_TAILS,
-)
+@Rule("heap-pressure", when="requests", note=0.70, warn=0.85, biases=LONG_TAILS)
 def heap_pressure(cell: Cell, trial: Trial, facts: RuntimeFacts | None) -> Evidence | None:
-    """The live set after collections, of the largest heap; or the memory in use, of the limit of a container."""
+    """The live set after collections, of the largest heap; or the memory in use, of the limit of a container.
+
+    With a share s of the heap alive, a collector looks at s / (1 - s) bytes for each that it frees: 2.3 at 70%, 5.7 at
+    85%. A process at the limit of its container is killed.
+
+    Advice: Give it a larger heap (`heap`), or a container with more memory; compare servers at heaps that all of them
+    have room in.
+    """
     live, heap = (live_bytes(facts), facts.max_heap_bytes) if facts else (None, None)
     container, peak = cell.variant.container, trial.recording.most("rss_bytes", "server")
     limit = container.memory_bytes if container else None
@@ -78,19 +75,15 @@ def heap_pressure(cell: Cell, trial: Trial, facts: RuntimeFacts | None) -> Evide
     return Evidence(share, f"{what} ({percent(share)}).")
 
 
-@Rule(
-    "allocation-stall",
-    when="runtime",
-    note=0.0,
-    warn=0.01,
-    reason="Threads that wait for memory do not answer. The collector began too late or had too few cores, so the "
-    "numbers are those of a heap that is too small for this rate. 1% of the time is all of the tail beyond p99.",
-    advice="Give it a larger heap or more cores, lower the rate, or use a collector that stops the application.",
-    biases=LONG_TAILS,
-)
+@Rule("allocation-stall", when="runtime", note=0.0, warn=0.01, biases=LONG_TAILS)
 def allocation_stall(traffic: Traffic, facts: RuntimeFacts) -> Evidence | None:
     """Time for which threads waited for memory, or the application stood still because a concurrent collector came too
     late.
+
+    Threads that wait for memory do not answer: the heap is too small for this rate. 1% of the time can be everything
+    beyond p99.
+
+    Advice: Give it a larger heap or more cores, lower the rate, or use a collector that stops the application.
     """
     late = [
         collection
@@ -115,18 +108,14 @@ def allocation_stall(traffic: Traffic, facts: RuntimeFacts) -> Evidence | None:
     return Evidence(max(share, 1e-9), message)
 
 
-@Rule(
-    "leak-suspected",
-    when="runtime",
-    warn=0.10,
-    reason="What lives after collections of the whole heap grows in the first seconds, as caches fill, and then "
-    "stays. What grows on fills the heap in the end. Kendall's test takes noise for growth once in 1,000 trials.",
-    advice="Measure for longer: growth that ends was a cache. Compare two heap dumps (`jcmd PID GC.heap_dump`).",
-    biases=TIME_DEPENDENT,
-)
+@Rule("leak-suspected", when="runtime", warn=0.10, biases=TIME_DEPENDENT)
 def leak_suspected(traffic: Traffic, facts: RuntimeFacts) -> Evidence | None:
     """*From 30 s on.* Growth of the live set over the measurement, by Kendall's test at p < 0.001, of at least 2% of
     the heap.
+
+    The live set grows in the first seconds, as caches fill, and then stays. What grows on fills the heap in the end.
+
+    Advice: Measure for longer: growth that ends was a cache. Compare two heap dumps (`jcmd PID GC.heap_dump`).
     """
     smallest = _smallest(facts, *traffic.window_unix_ns)
     blocks, sizes, block_s = list(smallest), list(smallest.values()), traffic.seconds / BLOCKS
@@ -156,17 +145,15 @@ def _smallest(facts: RuntimeFacts, start_unix_ns: int, end_unix_ns: int) -> dict
     return {block: max(found[block], 1.0) for block in sorted(found)}
 
 
-@Rule(
-    "collector-log",
-    when="runtime",
-    note=0.05,
-    warn=0.20,
-    reason="Pauses in reports come from the log. The JVM's own counters are written by other code, so that where "
-    "the two agree, lines were neither lost nor misread.",
-    advice="Do not use the pauses of this trial. Report a fault, with the recording and the version of the JDK.",
-)
+@Rule("collector-log", when="runtime", note=0.05, warn=0.20)
 def collector_log(facts: RuntimeFacts) -> Evidence | None:
-    """Distance of the collector's log from the JVM's own counters, beyond two safepoints or 10 ms."""
+    """Distance of the collector's log from the JVM's own counters, beyond two safepoints or 10 ms.
+
+    Pauses in reports come from the log. Other code writes the counters, so where the two agree, no line was lost or
+    misread.
+
+    Advice: Do not use the pauses of this trial. Report a fault, with the recording and the version of the JDK.
+    """
     worst, message = 0.0, ""
     for check in facts.checks:
         of_time = check.name == "safepoint_ns"
@@ -179,21 +166,19 @@ def collector_log(facts: RuntimeFacts) -> Evidence | None:
     return Evidence(worst, message)
 
 
-@Rule(
-    "pauses-in-tail",
-    when="cell",
-    note=0.25,
-    reason="No doubt, but the reason of the tail: its requests waited for pauses of the collector, or for other "
-    "safepoints. A quarter more of them than by chance is more than a coincidence.",
-    advice="Compare collectors and heap sizes; the section on memory and pauses has the causes of the pauses.",
-    reassures=True,
-)
+@Rule("pauses-in-tail", when="cell", note=0.25, reassures=True)
 def pauses_in_tail(used: Sequence[Trial]) -> Evidence | None:
-    """Requests among the slowest 1% that ended where a long pause ends, beyond those that do by chance (p < 0.01)."""
+    """Requests among the slowest 1% that ended where a long pause ends, beyond those that do by chance (p < 0.01).
+
+    No doubt, but the reason of the tail: its requests waited for pauses of the collector, or for other safepoints.
+
+    Advice: Compare collectors and heap sizes; the section on memory and pauses has the causes of the pauses.
+    """
     tails = [tail for trial in used if (tail := _tail(trial)) is not None]
     total, intervals = sum(float(tail.slow.sum()) for tail in tails), sum(len(tail.slow) for tail in tails)
     if total <= 0:
         return None
+    # By chance: with the pauses of a trial moved against its requests in a circle, so that either keeps its pattern.
     random, met = np.random.default_rng(0), [tail.met() for tail in tails]
     shifts = np.array([random.integers(len(tail.slow), size=ROTATIONS) for tail in tails])
     weights, counts = (

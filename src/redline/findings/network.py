@@ -8,19 +8,16 @@ from redline.quantities import percent
 from redline.stats import Trial
 
 
-@Rule(
-    "retransmits",
-    when="requests",
-    note=0.001,
-    reason="A request or answer has nothing after it, so a lost one is sent again only after a timeout of 200 ms "
-    "or more. As with `errors`, 0.1% can be everything beyond p99.9. The kernel counts for all programs of a "
-    "network namespace together, so it is never more than a note.",
-    advice="Find what loses packets: a full link or queue (`ip -s link`, `tc -s qdisc`), or a listen queue "
-    "that overflows.",
-    biases=LONG_TAILS,
-)
+@Rule("retransmits", when="requests", note=0.001, biases=LONG_TAILS)
 def retransmits(trial: Trial) -> Evidence | None:
-    """TCP segments that the machine sent again, of all that it sent."""
+    """TCP segments that the machine sent again, of all that it sent.
+
+    A lost request or answer is sent again only after a timeout of 200 ms or more: 0.1% can be everything beyond p99.9.
+    The kernel counts all programs of a network namespace together, so it is never more than a note.
+
+    Advice: Find what loses packets: a full link or queue (`ip -s link`, `tc -s qdisc`), or a listen queue that
+    overflows.
+    """
     again = trial.increase("tcp_segments_retransmitted", "machine")
     sent = trial.increase("tcp_segments_sent", "machine")
     if again is None or not sent:
@@ -32,20 +29,16 @@ def retransmits(trial: Trial) -> Evidence | None:
     return Evidence(again / sent, message)
 
 
-@Rule(
-    "listen-overflow",
-    when="requests",
-    note=0.0,
-    warn=0.001,
-    reason="A client whose SYN is dropped tries again after a second, and its requests wait for that connection. "
-    "0.1% of the requests can be everything beyond p99.9.",
-    advice="Raise the server's backlog and `net.core.somaxconn`, give it more threads that accept, or keep "
-    "connections for longer.",
-    biases=LONG_TAILS,
-)
+@Rule("listen-overflow", when="requests", note=0.0, warn=0.001, biases=LONG_TAILS)
 def listen_overflow(trial: Trial, traffic: Traffic) -> Evidence | Sequence[Evidence]:
     """Attempts to connect that listeners dropped, per request due. At most **note** where the kernel counts all
     programs together.
+
+    A client whose SYN is dropped tries again after a second, and its requests wait for that connection. 0.1% of the
+    requests can be everything beyond p99.9.
+
+    Advice: Raise the server's backlog and `net.core.somaxconn`, give it more threads that accept, or keep connections
+    for longer.
     """
     own = [
         ("server" if part == "server" else f"proxy {name}", drops)
@@ -75,18 +68,16 @@ def _dropped(name: str, drops: float, traffic: Traffic) -> Evidence:
     return Evidence(share, message)
 
 
-@Rule(
-    "port-pressure",
-    when="requests",
-    note=0.50,
-    warn=0.80,
-    reason="To connect, the kernel first tries every other port of the range. Above one half these are used up, "
-    "and each attempt searches them in vain; from 80% on connecting soon fails, which `exhausted` counts.",
-    advice="Keep the connections of proxies and clients for longer, or widen the port range "
-    "(`sysctl net.ipv4.ip_local_port_range`).",
-)
+@Rule("port-pressure", when="requests", note=0.50, warn=0.80)
 def port_pressure(trial: Trial, traffic: Traffic) -> Evidence | None:
-    """Sockets that entered `TIME_WAIT` in the trial, of the local ports."""
+    """Sockets that entered `TIME_WAIT` in the trial, of the local ports.
+
+    To connect, the kernel tries every other port of the range first. Above one half these are used up, and searching
+    takes time; from 80% on connecting soon fails, which `exhausted` counts.
+
+    Advice: Keep the connections of proxies and clients for longer, or widen the port range (`sysctl
+    net.ipv4.ip_local_port_range`).
+    """
     resting, ports = trial.recording.find("time_wait", "machine"), trial.recording.find("local_ports", "machine")
     if resting is None or ports is None:
         return None
@@ -109,18 +100,15 @@ def _rise(counts: list[float]) -> float:
     return rise
 
 
-@Rule(
-    "network-limited",
-    when="requests",
-    note=0.70,
-    warn=0.90,
-    reason="The counters leave out 24 bytes between two frames, so a link is full at 71% with the shortest frames "
-    "and at 98% with the longest. Requests then queue before it, and the link's speed is what is measured.",
-    advice="Use a faster link or smaller bodies, or read the rate as that of the link.",
-    biases=TOO_ALIKE,
-)
+@Rule("network-limited", when="requests", note=0.70, warn=0.90, biases=TOO_ALIKE)
 def network_limited(trial: Trial, traffic: Traffic) -> Evidence | None:
-    """Use of the link's speed, in the busier direction."""
+    """Use of the link's speed, in the busier direction.
+
+    The counters leave out 24 bytes between frames, so a link is full at 71% with the shortest frames and at 98% with
+    the longest. Then the link's speed is what is measured.
+
+    Advice: Use a faster link or smaller bodies, or read the rate as that of the link.
+    """
     speed = trial.recording.find("link_bits_per_s", "machine")
     sent = trial.increase("link_sent_bytes", "machine")
     received = trial.increase("link_received_bytes", "machine")

@@ -40,7 +40,7 @@ WANTED_BEYOND = 100
 """Requests beyond p99 that fix it to about 2% if response times fall off exponentially: 1 / (sqrt(100) ln 100)."""
 
 When = Literal["trial", "traffic", "requests", "runtime", "answers", "cell", "duet"]
-"""What a judge needs: a trial, its traffic, requests due, also a runtime report, right answers, a cell or a duet."""
+"""What a judge needs: a trial; its traffic; requests due; what the runtime said too; right answers; a cell; a duet."""
 Probes = Literal["", "all", "first"]
 """The probes of a search that a rule judges as well."""
 
@@ -68,11 +68,11 @@ Judging = Callable[..., Evidence | Iterable[Evidence] | None]
 class Rule:
     """A kind of finding, and from which value on it is a note, a warning or invalid.
 
-    As a decorator, it takes what it `measures` from the docstring of the function that judges by it, and is in the
-    table with it.
+    Its `text` has three paragraphs: what it measures, the reason for its limits, and `Advice: …`. As a decorator, it
+    takes them from the docstring of the function that judges by it.
 
     Its grade is the highest whose limit the value exceeds. `unit` is that of the limits on the page: a share in percent
-    unless it says otherwise; if empty, `measures` says them. `biases` is which way it moves a number; `scatters`:
+    unless it says otherwise; if empty, the text says them. `biases` is which way it moves a number; `scatters`:
     it widens intervals, or makes them untrue. `passes`: it comes and goes on the machine, so interleaved trials average
     it, and it weighs on a cell if most trials have it. `reassures`: good news, which is said once and marks no number.
     `blames` says whose doing an invalid finding is. `lengthens`: it only adds to response times where requests fall due
@@ -83,25 +83,45 @@ class Rule:
     _: KW_ONLY
     when: When | None = None
     probes: Probes = ""
-    measures: str = ""
+    text: str = ""
     note: float | None = None
     warn: float | None = None
     invalid: float | None = None
     unit: str = "%"
-    reason: str = ""
-    advice: str = ""
     biases: str = ""
     scatters: bool = False
     passes: bool = False
     reassures: bool = False
     blames: Literal["server", "client", ""] = ""
     lengthens: bool = False
-    judge: "Judge | None" = None
+    function: Judging | None = None
 
     def __call__(self, function: Judging) -> "Rule":
         """The rule with the function that judges by it."""
-        measures = " ".join((function.__doc__ or "").split())
-        return replace(self, measures=measures, judge=Judge(function, self.when, self.probes, self))
+        return replace(self, text=function.__doc__ or "", function=function)
+
+    @property
+    def judge(self) -> "Judge | None":
+        """The function that judges by it."""
+        return Judge(self.function, self.when, self.probes, self) if self.function else None
+
+    @property
+    def measures(self) -> str:
+        """What its value is."""
+        return self._paragraph(0)
+
+    @property
+    def reason(self) -> str:
+        """Why its limits are where they are."""
+        return self._paragraph(1)
+
+    @property
+    def advice(self) -> str:
+        """What to do."""
+        return self._paragraph(2).removeprefix("Advice: ")
+
+    def _paragraph(self, place: int) -> str:
+        return " ".join(self.text.split("\n\n")[place].split())
 
     def also(self, when: When) -> Callable[[Judging], "Judge"]:
         """Have another function judge by this rule."""

@@ -28,20 +28,16 @@ _OFF = frozenset({"off", "no", "none", "false", "0", ""})
 _NAMES_LOG = re.compile(r"(?<![a-z])[Ll]og|Log|LOG")
 
 
-@Rule(
-    "lock-limited",
-    when="answers",
-    note=0.25,
-    warn=0.50,
-    reason="When users always wait, something is full. If it is neither the server's cores nor the engine, the "
-    "server waits: for a lock, its own limit on threads, a disk, another service. More cores will not raise the "
-    "rate, and CPU per request does not explain it.",
-    advice="Find out where its threads wait (a wall-clock profile, a thread dump), and check its limits on threads "
-    "and CPU.",
-)
+@Rule("lock-limited", when="answers", note=0.25, warn=0.50)
 def lock_limited(cell: Cell, trial: Trial, traffic: Traffic) -> Evidence | None:
     """*Users who always wait.* Idle cores of the server, where enough requests were in flight to fill them and the
     engine was idle too.
+
+    If neither the server's cores nor the engine is full, the server waits: for a lock, its own limit on threads, a
+    disk, another service. More cores will not raise the rate, and CPU per request does not explain it.
+
+    Advice: Find out where its threads wait (a wall-clock profile, a thread dump), and check its limits on threads and
+    CPU.
     """
     used = server_share(trial)
     if used is None or trial.recording.server is None or not _always_enough(cell, trial, traffic):
@@ -59,16 +55,14 @@ def lock_limited(cell: Cell, trial: Trial, traffic: Traffic) -> Evidence | None:
     return Evidence(1.0 - busiest, message)
 
 
-@Rule(
-    "server-limited",
-    when="cell",
-    note=0.95,
-    reason="Good news: the server's cores are full, so the rate is its own.",
-    advice="Nothing needs to be done: a throughput should rest on this.",
-    reassures=True,
-)
+@Rule("server-limited", when="cell", note=0.95, reassures=True)
 def server_limited(cell: Cell, used: Sequence[Trial]) -> Evidence | None:
-    """*Users with zero think time.* Used share of the server's cores, with an engine that had time to spare."""
+    """*Users with zero think time.* Used share of the server's cores, with an engine that had time to spare.
+
+    Good news: the server's cores are full, so the rate is its own.
+
+    Advice: Nothing needs to be done: a throughput should rest on this.
+    """
     if cell.role == "ceiling" or not cell.load.saturates:
         return None
     shares = [share for one in used if (share := _share_with_an_idle_engine(one)) is not None]
@@ -78,19 +72,15 @@ def server_limited(cell: Cell, used: Sequence[Trial]) -> Evidence | None:
     return Evidence(median(shares), message)
 
 
-@Rule(
-    "debug-logging",
-    when="requests",
-    unit=" bytes",
-    note=1.0,
-    warn=10.0,
-    reason="A line has about 100 bytes: 10 per request is a line for every tenth, and writing one costs as much as "
-    "many a request. Servers that log by default are compared with servers that do not.",
-    advice="Set its log level to errors, or make logging an option, so that the suite states it.",
-    biases="CPU per request is too high",
-)
+@Rule("debug-logging", when="requests", unit=" bytes", note=1.0, warn=10.0, biases="CPU per request is too high")
 def debug_logging(cell: Cell, trial: Trial, traffic: Traffic) -> Evidence | None:
-    """Bytes written to the server's output per request. At most **note** if an option of the server explains it."""
+    """Bytes written to the server's output per request. At most **note** if an option of the server explains it.
+
+    A line has about 100 bytes, and writing it costs as much as many a request. Servers that log by default are compared
+    with servers that do not.
+
+    Advice: Set its log level to errors, or make logging an option, so that the suite states it.
+    """
     written, requests = trial.recording.log_bytes, sum(interval.counts.due for interval in traffic.intervals)
     if written is not None and trial.recording.runtime is not None:
         written -= trial.recording.runtime.traced_bytes  # the lab asked for that
@@ -105,19 +95,14 @@ def debug_logging(cell: Cell, trial: Trial, traffic: Traffic) -> Evidence | None
     return Evidence(written / requests, message, at_most=at_most)
 
 
-@Rule(
-    "server-restarted",
-    when="requests",
-    unit=" processes",
-    warn=0.0,
-    reason="A worker that is replaced takes its connections with it, and the new one is cold: the numbers are of a "
-    "server that fails and recovers.",
-    advice="Read in the server's output why its processes end, and fix that, or raise its limit of requests per "
-    "worker.",
-    biases=TOO_SLOW,
-)
+@Rule("server-restarted", when="requests", unit=" processes", warn=0.0, biases=TOO_SLOW)
 def server_restarted(trial: Trial) -> Evidence | None:
-    """Processes of the server or a proxy that ended during the load and were replaced."""
+    """Processes of the server or a proxy that ended during the load and were replaced.
+
+    A worker that is replaced takes its connections with it, and the new process is cold.
+
+    Advice: Read in the server's output why its processes end, and fix that, or raise its limit of requests per worker.
+    """
     parts = trial.recording.parts
     subject = max(parts, key=lambda one: _replaced(trial, one))
     replaced = _replaced(trial, subject)
@@ -134,20 +119,14 @@ def _replaced(trial: Trial, subject: Subject) -> float:
     return counted if known is None else max(known.values)
 
 
-@Rule(
-    "upstream-protocol",
-    when="traffic",
-    probes="all",
-    unit="",
-    note=0.0,
-    warn=1.0,
-    reason="Settings of a proxy do not always do what they say, and HTTP/2 to the server has another price than "
-    "HTTP/1.1. The numbers stand, but for the protocol that was spoken.",
-    advice="Name the leg in the route that the proxy really speaks, or change its configuration.",
-)
+@Rule("upstream-protocol", when="traffic", probes="all", unit="", note=0.0, warn=1.0)
 def upstream_protocol(trial: Trial) -> Iterator[Evidence]:
     """A proxy spoke another protocol to what is behind it than its route says (**warn**), or it could not be seen
     (**note**).
+
+    Settings of a proxy do not always do what they say, and HTTP/2 to the server has another price than HTTP/1.1.
+
+    Advice: Name the leg in the route that the proxy really speaks, or change its configuration.
     """
     for hop in trial.recording.server.hops if trial.recording.server else ():
         leg = f"{hop.upstream} to what is behind it"
@@ -158,35 +137,30 @@ def upstream_protocol(trial: Trial) -> Iterator[Evidence]:
             yield Evidence(2.0, message)
 
 
-@Rule(
-    "upstream-certificate",
-    when="traffic",
-    probes="all",
-    warn=0.0,
-    reason="A proxy that accepts any certificate does not check what others check, so its handshakes are cheaper, "
-    "and any server could have answered it.",
-    advice="Build the server's certificate again, and let the proxy check it (`{upstream_ca}`).",
-)
+@Rule("upstream-certificate", when="traffic", probes="all", warn=0.0)
 def upstream_certificate(trial: Trial) -> Iterator[Evidence]:
-    """A proxy accepted a certificate that is not valid."""
+    """A proxy accepted a certificate that is not valid.
+
+    A proxy that accepts any certificate has cheaper handshakes, and any server could have answered it.
+
+    Advice: Build the server's certificate again, and let the proxy check it (`{upstream_ca}`).
+    """
     for hop in trial.recording.server.hops if trial.recording.server else ():
         if hop.certificate:
             message = f"The proxy {hop.name} accepted a certificate that is not valid: {hop.certificate.rstrip('.')}."
             yield Evidence(1.0, message)
 
 
-@Rule(
-    "runtime-differs",
-    when="requests",
-    probes="first",
-    note=0.0,
-    reason="Some things are decided by the declared runtime, before the start: the options and flags of a suite's "
-    "`jvm`, the log of the collector, which profiler is used.",
-    advice="Declare what runs it, such as `runtime: jvm`. Let the command of a JVM begin with `{java}`: then the "
-    "suite chooses its JDK, and the log of its collector is read.",
-)
+@Rule("runtime-differs", when="requests", probes="first", note=0.0)
 def runtime_differs(cell: Cell, trial: Trial) -> Iterator[Evidence]:
-    """A server or proxy runs on something else than `runtime` declares."""
+    """A server or proxy runs on something else than `runtime` declares.
+
+    The declared runtime decides, before the start, on the options of a suite's `jvm`, the log of the collector and the
+    profiler.
+
+    Advice: Declare what runs it, such as `runtime: jvm`. Let the command of a JVM begin with `{java}`: then the suite
+    chooses its JDK, and the log of its collector is read.
+    """
     server = trial.recording.server
     if server is None:
         return

@@ -18,20 +18,15 @@ FEWEST_ANSWERS = 20
 """Answers in an interval below which one that reaches over its end weighs too much."""
 
 
-@Rule(
-    "unsteady",
-    when="answers",
-    warn=0.10,
-    invalid=0.50,
-    reason="The mean of a number that still moves depends on when one looked. 10% would pass for a difference "
-    "between servers; past 50% no single state is described. Open loads are invalid by `rate-missed` instead.",
-    advice="Warm up longer, measure longer, and look for other work on the machine.",
-    biases=TIME_DEPENDENT,
-    scatters=True,
-)
+@Rule("unsteady", when="answers", warn=0.10, invalid=0.50, biases=TIME_DEPENDENT, scatters=True)
 def unsteady(cell: Cell, trial: Trial, traffic: Traffic) -> Evidence | None:
     """Change of the rate (closed loads) or of the p50 (open loads, at most **warn**) over the measurement: a Theil-Sen
     line, if Kendall's test has p < 0.001. Loads that change by design are not judged.
+
+    The mean of a number that still moves depends on when it was measured. 10% would pass for a difference between
+    servers; past 50% no single state is described. Open loads are invalid by `rate-missed` instead.
+
+    Advice: Warm up longer, measure longer, and look for other work on the machine.
     """
     profile = trial.recording.profile
     if cell.load.changes or (profile is not None and profile.sampled):
@@ -51,12 +46,14 @@ def unsteady(cell: Cell, trial: Trial, traffic: Traffic) -> Evidence | None:
 
 STEADINESS_UNKNOWN = Rule(
     "steadiness-unknown",
-    measures="Fewer than seven intervals could be judged.",
     unit=" intervals",
     note=0.0,
-    reason="With six intervals even a perfect trend has p = 2 / 6! = 0.003 in Kendall's test, so no trend can be "
-    "told from noise.",
-    advice="Measure for half a second or longer; under an open load, with 20 requests or more in each tenth of it.",
+    text="""Fewer than seven intervals could be judged.
+
+    With six intervals even a perfect trend has p = 2 / 6! = 0.003 in Kendall's test, so it may be noise.
+
+    Advice: Measure for half a second or longer; under an open load, with 20 requests or more in each tenth of it.
+    """,
 )
 
 
@@ -84,25 +81,31 @@ def _speeds(trial: Trial, *, by_rate: bool) -> list[float]:
 
 NEVER_STEADY = Rule(
     "never-steady",
-    measures="*With `warmup: detect`.* The server still changed when its warm-up ended at its limit, or again while it "
-    "was measured. See [warm-up](warm-up.md).",
     warn=0.0,
-    reason="The numbers do not describe one speed, and a later measurement would find others. That may be the "
-    "answer, so it is shown.",
-    advice="Give it more time (`warmup: {detect: {at_most: 3m}}`), more cores to compile on, or a machine without "
-    "other work. If nothing helps, the result is that this server is never steady.",
     biases=TIME_DEPENDENT,
+    text="""*With `warmup: detect`.* The server still changed when its warm-up reached its limit, or again in the
+    measurement. See [warm-up](warm-up.md).
+
+    The numbers do not describe one speed, and a later measurement would have others. That may be the answer, so it is
+    shown.
+
+    Advice: Give it more time (`warmup: {detect: {at_most: 3m}}`), more cores to compile on, or a machine without other
+    work. If nothing helps, the result is that this server is never steady.
+    """,
 )
 
 
 SLOWING_DOWN = Rule(
     "slowing-down",
-    measures="*With `warmup: detect`.* How much slower the steady server is than at its best before.",
     warn=0.05,
-    reason="It was faster once: a heap that fills, code compiled for the worse, a lower clock rate. Levels within "
-    "5% of each other count as one.",
-    advice="Look at its collector, its memory and the machine's clock rate; a longer trial shows whether it continues.",
     biases=TIME_DEPENDENT,
+    text="""*With `warmup: detect`.* How much slower the steady server is than at its best before.
+
+    It was faster once: a heap that fills, code compiled for the worse, a lower clock rate. Levels within 5% of each
+    other count as equal.
+
+    Advice: Look at its collector, its memory and the machine's clock rate; a longer trial shows whether it continues.
+    """,
 )
 
 
@@ -128,21 +131,16 @@ def warmed(cell: Cell, trial: Trial, traffic: Traffic) -> Evidence | None:
     return Evidence(seen.lost or 0.0, message, rule=SLOWING_DOWN)
 
 
-@Rule(
-    "still-compiling",
-    when="answers",
-    probes="all",
-    unit=" cores",
-    note=0.10,
-    warn=0.50,
-    reason="What a virtual machine has not compiled yet runs several times slower, and its compilers take CPU time "
-    "from requests. Those of a warm server use some hundredths of a core.",
-    advice="Warm up by few users (`warmup_by: {users: 2}`), who leave the compilers a core; for longer; or until "
-    "the compilers rest (`warmup: {detect: {at_most: 3m}}`). Give the server more cores to compile on.",
-    biases=TOO_SLOW,
-)
+@Rule("still-compiling", when="answers", probes="all", unit=" cores", note=0.10, warn=0.50, biases=TOO_SLOW)
 def still_compiling(trial: Trial, traffic: Traffic) -> Evidence | None:
-    """*JVMs.* Cores that compilers used and waited for during the measurement."""
+    """*JVMs.* Cores that compilers used and waited for during the measurement.
+
+    Code that is not compiled yet runs several times slower, and compilers take CPU time from requests. Those of a warm
+    server use some hundredths of a core.
+
+    Advice: Warm up by few users (`warmup_by: {users: 2}`), who leave the compilers a core; for longer; or until the
+    compilers rest (`warmup: {detect: {at_most: 3m}}`). Give the server more cores to compile on.
+    """
     cores = compiler_cores(trial, traffic)
     if cores is None:
         return None
@@ -153,21 +151,16 @@ def still_compiling(trial: Trial, traffic: Traffic) -> Evidence | None:
     return Evidence(sum(cores), message)
 
 
-@Rule(
-    "not-warmed-up",
-    when="answers",
-    probes="first",
-    unit=" s",
-    note=0.0,
-    reason="What such a runtime has not compiled yet runs several times slower. Compilers are quiet for seconds at "
-    "a time, so less than five seconds of load show nothing of it.",
-    advice="Warm up until the server is steady (`--warmup auto`), or for a time such as `--warmup 30s`. A server "
-    "that earlier load has warmed up needs neither.",
-    biases=TOO_SLOW,
-)
+@Rule("not-warmed-up", when="answers", probes="first", unit=" s", note=0.0, biases=TOO_SLOW)
 def not_warmed_up(cell: Cell, trial: Trial) -> Evidence | None:
     """The server's runtime compiles while it runs, its compilers were not watched, and a fixed warm-up took less than
     five seconds.
+
+    Code that is not compiled yet runs several times slower. Compilers rest for seconds at a time, so a shorter warm-up
+    shows nothing.
+
+    Advice: Warm up until the server is steady (`--warmup auto`), or for a time such as `--warmup 30s`. A server that
+    earlier load has warmed up needs neither.
     """
     compiling = trial.recording.runtimes & COMPILES_WHILE_RUNNING
     watched = trial.increase("compiler_cpu_ns", "server") is not None
@@ -187,19 +180,15 @@ def _never(seen: WarmUp, *, in_vain: bool) -> str:
     return f"It was steady enough to be measured after {since}, and changed again while it was measured."
 
 
-@Rule(
-    "shrinking-answers",
-    when="answers",
-    note=0.01,
-    warn=0.05,
-    reason="A server that answers less under load does less work, with the right status. A longer number in a "
-    "header can change the length by 1%. Where lengths are compared, another length is a wrong answer.",
-    advice="Compare the body under load too (`under_load: length`), and look at what the short answers leave out.",
-    biases=TOO_CHEAP,
-)
+@Rule("shrinking-answers", when="answers", note=0.01, warn=0.05, biases=TOO_CHEAP)
 def shrinking_answers(cell: Cell, traffic: Traffic) -> Evidence | None:
-    """Change of the mean length of right answers, with headers, over the measurement or between trials; chance ruled
-    out at p < 0.001. Not judged where lengths are checked.
+    """Change of the mean length of right answers, with headers, over the measurement or between trials (p < 0.001). Not
+    judged where lengths are checked.
+
+    A server that answers less under load does less work, with the right status. A longer number in a header can change
+    the length by 1%.
+
+    Advice: Compare the body under load too (`under_load: length`), and look at what the short answers leave out.
     """
     if _lengths_are_checked(cell) or _wrong(traffic):
         return None
