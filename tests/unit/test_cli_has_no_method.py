@@ -20,10 +20,10 @@ LAYOUT = {
     "_NS_PER_S",
     "_SHORTEST_S",
     "_SPINNER_COLUMNS",
-    "DEFAULT_BUDGET",  # the default of a flag, which its help shows
 }
 """What is printed how, and what flags say."""
 EXIT_CODES = "exits.py"
+TIME = re.compile(r"[\d.]+\s*(ns|us|ms|s|m|h|%)|(closed|open):\d+")
 
 
 def constants(source: str) -> set[str]:
@@ -43,6 +43,12 @@ def constants(source: str) -> set[str]:
     return found
 
 
+def times(source: str) -> set[str]:
+    """The times, shares and loads among the texts of a module, such as the default of a flag."""
+    texts = (node.value for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Constant))
+    return {text for text in texts if isinstance(text, str) and TIME.fullmatch(text)}
+
+
 def _is_quantity(node: ast.AST) -> bool:
     if not isinstance(node, ast.Constant) or isinstance(node.value, bool):
         return False
@@ -59,6 +65,16 @@ def test_what_is_looked_for() -> None:
         "A",
         "B",
     }
+
+
+def test_a_default_that_is_a_time_is_seen_where_it_stands() -> None:
+    source = 'lasts = flag("-d", "How long: 10s.", "10s")\nload = {"for": "1.5 s", "share": f(x="3%")}\n'
+    assert times(source) == {"10s", "1.5 s", "3%"}
+
+
+def test_no_time_stands_in_the_command_line() -> None:
+    found = {f"{file.name}: {text}" for file in FOLDER.rglob("*.py") for text in times(file.read_text())}
+    assert sorted(found) == []
 
 
 def test_no_constant_of_the_method_stands_in_the_command_line() -> None:

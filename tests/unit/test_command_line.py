@@ -93,6 +93,10 @@ def test_every_command_takes_the_flags_that_are_declared() -> None:
     [
         ("loda", "no such command 'loda'. Did you mean 'load'?\n  hint: see `redline --help`"),
         ("load u --userz 3", "no such option: --userz (Possible options: --seed, --users)"),
+        (
+            "ab a b --limit p99<5ms",
+            "no such option: --limit (Possible options: --git, --timeout)\n  hint: use `redline limit A B`",
+        ),
         ("load u -c x", "invalid value for '-c' / '--connections' / '--users': Input should be a valid integer\n"),
         ("load u -c 2 --users 3", "-c/--connections/--users is given twice\n  hint: it takes one value"),
         ("run a.yaml --trials 2 --trials=2", "--trials is given twice\n"),

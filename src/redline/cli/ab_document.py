@@ -3,9 +3,10 @@
 import re
 from collections.abc import Callable
 
-from redline.cli.command_line import DEFAULT_BUDGET, AbFlags
+from redline.cli.command_line import AbFlags
 from redline.cli.request_flags import Placed, check_targets_are_whole, is_command, path_of, scenarios, servers
 from redline.cli.written import Given
+from redline.defaults import AB_BUDGET
 from redline.errors import UsageError
 from redline.suite.urls import is_url
 
@@ -30,7 +31,7 @@ def ab_document(flags: AbFlags, ends: Callable[[str], tuple[str, str]], placed: 
         document["scenarios"] = asked
     document |= {
         "loads": {"load": _load(flags.load)},
-        "budget": DEFAULT_BUDGET if flags.lasts is None else Given(f"--for {flags.lasts}", flags.lasts),
+        "budget": AB_BUDGET if flags.lasts is None else Given(f"--for {flags.lasts}", flags.lasts),
         "metric": Given(f"--metric {flags.metric}", flags.metric),
     }
     if flags.same_answers:

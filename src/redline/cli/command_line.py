@@ -15,6 +15,7 @@ from typing import Any, Literal, TypeAlias, TypeVar, dataclass_transform, get_ty
 import typer
 from typer.core import TyperCommand, TyperOption
 
+from redline import defaults
 from redline.cli import interrupts
 from redline.errors import UsageError
 
@@ -140,8 +141,6 @@ def _list(names: str, metavar: str, text: str) -> Any:
 
 Arrivals: TypeAlias = Literal["poisson", "uniform"]
 DuetMetric: TypeAlias = Literal["cpu", "throughput", "p50", "p75", "p90", "p95", "p99"]
-DEFAULT_BUDGET = "60s"
-"""The time that `redline ab` measures for by default."""
 
 
 class FailOnVerdict(StrEnum):
@@ -240,8 +239,10 @@ class LoadFlags(RequestFlags):
     """
 
     url: str = _argument("URL", "Such as http://127.0.0.1:8080/path, or https://.")
-    connections: int = _flag("-c --connections --users", "N", "Connections; users in a closed load.", 64)
-    duration: str = _flag("-d --duration", "TIME", "How long to measure.", "10s")
+    connections: int = _flag(
+        "-c --connections --users", "N", "Connections; users in a closed load.", defaults.LOAD_CONNECTIONS
+    )
+    duration: str = _flag("-d --duration", "TIME", "How long to measure.", defaults.LOAD_LENGTH)
     rate: str | None = _flag("-R --rate", "N", "Open load: requests per second.")
     arrivals: Arrivals | None = _flag("--arrivals", "poisson|uniform", "Open load: when requests are due; poisson.")
     replay: Path | None = _flag("--replay", "FILE", "Open load: due times, one per line, without -R.")
@@ -259,7 +260,9 @@ class LoadFlags(RequestFlags):
     )
     spin: bool = _switch("--spin", "Engine workers poll; give each a core of its own.")
     threads: int = _flag("-t --threads", "N", "Engine workers, at most one per connection.", 1)
-    warmup: str = _flag("--warmup", "TIME|auto", "Load before the measurement; auto: until steady.", "1s")
+    warmup: str = _flag(
+        "--warmup", "TIME|auto", "Load before the measurement; auto: until steady.", defaults.LOAD_WARM_UP
+    )
     seed: int = _flag("--seed", "N", "Seed of everything random, such as arrivals.", 1)
     output: Path | None = _flag("-o --output", "DIR", "Keep the recording there, with a report.")
     json: bool = _switch("--json", _AS_JSON)
@@ -296,8 +299,10 @@ class LimitFlags(RequestFlags):
     start: str | None = _flag(
         "--start", "N", "The first rate, per second; the suite's, or by what the warm-up answered."
     )
-    probes: int = _flag("--probes", "N", "At most this many probes per search.", 12)
-    precision: str = _flag("--precision", "SHARE", "Stop at this half width of the interval.", "3%")
+    probes: int = _flag("--probes", "N", "At most this many probes per search.", defaults.SEARCH_PROBES)
+    precision: str = _flag(
+        "--precision", "SHARE", "Stop at this half width of the interval.", defaults.SEARCH_PRECISION
+    )
     trials: int | None = _flag("--trials", "N", "Fresh starts at the ends of each interval; 3.")
     no_beyond: bool = _switch("--no-beyond", "Skip the overload test.")
     on: str | None = _flag("--on", "ADDRESS", "Search on the hosts of a Ray cluster: its address, or `auto`.")
@@ -325,8 +330,8 @@ class AbFlags(RequestFlags):
     b: str | None = _argument("B", "What is compared with it; by default the work tree with a revision.", None)
     git: str | None = _flag("--git", "A..B", "Two revisions, built and started as redline.yaml says.")
     path: str | None = _flag("--path", "PATH", "Commands and revisions: what is requested; / by default.")
-    lasts: str | None = _flag("--for", "TIME", "How long to measure in all.", shown=DEFAULT_BUDGET)
-    load: str = _flag("--load", "closed:N|open:RATE", "Users, or requests per second.", "closed:64")
+    lasts: str | None = _flag("--for", "TIME", "How long to measure in all.", shown=defaults.AB_BUDGET)
+    load: str = _flag("--load", "closed:N|open:RATE", "Users, or requests per second.", defaults.AB_LOAD)
     metric: DuetMetric = _flag("--metric", "cpu|throughput|p50|p75|p90|p95|p99", "What the verdicts are about.", "cpu")
     same_answers: bool = _switch("--same-answers", "Refuse servers that answer differently.")
     parallel: bool = _switch("--parallel", "Load A and B at the same time, on cores of their own.")

@@ -151,11 +151,11 @@ def read_sets(texts: list[str]) -> dict[str, tuple[Objective, ...]]:
     for text in texts:
         name, colon, conditions = text.partition(":")
         with naming("--objective"):
-            found = parse_objectives(conditions if colon else text)
+            parsed = parse_objectives(conditions if colon else text)
         name = (name if colon else text).strip()
         if name in sets:
             raise UsageError(f"--objective: `{name}` is given twice", hint="write both in one, with a comma")
-        sets[name] = found
+        sets[name] = parsed
     return _with_few_errors(sets)
 
 
@@ -172,8 +172,8 @@ def _terms(flags: LimitFlags, sets: Sets, **given: Any) -> SearchTerms:
 def _with_few_errors(sets: Sets) -> dict[str, tuple[Objective, ...]]:
     """The sets, with fewer than 1% of errors where they say nothing of errors: a server that only refuses is fast."""
     return {
-        name: found if any(each.metric == "errors" for each in found) else (*found, *_few_errors(found))
-        for name, found in sets.items()
+        name: given if any(condition.metric == "errors" for condition in given) else (*given, *_few_errors(given))
+        for name, given in sets.items()
     }
 
 
@@ -190,7 +190,7 @@ def _suite_sets(flags: LimitFlags, suite: Suite) -> dict[str, tuple[Objective, .
     if suite.objective_sets:
         return _with_few_errors(suite.objective_sets)
     if suite.objectives:
-        return _with_few_errors({", ".join(each.text for each in suite.objectives): suite.objectives})
+        return _with_few_errors({", ".join(objective.text for objective in suite.objectives): suite.objectives})
     raise UsageError(
         "nothing says what is to be met",
         hint="give --objective 'p99 < 200ms, errors < 0.1%', or write `objective: p99 < 200ms` in the suite",
@@ -202,17 +202,17 @@ def within_timeout(sets: Sets, timeout_ns: int, timeout: str) -> None:
 
     `timeout` is where the timeout is said, with its value.
     """
-    for each in (condition for conditions in sets.values() for condition in conditions):
-        if each.metric in (*QUANTILES, "max") and each.limit >= timeout_ns:
+    for condition in (condition for conditions in sets.values() for condition in conditions):
+        if condition.metric in (*QUANTILES, "max") and condition.limit >= timeout_ns:
             raise UsageError(
-                f"the objective `{each.text}` is not below {timeout}, at which requests time out",
+                f"the objective `{condition.text}` is not below {timeout}, at which requests time out",
                 hint=f"raise {timeout.split(maxsplit=1)[0]} well above the limit",
             )
 
 
 def _refuse_without_objective(sets: Sets, suite: Suite) -> None:
     """Raise UsageError for a scenario and load that no condition is for."""
-    conditions = [each for found in sets.values() for each in found]
+    conditions = [condition for given in sets.values() for condition in given]
     for scenario in suite.scenarios:
         for load in suite.loads:
             if not any(

@@ -15,6 +15,8 @@ from redline.cli.streams import LossyStream, VisibleStream
 
 _COMPLETES = "_REDLINE_COMPLETE"
 """The shell sets it to ask for completions."""
+_REPLACED = {"redline ab: no such option: --limit": "redline limit A B"}
+"""What replaced a flag that went away, by the start of the message."""
 _OUTPUT_FAILS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF}
 
 
@@ -81,5 +83,7 @@ def _run() -> int:
 def _usage_message(message: str, context: Any) -> str:
     """What typer says of a command line, in the form of all our messages. `context`: that of the command, if known."""
     message = message.replace("Value error, ", "").partition(", unable to parse")[0].rstrip(".")  # pydantic's words
+    message = f"{message[:1].lower()}{message[1:]}"
     command = context.command_path if context is not None else "redline"
-    return f"redline: {message[:1].lower()}{message[1:]}\n  hint: see `{command} --help`\n"
+    hints = (f"use `{new}`" for gone, new in _REPLACED.items() if f"{command}: {message}".startswith(gone))
+    return f"redline: {message}\n  hint: {next(hints, f'see `{command} --help`')}\n"

@@ -30,7 +30,7 @@ def check_target(host: str, mine: Iterable[str]) -> None:
 
     Hosts of the flag are remembered. Raises StoreError when that cannot be.
     """
-    given = {_plain(each) for each in mine}
+    given = {_plain(name) for name in mine}
     if is_this_machine(host):
         return
     known = _known()

@@ -48,7 +48,9 @@ def curve(probes: Sequence[LimitProbe]) -> tuple[CurvePoint, ...]:
     groups = [
         group
         for overloaded in (False, True)
-        for group in by_rate((each for each in usable if each.overloaded == overloaded), lambda one: one.rate_per_s)
+        for group in by_rate(
+            (probe for probe in usable if probe.overloaded == overloaded), lambda probe: probe.rate_per_s
+        )
     ]
     return tuple(sorted(map(_point, groups), key=lambda point: (point.rate_per_s, point.overloaded)))
 
@@ -76,14 +78,14 @@ def knee(points: Sequence[CurvePoint]) -> Knee | str:
 
     Between points one over the mean response time is a straight line in the rate: exactly so for M/M/1.
     """
-    kept_up = sorted((point for point in points if _serves(point)), key=lambda each: each.answered_per_s)
+    kept_up = sorted((point for point in points if _serves(point)), key=lambda point: point.answered_per_s)
     if len(kept_up) < FEWEST_POINTS:
         return f"the server kept up at {len(kept_up)} of the rates that were tried: a knee takes {FEWEST_POINTS}"
-    rates = np.array([each.answered_per_s for each in kept_up])
+    rates = np.array([point.answered_per_s for point in kept_up])
     # Weights of 1 / mean of a queue observed for so long: its variance is 4 rate / seconds, wherever it is. The
     # relaxation time of a queue is about 4 rate / gap^2 (Whitt 1989), and 1 / mean is its gap.
-    weights = np.array([each.seconds / each.answered_per_s for each in kept_up])
-    speeds = _falling(1e9 / np.array([each.mean_ns for each in kept_up]), weights)
+    weights = np.array([point.seconds / point.answered_per_s for point in kept_up])
+    speeds = _falling(1e9 / np.array([point.mean_ns for point in kept_up]), weights)
     past = max((point.answered_per_s for point in points if point.overloaded), default=None)
     if past is not None:
         rates = np.append(rates, max(past, float(rates[-1]) * (1 + 1e-6)))
@@ -138,7 +140,7 @@ def rates_for_curve(points: Sequence[CurvePoint], least_per_s: float) -> tuple[f
     """
     kept_up = [point.rate_per_s for point in points if not point.overloaded]
     wanted = [share * max(kept_up) for share in CURVE_SHARES] if kept_up else []
-    return tuple(rate for rate in wanted if rate >= least_per_s and not any(_near(rate, each) for each in kept_up))
+    return tuple(rate for rate in wanted if rate >= least_per_s and not any(_near(rate, other) for other in kept_up))
 
 
 def _near(rate: float, other: float) -> bool:

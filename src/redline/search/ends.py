@@ -42,7 +42,7 @@ class Checks:
     def next(self, ends: Sequence[End], probe: int) -> EndCheck | None:
         """The one to be made next, by the probe of that index, the lowest first; None when all were made."""
         for start in range(self._last_start, self.starts + 1):
-            had = {(each.end.name, each.end.side) for each in self.made if each.start == start}
+            had = {(check.end.name, check.end.side) for check in self.made if check.start == start}
             lacking = [end for end in ends if self._lacks(end, had)]
             if lacking:
                 return EndCheck(min(lacking, key=lambda end: end.rate_per_s), probe, start)
@@ -51,18 +51,19 @@ class Checks:
     def settled(self, ends: Sequence[End]) -> list[EndCheck] | None:
         """The probes for these ends where they lie now; None if one of them has too few."""
         wanted = max(self.starts, 1)
-        found = [self._near(end)[-wanted:] for end in ends]
-        return None if any(len(each) < wanted for each in found) else [one for each in found for one in each]
+        checks = [self._near(end)[-wanted:] for end in ends]
+        too_few = any(len(made) < wanted for made in checks)
+        return None if too_few else [check for made in checks for check in made]
 
     @property
     def _last_start(self) -> int:
         """The latest one: the search never returns to an earlier start."""
-        return max((each.start for each in self.made), default=min(self.starts, 1))
+        return max((check.start for check in self.made), default=min(self.starts, 1))
 
     def _lacks(self, end: End, had: Collection[tuple[str, Side]]) -> bool:
         return (end.name, end.side) not in had if self.starts else not self._near(end)
 
     def _near(self, end: End) -> list[EndCheck]:
-        of_this = [each for each in self.made if (each.end.name, each.end.side) == (end.name, end.side)]
+        of_this = [check for check in self.made if (check.end.name, check.end.side) == (end.name, end.side)]
         within = self.precision * end.rate_per_s
-        return [each for each in of_this if abs(each.end.rate_per_s - end.rate_per_s) <= within]
+        return [check for check in of_this if abs(check.end.rate_per_s - end.rate_per_s) <= within]
