@@ -115,7 +115,7 @@ def test_a_jvm_for_no_server_is_reported(tmp_path: Path) -> None:
 def test_a_jvm_that_every_server_overrides_is_reported(tmp_path: Path) -> None:
     own = SUITE.replace("two.plain,", "{use: two.plain, with: {gc: G1}},")
     (found,) = problems(tmp_path, own)
-    assert found.message == "`gc` is for no server of this suite: each that has it says it in `with`"
+    assert found.message == "`gc` is for no server of this suite: all that have it say it in `with`"
 
 
 def test_with_a_wrong_server_only_that_is_reported(tmp_path: Path) -> None:

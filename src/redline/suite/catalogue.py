@@ -60,14 +60,14 @@ def read_scenarios(text: str, file: str, files: Files = NO_FILES) -> dict[str, S
     """The scenarios of `scenarios.yaml`, by name. Raises UsageError with everything that is wrong with the file."""
     sheet = Sheet(parse_document(text, file), ScenariosSchema, _REFERENCE, {BODIES: files.body})
     schema = sheet.read(ScenariosSchema)
-    found = {}
+    scenarios = {}
     for name, written in schema.scenarios.items() if schema else ():
         picks = picks_of(sheet, ("scenarios", name), written.all_requests(), files)
         check_against(sheet, ("scenarios", name), name, written.against, tuple(schema.scenarios) if schema else ())
         if picks is not None:
-            found[name] = written.scenario(name, picks)
+            scenarios[name] = written.scenario(name, picks)
     sheet.raise_problems()
-    return found
+    return scenarios
 
 
 def check_against(sheet: Sheet, path: Path, name: str, against: str | None, known: tuple[str, ...]) -> None:

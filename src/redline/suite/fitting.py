@@ -50,14 +50,14 @@ def _most(hosts: Hosts) -> tuple[int, str]:
     """How many connections fit, and what the limit is."""
     server, loads = hosts.server, hosts.loads
     files = f"a server on {server.hostname} may open {server.open_files_hard:,} files"
-    found = [(server.open_files_hard - SPARE_FILES, files)]
-    found.append(_of_memory(server, KERNEL_BYTES if loads else 2 * KERNEL_BYTES))
+    limits = [(server.open_files_hard - SPARE_FILES, files)]
+    limits.append(_of_memory(server, KERNEL_BYTES if loads else 2 * KERNEL_BYTES))
     if loads:
         ports = sum(int(PORTS_SHARE * _ports(host)) for host in loads)
-        found.append((ports, f"{len(loads)} load hosts have {sum(map(_ports, loads)):,} ports to connect from"))
+        limits.append((ports, f"{len(loads)} load hosts have {sum(map(_ports, loads)):,} ports to connect from"))
         most, why = min(_of_memory(host, KERNEL_BYTES) for host in loads)
-        found.append((most * len(loads), why))
-    return min(found)
+        limits.append((most * len(loads), why))
+    return min(limits)
 
 
 def _of_memory(host: Environment, connection_bytes: int) -> tuple[int, str]:

@@ -70,7 +70,7 @@ def load_catalogue(folder: Path) -> Catalogue:
 
 def load_libraries(folder: Path) -> tuple[Library, ...]:
     """The table of libraries of a catalogue, before that of our own. Raises UsageError as `load_catalogue` does."""
-    files = dict.fromkeys(each.resolve() / "libraries.yaml" for each in (folder, _OURS))
+    files = dict.fromkeys(place.resolve() / "libraries.yaml" for place in (folder, _OURS))
     return tuple(library for file in files for library in _read_libraries(file))
 
 

@@ -54,17 +54,14 @@ _SEED_BITS = 53  # whole numbers of 53 bits survive every JSON reader
 
 @dataclass(frozen=True)
 class Capacities:
-    """What was measured before the rates: for each cell by its slug its group's capacity, or why there is none."""
+    """What was measured before the rates, by the slug of a cell: its group's capacity, or why there is none."""
 
     per_s: Mapping[str, float] = field(default_factory=dict)
     missing: Mapping[str, str] = field(default_factory=dict)
 
 
 def make_capacity_plan(suite: Suite, unavailable: Mapping[str, str] = ALL_AVAILABLE) -> Plan:
-    """What is measured before everything else: the cells of the loads that rates of the suite are a share of.
-
-    It holds the entire suite, so that the rest can be planned from it. Otherwise as `make_plan`.
-    """
+    """What is measured first: the cells of loads that rates of the suite are a share of. Otherwise as `make_plan`."""
     return _plan(suite, capacity_loads(suite), unavailable, None)
 
 
@@ -73,26 +70,17 @@ def make_plan(
     unavailable: Mapping[str, str] = ALL_AVAILABLE,
     capacities: Capacities | None = None,
 ) -> Plan:
-    """The trials of a suite in seeded, interleaved order.
+    """The trials and duets of a suite in seeded, interleaved order.
 
-    A round holds every cell once (a complete block), in an order that the seed decides; so a drift of the machine falls
-    on all cells alike. What is compared is close together: all cells of a scenario and load, and among them each one
-    before or after its baseline. All cells of a round share the load's seed, which depends on the suite's seed and the
-    round alone: compared cells get the same arrivals. Each cell's place in a round comes from hashes of seed, round and
-    names, so taking a server out changes neither the seeds nor the relative order of the others.
+    A round holds every cell once (a complete block), so a drift of the machine affects all cells alike. Cells of a
+    scenario and load are neighbours, before or after their baselines. They share the seed of the load, so what is
+    compared gets the same arrivals. Places come from hashes of seed, round and names: without a server, seeds and
+    order of the others stay. Duets of the same servers follow each other, because one start serves all of them.
+    Trials with profilers come last.
 
-    With duets a round also holds each baseline with those that are compared with it, all alive at once. Duets of the
-    same servers follow each other, in an order that the seed decides too: one start serves all of them.
-
-    After all rounds each subject has a trial for each profile that the suite wants, with the arrivals of its first one.
-
-    The ceiling gets one cell for each scenario and closed load, unless it is a subject too.
-    `unavailable` says by variant slug why a server cannot be run. Its cells are skipped with that reason; so are those
-    of a variant with a value that its server does not take, and those whose scenario needs an option that the variant
-    has at another value. A plan may be left without any trial.
-
-    Loads that others are a share of have their own plan, of `make_capacity_plan`. What that found are the `capacities`,
-    which give the others their rates; a cell that they give none is skipped. Without them such rates stay unknown.
+    `unavailable` says by variant slug why a server cannot be run: its cells are skipped, as are those of impossible
+    variants, and scenarios that need another value of an option. `capacities`, the result of `make_capacity_plan`,
+    give rates to loads that are a share; without them such rates stay unknown.
     """
     first = capacity_loads(suite)
     plan = _plan(suite, [load for load in suite.loads if load not in first], unavailable, capacities)
@@ -123,7 +111,7 @@ def _plan(
 
 
 def with_rounds(plan: Plan, trials: int) -> Plan:
-    """The plan with further rounds, until there are so many; what it planned already stays as it is."""
+    """The plan with further rounds, until there are so many."""
     rounds = 1 + max((step.round for step in plan.steps), default=-1)
     alone = [(trial.cell_id,) for trial in plan.trials if trial.round == 0]
     wanted = (*alone, *(duet.cell_ids for duet in plan.duets if duet.round == 0))
@@ -132,7 +120,7 @@ def with_rounds(plan: Plan, trials: int) -> Plan:
 
 
 def with_budget(plan: Plan, budget_ns: int) -> Plan:
-    """The plan with a longer budget: with further rounds, whose starts are as long as those that it has."""
+    """The plan with a longer budget, and further rounds of the same starts."""
     auto = plan.suite.auto
     assert auto is not None, "a plan with a budget"
     assert auto.budget_ns is not None, "a plan with a budget"
@@ -142,7 +130,7 @@ def with_budget(plan: Plan, budget_ns: int) -> Plan:
 
 
 def _with_profiles(plan: Plan) -> Plan:
-    """The plan with a trial for each profile of each subject, or why it cannot be made."""
+    """The plan with a trial for every subject and profile, or why it cannot be made."""
     seed, wanted, without = _draw(plan.suite.seed, 0, "load"), list[PlannedTrial](), dict[Skipped, None]()
     for cell in plan.cells.values():
         for profile in plan.suite.profile if cell.role == "subject" else ():
@@ -155,7 +143,7 @@ def _with_profiles(plan: Plan) -> Plan:
 
 
 def cannot_profile(variant: Variant, profile: Profile) -> str:
-    """Why no profiler gives that of the server, whatever is installed; empty if one does."""
+    """Why no profiler gives this profile of the server, whatever is installed; empty if it can."""
     if profile == "engine":
         return ""
     known = _PROFILES.get(variant.runtime, _PROFILES_OF_OTHERS)
@@ -185,7 +173,7 @@ def _without_profile(variant: Variant, profile: Profile, reason: str, cause: Lit
 def _rounds(
     suite: Suite, cells: Mapping[str, Cell], wanted: Sequence[tuple[str, ...]], rounds: range, first_position: int
 ) -> tuple[tuple[PlannedTrial, ...], tuple[PlannedDuet, ...]]:
-    """Each of these cells and duets once in each of these rounds, in the order that the seed gives the round."""
+    """These cells and duets in these rounds, once a round, in the order that the seed gives the round."""
     order = [
         (round_index, cell_ids)
         for round_index in rounds
@@ -220,9 +208,9 @@ def _rounds(
 
 
 def draw_places(seed: int, name: str, number: int, servers: int) -> tuple[int, ...]:
-    """For each server of the start of this number, the number of its set of cores.
+    """The number of each server's set of cores, in the start of this number.
 
-    Of as many starts as there are servers, each server has each set once. The order is drawn anew for the next ones.
+    In as many starts as there are servers, every server has every set once; then the order is drawn anew.
     """
     group, shift = divmod(number, servers)
     drawn = sorted(range(servers), key=lambda place: _draw(seed, group, f"{name} on {place}"))
@@ -230,12 +218,9 @@ def draw_places(seed: int, name: str, number: int, servers: int) -> tuple[int, .
 
 
 def _place(suite: Suite, cells: Mapping[str, Cell], cell_ids: tuple[str, ...], round_index: int) -> tuple[float, ...]:
-    """Where in a round cells come: a scenario and load together, and there each cell around its baseline.
+    """The sort key of cells in a round: a scenario and load together, and cells around their baselines.
 
-    Duets of the same servers are together.
-
-    A cell is before its baseline as often as after it. What disturbs a machine is over in seconds, so only what runs
-    close together is disturbed alike.
+    A cell is before its baseline as often as after it. Disturbances last seconds, so they affect neighbours alike.
     """
     cell = cells[cell_ids[0]]
     if len(cell_ids) > 1:
@@ -255,10 +240,7 @@ def _servers(cells: Mapping[str, Cell], cell_ids: Sequence[str]) -> str:
 
 
 def _duets(suite: Suite, cells: Mapping[str, Cell]) -> list[tuple[str, ...]]:
-    """The cells of each duet: a baseline, and at most `MOST_COMPARED` of those that are compared with it.
-
-    A load that changes is measured by trials of each server alone.
-    """
+    """The cells of every duet: a baseline, and at most `MOST_COMPARED` others that are compared with it."""
     ids = {cell.slug: cell_id for cell_id, cell in cells.items() if cell.role == "subject" and cell.load.fits_duet}
     compared: dict[str, list[str]] = {}
     for slug, cell_id in ids.items():
@@ -275,11 +257,7 @@ def _duets(suite: Suite, cells: Mapping[str, Cell]) -> list[tuple[str, ...]]:
 
 
 def expected_length_ns(plan: Plan) -> int:
-    """An estimate of how long the plan's trials take in nanoseconds, builds not included.
-
-    Each trial counts its warm-up, at its longest, its measurement and an overhead that depends on what server and
-    proxies run on: a JVM starts in seconds, a native server in milliseconds. A loaded machine takes longer.
-    """
+    """An estimate of how long the plan takes in nanoseconds, without builds and with warm-ups at their longest."""
     trials_ns = sum(expected_trial_ns(plan.cells[trial.cell_id]) for trial in plan.trials)
     trials_ns += sum(expected_trial_ns(plan.cells[trial.cell_id].under_profiler) for trial in plan.profiled)
     if plan.duets and (budget_ns := _budget_ns(plan)) is not None:
@@ -325,7 +303,7 @@ def _least_loaded_ns(duet: PlannedDuet, cells: Sequence[Cell]) -> int:
 
 
 def expected_trial_ns(cell: Cell) -> int:
-    """An estimate of how long one trial of a cell takes, in nanoseconds."""
+    """An estimate of how long a trial of a cell takes, in nanoseconds."""
     return _loaded_ns(cell) + _overhead_ns(cell)
 
 
@@ -335,12 +313,12 @@ def _loaded_ns(cell: Cell) -> int:
 
 def _overhead_ns(cell: Cell) -> int:
     overhead_ns = sum(_OVERHEAD_NS.get(runtime, _OVERHEAD_OF_OTHERS_NS) for runtime in cell.variant.runtimes)
-    containers = sum(each.container is not None for each in (cell.variant, *cell.variant.hops))
+    containers = sum(part.container is not None for part in (cell.variant, *cell.variant.hops))
     return overhead_ns + containers * _OVERHEAD_OF_CONTAINER_NS
 
 
 def _cells(suite: Suite, loads: Sequence[Load]) -> list[Cell]:
-    """All cells of these loads, in the suite's order: servers, then the ceiling; for each its scenarios and loads."""
+    """All cells of these loads in the suite's order: servers, then the ceiling under closed loads."""
     subjects = [
         _cell(suite, variant, scenario, load)
         for variant in suite.variants
@@ -372,7 +350,7 @@ def _cell(
 
 
 def _contradiction(cell: Cell) -> str:
-    """Why the variant cannot answer the scenario, or an empty text. An option that it does not have is no hindrance."""
+    """Why the variant cannot answer the scenario, or an empty text. An option that it lacks does not matter."""
     options = cell.variant.options
     for name, needed in cell.scenario.requires.items():
         if name in options and not is_among(options[name], (needed,)):
@@ -382,13 +360,13 @@ def _contradiction(cell: Cell) -> str:
 
 
 def _draw(seed: int, round_index: int, what: str) -> int:
-    """A uniform whole number of 53 bits that depends on nothing but its arguments."""
+    """A uniform whole number of 53 bits, from a hash of the arguments."""
     digest = hashlib.sha256(f"{seed}/{round_index}/{what}".encode()).digest()
     return int.from_bytes(digest[:8]) >> (64 - _SEED_BITS)
 
 
 def capacity_loads(suite: Suite) -> tuple[Load, ...]:
-    """The loads that others are a share of, in the order of the suite. They are measured first, and only then."""
+    """The loads that others are a share of, in the order of the suite."""
     needed = {share.of for load in suite.loads if (share := load.share)}
     return tuple(load for load in suite.loads if load.name in needed)
 
@@ -404,8 +382,7 @@ def capacity_slug(cell: Cell) -> str | None:
 def _with_rate(cell: Cell, capacities: Capacities) -> Cell | str:
     """The cell with the rate that its capacity gives it, to three significant digits; or why there is none.
 
-    More digits would pretend a precision that no capacity has, and make runs of the same rates look different.
-    A cell whose rate is a number of its own stays as it is.
+    More digits would pretend a precision that no capacity has. A cell with a rate of its own stays as it is.
     """
     share, slug = cell.load.share, capacity_slug(cell)
     if share is None or slug is None:
@@ -421,10 +398,9 @@ def _with_rate(cell: Cell, capacities: Capacities) -> Cell | str:
 
 
 def to_search(suite: Suite, trials: int) -> tuple[Suite, tuple[str, ...]]:
-    """The suite with its open loads alone, and the names of the others. Raises UsageError with every problem.
+    """The suite with its open loads, which probes are made like, and the names of the others. Raises UsageError.
 
-    An open load says how probes are made: the first rate, arrivals, connections, length. `trials` are fresh starts at
-    the ends of each answer; the ceiling and the suite's own number of trials are for runs.
+    `trials` are fresh starts at both ends of an answer.
     """
     loads = tuple(load for load in suite.loads if not isinstance(load.shape, Closed))
     if not loads:
@@ -439,7 +415,7 @@ def to_search(suite: Suite, trials: int) -> tuple[Suite, tuple[str, ...]]:
     ]
     if problems:
         raise UsageError.of_problems(tuple(problems))
-    # A rate may be too much for a cold server, and one that the search is to find out for a warm one.
+    # A rate may be too much for a cold server, and the search is to find what is too much for a warm server.
     by = suite.warmup_by if suite.warmup_by and isinstance(suite.warmup_by.shape, Closed) else None
     return suite.under(loads, by).for_search(trials), tuple(load.name for load in suite.loads if load not in loads)
 

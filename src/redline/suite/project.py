@@ -105,27 +105,27 @@ def read_project(text: str, file: str, files: Files = NO_FILES) -> Project:
 
 
 def _scenarios(sheet: Sheet, path: Path, written: Sequence[NamedSchema], files: Files) -> tuple[Scenario, ...]:
-    """A scenario for each request, and if there are several another one that draws them by weight."""
-    found = list[Scenario]()
-    for index, one in enumerate(written):
-        picks = picks_of(sheet, (*path, index), [one.request()], files)
+    """A scenario per request, and the mix of several by their weights."""
+    scenarios = list[Scenario]()
+    for index, entry in enumerate(written):
+        picks = picks_of(sheet, (*path, index), [entry.request()], files)
         if picks is not None:
-            found.append(Scenario(name=one.name, request=one.request(), picks=picks))
-    if len(found) == len(written) > 1:
-        first, *others = (one.request(one.weight) for one in written)
-        picks = {name: entries for each in found for name, entries in each.picks.items()}
-        found.append(Scenario(name=MIX, request=first, others=tuple(others), picks=picks))
-    return tuple(found)
+            scenarios.append(Scenario(name=entry.name, request=entry.request(), picks=picks))
+    if len(scenarios) == len(written) > 1:
+        first, *others = (entry.request(entry.weight) for entry in written)
+        picks = {name: entries for scenario in scenarios for name, entries in scenario.picks.items()}
+        scenarios.append(Scenario(name=MIX, request=first, others=tuple(others), picks=picks))
+    return tuple(scenarios)
 
 
 def ready_of(scenario: Scenario) -> Ready:
     """A server is ready when it answers the scenario's first request, as far as a GET with its headers can say."""
     request, picks = scenario.request, scenario.picks
     headers = {
-        name: first_of(value, picks) if isinstance(value, str) else tuple(first_of(each, picks) for each in value)
+        name: first_of(value, picks) if isinstance(value, str) else tuple(first_of(text, picks) for text in value)
         for name, value in request.headers.items()
     }
     if request.method == "GET":
         return Ready(path=first_of(request.path, picks), headers=headers, status=request.expect.status)
-    # What describes a body says nothing without one.
+    # Headers that describe a body mean nothing without it.
     return Ready(headers={name: value for name, value in headers.items() if not name.lower().startswith("content-")})

@@ -20,19 +20,19 @@ _ORTHOGONAL = 99.9  # percent of the information that orthogonal runs would give
 
 @dataclass(frozen=True)
 class Axes:
-    """The axes of one server: the values of each by its name, in the order of the suite, and its variants as levels."""
+    """The axes of a server: their values by name, in the order of the suite, and its variants as levels."""
 
     values: Mapping[str, tuple[str, ...]]
     runs: tuple[tuple[int, ...], ...]
 
     @property
     def levels(self) -> list[int]:
-        """How many values each axis has."""
+        """How many values the axes have."""
         return [len(values) for values in self.values.values()]
 
 
 def axes_of_server(variants: Sequence[Variant]) -> Axes:
-    """The axes on which the variants of one server differ."""
+    """The axes on which the variants of a server differ."""
     settings = [variant.settings for variant in variants]
     values = {name: tuple(dict.fromkeys(setting[name] for setting in settings)) for name in settings[0]}
     varying = {name: known for name, known in values.items() if len(known) > 1}
@@ -42,10 +42,10 @@ def axes_of_server(variants: Sequence[Variant]) -> Axes:
 
 def by_server(variants: Sequence[Variant]) -> dict[str, list[Variant]]:
     """The variants of each server, by the name of what they have in common."""
-    found: dict[str, list[Variant]] = {}
+    servers: dict[str, list[Variant]] = {}
     for variant in variants:
-        found.setdefault(variant.server, []).append(variant)
-    return found
+        servers.setdefault(variant.server, []).append(variant)
+    return servers
 
 
 def screened(suite: Suite) -> Suite:
@@ -59,7 +59,7 @@ def screened(suite: Suite) -> Suite:
         possible = [variant for variant in variants if not variant.misfit]
         axes = axes_of_server(possible) if possible else Axes({}, ())
         chosen = fraction(axes.levels, axes.runs, suite.seed)
-        kept |= {each.slug: each for each in (variants if chosen is None else [possible[at] for at in chosen])}
+        kept |= {variant.slug: variant for variant in (variants if chosen is None else [possible[at] for at in chosen])}
     if len(kept) == len(suite.variants):
         raise UsageError(
             f"a screen of the suite {suite.name} would leave nothing out",
@@ -69,7 +69,7 @@ def screened(suite: Suite) -> Suite:
     counts = {
         name: sum(not variant.misfit for variant in variants) for name, variants in by_server(suite.variants).items()
     }
-    return suite.keeping(tuple(one for one in suite.variants if one.slug in kept)).screening(counts)
+    return suite.keeping(tuple(variant for variant in suite.variants if variant.slug in kept)).screening(counts)
 
 
 def runs_needed(levels: Sequence[int], possible: int) -> int | None:
@@ -79,7 +79,7 @@ def runs_needed(levels: Sequence[int], possible: int) -> int | None:
     takes too many runs, each level of an axis comes as often as the others, as far as possible; or not even that.
     """
     effects = 1 + sum(count - 1 for count in levels)
-    pairs = lcm(*(one * other for one, other in combinations(levels, 2)))
+    pairs = lcm(*(first * second for first, second in combinations(levels, 2)))
     for step, least in ((pairs, effects), (lcm(*levels), _MORE * effects), (1, _MORE * effects)):
         runs = ceil(least / step) * step
         if 2 * runs <= possible:
@@ -99,11 +99,11 @@ def fraction(levels: Sequence[int], possible: Sequence[Sequence[int]], seed: int
 
     factors = coded(possible, levels)
     columns = np.column_stack(factors)
-    found: list[tuple[float, int, list[int]]] = []
+    designs: list[tuple[float, int, list[int]]] = []
     for start in range(_STARTS):
         order = np.random.default_rng((seed, start)).permutation(len(columns))
         design, facts = optimal_design(columns[order], runs, 1, method="fedorov", alpha=_AUGMENTED)
         chosen = sorted({int(np.abs(columns - row).sum(axis=1).argmin()) for row in design})
         mixed = sum(map(len, aliases([factor[chosen] for factor in factors])))
-        found.append((-round(min(facts["D_eff"], _ORTHOGONAL), 1), mixed, chosen))
-    return min(found)[2]
+        designs.append((-round(min(facts["D_eff"], _ORTHOGONAL), 1), mixed, chosen))
+    return min(designs)[2]

@@ -74,11 +74,11 @@ def _split(url: str) -> tuple[str, str, str]:
     text = url.strip()
     if not text:
         raise UsageError("the URL is empty", hint=_HINT)
-    if one := _ONE_SLASH.match(text):
+    if start := _ONE_SLASH.match(text):
         if not is_url(text):
-            meant = f"{one[1].lower()}://{text[one.end() :]}"
-            hint = f"write {meant}" if text[one.end() :] else _HINT
-            raise UsageError(f"{url}: `//` is missing after `{one[1]}:`", hint=hint)
+            meant = f"{start[1].lower()}://{text[start.end() :]}"
+            hint = f"write {meant}" if text[start.end() :] else _HINT
+            raise UsageError(f"{url}: `//` is missing after `{start[1]}:`", hint=hint)
     elif _PARTS.match(text) is None:
         text = f"//{text}"
     parts = _PARTS.match(text)
@@ -121,7 +121,7 @@ def _address(url: str, inner: str) -> str:
     if not _is_ipv6(text):
         raise UsageError(f"{url}: `{clip(text)}` is not an IPv6 address", hint=_IPV6_HINT)
     name = unquote(zone.removeprefix("25") if len(zone) > 1 else zone)
-    known = [each for _, each in socket.if_nameindex()]
+    known = [interface for _, interface in socket.if_nameindex()]
     if not percent and not IPv6Address(text).is_link_local:
         return text
     if not name:

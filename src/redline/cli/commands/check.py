@@ -81,8 +81,8 @@ def power_text(plan: Plan, folder: Path, shows: Sequence[ShownDifference]) -> st
         return f"what difference it can show is not known: {folder}/ has no run of these cells on this machine yet"
     parts = []
     for metric in dict.fromkeys(show.metric for show in shows):
-        found = sorted(show.difference for show in shows if show.metric is metric)
-        ends = dict.fromkeys(percent(round(end, 3)) for end in (found[0], found[-1]))
+        shown_of_metric = sorted(show.difference for show in shows if show.metric is metric)
+        ends = dict.fromkeys(percent(round(end, 3)) for end in (shown_of_metric[0], shown_of_metric[-1]))
         parts.append(f"{' to '.join(ends)} in {label(metric)}")
     return f"{count(plan.suite.trials, 'round')} can show differences of {', '.join(parts)}, by {folder}"
 
@@ -109,7 +109,7 @@ def show_plans(first: Plan, plan: Plan, console: Console) -> None:
     for name, route in routes.items():
         console.print(f"route {name}: {route.text}", markup=False, highlight=False)
     reasons: dict[str, list[str]] = {}
-    for skipped in dict.fromkeys(skipped for one in plans for skipped in one.skipped):
+    for skipped in dict.fromkeys(skipped for part in plans for skipped in part.skipped):
         reasons.setdefault(skipped.reason, []).append(skipped.slug)
     for reason, slugs in reasons.items():
         console.print(f"skipped: {_some(slugs)}: {reason}", style="yellow", markup=False)
@@ -133,7 +133,7 @@ def show_overrun(plan: Plan, console: Console) -> None:
 def _amount(plans: list[Plan]) -> str:
     """How many cells, trials and starts there are in all, and how long they take."""
     suite, profiled = plans[-1].suite, plans[-1].profiled
-    cells, trials, starts = (sum(len(one) for one in part) for part in zip(*map(_parts, plans), strict=True))
+    cells, trials, starts = (sum(map(len, part)) for part in zip(*map(_parts, plans), strict=True))
     most = "at most " if suite.auto is not None and suite.alone else ""
     duets = f" and {count(starts, 'start')} of duets" if starts else ""
     duets += f", {len(profiled)} more with a profiler ({', '.join(suite.profile)})" if profiled else ""

@@ -233,9 +233,9 @@ class LoadSchema(Schema):
     @property
     def written(self) -> ClosedSchema | OpenSchema:
         """Whichever of the two is written."""
-        found = self.closed or self.open
-        assert found, "validated"
-        return found
+        kind = self.closed or self.open
+        assert kind, "validated"
+        return kind
 
     def load(self, name: str, replayed_ns: tuple[int, ...] = (), measure_ns: int = 1) -> Load:
         """The load in the model, which is measured for `measure_ns` where it does not say how long."""

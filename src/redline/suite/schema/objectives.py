@@ -56,14 +56,13 @@ def parse_objectives(text: str, names: Selectable = NOTHING) -> tuple[Objective,
     Raises WrongValueError (a ValueError) for anything else, for a limit that nothing can meet, and for a metric that
     is named twice.
     """
-    found, selector = list[Objective](), ""
+    objectives, selector = list[Objective](), ""
     for part in text.split(","):
         objective, selector = _objective(part.strip(), selector, names)
-        same = [one for one in found if (one.metric, one.load, one.scenario) == _key(objective)]
-        if same:
+        if _key(objective) in map(_key, objectives):
             raise WrongValueError(f"`{objective.metric}` has more than one condition", "keep the stricter one")
-        found.append(objective)
-    return tuple(found)
+        objectives.append(objective)
+    return tuple(objectives)
 
 
 def _key(objective: Objective) -> tuple[str, str | None, str | None]:

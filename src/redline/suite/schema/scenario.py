@@ -314,7 +314,7 @@ class ScenarioSchema(RequestSchema):
 
     def all_requests(self) -> tuple[Request, ...]:
         """The values of the model."""
-        return tuple(one.request(one.weight) for one in self.requests) or (self.request(),)
+        return tuple(request.request(request.weight) for request in self.requests) or (self.request(),)
 
     def scenario(self, name: str, picks: Mapping[str, tuple[str, ...]]) -> Scenario:
         """The value of the model, with the lines of the files that its requests pick from."""

@@ -28,8 +28,8 @@ def _option_name(value: str) -> str:
 
 
 def _for_a_program(words: list[str]) -> list[str]:
-    if (found := words_for_a_shell(words)) is not None:
-        raise WrongValueError(*found)
+    if (advice := words_for_a_shell(words)) is not None:
+        raise WrongValueError(*advice)
     return words
 
 

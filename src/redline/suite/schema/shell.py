@@ -28,19 +28,19 @@ def for_a_shell(text: str) -> tuple[str, str] | None:
     What is quoted is meant for the program. Raises ValueError for quotes that do not end.
     """
     words = shlex.split(text, posix=False)
-    found = _found(words, _VARIABLE)
-    return found and _advice(*found, f"`env {text.strip()}`", f"`sh -c {shlex.quote(text.strip())}`")
+    match = _word_for_a_shell(words, _VARIABLE)
+    return match and _advice(*match, f"`env {text.strip()}`", f"`sh -c {shlex.quote(text.strip())}`")
 
 
 def words_for_a_shell(words: Sequence[str]) -> tuple[str, str] | None:
     """The same of a list of words: of variables, only those that are a whole word count, and nothing with a shell."""
     if any(word.rpartition("/")[2] in _SHELLS for word in words):
         return None
-    found = _found(words, _ONLY_A_VARIABLE)
-    return found and _advice(*found, "`env` as the first word", f"`[sh, -c, {shlex.quote(' '.join(words))}]`")
+    match = _word_for_a_shell(words, _ONLY_A_VARIABLE)
+    return match and _advice(*match, "`env` as the first word", f"`[sh, -c, {shlex.quote(' '.join(words))}]`")
 
 
-def _found(words: Sequence[str], variable: re.Pattern[str]) -> tuple[str, re.Pattern[str]] | None:
+def _word_for_a_shell(words: Sequence[str], variable: re.Pattern[str]) -> tuple[str, re.Pattern[str]] | None:
     """The first word that is for a shell, and why; words with quotes are not."""
     for at, word in enumerate(words):
         kinds = (*((_SETS, _BUILT_IN) if at == 0 else ()), _HOME, _OUTPUT, _OPERATOR, variable)
@@ -67,11 +67,11 @@ def _advice(word: str, kind: re.Pattern[str], with_env: str, with_shell: str) ->
 def read_command(text: str) -> tuple[str, ...]:
     """The parts of a command, which is started without a shell. Raises WrongValueError."""
     try:
-        parts, found = tuple(shlex.split(text)), for_a_shell(text)
+        parts, advice = tuple(shlex.split(text)), for_a_shell(text)
     except ValueError as error:
         raise WrongValueError(f"{text!r} is not a command: {error}", "quote it as a shell would") from None
-    if found is not None:
-        raise WrongValueError(f"{text!r}: {found[0]}", found[1])
+    if advice is not None:
+        raise WrongValueError(f"{text!r}: {advice[0]}", advice[1])
     named = [name for part in parts for name in names_in_braces(part)]
     if "port" not in named:
         hint = "write {port} where the command takes the port that it is to listen on"

@@ -1,58 +1,57 @@
-"""Which server each one is compared with: the suite's `baseline`, resolved to slugs. Pure."""
+"""Which servers are compared with which: the suite's `baseline`, resolved to slugs. Pure."""
 
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
 
 from redline.model import Variant
 from redline.model.catalogue import is_among
-from redline.quantities import clip, did_you_mean
+from redline.quantities import clip
 from redline.suite.catalogue import Catalogue
 from redline.suite.schema.document import Path
-from redline.suite.validate.checking import Sheet
+from redline.suite.validate.checking import Sheet, suggest
 
 _WHERE: Path = ("baseline",)
 _MAPPING_HINT = "or say which is compared with which: `baseline: {rust.axum: rust.hyper}`"
 
 
 def read_baselines(sheet: Sheet, catalogue: Catalogue, variants: list[Variant]) -> tuple[str | None, dict[str, str]]:
-    """The slug that all are compared with, and by slug those of servers that have a baseline of their own.
-
-    Nothing of it counts when a problem was noted.
-    """
+    """The slug that all are compared with, or the baselines of servers by slug; without meaning after a problem."""
     written = sheet.document.at(_WHERE)
     if isinstance(written, str):
-        return _one(sheet, catalogue, variants, written)
+        return _single(sheet, catalogue, variants, written)
     if not isinstance(written, dict) or not variants:
         return None, {}
-    return None, _of_each(sheet, catalogue, variants, {str(key): value for key, value in written.items()})
+    return None, _mapped(sheet, catalogue, variants, {str(key): value for key, value in written.items()})
 
 
 def partners(variant: Variant, among: Iterable[Variant]) -> list[Variant]:
-    """Those with the same route, protocol, container and flags, and the same value of every option that both have.
+    """Variants with the same route, protocol, container and flags, and the same value of every option that both have.
 
-    A server that is no JVM takes no flags, so those of the other do not matter.
+    Flags matter only where both are JVMs.
     """
     alike = [other for other in among if other.container == variant.container and _agree(variant, other)]
     return [other for other in alike if _protocol(other) == _protocol(variant)]
 
 
 def _protocol(variant: Variant) -> tuple[object, ...]:
-    """The part of its route and protocol that decides a measurement; its certificate's name and signer do not."""
+    """What decides a measurement of its route and protocol, which the name and signer of a certificate do not."""
     return variant.route_name, variant.http, variant.tls and (variant.tls.versions, variant.tls.resumption)
 
 
-def _agree(one: Variant, other: Variant) -> bool:
-    shared = one.options.keys() & other.options.keys()
-    if one.runtime == other.runtime == "jvm" and one.flags != other.flags:
+def _agree(variant: Variant, other: Variant) -> bool:
+    shared = variant.options.keys() & other.options.keys()
+    if variant.runtime == other.runtime == "jvm" and variant.flags != other.flags:
         return False
-    return all(is_among(one.options[name], (other.options[name],)) for name in shared)
+    return all(is_among(variant.options[name], (other.options[name],)) for name in shared)
 
 
-def _one(sheet: Sheet, catalogue: Catalogue, variants: list[Variant], named: str) -> tuple[str | None, dict[str, str]]:
-    """A server, whose only variant it is, or each for those with its options; or a variant by its slug.
+def _single(
+    sheet: Sheet, catalogue: Catalogue, variants: list[Variant], named: str
+) -> tuple[str | None, dict[str, str]]:
+    """A server, of which every variant is for those with its options; or a variant, by its slug, for all.
 
-    The name of a server is the slug of its variant with all defaults too. That one is meant for all where it is the
-    only variant, or where not every variant of another server finds its own partner.
+    A server's name is also the slug of its variant with all defaults, which is meant where it is the only variant, or
+    where not every variant of another server has a partner.
     """
     slugs = [variant.slug for variant in variants]
     candidates = [variant for variant in variants if variant.entry.name == named]
@@ -63,9 +62,9 @@ def _one(sheet: Sheet, catalogue: Catalogue, variants: list[Variant], named: str
     if not candidates:
         _unknown(sheet, _WHERE, catalogue, variants, named)
         return None, {}
-    found = {variant.slug: partners(variant, candidates) for variant in variants if variant.entry.name != named}
-    if found and all(len(several) == 1 for several in found.values()):
-        return None, {slug: partner.slug for slug, (partner,) in found.items()}
+    by_slug = {variant.slug: partners(variant, candidates) for variant in variants if variant.entry.name != named}
+    if by_slug and all(len(several) == 1 for several in by_slug.values()):
+        return None, {slug: partner.slug for slug, (partner,) in by_slug.items()}
     if named in slugs:
         return named, {}
     hint = f"choose one of: {', '.join(variant.slug for variant in candidates)}; {_MAPPING_HINT}"
@@ -73,9 +72,9 @@ def _one(sheet: Sheet, catalogue: Catalogue, variants: list[Variant], named: str
     return None, {}
 
 
-def _of_each(sheet: Sheet, catalogue: Catalogue, variants: list[Variant], written: dict[str, object]) -> dict[str, str]:
-    """The baseline of each variant, by the first key that matches; its slug with options goes first."""
-    found: dict[str, str] = {}
+def _mapped(sheet: Sheet, catalogue: Catalogue, variants: list[Variant], written: dict[str, object]) -> dict[str, str]:
+    """The baselines of variants, by the first key that matches; slugs with options go first."""
+    baselines: dict[str, str] = {}
     keys: dict[str, Path] = {}
     exact = {variant.slug for variant in variants if variant.slug != variant.entry.name}
     for key, named in sorted(written.items(), key=lambda item: item[0] not in exact):
@@ -85,18 +84,18 @@ def _of_each(sheet: Sheet, catalogue: Catalogue, variants: list[Variant], writte
         if not candidates and isinstance(named, str):
             _unknown(sheet, path, catalogue, variants, named)
         for variant in matched if candidates else []:
-            if variant.slug in found or _passes_over(key, variant, matched, candidates):
+            if variant.slug in baselines or _passes_over(key, variant, matched, candidates):
                 continue
             keys[variant.slug] = path
             partner = _partner(sheet, path, variant, matched, candidates)
             if partner is not None:
-                found[variant.slug] = partner.slug
-    _no_circles(sheet, found, keys)
-    return found
+                baselines[variant.slug] = partner.slug
+    _no_circles(sheet, baselines, keys)
+    return baselines
 
 
 def _candidates(variants: list[Variant], named: str) -> list[Variant]:
-    """Every variant of a server; or the one variant of a slug that is no server's name."""
+    """Every variant of a server, or the variant of a slug that is no server's name."""
     of_that_server = [variant for variant in variants if variant.entry.name == named]
     return of_that_server or [variant for variant in variants if variant.slug == named]
 
@@ -104,8 +103,7 @@ def _candidates(variants: list[Variant], named: str) -> list[Variant]:
 def _matched(sheet: Sheet, path: Path, variants: list[Variant], glob: str) -> list[Variant]:
     matched = [v for v in variants if fnmatchcase(v.slug, glob) or fnmatchcase(v.entry.name, glob)]
     if not matched and sheet.is_sound(("servers",)):
-        slugs = tuple(variant.slug for variant in variants)
-        hint = did_you_mean(glob, slugs) or f"this suite has: {', '.join(slugs)}"
+        hint = suggest(glob, (variant.slug for variant in variants), "this suite has")
         sheet.wrong(path, f"no server of this suite matches `{clip(glob)}`", hint, key=True)
     return matched
 
@@ -113,13 +111,12 @@ def _matched(sheet: Sheet, path: Path, variants: list[Variant], glob: str) -> li
 def _passes_over(key: str, variant: Variant, matched: list[Variant], candidates: list[Variant]) -> bool:
     """Whether a key for others takes in the baseline itself.
 
-    A glob for some variants of a server, with the name of that server as its value, is for these: each is compared
-    with one of those that the glob leaves out.
+    A glob for some variants of a server whose name is the value compares these with variants that it leaves out.
     """
     if variant not in candidates:
         return False
     is_glob = any(sign in key for sign in "*?[")
-    return any(one not in candidates for one in matched) or (
+    return any(other not in candidates for other in matched) or (
         is_glob and all(candidate in matched for candidate in candidates)
     )
 
@@ -127,15 +124,15 @@ def _passes_over(key: str, variant: Variant, matched: list[Variant], candidates:
 def _partner(
     sheet: Sheet, path: Path, variant: Variant, matched: list[Variant], candidates: list[Variant]
 ) -> Variant | None:
-    """The one to compare with; None after noting that there is none, or more than one.
+    """What a variant is compared with; None after noting that nothing fits, or too much.
 
-    Two that are named exactly, each by its slug, are compared whatever their options and protocols are.
+    Variants that are both named by their slugs are compared whatever their options and protocols are.
     """
     key, named = path[-1], sheet.document.at(path)
     others = (
         [candidate for candidate in candidates if candidate not in matched] if variant in candidates else candidates
     )
-    exact = next((one for one in others if named == one.slug), None)
+    exact = next((other for other in others if named == other.slug), None)
     if exact is not None and (named != exact.entry.name or (key == variant.slug and variant in candidates)):
         return exact
     fitting = _one_change(variant, others) if variant in candidates else partners(variant, candidates)
@@ -148,14 +145,14 @@ def _partner(
 
 
 def _one_change(variant: Variant, among: Iterable[Variant]) -> list[Variant]:
-    """Those of its own server that differ from it in one option, in flags, in place, or in route and protocol alone."""
+    """Variants that differ from it in a single option, or in flags, place, or route and protocol alone."""
     return [other for other in among if _changes(variant, other) == 1]
 
 
-def _changes(one: Variant, other: Variant) -> int:
-    options = sum(not is_among(value, (other.options[name],)) for name, value in one.options.items())
-    places = (one.container != other.container) + (one.flags != other.flags)
-    return options + (_protocol(one) != _protocol(other)) + places
+def _changes(variant: Variant, other: Variant) -> int:
+    options = sum(not is_among(value, (other.options[name],)) for name, value in variant.options.items())
+    places = (variant.container != other.container) + (variant.flags != other.flags)
+    return options + (_protocol(variant) != _protocol(other)) + places
 
 
 def _unclear(sheet: Sheet, path: Path, variant: Variant, others: list[Variant], fitting: list[Variant]) -> None:
@@ -182,14 +179,14 @@ def _unclear(sheet: Sheet, path: Path, variant: Variant, others: list[Variant], 
         sheet.wrong(path, message, f"give both the same options in `servers`, or name one of: {there}{by_slugs}")
 
 
-def _no_circles(sheet: Sheet, found: dict[str, str], keys: dict[str, Path]) -> None:
-    """Baselines may have baselines of their own, but a chain has to begin somewhere."""
+def _no_circles(sheet: Sheet, baselines: dict[str, str], keys: dict[str, Path]) -> None:
+    """Note chains of baselines that begin nowhere."""
     seen: set[str] = set()
-    for slug in found:
+    for slug in baselines:
         chain = [slug]
-        while chain[-1] in found and found[chain[-1]] not in chain:
-            chain.append(found[chain[-1]])
-        if found.get(chain[-1]) == slug and seen.isdisjoint(chain):
+        while chain[-1] in baselines and baselines[chain[-1]] not in chain:
+            chain.append(baselines[chain[-1]])
+        if baselines.get(chain[-1]) == slug and seen.isdisjoint(chain):
             seen.update(chain)
             circle = " -> ".join([*chain, slug])
             hint = "a chain begins with a server that is compared with nothing: take one of these keys out"
@@ -202,6 +199,5 @@ def _unknown(sheet: Sheet, path: Path, catalogue: Catalogue, variants: list[Vari
     if named in catalogue.servers:
         sheet.wrong(path, f"`{named}` is not among the servers of this suite", "add it to `servers`")
         return
-    slugs = tuple(variant.slug for variant in variants)
-    hint = did_you_mean(named, slugs) or f"this suite has: {', '.join(slugs)}"
+    hint = suggest(named, (variant.slug for variant in variants), "this suite has")
     sheet.wrong(path, f"there is no server `{clip(named)}` in this suite", hint)

@@ -1,6 +1,6 @@
 """Documents checked against their schemas: every error of pydantic becomes a problem with place and hint. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import UnionType
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
@@ -22,7 +22,7 @@ _KEY_MARK = "[key]"
 
 @dataclass
 class Sheet:
-    """A document while it is being checked: its file model, the page that explains it, and its problems so far.
+    """A document while it is checked: its file model, the page that explains it, and its problems so far.
 
     `context` is for the validators of the model.
     """
@@ -42,7 +42,7 @@ class Sheet:
             return None
 
     def sound(self, kind: type[T], path: Path) -> T | None:
-        """The value at `path` as `kind`, or None when it is not one; its problems are noted already by `read`."""
+        """The value at `path` as `kind`, or None when it is wrong, which `read` has noted already."""
         try:
             return TypeAdapter[T](kind).validate_python(self.document.at(path), context=self.context)
         except ValidationError:
@@ -56,7 +56,7 @@ class Sheet:
         return [(*path, index) for index in range(len(container))] if isinstance(container, list) else []
 
     def wrong(self, path: Path, message: str, hint: str, *, key: bool = False, once: bool = False) -> None:
-        """Note a problem at a value, or at its key; with `once`, only where none is noted yet."""
+        """Note a problem at a value, or at its key; with `once`, unless there is one already."""
         place = self.document.place(path, key=key)
         if not once or all(problem.place != place for problem in self.problems):
             self.problems.append(Problem(message, hint, place))
@@ -76,8 +76,7 @@ class Sheet:
         path = self._in_file(raw)
         kind = detail["type"]
         if kind == "extra_forbidden":
-            known = tuple(keys_at(self.root, path[:-1]))
-            hint = did_you_mean(str(path[-1]), known) or f"known here: {', '.join(known)}"
+            hint = suggest(str(path[-1]), keys_at(self.root, path[:-1]), "known here")
             return Problem(f"unknown key `{clip(str(path[-1]))}`", hint, self.document.place(path, key=True))
         if kind == "missing":
             hint = f"add it{_example(field_at(self.root, path), f'{path[-1]}: ')}"
@@ -106,7 +105,7 @@ class Mistake:
 
 
 def first_mistake(error: ValidationError, root: type[BaseModel], at: Path = ()) -> Mistake:
-    """The first error of values that were given to a schema, or to its field `at`, and not in a file."""
+    """The first error of values that were given to a schema, or to its field `at`, without a file."""
     detail = error.errors(include_url=False)[0]
     return explain(detail, (*at, *(step for step in detail["loc"] if not _is_added(step))), root)
 
@@ -131,12 +130,18 @@ def _hint(detail: ErrorDetails, path: Path, root: type[BaseModel]) -> str:
     if detail["type"] == "string_type" and isinstance(value, (int, float)):
         return f'quote it to make it text: "{str(value).lower()}"'
     if detail["type"] == "literal_error":
-        known = tuple(part.strip("' ") for part in detail["ctx"]["expected"].replace(" or ", ",").split(","))
-        return did_you_mean(str(value), known) or f"choose one of: {', '.join(known)}"
+        known = (part.strip("' ") for part in detail["ctx"]["expected"].replace(" or ", ",").split(","))
+        return suggest(str(value), known, "choose one of")
     # The declaration of the key at the path, or else of the key that holds it.
     fields = (field_at(root, path[:length]) for length in range(len(path), 0, -1))
-    found = next((field for field in fields if field), None)
-    return f"{found.description}{_example(found)}" if found and found.description else ""
+    declared = next(filter(None, fields), None)
+    return f"{declared.description}{_example(declared)}" if declared and declared.description else ""
+
+
+def suggest(name: str, known: Iterable[str], lead: str) -> str:
+    """A hint for an unknown name: what was probably meant, or, after `lead`, all that is known."""
+    names = tuple(known)
+    return did_you_mean(name, names) or f"{lead}: {', '.join(names) or 'none'}"
 
 
 def raise_all(problems: list[Problem]) -> None:
@@ -169,7 +174,7 @@ def _keys(model: type[BaseModel]) -> dict[str, FieldInfo]:
 
 
 def _model(annotation: Any) -> type[BaseModel] | None:
-    """The one file model among what an annotation allows."""
+    """The file model among what an annotation allows."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
     if get_origin(annotation) in (Annotated, Union, UnionType):
@@ -183,7 +188,7 @@ def _element(annotation: Any) -> Any:
     if origin in (list, dict):
         return get_args(annotation)[-1]
     if origin in (Annotated, Union, UnionType):
-        return next((found for part in get_args(annotation) if (found := _element(part))), None)
+        return next((element for part in get_args(annotation) if (element := _element(part))), None)
     return None
 
 
@@ -222,10 +227,10 @@ def describe(value: Any) -> str:
     return f"`{clip(str(value).lower() if isinstance(value, bool) else str(value))}`"
 
 
-def _example(found: FieldInfo | None, before: str = "") -> str:
-    if not found or not found.examples:
+def _example(declared: FieldInfo | None, before: str = "") -> str:
+    if not declared or not declared.examples:
         return ""
-    return f", such as `{before}{as_yaml(found.examples[0])}`"
+    return f", such as `{before}{as_yaml(declared.examples[0])}`"
 
 
 def as_yaml(value: Any) -> str:

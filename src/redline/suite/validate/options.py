@@ -12,7 +12,7 @@ from redline.suite.catalogue import Catalogue
 from redline.suite.schema.document import Path
 from redline.suite.schema.suite import ServerSchema
 from redline.suite.schema.types import Choices, FlagSets
-from redline.suite.validate.checking import Sheet
+from redline.suite.validate.checking import Sheet, suggest
 
 Axes = Mapping[str, list[OptionValue]]
 _JVM: Path = ("jvm",)
@@ -20,8 +20,8 @@ _JVM: Path = ("jvm",)
 
 def jvm_axes(sheet: Sheet) -> Axes:
     """The options that the suite gives to all of its JVM servers."""
-    found = {str(path[-1]): sheet.sound(Choices, path) for path in sheet.items(_JVM) if path[-1] != FLAGS}
-    return {name: values for name, values in found.items() if values}
+    axes = {str(path[-1]): sheet.sound(Choices, path) for path in sheet.items(_JVM) if path[-1] != FLAGS}
+    return {name: values for name, values in axes.items() if values}
 
 
 def flag_sets(sheet: Sheet) -> tuple[FlagSet | None, ...]:
@@ -84,10 +84,10 @@ def _check_flags(sheet: Sheet) -> None:
             sheet.wrong(path, "named sets are for `flags`, and `flags` are named sets", hint, once=True)
     path = (*_JVM, FLAGS)
     seen: dict[tuple[str, ...], None] = {}
-    for where, one in zip(sheet.items(path), sheet.sound(FlagSets, path) or (), strict=False):
-        flags = one.flags if one else ()
+    for where, flag_set in zip(sheet.items(path), sheet.sound(FlagSets, path) or (), strict=False):
+        flags = flag_set.flags if flag_set else ()
         if flags in seen:
-            sheet.wrong(where, "these flags are given twice", "remove one of the two sets", key=True)
+            sheet.wrong(where, "these flags are given twice", "remove a set", key=True)
         seen[flags] = None
 
 
@@ -97,12 +97,11 @@ def _check_jvm_option(
     path = (*_JVM, name)
     with_option = [(entry, written) for entry, written in servers if name in entry.options]
     if not with_option:
-        known = tuple(dict.fromkeys(option for entry, _ in servers for option in entry.options))
-        hint = did_you_mean(name, known) or f"their options: {', '.join(known) or 'none'}"
+        hint = suggest(name, dict.fromkeys(option for entry, _ in servers for option in entry.options), "their options")
         sheet.wrong(path, f"no JVM server of this suite has an option `{clip(name)}`", hint, key=True)
     elif all(name in written for _, written in with_option):
-        message = f"`{name}` is for no server of this suite: each that has it says it in `with`"
-        sheet.wrong(path, message, "remove one of the two", key=True)
+        message = f"`{name}` is for no server of this suite: all that have it say it in `with`"
+        sheet.wrong(path, message, "remove it from `jvm` or from `with`", key=True)
     for index, value in enumerate(values):
         if with_option and not any(entry.takes(name, value) for entry, _ in with_option):
             message = f"`{clip(as_written(value))}` is not a value of `{name}` of any JVM server of this suite"
@@ -118,7 +117,7 @@ def _check_twice(sheet: Sheet, path: Path, name: str, values: list[OptionValue])
 
 
 def _distinct(name: str, values: list[OptionValue]) -> list[OptionValue]:
-    """Each value once: a value that is given twice is one problem, and not one of each of its variants."""
+    """The values without repetitions, which are a problem that is noted once, and not for every variant."""
     distinct: list[OptionValue] = []
     for value in values:
         if not is_among(_normal(name, value), tuple(distinct)):
@@ -131,7 +130,7 @@ def _place(sheet: Sheet, path: Path, index: int) -> Path:
 
 
 def _normal(name: str, value: OptionValue) -> OptionValue:
-    """The home of a JDK in one way of writing, so that it is one variant."""
+    """The home of a JDK as a normal path, so that it makes a single variant."""
     return normpath(value) if name == JDK and isinstance(value, str) and value.startswith("/") else value
 
 

@@ -6,12 +6,12 @@ from typing import get_args
 from redline.model import Container, HttpVersion, Leg, Route, ServerEntry, Tls, Variant
 from redline.model.catalogue import has_tls, http_of
 from redline.model.plan import DIRECT, MOST_HOPS
-from redline.quantities import clip, did_you_mean
+from redline.quantities import clip
 from redline.suite.catalogue import Catalogue
 from redline.suite.schema.container import ContainerSchema, PlacedSchema
 from redline.suite.schema.document import Path
 from redline.suite.schema.suite import HopSchema, RouteItem, ServerSchema
-from redline.suite.validate.checking import Sheet
+from redline.suite.validate.checking import Sheet, suggest
 from redline.suite.validate.options import check_option
 
 LEGS: tuple[Leg, ...] = get_args(Leg)
@@ -23,15 +23,15 @@ Routes = Mapping[str, Route | None]
 
 def read_routes(sheet: Sheet, catalogue: Catalogue) -> Routes:
     """The routes that the suite defines. `direct` is not among them."""
-    found: dict[str, Route | None] = {}
+    routes: dict[str, Route | None] = {}
     for path in sheet.items(("routes",)):
         written = sheet.sound(list[RouteItem], path)
         known_before = len(sheet.problems)
         if path[-1] == DIRECT:
             sheet.wrong(path, "`direct` is predefined: the load goes to the server", "give it another name", key=True)
         route = _route(sheet, path, written, catalogue) if written else None
-        found[str(path[-1])] = route if len(sheet.problems) == known_before else None
-    return found
+        routes[str(path[-1])] = route if len(sheet.problems) == known_before else None
+    return routes
 
 
 def direct_leg(entry: ServerEntry, http: str) -> Leg:
@@ -43,9 +43,9 @@ def direct_leg(entry: ServerEntry, http: str) -> Leg:
 def routes_of(
     sheet: Sheet, path: Path, entry: ServerEntry | None, written: ServerSchema, routes: Routes
 ) -> list[Route | None]:
-    """The routes of an item of `servers`, None for `direct`; those that are wrong are noted and left out.
+    """The routes of an item of `servers`, None for `direct`; what is wrong is noted and left out.
 
-    A server of the user's, which has no entry yet, serves whatever its route asks for.
+    A server in place has no entry yet, and serves whatever its route asks for.
     """
     chosen: list[Route | None] = []
     if entry is not None and entry.kind == "proxy":
@@ -64,9 +64,7 @@ def routes_of(
                 _check_direct(sheet, path, entry, written)
             chosen.append(None)
         elif name not in routes:
-            known = (DIRECT, *routes)
-            hint = did_you_mean(name, known) or f"there is: {', '.join(known)}"
-            sheet.wrong(where, f"there is no route `{clip(name)}`", hint)
+            sheet.wrong(where, f"there is no route `{clip(name)}`", suggest(name, (DIRECT, *routes), "there is"))
         elif (route := routes[name]) is not None and _fits(sheet, where, entry, route, http):
             chosen.append(route)
     return chosen
@@ -93,7 +91,7 @@ def _fits(sheet: Sheet, where: Path, entry: ServerEntry | None, route: Route, ht
 def _route(sheet: Sheet, path: Path, items: list[str | HopSchema], catalogue: Catalogue) -> Route | None:
     """Note every mistake of a route."""
     if len(items) % 2 == 0:
-        sheet.wrong(path, "a leg is missing: a route begins and ends with one", _FORM)
+        sheet.wrong(path, "a leg is missing: a route begins and ends with a leg", _FORM)
         return None
     if len(items) // 2 > MOST_HOPS:
         sheet.wrong(path, f"a route has at most {MOST_HOPS} proxies", "take some out")
@@ -110,14 +108,13 @@ def _route(sheet: Sheet, path: Path, items: list[str | HopSchema], catalogue: Ca
 
 
 def _leg(sheet: Sheet, path: Path, item: str | HopSchema, catalogue: Catalogue) -> Leg | None:
-    for leg in LEGS:
-        if item == leg:
-            return leg
+    if (leg := next((leg for leg in LEGS if leg == item), None)) is not None:
+        return leg
     name = item if isinstance(item, str) else item.use
     if name in catalogue.servers:
         sheet.wrong(path, f"there is no leg in front of {name}", _FORM)
     else:
-        sheet.wrong(path, f"`{clip(name)}` is no leg", did_you_mean(name, LEGS) or f"legs are: {', '.join(LEGS)}")
+        sheet.wrong(path, f"`{clip(name)}` is no leg", suggest(name, LEGS, "legs are"))
     return None
 
 
@@ -129,8 +126,8 @@ def _hop(
     where = path if isinstance(item, str) else (*path, "use")
     entry = catalogue.servers.get(written.use)
     if entry is None or entry.kind != "proxy":
-        known = tuple(name for name, other in catalogue.servers.items() if other.kind == "proxy")
-        hint = did_you_mean(written.use, known) or f"the catalogue has: {', '.join(known) or 'none'}"
+        known = (name for name, other in catalogue.servers.items() if other.kind == "proxy")
+        hint = suggest(written.use, known, "the catalogue has")
         message = f"there is no proxy `{clip(written.use)}` in the catalogue"
         if written.use in LEGS:
             message, hint = f"`{written.use}` follows another leg: a proxy is missing between the two", _FORM

@@ -10,13 +10,13 @@ from posixpath import normpath
 
 from redline.model import AttachedServer, Leg, Request, Route, Scenario, ServerEntry, Tls, Variant
 from redline.model.catalogue import certificates, has_tls, http_of, leg_of
-from redline.quantities import clip, did_you_mean
+from redline.quantities import clip
 from redline.suite.catalogue import Catalogue
 from redline.suite.project import Origins, Own
 from redline.suite.schema.document import Path
 from redline.suite.schema.suite import ServerSchema, TlsSchema
 from redline.suite.urls import as_url, is_like_a_url, is_secure, is_url, read_url
-from redline.suite.validate.checking import Sheet
+from redline.suite.validate.checking import Sheet, suggest
 from redline.suite.validate.options import axes_of, check_jvm, check_option, flag_sets, jvm_axes
 from redline.suite.validate.referenced_files import Files, noted
 from redline.suite.validate.routes import Routes, direct_leg, places_of, routes_of
@@ -45,7 +45,7 @@ def read_variants(sheet: Sheet, names: Names) -> list[Variant]:
         written = sheet.sound(ServerSchema, path)
         for variant in _expanded(sheet, path, written, names) if written else []:
             if variant.slug in [other.slug for other in variants]:
-                hint = "give each a `name`" if variant.is_own else "remove one"
+                hint = "give both a `name`" if variant.is_own else "remove one"
                 sheet.wrong(path, f"`{variant.slug}` is given twice in `servers`", hint)
             else:
                 variants.append(variant)
@@ -77,8 +77,7 @@ def _catalogued(sheet: Sheet, path: Path, written: ServerSchema, use: str, names
     by_name = sheet.document.at(path) == use
     entry = names.catalogue.servers.get(use)
     if entry is None:
-        known = tuple(names.catalogue.servers)
-        hint = did_you_mean(use, known) or f"the catalogue has: {', '.join(known) or 'none'}"
+        hint = suggest(use, names.catalogue.servers, "the catalogue has")
         where = path if by_name else (*path, "use")
         sheet.wrong(where, f"there is no server `{clip(use)}` in the catalogue", hint)
         return []
