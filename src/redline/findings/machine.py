@@ -114,7 +114,7 @@ def _stood_still(traffic: Traffic, paused_ns: int) -> str:
 CPU_STEAL = Rule(
     FindingKind.CPU_STEAL,
     measures="CPU time that the host took away, of what the machine needed; in duets, of what servers and engine "
-    "needed. Trials that steal disturbed are [repeated](../guide/many-machines.md).",
+    "needed. Trials and duets that steal disturbed are [repeated](statistics.md#starts-that-steal-disturbed).",
     note=0.02,
     warn=0.10,
     reason="Stolen time adds to whatever runs, and looks like the server's. Below 2% it is less than the "
