@@ -18,8 +18,8 @@ SPEED, KEPT, SCATTER, BETWEEN, AGAIN = 0.025, 0.9, 0.04, 0.006, -0.09
 CONTRAST = np.array([-0.5, 1, -0.5])
 
 
-def start(rng: np.random.Generator, blocks: int, truth: float, stolen: float) -> Slices:
-    """One start of A, B and A again."""
+def start(rng: np.random.Generator, blocks: int, truth: float, stolen: float, most: float = 0.3) -> Slices:
+    """One start of A, B and A again; steal adds up to `most`, as a logarithm, to a share of the slices."""
     orders = [rng.permutation(3) for _ in range(blocks)]
     servers = np.concatenate([(*order, *order[::-1]) for order in orders])
     effects = np.array([0, truth, 0]) + rng.normal(0, BETWEEN / 1.5**0.5, 3)
@@ -31,7 +31,7 @@ def start(rng: np.random.Generator, blocks: int, truth: float, stolen: float) ->
     logs = effects[servers] + speed + rng.normal(0, SCATTER, len(servers))
     logs[1:][servers[1:] == servers[:-1]] += AGAIN
     hit = rng.random(len(servers)) < stolen
-    logs[hit] += rng.uniform(0.03, 0.3, hit.sum())
+    logs[hit] += rng.uniform(most / 10, most, hit.sum())
     return Slices(servers, logs)
 
 

@@ -112,7 +112,7 @@ def _stood_still(traffic: Traffic, paused_ns: int) -> str:
 @Rule("cpu-steal", when="requests", probes="all", note=0.02, warn=0.10, biases=SLOWED, scatters=True, passes=True)
 def cpu_steal(trial: Trial) -> Evidence | None:
     """CPU time that the host took away, of what the machine needed; in duets, of what servers and engine needed. Trials
-    disturbed by steal are [repeated](../guide/many-machines.md).
+    and duets that steal disturbed are [repeated](statistics.md#starts-that-steal-disturbed).
 
     Stolen time adds to whatever runs, and looks like the server's. Below 2% it is less than the differences worth
     acting on; interleaved trials average what is above.

@@ -1,4 +1,4 @@
-"""Loads that are ended early because more time would tell no more: the engine gives what it has, as after Ctrl-C."""
+"""Ends loads early if more time would tell nothing more; the engine reports what it has, as after Ctrl-C."""
 
 import contextlib
 import os
@@ -15,13 +15,13 @@ from redline.search import ProbeSlice, hopeless
 Seen = TypeVar("Seen")
 
 PATIENCE_NS = 2_000_000_000
-"""For so long at least a load goes on that has no right answer yet: a server may refuse the very first requests."""
+"""The shortest load without right answers: a server may refuse its very first requests."""
 FEWEST_FAILED = 5
 _HINT = "fix what the failure names; the load ended early, because measuring for longer would tell no more"
 
 
 class LoadAbort(Generic[Seen]):
-    """Interrupts the engine, if it runs on this machine, once what it reported is enough."""
+    """Interrupts an engine on this machine once its reports are enough; in this class, they never are."""
 
     def __init__(self) -> None:
         self._pid: int | None = None
@@ -32,7 +32,7 @@ class LoadAbort(Generic[Seen]):
         self._pid = pid
 
     def seen(self, reported: Seen) -> None:
-        """The engine reported one more interval or block; it may have been enough."""
+        """Note another interval or block; interrupt the engine if it is enough."""
         if self._pid is None or self.done or not self._is_enough(reported):
             return
         self.done = True
@@ -40,13 +40,12 @@ class LoadAbort(Generic[Seen]):
             os.kill(self._pid, signal.SIGINT)
 
     def _is_enough(self, reported: Seen) -> bool:
-        """Whether this was enough; nothing ever is, unless a kind of abort says so."""
         del reported
         return False
 
 
 class OverloadAbort(LoadAbort[Interval]):
-    """Ends a probe as soon as it is hopeless. `patience_s`: for how long a server may answer nothing at all."""
+    """Ends a hopeless probe. `patience_s` is how long a server may answer nothing at all."""
 
     def __init__(self, patience_s: float) -> None:
         super().__init__()
@@ -61,7 +60,7 @@ class OverloadAbort(LoadAbort[Interval]):
 
 
 class FailingAbort(LoadAbort[Interval]):
-    """Ends a load in which every request has failed, from the first one on."""
+    """Ends a load if every request so far has failed."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -76,7 +75,7 @@ class FailingAbort(LoadAbort[Interval]):
         return right == 0 and self._outcomes.errors >= FEWEST_FAILED and interval.end_ns >= PATIENCE_NS
 
     def ended(self, traffic: Traffic) -> tuple[Traffic, Failure | None]:
-        """The traffic of a load, and why that failed if this ended it."""
+        """The traffic, and why the load failed if this ended it."""
         if not self.done:
             return traffic, None
         text = failures_text(traffic.failures) or listed(self._outcomes)
@@ -87,7 +86,7 @@ class FailingAbort(LoadAbort[Interval]):
 
 
 class FailingDuetAbort(LoadAbort[DuetBlock]):
-    """Ends a duet in which every request to one of its servers has failed, from the first one on."""
+    """Ends a duet if every request so far to one of its servers has failed."""
 
     def __init__(self, servers: int) -> None:
         super().__init__()
@@ -107,7 +106,7 @@ class FailingDuetAbort(LoadAbort[DuetBlock]):
         return next((at for at, (failed, right) in counts if failed >= FEWEST_FAILED and right == 0), None)
 
     def ended(self, traffic: DuetTraffic, names: Sequence[str]) -> tuple[DuetTraffic, Failure | None]:
-        """The traffic of a duet of servers of these names, and why that failed if this ended it."""
+        """The traffic, and why the duet failed if this ended it; `names` are those of its servers."""
         if not self.done:
             return traffic, None
         target = self._failing or 0

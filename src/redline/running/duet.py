@@ -10,26 +10,25 @@ from redline.errors import DriveError, LaunchError
 from redline.findings.warm_duet import DuetWarmth
 from redline.model import Cell, DuetBlock, DuetRecording, DuetTraffic, Failure, PlannedDuet, ServerFacts
 from redline.model.duet import CpuOwner
-from redline.ports import Drive, Driver, DuetDrive, Launch, LoadOptions, Placement, RunningServer
+from redline.ports import Drive, Driver, DuetDrive, Launch, LoadOptions, Placement, RunningServer, ServerWatch
 from redline.running.aborting import FailingDuetAbort
-from redline.running.ownership import Watches
 from redline.running.parallel import sides
 from redline.running.record import Tools, failure_of, verify, warm_up
 
 SLICE_NS, GUARD_NS = {"jvm": 50_000_000}, {"jvm": 10_000_000}
-"""How long a slice is, and how much of its beginning is not measured, by what a server runs on."""
+"""The length of a slice and of its unmeasured beginning, by runtime."""
 DEFAULT_SLICE_NS, DEFAULT_GUARD_NS = 10_000_000, 2_000_000
 LONGEST_SLICE_NS = 50_000_000
-"""That of servers which need longer for some answers on each connection; see docs/decisions/0021-neighbours.md."""
+"""The slice of slow servers; see docs/decisions/0021-neighbours.md."""
 
 
 @dataclass(frozen=True)
 class DuetStart:
-    """Duets of the same servers, which one start of these serves in turn.
+    """Duets of the same servers, which are started once and serve the duets in turn.
 
-    `cells` holds those of the duets, by id, and `logs` gives the folder for the logs of a duet. With
-    `keep_interrupted`, Ctrl-C ends a load early and gives what there is. With `same_answers`, servers that answer
-    differently fail before a load. `log_is_kept` says whether a user will find the logs afterwards.
+    `logs` gives the folder for the logs of a duet. With `keep_interrupted`, Ctrl-C ends a load early and keeps what was
+    measured. With `same_answers`, servers that answer differently fail before the load. `log_is_kept`: whether the
+    user can read the logs afterwards.
     """
 
     planned: tuple[PlannedDuet, ...]
@@ -42,9 +41,9 @@ class DuetStart:
     log_is_kept: bool = True
 
     def cells_of(self, planned: PlannedDuet, *, first: bool = True) -> tuple[Cell, ...]:
-        """The cells of a duet: the baseline's, the others', and the baseline's once more as a control.
+        """The cells of a duet, the baseline's first, and again last as a control.
 
-        Servers that the `first` duet of a start has warmed up need less of it.
+        After the `first` duet of a start, servers need less warm-up.
         """
         cells = [self.cells[cell_id] for cell_id in planned.cell_ids]
         if planned.warmup_ns is not None and not first:
@@ -53,15 +52,13 @@ class DuetStart:
 
 
 def run_start(start: DuetStart, tools: Tools) -> Iterator[DuetRecording]:
-    """The recording of each duet, in order: start the servers, the first twice, check and load them, and stop them.
+    """Start the servers, the baseline twice, check and load them, and stop them. Yields the recording of each duet.
 
-    In turn, each server has the warm-up and the load's time of its cell; at the same time, each has that of all. What
-    goes wrong with a server or a load is in the recording. Where servers died under load, the duets that are left get a
-    start of their own; where they do not start, all have that failure. After an interrupt there are no further ones.
+    Failures of servers and loads are in the recordings. If servers die under load, the remaining duets get a start of
+    their own; if they do not start, all duets have that failure. After an interrupt there are no further recordings.
 
-    The time of the first recording holds the launch, that of the last the stop. Raises KeyboardInterrupt, unless what
-    there is is kept, StoreError when a log cannot be written, and UsageError where servers get too few cores of their
-    own.
+    The first recording's time includes the launch, the last one's the stop. Raises KeyboardInterrupt, unless
+    interrupted duets are kept, StoreError if a log cannot be written, and UsageError if there are too few cores.
     """
     left = start.planned
     while left:
@@ -75,7 +72,7 @@ def run_start(start: DuetStart, tools: Tools) -> Iterator[DuetRecording]:
 
 
 def _one_start(start: DuetStart, planned: Sequence[PlannedDuet], tools: Tools) -> Iterator[DuetRecording]:
-    """The recordings of the first of the duets, up to one whose servers died."""
+    """The recordings of the first duets, until servers die."""
     with ExitStack() as running:
         for number, duet in enumerate(planned):
             start.on_begin(duet)
@@ -99,7 +96,7 @@ def _one_start(start: DuetStart, planned: Sequence[PlannedDuet], tools: Tools) -
 
 @dataclass(frozen=True)
 class _Served:
-    """What is seen of a duet, for its recording."""
+    """Facts of a duet for its recording."""
 
     servers: tuple[ServerFacts | None, ...] = ()
     owners: tuple[CpuOwner, ...] = ()
@@ -108,14 +105,14 @@ class _Served:
 
 
 class _DuetClock:
-    """The time of a duet, and the hosts that it runs on, from now on."""
+    """Measures the time of a duet, and looks at its hosts, from now on."""
 
     def __init__(self, planned: PlannedDuet, tools: Tools) -> None:
         self._planned, self._hosts = planned, tools.hosts()
         self._began_ns, self._began_unix_ns = time.monotonic_ns(), time.time_ns()
 
     def recording(self, seen: _Served) -> DuetRecording:
-        """The recording, which ends now."""
+        """The recording of a duet that ends now."""
         planned = self._planned
         return DuetRecording(
             cell_ids=(*planned.cell_ids, planned.cell_ids[0]),
@@ -172,9 +169,10 @@ def _measured(
             drive = Drive.of(options, cell, server.endpoint, planned.seed, placement.engine_cpus)
             if (failure := warm_up(drive, cell.warmup_by, server, driver)) is not None:
                 return _Served(servers=facts, failure=failure)
-    abort, watches = FailingDuetAbort(len(cells)), Watches(servers, tools.watch)
+    abort, watches = FailingDuetAbort(len(cells)), _Watches(servers, tools.watch)
 
-    def shown(block: DuetBlock) -> None:
+    def seen(block: DuetBlock) -> None:
+        watches.look()
         start.on_block(planned, block)
         abort.seen(block)
 
@@ -195,7 +193,7 @@ def _measured(
         longest_slice_ns=LONGEST_SLICE_NS,
         guard_ns=max(GUARD_NS.get(runtime, DEFAULT_GUARD_NS) for runtime in runtimes),
         parallel=bool(planned.places),
-        on_block=watches.looking(shown),
+        on_block=seen,
     )
     traffic, failure = None, None
     try:
@@ -205,6 +203,32 @@ def _measured(
     died = next((death for server in servers if (death := server.death()) is not None), None)
     traffic, owners = watches.finish(traffic)
     return _Served(facts, owners, traffic, died or failure)
+
+
+class _Watches:
+    """A watch over each server; servers at one address share theirs."""
+
+    def __init__(self, servers: Sequence[RunningServer], watch: Callable[[RunningServer], ServerWatch]) -> None:
+        self._endpoints = [server.endpoint for server in servers]
+        self._watches = {endpoint: watch(server) for endpoint, server in {s.endpoint: s for s in servers}.items()}
+
+    @property
+    def pids(self) -> tuple[tuple[int, ...], ...]:
+        """The processes of each server."""
+        return tuple(self._watches[endpoint].pids for endpoint in self._endpoints)
+
+    def look(self) -> None:
+        """See which processes there are now."""
+        for watch in self._watches.values():
+            watch.look()
+
+    def finish(self, traffic: DuetTraffic | None) -> tuple[DuetTraffic | None, tuple[CpuOwner, ...]]:
+        """The traffic without CPU time that may not be the server's, and the owners of CPU time, if worth a word."""
+        known = {endpoint: watch.finish() for endpoint, watch in self._watches.items()}
+        owners = tuple(known[endpoint] for endpoint in self._endpoints)
+        unknown = frozenset(target for target, owner in enumerate(owners) if owner.unknown)
+        traffic = traffic.without_cpu(unknown) if traffic and unknown else traffic
+        return traffic, owners if any(owner != CpuOwner() for owner in owners) else ()
 
 
 def _drive(
@@ -220,7 +244,7 @@ def _drive(
 
 
 def _names(cells: Sequence[Cell]) -> list[str]:
-    """What the servers of a start are called; the last one is the first once more."""
+    """The names of the servers of a start; the last is the baseline again."""
     names = [cell.variant.slug for cell in cells]
     return [*names[:-1], f"the second {names[-1]}"]
 
@@ -228,11 +252,11 @@ def _names(cells: Sequence[Cell]) -> list[str]:
 def _placements(
     planned: PlannedDuet, alone: Placement, connections: int
 ) -> tuple[tuple[Placement, ...], tuple[int, ...]]:
-    """Where each server runs, and the engine's CPUs: of a parallel duet, those of one worker after the other."""
+    """The placement of each server, and the engine's CPUs, in a parallel duet in the order of its workers."""
     if not planned.places:
         return (alone,) * (len(planned.cell_ids) + 1), alone.engine_cpus
-    found = sides(alone.cores, len(planned.places))
-    where = tuple(found[place] for place in planned.places)
+    places = sides(alone.cores, len(planned.places))
+    where = tuple(places[place] for place in planned.places)
     return where, tuple(cpu for side in where for cpu in side.engine_cpus[:connections])
 
 
@@ -241,13 +265,13 @@ def _differing(cells: Sequence[Cell], servers: Sequence[RunningServer], driver: 
     cell, first, other = cells[0], servers[0].endpoint, servers[-1].endpoint
     names = cell.variant.slug, cells[-1].variant.slug
     try:
-        found = driver.differ(cell, names, (first, other)) if len(servers) > 1 else None
-        own = found and driver.differ(cell, ("its first answer", "its second one"), (first, first))
+        difference = driver.differ(cell, names, (first, other)) if len(servers) > 1 else None
+        own = difference and driver.differ(cell, ("its first answer", "its second one"), (first, first))
     except DriveError as error:
         return failure_of("verify", "engine", error)
-    if found is None:
+    if difference is None:
         return None
-    message = f"{names[0]} and {names[1]} answer differently: {found}"
+    message = f"{names[0]} and {names[1]} answer differently: {difference}"
     if own is not None:
         message = f"{names[0]} does not answer alike twice: {own}"
     hint = "leave out --same-answers, or request what is always answered alike"

@@ -1,4 +1,4 @@
-"""Executors: where trials run. Of pairs of hosts each runs trials of its own, one after the other."""
+"""Executors: where trials run. Pairs of hosts run trials at the same time."""
 
 import itertools
 import queue
@@ -11,16 +11,7 @@ from ipaddress import ip_address
 from typing import Any
 
 from redline.errors import UsageError
-from redline.model import (
-    AttachedServer,
-    Cell,
-    Interval,
-    Plan,
-    PlannedDuet,
-    PlannedTrial,
-    Recording,
-    Suite,
-)
+from redline.model import AttachedServer, Cell, Plan, PlannedDuet, PlannedTrial, Suite
 from redline.plugins.hosts.remote import CALL_S
 from redline.ports import Profiler
 from redline.running.duet import DuetStart, run_start
@@ -32,7 +23,7 @@ from redline.storage.runs import RunStore
 
 @dataclass(frozen=True)
 class LocalExecutor:
-    """Trials and duets of one plan on this machine, with their logs in the run's directory."""
+    """Trials and duets of a plan on this machine, with their logs in the run's directory."""
 
     plan: Plan
     tools: Tools
@@ -41,19 +32,32 @@ class LocalExecutor:
     log_is_kept: bool = True
 
     def execute(self, steps: Sequence[Step]) -> Iterator[Made]:
-        """Run them in order; a recording of each."""
+        """Run them in order. Yields their recordings."""
         for start in starts_of(steps, self.plan):
-            if isinstance(start, PlannedTrial):
-                yield self._trial(start)
-            else:
-                served = new_start(start, self.plan, self.store, self.listener, log_is_kept=self.log_is_kept)
-                yield from run_start(served, self.tools)
+            yield from self.run(start)
 
-    def _trial(self, planned: PlannedTrial) -> Recording:
-        cell = self.plan.cells[planned.cell_id]
-        self.listener.trial_started(planned, cell)
-        logs, on_interval = self.store.log_folder(planned, cell), partial(self.listener.interval_seen, planned)
-        return run_trial(planned, cell, self.tools, logs, on_interval, profiler=self._profiler(planned, cell))
+    def run(self, start: "Start") -> Iterator[Made]:
+        """Run a trial, or the duets of a start of servers."""
+        if not isinstance(start, PlannedTrial):
+            yield from run_start(self._duets(start), self.tools)
+            return
+        (cell,) = cells_of(self.plan, start)
+        self.listener.trial_started(start, cell)
+        logs, on_interval = self.store.log_folder(start, cell), partial(self.listener.interval_seen, start)
+        yield run_trial(start, cell, self.tools, logs, on_interval, profiler=self._profiler(start, cell))
+
+    def _duets(self, planned: tuple[PlannedDuet, ...]) -> DuetStart:
+        plan = self.plan
+        return DuetStart(
+            planned,
+            plan.cells,
+            logs=lambda duet: self.store.log_folder(duet, cells_of(plan, duet)[0]),
+            on_begin=lambda duet: self.listener.duet_started(duet, cells_of(plan, duet)),
+            on_block=self.listener.block_seen,
+            keep_interrupted=not plan.suite.alone,
+            same_answers=plan.suite.same_answers,
+            log_is_kept=self.log_is_kept,
+        )
 
     def _profiler(self, planned: PlannedTrial, cell: Cell) -> Profiler | None:
         if planned.profile is None or self.tools.profilers is None:
@@ -61,17 +65,23 @@ class LocalExecutor:
         return self.tools.profilers.profiler(planned, cell, self.store.profile_folder(planned, cell))
 
 
+def cells_of(plan: Plan, step: Step) -> tuple[Cell, ...]:
+    """The cell of a trial, or the cells of a duet, the baseline's first."""
+    ids = (step.cell_id,) if isinstance(step, PlannedTrial) else step.cell_ids
+    return tuple(plan.cells[cell_id] for cell_id in ids)
+
+
 Start = PlannedTrial | tuple[PlannedDuet, ...]
-"""What one start of servers serves."""
+"""A trial, or the duets that a start of servers serves."""
 
 
 def starts_of(steps: Sequence[Step], plan: Plan) -> Iterator[Start]:
-    """The steps in order; duets of a round that follow each other have one start if their servers are the same."""
+    """Group the steps in order: consecutive duets of a round share a start if their servers are the same."""
 
     def servers(step: Step) -> tuple[object, ...]:
         if isinstance(step, PlannedTrial):
             return (step.position,)
-        variants = tuple(plan.cells[cell_id].variant.slug for cell_id in step.cell_ids)
+        variants = tuple(cell.variant.slug for cell in cells_of(plan, step))
         return step.round, variants, step.places, step.build_number
 
     for _, members in itertools.groupby(steps, key=servers):
@@ -85,28 +95,8 @@ def starts_of(steps: Sequence[Step], plan: Plan) -> Iterator[Start]:
             yield tuple(duets)
 
 
-def new_start(
-    planned: tuple[PlannedDuet, ...], plan: Plan, store: RunStore, listener: TrialListener, *, log_is_kept: bool = True
-) -> DuetStart:
-    """A start of these duets of a plan, with their logs in the run's directory."""
-
-    def cells_of(duet: PlannedDuet) -> tuple[Cell, ...]:
-        return tuple(plan.cells[cell_id] for cell_id in duet.cell_ids)
-
-    return DuetStart(
-        planned,
-        plan.cells,
-        logs=lambda duet: store.log_folder(duet, cells_of(duet)[0]),
-        on_begin=lambda duet: listener.duet_started(duet, cells_of(duet)),
-        on_block=listener.block_seen,
-        keep_interrupted=not plan.suite.alone,
-        same_answers=plan.suite.same_answers,
-        log_is_kept=log_is_kept,
-    )
-
-
 class Shares:
-    """What is left to do, by pair. With `retries`, what a lost pair leaves undone is for the others."""
+    """Work left to do, by pair. With `retries`, other pairs take over the work of a lost one."""
 
     def __init__(self, shares: Sequence[Sequence[Start]], retries: int) -> None:
         self._left = [deque(share) for share in shares]
@@ -117,7 +107,7 @@ class Shares:
         self._changed = threading.Condition()
 
     def take(self, pair: int) -> Start | None:
-        """The next start of a pair; None when there is none, and no other pair can leave it one any more."""
+        """The next start of a pair, waiting while another pair may still leave some; None if there is no more."""
         with self._changed:
             self._busy.discard(pair)
             self._changed.notify_all()
@@ -131,11 +121,10 @@ class Shares:
             return None
 
     def leave(self, pair: int, left: Start) -> bool | None:
-        """The pair is lost in the middle of a step: others do all that it had left, and the step if it may be retried.
+        """Give the work of a pair that was lost during a step to the others, and the step too if it may be retried.
 
-        `left` is that step, with what the same start was still to serve.
-
-        Returns whether they do the step; None where there are no others, so that the pair goes on.
+        `left` is that step and what its start had still to serve. Returns whether others repeat the step; None if there
+        are no others, so that the pair goes on.
         """
         with self._changed:
             if self._alive == {pair} or not self._retries:
@@ -160,17 +149,17 @@ class Shares:
 
 @dataclass(frozen=True)
 class HostsExecutor:
-    """Trials and duets of one plan on pairs of hosts, with their logs in the run's directory."""
+    """Trials and duets of a plan on pairs of hosts, with their logs in the run's directory."""
 
     plan: Plan
     pairs: tuple[PairTools, ...]
     store: RunStore
     listener: TrialListener
     lost: list[PairTools] = field(default_factory=list)
-    """Pairs whose steps others do: they get no more."""
+    """Pairs that get no more work."""
 
     def execute(self, steps: Sequence[Step]) -> Iterator[Made]:
-        """Run them, those of one pair in order. An interrupt ends the loads; what was not over has no recording."""
+        """Run them, in order on each pair. An interrupt ends the loads; unfinished steps have no recording."""
         pairs = [pair for pair in self.pairs if pair not in self.lost]
         if len(pairs) == 1:
             for start in starts_of(steps, self.plan):
@@ -204,18 +193,19 @@ class HostsExecutor:
         listener: "_OneAtATime",
         made: "queue.Queue[Made | BaseException | None]",
     ) -> None:
-        """Run the steps of the `number`-th pair, until they are over; None in the queue says that they have ended."""
+        """Run the steps of the `number`-th pair, and put their recordings, and None at the end, into the queue."""
         try:
             while (start := shares.take(number)) is not None:
                 steps: tuple[Step, ...] = (start,) if isinstance(start, PlannedTrial) else start
-                for at, (step, found) in enumerate(zip(steps, self._run(pair, start, listener), strict=False)):
+                for at, (step, recording) in enumerate(zip(steps, self._run(pair, start, listener), strict=False)):
                     left = start if isinstance(start, PlannedTrial) else start[at:]
-                    again = shares.leave(number, left) if found.failure is not None and pair.is_lost else None
-                    if again and found.failure is not None:
-                        self.store.save_lost(found, self._cells(step)[0])
-                        listener.moved(step, self._cells(step), found.failure)
+                    again = shares.leave(number, left) if recording.failure is not None and pair.is_lost else None
+                    if again and recording.failure is not None:
+                        cells = cells_of(self.plan, step)
+                        self.store.save_lost(recording, cells[0])
+                        listener.moved(step, cells, recording.failure)
                     else:
-                        made.put(found)
+                        made.put(recording)
                     if again is not None:
                         self.lost.append(pair)
                         return
@@ -224,24 +214,13 @@ class HostsExecutor:
         finally:
             made.put(None)
 
-    def _cells(self, step: Step) -> tuple[Cell, ...]:
-        ids = (step.cell_id,) if isinstance(step, PlannedTrial) else step.cell_ids
-        return tuple(self.plan.cells[cell_id] for cell_id in ids)
-
     def _run(self, pair: PairTools, start: Start, listener: Any) -> Iterator[Made]:
-        if isinstance(start, PlannedTrial):
-            (cell,) = self._cells(start)
-            listener.trial_started(start, cell)
-            seen: Callable[[Interval], None] = partial(listener.interval_seen, start)
-            yield run_trial(start, cell, pair.tools, self.store.log_folder(start, cell), seen)
-        else:
-            yield from run_start(new_start(start, self.plan, self.store, listener), pair.duet_tools)
+        tools = pair.tools if isinstance(start, PlannedTrial) else pair.duet_tools
+        return LocalExecutor(self.plan, tools, self.store, listener).run(start)
 
 
 def check_for_hosts(suite: Suite) -> None:
-    """Raise UsageError for what a suite has that cannot be measured on other hosts."""
-    urls = [variant.entry for variant in suite.variants if isinstance(variant.entry, AttachedServer)]
-    unreachable = next((f"a URL that no other host can reach, {url.name}" for url in urls if _is_of_here(url)), "")
+    """Raise UsageError if a suite cannot be measured on other hosts."""
     for has, what, hint in (
         (
             any(variant.is_own and not variant.is_attached for variant in suite.variants),
@@ -267,13 +246,13 @@ def _is_of_here(server: AttachedServer) -> bool:
 
 
 def assigned_steps(steps: Sequence[Step], plan: Plan, pairs: int) -> tuple[tuple[Step, ...], ...]:
-    """The steps of each pair, in order. What is compared in a round stays on one pair, another one in the next round.
+    """The steps of each pair, in order. Compared cells share a pair in a round, and move to another in the next.
 
-    So the pair cancels in a ratio of two servers, and every group of cells comes to see every pair.
+    So the pair cancels in the ratio of two servers, and every group of cells visits every pair.
     """
 
     def group(step: Step) -> tuple[int, str, str]:
-        cell = plan.cells[step.cell_id if isinstance(step, PlannedTrial) else step.cell_ids[0]]
+        cell = cells_of(plan, step)[0]
         return step.round, cell.scenario.name, cell.load.name
 
     names = dict.fromkeys((cell.scenario.name, cell.load.name) for cell in plan.cells.values())
@@ -285,19 +264,19 @@ def assigned_steps(steps: Sequence[Step], plan: Plan, pairs: int) -> tuple[tuple
 
 
 def _until_all_ended(made: "queue.Queue[Made | BaseException | None]", running: int) -> Iterator[Made]:
-    """What so many threads made, as it comes; what one of them raised is raised here."""
+    """Yield the recordings of so many threads. Raises what a thread raised."""
     while running:
-        found = made.get()
-        if isinstance(found, BaseException):
-            raise found
-        if found is None:
+        item = made.get()
+        if isinstance(item, BaseException):
+            raise item
+        if item is None:
             running -= 1
         else:
-            yield found
+            yield item
 
 
 class _OneAtATime:
-    """A listener for trials that run at the same time: it hears one thing after the other."""
+    """Calls a listener from several threads, one call at a time."""
 
     def __init__(self, listener: TrialListener) -> None:
         self._listener, self._lock = listener, threading.Lock()
@@ -305,8 +284,8 @@ class _OneAtATime:
     def __getattr__(self, name: str) -> Callable[..., None]:
         method = getattr(self._listener, name)
 
-        def one(*arguments: Any) -> None:
+        def call(*arguments: Any) -> None:
             with self._lock:
                 method(*arguments)
 
-        return one
+        return call

@@ -1,12 +1,13 @@
-"""Pairs of hosts: what trials are made with on one, what its hosts say meanwhile, and how the pairs compare.
+"""Pairs of hosts: the tools for trials on a pair, facts of its hosts, and the calibration before a run.
 
-Pairs are compared before a run, by a duet of one server with itself on each of them.
+The calibration compares pairs by duets of a server with itself.
 """
 
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -29,20 +30,20 @@ from redline.running.duet import DuetStart, run_start
 from redline.running.record import Tools
 
 LOST_AFTER_S = 5.0
-"""A host that has not answered for so long is lost."""
+"""A host that is silent for longer is lost."""
 READ_WITHIN_NS = 1_000_000
-"""Two clocks of a host are read one after the other; a host that is busy may do something else between."""
+"""The largest error of comparing two clocks: a busy host may pause between reading them."""
 STARTS = 3
-"""On each pair: fewer have no variance to speak of."""
+"""On each pair; fewer have no useful variance."""
 LOAD = Load(name="calibration", shape=Closed(users=16), duration_ns=1_000_000_000)
-"""The load of the server, and of the same once more."""
+"""The load of both copies of the server."""
 WARM_UP_NS = 2_000_000_000
-"""The warm-up of both. A JVM is not warm by then, on any pair; that all are cold alike is enough to compare them."""
+"""The warm-up of both. A JVM is still cold by then, but equally so on all pairs, which is enough."""
 
 
 @dataclass(frozen=True)
 class PairTools:
-    """What trials are made with on one pair of hosts."""
+    """Tools for trials on a pair of hosts."""
 
     pair: Pair
     tools: Tools
@@ -51,7 +52,7 @@ class PairTools:
 
     @classmethod
     def of(cls, pair: Pair, launcher: RemoteLauncher) -> "PairTools":
-        """Those of a pair."""
+        """The tools of a pair."""
         server, proxy = pair.server, pair.proxy
         driver = PartsDriver(pair.loads, server, proxy)
         engines, cores = pair.loads[0].report.environment, server.report.environment
@@ -71,25 +72,25 @@ class PairTools:
         """The processes of a server, and of its proxies if they are on its host."""
         if not isinstance(server, RemoteServer):
             return ()
-        pids = server.started.pids
-        return tuple(child for pid in pids for child in _or_none(self.pair.server, "processes", pid) or ())
+        processes = (_or_none(self.pair.server, "processes", pid) for pid in server.started.pids)
+        return tuple(chain.from_iterable(filter(None, processes)))
 
     def compilers_of(self, server: RunningServer) -> Callable[[], int | None]:
-        """What reads the time that the compilers of these processes have used and waited for a core."""
+        """A reader of the time for which the compilers of these processes have run or waited for a core."""
         pids = tuple(sorted(self.processes_of(server)))
         return lambda: _or_none(self.pair.server, "compilers_ns", pids)
 
     @property
     def duet_tools(self) -> Tools:
-        """What duets are made with. The servers' CPU time is read on one host, so their proxies are on it too."""
+        """Tools for duets. Proxies run on the server's host, since the CPU time of both is read there."""
         return replace(self.tools, launcher=self.launcher.on(self.pair.server))
 
     def watch(self, server: RunningServer) -> ServerWatch:
-        """The watch over a server, whose processes are known."""
+        """A watch over a server, whose processes are known."""
         return KnownProcesses(self.processes_of(server))
 
     def follow(self) -> Callable[[], tuple[HostFacts, ...]]:
-        """Look at the hosts now, and when what this returns is called: their facts for what happened meanwhile."""
+        """Look at the hosts now. The returned function looks again, and gives their facts for the time between."""
         before = _readings(self.pair)
         return lambda: _facts(self, before)
 
@@ -100,7 +101,7 @@ class PairTools:
 
     @property
     def is_lost(self) -> bool:
-        """Whether one of the hosts does not answer any more."""
+        """Whether a host does not answer any more."""
         try:
             for host in self.pair.hosts:
                 call(host, "lacking", (), within_s=LOST_AFTER_S)
@@ -110,9 +111,9 @@ class PairTools:
 
 
 def calibrate(pairs: Sequence[PairTools], plan: Plan, logs: Path) -> tuple[DuetRecording, ...]:
-    """Start after start of each pair, the pairs at the same time; nothing of a plan without a subject.
+    """Calibrate all pairs at the same time; empty for a plan without a subject.
 
-    What failed is in the recordings. An interrupt ends the loads.
+    Failures are in the recordings. An interrupt ends the loads.
     """
     cell, is_over = reference(plan), threading.Event()
     if cell is None:
@@ -125,17 +126,17 @@ def calibrate(pairs: Sequence[PairTools], plan: Plan, logs: Path) -> tuple[DuetR
     with ThreadPoolExecutor(len(pairs)) as threads:
         made = [threads.submit(starts_of, number) for number in range(len(pairs))]
         try:
-            found = [recording for each in made for recording in each.result()]
+            recordings = [recording for future in made for recording in future.result()]
         except BaseException:
             is_over.set()
             for pair in pairs:
                 pair.interrupt()
             raise
-    return tuple(sorted(found, key=lambda recording: recording.position))
+    return tuple(sorted(recordings, key=lambda recording: recording.position))
 
 
 def reference(plan: Plan) -> Cell | None:
-    """The cell whose server is the reference: the first that needs no virtual machine, which takes long to get warm."""
+    """The cell of the calibration's server: the first that is not on a JVM, since a JVM warms up slowly."""
     subjects = [cell for cell in plan.cells.values() if cell.role == "subject"]
     native = (cell for cell in subjects if "jvm" not in cell.variant.runtimes)
     first = next(native, subjects[0] if subjects else None)
@@ -152,7 +153,7 @@ def _start(pair: PairTools, cell: Cell, position: int, logs: Path) -> DuetRecord
 
 @dataclass(frozen=True)
 class _Reading:
-    """A host at one moment: what its chrony says, its clock over one that nobody sets, and what connects it."""
+    """Readings of a host: chrony's report, its clock minus a monotonic one, and the cost of its agent."""
 
     clock: ClockReading | None
     ahead_ns: int | None
@@ -160,7 +161,7 @@ class _Reading:
 
 
 def _readings(pair: Pair) -> list[_Reading]:
-    """The readings of all hosts. What a host that is lost would say is None."""
+    """Readings of all hosts; None for those of a lost host."""
     return [_reading(host) for host in pair.hosts]
 
 
@@ -170,13 +171,13 @@ def _reading(host: RemoteHost) -> _Reading:
 
 
 def _facts(pair: PairTools, before: Sequence[_Reading]) -> tuple[HostFacts, ...]:
-    """The hosts of what has just ended."""
+    """The facts of hosts whose load has just ended."""
     shares = pair.driver.seen.shares
-    found = []
+    facts = []
     for host, first, last in zip(pair.pair.hosts, before, _readings(pair.pair), strict=True):
         report = host.report
         used = (first.usage, last.usage) if first.usage and last.usage else None
-        found.append(
+        facts.append(
             HostFacts(
                 name=report.name,
                 role=host.role,
@@ -189,11 +190,11 @@ def _facts(pair: PairTools, before: Sequence[_Reading]) -> tuple[HostFacts, ...]
                 cluster_rss_bytes=last.usage.rss_bytes if last.usage else None,
             )
         )
-    return tuple(found)
+    return tuple(facts)
 
 
 def _step_ns(first: _Reading, last: _Reading) -> int | None:
-    """How far a clock was set between two readings; None if one is not known."""
+    """How far a clock was set between two readings; None if unknown."""
     if first.ahead_ns is None or last.ahead_ns is None:
         return None
     moved_ns = last.ahead_ns - first.ahead_ns
@@ -201,7 +202,7 @@ def _step_ns(first: _Reading, last: _Reading) -> int | None:
 
 
 def _or_none(host: RemoteHost, method: str, *arguments: Any) -> Any:
-    """A call whose failure shows elsewhere."""
+    """Call a host; None on a failure, which shows elsewhere."""
     try:
         return call(host, method, *arguments)
     except RedlineError:

@@ -1,4 +1,4 @@
-"""Where the servers of a parallel duet run: each on cores of its own, and its load on further ones."""
+"""Where a parallel duet runs: each server on its own cores, and its load on others."""
 
 from redline.errors import UsageError
 from redline.model import Plan
@@ -6,24 +6,23 @@ from redline.ports import Placement
 
 
 def sides(cores: tuple[tuple[int, ...], ...], servers: int) -> tuple[Placement, ...]:
-    """As many sides as servers, each with as many cores; the server's are no fewer than those of its load.
+    """Divide cores among servers; of its share, a server gets half or one more, and its load the rest.
 
-    `cores` are physical cores, each the CPUs that may be used of it. The first one is left to the lab and the kernel,
-    and so are the last ones where the others cannot be divided. Raises UsageError where there are too few.
+    `cores` lists the usable CPUs of each physical core. The first core, and a remainder, are left to the lab and the
+    kernel. Raises UsageError if there are too few cores.
     """
-    needed, each = 1 + 2 * servers, (len(cores) - 1) // servers
-    if each < 2:
+    needed, size = 1 + 2 * servers, (len(cores) - 1) // servers
+    if size < 2:
         raise UsageError(
             f"a parallel duet of {servers} servers needs {needed} cores, one for each server, one for the load of each,"
             f" and one for the lab; this machine has {len(cores) or 'too few'}",
             hint="load them in turn: `design: duet`, or `redline ab` without --parallel",
         )
-    found = []
-    for number in range(servers):
-        mine = cores[1 + number * each : 1 + (number + 1) * each]
-        middle = (each + 1) // 2
-        found.append(Placement(_cpus(mine[:middle]), _cpus(mine[middle:]), cores[0]))
-    return tuple(found)
+    starts, middle = range(1, 1 + servers * size, size), (size + 1) // 2
+    return tuple(
+        Placement(_cpus(cores[start : start + middle]), _cpus(cores[start + middle : start + size]), cores[0])
+        for start in starts
+    )
 
 
 def check_cores(plan: Plan, cores: tuple[tuple[int, ...], ...]) -> None:

@@ -30,9 +30,9 @@ def wait_until_quiet(
     look: Callable[[float], Shares] = sample_shares,
     clock: Callable[[], float] = time.monotonic,
 ) -> Look | None:
-    """Wait until steal and other processes' load are below the doctor's thresholds; the last look when it gave up.
+    """Wait until steal and other processes' load are below the doctor's thresholds. Returns the last look on giving up.
 
-    `look` takes seconds, lasts so long, and says what it saw. What it saw before the last time goes to `seen`.
+    `look` samples the machine for some seconds; `seen` gets every look but the last.
     """
     begun = clock()
     quiet_since: float | None = None
@@ -45,7 +45,7 @@ def wait_until_quiet(
                 return None
         else:
             quiet_since = None
-        found = Look(steal, busy, clock() - begun)
-        if found.waited_s >= AT_MOST_S and quiet_since is None:
-            return found
-        seen(found)
+        latest = Look(steal, busy, clock() - begun)
+        if latest.waited_s >= AT_MOST_S and quiet_since is None:
+            return latest
+        seen(latest)

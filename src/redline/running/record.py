@@ -44,13 +44,15 @@ DYING_S = 0.5
 
 @dataclass(frozen=True)
 class Tools:
-    """What loads are made with. `monitors` makes new ones for each load on a server.
+    """Tools for measuring a load.
 
-    `processes` gives those of a server and its hops; none where its CPU time cannot be read. `fixed_work_ns` gives the
-    CPU time in nanoseconds that a fixed piece of work takes on each of these cores; none where that cannot be measured.
-    `compilers_of` gives what reads the time in nanoseconds that the compilers of a server and its hops have used and
-    waited for a core; it reads None where there are none. `hosts` looks at the hosts of a load that runs on others, and
-    what it returns looks again and gives their facts. `watch` finds whose CPU time is a server's in a duet.
+    - `monitors`: new monitors for a load on a server.
+    - `processes`: the processes of a server and its hops; empty if their CPU time cannot be read.
+    - `fixed_work_ns`: the CPU time of a fixed piece of work per core, in nanoseconds; empty if unknown.
+    - `compilers_of`: returns a reader of the time in nanoseconds that the compilers of a server and its hops have run
+      or waited for a core; it reads None if there are no compilers.
+    - `hosts`: looks at the hosts of a remote load, and returns a function that looks again and gives their facts.
+    - `watch`: finds out which CPU time is a server's in a duet.
     """
 
     launcher: Launcher
@@ -65,12 +67,12 @@ class Tools:
     watch: Callable[[RunningServer], ServerWatch] = lambda _server: KnownProcesses(())
 
     def workers(self, load: Load, wanted: int | None = None) -> int:
-        """How many the engine has for a load: `wanted`, or one for each of its cores; never more than connections."""
+        """The number of engine workers: `wanted`, or one per core; at most one per connection."""
         return min(wanted or max(1, len(self.placement.engine_cpus)), load.connections)
 
 
 def new_recording(planned: PlannedTrial) -> Recording:
-    """The recording of a trial that begins now: nothing has been seen yet."""
+    """The still empty recording of a trial that begins now."""
     return Recording(
         cell_id=planned.cell_id,
         round=planned.round,
@@ -89,11 +91,10 @@ def record_load(  # noqa: PLR0913 - what, on what, with what, and until when
     *,
     abort: LoadAbort[Interval] | None = None,
 ) -> Recording:
-    """Put the load of a cell on a running server, watched by monitors from before it begins until it has ended.
+    """Load a running server as its cell says, watched by monitors, until `abort` or (by default) until all requests fail.
 
-    It ends early by `abort`; without one, where all of its requests fail.
-    A load that could not be made, and a server that did not outlive it, are in the recording's `failure`. Raises
-    KeyboardInterrupt, and StoreError when the engine's log cannot be written.
+    A load that failed, or a server that died, is in the recording's `failure`. Raises KeyboardInterrupt, and StoreError
+    if the engine's log cannot be written.
     """
     abort = abort or FailingAbort()
     if cell.warmup_by is None:
@@ -156,10 +157,10 @@ def _record(  # noqa: PLR0913 - as above
         error = raised
         traffic = raised.traffic if isinstance(raised, NoResultError) else None
     finally:
-        series = tuple(each for monitor in monitors for each in monitor.finish())
+        series = tuple(reading for monitor in monitors for reading in monitor.finish())
     written = _size_of(options.server_log)
     window = traffic.window_unix_ns if traffic is not None else None
-    runtimes = [each.runtime(window, options.server_log) for each in monitors] if window else []
+    runtimes = [monitor.runtime(window, options.server_log) for monitor in monitors] if window else []
     failure = _why_failed(server, traffic, error)
     if traffic is not None and isinstance(abort, FailingAbort):
         traffic, failing = abort.ended(traffic)
@@ -177,16 +178,16 @@ def _record(  # noqa: PLR0913 - as above
 
 
 def _why_failed(server: RunningServer, traffic: Traffic | None, error: DriveError | None) -> Failure | None:
-    """The death of the server, or else what the engine says."""
+    """The server's death, or else the engine's error."""
     failure = death_soon(server) if error or traffic is None or lost_connections(traffic) else server.death()
     return failure or (failure_of("load", "engine", error) if error is not None else None)
 
 
 class _Profiled:
-    """Begins and ends a profile, if there is one, so that it is measured with and without on one start.
+    """Begins and ends a profile, if there is one, so that one start is measured with and without the profiler.
 
-    A load that has no unprofiled ends is profiled from the begin of its measurement: a warm-up of a length ends with
-    its last interval, and one that is detected has ended when an interval was measured.
+    A load without unprofiled ends is profiled from the beginning of its measurement: a warm-up of fixed length ends
+    with its last interval, a detected one before the first measured interval.
     """
 
     def __init__(self, profiler: Profiler | None, cell: Cell) -> None:
@@ -199,12 +200,12 @@ class _Profiled:
         return (self._profiler,) if self._profiler else ()
 
     def opens(self) -> None:
-        """The engine has begun; without a warm-up, so has the measurement."""
+        """Note that the engine runs; without a warm-up, it measures."""
         if self._profiler and not self._cell.warmup_ns and not self._cell.unprofiled_ns:
             self._profiler.begin()
 
     def seen(self, interval: Interval) -> None:
-        """The engine reported one more interval."""
+        """Note another interval."""
         if self._profiler is None:
             return
         if interval.phase == "drain":
@@ -225,10 +226,9 @@ class _Profiled:
 
 
 def warm_up(drive: Drive, by: Load, server: RunningServer, driver: Driver) -> Failure | None:
-    """Warm a server up by another load than the drive's, for as long as its cell says, and keep nothing.
+    """Warm a server up with another load than the drive's, and keep nothing. Returns why that failed, if it did.
 
-    Gives why that failed, such as that all its requests did. A rate may be too much for a server that is cold, and its
-    backlog would be measured; or too low to make it warm.
+    A rate may be too high for a cold server, and its backlog would be measured; or too low to warm it up.
     """
     abort = FailingAbort()
 
@@ -257,7 +257,7 @@ _ANOTHER_STATUS = re.compile(r": status [2-5]\d\d in place of ")
 
 
 def verify(cell: Cell, server: RunningServer, driver: Driver) -> Failure | None:
-    """Ask a server once, before any load: why its answer is wrong, or that it died; None when all is well."""
+    """Send one request before any load. Returns why the answer is wrong, or the server's death; None if it is right."""
     try:
         wrong = driver.verify(cell, server.endpoint)
     except DriveError as error:
@@ -275,7 +275,7 @@ def verify(cell: Cell, server: RunningServer, driver: Driver) -> Failure | None:
 
 
 def death_soon(server: RunningServer) -> Failure | None:
-    """The death of a server that no longer answers: it closes its sockets a moment before it is gone."""
+    """Wait briefly for the death of a server: its sockets close a moment before it is gone."""
     deadline = time.monotonic() + DYING_S
     while (death := server.death()) is None and time.monotonic() < deadline:
         time.sleep(DYING_S / 10)
@@ -283,12 +283,12 @@ def death_soon(server: RunningServer) -> Failure | None:
 
 
 def failure_of(stage: Stage, kind: FailureKind, error: RedlineError, log_tail: str = "") -> Failure:
-    """An error as a recording keeps it."""
+    """The error in the form that recordings keep."""
     return Failure(stage=stage, kind=kind, message=error.message, hint=error.hint, log_tail=log_tail)
 
 
 def lost_connections(traffic: Traffic) -> bool:
-    """Whether some connection could not be made or was lost: then the server may be dying."""
+    """Whether connections failed or were lost, so that the server may be dying."""
     ended = traffic.counts.outcomes
     return ended.connect + ended.tls + ended.reset + ended.closed + ended.refused > 0
 
@@ -298,7 +298,7 @@ def _processes(server: RunningServer, tools: Tools) -> tuple[int, ...]:
 
 
 def _size_of(file: Path | None) -> int | None:
-    """None where it is not there to be seen."""
+    """The size in bytes; None if it cannot be read."""
     with suppress(OSError):
         return file.stat().st_size if file else None
     return None

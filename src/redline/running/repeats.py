@@ -4,7 +4,7 @@ What they measured is not looked at, so repeating favours no result. A trial is 
 what is compared should run side by side. Earlier recordings stay stored, and are no part of the report.
 
 Comparisons within a time budget repeat nothing: one more start narrows their interval more than replacing one does
-(docs/concepts/simulations.md, "Starts that steal disturbed").
+(docs/concepts/statistics.md#starts-that-steal-disturbed).
 """
 
 import math

@@ -1,4 +1,4 @@
-"""One trial: start, verify, warm up, measure, stop. One page, because its order is the method."""
+"""One trial, in the order that is the method: start, verify, warm up, measure, stop."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -31,28 +31,28 @@ class TrialListener(Protocol):
     """Follows the trials of a run, to show them."""
 
     def trial_started(self, planned: PlannedTrial, cell: Cell) -> None:
-        """A trial begins: its server is about to be started."""
+        """A trial is about to start its server."""
 
     def interval_seen(self, planned: PlannedTrial, interval: Interval) -> None:
-        """The engine reported one more interval."""
+        """The engine reported another interval."""
 
     def trial_ended(self, recording: Recording, cell: Cell) -> None:
         """The trial's recording is stored."""
 
     def rounds_judged(self, precision: Precision) -> None:
-        """As many rounds as it takes are wanted, and those so far are not enough."""
+        """The rounds so far are not precise enough."""
 
     def repeated(self, steps: Sequence[Step]) -> None:
         """Trials and duets of the round that just ended are repeated: steal disturbed them or their partners."""
 
     def moved(self, planned: Step, cells: tuple[Cell, ...], failure: Failure) -> None:
-        """A host was lost in the middle of it, and other hosts make it again."""
+        """Other hosts repeat a trial or duet whose host was lost."""
 
     def duet_started(self, planned: PlannedDuet, cells: tuple[Cell, ...]) -> None:
-        """A duet begins: its servers, the baseline first, are about to be started."""
+        """A duet is about to start its servers, the baseline first."""
 
     def block_seen(self, planned: PlannedDuet, block: DuetBlock) -> None:
-        """The engine reported one more block."""
+        """The engine reported another block."""
 
     def duet_ended(self, recording: DuetRecording, cells: tuple[Cell, ...]) -> None:
         """The duet's recording is stored."""
@@ -67,11 +67,9 @@ def run_trial(  # noqa: PLR0913 - what, with what, and who gets what is seen
     *,
     profiler: Profiler | None = None,
 ) -> Recording:
-    """Run a cell once on a freshly started server. What goes wrong with the server or the load is in the recording.
+    """Run a cell on a freshly started server; longer with a profiler. Failures of server and load are in the recording.
 
-    With a profiler it is measured longer. A profile is made readable once the server has stopped.
-
-    Raises KeyboardInterrupt, and StoreError when a log cannot be written: the next trial's could not be either.
+    Raises KeyboardInterrupt, and StoreError if a log cannot be written.
     """
     empty, log, hosts = new_recording(planned), logs / "server.log", tools.hosts()
     cell = cell.under_profiler if profiler else cell
@@ -108,23 +106,23 @@ def run_trial(  # noqa: PLR0913 - what, with what, and who gets what is seen
                     profiler=profiler,
                 )
                 before_ns = _fixed_work_ns(tools)
-                found = record_load(cell, planned, server, tools, options)
+                recording = record_load(cell, planned, server, tools, options)
                 fixed_work = _fixed_work(before_ns, _fixed_work_ns(tools))
         else:
-            found, fixed_work = empty.failed(wrong, server.facts), ()
+            recording, fixed_work = empty.failed(wrong, server.facts), ()
         with timed("stop"):
             running.close()
-    return found.in_trial(
+    return recording.in_trial(
         started_unix_ns=empty.started_unix_ns,
         stages_ns=stages_ns,
         hosts=hosts(),
         fixed_work=fixed_work,
-        profile=profiler.facts(found.traffic) if profiler else None,
+        profile=profiler.facts(recording.traffic) if profiler else None,
     )
 
 
 def _profiled_interval_ns(cell: Cell) -> int:
-    """The length of an interval, 50 to 500 ms: 40 of 80 are profiled, and show slow moments and the profiler's cost."""
+    """The length of an interval, 50 to 500 ms. 40 of 80 are profiled, to show slow moments and the profiler's cost."""
     return min(max(cell.load.duration_ns // 80, 50_000_000), 500_000_000)
 
 
@@ -134,6 +132,6 @@ def _fixed_work_ns(tools: Tools) -> Mapping[int, int]:
 
 
 def _fixed_work(before_ns: Mapping[int, int], after_ns: Mapping[int, int]) -> tuple[FixedWork, ...]:
-    """The fixed work of the cores that were measured both times."""
+    """The fixed work of cores with both measurements."""
     both = [cpu for cpu in before_ns if cpu in after_ns]
     return tuple(FixedWork(cpu=cpu, before_ns=before_ns[cpu], after_ns=after_ns[cpu]) for cpu in both)

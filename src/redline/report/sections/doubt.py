@@ -175,8 +175,8 @@ def _left_out(report: Report) -> str:
     if report.skipped:
         parts.append(f"{fmt.count(len(report.skipped), 'cell')} skipped")
     if repeated := report.run.trials_repeated:
-        # With the trial that it is compared with, and without a look at what either had measured.
-        parts.append(f"{fmt.count(repeated, 'trial')} made again, because the host took CPU time from one of a pair")
+        # Trials with their partners, and duets; what they measured was not looked at.
+        parts.append(f"{fmt.count(repeated, 'recording')}, repeated because of steal")
     if moved := report.run.trials_moved:
         parts.append(f"{fmt.count(moved, 'trial')} made again on other hosts, because one was lost")
     if report.run.alone and (missing := report.run.trials_planned - report.run.trials_done):
