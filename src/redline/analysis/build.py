@@ -39,8 +39,8 @@ def build_report(run: Run, folder: str = "") -> Report:
     varying = {server: axes_of_server(variants).values for server, variants in by_server(plan.suite.variants).items()}
     sliced = {} if plan.suite.alone else sliced_cells(run)
     found = {
-        cell_id: (one, _cell_report(one, plan.suite, varying, sliced.get(cell_id)))
-        for cell_id, one in judged_cells(run)
+        cell_id: (cell, _cell_report(cell, plan.suite, varying, sliced.get(cell_id)))
+        for cell_id, cell in judged_cells(run)
     }
     judged = {cell_id: found[cell_id][0] for cell_id in plan.cells}
     comparisons = compare_with_baseline(judged, plan.suite, duets_of(run))
@@ -51,8 +51,8 @@ def build_report(run: Run, folder: str = "") -> Report:
     pairs = pair_speeds(run.calibration)
     differing = differing_pairs(judged, pairs)
     cells = tuple(
-        _judged_in_run(found[cell_id][1], one, speeds, (*differing.get(cell_id, ()), *doubts.get(cell_id, ())))
-        for cell_id, one in judged.items()
+        _in_run(found[cell_id][1], cell, speeds, (*differing.get(cell_id, ()), *doubts.get(cell_id, ())))
+        for cell_id, cell in judged.items()
     )
     profiles: tuple[ProfileReport, ...] = ()
     if run.profiles and run.profiled:
@@ -94,12 +94,12 @@ def _cell_report(
     return cell_report(one, suite, shown)
 
 
-def _judged_in_run(
-    cell: CellReport, one: JudgedCell, speeds: Mapping[int, float], doubts: tuple[Finding, ...]
+def _in_run(
+    cell: CellReport, judged: JudgedCell, speeds: Mapping[int, float], doubts: tuple[Finding, ...]
 ) -> CellReport:
     """The cell with what is known of it only when the whole run is known."""
     known = [speed for trial in cell.trials if (speed := speeds.get(trial.position)) is not None]
-    return cell.in_run(speeds, (*host_mode(one.cell, known), *doubts))
+    return cell.in_run(speeds, (*host_mode(judged.cell, known), *doubts))
 
 
 def _run_report(run: Run, judged: Mapping[str, JudgedCell]) -> RunReport:
@@ -132,4 +132,4 @@ def _run_report(run: Run, judged: Mapping[str, JudgedCell]) -> RunReport:
 def starts_of(run: Run) -> int:
     """How often the servers of duets were started; a start may serve several scenarios and loads in turn."""
     cells = run.manifest.plan.cells
-    return len({(duet.round, tuple(cells[one].variant.slug for one in duet.cell_ids)) for duet in run.duets})
+    return len({(duet.round, tuple(cells[cell_id].variant.slug for cell_id in duet.cell_ids)) for duet in run.duets})

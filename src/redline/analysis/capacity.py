@@ -10,13 +10,12 @@ Group = tuple[str, str, str]
 def capacities(run: Run) -> Capacities:
     """The capacity of every subject of a capacity run by its slug, or why it has none.
 
-    A group is a baseline, all that is compared with it, and with that, in one scenario under one load. Its capacity is
-    the least throughput of its cells, so that all of them can be given a rate that each can sustain, and the same one.
-    When one of them has no valid throughput, the group has no capacity. Cells that the plan skipped have none either;
-    they do not keep it from the others.
+    A group is a baseline and what is compared with it, directly or not, in a scenario under a load. Its capacity is the
+    least throughput of its cells, a rate that all of them can sustain. A group has none if a cell lacks a valid
+    throughput. Skipped cells have no capacity, and do not keep it from the others.
     """
     suite = run.manifest.plan.suite
-    subjects = [one for one in judge_run(run).values() if one.cell.role == "subject"]
+    subjects = [cell for cell in judge_run(run).values() if cell.cell.role == "subject"]
     groups: dict[Group, list[JudgedCell]] = {}
     for subject in subjects:
         cell = subject.cell
@@ -26,12 +25,12 @@ def capacities(run: Run) -> Capacities:
     missing = {cell.slug: f"without a capacity: {cell.reason}" for cell in run.manifest.plan.skipped}
     for members in groups.values():
         slugs = [member.cell.slug for member in members]
-        found = [_throughput(member) for member in members]
-        rates = [rate for rate in found if rate is not None]
+        throughputs = [_throughput(member) for member in members]
+        rates = [rate for rate in throughputs if rate is not None]
         if len(rates) == len(members):
             per_s |= dict.fromkeys(slugs, min(rates))
         else:
-            reasons = [_why_none(one) for one, rate in zip(members, found, strict=True) if rate is None]
+            reasons = [_why_none(member) for member, rate in zip(members, throughputs, strict=True) if rate is None]
             missing |= dict.fromkeys(slugs, f"without a capacity: {'; '.join(reasons)}")
     return Capacities(per_s=per_s, missing=missing)
 
@@ -51,13 +50,13 @@ def with_stage(about: str, run: Run) -> str:
     return "; ".join(part for part in (about, stage) if part)
 
 
-def _throughput(one: JudgedCell) -> float | None:
+def _throughput(cell: JudgedCell) -> float | None:
     """Right answers per second, where they can be relied on."""
-    if not one.valid or not one.having(Metric.THROUGHPUT):
+    if not cell.valid or not cell.having(Metric.THROUGHPUT):
         return None
-    return one.sample(Metric.THROUGHPUT).value or None
+    return cell.sample(Metric.THROUGHPUT).value or None
 
 
-def _why_none(one: JudgedCell) -> str:
-    grave = next((finding.message for finding in one.findings if finding.grade is Grade.INVALID), "no usable trials")
-    return f"{one.cell.slug}: {grave}"
+def _why_none(cell: JudgedCell) -> str:
+    grave = next((finding.message for finding in cell.findings if finding.grade is Grade.INVALID), "no usable trials")
+    return f"{cell.cell.slug}: {grave}"

@@ -150,8 +150,8 @@ def percentiles(histogram: Histogram) -> tuple[Percentile, ...]:
     if count == 0:
         return ()
     shares = [q for q in _nines() if enough_beyond(count, q)]
-    found = histogram.quantiles_ns(shares)
-    points = [Percentile(q=q, ns=ns) for q, ns in zip(shares, found, strict=True)]
+    values = histogram.quantiles_ns(shares)
+    points = [Percentile(q=q, ns=ns) for q, ns in zip(shares, values, strict=True)]
     return (*points, Percentile(q=1.0, ns=histogram.max_ns))
 
 
@@ -210,11 +210,11 @@ def other_times(
     `resolution_ns` is how finely the server gives its clock, `clock_bound_ns` how far it may be from the client's, if
     that is known: one-way times are left out unless it is a small part of each median.
     """
-    found = []
+    shown = []
     merged = Histogram.merged(handshake for handshake in handshakes if handshake is not None)
     if merged.count:
-        found.append(_time("handshake", merged, None))
-    ways = OneWay.merged(one for one in one_way if one is not None)
+        shown.append(_time("handshake", merged, None))
+    ways = OneWay.merged(way for way in one_way if way is not None)
     if ways is not None and ways.to_server.count:
         times = [
             _time("to server", ways.to_server, resolution_ns, clock_bound_ns),
@@ -222,8 +222,8 @@ def other_times(
         ]
         shortest_ns = min(time.p50_ns for time in times)
         if clock_bound_ns is not None and (not clock_bound_ns or clock_bound_ns <= MOST_CLOCK_ERROR * shortest_ns):
-            found += times
-    return tuple(found)
+            shown += times
+    return tuple(shown)
 
 
 def _time(

@@ -64,15 +64,15 @@ def steps(levels: Sequence[Level], metric: Metric, threshold: float) -> tuple[St
     ends = [0, *level_ends(logs, PENALTY * noise(logs, levels) ** 2)]
     known: dict[tuple[int, int, int], Step] = {}
     while len(ends) > 2:
-        found = []
+        candidates = []
         for place in zip(ends, ends[1:], ends[2:], strict=False):
             if place not in known:
                 known[place] = _step(levels, place, metric, threshold)
-            found.append(known[place])
-        doubtful = [one for one in found if not one.matters]
+            candidates.append(known[place])
+        doubtful = [step for step in candidates if not step.matters]
         if not doubtful:
-            return tuple(found)
-        ends.remove(min(doubtful, key=lambda one: abs(float(np.log(one.ratio.value)))).at)
+            return tuple(candidates)
+        ends.remove(min(doubtful, key=lambda step: abs(float(np.log(step.ratio.value)))).at)
     return ()
 
 
@@ -101,13 +101,13 @@ def noise(logs: Floats, levels: Sequence[Level]) -> float:
     return max(between, float(np.median([_error(level) for level in levels])), 1e-9)
 
 
-def _error(one: Level) -> float:
+def _error(level: Level) -> float:
     """The standard error of the log, as far as its trials show it; at least that of a histogram's slot."""
-    found, slot = one.estimate, one.sample.resolution / 12**0.5
-    if not found.low or not found.high or found.n < 2:
+    estimate, slot = level.estimate, level.sample.resolution / 12**0.5
+    if not estimate.low or not estimate.high or estimate.n < 2:
         return slot
-    half = float(np.log(found.high / found.low)) / 2
-    return max(slot, half / t_quantile((1 + found.confidence) / 2, found.n - 1))
+    half = float(np.log(estimate.high / estimate.low)) / 2
+    return max(slot, half / t_quantile((1 + estimate.confidence) / 2, estimate.n - 1))
 
 
 def _step(levels: Sequence[Level], place: tuple[int, int, int], metric: Metric, threshold: float) -> Step:
@@ -117,7 +117,7 @@ def _step(levels: Sequence[Level], place: tuple[int, int, int], metric: Metric, 
 
 
 def _ratio(after: Sequence[Level], before: Sequence[Level]) -> Estimate:
-    ratio = unpaired_ratio(*(pooled([one.sample for one in part]) for part in (after, before)))
+    ratio = unpaired_ratio(*(pooled([level.sample for level in part]) for part in (after, before)))
     if ratio is None:
         raise ValueError("a level of zero has no ratio")  # `steps` asks for positive values only
     return ratio

@@ -47,7 +47,7 @@ class RunsCompared:
 
 
 def compare_runs(base: Run, other: Run) -> RunsCompared:
-    """Each subject that both runs hold, `other` over `base`, in every compared metric; the threshold is the base's."""
+    """The subjects that both runs hold, `other` over `base`, in every compared metric; the threshold is the base's."""
     theirs, ours = judge_run(base), judge_run(other)
     threshold = base.manifest.plan.suite.threshold
     return RunsCompared(
@@ -58,9 +58,9 @@ def compare_runs(base: Run, other: Run) -> RunsCompared:
                 if cell_id in theirs and cell.cell.role == "subject"
                 for metric in COMPARED
             ],
-            lambda one: Question(
-                f"{one.metric.words} of {other.manifest.name} against {base.manifest.name}",
-                ours[one.cell_id].cell.variant.slug,
+            lambda comparison: Question(
+                f"{comparison.metric.words} of {other.manifest.name} against {base.manifest.name}",
+                ours[comparison.cell_id].cell.variant.slug,
             ),
         ),
         unmatched=(*_only_in(base, other), *_only_in(other, base)),
@@ -69,19 +69,19 @@ def compare_runs(base: Run, other: Run) -> RunsCompared:
 
 
 def compare_with_baseline(judged: dict[str, JudgedCell], suite: Suite, duets: Duets) -> tuple[Comparison, ...]:
-    """Each subject against its own baseline in the same scenario and load, in every compared metric.
+    """Every subject against its own baseline in the same scenario and load, in every compared metric.
 
-    What is asked of one metric and one baseline is a family, which all scenarios and loads belong to; a scenario that
-    mixes the requests of others is a family of its own.
+    The comparisons in one metric with one baseline are a family, whatever their scenarios and loads; those of a
+    scenario that mixes the requests of others are a family of their own.
     """
-    by = subjects_by_name(judged)
+    subjects = subjects_by_name(judged)
     metrics = [metric for metric in Metric if metric in COMPARED or metric is suite.metric]
-    found = []
-    for (slug, scenario, load), one in by.items():
-        baseline = by.get((suite.baseline_of(slug) or "", scenario, load))
+    compared = []
+    for (slug, scenario, load), cell in subjects.items():
+        baseline = subjects.get((suite.baseline_of(slug) or "", scenario, load))
         if baseline is not None:
-            found += [compare_in_suite(one, baseline, metric, suite, duets) for metric in metrics]
-    return with_verdicts(found, _Questions(judged, suite).of)
+            compared += [compare_in_suite(cell, baseline, metric, suite, duets) for metric in metrics]
+    return with_verdicts(compared, _Questions(judged, suite).of)
 
 
 @dataclass(frozen=True)
@@ -91,19 +91,19 @@ class _Questions:
     judged: Mapping[str, JudgedCell]
     suite: Suite
 
-    def of(self, one: Comparison) -> "Question":
+    def of(self, comparison: Comparison) -> "Question":
         """`CPU per request against rust.hyper`, or `p99 of mix against A`."""
-        cell = self.judged[one.cell_id].cell
+        cell = self.judged[comparison.cell_id].cell
         of = f" of {cell.scenario.name}" if is_mix(cell.scenario, self.suite.scenarios) else ""
-        baseline = self.judged[one.baseline_id].cell.variant.slug
-        return Question(f"{one.metric.words}{of} against {baseline}", cell.variant.slug)
+        baseline = self.judged[comparison.baseline_id].cell.variant.slug
+        return Question(f"{comparison.metric.words}{of} against {baseline}", cell.variant.slug)
 
 
 def is_mix(scenario: Scenario, scenarios: Iterable[Scenario]) -> bool:
     """Whether the scenario holds all the requests of two others or more."""
     held = set(map(_unweighted, scenario.requests))
-    parts = [one for one in scenarios if one.name != scenario.name and set(map(_unweighted, one.requests)) <= held]
-    return len(parts) > 1
+    others = [set(map(_unweighted, other.requests)) for other in scenarios if other.name != scenario.name]
+    return sum(other <= held for other in others) > 1
 
 
 def _unweighted(request: Request) -> str:
@@ -121,8 +121,8 @@ def not_run(run: Run) -> tuple[str, ...]:
         for scenario in suite.scenarios
         for load in suite.loads
     }
-    found = run.manifest.plan.not_run_here.items()
-    return tuple(f"not run: {slug}: {reason}" for slug, reason in found if slug in wanted)
+    skipped = run.manifest.plan.not_run_here.items()
+    return tuple(f"not run: {slug}: {reason}" for slug, reason in skipped if slug in wanted)
 
 
 def compare_in_suite(cell: JudgedCell, baseline: JudgedCell, metric: Metric, suite: Suite, duets: Duets) -> Comparison:
@@ -165,33 +165,34 @@ def metrics_asked(load: Load, suite: Suite, duet: Duet | None = None) -> tuple[M
     return (chosen,)
 
 
-def _with_caveat(one: Comparison, duet: Duet) -> Comparison:
+def _with_caveat(comparison: Comparison, duet: Duet) -> Comparison:
     """What `caveat_of_rate` says, from the rates in the duet."""
-    rate = duet.ratio(Metric.THROUGHPUT) if duet.saturates and one.metric in QUANTILE_OF and one.ratio else None
+    timed = duet.saturates and comparison.metric in QUANTILE_OF and comparison.ratio
+    rate = duet.ratio(Metric.THROUGHPUT) if timed else None
     differ = rate is not None and abs(rate.value) > math.log1p(RATE_TOLERANCE)
-    return one.warned(CAVEAT) if differ else one
+    return comparison.warned(CAVEAT) if differ else comparison
 
 
 def compare_by_round(cell: JudgedCell, baseline: JudgedCell, metric: Metric, threshold: float) -> Comparison:
-    """Two cells of one run in one metric, paired by round; refused, with the reason, where it would not be fair.
+    """Two cells of one run in one metric, paired by round; refused, with the reason, where that would be unfair.
 
-    It has no verdict yet, and its p-value is its own: `with_verdicts` adjusts those that are read together.
+    It has no verdict yet: `with_verdicts` adjusts the p-values of those that are read together.
     """
     return _compare(cell, baseline, metric, threshold, "by round")
 
 
-def why_no_verdict(one: Comparison) -> str:
-    """Why there can be no verdict, however large the difference; empty where there is one."""
-    ratio, duet = one.ratio, one.duet
+def why_no_verdict(comparison: Comparison) -> str:
+    """Why there can be no verdict, however large the difference; empty if there is a verdict."""
+    ratio, duet = comparison.ratio, comparison.duet
     if ratio is None:
-        return one.refused
-    if ratio.n < one.fewest:
-        return f"{ratio.n} of the {one.fewest} {'starts' if duet else 'trials'} that a verdict needs"
+        return comparison.refused
+    if ratio.n < comparison.fewest:
+        return f"{ratio.n} of the {comparison.fewest} {'starts' if duet else 'trials'} that a verdict needs"
     if ratio.low is None:
         return ratio.method
-    if one.verdict is Verdict.INCONCLUSIVE and duet is not None:
+    if comparison.verdict is Verdict.INCONCLUSIVE and duet is not None:
         return duet.unsettled
-    return "" if one.verdict is not None else "none was asked for"
+    return "" if comparison.verdict is not None else "none was asked for"
 
 
 def _compare(  # noqa: PLR0913 - what is compared, and how
@@ -209,41 +210,38 @@ def _compare(  # noqa: PLR0913 - what is compared, and how
     load = cell.cell.load
     refused = _refused(cell, baseline) or _too_little(metric, ours, theirs)
     refused = refused or refused_for_rate(load, metric, ours, theirs)
-    found = None
+    contrast = None
     # The throughput counts where one side did not keep up with the schedule: their response times then do not compare.
     primary = metric in (asked or load.primary_metrics)
     primary = primary or (not asked and metric is Metric.THROUGHPUT and not refused and not _waits(load))
     if not refused:
-        contrast = paired if pairing == "by round" else unpaired
-        found = contrast(_sample(cell, ours, metric), _sample(baseline, theirs, metric))
-        refused = "" if found else f"{metric} is zero on one side"
-    judged = found if found and primary and found.ratio.n >= FEWEST_TRIALS else None
+        compare = paired if pairing == "by round" else unpaired
+        contrast = compare(_sample(cell, ours, metric), _sample(baseline, theirs, metric))
+        refused = "" if contrast else f"{metric} is zero on one side"
+    tested = contrast if contrast and primary and contrast.ratio.n >= FEWEST_TRIALS else None
     return Comparison(
         metric=metric,
         cell_id=cell.id,
         baseline_id=baseline.id,
-        ratio=found.ratio if found else None,
+        ratio=contrast.ratio if contrast else None,
         verdict=None,
         threshold=threshold,
         primary=primary,
         refused=refused,
-        caveat=caveat_of_rate(load, metric, ours, theirs) if found else "",
-        rounds=_rounds(cell, baseline, len(ours)) if found and pairing == "by round" else None,
-        p=judged.p if judged else None,
-        p_equivalent=judged.p_equivalent(threshold) if judged else None,
+        caveat=caveat_of_rate(load, metric, ours, theirs) if contrast else "",
+        rounds=_rounds(cell, baseline, len(ours)) if contrast and pairing == "by round" else None,
+        p=tested.p if tested else None,
+        p_equivalent=tested.p_equivalent(threshold) if tested else None,
     )
 
 
 def same_rounds(
     ours: Sequence[TrialNumbers], theirs: Sequence[TrialNumbers]
 ) -> tuple[list[TrialNumbers], list[TrialNumbers]]:
-    """The trials of the rounds in which both cells have one, on the same host, in the same order.
-
-    A round whose trials were parted, as when a host was lost in the middle of it, would compare hosts.
-    """
+    """The trials of rounds in which both cells have one, on the same host; else hosts would be compared."""
     by_round = {(trial.round, trial.host): trial for trial in theirs}
     pairs = [(trial, by_round[place]) for trial in ours if (place := (trial.round, trial.host)) in by_round]
-    return [one for one, _ in pairs], [two for _, two in pairs]
+    return [our for our, _ in pairs], [their for _, their in pairs]
 
 
 def _sample(cell: JudgedCell, trials: Sequence[TrialNumbers], metric: Metric) -> Sample:
@@ -253,17 +251,17 @@ def _sample(cell: JudgedCell, trials: Sequence[TrialNumbers], metric: Metric) ->
 
 
 def _rounds(cell: JudgedCell, baseline: JudgedCell, whole: int) -> int | None:
-    """In how many rounds either cell was run; None where all of them are among the whole ones."""
-    run = {trial.numbers.round for one in (cell, baseline) for trial in one.trials}
+    """In how many rounds either cell was run; None if both were, in all of them."""
+    run = {trial.numbers.round for side in (cell, baseline) for trial in side.trials}
     return len(run) if whole < len(run) else None
 
 
 def _refused(cell: JudgedCell, baseline: JudgedCell) -> str:
-    for name, one in (("the cell", cell), ("the baseline", baseline)):
-        if not one.valid:
-            grave = next((finding for finding in one.findings if finding.grade is Grade.INVALID), None)
+    for name, side in (("the cell", cell), ("the baseline", baseline)):
+        if not side.valid:
+            grave = next((finding for finding in side.findings if finding.grade is Grade.INVALID), None)
             return f"{name} is invalid: {grave.message}" if grave else f"{name} has no usable trials"
-        if one.perturbed:
+        if side.perturbed:
             return f"{name} was measured with a monitor that perturbs"
     return ""
 
@@ -279,7 +277,7 @@ def _too_little(metric: Metric, ours: Sequence[TrialNumbers], theirs: Sequence[T
 
 
 class Question(NamedTuple):
-    """What a comparison answers: a family of comparisons by its name, and the server that this one is about."""
+    """The name of the family of a comparison, and the server that it is about."""
 
     family: str
     server: str
@@ -293,23 +291,24 @@ def with_verdicts(
     A verdict is given on primary metrics, from `FEWEST_TRIALS` on. What has no p-value is in no family.
     """
     families: dict[str, list[tuple[int, float, str]]] = {}
-    for place, one in enumerate(comparisons):
-        if one.p is not None:
-            family, server = question_of(one)
-            families.setdefault(family, []).append((place, one.p, server))
-    said = list(comparisons)
+    for place, comparison in enumerate(comparisons):
+        if comparison.p is not None:
+            family, server = question_of(comparison)
+            families.setdefault(family, []).append((place, comparison.p, server))
+    decided = list(comparisons)
     for family, members in families.items():
         places, ps, servers = zip(*members, strict=True)
         for place, p in zip(places, adjust(ps, servers), strict=True):
-            said[place] = said[place].in_family(family, len(places), p)
-    return tuple(map(_decided, said))
+            decided[place] = decided[place].in_family(family, len(places), p)
+    return tuple(map(_decided, decided))
 
 
-def _decided(one: Comparison) -> Comparison:
-    if not one.primary or one.ratio is None or one.ratio.n < one.fewest:
-        return one
-    decision = decide(one.ratio, one.threshold, higher_is_better=one.metric.higher_is_better, p_adjusted=one.p_adjusted)
-    return one.judged(decision.verdict, matters=decision.matters)
+def _decided(comparison: Comparison) -> Comparison:
+    if not comparison.primary or comparison.ratio is None or comparison.ratio.n < comparison.fewest:
+        return comparison
+    higher = comparison.metric.higher_is_better
+    decision = decide(comparison.ratio, comparison.threshold, higher_is_better=higher, p_adjusted=comparison.p_adjusted)
+    return comparison.judged(decision.verdict, matters=decision.matters)
 
 
 class Judged(Protocol):
@@ -329,15 +328,15 @@ _Judged = TypeVar("_Judged", bound=Judged)
 
 def unwanted(judged: Iterable[_Judged], fail_on: Collection[Verdict]) -> tuple[_Judged, ...]:
     """The comparisons that fail a gate: their verdict is in `fail_on`, and a difference among them may matter."""
-    return tuple(one for one in judged if one.verdict in fail_on and one.matters is not False)
+    return tuple(item for item in judged if item.verdict in fail_on and item.matters is not False)
 
 
 def refused_for_rate(load: Load, metric: Metric, ours: Sequence[TrialNumbers], theirs: Sequence[TrialNumbers]) -> str:
-    """Why the rate forbids to compare two cells in this metric; empty when it does not.
+    """Why the rate forbids to compare two cells in this metric; empty if it does not.
 
-    Where a schedule sets the load, two servers that keep up have its throughput. One that does not is measured at
-    another rate, and its response times show how long the trial was. One that answers more than was due works off what
-    warm-up left behind: its throughput shows how much that was, and with all cores busy a request costs it less CPU.
+    Where a schedule sets the load, two servers that keep up have its throughput. A server that falls behind is measured
+    at another rate, and its response times show how long the trial was. A server that answers more than was due works
+    off a backlog: its throughput shows how large that was, and with all cores busy a request costs less CPU.
     """
     if _waits(load):
         return ""
@@ -360,14 +359,14 @@ def refused_for_rate(load: Load, metric: Metric, ours: Sequence[TrialNumbers], t
 
 
 def off_schedule(side: Sequence[TrialNumbers]) -> float | None:
-    """The share of what was due that trials answered; None where it is all of it, to RATE_TOLERANCE."""
+    """The share of what was due that trials answered; None if it is all of it, to RATE_TOLERANCE."""
     due, completed = _totals(side)
     strayed = due > 0 and abs(due - completed) > max(RATE_TOLERANCE * due, _FEWEST)
     return completed / due if strayed else None
 
 
 def caveat_of_rate(load: Load, metric: Metric, ours: Sequence[TrialNumbers], theirs: Sequence[TrialNumbers]) -> str:
-    """What to know of the ratio of two response times whose rates came out different; empty when there is nothing."""
+    """The caveat of a ratio of response times whose rates differ; empty if they do not."""
     if metric not in QUANTILE_OF or not _waits(load):
         return ""
     rates = [_rate(side) for side in (ours, theirs)]
@@ -381,7 +380,7 @@ def _waits(load: Load) -> bool:
 
 def _totals(side: Sequence[TrialNumbers]) -> tuple[int, int]:
     counts = [trial.traffic.counts for trial in side if trial.traffic]
-    return sum(each.due for each in counts), sum(each.completed for each in counts)
+    return sum(count.due for count in counts), sum(count.completed for count in counts)
 
 
 def _rate(side: Sequence[TrialNumbers]) -> float:
@@ -389,10 +388,6 @@ def _rate(side: Sequence[TrialNumbers]) -> float:
     return _totals(side)[1] / seconds if seconds > 0 else 0.0
 
 
-def _only_in(one: Run, another: Run) -> tuple[str, ...]:
-    there = another.manifest.plan.cells
-    return tuple(
-        f"only in {one.manifest.name}: {cell.slug}"
-        for cell_id, cell in one.manifest.plan.cells.items()
-        if cell_id not in there
-    )
+def _only_in(run: Run, other: Run) -> tuple[str, ...]:
+    name, cells, there = run.manifest.name, run.manifest.plan.cells, other.manifest.plan.cells
+    return tuple(f"only in {name}: {cell.slug}" for cell_id, cell in cells.items() if cell_id not in there)

@@ -39,11 +39,11 @@ from redline.stats.duets import Floats, LogRatio, Slices, StartRatio, over_start
 
 @dataclass(frozen=True)
 class Duet:
-    """The starts of a duet that were measured, one at least, and one server of it, compared with the baseline.
+    """A server of a duet, compared with the baseline over the starts that were measured; there is at least one.
 
-    `names` are those of the baseline and of that server. `failed` says of the other starts what went wrong, and
+    `names` are those of the baseline and of that server. `failed` says what went wrong in other starts, and
     `saturates` whether the servers set the rate. `detects`: the warm-up was to end when the servers are warm. `cores`
-    is how many each has, 0 where that is not known. `keeps`: the load has its connections for all requests.
+    is how many a server has; 0 if not known. `keeps`: the load keeps its connections for all requests.
     """
 
     starts: tuple[DuetRecording, ...]
@@ -58,16 +58,16 @@ class Duet:
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
-        """What it compares well. The rate of any other load is what a schedule or its users say."""
+        """What it compares well. The rate of an unsaturated load says nothing of the server."""
         return (Metric.CPU_PER_REQUEST, Metric.THROUGHPUT) if self.saturates else (Metric.CPU_PER_REQUEST,)
 
     def ratio(self, metric: Metric) -> LogRatio | None:
-        """The server over both copies of the baseline; None where no start knows the metric.
+        """The server over both copies of the baseline; None if no start knows the metric.
 
-        Its interval allows for how far the ratio may yet move where servers were not warm.
+        Its interval allows for how far the ratio of servers that were not warm may yet move.
         """
-        found = self._contrast(metric, self._against_baseline)
-        return found and replace(found, bias=self._to_come)
+        ratio = self._contrast(metric, self._against_baseline)
+        return ratio and replace(ratio, bias=self._to_come)
 
     def logs(self, metric: Metric) -> LogRatios:
         """The log ratio of each start that knows the metric."""
@@ -96,7 +96,7 @@ class Duet:
         return builds.pop() if len(builds) == 1 else ""
 
     def control(self, metric: Metric) -> LogRatio | None:
-        """The baseline over itself, as two servers of it; None where no start knows the metric of both."""
+        """The baseline over itself, as two servers; None if no start knows the metric of both."""
         contrast = np.zeros(self._servers)
         contrast[BASELINE] -= 1
         contrast[-1] += 1
@@ -115,9 +115,9 @@ class Duet:
 
     def _contrast(self, metric: Metric, contrast: Floats) -> LogRatio | None:
         of_starts = zip(self._of_starts(metric, contrast), self.starts, strict=True)
-        known = [(each, start.host) for each, start in of_starts if each is not None]
+        known = [(ratio, start.host) for ratio, start in of_starts if ratio is not None]
         hosts = [host for _, host in known if host]
-        return over_starts([each for each, _ in known], hosts) if known else None
+        return over_starts([ratio for ratio, _ in known], hosts) if known else None
 
     def _of_starts(self, metric: Metric, contrast: Floats) -> list[StartRatio | None]:
         """The ratio of each start; None where a server of it has no value, and where the start is left out.
@@ -226,15 +226,16 @@ class Duet:
             return False
         return not are_warm(blocks, apart=start.control_is_apart, saturates=self.saturates)
 
-    def hinges_on_warmth(self, ratio: LogRatio, judged: Callable[[LogRatio], Verdict]) -> bool:
+    def hinges_on_warmth(self, ratio: LogRatio, verdict_of: Callable[[LogRatio], Verdict]) -> bool:
         """Whether servers that were not warm, rather than chance, are why it is not known more precisely."""
         by_chance = replace(ratio, bias=0.0)
         low, high = by_chance.interval
-        return bool(self.unsettled) and (ratio.bias > (high - low) / 2 or judged(by_chance) is not judged(ratio))
+        wide = ratio.bias > (high - low) / 2
+        return bool(self.unsettled) and (wide or verdict_of(by_chance) is not verdict_of(ratio))
 
     @cached_property
     def failing(self) -> str | None:
-        """Which of both servers failed too many requests for any comparison, and how; None where neither did."""
+        """Which server failed too many requests for any comparison, and how; None if neither did."""
         return failing(self.starts, self.names, self.target)
 
 
@@ -252,14 +253,14 @@ def duets_of(run: Run) -> Duets:
     for recording in run.duets:
         starts.setdefault(recording.cell_ids, []).append(recording)
     plan, cores = run.manifest.plan, len(run.manifest.environment.server_cpus)
-    found = {}
+    duets = {}
     for cell_ids, made in starts.items():
-        whole = tuple(each for each in made if is_whole(each))
-        failed = tuple(each.failure.message for each in made if each.failure is not None)
+        whole = tuple(recording for recording in made if is_whole(recording))
+        failed = tuple(recording.failure.message for recording in made if recording.failure is not None)
         baseline = plan.cells[cell_ids[BASELINE]]
         for target, cell_id in enumerate(cell_ids[COMPARED:-1] if whole else (), COMPARED):
             names = baseline.variant.slug, plan.cells[cell_id].variant.slug
-            found[cell_id, baseline.id] = Duet(
+            duets[cell_id, baseline.id] = Duet(
                 whole,
                 names,
                 target,
@@ -268,29 +269,28 @@ def duets_of(run: Run) -> Duets:
                 detects=baseline.warmup_detect,
                 cores=cores,
                 keeps=baseline.load.shape.requests_per_connection is None,
-                insecure=any(_insecure(plan.cells[each]) for each in (cell_ids[BASELINE], cell_id)),
+                insecure=_insecure(baseline) or _insecure(plan.cells[cell_id]),
             )
-    return found
+    return duets
 
 
-def in_duet(one: Comparison, duet: Duet) -> Comparison:
-    """The comparison as the duet of both servers knows it, with those by trials of each alone, if any, beside it.
+def in_duet(comparison: Comparison, duet: Duet) -> Comparison:
+    """The comparison as the duet knows it, beside that by trials alone, if any; unchanged if it lacks the metric.
 
-    What disturbs trials alone until they are invalid disturbs both servers of a duet, which compares them still. The
-    same comparison if the duet does not know the metric.
+    What makes trials alone invalid disturbs both servers of a duet, which still compares them.
     """
     if duet.failing is not None:
-        return one.refuse(duet.failing)
-    if few := duet.too_few(one.metric):
-        return one.refuse(few)
-    ratio, control = duet.ratio(one.metric), duet.control(one.metric)
+        return comparison.refuse(duet.failing)
+    if few := duet.too_few(comparison.metric):
+        return comparison.refuse(few)
+    ratio, control = duet.ratio(comparison.metric), duet.control(comparison.metric)
     if ratio is None:
-        return one
+        return comparison
     contrast = ratio.contrast
 
     def judge(ratio: LogRatio) -> Verdict:
-        found = ratio.contrast.ratio
-        return decide(found, one.threshold, higher_is_better=one.metric.higher_is_better).verdict
+        higher = comparison.metric.higher_is_better
+        return decide(ratio.contrast.ratio, comparison.threshold, higher_is_better=higher).verdict
 
     about = DuetComparison(
         starts=ratio.starts,
@@ -299,11 +299,11 @@ def in_duet(one: Comparison, duet: Duet) -> Comparison:
         between_sd=ratio.between_sd,
         blocks_se=ratio.batch_se,
         control=control.contrast.ratio if control else None,
-        alone=one.ratio,
+        alone=comparison.ratio,
         unsettled=duet.unsettled if duet.hinges_on_warmth(ratio, judge) else "",
         findings=duet.findings(),
     )
-    return one.by_duet(about, contrast.ratio, contrast.p, contrast.p_equivalent(one.threshold))
+    return comparison.by_duet(about, contrast.ratio, contrast.p, contrast.p_equivalent(comparison.threshold))
 
 
 def _slices(metric: Metric, traffic: DuetTraffic, blocks: Sequence[DuetBlock]) -> Slices | None:

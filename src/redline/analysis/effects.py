@@ -22,49 +22,50 @@ def effects(
     among `comparisons` is that very comparison, as where baselines are variants of one server: a report says one thing
     of two cells. All others on one axis in one metric are a family.
     """
-    known = {_key(each): each for each in comparisons}
+    known = {_key(comparison): comparison for comparison in comparisons}
     by = subjects_by_name(judged)
-    steps = _steps(tuple({one.cell.variant.slug: one.cell.variant for one in by.values()}.values()))
-    found = []
-    for one in by.values():
-        for axis, value, reference, other in (*_options(one, steps, by), *_scenario(one, by)):
-            if other.cell.load != one.cell.load:
+    steps = _steps(tuple({cell.cell.variant.slug: cell.cell.variant for cell in by.values()}.values()))
+    made = []
+    for cell in by.values():
+        for axis, value, reference, other in (*_options(cell, steps, by), *_scenario(cell, by)):
+            if other.cell.load != cell.cell.load:
                 continue
-            found += [
+            made += [
                 Effect(
                     axis=axis,
                     value=value,
                     reference=reference,
-                    comparison=compare_by_round(one, other, metric, suite.threshold),
+                    comparison=compare_by_round(cell, other, metric, suite.threshold),
                 )
                 for metric in COMPARED
             ]
-    axes = {_key(effect.comparison): effect.axis for effect in found}
-    alone = [effect.comparison for effect in found if _key(effect.comparison) not in known]
+    axes = {_key(effect.comparison): effect.axis for effect in made}
+    alone = [effect.comparison for effect in made if _key(effect.comparison) not in known]
 
-    def question_of(one: Comparison) -> Question:
-        return Question(f"{one.metric.words} by {axes[_key(one)]}", judged[one.cell_id].cell.variant.slug)
+    def question_of(comparison: Comparison) -> Question:
+        axis, cell = axes[_key(comparison)], judged[comparison.cell_id].cell
+        return Question(f"{comparison.metric.words} by {axis}", cell.variant.slug)
 
     known |= {_key(verdict): verdict for verdict in with_verdicts(alone, question_of)}
-    return tuple(effect.of(known[_key(effect.comparison)]) for effect in found)
+    return tuple(effect.of(known[_key(effect.comparison)]) for effect in made)
 
 
-def _key(one: Comparison) -> tuple[str, str, Metric]:
-    return one.cell_id, one.baseline_id, one.metric
+def _key(comparison: Comparison) -> tuple[str, str, Metric]:
+    return comparison.cell_id, comparison.baseline_id, comparison.metric
 
 
 def _options(
-    one: JudgedCell, steps: Mapping[str, list[tuple[str, Variant]]], by: _By
+    judged: JudgedCell, steps: Mapping[str, list[tuple[str, Variant]]], by: _By
 ) -> Iterator[tuple[str, str, str, JudgedCell]]:
-    cell = one.cell
+    cell = judged.cell
     for axis, reference in steps.get(cell.variant.slug, []):
         other = by.get((reference.slug, cell.scenario.name, cell.load.name))
         if other is not None:
             yield axis, cell.variant.settings[axis], reference.settings[axis], other
 
 
-def _scenario(one: JudgedCell, by: _By) -> Iterator[tuple[str, str, str, JudgedCell]]:
-    cell, against = one.cell, one.cell.scenario.against
+def _scenario(judged: JudgedCell, by: _By) -> Iterator[tuple[str, str, str, JudgedCell]]:
+    cell, against = judged.cell, judged.cell.scenario.against
     other = by.get((cell.variant.slug, against, cell.load.name)) if against else None
     if other is not None:
         yield _SCENARIO, cell.scenario.name, other.cell.scenario.name, other

@@ -25,8 +25,8 @@ class Matter:
 
     def value(self, environment: Environment) -> object:
         """What is compared."""
-        found = getattr(environment, self.field)
-        return self.of(found) if self.of else found
+        value = getattr(environment, self.field)
+        return self.of(value) if self.of else value
 
 
 @dataclass(frozen=True)
@@ -85,18 +85,18 @@ def differences(before: Environment, after: Environment) -> tuple[Difference, ..
 
     What is known of only one of the two is no proof of another machine: it is listed, and not grave.
     """
-    found: dict[str, Difference] = {}
+    by_field: dict[str, Difference] = {}
     for matter in MATTERS:
         old, new = matter.value(before), matter.value(after)
-        if old == new or matter.field in found:
+        if old == new or matter.field in by_field:
             continue
-        found[matter.field] = Difference(
+        by_field[matter.field] = Difference(
             name=matter.field.replace("_", " "),
             before=_display(matter.field, getattr(before, matter.field)),
             after=_display(matter.field, getattr(after, matter.field)),
             grave=matter.weight == "grave" and _known(matter.field, old) and _known(matter.field, new),
         )
-    return tuple(sorted(found.values(), key=lambda one: not one.grave))
+    return tuple(sorted(by_field.values(), key=lambda difference: not difference.grave))
 
 
 def grave(before: Environment, after: Environment) -> tuple[Difference, ...]:
@@ -113,7 +113,7 @@ def eras_of(environments: Sequence[Environment]) -> tuple[tuple[Era, ...], list[
     latest: list[Environment] = []
     era_of: list[int] = []
     for place, environment in enumerate(environments):
-        fits = [era for era, one in enumerate(latest) if not grave(one, environment)]
+        fits = [era for era, last in enumerate(latest) if not grave(last, environment)]
         if fits:
             latest[fits[-1]] = environment
         else:

@@ -18,17 +18,16 @@ def waterfalls(
 ) -> tuple[Waterfall, ...]:
     """Every chain of two or more steps by scenario and load, in the order of the run's cells, then of the suite.
 
-    A step that is among `comparisons` is that very comparison, so that the report does not judge it twice; the wholes
-    in one metric are a family. Of a chain that branches, each branch is a chain of its own that begins with the common
-    steps.
+    A step that is among `comparisons` is that very comparison, so that it is not judged twice; the whole chains in one
+    metric are a family. The branches of a chain are chains of their own that begin with the common steps.
     """
-    found = {(comparison.cell_id, comparison.baseline_id, comparison.metric): comparison for comparison in comparisons}
+    known = {(comparison.cell_id, comparison.baseline_id, comparison.metric): comparison for comparison in comparisons}
     groups: dict[tuple[str, str], dict[str, JudgedCell]] = {}
-    for one in judged.values():
-        if one.cell.role == "subject":
-            groups.setdefault((one.cell.scenario.name, one.cell.load.name), {})[one.cell.variant.slug] = one
+    for cell in judged.values():
+        if cell.cell.role == "subject":
+            groups.setdefault((cell.cell.scenario.name, cell.cell.load.name), {})[cell.cell.variant.slug] = cell
     falls = [
-        _Bearing(scenario, load, cells, plan, found).waterfall(chain)
+        _Bearing(scenario, load, cells, plan, known).waterfall(chain)
         for (scenario, load), cells in groups.items()
         for chain in _chains(plan.suite)
         if len(cells.keys() & set(chain)) > 1
@@ -37,7 +36,7 @@ def waterfalls(
 
 
 def _chains(suite: Suite) -> Iterator[tuple[str, ...]]:
-    """From what each begins with to each variant that is no baseline itself, two steps and more."""
+    """Chains of at least two steps, each up to a variant that is no baseline."""
     slugs = [variant.slug for variant in suite.variants]
     baselines = {suite.baseline_of(slug) for slug in slugs}
     for slug in slugs:
@@ -47,14 +46,16 @@ def _chains(suite: Suite) -> Iterator[tuple[str, ...]]:
 
 
 def _adjusted_wholes(falls: Sequence[Waterfall]) -> Iterator[Waterfall]:
-    made = [found for fall in falls for found in (fall.whole.throughput, fall.whole.cpu) if found]
-    servers = {found.cell_id: fall.whole.server for fall in falls for found in (fall.whole.cpu,) if found}
-    judged = iter(
-        with_verdicts(made, lambda one: Question(f"{one.metric.words} of whole chains", servers[one.cell_id]))
-    )
+    made = [whole for fall in falls for whole in (fall.whole.throughput, fall.whole.cpu) if whole]
+    servers = {fall.whole.cpu.cell_id: fall.whole.server for fall in falls if fall.whole.cpu}
+
+    def question_of(comparison: Comparison) -> Question:
+        return Question(f"{comparison.metric.words} of whole chains", servers[comparison.cell_id])
+
+    verdicts = iter(with_verdicts(made, question_of))
     for fall in falls:
-        throughput = next(judged) if fall.whole.throughput else None
-        cpu = next(judged) if fall.whole.cpu else None
+        throughput = next(verdicts) if fall.whole.throughput else None
+        cpu = next(verdicts) if fall.whole.cpu else None
         yield fall.judged(throughput, cpu)
 
 
@@ -66,7 +67,7 @@ class _Bearing:
     load: str
     cells: Mapping[str, JudgedCell]
     plan: Plan
-    found: Mapping[tuple[str, str, Metric], Comparison]
+    known: Mapping[tuple[str, str, Metric], Comparison]
 
     def waterfall(self, chain: tuple[str, ...]) -> Waterfall:
         base = self.cells.get(chain[0])
@@ -81,23 +82,23 @@ class _Bearing:
         )
 
     def _layer(self, server: str, against: str) -> Layer:
-        one, other = self.cells.get(server), self.cells.get(against)
-        if one is None or other is None:
-            return Layer(server=server, against=against, refused=self._why_missing(server if one is None else against))
-        if one.cell.load != other.cell.load:
+        cell, other = self.cells.get(server), self.cells.get(against)
+        if cell is None or other is None:
+            return Layer(server=server, against=against, refused=self._why_missing(against if cell else server))
+        if cell.cell.load != other.cell.load:
             return Layer(server=server, against=against, refused="the two had different loads")
-        cpu = self._compared(one, other, _CPU)
+        cpu = self._compared(cell, other, _CPU)
         return Layer(
             server=server,
             against=against,
-            throughput=self._compared(one, other, Metric.THROUGHPUT) if one.cell.load.saturates else None,
+            throughput=self._compared(cell, other, Metric.THROUGHPUT) if cell.cell.load.saturates else None,
             cpu=cpu,
-            cpu_ns=None if cpu.refused else _difference(one, other, cpu),
+            cpu_ns=None if cpu.refused else _difference(cell, other, cpu),
         )
 
-    def _compared(self, one: JudgedCell, other: JudgedCell, metric: Metric) -> Comparison:
-        found = self.found.get((one.id, other.id, metric))
-        return found or compare_by_round(one, other, metric, self.plan.suite.threshold)
+    def _compared(self, cell: JudgedCell, other: JudgedCell, metric: Metric) -> Comparison:
+        known = self.known.get((cell.id, other.id, metric))
+        return known or compare_by_round(cell, other, metric, self.plan.suite.threshold)
 
     def _why_missing(self, slug: str) -> str:
         cell = f"{slug}.{self.scenario}.{self.load}"
@@ -105,16 +106,16 @@ class _Bearing:
         return f"{slug} was skipped: {reason}" if reason else f"{slug} is not in this run"
 
 
-def _difference(one: JudgedCell, other: JudgedCell, cpu: Comparison) -> Estimate | None:
-    """In CPU time per request, over the rounds in which both have a trial with it; None without a valid one.
+def _difference(cell: JudgedCell, other: JudgedCell, cpu: Comparison) -> Estimate | None:
+    """The difference in CPU time per request, over rounds with valid trials of both; None without any.
 
-    Of a duet it is what the ratio makes of the level, so that the two say one thing.
+    In a duet it is what the ratio adds to the level, so that the two agree.
     """
     if cpu.duet is not None:
         level = _known(other, _CPU)
         return _of_ratio(cpu.ratio, level) if cpu.ratio and level else None
-    mine, theirs = same_rounds(one.having(_CPU), other.having(_CPU))
-    if not (one.valid and other.valid and mine):
+    mine, theirs = same_rounds(cell.having(_CPU), other.having(_CPU))
+    if not (cell.valid and other.valid and mine):
         return None
     return paired_difference(sample_of(mine, _CPU), sample_of(theirs, _CPU), _CPU)
 
@@ -135,5 +136,5 @@ def _of_ratio(ratio: Estimate, level: Estimate) -> Estimate:
     )
 
 
-def _known(one: JudgedCell, metric: Metric) -> Estimate | None:
-    return one.estimate(metric) if one.valid and one.having(metric) else None
+def _known(cell: JudgedCell, metric: Metric) -> Estimate | None:
+    return cell.estimate(metric) if cell.valid and cell.having(metric) else None

@@ -44,17 +44,17 @@ class SlicedCell:
     @property
     def counts(self) -> Counts:
         """The sums over the starts that were measured."""
-        return Counts.merged(each.counts for each in self.traffic)
+        return Counts.merged(target.counts for target in self.traffic)
 
     @cached_property
     def response(self) -> Histogram:
         """The response times of all starts that were measured."""
-        return Histogram.merged(each.response for each in self.traffic)
+        return Histogram.merged(target.response for target in self.traffic)
 
     @property
     def service(self) -> Histogram:
         """The service times of all starts that were measured."""
-        return Histogram.merged(each.service for each in self.traffic)
+        return Histogram.merged(target.service for target in self.traffic)
 
     def estimates(self) -> dict[Metric, Estimate]:
         """Throughput, CPU per request and percentiles, as far as every start that was measured knows them."""
@@ -63,12 +63,12 @@ class SlicedCell:
             Metric.CPU_PER_REQUEST: [_cpu_ns(start, place) for start, place in self.made],
         }
         for metric, q in QUANTILE_OF.items():
-            if all(enough_beyond(each.response.count, q) for each in self.traffic):
-                values[metric] = [float(each.response.quantile_ns(q)) for each in self.traffic]
+            if all(enough_beyond(target.response.count, q) for target in self.traffic):
+                values[metric] = [float(target.response.quantile_ns(q)) for target in self.traffic]
         return {
-            metric: _estimate(metric, [value for value in found if value])
-            for metric, found in values.items()
-            if found and all(found)
+            metric: _estimate(metric, [value for value in known if value])
+            for metric, known in values.items()
+            if known and all(known)
         }
 
     def facts(self, name: str) -> str:
@@ -97,7 +97,7 @@ def sliced_cells(run: Run) -> dict[str, SlicedCell]:
         for place, cell_id in enumerate(recording.cell_ids[:-1]):
             if cell_id in starts:
                 starts[cell_id].append((recording, place))
-    return {cell_id: SlicedCell(cell_id, tuple(found)) for cell_id, found in starts.items()}
+    return {cell_id: SlicedCell(cell_id, tuple(own)) for cell_id, own in starts.items()}
 
 
 def _rate(start: DuetRecording, place: int) -> float | None:

@@ -83,17 +83,17 @@ class Libraries:
         """All libraries that are anywhere on a stack of normal frames, with the one that it counts for."""
         if stack.frames not in self._names:
             first = kernel_from(stack.frames)
-            found = (self.of_frame(frame, kernel=at >= first) for at, frame in enumerate(stack.frames))
-            self._names[stack.frames] = frozenset(library.name for library in found if library)
+            owners = (self.of_frame(frame, kernel=at >= first) for at, frame in enumerate(stack.frames))
+            self._names[stack.frames] = frozenset(library.name for library in owners if library)
         return self._names[stack.frames] | {self.of_stack(stack)}
 
     def weights(self, stacks: Stacks) -> dict[str, int]:
         """The self weight of each library, heaviest first; they add up to the weight of all stacks."""
-        found: dict[str, int] = {}
+        weights: dict[str, int] = {}
         for stack, weight in stacks.weights.items():
             name = self.of_stack(stack)
-            found[name] = found.get(name, 0) + weight
-        return dict(sorted(found.items(), key=lambda each: (-each[1], each[0])))
+            weights[name] = weights.get(name, 0) + weight
+        return dict(sorted(weights.items(), key=lambda item: (-item[1], item[0])))
 
     def _walk(self, frames: Sequence[str]) -> str:
         first, own = kernel_from(tuple(frames)), ""
@@ -133,7 +133,7 @@ class Libraries:
         file = _IN_FILE.fullmatch(name)
         name = _INSTALLED.split(file[1] if file else name)[-1]
         name = _LEADING.sub("", name).replace("/", ".")
-        ends = [len(name), *(found.start() for found in reversed(list(_END_OF_PART.finditer(name))))]
+        ends = [len(name), *(mark.start() for mark in reversed(list(_END_OF_PART.finditer(name))))]
         return next((self._packages[name[:end]] for end in ends if name[:end] in self._packages), None)
 
 

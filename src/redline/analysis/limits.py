@@ -86,7 +86,7 @@ def cell_limit(  # noqa: PLR0913
 def answer(limit: Limit, search: Search) -> LimitAnswer:
     """The answer for one set of objectives, with what it was asked."""
     conditions = search.sets[limit.name]
-    seen = [_verdict(each, conditions) for each in search.evidence if shows(each, *conditions)]
+    seen = [_verdict(evidence, conditions) for evidence in search.evidence if shows(evidence, *conditions)]
     return LimitAnswer(
         name=limit.name,
         passed_per_s=limit.low_per_s,
@@ -96,8 +96,8 @@ def answer(limit: Limit, search: Search) -> LimitAnswer:
         method="queue" if limit.modelled else "single rates",
         binding=limit.binding,
         conditions=tuple(condition.text for condition in conditions),
-        met_somewhere=any(one != "failed" for one in seen),
-        missed_somewhere=any(one != "passed" for one in seen),
+        met_somewhere=any(verdict != "failed" for verdict in seen),
+        missed_somewhere=any(verdict != "passed" for verdict in seen),
         reason=limit.reason,
         starts_differ=limit.starts_differ,
         probes_differ=limit.probes_differ,
@@ -145,9 +145,9 @@ def _counts_for(name: str, evidence: Evidence, conditions: Sequence[Objective]) 
     """What a probe by itself says of a set of objectives, and why: by the first condition that decides it."""
     if not shows(evidence, *conditions):
         return ProbeVerdict(name=name, state="not known", why=evidence.client)
-    found = _verdict(evidence, conditions)
-    deciding = next(condition for condition in conditions if verdict((evidence,), condition) == found)
-    return ProbeVerdict(name=name, state=_STATES[found], why=reason(evidence, deciding))
+    alone = _verdict(evidence, conditions)
+    deciding = next(condition for condition in conditions if verdict((evidence,), condition) == alone)
+    return ProbeVerdict(name=name, state=_STATES[alone], why=reason(evidence, deciding))
 
 
 def _verdict(evidence: Evidence, conditions: Sequence[Objective]) -> Verdict:

@@ -21,7 +21,7 @@ def memory_report(cell: Cell, trials: Sequence[Trial]) -> MemoryReport | None:
     every, trials = [facts for _, facts, _ in spoke], [trial for trial, _, _ in spoke]
     seconds = sum(traffic.seconds for _, _, traffic in spoke)
     pauses = _merged(facts.pauses for facts in every)
-    live = [found for facts in every if (found := live_bytes(facts)) is not None]
+    live = [known for facts in every if (known := live_bytes(facts)) is not None]
     per_s, completed = _allocated_per_s(every), sum(traffic.counts.completed for _, _, traffic in spoke)
     return MemoryReport(
         runtime=every[0].runtime,
@@ -77,14 +77,14 @@ def _most(values: Iterable[int | None]) -> int | None:
 
 def _peak(trials: Iterable[Trial], name: str) -> int | None:
     """The largest value of a gauge of the server in the measurement of any of the trials."""
-    found = (trial.recording.most(name, "server") for trial in trials)
-    return _most(None if value is None else round(value) for value in found)
+    values = (trial.recording.most(name, "server") for trial in trials)
+    return _most(None if value is None else round(value) for value in values)
 
 
 def _cores(trials: Sequence[Trial], name: str, seconds: float) -> float | None:
     """The increase of a counter of time of the server over all windows, in cores; None if one is not known."""
     grown = [trial.increase(name, "server") for trial in trials]
-    known = [one for one in grown if one is not None]
+    known = [growth for growth in grown if growth is not None]
     return sum(known) / (seconds * 1e9) if len(known) == len(grown) and seconds > 0 else None
 
 
@@ -102,7 +102,7 @@ def _summed(every: Iterable[RuntimeFacts]) -> tuple[CollectionSum, ...]:
 
 
 def _marks(spoke: Iterable[tuple[Trial, RuntimeFacts, Traffic]]) -> tuple[PauseMark, ...]:
-    found = [
+    marks = [
         PauseMark(
             position=trial.recording.position,
             at_s=(pause.start_unix_ns - traffic.epoch_unix_ns) / 1e9,
@@ -112,5 +112,5 @@ def _marks(spoke: Iterable[tuple[Trial, RuntimeFacts, Traffic]]) -> tuple[PauseM
         for trial, facts, traffic in spoke
         for pause in facts.longest_pauses
     ]
-    longest = sorted(found, key=lambda mark: -mark.duration_ns)[:MOST_MARKS]
+    longest = sorted(marks, key=lambda mark: -mark.duration_ns)[:MOST_MARKS]
     return tuple(sorted(longest, key=lambda mark: (mark.at_s, mark.position)))

@@ -51,7 +51,7 @@ def load_objectives(
 def judged_all(
     objectives: Iterable[Objective], made: LoadTotals, *, at_most: bool = False
 ) -> tuple[ObjectiveResult, ...]:
-    """Each by what was counted and how long responses took; `at_most`: these are upper bounds."""
+    """The results by what was counted and how long responses took; `at_most`: these are upper bounds."""
     return tuple(_result(objective, made, at_most=at_most) for objective in objectives)
 
 
@@ -64,19 +64,20 @@ def missed_all(objectives: Iterable[Objective], made: LoadTotals, reason: str) -
 def unknown_all(objectives: Iterable[Objective], reason: str) -> tuple[ObjectiveResult, ...]:
     """None is known to be met, or missed."""
     return tuple(
-        ObjectiveResult(objective=one, actual=None, met=False, known=False, reason=reason) for one in objectives
+        ObjectiveResult(objective=objective, actual=None, met=False, known=False, reason=reason)
+        for objective in objectives
     )
 
 
 def _result(objective: Objective, made: LoadTotals, *, at_most: bool) -> ObjectiveResult:
-    found = judge_objective(objective, made)
+    judged = judge_objective(objective, made)
     return ObjectiveResult(
         objective=objective,
-        actual=found.actual,
-        met=found.state == "met",
-        known=found.state != "not known",
-        at_most=at_most and found.state == "met" and objective.metric in DEPTHS,
-        reason=found.reason,
+        actual=judged.actual,
+        met=judged.state == "met",
+        known=judged.state != "not known",
+        at_most=at_most and judged.state == "met" and objective.metric in DEPTHS,
+        reason=judged.reason,
     )
 
 
@@ -85,13 +86,13 @@ def _measured(judged: JudgedCell, trials: Sequence[TrialNumbers]) -> LoadTotals:
     made = [trial.numbers.traffic for trial in judged.trials if trial.numbers.traffic]
     used = [trial.traffic for trial in trials if trial.traffic]
     return LoadTotals(
-        Counts.merged(each.counts for each in made),
-        sum(each.in_window for each in made),
-        Histogram.merged(each.response for each in used),
-        Histogram.merged(each.service for each in used),
-        Histogram.merged(each.lateness for each in used),
-        max((each.lateness.max_ns for each in made), default=0),
-        sum(each.seconds for each in made) / max(len(made), 1),
+        Counts.merged(traffic.counts for traffic in made),
+        sum(traffic.in_window for traffic in made),
+        Histogram.merged(traffic.response for traffic in used),
+        Histogram.merged(traffic.service for traffic in used),
+        Histogram.merged(traffic.lateness for traffic in used),
+        max((traffic.lateness.max_ns for traffic in made), default=0),
+        sum(traffic.seconds for traffic in made) / max(len(made), 1),
     )
 
 

@@ -27,11 +27,14 @@ def overhead(recordings: Iterable[Recording]) -> dict[Metric, Estimate]:
     """
     trials = [periods for recording in recordings if (periods := tuple(_periods(recording)))]
     values: dict[Metric, Callable[[_Period], float | None]] = {
-        Metric.THROUGHPUT: lambda each: each.answers_per_s,
-        Metric.CPU_PER_REQUEST: lambda each: each.cpu_per_request_ns,
+        Metric.THROUGHPUT: lambda period: period.answers_per_s,
+        Metric.CPU_PER_REQUEST: lambda period: period.cpu_per_request_ns,
     }
-    found = {metric: [_changed(periods, value) for periods in trials] for metric, value in values.items()}
-    return {metric: _estimate(changes) for metric, each in found.items() if (changes := [one for one in each if one])}
+    changes = {
+        metric: [change for periods in trials if (change := _changed(periods, value))]
+        for metric, value in values.items()
+    }
+    return {metric: _estimate(known) for metric, known in changes.items() if known}
 
 
 @dataclass(frozen=True)
@@ -52,18 +55,18 @@ def _periods(recording: Recording) -> Iterator[_Period]:
     begins, ends = profile.started, profile.stopped
     pieces: dict[str, list[Interval]] = {"before": [], "during": [], "after": []}
     measured = [interval for interval in traffic.intervals if interval.phase == "measure"]
-    for each in measured:
-        start, end = traffic.epoch_unix_ns + each.start_ns, traffic.epoch_unix_ns + each.end_ns
+    for interval in measured:
+        start, end = traffic.epoch_unix_ns + interval.start_ns, traffic.epoch_unix_ns + interval.end_ns
         if end <= begins.start:
-            pieces["before"].append(each)
+            pieces["before"].append(interval)
         elif start >= begins.end and end <= ends.start:
-            pieces["during"].append(each)
+            pieces["during"].append(interval)
         elif start >= ends.end:
-            pieces["after"].append(each)
+            pieces["after"].append(interval)
     whole_ns = measured[-1].end_ns - measured[0].start_ns if measured else 0
     length_ns = max(whole_ns / STRETCHES, SHORTEST_NS)
     split = {name: _split(piece, length_ns) for name, piece in pieces.items()}
-    if all(len(each) >= _FEWEST for each in split.values()):
+    if all(len(periods) >= _FEWEST for periods in split.values()):
         for name, periods in split.items():
             for period in periods:
                 yield _period(recording, period, traffic.epoch_unix_ns, profiled=name == "during")
@@ -73,7 +76,7 @@ def _split(intervals: Sequence[Interval], length_ns: float) -> list[list[Interva
     """Into pieces of about that length."""
     lasts_ns = intervals[-1].end_ns - intervals[0].start_ns if intervals else 0
     pieces = min(round(lasts_ns / length_ns), len(intervals))
-    return [list(each) for each in np.array_split(np.array(intervals, dtype=object), pieces)] if pieces else []
+    return list(map(list, np.array_split(np.array(intervals, dtype=object), pieces))) if pieces else []
 
 
 def _period(recording: Recording, intervals: Sequence[Interval], epoch_unix_ns: int, *, profiled: bool) -> _Period:

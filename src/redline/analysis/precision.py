@@ -50,12 +50,11 @@ class _Main:
 def enough(run: Run, judge: Callable[[Run], Mapping[str, JudgedCell]] = judge_run) -> Enough | None:
     """Why no more rounds are needed, asked between two rounds; None to continue, as for a suite that fixes them.
 
-    `judge` is that of a `GrowingRun` for whoever asks after each round.
+    `judge` is that of a `GrowingRun` if it is asked after each round.
 
-    Enough is when every main comparison is as narrow as asked. One that cannot be made (an invalid cell, a p99 of too
-    few requests) does not keep the others going; one of too few rounds with both sides usable does. A run in which none
-    can be made yet goes on, unless each has a side without one valid trial: `at_least` rounds are no bad moment of the
-    machine.
+    Enough is when every main comparison is as narrow as asked. Comparisons that cannot be made (an invalid cell, a p99
+    of too few requests) do not keep the others going; those of too few rounds with both sides usable do. If none can be
+    made yet, the run goes on, unless each has a side without a valid trial.
     """
     auto, rounds = run.manifest.plan.suite.auto, whole_rounds(run)
     if auto is None or rounds < auto.at_least:
@@ -65,10 +64,10 @@ def enough(run: Run, judge: Callable[[Run], Mapping[str, JudgedCell]] = judge_ru
     if auto.precision is None:
         return None
     all_ = tuple(_main(run, judge(run)))
-    if all_ and all(one.lost for one in all_):
+    if all_ and all(main.lost for main in all_):
         return Enough(rounds=rounds, why="no valid trial")
-    found, asked = [one.half_width for one in all_ if one.known], auto.precision
-    narrow = found and all(half is not None and half <= asked for half in found)
+    widths, asked = [main.half_width for main in all_ if main.known], auto.precision
+    narrow = widths and all(half is not None and half <= asked for half in widths)
     return Enough(rounds=rounds, why="precision") if narrow else None
 
 
@@ -79,7 +78,8 @@ def precision(run: Run, judged: Mapping[str, JudgedCell]) -> Precision | None:
     if asked is None:
         return None
     rounds, all_ = whole_rounds(run), tuple(_main(run, judged))
-    widest = max((one for one in all_ if one.half_width is not None), key=lambda one: one.half_width or 0, default=None)
+    known = [main for main in all_ if main.half_width is not None]
+    widest = max(known, key=lambda main: main.half_width or 0, default=None)
     at_most = len({step.round for step in plan.steps})
     return Precision(
         asked=asked,
@@ -89,8 +89,8 @@ def precision(run: Run, judged: Mapping[str, JudgedCell]) -> Precision | None:
         forecast=widest.forecast(asked) if widest else None,
         at_most=at_most,
         scatter=widest.scatter if widest else None,
-        without=tuple(one.cell.id for one in all_ if one.half_width is None),
-        lost=tuple(dict.fromkeys(cell_id for one in all_ for cell_id in one.lost)),
+        without=tuple(main.cell.id for main in all_ if main.half_width is None),
+        lost=tuple(dict.fromkeys(cell_id for main in all_ for cell_id in main.lost)),
         ended=run.enough.why if run.enough else "at most" if rounds == at_most else "not yet",
     )
 
@@ -100,7 +100,7 @@ def whole_rounds(run: Run) -> int:
     done, steps = run.done, run.manifest.plan.steps
     missing = {step.round for step in steps if step.position not in done}
     planned = sorted({step.round for step in steps})
-    return len(list(takewhile(lambda one: one not in missing, planned)))
+    return len(list(takewhile(lambda number: number not in missing, planned)))
 
 
 def _is_spent(run: Run, budget_ns: int, rounds: int, *, fills: bool) -> bool:
@@ -118,21 +118,21 @@ def _main(run: Run, judged: Mapping[str, JudgedCell]) -> Iterator[_Main]:
     """
     suite, subjects, duets = run.manifest.plan.suite, subjects_by_name(judged), duets_of(run)
     references = {suite.baseline_of(slug) for slug, _, _ in subjects}
-    for (slug, scenario, load), one in subjects.items():
+    for (slug, scenario, load), cell in subjects.items():
         baseline = subjects.get((suite.baseline_of(slug) or "", scenario, load))
         if baseline is not None:
-            asked = metrics_asked(one.cell.load, suite, duet := duets.get((one.id, baseline.id)))
+            asked = metrics_asked(cell.cell.load, suite, duet := duets.get((cell.id, baseline.id)))
             metric = Metric.CPU_PER_REQUEST if duet and Metric.CPU_PER_REQUEST in asked else asked[0]
-            found = compare_in_suite(one, baseline, metric, suite, duets)
-            yield _Main(one, baseline, found.ratio, found.duet)
+            comparison = compare_in_suite(cell, baseline, metric, suite, duets)
+            yield _Main(cell, baseline, comparison.ratio, comparison.duet)
         elif slug not in references:
-            yield _Main(one, None, _known(one))
+            yield _Main(cell, None, _known(cell))
 
 
-def _known(one: JudgedCell) -> Estimate | None:
-    metric = one.cell.load.primary_metric
-    trials = one.having(metric)
+def _known(cell: JudgedCell) -> Estimate | None:
+    metric = cell.cell.load.primary_metric
+    trials = cell.having(metric)
     requests = sum(trial.traffic.counts.due for trial in trials if trial.traffic)
-    if not one.valid or not trials or (metric in QUANTILE_OF and not enough_beyond(requests, QUANTILE_OF[metric])):
+    if not cell.valid or not trials or (metric in QUANTILE_OF and not enough_beyond(requests, QUANTILE_OF[metric])):
         return None
-    return one.estimate(metric)
+    return cell.estimate(metric)

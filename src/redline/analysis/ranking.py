@@ -26,21 +26,21 @@ def rankings(
     against, others = tuple(comparisons), tuple(of_other_pairs)
     axes = _shared_axes(suite.variants)
     groups: dict[tuple[str, str, str], list[JudgedCell]] = {}
-    for one in judged.values():
-        if one.cell.role == "subject":
-            key = (one.cell.scenario.name, one.cell.load.name, _setting(one.cell.variant, axes))
-            groups.setdefault(key, []).append(one)
+    for cell in judged.values():
+        if cell.cell.role == "subject":
+            key = (cell.cell.scenario.name, cell.cell.load.name, _setting(cell.cell.variant, axes))
+            groups.setdefault(key, []).append(cell)
     made = []
     for (scenario, load, setting), members in groups.items():
         first = members[0].cell.load
         if any(member.cell.load != first for member in members):
             continue  # rates that are shares of each group's own capacity: no server is faster for having less load
         metric = first.primary_metric
-        found = {member.id: estimates[member.id].get(metric) for member in members if _counts(member)}
+        levels = {member.id: estimates[member.id].get(metric) for member in members if _counts(member)}
         ranked = places(
-            {name: one for name, one in found.items() if one},
-            [one for one in against if one.metric is metric],
-            [one for one in others if one.metric is metric],
+            {name: level for name, level in levels.items() if level},
+            [comparison for comparison in against if comparison.metric is metric],
+            [comparison for comparison in others if comparison.metric is metric],
             higher_is_better=metric.higher_is_better,
         )
         if len(ranked) > 1:
@@ -55,13 +55,13 @@ def places(
     *,
     higher_is_better: bool,
 ) -> tuple[Place, ...]:
-    """Those with an interval, best first; equal values in the order of their names.
+    """The estimates with an interval, best first; equal values in the order of their names.
 
-    A place has the rank of the one above it if nothing distinguishes it from any of that rank, else its own position
-    from 1.
+    A place shares the rank above it if nothing distinguishes it from any place of that rank; else its rank is its
+    position, from 1.
     """
     sign = -1 if higher_is_better else 1
-    known = {name: one for name, one in estimates.items() if one.low is not None and one.high is not None}
+    known = {name: level for name, level in estimates.items() if level.low is not None and level.high is not None}
     field = _Field(known, tuple(comparisons), tuple(of_other_pairs))
     ordered = sorted(known, key=lambda name: (sign * field.values[name], name))
     ranked: list[Place] = []
@@ -69,8 +69,8 @@ def places(
         alike = [place.cell_id for place in ranked if place.rank == ranked[-1].rank]
         shares = bool(alike) and not any(field.distinguishes(name, other) for other in alike)
         rank = ranked[-1].rank if shares else position
-        found = field.against.get(name)
-        ratio, in_duets = (found.ratio, found.duet is not None) if found else (None, False)
+        comparison = field.against.get(name)
+        ratio, in_duets = (comparison.ratio, comparison.duet is not None) if comparison else (None, False)
         ranked.append(Place(rank=rank, cell_id=name, estimate=known[name], ratio=ratio, in_duets=in_duets))
     return tuple(ranked)
 
@@ -95,17 +95,17 @@ class _Field:
         of_other_pairs: Iterable[Comparison],
     ) -> None:
         self.levels = levels
-        with_interval = [comparison for comparison in comparisons if _bounds(comparison)]
-        self.against = {one.cell_id: one for one in with_interval if one.cell_id in levels}
-        others = (one for one in of_other_pairs if _bounds(one))
-        self._pairs = {(one.cell_id, one.baseline_id): one for one in (*others, *with_interval)}
+        with_interval = list(filter(_bounds, comparisons))
+        self.against = {comparison.cell_id: comparison for comparison in with_interval if comparison.cell_id in levels}
+        others = filter(_bounds, of_other_pairs)
+        self._pairs = {(pair.cell_id, pair.baseline_id): pair for pair in (*others, *with_interval)}
         self._standings = {name: _standing(name, self.against) for name in levels}
 
     @cached_property
     def values(self) -> dict[str, float]:
-        """The logarithm of each cell's value: of what is compared it differs by the ratios.
+        """The logarithm of each cell's value. Compared cells differ by their ratios, around one common level.
 
-        Those that are compared with one another have one level, the mean of what their trials say of it.
+        That level is the mean of what the trials of all of them say.
         """
         levels: dict[str, list[float]] = {}
         for name, at in self._standings.items():
@@ -113,53 +113,53 @@ class _Field:
             levels.setdefault(at.root, []).append(math.log(level) - at.value if level > 0 else -math.inf)
         return {name: fmean(levels[at.root]) + at.value for name, at in self._standings.items()}
 
-    def distinguishes(self, one: str, other: str) -> bool:
-        """As the comparison of the two says; else if intervals do not overlap, of ratios if they have a common root."""
-        for pair in ((one, other), (other, one)):
+    def distinguishes(self, cell_id: str, other: str) -> bool:
+        """Whether their comparison does; without one, whether intervals do not overlap (of ratios to a common root)."""
+        for pair in ((cell_id, other), (other, cell_id)):
             if pair in self._pairs:
                 return self._differ(self._pairs[pair])
-        ours, theirs = self._standings[one], self._standings[other]
+        ours, theirs = self._standings[cell_id], self._standings[other]
         if ours.root == theirs.root:
             return ours.low > theirs.high or theirs.low > ours.high
-        return not _overlap(self.levels[one], self.levels[other])
+        return not _overlap(self.levels[cell_id], self.levels[other])
 
-    def _differ(self, found: Comparison) -> bool:
-        """Whether it says so, and the ranking, which may rest on more than it, has the two in the same order."""
-        bounds = _bounds(found)
-        if bounds is None or found.verdict in (Verdict.EQUIVALENT, Verdict.INCONCLUSIVE):
+    def _differ(self, comparison: Comparison) -> bool:
+        """Whether it says so, and the ranking, which may rest on more, has the two in the same order."""
+        bounds = _bounds(comparison)
+        if bounds is None or comparison.verdict in (Verdict.EQUIVALENT, Verdict.INCONCLUSIVE):
             return False
-        above = self.values[found.cell_id] - self.values[found.baseline_id]
+        above = self.values[comparison.cell_id] - self.values[comparison.baseline_id]
         return (bounds[0] > 0 and above > 0) or (bounds[1] < 0 and above < 0)
 
 
 def _standing(name: str, against: Mapping[str, Comparison]) -> _Standing:
     """Down the chain of baselines; the ends of the intervals add up, which is wide rather than narrow."""
     at, passed = _Standing(name), {name}
-    while (found := against.get(at.root)) is not None and found.ratio is not None and found.baseline_id not in passed:
-        low, high = _bounds(found) or (0.0, 0.0)
-        value = at.value + math.log(found.ratio.value)
-        at = _Standing(found.baseline_id, value, at.low + low, at.high + high)
+    while (step := against.get(at.root)) is not None and step.ratio is not None and step.baseline_id not in passed:
+        low, high = _bounds(step) or (0.0, 0.0)
+        value = at.value + math.log(step.ratio.value)
+        at = _Standing(step.baseline_id, value, at.low + low, at.high + high)
         passed.add(at.root)
     return at
 
 
-def _bounds(found: Comparison) -> tuple[float, float] | None:
-    """The ends of the interval of the logarithm of a ratio; None without one."""
-    ratio = found.ratio
+def _bounds(comparison: Comparison) -> tuple[float, float] | None:
+    """The ends of the interval of the logarithm of a ratio; None without an interval."""
+    ratio = comparison.ratio
     if ratio is None or ratio.low is None or ratio.high is None or ratio.low <= 0:
         return None
     return math.log(ratio.low), math.log(ratio.high)
 
 
-def _overlap(one: Estimate, other: Estimate) -> bool:
-    if one.low is None or one.high is None or other.low is None or other.high is None:
+def _overlap(ours: Estimate, theirs: Estimate) -> bool:
+    if ours.low is None or ours.high is None or theirs.low is None or theirs.high is None:
         return False
-    return one.low <= other.high and other.low <= one.high
+    return ours.low <= theirs.high and theirs.low <= ours.high
 
 
-def _counts(one: JudgedCell) -> bool:
+def _counts(cell: JudgedCell) -> bool:
     """A perturbed trial is never compared, so it is not ranked either."""
-    return one.valid and not one.perturbed
+    return cell.valid and not cell.perturbed
 
 
 def _shared_axes(variants: tuple[Variant, ...]) -> tuple[str, ...]:

@@ -42,14 +42,14 @@ def rejudged(before: Report, after: Report) -> tuple[Rejudged, ...]:
     """
     old, new = _gravest(before), _gravest(after)
     order = {cell.cell_id: place for place, cell in enumerate(after.cells)}
-    found = []
+    changes = []
     for key in dict.fromkeys((*new, *old)):
         was, now = old.get(key), new.get(key)
         if was and now and was.grade is now.grade:
             continue
         shown = now or was
         if shown is not None:
-            found.append(
+            changes.append(
                 Rejudged(
                     cell_id=shown.cell_id,
                     kind=shown.kind,
@@ -59,7 +59,7 @@ def rejudged(before: Report, after: Report) -> tuple[Rejudged, ...]:
                     message=shown.message,
                 )
             )
-    return tuple(sorted(found, key=lambda one: order.get(one.cell_id, len(order))))
+    return tuple(sorted(changes, key=lambda change: order.get(change.cell_id, len(order))))
 
 
 def validity_changes(before: Report, after: Report) -> tuple[ValidityChange, ...]:
@@ -73,13 +73,13 @@ def validity_changes(before: Report, after: Report) -> tuple[ValidityChange, ...
 
 
 def _gravest(report: Report) -> dict[_Key, Finding]:
-    found: dict[_Key, Finding] = {}
+    gravest: dict[_Key, Finding] = {}
     for cell in report.cells:
         for finding in cell.findings:
             key = finding.cell_id, finding.kind, finding.position
-            if key not in found or found[key].grade.weight < finding.grade.weight:
-                found[key] = finding
-    return found
+            if key not in gravest or gravest[key].grade.weight < finding.grade.weight:
+                gravest[key] = finding
+    return gravest
 
 
 class RejudgedAnswer(Frozen):

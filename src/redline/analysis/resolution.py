@@ -74,37 +74,35 @@ def resolutions(
     judged: Mapping[str, JudgedCell], comparisons: Sequence[Comparison], plan: Plan, folder: str = ""
 ) -> dict[str, tuple[Finding, ...]]:
     """A finding for each cell that has undecided comparisons, by the cell's id. The run is in `folder`, if known."""
-    found: dict[str, list[Comparison]] = {}
+    undecided_by_cell: dict[str, list[Comparison]] = {}
     for comparison in comparisons:
         if comparison.verdict is Verdict.INCONCLUSIVE and comparison.resolution is not None:
-            found.setdefault(comparison.cell_id, []).append(comparison)
-    if not found:
+            undecided_by_cell.setdefault(comparison.cell_id, []).append(comparison)
+    if not undecided_by_cell:
         return {}
     round_ns = expected_length_ns(plan) // (1 + max((step.round for step in plan.steps), default=0))
-    return {
-        cell_id: undecided(
-            judged[cell_id].cell,
-            [(one.metric, one.resolution or 0.0) for one in alike],
-            _Remedy(plan, round_ns, folder, tuple(_scatter(one, judged) for one in alike), judged[cell_id].cell).text(),
-        )
-        for cell_id, alike in found.items()
-    }
+    findings = {}
+    for cell_id, alike in undecided_by_cell.items():
+        cell, scatters = judged[cell_id].cell, tuple(_scatter(comparison, judged) for comparison in alike)
+        known = [(comparison.metric, comparison.resolution or 0.0) for comparison in alike]
+        findings[cell_id] = undecided(cell, known, _Remedy(plan, round_ns, folder, scatters, cell).text())
+    return findings
 
 
-def _scatter(one: Comparison, judged: Mapping[str, JudgedCell]) -> _Scatter | None:
+def _scatter(comparison: Comparison, judged: Mapping[str, JudgedCell]) -> _Scatter | None:
     """How the rounds of a comparison differ; None if hosts differ by more, which no rounds narrow."""
-    total = scatter_of(one.ratio) if one.ratio else None
-    if one.ratio is None or total is None:
+    total = scatter_of(comparison.ratio) if comparison.ratio else None
+    if comparison.ratio is None or total is None:
         return None
-    cell, rounds = judged[one.cell_id], one.ratio.n
-    if one.duet:
-        return _Scatter(rounds, total, one.duet.blocks_se, cell.cell.load.duration_ns)
-    baseline = judged[one.baseline_id]
-    having = cell.having(one.metric), baseline.having(one.metric)
-    batches = within_trials(cell.sample(one.metric), baseline.sample(one.metric)) if all(having) else None
+    cell, rounds = judged[comparison.cell_id], comparison.ratio.n
+    if comparison.duet:
+        return _Scatter(rounds, total, comparison.duet.blocks_se, cell.cell.load.duration_ns)
+    baseline = judged[comparison.baseline_id]
+    having = cell.having(comparison.metric), baseline.having(comparison.metric)
+    batches = within_trials(cell.sample(comparison.metric), baseline.sample(comparison.metric)) if all(having) else None
     within = math.sqrt(batches.variance * rounds) if batches else None
-    for each in (cell, baseline):
-        each.release()
+    for side in (cell, baseline):
+        side.release()
     return _Scatter(rounds, total, within, cell.cell.load.duration_ns)
 
 
@@ -121,7 +119,7 @@ class _Remedy:
     def text(self) -> str:
         """`for 5% take ...`, or that these loads cannot show it, and what can."""
         worth, rounds = f"{WORTH_SHOWING:.0%}", self._rounds()
-        others = [each for each in (self._duet(), self._longer_loads()) if each]
+        others = [other for other in (self._duet(), self._longer_loads()) if other]
         if rounds:
             return f"for {worth} take {', or '.join([rounds, *others])}"
         if others:
@@ -141,7 +139,7 @@ class _Remedy:
         needed = [rounds_for(scatter.total, WORTH_SHOWING) if scatter else None for scatter in self.scatters]
         if None in needed:
             return ""
-        rounds = max(self._made + 1, *(each for each in needed if each is not None))
+        rounds = max(self._made + 1, *(count for count in needed if count is not None))
         more_ns = self.round_ns * (rounds - self._made)
         if more_ns > self._bound_ns:
             return ""
@@ -178,7 +176,7 @@ class _Remedy:
         known = [scatter for scatter in self.scatters if scatter]
         if not known:
             return ""
-        worst = max(known, key=lambda each: each.total)
+        worst = max(known, key=lambda scatter: scatter.total)
         what = "starts" if self.plan.duets else "rounds"
         return f": {what} differ by {percent(round(math.expm1(min(worst.total, 5.0)), 2))}"
 

@@ -58,19 +58,20 @@ def under_probe(cell: Cell, load: Load) -> Cell:
 def longest_ns(plan: Plan, most_probes: int, *, beyond: bool) -> int:
     """The longest that the searches on a plan's cells take, roughly, in nanoseconds."""
     loads, starts = most_probes + len(CURVE_SHARES) + (_OVERLOAD_TEST if beyond else 0), 1 + plan.suite.trials
-    found = 0
+    total_ns = 0
     for cell in plan.cells.values():
         probe_ns = cell.load.duration_ns + min(SETTLE_NS, cell.warmup_ns)
         approach_ns = min(cell.load.duration_ns, cell.warmup_ns)
         start_ns = expected_trial_ns(cell) - cell.load.duration_ns + approach_ns
-        found += loads * probe_ns + starts * start_ns
-    return found
+        total_ns += loads * probe_ns + starts * start_ns
+    return total_ns
 
 
 def answered_at_last_per_s(traffic: Traffic) -> float:
     """Right answers per second in the second half of a load: at first it connects, and a server may be cold."""
     late = traffic.intervals[len(traffic.intervals) // 2 :]
-    return sum(each.counts.completed for each in late) / max(sum(each.lasts_ns for each in late) / 1e9, 1e-9)
+    seconds = sum(interval.lasts_ns for interval in late) / 1e9
+    return sum(interval.counts.completed for interval in late) / max(seconds, 1e-9)
 
 
 def lowest_per_s(probe_ns: int) -> float:
@@ -148,18 +149,18 @@ class SearchState:
     @property
     def objectives(self) -> tuple[Objective, ...]:
         """The objectives of all sets: how late the engine may be depends on them."""
-        return tuple(each for one in self.sets.values() for each in one)
+        return tuple(objective for conditions in self.sets.values() for objective in conditions)
 
     @cached_property
     def sets(self) -> Mapping[str, tuple[Objective, ...]]:
         """The objectives of the cell by the names of their sets."""
         asked = self.terms.asked.get(self.cell.id, self.terms.sets)
-        sets = {
+        conditions_of = {
             name: tuple(condition for condition in conditions if condition.applies_to(self.cell))
             for name, conditions in self.terms.sets.items()
             if name in asked
         }
-        return {name: conditions for name, conditions in sets.items() if conditions}
+        return {name: conditions for name, conditions in conditions_of.items() if conditions}
 
     def add(self, made: ProbeRecording) -> Evidence | None:
         """Take in another load. Returns what it showed if it was a probe with traffic."""
@@ -222,7 +223,7 @@ class SearchState:
         if not self.terms.beyond:
             return "it was not asked for"
         limits, evidence = self.search.limits(), self.search.evidence
-        answered_per_s = max((each.answered_per_s for each in evidence if not each.client), default=0.0)
+        answered_per_s = max((shown.answered_per_s for shown in evidence if not shown.client), default=0.0)
         ends = [(limit.low_per_s, limit.high_per_s) for limit in limits]
         if answered_per_s == 0 or all(high is None for _, high in ends):
             return "no rate above the limit is known"
@@ -312,20 +313,21 @@ class SearchState:
         slices = tuple(slice_of(interval, cut=made.cut) for interval in traffic.intervals if interval.phase != "warmup")
         evidence = Evidence(made.rate_per_s, slices, hopeless=made.cut, start=made.start)
         evidence = self._limited(evidence, made, traffic)
-        self._judge_server(made)
-        found = self._judged(made)
-        self.findings.extend(found)
-        return disturbed(evidence, found, self.objectives, patient=made.retries_left > 0)
+        self._keep_server_findings(made)
+        findings = self._probe_findings(made)
+        self.findings.extend(findings)
+        return disturbed(evidence, findings, self.objectives, patient=made.retries_left > 0)
 
-    def _judged(self, made: ProbeRecording) -> tuple[Finding, ...]:
+    def _probe_findings(self, made: ProbeRecording) -> tuple[Finding, ...]:
         """What engine and machine did to a load."""
-        found = judge_probe(under_probe(self.cell, made.load), made.recording)
-        return tuple(each.about(self.cell.id, len(self.probes)) for each in found)
+        findings = judge_probe(under_probe(self.cell, made.load), made.recording)
+        return tuple(finding.about(self.cell.id, len(self.probes)) for finding in findings)
 
-    def _judge_server(self, made: ProbeRecording) -> None:
+    def _keep_server_findings(self, made: ProbeRecording) -> None:
         """Keep what the first probe says of the server; it is about no probe."""
         if not self.probes:
-            self.findings.extend(each.about(self.cell.id, None) for each in judge_server(self.cell, made.recording))
+            findings = judge_server(self.cell, made.recording)
+            self.findings.extend(finding.about(self.cell.id, None) for finding in findings)
 
     def _limited(self, evidence: Evidence, made: ProbeRecording, traffic: Traffic) -> Evidence:
         """The evidence, marked with why the load generator was the limit, where it was."""
@@ -360,7 +362,7 @@ class SearchState:
         plan = self._as_loaded(made)
         client = ""
         if traffic is not None:
-            client = lacking(traffic) or self._too_busy(made, traffic) or stolen(self._judged(made))
+            client = lacking(traffic) or self._too_busy(made, traffic) or stolen(self._probe_findings(made))
         slices = [slice_of(interval) for interval in traffic.intervals if interval.phase != "warmup"] if traffic else []
         failed = self._failure_of(made)
         died, stopped = (failed, "") if failure is not None and failure.kind == "died" else ("", failed)
@@ -374,9 +376,9 @@ class SearchState:
             return plan
         before_s, overload_s = shape.stages[0].over_ns / 1e9, shape.stages[2].over_ns / 1e9
         seconds = made.load.duration_ns / 1e9
-        probe_s, answered = self.cell.load.duration_ns / 1e9, [each.answered_per_s for each in self.search.evidence]
+        answered_per_s = max((evidence.answered_per_s for evidence in self.search.evidence), default=0.0)
         return replace(
-            overload_plan([], max(answered, default=0.0), probe_s),
+            overload_plan([], answered_per_s, self.cell.load.duration_ns / 1e9),
             calm_per_s=made.rate_per_s,
             overload_per_s=shape.stages[1].to,
             before_s=before_s,
@@ -421,8 +423,8 @@ def search_order(plan: Plan) -> tuple[str, ...]:
 def search_state(manifest: Manifest, cell: Cell, made: Iterable[ProbeRecording]) -> SearchState:
     """The state of the search on a cell after these loads."""
     state = SearchState(manifest, cell)
-    for one in made:
-        state.add(one)
+    for recording in made:
+        state.add(recording)
     return state
 
 
@@ -431,17 +433,17 @@ def limit_report(manifest: Manifest, made: Mapping[str, Iterable[ProbeRecording]
 
     Cells are in the plan's order: those that have recordings, and the next one to be searched.
     """
-    terms, found = manifest.terms, dict[str, CellLimit]()
+    terms, limits = manifest.terms, dict[str, CellLimit]()
     began_all = True
     for cell_id in search_order(manifest.plan):
         cell = manifest.plan.cells[cell_id]
         state = search_state(manifest, cell, made.get(cell_id, ()))
         if state.loads or began_all:
-            found[cell_id] = state.limit()
+            limits[cell_id] = state.limit()
         began_all = began_all and state.ended
     suite = manifest.plan.suite
-    cells = tuple(cell for cell in manifest.plan.cells.values() if cell.id in found)
-    targets = dict.fromkeys(found[cell.id].target or found[cell.id].server for cell in cells)
+    cells = tuple(cell for cell in manifest.plan.cells.values() if cell.id in limits)
+    targets = dict.fromkeys(limits[cell.id].target or limits[cell.id].server for cell in cells)
     return LimitReport(
         suite=suite.name if manifest.suite_file else " and ".join(targets),
         about=suite.about,
@@ -451,8 +453,8 @@ def limit_report(manifest: Manifest, made: Mapping[str, Iterable[ProbeRecording]
         precision=terms.precision,
         environment=manifest.environment,
         hosts=manifest.hosts,
-        cells=tuple(found[cell.id] for cell in cells),
-        comparisons=limit_comparisons(cells, found, suite),
+        cells=tuple(limits[cell.id] for cell in cells),
+        comparisons=limit_comparisons(cells, limits, suite),
         skipped=manifest.plan.skipped,
         suite_text=manifest.suite_text,
     )

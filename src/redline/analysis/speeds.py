@@ -25,7 +25,7 @@ def core_speeds(judged: Mapping[str, JudgedCell]) -> dict[int, float]:
     slower, since the speed then changed in between. Trials without a measurement are left out, and so are all of them
     in a run of fewer than `FEWEST`.
     """
-    trials = [trial.numbers for one in judged.values() for trial in one.trials if trial.numbers.fixed_work]
+    trials = [trial.numbers for cell in judged.values() for trial in cell.trials if trial.numbers.fixed_work]
     if len(trials) < FEWEST:
         return {}
     took_ns: dict[int, list[int]] = {}
@@ -48,17 +48,17 @@ def _speed(trial: TrialNumbers, usual_ns: Mapping[int, float]) -> float | None:
 
 def pair_speeds(calibration: Sequence[DuetRecording]) -> tuple[PairSpeed, ...]:
     """CPU per request of each pair of hosts, by the host of its servers, and its ratio to that of the other pairs."""
-    logs: dict[str, list[float]] = {each.host: [] for each in calibration if each.host}
-    for each in filter(is_whole, calibration):
-        used = cpu_of_all(traffic_of(each))
-        if each.host and used is not None:
-            logs[each.host].append(float(np.log(used).mean()))
-    failed = Counter(each.host for each in calibration if not is_whole(each))
+    logs: dict[str, list[float]] = {start.host: [] for start in calibration if start.host}
+    for start in filter(is_whole, calibration):
+        used = cpu_of_all(traffic_of(start))
+        if start.host and used is not None:
+            logs[start.host].append(float(np.log(used).mean()))
+    failed = Counter(start.host for start in calibration if not is_whole(start))
     known = {host: values for host, values in logs.items() if values}
     freedom = sum(len(values) - 1 for values in known.values())
     squares = sum(float(np.square(np.array(values) - np.mean(values)).sum()) for values in known.values())
     means = {host: float(np.mean(values)) for host, values in known.items()}
-    found = []
+    speeds = []
     for host in logs:
         others = [other for other in known if other != host]
         ratio = None
@@ -68,15 +68,15 @@ def pair_speeds(calibration: Sequence[DuetRecording]) -> tuple[PairSpeed, ...]:
             spread = Spread(squares / freedom * (1 / len(known[host]) + of_others), freedom)
             ratio = contrast_of(math.exp(away), {METHOD: spread}, len(known[host])).ratio
         used_ns = math.exp(means[host]) if host in known else None
-        found.append(PairSpeed(host=host, cpu_per_request_ns=used_ns, ratio=ratio, failed=failed[host]))
-    return tuple(found)
+        speeds.append(PairSpeed(host=host, cpu_per_request_ns=used_ns, ratio=ratio, failed=failed[host]))
+    return tuple(speeds)
 
 
 def differing_pairs(judged: Mapping[str, JudgedCell], pairs: Sequence[PairSpeed]) -> dict[str, tuple[Finding, ...]]:
     """The findings about cells that ran on several pairs of hosts, one of which differs, by cell id."""
-    found = {}
-    for cell_id, one in judged.items():
-        hosts = {trial.host for trial in one.used}
+    findings = {}
+    for cell_id, cell in judged.items():
+        hosts = {trial.host for trial in cell.used}
         if len(hosts) > 1:
-            found[cell_id] = pairs_differ(one.cell, [pair for pair in pairs if pair.host in hosts])
-    return found
+            findings[cell_id] = pairs_differ(cell.cell, [pair for pair in pairs if pair.host in hosts])
+    return findings

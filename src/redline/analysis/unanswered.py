@@ -40,8 +40,9 @@ def unanswered(run: Run, report: Report) -> DriveError | None:
         return None
     if idle := nothing_due(run.duets):
         return DriveError(idle, hint="measure for longer, or load them more")
-    measured = [each for each in report.comparisons if each.duet is not None or run.duets]
-    if refused := next((each.refused for each in measured if each.primary and each.refused), ""):
+    primary = [comparison for comparison in report.comparisons if comparison.primary]
+    measured = [comparison.refused for comparison in primary if comparison.duet is not None or run.duets]
+    if refused := next(filter(None, measured), ""):
         return DriveError(refused, hint="`redline load` on that server shows more")
     metric = run.manifest.plan.suite.metric or Metric.CPU_PER_REQUEST
     return DriveError(f"not enough data to compare {metric.words}", hint="measure for longer")

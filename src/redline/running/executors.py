@@ -221,6 +221,8 @@ class HostsExecutor:
 
 def check_for_hosts(suite: Suite) -> None:
     """Raise UsageError if a suite cannot be measured on other hosts."""
+    urls = [variant.entry for variant in suite.variants if isinstance(variant.entry, AttachedServer)]
+    unreachable = next((f"a URL that no other host can reach, {url.name}" for url in urls if _is_of_here(url)), "")
     for has, what, hint in (
         (
             any(variant.is_own and not variant.is_attached for variant in suite.variants),
