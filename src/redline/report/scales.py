@@ -89,7 +89,7 @@ def amount_scale(values: Sequence[float], ends: Sequence[float], unit: str) -> S
 
 def rate_scale(rates: Iterable[float], name: str = "") -> Scale | None:
     """Rates per second, log, wide enough for all, with as many round ones as there is room for; None for no rate."""
-    known = [each for each in rates if each > 0]
+    known = [per_s for per_s in rates if per_s > 0]
     if not known:
         return None
     room = max((max(known) / min(known)) ** 0.08, 1.1)

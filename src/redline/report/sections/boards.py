@@ -59,14 +59,14 @@ class Naming:
 def known_defaults(report: Report) -> dict[tuple[str, str], str]:
     """The values of options that slugs leave out, by server and option, as far as effects of these options show."""
     names = {cell.cell_id: cell.server for cell in report.cells}
-    found = {}
+    defaults = {}
     for effect in report.effects:
         sides = ((effect.comparison.cell_id, effect.value), (effect.comparison.baseline_id, effect.reference))
         for cell_id, value in sides if effect.axis != SCENARIO else ():
             slug = names.get(cell_id, "")
             if slug and effect.axis not in _options(slug):
-                found[_server(slug), effect.axis] = value
-    return found
+                defaults[_server(slug), effect.axis] = value
+    return defaults
 
 
 def against_in_short(server: str, against: str) -> str:
@@ -191,7 +191,10 @@ def steps(report: Report) -> tuple[EffectBoards, ...]:
     for effect in report.effects:
         if effect.comparison.cell_id in cells:
             gathered.setdefault((effect.axis, effect.value, effect.reference), []).append(effect.comparison)
-    return tuple(EffectBoards(*key, _boards(found, cells, Naming(defaults, key[0]))) for key, found in gathered.items())
+    return tuple(
+        EffectBoards(*key, _boards(comparisons, cells, Naming(defaults, key[0])))
+        for key, comparisons in gathered.items()
+    )
 
 
 def _boards(kept: list[Comparison], cells: dict[str, CellReport], naming: Naming) -> tuple[Board, ...]:
@@ -202,13 +205,13 @@ def _boards(kept: list[Comparison], cells: dict[str, CellReport], naming: Naming
     lines = naming.named({(servers[c.cell_id], servers[c.baseline_id]) for c in kept})
     boards = []
     for metric in COMPARED:
-        found = {
+        compared = {
             (lines[servers[c.cell_id], servers[c.baseline_id]], _column(cells[c.cell_id])): c
             for c in kept
             if c.metric is metric
         }
-        if any(c.says_something for c in found.values()):
-            boards.append(Board(metric, found, cells))
+        if any(c.says_something for c in compared.values()):
+            boards.append(Board(metric, compared, cells))
     return tuple(boards)
 
 

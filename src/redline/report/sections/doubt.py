@@ -72,8 +72,8 @@ def _section(limits: str, biases: str, left_out: str, all_of: str) -> Section:
 
 
 def _limits(report: Report) -> str:
-    found = [share for cell in report.cells if (share := scatter(cell)) is not None]
-    parts = [f"trials of a cell differ by {fmt.percent(round(median(found), 3))} (the median cell)"] if found else []
+    shares = [share for cell in report.cells if (share := scatter(cell)) is not None]
+    parts = [f"trials of a cell differ by {fmt.percent(round(median(shares), 3))} (the median cell)"] if shares else []
     parts += _kinds((kind for kind in _grave(report) if RULES[kind].scatters), len(report.cells))
     return "; ".join((*parts, *_modes(report), *_wide(report), *_undecided(report)))
 
@@ -88,7 +88,7 @@ def _wide(report: Report) -> Iterator[str]:
         if comparison.primary and comparison.resolution is not None and comparison.resolution > report.run.threshold:
             wide[comparison.cell_id] = max(comparison.resolution, wide.get(comparison.cell_id, 0.0))
     if wide:
-        widest = sorted(wide.items(), key=lambda each: -each[1])[:_NAMED]
+        widest = sorted(wide.items(), key=lambda item: -item[1])[:_NAMED]
         named = ", ".join(f"{scenarios.get(cell_id, cell_id)} (±{fmt.percent(half)})" for cell_id, half in widest)
         more = f" and {len(wide) - _NAMED} more" if len(wide) > _NAMED else ""
         yield f"not known to {fmt.percent(report.run.threshold)}, for which more time helps: {named}{more}"
@@ -110,7 +110,7 @@ def _undecided(report: Report) -> Iterator[str]:
     judged = sum(comparison.verdict is not None for comparison in report.comparisons)
     if not undecided:
         return
-    coarsest = max(undecided, key=lambda one: one.resolution or 0.0)
+    coarsest = max(undecided, key=lambda comparison: comparison.resolution or 0.0)
     said = (
         finding.message
         for cell in report.cells

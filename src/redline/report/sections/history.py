@@ -149,8 +149,8 @@ def sparkline(cell: Followed, history: History, most: int = _MOST) -> str:
 
 def change_text(change: Change) -> str:
     """`▲ faster +5.1% [+4.3, +5.9]`: the change and its interval, in percent."""
-    parts = (fmt.MARKS[change.verdict], change.verdict.value, fmt.change(change.ratio), fmt.change_bounds(change.ratio))
-    return " ".join(part for part in parts if part)
+    parts = (fmt.MARKS[change.verdict], change.verdict.value, fmt.with_bounds(change.ratio))
+    return " ".join(parts)
 
 
 def since(change: Change, history: History) -> str:

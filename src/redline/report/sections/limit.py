@@ -336,7 +336,7 @@ def starts_text(cell: CellLimit) -> str:
     texts = [warm_up_text(start) for start in cell.starts]
     if len(set(texts)) <= 1:
         return "".join(texts[:1]) if len(texts) <= 1 else f"each of {len(texts)} starts {texts[0]}"
-    return "; ".join(f"start {number} {one}" for number, one in enumerate(texts, 1))
+    return "; ".join(f"start {number} {text}" for number, text in enumerate(texts, 1))
 
 
 def _knee(knee: Knee) -> str:
@@ -404,11 +404,11 @@ def client_text(cell: CellLimit) -> str:
 
     Empty when none, or where the search's reason says it.
     """
-    clients = [each for each in cell.probes if each.is_void]
+    clients = [probe for probe in cell.probes if probe.is_void]
     if not clients or cell.ended == "doomed":
         return ""
-    known = {each.rate_per_s for each in cell.probes if not each.is_void}
-    if unknown := [each for each in clients if each.rate_per_s not in known]:
+    known = {probe.rate_per_s for probe in cell.probes if not probe.is_void}
+    if unknown := [probe for probe in clients if probe.rate_per_s not in known]:
         highest = max(unknown, key=lambda probe: probe.rate_per_s)
         return f"the server was not the limit at {rate(highest.rate_per_s)}: {highest.client}"
     count = fmt.count(len(clients), "probe")
@@ -424,7 +424,9 @@ def finding_texts(cell: CellLimit) -> tuple[str, ...]:
         f"{finding.kind}: {finding.message} {finding.advice}" for finding in cell.findings if finding.position is None
     )
     grave = [finding for finding in cell.findings if finding.position is not None and finding.grade is not Grade.NOTE]
-    return server + tuple(_finding_text(cell, [each for each in grave if each.kind is kind]) for kind in _kinds(grave))
+    return server + tuple(
+        _finding_text(cell, [finding for finding in grave if finding.kind is kind]) for kind in _kinds(grave)
+    )
 
 
 def _kinds(findings: Sequence[Finding]) -> list[FindingKind]:
@@ -432,7 +434,7 @@ def _kinds(findings: Sequence[Finding]) -> list[FindingKind]:
 
 
 def _finding_text(cell: CellLimit, alike: Sequence[Finding]) -> str:
-    worst = max(alike, key=lambda each: each.grade.weight)
+    worst = max(alike, key=lambda finding: finding.grade.weight)
     where = f", for example at {rate_text(cell.probes[worst.position or 0].rate_per_s)}"
     return f"{worst.kind} in {len(alike)} of {len(cell.probes)} probes{where}: {worst.message} {worst.advice}"
 

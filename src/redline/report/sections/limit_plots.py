@@ -106,13 +106,13 @@ def _band(place: int, answer: LimitAnswer) -> Band | None:
 
 def _time_limits(answer: LimitAnswer) -> list[float]:
     """The times that must not be exceeded, in nanoseconds; conditions that later versions wrote may not be known."""
-    found: list[float] = []
+    limits: list[float] = []
     for text in answer.conditions:
         try:
-            found.extend(objective.limit for objective in parse_objectives(text) if objective.metric in PERCENTILES)
+            limits.extend(objective.limit for objective in parse_objectives(text) if objective.metric in PERCENTILES)
         except WrongValueError:
             continue
-    return found
+    return limits
 
 
 def _overload_timeline(beyond: Beyond) -> OverloadTimeline:

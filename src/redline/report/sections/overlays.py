@@ -32,14 +32,14 @@ def overlays(group: Group) -> tuple[Overlay, ...]:
     left = [cell for cell in group.cells if cell.valid and cell.response_percentiles]
     made = list[Overlay]()
     for axis in _LAID_OVER:
-        found: dict[str, dict[str, CellReport]] = {}
+        by_server: dict[str, dict[str, CellReport]] = {}
         for cell in left:
             if axis in cell.settings:
                 name, *tokens = cell.server.split("+")
                 others = "+".join([name, *(token for token in tokens if token.partition("=")[0] != axis)])
-                found.setdefault(others, {})[cell.settings[axis]] = cell
-        made += [Overlay(server, axis, those) for server, those in found.items() if len(those) > 1]
-        laid = {cell.cell_id for one in made for cell in one.cells.values()}
+                by_server.setdefault(others, {})[cell.settings[axis]] = cell
+        made += [Overlay(server, axis, those) for server, those in by_server.items() if len(those) > 1]
+        laid = {cell.cell_id for overlay in made for cell in overlay.cells.values()}
         left = [cell for cell in left if cell.cell_id not in laid]
     return tuple(made)
 

@@ -266,7 +266,7 @@ def _details(comparisons: Iterable[Comparison], where: str = "") -> Iterator[Lin
         if duet.blocks_se is not None:
             parts.append(f"the machine's noise leaves an error of {duet.blocks_se * 100:.2g}% in one start")
         if duet.alone is not None:
-            parts.append(f"trials of each server alone say {fmt.change(duet.alone)} {fmt.change_bounds(duet.alone)}")
+            parts.append(f"trials of each server alone say {fmt.with_bounds(duet.alone)}")
         yield line((f"{where}{fmt.label(comparison.metric)}: ", "dim"), "; ".join(parts))
 
 

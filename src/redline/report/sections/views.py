@@ -62,7 +62,7 @@ class BuildLine:
     @property
     def short_build(self) -> str:
         """The first twelve digits of the hash; of each, when the build changed within the run."""
-        return ", ".join(each[:12] for each in self.build.split(", "))
+        return ", ".join(build[:12] for build in self.build.split(", "))
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ def better(metric: Metric) -> str:
 def signs() -> Line:
     """The verdicts with their signs."""
     spans = (Span(f"{sign.mark} {sign.words}", sign) for sign in fmt.VerdictSign)
-    return (*(each for span in spans for each in (span, Span(" "))), Span("no sign: no verdict"))
+    return (*(sign for span in spans for sign in (span, Span(" "))), Span("no sign: no verdict"))
 
 
 def groups(report: Report) -> tuple[Group, ...]:
@@ -141,7 +141,7 @@ def _group(scenario: str, load: str, cells: list[CellReport], baseline_of: dict[
         load,
         common_load(cells),
         _families(cells, bases),
-        {one: against_in_short(names[one], names.get(base, base)) for one, base in bases.items()} if several else {},
+        {cell: against_in_short(names[cell], names.get(base, base)) for cell, base in bases.items()} if several else {},
     )
 
 
@@ -154,7 +154,7 @@ def _families(cells: list[CellReport], bases: dict[str, str]) -> tuple[CellRepor
         while (base := bases.get(chain[-1], "")) in places and base not in chain:
             chain.append(base)
         alone = len(chain) == 1 and not cell.is_baseline
-        return cell.role == "ceiling", alone, [] if alone else [places[one] for one in reversed(chain)]
+        return cell.role == "ceiling", alone, [] if alone else [places[cell] for cell in reversed(chain)]
 
     return tuple(sorted(cells, key=order))
 
@@ -167,27 +167,27 @@ def servers(report: Report) -> tuple[str, ...]:
 
 def built(report: Report) -> tuple[BuildLine, ...]:
     """Every server as it was built, once, and then every proxy."""
-    found = [BuildLine(cell.server, cell.runtime_version, cell.build) for cell in report.cells]
+    lines = [BuildLine(cell.server, cell.runtime_version, cell.build) for cell in report.cells]
     parts = (part for cell in report.cells for part in cell.parts)
-    found += [BuildLine(part.name, part.runtime_version, part.build) for part in parts]
-    return tuple(dict.fromkeys(one for one in found if one.runtime_version or one.build))
+    lines += [BuildLine(part.name, part.runtime_version, part.build) for part in parts]
+    return tuple(dict.fromkeys(build for build in lines if build.runtime_version or build.build))
 
 
 def comparisons_by_cell(report: Report) -> dict[str, dict[Metric, Comparison]]:
     """Each cell's comparisons by metric; a cell that is compared with nothing is not in it."""
-    found: dict[str, dict[Metric, Comparison]] = {}
+    by_cell: dict[str, dict[Metric, Comparison]] = {}
     for comparison in report.comparisons:
-        found.setdefault(comparison.cell_id, {})[comparison.metric] = comparison
-    return found
+        by_cell.setdefault(comparison.cell_id, {})[comparison.metric] = comparison
+    return by_cell
 
 
 def caveats(report: Report) -> dict[str, tuple[Metric, ...]]:
     """What to know of some comparisons before taking them for findings of their own, and in which metrics."""
-    found: dict[str, dict[Metric, None]] = {}
+    metrics_by_caveat: dict[str, dict[Metric, None]] = {}
     for comparison in report.comparisons:
         if comparison.caveat:
-            found.setdefault(comparison.caveat, {})[comparison.metric] = None
-    return {caveat: tuple(metrics) for caveat, metrics in found.items()}
+            metrics_by_caveat.setdefault(comparison.caveat, {})[comparison.metric] = None
+    return {caveat: tuple(metrics) for caveat, metrics in metrics_by_caveat.items()}
 
 
 def weighed_findings(cell: CellReport) -> tuple[Finding, ...]:
@@ -199,10 +199,10 @@ def weighed_findings(cell: CellReport) -> tuple[Finding, ...]:
     """
     unused = {trial.position for trial in cell.trials if not trial.used} if cell.valid else set[int]()
     kinds: dict[tuple[FindingKind, bool], list[Finding]] = {}
-    for one in cell.findings:
-        left_out = one.position in unused
-        if not left_out or one.grade is Grade.INVALID:
-            kinds.setdefault((one.kind, left_out), []).append(one)
+    for finding in cell.findings:
+        left_out = finding.position in unused
+        if not left_out or finding.grade is Grade.INVALID:
+            kinds.setdefault((finding.kind, left_out), []).append(finding)
     used = len(cell.trials) - len(unused)
     folded = (_left_out(cell, alike) if out else _folded(alike, used) for (_, out), alike in kinds.items())
     return tuple(sorted(folded, key=lambda finding: -finding.grade.weight))
@@ -215,10 +215,10 @@ def _left_out(cell: CellReport, alike: Sequence[Finding]) -> Finding:
 
 def _folded(alike: Sequence[Finding], used: int) -> Finding:
     """The gravest of one kind, with the number of trials that it is about."""
-    worst = max(alike, key=lambda one: one.grade.weight)
+    worst = max(alike, key=lambda finding: finding.grade.weight)
     if worst.position is None or used < 2:
         return worst
-    as_grave = sum(one.grade is worst.grade for one in alike)
+    as_grave = sum(finding.grade is worst.grade for finding in alike)
     passes = RULES[worst.kind].passes and 2 * as_grave < used and worst.grade is Grade.WARN
     message = f"{worst.message} (In {len(alike)} of {used} trials.)"
     return worst.said(Grade.NOTE if passes else worst.grade, message)

@@ -48,8 +48,8 @@ def render(page: Page) -> bytes:
     style = _asset("vendor/uPlot.min.css") + Markup("\n") + _asset("page.css")
     scripts = [_asset(name) for name in ("vendor/uPlot.iife.min.js", "plot.js", *page.figures.scripts)]
     data = json.dumps(page.figures.data, separators=(",", ":"))
-    for each in "<>&":  # so that no text can end the script element
-        data = data.replace(each, f"\\u{ord(each):04x}")
+    for character in "<>&":  # so that no text can end the script element
+        data = data.replace(character, f"\\u{ord(character):04x}")
     made = _templates().get_template("page.html.j2")
     text = made.render(
         page=page,
