@@ -47,7 +47,7 @@ Field = str | int | float | bool | None
 
 
 def render(report: Report) -> bytes:
-    """Rows for each cell: one a metric, more for its proxies, profiles and other times; then one for each skipped.
+    """Rows per cell: for its metrics, proxies, profiles and other times; then a row per skipped cell.
 
     Header, UTF-8, CRLF. What a spreadsheet would run as a formula is led by an apostrophe.
     """

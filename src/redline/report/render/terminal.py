@@ -108,7 +108,7 @@ def _text(spans: Line) -> Text:
 
 
 def printable(text: str) -> str:
-    """Foreign text on one line, with nothing that a terminal would obey: see `visible`."""
+    """Foreign text on a single line, with nothing that a terminal would obey: see `visible`."""
     return visible(re.sub(r"\s+", lambda spaces: " " * min(2, len(spaces[0])), text))
 
 
@@ -138,7 +138,7 @@ class _Grid:
 
     @property
     def widths(self) -> list[int]:
-        """The width of each column's widest text, without its title."""
+        """The widths of the columns' widest texts, without titles."""
         widest = [0] * len(self._columns)
         for row in self._rows:
             numbers = row if len(row) == len(widest) else row[:1]  # what stands in place of numbers takes any room
@@ -147,7 +147,7 @@ class _Grid:
         return widest
 
     def lines(self, widths: Sequence[int]) -> Iterator[Text]:
-        """The table in as many parts as the terminal's width needs, each with the first column."""
+        """The table in as many parts as the terminal's width needs, all with the first column."""
         first, *others = self._fitted(widths)
         if self._table.title:
             yield from _wrapped(_text(self._table.title), self._console)
@@ -200,8 +200,8 @@ class _Grid:
             else:
                 yield from self._row([row[at] for at in columns], columns, widths)
             for text in filter(None, under):
-                for each in text.split("\n"):
-                    yield from _wrapped(each, self._console, self._indent + 2)
+                for part in text.split("\n"):
+                    yield from _wrapped(part, self._console, self._indent + 2)
 
     def _row(self, texts: Sequence[Text], columns: Sequence[int], widths: Sequence[int]) -> Iterator[Text]:
         stacks = [list(self._stack(text, width)) for text, width in zip(texts, widths, strict=True)]
@@ -224,7 +224,7 @@ class _Grid:
 
 
 def _parts(widths: Sequence[int], room: int) -> Iterator[tuple[int, int]]:
-    """Ranges of columns, each of at least one, that fit the room."""
+    """Ranges of columns that fit the room, at least one column wide."""
     start, used = 0, 0
     for at, width in enumerate(widths):
         if at > start and used + _GAP + width > room:

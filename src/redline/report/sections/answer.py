@@ -54,7 +54,7 @@ def run_answer(report: Report) -> Iterator[Section]:
 
 
 def _by_axis(report: Report) -> Iterator[Line]:
-    """Which axes matter to each server, in the metrics with verdicts."""
+    """Which axes matter to a server, in the metrics with verdicts."""
     several = len({(effect.scenario, effect.load) for effect in report.main_effects}) > 1
     for effect in report.main_effects:
         text = sentence(effect.effects)
@@ -86,7 +86,7 @@ def mark(state: ObjectiveState) -> tuple[str, Look]:
 
 
 def _objectives(report: Report) -> Iterator[Line]:
-    """Each objective with the cells that miss it, and how many meet it; of one cell what it came to."""
+    """Objectives with the cells that miss them, and how many meet them; of a single cell the result."""
     results_by_text: dict[str, list[tuple[str, ObjectiveResult]]] = {}
     for cell in report.cells:
         for result in cell.objectives:
@@ -109,14 +109,14 @@ def _objectives(report: Report) -> Iterator[Line]:
 
 
 def _named(results: Sequence[tuple[str, ObjectiveResult]], state: str) -> str:
-    """The first cells of which an objective came to that, each with its number or the reason; empty for none."""
+    """The first cells with this result, with number or reason; empty for none."""
     texts = [f"{slug} ({result.reason or fmt.actual(result)})" for slug, result in results if result.state == state]
     more = f" and {len(texts) - _NAMED:,} more" if len(texts) > _NAMED else ""
     return f"{', '.join(texts[:_NAMED])}{more}"
 
 
 def limit_answer(report: LimitReport) -> Iterator[Section]:
-    """What each server sustains, and how they compare; nothing where no search came to an answer."""
+    """What servers sustain, and how they compare; nothing where no search came to an answer."""
     several = len({cell.scenario for cell in report.cells}) > 1
     limits = (
         line(
@@ -130,7 +130,7 @@ def limit_answer(report: LimitReport) -> Iterator[Section]:
 
 
 def _failures(cell: CellLimit, answer: LimitAnswer) -> str:
-    """Why the requests failed of a server that met nothing; empty where a rate was met, or hardly one failed."""
+    """Why the requests failed of a server that met nothing; empty where a rate was met, or hardly any failed."""
     if answer.passed_per_s is not None:
         return ""
     failing = [probe for probe in cell.probes if probe.errors > _FEW * probe.offered_per_s * probe.seconds]
@@ -154,7 +154,7 @@ def _limit(server: str, answer: LimitAnswer) -> str:
 
 
 def _compared(report: Report) -> Iterator[Line]:
-    """A sentence for each pair with a difference; then what is alike or not distinguished, and what has no verdict."""
+    """A sentence per pair with a difference; then what is alike or not distinguished, and what has no verdict."""
     names = {cell.cell_id: cell.server for cell in report.cells}
     compared = comparisons_by_cell(report)
     alone = len({comparison.cell_id for comparison in report.comparisons}) == 1  # else the table has the controls
@@ -195,7 +195,7 @@ def _rate(comparisons: Sequence[Comparison]) -> str:
 
 
 def _control(baseline: str, judged: Sequence[Comparison]) -> str:
-    """`; A against itself: 0.1% [-0.5, 0.7]`: what no difference looks like, in the same duets; empty without one."""
+    """`; A against itself: 0.1% [-0.5, 0.7]`: what no difference looks like, if known."""
     control = next((comparison.duet.control for comparison in judged if comparison.duet), None)
     return "" if control is None else f"; {baseline} against itself: {fmt.with_bounds(control)}".replace("+", "")
 
@@ -281,7 +281,7 @@ def _size(comparison: Comparison) -> float:
 
 
 def _levels(report: Report) -> Iterator[Line]:
-    """What each group came to, best first; of a large report how much there is to read."""
+    """The levels of groups, best first; of a large report how much there is to read."""
     said = list(_each_level(report))
     yield from said[:_MOST]
     if len(said) > _MOST:
@@ -316,7 +316,7 @@ def _ranking(ranking: Ranking, cells: dict[str, CellReport]) -> str:
 
 
 def _ratio(place: Place) -> str:
-    """` (+32.4% [+29.0, +35.1] in duets)`: the change on which its place rests; empty without one."""
+    """` (+32.4% [+29.0, +35.1] in duets)`: the change on which its place rests, if any."""
     if place.ratio is None:
         return ""
     in_duets = " in duets" if place.in_duets else ""

@@ -1,4 +1,4 @@
-"""A list of comparisons as sections: each cell's ratios, with interval and verdict."""
+"""A list of comparisons as sections: ratios with intervals and verdicts."""
 
 from collections.abc import Iterable, Iterator
 
@@ -12,7 +12,7 @@ _COLUMNS = (Column(""), Column("", "right"), Column(""), Column(""))
 
 
 def comparison_sections(comparisons: Iterable[Comparison], *, base: str, other: str) -> Iterator[Section]:
-    """A table for each cell and baseline; `base` and `other` name the runs.
+    """A table per cell and baseline; `base` and `other` name the runs.
 
     Of metrics that have no verdict only what could be compared.
     """

@@ -1,4 +1,4 @@
-"""The trials behind an interval, one dot for each: values of a cell, or ratios to a baseline round by round."""
+"""The trials behind an interval as dots: values of a cell, or ratios to a baseline round by round."""
 
 from collections.abc import Callable, Mapping
 
@@ -24,12 +24,12 @@ def by_round(cell: CellReport | None, metric: Metric) -> dict[int, float]:
 
 
 def values(cells: Mapping[str, CellReport], cell_id: str, metric: Metric) -> tuple[float, ...]:
-    """One for each used trial of the cell."""
+    """The values of the used trials of a cell."""
     return tuple(by_round(cells.get(cell_id), metric).values()) if len(cells) <= _MOST_CELLS else ()
 
 
 def ratios(cells: Mapping[str, CellReport], comparison: Comparison | None) -> tuple[float, ...]:
-    """Cell over baseline in each round of which both have a trial; none of a duet, which rests on no trials."""
+    """Cell over baseline in the rounds of which both have a trial; none of a duet, which rests on no trials."""
     if comparison is None or comparison.ratio is None or comparison.duet or len(cells) > _MOST_CELLS:
         return ()
     ours, theirs = (

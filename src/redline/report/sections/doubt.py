@@ -128,7 +128,7 @@ def scatter(cell: CellReport) -> float | None:
 
 
 def _ways(kinds: Iterable[FindingKind], cells: int) -> str:
-    """Which way these kinds of findings, one for each cell that has it, move numbers."""
+    """Which way these findings move numbers; a kind is listed once per cell that has it."""
     ways: dict[str, list[FindingKind]] = {}
     for kind in kinds:
         if RULES[kind].biases:
@@ -137,7 +137,7 @@ def _ways(kinds: Iterable[FindingKind], cells: int) -> str:
 
 
 def _grave(report: Report) -> Iterator[FindingKind]:
-    """The kind of each finding that weighs on a cell and is no note."""
+    """The kinds of findings that weigh on cells and are no notes."""
     for cell in report.cells:
         yield from (finding.kind for finding in weighed_findings(cell) if finding.grade is not Grade.NOTE)
     duets = {comparison.cell_id: comparison.duet for comparison in report.comparisons if comparison.duet}

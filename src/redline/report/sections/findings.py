@@ -1,4 +1,4 @@
-"""Findings: warnings and worse with their advice, each said once for all cells, and what is good to know."""
+"""Findings: warnings and worse with their advice, said once for all cells, and what is good to know."""
 
 from collections.abc import Iterator
 
@@ -29,7 +29,7 @@ def findings_section(report: Report) -> Iterator[Section]:
 
 
 def _item(group: FindingGroup, cells: int, anchors: set[str]) -> Item:
-    """A finding of many cells as one item, with an anchor that no other of these items has."""
+    """A finding of many cells as an item, with an anchor of its own."""
     anchor = f"finding-{group.grade}-{group.kind}"
     first, *more = group.messages
     made = Item(

@@ -171,12 +171,12 @@ def last_value(cell: Followed) -> str:
 
 
 def followed(history: History) -> tuple[Followed, ...]:
-    """The cells that more than one run has."""
+    """The cells that several runs have."""
     return tuple(cell for cell in history.cells if len(cell.points) > 1)
 
 
 def single_run(history: History) -> tuple[str, ...]:
-    """The slugs of cells that only one run has: there is nothing to follow."""
+    """The slugs of cells of a single run: there is nothing to follow."""
     return tuple(dict.fromkeys(cell.slug for cell in history.cells if len(cell.points) == 1))
 
 

@@ -1,4 +1,4 @@
-"""Waterfalls: what each layer adds to the one below it, and all of them at once, as tables and as bars."""
+"""Waterfalls: what layers add to those below them, and all of them at once, as tables and as bars."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
@@ -92,7 +92,7 @@ def layer_sections(report: Report) -> Iterator[Section]:
         "What **each layer adds** to the one below it, and **all of them together**: the last server compared with the "
         "first, not the steps multiplied. "
     )
-    drawn = key("A bar begins where the one above ends; the whisker is the 95% interval, and each round is a dot.")
+    drawn = key("A bar begins where the last ended; the whisker is the 95% interval, and a dot is a round.")
     if folds:
         yield Section(
             "Layers",
@@ -109,7 +109,7 @@ def _blocks(view: WaterfallLines, cells: _Cells) -> Iterator[Block]:
 
 
 def _table(view: WaterfallLines, title: Line) -> Table:
-    """What the chain begins with, then a row for each layer, then all of them."""
+    """What the chain begins with, then a row per layer, then all of them."""
     fall, rates = view.fall, Metric.THROUGHPUT in view.metrics
     names = [*(["throughput"] if rates else []), "CPU per request", "the same in percent"]
     bases = [base_text(fall.base_throughput)] if rates else []
@@ -129,7 +129,7 @@ def _shown(fall: Waterfall, cells: _Cells) -> Iterator[CellReport]:
 
 
 def _chart(view: WaterfallLines, metric: Metric, cells: _Cells) -> BarChart:
-    """What the chain begins with, each layer from where the one below it ends, and the whole."""
+    """What the chain begins with, the layers, one on top of the other, and the whole."""
     fall, throughput = view.fall, metric is Metric.THROUGHPUT
     base = fall.base_throughput if throughput else fall.base_cpu
     whole = _bar(fall, fall.whole, metric, cells)
@@ -164,7 +164,7 @@ def _estimate(cells: _Cells, slug: str, fall: Waterfall, metric: Metric) -> Esti
 
 
 def _bar(fall: Waterfall, layer: Layer, metric: Metric, cells: _Cells) -> Bar | None:
-    """From the value of what stands below it to where its change leads, in each round a dot."""
+    """From the value of what stands below it to where its change leads, with a dot per round."""
     below = _estimate(cells, layer.against, fall, metric)
     compared = layer.throughput if metric is Metric.THROUGHPUT else layer.cpu
     if below is None or compared is None or compared.ratio is None:
@@ -189,7 +189,7 @@ def _bar(fall: Waterfall, layer: Layer, metric: Metric, cells: _Cells) -> Bar | 
 
 
 def name_of(layer: Layer) -> str:
-    """The server; where it is the one below with something more, only that: `+http2`."""
+    """The server; where that is the server below with something more, only what is added: `+http2`."""
     server, *ours = layer.server.split("+")
     below, *theirs = layer.against.split("+")
     more = [f"+{token}" for token in ours if token not in theirs]

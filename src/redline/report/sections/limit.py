@@ -81,7 +81,7 @@ def _scale(report: LimitReport) -> Scale | None:
 
 
 def _probes(report: LimitReport) -> Iterator[Section]:
-    """The probes of each server by ascending rate, for a terminal: the page folds them below its curves."""
+    """The probes of servers by ascending rate, for a terminal: the page folds them below its curves."""
     for cell in report.cells:
         target = Prose.of([cell.target], "dim")
         name = cell.slug if len(report.cells) > 1 else ""
@@ -100,7 +100,7 @@ def _answers(report: LimitReport) -> Iterator[Section]:
 
 
 def _around(report: LimitReport) -> Iterator[Section]:
-    """What is known around each limit, in text: the page has it beside the curves."""
+    """What is known around the limits, in text: the page has it beside the curves."""
     blocks = [
         block
         for cell in report.cells
@@ -138,7 +138,7 @@ def _exhausted(cell: CellLimit) -> str:
 
 
 def _curves(report: LimitReport) -> Iterator[Section]:
-    """For the page: what is known of each cell, its curve and overload test, and its probes."""
+    """For the page: what is known of the cells, their curves and overload tests, and their probes."""
     intro = key(
         "A point shows what the probes of its rate saw together; a percentile that fewer than ten responses lie beyond "
         "is not shown. Crosses are rates that the server **did not keep up with**: their times grow for as long as the "
@@ -194,7 +194,7 @@ def _legend(cell: CellLimit, percentiles: Sequence[str]) -> Iterator[Legend]:
 
 
 def answers_table(report: LimitReport, scale: Scale | None = None) -> Table:
-    """A row for each set of objectives of each cell. With a scale each row has a picture, and names are links."""
+    """A row per set of objectives of a cell. With a scale rows have pictures, and names are links."""
     several = len({cell.scenario for cell in report.cells}) > 1
     columns = (
         Column("server", merged=True),
@@ -244,7 +244,7 @@ def _width(answer: LimitAnswer) -> str:
 
 
 def facts_of(cell: CellLimit) -> Iterator[tuple[str, str]]:
-    """What is said of a cell beside its answers, each with a heading."""
+    """What is said of a cell beside its answers, with headings."""
     facts = (
         ("search", ending_text(cell)),
         ("search", confirmation(cell)),
@@ -300,7 +300,7 @@ def _missed(answer: LimitAnswer) -> str:
 
 
 def ending_text(cell: CellLimit) -> str:
-    """How the search ended, where that is not with an answer for each set; empty otherwise."""
+    """How the search ended, where that is not with an answer to all sets; empty otherwise."""
     match cell.ended:
         case "converged":
             return ""
@@ -324,7 +324,7 @@ def confirmation(cell: CellLimit) -> str:
 
 
 def warm_up_text(start: LimitStart) -> str:
-    """How one start was warmed up: `steady after 12.5 s`."""
+    """How a start was warmed up: `steady after 12.5 s`."""
     after = duration(start.warmed_ns)
     if start.steady is None:
         return f"warmed up for {after}"
@@ -418,7 +418,7 @@ def client_text(cell: CellLimit) -> str:
 def finding_texts(cell: CellLimit) -> tuple[str, ...]:
     """What there is to know of the server, and what engine and machine did to the probes.
 
-    Of the probes the worst of each kind, and in how many; no notes.
+    Of the probes the worst finding per kind, and in how many; no notes.
     """
     server = tuple(
         f"{finding.kind}: {finding.message} {finding.advice}" for finding in cell.findings if finding.position is None

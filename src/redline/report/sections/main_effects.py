@@ -1,4 +1,4 @@
-"""Which axes of each server matter, what each of their values does, and of a screen the command of the full matrix."""
+"""Which axes of a server matter, what their values do, and of a screen the command of the full matrix."""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,7 +17,7 @@ _NAMED = 2
 
 
 def main_effect_sections(report: Report) -> Iterator[Section]:
-    """What matters in a sentence for each server, scenario and load; a table of main effects; what to run next."""
+    """What matters, a sentence per server, scenario and load; a table of main effects; what to run next."""
     if not report.main_effects:
         return
     parts: dict[tuple[str, str, str], list[MainEffects]] = {}
@@ -44,7 +44,7 @@ def main_effect_sections(report: Report) -> Iterator[Section]:
 
 
 def effect_lines(effects: Iterable[MainEffects]) -> Iterator[Line]:
-    """`throughput: gc and heap matter; jdk does not show (resolution 4%)`, for each metric with a verdict."""
+    """`throughput: gc and heap matter; jdk does not show (resolution 4%)`, per metric with a verdict."""
     for effect in effects:
         text = effect.refused or sentence(effect.effects)
         if text:
@@ -95,7 +95,7 @@ def _share(effects: MainEffects) -> str:
 
 
 def _table(effects: Sequence[MainEffects]) -> Iterator[Block]:
-    """A row for each value of an axis but the first, a column for each metric."""
+    """A row per value of an axis but the first, a column per metric."""
     shown = [column for column in effects if column.effects]
     rows: list[tuple[str | ChangeCell, ...]] = []
     for effect in shown[0].effects if shown else ():

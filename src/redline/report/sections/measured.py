@@ -126,7 +126,7 @@ def _estimates(cell: CellReport) -> Iterator[TableCell]:
 
 
 def _amounts(estimates: Mapping[Metric, Estimate], metrics: Iterable[Metric]) -> Iterator[TableCell]:
-    """Each metric with its interval; nothing for one that was not measured."""
+    """Metrics with their intervals; nothing for those that were not measured."""
     for metric in metrics:
         estimate = estimates.get(metric)
         yield (
@@ -148,7 +148,7 @@ def _rests_on(cell: CellReport) -> str:
 
 
 def _percentiles(drawn: _Cells, shares: list[float]) -> Iterator[tuple[TableCell, ...]]:
-    """A row for each time of a cell, or one for both where they are the same; cells may lack the deepest shares."""
+    """A row per time of a cell, or a single row where both are the same; cells may lack the deepest shares."""
     for cell, name in drawn:
         response, service = cell.response_percentiles, cell.service_percentiles
         times = {"both": response} if response == service else {"response": response, "service": service}
@@ -178,7 +178,7 @@ def _outcomes(cell: CellReport) -> Iterator[TableCell]:
 
 
 def _first_failures(cell: CellReport) -> Iterator[str]:
-    """The failure of each outcome, from the first used trial that has one."""
+    """The first failure per outcome, of the used trials."""
     told: set[str] = set()
     for failure in (failure for trial in cell.trials if trial.used for failure in trial.failures):
         if failure.outcome not in told:

@@ -37,7 +37,7 @@ _PAUSES = (
 
 
 def memory_sections(report: Report) -> Iterator[Section]:
-    """Tables of each group; nothing where no runtime said anything. Text has the main numbers."""
+    """Tables of the groups; nothing where no runtime said anything. Text has the main numbers."""
     folds = []
     for place, (group, cells) in enumerate(_groups(report)):
         rows: Iterable[tuple[TableCell, ...]] = ((name, *_in_short(memory)) for name, memory in cells)

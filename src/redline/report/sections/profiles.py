@@ -59,7 +59,7 @@ _FUNCTIONS = 5
 _THREADS = 6
 _WIDE = 4.0
 _SKEWED = 0.1
-"""From this part of an interval on that lies more to one side than to the other its ends are given."""
+"""How lopsided an interval may be before its ends are given in place of its half width."""
 _IN_FULL = 4
 """Up to this number of profiles text shows functions; the page always does."""
 _WITH_CALLEES = 2
@@ -83,7 +83,7 @@ _HOW = (
 class PlotProfile(TypedDict):
     """One profile for the page: its name, what a sample is worth, what it may be held against, and its tree.
 
-    `nodes` are depth, frame, weight and weight in slow moments of each, in preorder; `against` is the place of its
+    `nodes` are depth, frame, weight and weight in slow moments of the nodes, in preorder; `against` is the place of its
     baseline, else that of the lowest rate.
     """
 
@@ -99,17 +99,17 @@ class PlotProfile(TypedDict):
 
 
 class PlotProfiles(TypedDict):
-    """All flame graphs of a page. `of` is the library of each frame, -1 for none; `colours` that of each library."""
+    """All flame graphs of a page. `of` are the libraries of frames, -1 for none; `colours` those of libraries."""
 
     frames: list[str]
     of: list[int]
     libraries: list[str]
     colours: list[int]
-    each: list[PlotProfile]
+    profiles: list[PlotProfile]
 
 
 def profile_sections(report: Report) -> Iterator[Section]:
-    """For each scenario, load and kind what differs, and the libraries and functions that take most.
+    """What differs, per scenario, load and kind, and the libraries and functions that take most.
 
     The page has bars, a flame graph, heat maps, threads and files too.
     """
@@ -143,7 +143,7 @@ def profile_sections(report: Report) -> Iterator[Section]:
 
 
 def _in_text(members: Sequence[ProfileReport]) -> Iterator[Block]:
-    """The functions of each profile, which the page has in folds of their own."""
+    """The functions of profiles, which the page has in folds of their own."""
     for profile in _sound(members):
         name = _name(profile, members)
         yield replace(_functions(profile, _FUNCTIONS, line((name, "strong"))), on=Medium.TEXT)
@@ -161,7 +161,7 @@ def profiles_payload(report: Report) -> PlotProfiles | None:
     frames: dict[str, int] = {}
     of: list[int] = []
     places = {(profile.cell_id, profile.kind, profile.subject): place for place, profile in enumerate(sound)}
-    each: list[PlotProfile] = []
+    profiles: list[PlotProfile] = []
     for profile in sound:
         local = []
         for frame, library in zip(profile.graph.frames, profile.graph.libraries, strict=True):
@@ -173,7 +173,7 @@ def profiles_payload(report: Report) -> PlotProfiles | None:
         flat = [
             part for node in profile.graph.nodes for part in (node.depth, local[node.frame], node.weight, node.slow)
         ]
-        each.append(
+        profiles.append(
             {
                 "name": profile.server,
                 "group": _title(profile),
@@ -191,7 +191,7 @@ def profiles_payload(report: Report) -> PlotProfiles | None:
         "of": of,
         "libraries": list(libraries),
         "colours": list(libraries.values()),
-        "each": each,
+        "profiles": profiles,
     }
 
 
@@ -288,7 +288,7 @@ def _unprofiled(report: Report) -> Prose:
 
 
 def _libraries(members: Sequence[ProfileReport], least: float = 0.0, most: int | None = None) -> Table:
-    """A row for each library that takes so much anywhere, the largest first; a column for each server."""
+    """A row per library that takes so much anywhere, the largest first; a column per server."""
     sound = _sound(members)
     largest: dict[str, float] = {}
     for profile in sound:
@@ -310,7 +310,7 @@ def _libraries(members: Sequence[ProfileReport], least: float = 0.0, most: int |
 
 
 def _native(members: Sequence[ProfileReport]) -> Table:
-    """A row for each purpose for which a JVM has memory, the largest anywhere first; a column for each server."""
+    """A row per purpose of memory, the largest anywhere first; a column per server."""
     sound = [profile for profile in _sound(members) if profile.native]
     by_server = [{part.purpose: part.committed_bytes for part in profile.native} for profile in sound]
     largest = Counter[str]()
@@ -391,7 +391,7 @@ def _cost(ratio: Estimate) -> str:
 
 
 def _colours(report: Report) -> dict[str, int]:
-    """The colour of each library, the largest first; -1 for a library without one."""
+    """The colours of libraries, the largest first; -1 for none."""
     largest: dict[str, float] = {}
     for profile in _sound(report.profiles):
         for library in profile.libraries:
@@ -409,7 +409,7 @@ def _parts(profile: ProfileReport, colours: Mapping[str, int]) -> tuple[tuple[in
 
 
 def _bars(members: Sequence[ProfileReport], colours: Mapping[str, int]) -> StackedBars | None:
-    """A bar for each profile, as long as its CPU time per request where that is known of all."""
+    """A bar per profile, as long as its CPU time per request where that is known of all."""
     sound = _sound(members)
     if not sound:
         return None
@@ -453,7 +453,7 @@ def _details(profile: ProfileReport) -> Iterator[Block]:
 
 
 def _heat(profile: ProfileReport, heat: HeatMap) -> Heat:
-    """Each library's share of each column, by its own largest: small ones have their course, too."""
+    """The shares of libraries over time, relative to their own largest: small libraries have a course, too."""
     levels = []
     for row in heat.rows:
         shares = [weight / total if total else 0.0 for weight, total in zip(row.weights, heat.totals, strict=True)]

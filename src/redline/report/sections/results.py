@@ -1,4 +1,4 @@
-"""Results: the levels of every server, a table for each scenario and load."""
+"""Results: the levels of every server, a table per scenario and load."""
 
 from collections.abc import Iterator
 
@@ -37,7 +37,7 @@ from redline.report.sections.views import (
 _UNFOLDED = 6
 """The page unfolds up to this number of groups: readers look up a group in a page of more."""
 _DRAWN = 200
-"""Up to this number of cells each value has a picture: the page of a larger study would be too large to mail."""
+"""The most cells whose values have pictures: the page of a larger study would be too large to mail."""
 
 
 def results_section(report: Report) -> Iterator[Section]:
@@ -75,7 +75,7 @@ def shown_metrics(report: Report) -> tuple[Metric, ...]:
 
 
 def ranks_of(report: Report) -> dict[str, str]:
-    """The rank of each ranked cell by its id: `2=`, and `2= with interceptor=off` where settings have own rankings."""
+    """The ranks of cells by id: `2=`, and `2= with interceptor=off` where settings have own rankings."""
     several = {(ranking.scenario, ranking.load) for ranking in report.rankings if ranking.setting}
     return {
         place.cell_id: rank_text(ranking, place.rank)
@@ -114,7 +114,7 @@ def _table(report: Report, group: Group, ranks: dict[str, str], colours: dict[st
 
 
 def _value_scales(group: Group, metrics: tuple[Metric, ...]) -> dict[Metric, Scale]:
-    """A scale for each metric that more than one server of the group has."""
+    """A scale per metric that several servers of the group have."""
     estimates = {
         metric: [cell.estimates[metric] for cell in group.cells if metric in cell.estimates] for metric in metrics
     }

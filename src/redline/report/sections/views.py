@@ -12,9 +12,9 @@ from redline.report.sections.boards import against_in_short
 
 @dataclass(frozen=True)
 class Group:
-    """The cells of one scenario under one load: chains from what they begin with upward, ceilings last.
+    """The cells of a scenario under a load: chains from what they begin with upward, ceilings last.
 
-    `against` is each compared cell's baseline in short, by cell id; empty when the group has but one baseline.
+    `against` are the baselines of compared cells in short, by cell id; empty when the group has a single baseline.
     """
 
     scenario: str
@@ -25,13 +25,13 @@ class Group:
 
     @property
     def baseline(self) -> str:
-        """The only baseline's server; empty without one, and when there are several."""
+        """The only baseline's server; empty for none or several."""
         names = [cell.server for cell in self.cells if cell.is_baseline]
         return names[0] if len(names) == 1 else ""
 
     @property
     def own_loads(self) -> bool:
-        """Whether the load is not the same for all, such as a rate that is a share of each one's capacity."""
+        """Whether loads differ, such as rates that are shares of capacities."""
         return len({cell.load_text for cell in self.cells}) > 1
 
     @property
@@ -53,7 +53,7 @@ class Group:
 
 @dataclass(frozen=True)
 class BuildLine:
-    """What ran: one variant, in one build on one runtime."""
+    """A variant with its build and runtime."""
 
     server: str
     runtime_version: str
@@ -61,7 +61,7 @@ class BuildLine:
 
     @property
     def short_build(self) -> str:
-        """The first twelve digits of the hash; of each, when the build changed within the run."""
+        """The first twelve digits of the hash, or of all hashes if the build changed within the run."""
         return ", ".join(build[:12] for build in self.build.split(", "))
 
 
@@ -75,7 +75,7 @@ class SharedMessage:
 
 @dataclass(frozen=True)
 class FindingGroup:
-    """All findings of one kind, grade and advice."""
+    """The findings of a kind, grade and advice."""
 
     kind: FindingKind
     grade: Grade
@@ -86,7 +86,7 @@ class FindingGroup:
 
     @property
     def slugs(self) -> tuple[str, ...]:
-        """The cells that it touches, each once."""
+        """The cells that it touches."""
         return tuple(dict.fromkeys(slug for message in self.messages for slug in message.slugs))
 
     @property
@@ -101,7 +101,7 @@ class FindingGroup:
 
 
 def common_load(cells: Iterable[CellReport]) -> str:
-    """The load of these cells in words, as long as they all have one; empty without cells."""
+    """The load of these cells in words; empty without cells."""
     texts = {cell.load_text for cell in cells}
     return "not the same for all" if len(texts) > 1 else "".join(texts)
 
@@ -146,7 +146,7 @@ def _group(scenario: str, load: str, cells: list[CellReport], baseline_of: dict[
 
 
 def _families(cells: list[CellReport], bases: dict[str, str]) -> tuple[CellReport, ...]:
-    """Baselines in their order, each before what is compared with it; then those that stand alone; then ceilings."""
+    """Baselines in their order, before what is compared with them; then those that stand alone; then ceilings."""
     places = {cell.cell_id: place for place, cell in enumerate(cells)}
 
     def order(cell: CellReport) -> tuple[bool, bool, list[int]]:
@@ -191,7 +191,7 @@ def caveats(report: Report) -> dict[str, tuple[Metric, ...]]:
 
 
 def weighed_findings(cell: CellReport) -> tuple[Finding, ...]:
-    """The cell's findings as they weigh on its numbers: one of each kind, gravest first, otherwise in their order.
+    """The cell's findings as they weigh on its numbers: the gravest first, once per kind.
 
     No number of a valid cell rests on a trial that was left out. What made that trial invalid is then a warning about
     the cell, and the trial's milder doubts say nothing about it. What passes by on the machine is a note about a cell
@@ -214,7 +214,7 @@ def _left_out(cell: CellReport, alike: Sequence[Finding]) -> Finding:
 
 
 def _folded(alike: Sequence[Finding], used: int) -> Finding:
-    """The gravest of one kind, with the number of trials that it is about."""
+    """The gravest of a kind, with the number of trials that it is about."""
     worst = max(alike, key=lambda finding: finding.grade.weight)
     if worst.position is None or used < 2:
         return worst
@@ -225,12 +225,12 @@ def _folded(alike: Sequence[Finding], used: int) -> Finding:
 
 
 def invalid_reason(cell: CellReport) -> str:
-    """Why an invalid cell shows no number: one message for each kind of its `invalid` findings."""
+    """Why an invalid cell shows no number: a message per kind of its `invalid` findings."""
     return " ".join(f.message for f in invalid_findings(cell)) or "No trial of this cell can be used."
 
 
 def invalid_findings(cell: CellReport) -> tuple[Finding, ...]:
-    """The cell's `invalid` findings, the first of each kind."""
+    """The cell's `invalid` findings, the first per kind."""
     kinds: dict[FindingKind, Finding] = {}
     for finding in cell.findings:
         if finding.grade is Grade.INVALID:
@@ -271,7 +271,7 @@ def _log_tail(cell: CellReport, finding: Finding) -> str:
 
 
 def tally(report: Report) -> dict[fmt.VerdictSign, int]:
-    """How many comparisons came to each verdict; the ceiling is no competitor and does not count."""
+    """The number of comparisons per verdict; the ceiling is no competitor and does not count."""
     ceilings = {cell.cell_id for cell in report.cells if cell.role == "ceiling"}
     verdicts = [fmt.VerdictSign.of(c) for c in report.comparisons if c.cell_id not in ceilings]
     return {verdict: verdicts.count(verdict) for verdict in fmt.VerdictSign if verdict in verdicts}
