@@ -181,7 +181,7 @@ class LoadOptions:
     where the server writes, if anybody knows. Without `workers` there is one for each core of the engine. With
     `keep_interrupted`, the first Ctrl-C ends the load early and gives the traffic so far, and a NoResultError has it.
     `interval_ns` is the length of an interval, where that is not left to the driver. `on_start` gets the engine's
-    process id, where it runs on this machine. `profiler` is one more probe, for the measurement alone.
+    process id, where it runs on this machine. `profiler` is one more monitor, for the measurement alone.
     """
 
     log: Path
@@ -280,8 +280,8 @@ class Driver(Protocol):
         """Load several servers in slices. An interrupt ends it early. Raises DriveError when there is no traffic."""
 
 
-class Probe(Protocol):
-    """A monitor or profiler that watches one trial."""
+class Monitor(Protocol):
+    """Watches a trial: a monitor of processes, or a profiler."""
 
     @property
     def perturbs(self) -> bool:
@@ -300,8 +300,8 @@ class Probe(Protocol):
         """
 
 
-class Profiler(Probe, Protocol):
-    """A probe that samples stacks between `begin` and `end`. What goes wrong with it is in its facts."""
+class Profiler(Monitor, Protocol):
+    """A monitor that samples stacks between `begin` and `end`. What goes wrong with it is in its facts."""
 
     @property
     def env(self) -> Mapping[str, str]:

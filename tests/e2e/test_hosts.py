@@ -1,6 +1,7 @@
 """Trials whose server and load are on other hosts, by agents without a network between them."""
 
 import json
+import subprocess
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ from rich.console import Console
 
 from redline.analysis import build_report
 from redline.cli.session_view import SessionView
-from redline.model import FindingKind, Grade, Histogram, Recording, Suite
+from redline.model import Grade, Histogram, Recording, Suite
 from redline.model.limits import LimitReport
 from redline.model.search import SearchTerms
 from redline.plugins.hosts.remote import Pair
@@ -26,6 +27,7 @@ from redline.suite import Overrides, load_catalogue, read_suite, to_search
 from tests.e2e.lab import ON_HOSTS, Lab
 from tests.e2e.test_routes import FRONT
 from tests.fakes.hosts import NearHost, end, near_pair
+from tests.fakes.targets import unused_port
 
 pytestmark = pytest.mark.e2e
 
@@ -105,6 +107,21 @@ def test_hosts_are_left_alone_while_they_measure(lab: Lab, pair: Pair) -> None:
     after_start = "".join(f"{name} " for name in load.calls).split("order ")[1:]
     # Once the schedule is set nothing is asked but to wait for its end.
     assert all(calls.startswith("finish ") for calls in after_start), load.calls
+
+
+def test_two_hosts_load_a_server_behind_a_url(lab: Lab, pair: Pair, oracle: Path) -> None:
+    port = unused_port()
+    with subprocess.Popen([oracle, "null", "--host", "127.0.0.1", "--port", str(port)]) as server:
+        try:
+            recordings = run(ON_HOSTS.replace("good.one", f"{{url: 'http://127.0.0.1:{port}'}}"), lab, pair)
+        finally:
+            server.kill()
+    assert len(recordings) == 4
+    for recording in recordings:
+        assert recording.failure is None, recording.failure
+        assert recording.traffic is not None
+        assert recording.traffic.counts.outcomes.ok == recording.traffic.counts.due
+        assert all(host.share and host.share.counts.due for host in recording.hosts if host.role == "load")
 
 
 def test_an_open_load_is_the_same_from_one_host_and_from_two(lab: Lab, pair: Pair, tmp_path: Path) -> None:
@@ -227,8 +244,8 @@ def test_a_clock_that_is_set_in_the_middle_makes_the_trial_invalid(lab: Lab, tmp
     cells = build_report(RunStore(lab.folder / "run").run()).cells
     assert not any(cell.valid for cell in cells)
     found = {each.kind: each for each in cells[0].findings}
-    assert found[FindingKind.CLOCK_STEPPED].grade is Grade.INVALID
-    assert found[FindingKind.CLOCK_STEPPED].message.startswith("The clock of load-0 was set 1 min forwards")
+    assert found["clock-stepped"].grade is Grade.INVALID
+    assert found["clock-stepped"].message.startswith("The clock of load-0 was set 1 min forwards")
 
 
 SEARCH = """\

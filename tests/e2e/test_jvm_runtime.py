@@ -12,7 +12,7 @@ import pytest
 
 from redline.model import RuntimeFacts
 from redline.plugins.jdks import Jdk, installed, provision, read_home
-from redline.plugins.probes.jvm import Jvm, log_flag
+from redline.plugins.monitors.jvm import Jvm, log_flag
 from tests.e2e.workshop import CHECKOUT, RELEASES, if_provided
 
 pytestmark = [pytest.mark.e2e, pytest.mark.long]

@@ -14,7 +14,7 @@ import pytest
 from redline.model import ProfileFacts, Recording, Slice, Stacks
 from redline.plugins.jdks import installed
 from redline.plugins.profilers import commands
-from redline.stats.shares import METHOD_BLOCKS, METHOD_COUNT
+from redline.stats.shares import METHOD_BATCHES, METHOD_COUNT
 from redline.storage.runs import RunStore
 from tests.e2e.conftest import Redline
 from tests.e2e.lab import Lab
@@ -152,7 +152,7 @@ def weight(stacks: Stacks, function: str) -> int:
     return sum(number for stack, number in stacks.weights.items() if any(function in frame for frame in stack.frames))
 
 
-def check_report(folder: Path, method: str = METHOD_BLOCKS, least_part: float = 0.5) -> None:
+def check_report(folder: Path, method: str = METHOD_BATCHES, least_part: float = 0.5) -> None:
     """The report names both functions, the hot one first, and gives each its known share, within the interval it says.
 
     Both together are so much of all samples at least.

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from redline.cli.contracts import LoadResult
-from redline.model import FindingKind, Report
+from redline.model import Report
 from redline.plugins.machine import plan_placement
 from tests.e2e.conftest import REDLINE, Redline
 from tests.e2e.lab import Lab
@@ -20,10 +20,10 @@ pytestmark = [pytest.mark.e2e, pytest.mark.long, pytest.mark.alone]
 
 PORT = 8080
 NETWORK = {
-    FindingKind.RETRANSMITS,
-    FindingKind.LISTEN_OVERFLOW,
-    FindingKind.PORT_PRESSURE,
-    FindingKind.NETWORK_LIMITED,
+    "retransmits",
+    "listen-overflow",
+    "port-pressure",
+    "network-limited",
 }
 LIMITED = """\
 about: what answers well, with less of a core than it wants
@@ -67,12 +67,12 @@ def test_a_clean_network_is_left_alone(redline: Redline) -> None:
 
 def test_a_listener_with_a_full_queue_is_reported(redline: Redline) -> None:
     found = alone(redline, "turns_away", "-c", "16", "-d", "2500ms", "--warmup", "0s", "--timeout", "2s")
-    assert {FindingKind.LISTEN_OVERFLOW, FindingKind.RETRANSMITS} <= found  # what was turned away was sent again
+    assert {"listen-overflow", "retransmits"} <= found  # what was turned away was sent again
 
 
 def test_ports_that_rest_are_reported(redline: Redline) -> None:
     found = alone(redline, "dials", "-c", "4", "-d", "2s", "--warmup", "100ms", ports="40000 40063")
-    assert FindingKind.PORT_PRESSURE in found
+    assert "port-pressure" in found
 
 
 def test_a_server_that_has_used_up_its_quota_is_reported(redline: Redline, oracle: Path) -> None:
@@ -82,7 +82,7 @@ def test_a_server_that_has_used_up_its_quota_is_reported(redline: Redline, oracl
         family.mkdir()
         (family / "server.yaml").write_text(LIMITED.format(group=group, oracle=oracle))
         found = run(redline, lab.suite("limited.one", trials=1))
-    assert FindingKind.THROTTLED in found
+    assert "throttled" in found
 
 
 def test_a_neighbour_on_the_servers_core_is_reported(redline: Redline, oracle: Path) -> None:
@@ -102,7 +102,7 @@ def test_a_neighbour_on_the_servers_core_is_reported(redline: Redline, oracle: P
         for process in crowd:
             process.kill()
             process.wait()
-    assert FindingKind.NOISY_NEIGHBOUR in found
+    assert "noisy-neighbour" in found
 
 
 def run(redline: Redline, suite: Path, *more: str) -> set[str]:

@@ -12,14 +12,14 @@ from tests.fakes.servers.changing import HABITS
 
 pytestmark = [pytest.mark.e2e, pytest.mark.long, pytest.mark.alone]
 
-OF_ROUNDS = {FindingKind.RUN_DRIFT, FindingKind.AUTOCORRELATION, FindingKind.BIMODAL}
+OF_ROUNDS = {"run-drift", "autocorrelation", "bimodal"}
 OTHERS_ARE_HERE = {
-    FindingKind.CPU_PRESSURE,
-    FindingKind.CPU_STEAL,
-    FindingKind.HOST_MODE,
-    FindingKind.NOISY_NEIGHBOUR,
+    "cpu-pressure",
+    "cpu-steal",
+    "host-mode",
+    "noisy-neighbour",
 }
-OF_WARM_UPS = {FindingKind.NEVER_STEADY, FindingKind.SLOWING_DOWN}
+OF_WARM_UPS = {"never-steady", "slowing-down"}
 
 CATALOGUE = """\
 about: servers that change
@@ -92,24 +92,24 @@ def _once(redline: Redline, servers: list[str], asked: dict[str, str]) -> Kinds:
 
 
 def test_starts_that_age_differ_from_those_that_draw_one_of_two_speeds(redline: Redline) -> None:
-    expected = {"ageing": {FindingKind.RUN_DRIFT}, "twofold": {FindingKind.BIMODAL}}
+    expected = {"ageing": {"run-drift"}, "twofold": {"bimodal"}}
     found(redline, expected, OF_ROUNDS, **BY_ROUND, trials="8")
 
 
 def test_starts_like_the_one_before_are_reported_and_those_that_differ_by_chance_are_not(redline: Redline) -> None:
-    expected = {"wandering": {FindingKind.AUTOCORRELATION}, "differing": set[FindingKind]()}
+    expected = {"wandering": {"autocorrelation"}, "differing": set[FindingKind]()}
     found(redline, expected, OF_ROUNDS, **BY_ROUND, trials="12")
 
 
 def test_a_server_that_jumps_is_never_steady_and_one_that_tires_slows_down(redline: Redline) -> None:
     expected = {
-        "jumping": {FindingKind.NEVER_STEADY},
-        "tiring": {FindingKind.SLOWING_DOWN},
+        "jumping": {"never-steady"},
+        "tiring": {"slowing-down"},
         "even": set[FindingKind](),
     }
     found(redline, expected, OF_WARM_UPS, **AT_LENGTH, warmup="{detect: {at_most: 6s}}")
 
 
 def test_a_server_that_gets_slower_while_it_is_measured_is_unsteady(redline: Redline) -> None:
-    expected = {"swelling": {FindingKind.UNSTEADY}, "even": set[FindingKind]()}
-    found(redline, expected, {FindingKind.UNSTEADY}, **AT_LENGTH, warmup="20ms")
+    expected = {"swelling": {"unsteady"}, "even": set[FindingKind]()}
+    found(redline, expected, {"unsteady"}, **AT_LENGTH, warmup="20ms")

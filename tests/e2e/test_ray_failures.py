@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from redline.findings import judge
-from redline.model import FindingKind, Grade
+from redline.model import Grade
 from redline.storage.runs import RunStore
 from tests.e2e.conftest import REDLINE, Done
 from tests.e2e.lab import Lab
@@ -199,5 +199,5 @@ def test_a_host_with_a_slow_way_is_found(net: Net, lab: Lab) -> None:
     (recording,) = store.recordings()
     cell = store.manifest().plan.cells[recording.cell_id]
     found = {finding.kind: finding for finding in judge(cell, recording)}
-    assert found[FindingKind.LOAD_HOSTS_DIFFER].grade is Grade.WARN, (done.err, found)
-    assert found[FindingKind.LOAD_HOSTS_DIFFER].message.startswith(net["load-1"].name)
+    assert found["load-hosts-differ"].grade is Grade.WARN, (done.err, found)
+    assert found["load-hosts-differ"].message.startswith(net["load-1"].name)

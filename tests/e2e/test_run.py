@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from redline.model import COMPARED, FindingKind, Grade, Metric, Recording, Report, Run, Verdict
+from redline.model import COMPARED, Grade, Metric, Recording, Report, Run, Verdict
 from redline.storage.runs import RunStore
 from tests.e2e.conftest import Done, Redline
 from tests.e2e.lab import Lab
@@ -46,7 +46,7 @@ def test_a_token_that_expires_in_the_middle_of_a_trial(redline: Redline, lab: La
     suite.write_text(suite.read_text().replace("for: 300ms", "for: 4s"))
     done, report = run(redline, suite)
     assert done.code == 1
-    (finding,) = (each for each in report.cells[0].findings if each.kind is FindingKind.WRONG_ANSWERS)
+    (finding,) = (each for each in report.cells[0].findings if each.kind == "wrong-answers")
     assert finding.grade is Grade.INVALID
     assert "; 4xx, the first after 1." in finding.message
     assert "a token that expired" in finding.advice

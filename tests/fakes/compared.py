@@ -55,11 +55,16 @@ def server(name: str) -> Variant:
 
 
 def compared_run(
-    costs: Mapping[str, Cost] | None = None, *, starts: int = 6, interrupted: bool = False, load: Load = LOAD
+    costs: Mapping[str, Cost] | None = None,
+    *,
+    starts: int = 6,
+    interrupted: bool = False,
+    load: Load = LOAD,
+    first_start: int = 0,
 ) -> Run:
     """B over A in each scenario, by name, in starts that serve all of them; the last may be cut short.
 
-    The scenario `mix` holds the requests of the others.
+    The scenario `mix` holds the requests of the others. Starts scatter by their numbers, from `first_start` on.
     """
     costs = costs or {"home": Cost(1.05)}
     requests = {name: Request(path=f"/{name}") for name in costs if name != "mix"}
@@ -82,7 +87,9 @@ def compared_run(
             position = len(planned)
             planned.append(PlannedDuet(cell_ids=ids, round=start, position=position, seed=1))
             cost = costs[scenario.name]
-            seen = simulated_duet(start, (1.0, cost.factor), cell_ids=ids, position=position, noise=cost.noise)
+            seen = simulated_duet(
+                first_start + start, (1.0, cost.factor), cell_ids=ids, position=position, noise=cost.noise
+            )
             recordings.append(_answered(seen, cut=interrupted and start == starts - 1))
     suite = Suite(
         name="compared",

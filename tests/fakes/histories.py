@@ -9,11 +9,13 @@ from numpy.random import Generator
 
 from redline.analysis.changes import Level
 from redline.analysis.history import SeenRun, Sight
-from redline.model import Environment, Load, Metric, Run
+from redline.model import Environment, Load, Manifest, Metric, Run
+from redline.model.run import Kind
 from redline.stats import Ratios, estimate
-from redline.storage.runs import RunStore
 from tests.fakes.behaviour import GOOD
+from tests.fakes.compared import Cost, compared_run
 from tests.fakes.recordings import EPOCH_UNIX_NS, SATURATE, simulated_environment, simulated_run
+from tests.fakes.stored import kept
 
 DAY_NS = 86_400_000_000_000
 CELL = "rust.hyper.SimpleGet.saturate-00000000"
@@ -71,8 +73,14 @@ def stored_run(
     if environment is not None:
         changed["environment"] = environment
     run = run.model_copy(update={"manifest": run.manifest.model_copy(update=changed)})
-    store = RunStore(folder / run.manifest.name)
-    store.create(run.manifest)
-    for recording in run.recordings:
-        store.save(recording, run.manifest.plan.cells[recording.cell_id])
+    kept(folder / run.manifest.name, run)
     return run
+
+
+def comparison(place: int, factor: float = 1.0, *, kind: Kind = "comparison", b: str = "./b --port {port}") -> Run:
+    """The comparison of the `place`-th day, in which a request costs B so many times the CPU time of A."""
+    run = compared_run({"home": Cost(factor)}, first_start=100 * place)
+    changed = {"name": f"run-{place:02}", "created_unix_ns": EPOCH_UNIX_NS + place * DAY_NS, "kind": kind}
+    manifest = run.manifest.model_copy(update=changed)
+    manifest = Manifest.model_validate_json(manifest.model_dump_json().replace("./b --port {port}", b))
+    return run.model_copy(update={"manifest": manifest})

@@ -1,4 +1,4 @@
-"""What an engine and the probes would have seen of one trial of a server with a given behaviour."""
+"""What an engine and the monitors would have seen of one trial of a server with a given behaviour."""
 
 import numpy as np
 from numpy.random import Generator
@@ -151,7 +151,7 @@ def _rate_and_mean(
 
 
 def observed_series(behaviour: Behaviour, traffic: Traffic) -> tuple[Series, ...]:
-    """What the probes saw, from a little before that traffic until a little after it."""
+    """What the monitors saw, from a little before that traffic until a little after it."""
     start = traffic.epoch_unix_ns - 20_000_000
     end = traffic.epoch_unix_ns + traffic.measure_end_ns + 120_000_000
     times = tuple(range(start, end, INTERVAL_NS))

@@ -127,7 +127,7 @@ class FakeDriver(WithoutDuets):
 
 
 @dataclass
-class FakeProbe:
+class FakeMonitor:
     """Notes whom it follows."""
 
     events: list[str]
@@ -171,8 +171,8 @@ class QuietListener:
     def moved(self, planned: PlannedTrial | PlannedDuet, cells: tuple[Cell, ...], failure: Failure) -> None:
         pass
 
-    def repeated(self, trials: Sequence[PlannedTrial]) -> None:
-        self.again += [trial.position for trial in trials]
+    def repeated(self, steps: Sequence[PlannedTrial | PlannedDuet]) -> None:
+        self.again += [step.position for step in steps]
 
     def duet_started(self, planned: PlannedDuet, cells: tuple[Cell, ...]) -> None:
         self.started.append(planned.position)

@@ -8,7 +8,6 @@ from redline.model import (
     CellReport,
     Comparison,
     Environment,
-    FindingKind,
     Grade,
     Metric,
     Objective,
@@ -96,7 +95,7 @@ def alone() -> Report:
     """One server, one cell, one trial: no baseline, no interval."""
     only = cell("rust.hyper", "SimpleGet", "saturate", rate=96_000, p50_us=610, baseline="", trials=1)
     few = finding(
-        FindingKind.TOO_FEW_TRIALS,
+        "too-few-trials",
         Grade.WARN,
         "1 trial gives no interval.",
         "Ask for at least 3 trials.",
@@ -110,7 +109,7 @@ def doubtful() -> Report:
     report = healthy()
     bad = next(c for c in report.cells if c.slug == "rust.axum.PostBytes.steady")
     missed = finding(
-        FindingKind.RATE_MISSED,
+        "rate-missed",
         Grade.INVALID,
         "Sent 14,210/s of 20,000/s (71%).",
         "Lower the rate, or give the engine more workers or cores.",
@@ -120,9 +119,9 @@ def doubtful() -> Report:
     advice = "Run on a machine of your own, or ask for more trials."
     cells: list[CellReport] = []
     for each in report.cells:
-        noted = finding(FindingKind.CPU_STEAL, Grade.WARN, steal, advice, each.cell_id)
+        noted = finding("cpu-steal", Grade.WARN, steal, advice, each.cell_id)
         ceiling = finding(
-            FindingKind.NEAR_CEILING,
+            "near-ceiling",
             Grade.NOTE,
             f"{76_000 + 500 * len(cells):,}/s is {90 + len(cells) % 4}% of what the ceiling reaches here.",
             "The difference to a faster server may not show on this machine.",
@@ -158,7 +157,7 @@ def died() -> Report:
         update={"used": False, "failure": "load: it panicked", "log_tail": "<b>panicked</b> at src/main.rs:7\nexit"}
     )
     said = finding(
-        FindingKind.SERVER_DIED, Grade.INVALID, "Failed in stage load: it panicked.", "Read its log.", only.cell_id
+        "server-died", Grade.INVALID, "Failed in stage load: it panicked.", "Read its log.", only.cell_id
     ).model_copy(update={"position": lost.position})
     trials = (*only.trials[:3], lost, only.trials[4])
     return report([only.model_copy(update={"trials": trials, "findings": (said,)})], ())

@@ -10,7 +10,6 @@ from redline.model import (
     Comparison,
     Counts,
     Effect,
-    FindingKind,
     Grade,
     Histogram,
     Metric,
@@ -163,7 +162,7 @@ def _cell(server: str, scenario: str, users: int, is_baseline: bool) -> CellRepo
 
 def _doubted(cell: CellReport) -> CellReport:
     missed = report_cells.finding(
-        FindingKind.RATE_MISSED,
+        "rate-missed",
         Grade.INVALID,
         "Sent 14,210/s of 20,000/s (71%).",
         "Lower the rate, or give the engine more workers or cores.",

@@ -155,9 +155,9 @@ def target(habit: Habit, tls: ssl.SSLContext | None = None) -> Iterator[str]:
 
 def unused_port() -> int:
     """A port on which nobody listens."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port: int = listener.getsockname()[1]
         return port
 
 

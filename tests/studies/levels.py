@@ -1,7 +1,7 @@
 """The study behind docs/decisions/0015-two-levels.md: `python -m tests.studies.levels [SEEDS]` prints its table.
 
 How often a 95% interval of a rate holds the truth, overall and in the third of the cells whose trials agree best, and
-how wide it is. Trials differ by `between`, and their blocks of time by so much that a trial's mean differs by `within`.
+how wide it is. Trials differ by `between`, and their batches by so much that a trial's mean differs by `within`.
 """
 
 import sys
@@ -13,14 +13,14 @@ import numpy as np
 from redline.model import Metric
 from redline.stats import Ratios, estimate
 from redline.stats.estimate import Spread, over_trials, within_trials
-from redline.stats.samples import BLOCKS, Floats
+from redline.stats.samples import BATCHES, Floats
 
 TRUTH = 1_000.0
 
 
 @dataclass(frozen=True)
 class Levels:
-    """Sigmas of the log: `follows` is how much of a block's deviation the next one keeps, `ramp` what all trials do."""
+    """Sigmas of the log: `follows` is how much of a batch's deviation the next one keeps, `ramp` what all trials do."""
 
     between: float
     within: float
@@ -28,19 +28,19 @@ class Levels:
     ramp: float = 0.0
 
     def cell(self, trials: int, rng: np.random.Generator) -> Ratios:
-        """Requests and seconds of so many trials, by block."""
-        noise = np.zeros((trials, BLOCKS))
+        """Requests and seconds of so many trials, by batch."""
+        noise = np.zeros((trials, BATCHES))
         last = rng.normal(size=trials)
-        for block in range(BLOCKS):
+        for batch in range(BATCHES):
             last = self.follows * last + np.sqrt(1 - self.follows**2) * rng.normal(size=trials)
-            noise[:, block] = last
-        keeps = self.follows ** np.abs(np.subtract.outer(range(BLOCKS), range(BLOCKS)))
-        noise *= self.within * BLOCKS / np.sqrt(keeps.sum())
-        course = self.ramp * np.linspace(-0.5, 0.5, BLOCKS)
+            noise[:, batch] = last
+        keeps = self.follows ** np.abs(np.subtract.outer(range(BATCHES), range(BATCHES)))
+        noise *= self.within * BATCHES / np.sqrt(keeps.sum())
+        course = self.ramp * np.linspace(-0.5, 0.5, BATCHES)
         rates = TRUTH * (1 + rng.normal(0, self.between, (trials, 1)) + noise + course)
-        seconds = np.full((trials, BLOCKS), 1 / BLOCKS)
+        seconds = np.full((trials, BATCHES), 1 / BATCHES)
         over = rates * seconds
-        return Ratios(over.sum(axis=1), np.ones(trials), blocks=(over, seconds))
+        return Ratios(over.sum(axis=1), np.ones(trials), batches=(over, seconds))
 
 
 def in_use(cell: Ratios) -> float:
@@ -58,7 +58,7 @@ def trials_alone(cell: Ratios) -> float:
 
 
 def resampled_twice(cell: Ratios) -> float:
-    """Trials are resampled, and blocks within those that were drawn: the variances of both levels add."""
+    """Trials are resampled, and batches within those that were drawn: the variances of both levels add."""
     spread, within = over_trials(cell), within_trials(cell)
     assert spread is not None
     assert within is not None
@@ -75,7 +75,7 @@ WORLDS = {
     "3% between, 0.3% within": Levels(0.03, 0.003),
     "0.3% between, 1% within": Levels(0.003, 0.01),
     "0 between, 1% within": Levels(0, 0.01),
-    "0 between, 1% within, blocks keep 0.5": Levels(0, 0.01, follows=0.5),
+    "0 between, 1% within, batches keep 0.5": Levels(0, 0.01, follows=0.5),
     "1% between, 0.3% within, 10% ramp": Levels(0.01, 0.003, ramp=0.1),
 }
 

@@ -1,7 +1,7 @@
 """How often verdicts are right: `python -m tests.studies.power [SEEDS]` prints the table of the statistics page.
 
 Each world is a matrix of cells against one baseline, compared in throughput as a report does it: paired by round, each
-comparison by itself, and by Holm for all of the matrix. Trials differ by a share of their rate, and within them blocks
+comparison by itself, and by Holm for all of the matrix. Trials differ by a share of their rate, and within them batches
 of time differ so that a trial's mean differs by a fifth of that. A planted difference is in one of the comparisons.
 """
 
@@ -13,7 +13,7 @@ import numpy as np
 from redline.analysis.compare import Question, with_verdicts
 from redline.model import Comparison, Metric, Verdict
 from redline.stats import Ratios, paired
-from redline.stats.samples import BLOCKS
+from redline.stats.samples import BATCHES
 
 THRESHOLD = 0.02
 FAMILY = 20
@@ -26,9 +26,9 @@ CHANGED = (Verdict.FASTER, Verdict.SLOWER)
 def cell(rng: np.random.Generator, trials: int, variation: float, rate: float = 1.0) -> Ratios:
     """Requests and seconds of so many trials; `variation` is the standard deviation of a trial's rate, relative."""
     between, within = variation * np.array([np.sqrt(1 - 0.2**2), 0.2])
-    noise = rng.normal(0, between, (trials, 1)) + rng.normal(0, within * np.sqrt(BLOCKS), (trials, BLOCKS))
-    over = rate * (1 + noise) / BLOCKS
-    return Ratios(over.sum(axis=1), np.ones(trials), blocks=(over, np.full((trials, BLOCKS), 1 / BLOCKS)))
+    noise = rng.normal(0, between, (trials, 1)) + rng.normal(0, within * np.sqrt(BATCHES), (trials, BATCHES))
+    over = rate * (1 + noise) / BATCHES
+    return Ratios(over.sum(axis=1), np.ones(trials), batches=(over, np.full((trials, BATCHES), 1 / BATCHES)))
 
 
 def compared(ours: Ratios, baseline: Ratios) -> Comparison:

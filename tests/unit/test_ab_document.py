@@ -10,10 +10,12 @@ from hypothesis import strategies as st
 from redline.cli.ab_document import ab_document
 from redline.cli.command_line import AbFlags
 from redline.cli.origins import FromRepository
+from redline.cli.request_flags import referenced
 from redline.cli.written import Given, as_yaml, named_by_flags, plain, read_written
 from redline.errors import Location, Problem, UsageError
+from redline.model import Body
+from redline.suite import referenced_files
 from redline.suite.schema.document import parse_document
-from redline.suite.validate.referenced_files import no_files
 
 A, B = "./old --port {port}", "./new --port={port} '--name=a b'"
 URL_A, URL_B = "http://127.0.0.1:1/x", "https://[::1]:2/x"
@@ -64,6 +66,22 @@ def test_urls_give_their_path_and_say_how_they_are_reached() -> None:
     assert made["loads"] == {"load": {"open": {"rate": "2000/s"}}}
     secure = document("https://h:1", "https://h:2", cacert=Path("ca.pem"))
     assert [server["tls"] for server in secure["servers"]] == [{"ca": "/here/ca.pem"}] * 2
+
+
+def test_a_command_is_compared_with_a_url_by_its_path() -> None:
+    made = document(A, "https://h:1/x", insecure=True)
+    assert made["servers"] == [
+        {"name": "A", "command": A, "folder": "/here/."},
+        {"name": "B", "url": "https://h:1", "tls": {"insecure": True}},
+    ]
+    assert made["scenarios"] == [{"name": "requests", "get": "/x"}]
+
+
+def test_a_revision_is_compared_with_a_url_by_its_project_or_by_a_path() -> None:
+    made = document("main", "http://h:1")
+    assert made["servers"] == [{"name": "A", "revision": "main"}, {"name": "B", "url": "http://h:1"}]
+    assert "scenarios" not in made
+    assert document("http://h:1/x", "main")["scenarios"] == [{"name": "requests", "get": "/x"}]
 
 
 def test_revisions_are_asked_as_their_project_says_unless_a_flag_does() -> None:
@@ -128,7 +146,8 @@ def test_all_other_flags() -> None:
         ({"b": None}, "./old --port {port} is compared with nothing"),
         ({"b": "localhost:8080"}, "localhost:8080 is neither a command nor a URL"),
         ({"git": "main..HEAD"}, "--git names both sides, and so does ./old"),
-        ({"b": URL_B}, "one of the two is a URL, and the other is started here"),
+        ({"b": URL_A, "path": "/y"}, "--path /y: the URLs name their paths"),
+        ({"b": URL_A, "insecure": True}, "--insecure means nothing without TLS"),
         ({"a": URL_A, "b": "http://h:2/y"}, "A is asked for /x and B for /y"),
         ({"a": URL_A, "b": URL_A, "path": "/x"}, "--path /x: the URLs name their paths"),
         ({"a": URL_A, "b": "http://a b/"}, "`a b` is not a host name"),
@@ -228,10 +247,28 @@ def test_a_suite_sends_files_and_has_any_method(tmp_path: Path) -> None:
     (tmp_path / "item.bin").write_bytes(b"\xff\x00")
     (tmp_path / "out.bin").symlink_to("/etc/hostname")
     origins = FromRepository(tmp_path).origins()
-    suite, _ = read_written(document, "ab", no_files, origins)
+    files = referenced_files(tmp_path / "suite.yaml")
+    suite, _ = read_written(document, "ab", files, origins)
     request = suite.scenarios[0].request
     assert (request.method, request.path, request.body and request.body.raw) == ("PURGE", "/x", b"\xff\x00")
     assert [variant.catalogued.family_folder for variant in suite.variants] == [str(tmp_path), str(tmp_path / "new")]
     document["scenarios"] = [{"name": "post", "post": "/", "body": {"file": "out.bin"}}]
     with pytest.raises(UsageError, match=r"body\.file: .*leads out of the folder"):
-        read_written(document, "ab", no_files, origins)
+        read_written(document, "ab", files, origins)
+
+
+def test_a_list_of_requests_sends_files_of_its_folder(tmp_path: Path) -> None:
+    """Only what flags name themselves may be anywhere."""
+    (tmp_path / "lists").mkdir()
+    file, ca = tmp_path / "lists" / "requests.yaml", tmp_path / "ca.pem"
+    (file.parent / "item.bin").write_bytes(b"\xff\x00")
+    ca.write_text("a certificate")
+    file.write_text("- {name: a, get: /}\n- {name: b, put: /b, body: {file: item.bin}}\n")
+    flags = AbFlags(a=A, b=B, requests=file, cacert=ca)
+    read, _ = read_written(document(requests=file), "ab", referenced(flags))
+    assert [scenario.requests[-1].body for scenario in read.scenarios[1:]] == [Body(raw=b"\xff\x00")] * 2
+    assert referenced(flags).text(str(ca)) == "a certificate"
+    for outside in ("/etc/hostname", "../ca.pem"):
+        file.write_text(f"- {{name: b, put: /b, body: {{file: {outside}}}}}\n")
+        with pytest.raises(UsageError, match=r"requests.yaml:1:\d+: .*leads out of the folder"):
+            read_written(written(requests=file), "ab", referenced(flags))

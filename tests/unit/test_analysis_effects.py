@@ -149,7 +149,7 @@ def test_an_effect_is_refused_as_a_comparison_is() -> None:
     variants = [variant_of("a.one", log=False), variant_of("a.one", log=True)]
     report = build_report(run_of({("a.one+log=off", "SimpleGet"): replace(GOOD, perturbed=True)}, variants))
     assert {made.comparison.refused for made in report.effects} == {
-        "the baseline was measured with a probe that perturbs"
+        "the baseline was measured with a monitor that perturbs"
     }
 
 

@@ -5,13 +5,13 @@ from dataclasses import replace
 import pytest
 
 from redline.analysis.history import SeenRun, build_history, regressions, see, silent
-from redline.model import Environment, Metric, Skipped, Verdict
+from redline.model import Environment, Metric, Run, Skipped, Verdict
 from redline.model.history import History, LeftOut
 from redline.report.document import Medium
 from redline.report.render import markdown
 from redline.report.sections import history as lines
 from tests.fakes.behaviour import GOOD, Behaviour
-from tests.fakes.histories import CELL, level_series, seen
+from tests.fakes.histories import CELL, comparison, level_series, seen
 from tests.fakes.recordings import SATURATE, STEADY, simulated_environment, simulated_run
 
 HERE = simulated_environment()
@@ -175,7 +175,7 @@ def test_a_run_is_seen_in_its_telling_metrics() -> None:
     ("behaviour", "said"),
     [
         (replace(GOOD, outcomes={"timeout": 8000}), "the cell is invalid"),
-        (replace(GOOD, perturbed=True), "measured with a probe that perturbs"),
+        (replace(GOOD, perturbed=True), "measured with a monitor that perturbs"),
     ],
 )
 def test_what_is_not_compared_says_why(behaviour: Behaviour, said: str) -> None:
@@ -230,3 +230,62 @@ def test_json_is_read_back() -> None:
     made = history(SLOWER)
     assert History.model_validate_json(made.model_dump_json()) == made
     assert made.cells[0].cell_id == CELL
+
+
+def compared(*runs: Run) -> History:
+    return history([see(run, "there", lambda _cell: True) for run in runs])
+
+
+def cpu_ratios(*runs: Run) -> list[tuple[str, tuple[int, ...]]]:
+    """The comparisons by name, and the runs that have them."""
+    cells = [cell for cell in compared(*runs).cells if cell.metric is Metric.CPU_PER_REQUEST]
+    return [(cell.name, tuple(point.run for point in cell.points)) for cell in cells]
+
+
+def test_a_ratio_has_a_value_for_each_run_and_change_points() -> None:
+    made = compared(*(comparison(place, 1.05 if place > 3 else 1.0) for place in range(7)))
+    assert {cell.metric for cell in made.cells} == {Metric.CPU_PER_REQUEST, Metric.THROUGHPUT}
+    cell = next(cell for cell in made.cells if cell.metric is Metric.CPU_PER_REQUEST)
+    (change,) = cell.changes
+    assert (change.run, change.verdict, change.before.unit) == (4, Verdict.SLOWER, "ratio")
+    assert (change.before.n, change.after.n) == (24, 18), "fresh starts"
+    assert change.ratio.value == pytest.approx(1.05, abs=0.005)
+    assert change.before.value == pytest.approx(1.0, abs=0.005)
+    assert regressions(made)
+    assert lines.last_value(cell).startswith("+5."), "not a level"
+    assert "B.home.load against A" in rendered(made)
+
+
+def test_a_ratio_that_stays_has_no_change() -> None:
+    assert not any(cell.changes for cell in compared(*(comparison(place, 1.05) for place in range(8))).cells)
+
+
+def test_a_comparison_of_other_commands_is_another_one() -> None:
+    """Flags name any two servers A and B."""
+    runs = [comparison(0), comparison(1), comparison(2, b="./c --port {port}"), comparison(3)]
+    assert sorted(cpu_ratios(*runs)) == [("B.home.load against A", (0, 1, 3)), ("B.home.load against A", (2,))]
+    assert all(cell.current for cell in compared(*runs, comparison(4, b="./c --port {port}")).cells)
+
+
+def test_servers_that_a_suite_names_are_known_by_their_names() -> None:
+    runs = [comparison(0, kind="run"), comparison(1, kind="run", b="./c --port {port}")]
+    assert cpu_ratios(*runs) == [("B.home.load against A", (0, 1))]
+
+
+def test_a_comparison_is_the_same_however_long_it_is_measured() -> None:
+    run = comparison(1)
+    longer = {
+        cell_id: cell.under(cell.load.model_copy(update={"duration_ns": 2 * cell.load.duration_ns}))
+        for cell_id, cell in run.manifest.plan.cells.items()
+    }
+    plan = run.manifest.plan.model_copy(update={"cells": longer})
+    changed = run.model_copy(update={"manifest": run.manifest.with_plan(plan)})
+    assert cpu_ratios(comparison(0), changed) == [("B.home.load against A", (0, 1))]
+
+
+def test_a_comparison_without_a_whole_start_says_so() -> None:
+    made = compared(comparison(0), comparison(1).model_copy(update={"duets": ()}))
+    assert [cell.points[-1].missing for cell in made.cells if cell.metric is Metric.CPU_PER_REQUEST] == [
+        "no start with both was measured"
+    ]
+    assert silent(made)

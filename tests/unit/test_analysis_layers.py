@@ -144,8 +144,8 @@ def test_each_branch_is_a_chain_of_its_own() -> None:
 def test_a_step_that_may_not_be_compared_says_why_and_the_others_stand() -> None:
     found = only(build_report(run_of({"a.layer": replace(GOOD, perturbed=True)})))
     first, second = found.steps
-    assert first.why_not == ("the cell was measured with a probe that perturbs",)
-    assert second.why_not == ("the baseline was measured with a probe that perturbs",)
+    assert first.why_not == ("the cell was measured with a monitor that perturbs",)
+    assert second.why_not == ("the baseline was measured with a monitor that perturbs",)
     assert first.cpu_ns is None
     assert found.whole.why_not == ()
     assert found.whole.cpu_ns is not None

@@ -3,7 +3,7 @@
 import pytest
 
 from redline.findings import judge
-from redline.model import Cell, Finding, FindingKind, Grade, Metric, Recording
+from redline.model import Cell, Finding, Grade, Metric, Recording
 from redline.stats import Trial, sample_of
 from tests.fakes.behaviour import GOOD
 from tests.fakes.recordings import SATURATE, STEADY, simulated_cell, simulated_recording
@@ -34,7 +34,7 @@ def with_backlog(cell: Cell, waiting: int, left: int = 0) -> Recording:
 
 
 def backlogs(findings: tuple[Finding, ...]) -> list[Finding]:
-    return [each for each in findings if each.kind is FindingKind.BACKLOG]
+    return [each for each in findings if each.kind == "backlog"]
 
 
 @pytest.mark.parametrize(("waiting", "grade"), [(890, Grade.INVALID), (200, Grade.WARN)])

@@ -10,7 +10,7 @@ import pytest
 from redline.analysis import search_state
 from redline.analysis.search_state import SETTLE_NS
 from redline.errors import DriveError, LaunchError
-from redline.model import AttachedServer, Cell, Closed, Finding, FindingKind, Grade, Open, Recording, Variant
+from redline.model import AttachedServer, Cell, Closed, Finding, Grade, Open, Recording, Variant
 from redline.model.limits import LimitStart
 from redline.ports import Launch
 from redline.running.cell_search import AGAIN, MOST_OF_ONE, WAITS_S
@@ -184,14 +184,14 @@ def test_what_was_done_to_a_probe_is_reported_by_its_place(bench: Bench) -> None
     bench.driver.late = 5
     bench.run()
     (found,) = bench.state.findings
-    assert (found.kind, found.position, found.cell_id) == (FindingKind.SEND_LATENESS, 2, CELL.id)
+    assert (found.kind, found.position, found.cell_id) == ("send-lateness", 2, CELL.id)
     assert bench.listener.waited == [], "that does not pass by itself"
 
 
 def test_a_probe_that_the_host_disturbs_is_made_again_on_the_same_start_and_the_search_hears_of_the_last(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    taken = Finding(kind=FindingKind.CPU_STEAL, grade=Grade.WARN, message="M.", advice="A.", cell_id=CELL.id)
+    taken = Finding(kind="cpu-steal", grade=Grade.WARN, message="M.", advice="A.", cell_id=CELL.id)
 
     def findings(_cell: Cell, recording: Recording) -> tuple[Finding, ...]:
         return (taken,) if recording.position == THIRD_PROBE else ()
@@ -216,7 +216,7 @@ def test_a_probe_that_the_host_disturbs_is_made_again_on_the_same_start_and_the_
 def test_a_probe_is_made_again_until_it_is_not_disturbed_or_may_not_be(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, disturbs: int
 ) -> None:
-    taken = Finding(kind=FindingKind.CPU_STEAL, grade=Grade.WARN, message="M.", advice="A.", cell_id=CELL.id)
+    taken = Finding(kind="cpu-steal", grade=Grade.WARN, message="M.", advice="A.", cell_id=CELL.id)
 
     def findings(_cell: Cell, recording: Recording) -> tuple[Finding, ...]:
         return (taken,) if THIRD_PROBE <= recording.position < THIRD_PROBE + disturbs else ()
@@ -237,7 +237,7 @@ def test_a_probe_is_made_again_until_it_is_not_disturbed_or_may_not_be(
 
 
 def test_one_probe_leaves_repetitions_for_the_others(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    taken = Finding(kind=FindingKind.CPU_STEAL, grade=Grade.WARN, message="M.", advice="A.", cell_id=CELL.id)
+    taken = Finding(kind="cpu-steal", grade=Grade.WARN, message="M.", advice="A.", cell_id=CELL.id)
     monkeypatch.setattr(search_state, "judge_probe", lambda _cell, _recording: (taken,))
     bench.again().run()
     assert len(bench.listener.waited) > MOST_OF_ONE

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from redline.analysis import search_state
-from redline.model import Cell, Finding, FindingKind, Grade, Open, Recording, Traffic
+from redline.model import Cell, Finding, Grade, Open, Recording, Traffic
 from redline.model.limits import Beyond
 from redline.ports import Drive, NoResultError
 from redline.search import Converged, Doomed
@@ -56,7 +56,7 @@ def test_an_overload_test_whose_cores_the_host_took_says_nothing_of_the_server(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fields = {"message": "The host took 20% of it.", "advice": "Take another one.", "cell_id": CELL.id}
-    taken = Finding(kind=FindingKind.CPU_STEAL, grade=Grade.WARN, **fields)
+    taken = Finding(kind="cpu-steal", grade=Grade.WARN, **fields)
 
     def findings(cell: Cell, _recording: Recording) -> tuple[Finding, ...]:
         return (taken,) if cell.load.shape.stages else ()

@@ -1,6 +1,6 @@
 """The caveats of a report are three lines."""
 
-from redline.model import FindingKind, Grade, Report, Verdict
+from redline.model import Grade, Report, Verdict
 from redline.report.document import Prose, Section
 from redline.report.sections.doubt import caveats_section, limit_caveats
 from tests.fakes import limits, reports
@@ -44,9 +44,7 @@ def test_undecided_comparisons_are_counted_with_what_the_coarsest_could_show() -
     one = next(each for each in report.comparisons if each.verdict)
     open_ = one.model_copy(update={"verdict": Verdict.INCONCLUSIVE})
     cells = tuple(
-        cell.model_copy(
-            update={"findings": (finding(FindingKind.RESOLUTION, Grade.NOTE, "Shows 28%.", "", cell.cell_id),)}
-        )
+        cell.model_copy(update={"findings": (finding("resolution", Grade.NOTE, "Shows 28%.", "", cell.cell_id),)})
         for cell in report.cells
     )
     limits, _, _ = said(report.model_copy(update={"cells": cells, "comparisons": (open_,)}))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from redline.model import Interval
 from redline.plugins.drivers.intervals import MOST_INTERVALS, KeptIntervals, kept_ns
 from redline.plugins.hosts.parts import merged_intervals
-from redline.plugins.probes.process_tree import MOST_SAMPLES, KeptSamples
+from redline.plugins.monitors.process_tree import MOST_SAMPLES, KeptSamples
 from tests.unit.test_hosts_parts import interval, shape
 
 LENGTH_NS = 100

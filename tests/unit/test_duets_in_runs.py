@@ -1,6 +1,6 @@
 """A suite with `design: duet`: planned, run, resumed, judged and shown."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -14,6 +14,9 @@ from redline.errors import UsageError
 from redline.model import (
     AutoTrials,
     Cell,
+    DuetBlock,
+    DuetRecording,
+    DuetSlice,
     DuetTraffic,
     Failure,
     FindingKind,
@@ -22,6 +25,7 @@ from redline.model import (
     Plan,
     PlannedDuet,
     PlannedTrial,
+    Recording,
     Run,
     Tls,
     Verdict,
@@ -40,6 +44,7 @@ from redline.suite import Overrides, expected_length_ns, make_plan
 from redline.suite.planning import MOST_COMPARED
 from redline.suite.validate.resolve import read_suite
 from tests.fakes.catalogues import small_catalogue
+from tests.fakes.compared import compared_run
 from tests.fakes.duets import simulated_duet
 from tests.fakes.plugins import FakeDriver, FakeLauncher, QuietListener
 from tests.fakes.recordings import simulated_run
@@ -339,16 +344,16 @@ def test_steal_is_a_note_of_duets_and_starts_that_were_cut_short_are_a_warning()
         return traffic.model_copy(update={"blocks": tuple(blocks)})
 
     run = run_with_duets()
-    assert {FindingKind.CPU_STEAL, FindingKind.CUT_SHORT} & set(kinds_of(run)) == set()
-    assert kinds_of(with_traffic(run, lambda one: stolen(one, 0.01))).get(FindingKind.CPU_STEAL) is None
-    assert kinds_of(with_traffic(run, lambda one: stolen(one, 0.5)))[FindingKind.CPU_STEAL] is Grade.NOTE
+    assert {"cpu-steal", "cut-short"} & set(kinds_of(run)) == set()
+    assert kinds_of(with_traffic(run, lambda one: stolen(one, 0.01))).get("cpu-steal") is None
+    assert kinds_of(with_traffic(run, lambda one: stolen(one, 0.5)))["cpu-steal"] is Grade.NOTE
     cut = with_traffic(run, lambda one: one.model_copy(update={"ended": "interrupted"}))
-    assert kinds_of(cut)[FindingKind.CUT_SHORT] is Grade.WARN
+    assert kinds_of(cut)["cut-short"] is Grade.WARN
 
 
 def test_an_unchecked_certificate_is_a_finding_of_duets_too() -> None:
     run = run_with_duets()
-    assert FindingKind.TLS_INSECURE not in kinds_of(run)
+    assert "tls-insecure" not in kinds_of(run)
     plan = run.manifest.plan
     cells = {
         cell_id: cell.model_copy(update={"variant": cell.variant.model_copy(update={"tls": Tls(insecure=True)})})
@@ -356,10 +361,70 @@ def test_an_unchecked_certificate_is_a_finding_of_duets_too() -> None:
     }
     changed = run.manifest.model_copy(update={"plan": plan.model_copy(update={"cells": cells})})
     for duet in duets_of(run.model_copy(update={"manifest": changed})).values():
-        assert FindingKind.TLS_INSECURE in {each.kind for each in duet.findings()}
+        assert "tls-insecure" in {each.kind for each in duet.findings()}
 
 
 def test_findings_of_duets_stand_with_the_others_in_a_report() -> None:
     cut = with_traffic(run_with_duets(), lambda one: one.model_copy(update={"ended": "interrupted"}))
     groups = {each.kind: each for each in finding_groups(build_report(cut))}
-    assert groups[FindingKind.CUT_SHORT].grade is Grade.WARN
+    assert groups["cut-short"].grade is Grade.WARN
+
+
+class DisturbedOnce:
+    """Gives simulated recordings. Steal takes this share of the CPU time from the first start of one duet."""
+
+    def __init__(self, run: Run, position: int, share: float) -> None:
+        self._made = {recording.position: recording for recording in (*run.recordings, *run.duets)}
+        self._position, self._share = position, share
+        self.asked: list[int] = []
+
+    def execute(self, steps: Sequence[PlannedTrial | PlannedDuet]) -> Iterator[Recording | DuetRecording]:
+        for step in steps:
+            recording, is_first = self._made[step.position], step.position not in self.asked
+            self.asked.append(step.position)
+            if is_first and step.position == self._position and isinstance(recording, DuetRecording):
+                yield disturbed(recording, self._share)
+            else:
+                yield recording
+
+
+def disturbed(recording: DuetRecording, share: float) -> DuetRecording:
+    """The same start, where steal took this share of the CPU time that each slice needed."""
+
+    def stolen_from(slice_: DuetSlice) -> DuetSlice:
+        needed_ns = slice_.engine_cpu_ns + sum(filter(None, slice_.cpu_ns))
+        return slice_.model_copy(update={"steal_ns": int(needed_ns * share / (1 - share))})
+
+    assert recording.traffic is not None
+    blocks = tuple(
+        DuetBlock(index=block.index, phase=block.phase, slices=tuple(map(stolen_from, block.slices)))
+        for block in recording.traffic.blocks
+    )
+    return recording.model_copy(update={"traffic": recording.traffic.model_copy(update={"blocks": blocks})})
+
+
+@pytest.mark.parametrize(("share", "is_repeated"), [(0.15, True), (0.05, False)])
+def test_a_duet_that_steal_disturbed_is_repeated_at_the_end_of_its_round(
+    tmp_path: Path, share: float, is_repeated: bool
+) -> None:
+    run, store, listener = run_with_duets(rounds=2), RunStore(tmp_path / "run"), QuietListener()
+    plan, again = run.manifest.plan, [run.duets[0].position] * is_repeated
+    store.create(run.manifest)
+    executor = DisturbedOnce(run, run.duets[0].position, share)
+    run_trials(plan, store, executor, listener, lambda _run: None)
+    first = [step.position for step in plan.steps if isinstance(step, PlannedTrial) or step.round == 0]
+    assert executor.asked == [*first, *again, *(duet.position for duet in plan.duets if duet.round == 1)]
+    assert listener.again == again
+    assert store.run().repeated == tuple(again)
+    assert (store.duets() == run.duets) is is_repeated
+    assert build_report(store.run()).run.trials_repeated == len(again)
+
+
+def test_a_comparison_within_a_budget_repeats_no_start(tmp_path: Path) -> None:
+    run, store, listener = compared_run(starts=3), RunStore(tmp_path / "run"), QuietListener()
+    store.create(run.manifest)
+    executor = DisturbedOnce(run, run.duets[0].position, 0.5)
+    run_trials(run.manifest.plan, store, executor, listener, lambda _run: None)
+    assert listener.again == []
+    assert executor.asked == [duet.position for duet in run.duets]
+    assert len(store.duets()) == len(run.duets)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from redline.findings import judge, judge_probe
-from redline.model import Cell, Finding, FindingKind, Grade, Interval, Recording, Traffic
+from redline.model import Cell, Finding, Grade, Interval, Recording, Traffic
 from redline.model.traffic import sums
 from redline.plugins.drivers.intervals import KeptIntervals
 from redline.plugins.hosts.parts import merged
@@ -36,7 +36,7 @@ def with_pause(cell: Cell, ms: int, *, phase: str = "measure", workers: int = 1)
 
 
 def paused(findings: tuple[Finding, ...]) -> list[Finding]:
-    return [each for each in findings if each.kind is FindingKind.ENGINE_PAUSED]
+    return [each for each in findings if each.kind == "engine-paused"]
 
 
 @pytest.mark.parametrize("cell", [CLOSED, OPEN], ids=["closed", "open"])

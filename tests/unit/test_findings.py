@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from redline.findings import RULES, judge
-from redline.findings.rules import TREND_P
+from redline.findings.rules import TREND_P, Rule
+from redline.findings.table import SUBJECTS
 from redline.model import (
     Cell,
     Closed,
@@ -74,64 +75,64 @@ def test_a_good_trial_is_left_alone(cell: Cell, seed: int) -> None:
 @pytest.mark.parametrize(
     ("cell", "change", "expected"),
     [
-        (OPEN, {"achieved": 0.985}, {FindingKind.RATE_MISSED: Grade.WARN}),
-        (OPEN, {"achieved": 0.90}, {FindingKind.RATE_MISSED: Grade.INVALID}),
-        (CLOSED, {"engine_busy": 0.97, "server_busy": 0.5}, {FindingKind.CLIENT_SATURATED: Grade.INVALID}),
-        (CLOSED, {"engine_busy": 0.92, "server_busy": 0.5}, {FindingKind.CLIENT_SATURATED: Grade.WARN}),
-        (CLOSED, {"engine_busy": 0.97, "server_busy": 0.97}, {FindingKind.CLIENT_SATURATED: Grade.NOTE}),
-        (CLOSED, {"engine_busy": 0.97, "server_busy": 0.90}, {FindingKind.CLIENT_SATURATED: Grade.WARN}),
-        (CLOSED, {"engine_busy": 0.5, "run_delay": 0.47, "pinned": False}, {FindingKind.CLIENT_SATURATED: Grade.WARN}),
-        (OPEN, {"engine_busy": 0.97, "server_busy": 0.5}, {FindingKind.CLIENT_SATURATED: Grade.WARN}),
-        (OPEN, {"lateness_ns": 26_000}, {FindingKind.SEND_LATENESS: Grade.NOTE}),
-        (OPEN, {"lateness_ns": 42_000}, {FindingKind.SEND_LATENESS: Grade.WARN}),
-        (OPEN, {"lateness_ns": 150_000}, {FindingKind.SEND_LATENESS: Grade.INVALID}),
+        (OPEN, {"achieved": 0.985}, {"rate-missed": Grade.WARN}),
+        (OPEN, {"achieved": 0.90}, {"rate-missed": Grade.INVALID}),
+        (CLOSED, {"engine_busy": 0.97, "server_busy": 0.5}, {"client-saturated": Grade.INVALID}),
+        (CLOSED, {"engine_busy": 0.92, "server_busy": 0.5}, {"client-saturated": Grade.WARN}),
+        (CLOSED, {"engine_busy": 0.97, "server_busy": 0.97}, {"client-saturated": Grade.NOTE}),
+        (CLOSED, {"engine_busy": 0.97, "server_busy": 0.90}, {"client-saturated": Grade.WARN}),
+        (CLOSED, {"engine_busy": 0.5, "run_delay": 0.47, "pinned": False}, {"client-saturated": Grade.WARN}),
+        (OPEN, {"engine_busy": 0.97, "server_busy": 0.5}, {"client-saturated": Grade.WARN}),
+        (OPEN, {"lateness_ns": 26_000}, {"send-lateness": Grade.NOTE}),
+        (OPEN, {"lateness_ns": 42_000}, {"send-lateness": Grade.WARN}),
+        (OPEN, {"lateness_ns": 150_000}, {"send-lateness": Grade.INVALID}),
         (CLOSED, {"lateness_ns": 150_000}, {}),
         (PACED, {}, {}),
-        (PACED, {"lateness_ns": 3_000_000}, {FindingKind.SEND_LATENESS: Grade.INVALID}),
+        (PACED, {"lateness_ns": 3_000_000}, {"send-lateness": Grade.INVALID}),
         (THINKING, {}, {}),
-        (THINKING, {"lateness_ns": 3_000_000}, {FindingKind.SEND_LATENESS: Grade.INVALID}),
-        (CLOSED, {"outcomes": {"timeout": 1}}, {FindingKind.ERRORS: Grade.NOTE}),
-        (CLOSED, {"outcomes": {"reset": 40, "connect": 3}}, {FindingKind.ERRORS: Grade.WARN}),
-        (CLOSED, {"outcomes": {"closed": 400}}, {FindingKind.ERRORS: Grade.INVALID}),
-        (CLOSED, {"outcomes": {"tls": 1}}, {FindingKind.ERRORS: Grade.NOTE}),
-        (CLOSED, {"outcomes": {"refused": 400}}, {FindingKind.ERRORS: Grade.INVALID}),
-        (CLOSED, {"outcomes": {"connect": 3}, "exhausted": 3}, {FindingKind.EXHAUSTED: Grade.NOTE}),
-        (CLOSED, {"outcomes": {"connect": 40}, "exhausted": 40}, {FindingKind.EXHAUSTED: Grade.WARN}),
-        (CLOSED, {"outcomes": {"connect": 400}, "exhausted": 400}, {FindingKind.EXHAUSTED: Grade.INVALID}),
+        (THINKING, {"lateness_ns": 3_000_000}, {"send-lateness": Grade.INVALID}),
+        (CLOSED, {"outcomes": {"timeout": 1}}, {"errors": Grade.NOTE}),
+        (CLOSED, {"outcomes": {"reset": 40, "connect": 3}}, {"errors": Grade.WARN}),
+        (CLOSED, {"outcomes": {"closed": 400}}, {"errors": Grade.INVALID}),
+        (CLOSED, {"outcomes": {"tls": 1}}, {"errors": Grade.NOTE}),
+        (CLOSED, {"outcomes": {"refused": 400}}, {"errors": Grade.INVALID}),
+        (CLOSED, {"outcomes": {"connect": 3}, "exhausted": 3}, {"exhausted": Grade.NOTE}),
+        (CLOSED, {"outcomes": {"connect": 40}, "exhausted": 40}, {"exhausted": Grade.WARN}),
+        (CLOSED, {"outcomes": {"connect": 400}, "exhausted": 400}, {"exhausted": Grade.INVALID}),
         (
             CLOSED,
             {"outcomes": {"connect": 5}, "exhausted": 3},
-            {FindingKind.EXHAUSTED: Grade.NOTE, FindingKind.ERRORS: Grade.NOTE},
+            {"exhausted": Grade.NOTE, "errors": Grade.NOTE},
         ),
         (DEEP, {}, {}),
-        (DEEP, {"littles_law": 2.0}, {FindingKind.LITTLES_LAW: Grade.INVALID}),
-        (INSECURE, {}, {FindingKind.TLS_INSECURE: Grade.NOTE}),
+        (DEEP, {"littles_law": 2.0}, {"littles-law": Grade.INVALID}),
+        (INSECURE, {}, {"tls-insecure": Grade.NOTE}),
         (RAMPED, {"trend": 0.5}, {}),
         (PACED, {"littles_law": 0.5}, {}),
-        (CLOSED, {"outcomes": {"unexpected_status": 10}}, {FindingKind.WRONG_ANSWERS: Grade.WARN}),
-        (CLOSED, {"outcomes": {"unexpected_status": 400}}, {FindingKind.WRONG_ANSWERS: Grade.INVALID}),
-        (CLOSED, {"outcomes": {"unexpected_body": 1}}, {FindingKind.WRONG_ANSWERS: Grade.INVALID}),
-        (CLOSED, {"outcomes": {"malformed": 1}}, {FindingKind.WRONG_ANSWERS: Grade.INVALID}),
-        (CLOSED, {"trend": 0.3}, {FindingKind.UNSTEADY: Grade.WARN}),
-        (CLOSED, {"trend": -0.3}, {FindingKind.UNSTEADY: Grade.WARN}),
-        (CLOSED, {"trend": 0.8}, {FindingKind.UNSTEADY: Grade.INVALID}),
-        (OPEN, {"trend": 0.8}, {FindingKind.UNSTEADY: Grade.WARN}),
-        (CLOSED, {"littles_law": 0.92}, {FindingKind.LITTLES_LAW: Grade.WARN}),
-        (CLOSED, {"littles_law": 0.7}, {FindingKind.LITTLES_LAW: Grade.INVALID}),
+        (CLOSED, {"outcomes": {"unexpected_status": 10}}, {"wrong-answers": Grade.WARN}),
+        (CLOSED, {"outcomes": {"unexpected_status": 400}}, {"wrong-answers": Grade.INVALID}),
+        (CLOSED, {"outcomes": {"unexpected_body": 1}}, {"wrong-answers": Grade.INVALID}),
+        (CLOSED, {"outcomes": {"malformed": 1}}, {"wrong-answers": Grade.INVALID}),
+        (CLOSED, {"trend": 0.3}, {"unsteady": Grade.WARN}),
+        (CLOSED, {"trend": -0.3}, {"unsteady": Grade.WARN}),
+        (CLOSED, {"trend": 0.8}, {"unsteady": Grade.INVALID}),
+        (OPEN, {"trend": 0.8}, {"unsteady": Grade.WARN}),
+        (CLOSED, {"littles_law": 0.92}, {"littles-law": Grade.WARN}),
+        (CLOSED, {"littles_law": 0.7}, {"littles-law": Grade.INVALID}),
         (OPEN, {"littles_law": 0.7}, {}),
-        (CLOSED, {"failure": failure("died")}, {FindingKind.SERVER_DIED: Grade.INVALID}),
-        (CLOSED, {"failure": failure("not_ready", "launch")}, {FindingKind.TRIAL_FAILED: Grade.INVALID}),
-        (CLOSED, {"failure": failure("wrong_answer", "verify")}, {FindingKind.TRIAL_FAILED: Grade.INVALID}),
-        (CLOSED, {"failure": failure("engine")}, {FindingKind.TRIAL_FAILED: Grade.INVALID}),
-        (CLOSED, {"ended": "interrupted", "measured": 0.7}, {FindingKind.CUT_SHORT: Grade.WARN}),
-        (CLOSED, {"ended": "interrupted", "measured": 0.3}, {FindingKind.CUT_SHORT: Grade.INVALID}),
-        (CLOSED, {"ended": "deadline", "measured": 0.9}, {FindingKind.CUT_SHORT: Grade.INVALID}),
-        (CLOSED, {"steal": 0.06}, {FindingKind.CPU_STEAL: Grade.NOTE}),
-        (CLOSED, {"steal": 0.4}, {FindingKind.CPU_STEAL: Grade.WARN}),
-        (CLOSED, {"pressure": 0.3, "others_busy": 0.4}, {FindingKind.CPU_PRESSURE: Grade.NOTE}),
-        (CLOSED, {"pressure": 0.6, "others_busy": 0.4}, {FindingKind.CPU_PRESSURE: Grade.WARN}),
+        (CLOSED, {"failure": failure("died")}, {"server-died": Grade.INVALID}),
+        (CLOSED, {"failure": failure("not_ready", "launch")}, {"trial-failed": Grade.INVALID}),
+        (CLOSED, {"failure": failure("wrong_answer", "verify")}, {"trial-failed": Grade.INVALID}),
+        (CLOSED, {"failure": failure("engine")}, {"trial-failed": Grade.INVALID}),
+        (CLOSED, {"ended": "interrupted", "measured": 0.7}, {"cut-short": Grade.WARN}),
+        (CLOSED, {"ended": "interrupted", "measured": 0.3}, {"cut-short": Grade.INVALID}),
+        (CLOSED, {"ended": "deadline", "measured": 0.9}, {"cut-short": Grade.INVALID}),
+        (CLOSED, {"steal": 0.06}, {"cpu-steal": Grade.NOTE}),
+        (CLOSED, {"steal": 0.4}, {"cpu-steal": Grade.WARN}),
+        (CLOSED, {"pressure": 0.3, "others_busy": 0.4}, {"cpu-pressure": Grade.NOTE}),
+        (CLOSED, {"pressure": 0.6, "others_busy": 0.4}, {"cpu-pressure": Grade.WARN}),
         (CLOSED, {"pressure": 0.6}, {}),
-        (CLOSED, {"perturbed": True}, {FindingKind.PERTURBED: Grade.WARN}),
+        (CLOSED, {"perturbed": True}, {"perturbed": Grade.WARN}),
     ],
     ids=lambda value: None if isinstance(value, Cell) else "-".join(f"{k}" for k in value),
 )
@@ -141,7 +142,7 @@ def test_each_doubt_is_raised_by_its_cause_alone(cell: Cell, change: dict[str, o
 
 def test_a_trial_without_a_right_answer_has_failed() -> None:
     found = raised(CLOSED, replace(GOOD, achieved=0.0))
-    assert found[FindingKind.TRIAL_FAILED] is Grade.INVALID
+    assert found["trial-failed"] is Grade.INVALID
 
 
 def test_the_ceiling_may_be_the_clients_own() -> None:
@@ -152,14 +153,14 @@ def test_the_ceiling_may_be_the_clients_own() -> None:
 
 def test_a_server_on_its_way_to_in_flight_requests_is_only_blamed_when_it_had_its_time() -> None:
     cut = replace(GOOD, ended="interrupted", measured=0.8, outcomes={"in_flight": 64})
-    assert raised(CLOSED, cut) == {FindingKind.CUT_SHORT: Grade.WARN}
-    assert raised(CLOSED, replace(GOOD, outcomes={"in_flight": 64})) == {FindingKind.ERRORS: Grade.WARN}
+    assert raised(CLOSED, cut) == {"cut-short": Grade.WARN}
+    assert raised(CLOSED, replace(GOOD, outcomes={"in_flight": 64})) == {"errors": Grade.WARN}
 
 
 def test_users_who_wait_for_what_was_due_before_are_reported_and_break_no_law() -> None:
     """Their requests are in no histogram: of 64 users, 16 are on hold for most of the measurement."""
     recording = simulated_recording(CLOSED, replace(GOOD, littles_law=0.8))
-    assert [each.kind for each in judge(CLOSED, recording)] == [FindingKind.LITTLES_LAW]
+    assert [each.kind for each in judge(CLOSED, recording)] == ["littles-law"]
     traffic = recording.traffic
     assert traffic is not None
     *before, last, drain = traffic.intervals
@@ -167,7 +168,7 @@ def test_users_who_wait_for_what_was_due_before_are_reported_and_break_no_law() 
     last = last.model_copy(update={"counts": last.counts.model_copy(update={"completed": completed})})
     held = traffic.model_copy(update={"intervals": (*before, last, drain)})
     (finding,) = judge(CLOSED, recording.model_copy(update={"traffic": held}))
-    assert (finding.kind, finding.grade) == (FindingKind.CARRIED_OVER, Grade.WARN)
+    assert (finding.kind, finding.grade) == ("carried-over", Grade.WARN)
     assert finding.message.startswith("16 requests that were due before")
     assert "900 ms" in finding.message
 
@@ -191,7 +192,7 @@ def test_a_stall_over_the_windows_beginning_does_not_break_littles_law() -> None
             CLOSED,
             stalled.model_copy(update={"traffic": traffic.model_copy(update={"intervals": stalled.traffic.intervals})}),
         )
-    ] == [FindingKind.LITTLES_LAW]
+    ] == ["littles-law"]
 
 
 def test_messages_carry_the_numbers() -> None:
@@ -215,7 +216,7 @@ def test_noise_is_seldom_called_a_trend() -> None:
     assert alarms <= stats.binom.ppf(1 - 1e-4, 3_000, 0.001)
 
 
-@pytest.mark.parametrize(("share", "expected"), [(0.6, {FindingKind.STEADINESS_UNKNOWN: Grade.NOTE}), (0.7, {})])
+@pytest.mark.parametrize(("share", "expected"), [(0.6, {"steadiness-unknown": Grade.NOTE}), (0.7, {})])
 def test_a_trial_with_too_few_intervals_says_that_nobody_looked(share: float, expected: Raised) -> None:
     short = simulated_cell(load=SATURATE.model_copy(update={"duration_ns": int(MEASURE_NS * share)}))
     assert raised(short, GOOD) == expected
@@ -223,11 +224,11 @@ def test_a_trial_with_too_few_intervals_says_that_nobody_looked(share: float, ex
 
 def test_intervals_of_an_open_load_with_too_few_requests_do_not_count() -> None:
     sparse = simulated_cell(load=SLOW_OPEN.load.model_copy(update={"shape": Open(rate_per_s=100, connections=16)}))
-    assert raised(sparse, GOOD) == {FindingKind.STEADINESS_UNKNOWN: Grade.NOTE}
+    assert raised(sparse, GOOD) == {"steadiness-unknown": Grade.NOTE}
 
 
 def test_a_trial_cut_short_is_not_called_short() -> None:
-    assert raised(CLOSED, replace(GOOD, ended="interrupted", measured=0.6)) == {FindingKind.CUT_SHORT: Grade.WARN}
+    assert raised(CLOSED, replace(GOOD, ended="interrupted", measured=0.6)) == {"cut-short": Grade.WARN}
 
 
 def test_one_disturbed_interval_is_no_trend() -> None:
@@ -243,14 +244,22 @@ def test_too_few_intervals_show_no_trend(values: list[float]) -> None:
     assert trend(values, TREND_P) == 0
 
 
-@given(st.sampled_from(list(FindingKind)), st.floats(0, 10), st.floats(0, 10))
+@given(st.sampled_from(list(RULES)), st.floats(0, 10), st.floats(0, 10))
 def test_more_of_what_is_measured_is_never_graded_milder(kind: FindingKind, a: float, b: float) -> None:
     weights = [-1 if grade is None else grade.weight for grade in map(RULES[kind].grade, sorted((a, b)))]
     assert weights == sorted(weights)
 
 
 def test_every_kind_has_one_rule() -> None:
-    assert set(RULES) == set(FindingKind)
+    rules = {rule for module in SUBJECTS.values() for rule in vars(module).values() if isinstance(rule, Rule)}
+    assert len(rules) == len(RULES)
+    assert {judged.kind for judged in RULES.values()} == set(RULES)
+
+
+def test_a_finding_of_another_version_has_a_rule_that_says_nothing() -> None:
+    assert RULES["of-a-later-version"].grade(1e9) is None
+    assert not RULES["of-a-later-version"].biases
+    assert "of-a-later-version" not in RULES
 
 
 def test_intervals_in_which_nothing_ended_say_nothing_of_the_response_time() -> None:
@@ -265,12 +274,12 @@ def test_intervals_in_which_nothing_ended_say_nothing_of_the_response_time() -> 
         intervals[place] = intervals[place].model_copy(update=update)
     traffic = recording.traffic.model_copy(update={"intervals": tuple(intervals)})
     found = judge(OPEN, recording.model_copy(update={"traffic": traffic}))
-    (unsteady,) = [finding for finding in found if finding.kind is FindingKind.UNSTEADY]
+    (unsteady,) = [finding for finding in found if finding.kind == "unsteady"]
     assert "rose by" in unsteady.message
 
 
 def test_a_profiler_in_the_middle_of_the_measurement_makes_no_trend() -> None:
     started = profiled_start(CLOSED, replace(GOOD, trend=0.8))
-    assert FindingKind.UNSTEADY not in {finding.kind for finding in judge(CLOSED, started)}
+    assert "unsteady" not in {finding.kind for finding in judge(CLOSED, started)}
     whole = profiled(simulated_recording(CLOSED, replace(GOOD, trend=0.8)))
-    assert FindingKind.UNSTEADY in {finding.kind for finding in judge(CLOSED, whole)}
+    assert "unsteady" in {finding.kind for finding in judge(CLOSED, whole)}

@@ -38,7 +38,7 @@ def raised(cell: Cell, behaviour: Behaviour = GOOD, seed: int = 1) -> Raised:
 )
 def test_answers_that_change_their_length_are_reported(shrinks: float, grade: Grade | None) -> None:
     found = raised(STATUS_ONLY, replace(GOOD, shrinks=shrinks))
-    assert found == ({FindingKind.SHRINKING_ANSWERS: grade} if grade else {})
+    assert found == ({"shrinking-answers": grade} if grade else {})
 
 
 @pytest.mark.parametrize("at", range(3, 7))
@@ -72,7 +72,7 @@ def test_wrong_answers_say_their_status_and_when_they_began(from_interval: int, 
     counts = recording.traffic.counts.model_copy(update={"status": {"2xx": 9, "4xx": 400}})
     traffic = recording.traffic.model_copy(update={"intervals": tuple(changed), "counts": counts})
     found = judge(CLOSED, recording.model_copy(update={"traffic": traffic}))
-    (message,) = (finding.message for finding in found if finding.kind is FindingKind.WRONG_ANSWERS)
+    (message,) = (finding.message for finding in found if finding.kind == "wrong-answers")
     assert says in message
 
 
@@ -86,20 +86,20 @@ def test_where_the_length_is_compared_or_answers_were_wrong_it_has_another_name(
     assert raised(CLOSED, replace(GOOD, shrinks=0.5)) == {}
     by_status = SIMPLE_GET.request.model_copy(update={"expect": Expected(body="path0", under_load="status")})
     loose = simulated_cell(scenario=SIMPLE_GET.model_copy(update={"request": by_status}))
-    assert raised(loose, replace(GOOD, shrinks=0.5)) == {FindingKind.SHRINKING_ANSWERS: Grade.WARN}
+    assert raised(loose, replace(GOOD, shrinks=0.5)) == {"shrinking-answers": Grade.WARN}
     shed = raised(STATUS_ONLY, replace(GOOD, shrinks=0.5, outcomes={"unexpected_status": 10}))
-    assert shed == {FindingKind.WRONG_ANSWERS: Grade.WARN}
+    assert shed == {"wrong-answers": Grade.WARN}
 
 
 def test_answers_that_are_shorter_in_some_trials_are_a_finding_of_the_cell() -> None:
     trials = [Trial(simulated_recording(STATUS_ONLY, position=i, seed=i)) for i in range(6)]
-    assert FindingKind.SHRINKING_ANSWERS not in {one.kind for one in judge_cell(STATUS_ONLY, trials, planned=6)}
+    assert "shrinking-answers" not in {one.kind for one in judge_cell(STATUS_ONLY, trials, planned=6)}
     for index in (1, 4):
         traffic = trials[index].traffic
         assert traffic is not None
         counts = traffic.counts.model_copy(update={"bytes_received": traffic.counts.bytes_received // 2})
         halved = {"traffic": traffic.model_copy(update={"counts": counts})}
         trials[index] = Trial(trials[index].recording.model_copy(update=halved))
-    found = [one for one in judge_cell(STATUS_ONLY, trials, planned=6) if one.kind is FindingKind.SHRINKING_ANSWERS]
+    found = [one for one in judge_cell(STATUS_ONLY, trials, planned=6) if one.kind == "shrinking-answers"]
     assert [(one.grade, one.position) for one in found] == [(Grade.WARN, None)]
     assert "in 4 trials" in found[0].message

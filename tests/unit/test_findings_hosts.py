@@ -68,13 +68,13 @@ def test_clocks_that_agree_are_left_alone() -> None:
 )
 def test_clocks_that_disagree_are_reported(bounds: tuple[int | None, int | None], grade: Grade) -> None:
     found = raised(host("server", "server", bounds[0]), host("load", "load", bounds[1]))
-    assert found.keys() == {FindingKind.CLOCK_BOUND}
-    assert found[FindingKind.CLOCK_BOUND].grade is grade
+    assert found.keys() == {"clock-bound"}
+    assert found["clock-bound"].grade is grade
 
 
 def test_without_timestamps_clocks_do_not_matter() -> None:
     recording = simulated_recording(CELL).model_copy(update={"hosts": (host("server", "server", None),)})
-    assert FindingKind.CLOCK_BOUND not in {finding.kind for finding in judge(CELL, recording)}
+    assert "clock-bound" not in {finding.kind for finding in judge(CELL, recording)}
 
 
 def test_a_server_whose_clock_is_ahead_by_more_than_the_way_takes_is_reported() -> None:
@@ -96,18 +96,16 @@ def test_a_server_whose_clock_is_ahead_by_more_than_the_way_takes_is_reported() 
 def test_load_hosts_that_saw_another_server_are_reported(shares: tuple[float, float], grade: Grade | None) -> None:
     loads = [host(f"load-{n}", "load", 5_000, share(ms)) for n, ms in enumerate(shares)]
     found = raised(host("server", "server", 5_000), *loads)
-    assert {kind: each.grade for kind, each in found.items()} == (
-        {FindingKind.LOAD_HOSTS_DIFFER: grade} if grade else {}
-    )
+    assert {kind: each.grade for kind, each in found.items()} == ({"load-hosts-differ": grade} if grade else {})
     if grade:
-        message = found[FindingKind.LOAD_HOSTS_DIFFER].message
+        message = found["load-hosts-differ"].message
         assert message.startswith("load-1 saw")
         assert "ways to the server may differ" in message
 
 
 def test_a_host_whose_engine_was_late_is_named() -> None:
     loads = [host("a", "load", 5_000, share(1.0)), host("b", "load", 5_000, share(2.0, late_ms=5.0))]
-    assert "its engine was later" in raised(host("s", "server", 5_000), *loads)[FindingKind.LOAD_HOSTS_DIFFER].message
+    assert "its engine was later" in raised(host("s", "server", 5_000), *loads)["load-hosts-differ"].message
 
 
 def test_few_requests_say_nothing_of_a_host() -> None:
@@ -134,14 +132,13 @@ def test_one_way_times_are_shown_with_their_error_or_not_at_all(bound_ns: int | 
 def test_a_clock_that_is_set_during_the_trial_is_reported(step_ns: int, grade: Grade | None) -> None:
     stepped = host("load-1", "load", 100).model_copy(update={"clock_step_ns": step_ns})
     found = raised(host("server", "server", 100), stepped)
-    assert (found.get(FindingKind.CLOCK_STEPPED) and found[FindingKind.CLOCK_STEPPED].grade) == grade
+    assert (found.get("clock-stepped") and found["clock-stepped"].grade) == grade
     if grade:
         way = "forwards" if step_ns > 0 else "back"
         assert (
-            f"The clock of load-1 was set 3.00 {'ms' if step_ns > 0 else 's'} {way}"
-            in found[FindingKind.CLOCK_STEPPED].message
+            f"The clock of load-1 was set 3.00 {'ms' if step_ns > 0 else 's'} {way}" in found["clock-stepped"].message
         )
-        assert FindingKind.CLOCK_BOUND in found, "one-way times are off by the step"
+        assert "clock-bound" in found, "one-way times are off by the step"
 
 
 def test_a_proxy_on_its_own_host_is_no_work_of_the_servers_cores() -> None:

@@ -31,11 +31,11 @@ MIB, SECOND, MS = 1 << 20, 10**9, 10**6
 HEAP = 512 * MIB
 MINUTE = SATURATE.model_copy(update={"duration_ns": 60 * SECOND})
 MEMORY = {
-    FindingKind.HEAP_PRESSURE,
-    FindingKind.ALLOCATION_STALL,
-    FindingKind.LEAK_SUSPECTED,
-    FindingKind.PAUSES_IN_TAIL,
-    FindingKind.COLLECTOR_LOG,
+    "heap-pressure",
+    "allocation-stall",
+    "leak-suspected",
+    "pauses-in-tail",
+    "collector-log",
 }
 
 
@@ -72,9 +72,9 @@ def durations(*ns: int) -> Durations:
 def test_a_heap_that_is_nearly_full_of_what_lives_is_under_pressure(live: float, grade: Grade | None) -> None:
     cell = a_cell()
     one = found(cell, recorded(cell, **living(cell, [0.1 * HEAP, live * HEAP, live * HEAP])))
-    assert {kind: each.grade for kind, each in one.items()} == ({FindingKind.HEAP_PRESSURE: grade} if grade else {})
+    assert {kind: each.grade for kind, each in one.items()} == ({"heap-pressure": grade} if grade else {})
     if grade:
-        assert f"{live * 512:.0f} MiB of 512 MiB alive" in one[FindingKind.HEAP_PRESSURE].message
+        assert f"{live * 512:.0f} MiB of 512 MiB alive" in one["heap-pressure"].message
 
 
 def test_without_a_collection_of_the_whole_heap_nobody_knows_what_lives() -> None:
@@ -92,7 +92,7 @@ def test_a_process_near_the_limit_of_its_container_is_under_pressure_whatever_it
     box = Container(memory_bytes=limit * 10**6)
     cell = cell.model_copy(update={"variant": cell.variant.model_copy(update={"container": box})})
     one = found(cell, simulated_recording(cell))
-    assert {kind: each.grade for kind, each in one.items()} == ({FindingKind.HEAP_PRESSURE: grade} if grade else {})
+    assert {kind: each.grade for kind, each in one.items()} == ({"heap-pressure": grade} if grade else {})
 
 
 def test_memory_of_before_and_after_the_measurement_is_no_pressure() -> None:
@@ -137,8 +137,8 @@ def test_threads_that_wait_for_memory_are_a_collector_that_does_not_keep_up(
 ) -> None:
     cell = a_cell()
     one = found(cell, recorded(cell, **fields))
-    assert {kind: each.grade for kind, each in one.items()} == {FindingKind.ALLOCATION_STALL: grade}
-    assert words in one[FindingKind.ALLOCATION_STALL].message
+    assert {kind: each.grade for kind, each in one.items()} == {"allocation-stall": grade}
+    assert words in one["allocation-stall"].message
 
 
 @pytest.mark.parametrize(
@@ -160,8 +160,8 @@ def test_collections_as_the_collector_makes_them_are_no_stall(collector: str, ki
 def test_what_lives_and_grows_all_the_time_is_perhaps_a_leak() -> None:
     cell = a_cell(MINUTE)
     one = found(cell, recorded(cell, **living(cell, np.linspace(100 * MIB, 160 * MIB, 60))))
-    assert {kind: each.grade for kind, each in one.items()} == {FindingKind.LEAK_SUSPECTED: Grade.WARN}
-    message = one[FindingKind.LEAK_SUSPECTED].message
+    assert {kind: each.grade for kind, each in one.items()} == {"leak-suspected": Grade.WARN}
+    message = one["leak-suspected"].message
     assert message.startswith("What lived after collections of the whole heap grew from 10")
     assert "MiB over the measurement, by 1.0" in message, "60 MiB in a minute"
     assert "MiB a second: at this pace the heap is full in" in message
@@ -209,7 +209,7 @@ def test_other_courses_of_what_lives_are_no_leak(load: Load, sizes: Iterable[flo
 def test_growth_hides_in_what_cycles_leave_for_the_next() -> None:
     cell = a_cell(MINUTE)
     sizes = np.linspace(1.0, 1.6, 90) * np.tile([300 * MIB, 200 * MIB, 100 * MIB], 30)
-    assert FindingKind.LEAK_SUSPECTED in found(cell, recorded(cell, **living(cell, sizes)))
+    assert "leak-suspected" in found(cell, recorded(cell, **living(cell, sizes)))
 
 
 @pytest.mark.parametrize(
@@ -233,7 +233,7 @@ def test_a_log_that_says_another_thing_than_the_counters_is_reported(
     cell = a_cell()
     check = CounterCheck.model_validate({"name": name, "logged": logged, "counted": counted})
     one = found(cell, recorded(cell, checks=(check,)))
-    assert {kind: each.grade for kind, each in one.items()} == ({FindingKind.COLLECTOR_LOG: grade} if grade else {})
+    assert {kind: each.grade for kind, each in one.items()} == ({"collector-log": grade} if grade else {})
 
 
 TEN_S = STEADY.model_copy(update={"duration_ns": 10 * SECOND})
@@ -256,7 +256,7 @@ def of_tail(slow: Iterable[int], paused: Iterable[int], trials: int = 2) -> tupl
         )
         facts = RuntimeFacts(runtime="jvm", longest_pauses=pauses, pauses=durations(*[50 * MS] * len(pauses)))
         used.append(Trial(recording.model_copy(update={"runtime": facts})))
-    return tuple(one for one in judge_cell(cell, used, planned=trials) if one.kind is FindingKind.PAUSES_IN_TAIL)
+    return tuple(one for one in judge_cell(cell, used, planned=trials) if one.kind == "pauses-in-tail")
 
 
 def test_requests_that_are_slow_where_pauses_are_are_explained_by_them() -> None:
@@ -318,7 +318,7 @@ def test_compilers_that_have_work_in_the_measurement_are_reported(
     assert seen is not None
     assert seen.kind == ("still compiling" if grade else "flat"), "whatever its speed says"
     for found in (judge(cell, compiling), judge_probe(cell, compiling)):
-        assert {one.kind: one.grade for one in found} == ({FindingKind.STILL_COMPILING: grade} if grade else {})
+        assert {one.kind: one.grade for one in found} == ({"still-compiling": grade} if grade else {})
 
 
 def test_a_server_without_a_runtime_that_speaks_has_no_such_finding() -> None:

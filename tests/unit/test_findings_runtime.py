@@ -6,7 +6,7 @@ from redline.findings import judge
 from redline.model import Cell, FindingKind, Grade, HopFacts, Recording, Series
 from tests.fakes.recordings import SATURATE, simulated_cell, simulated_recording
 
-COLD, DIFFERS = FindingKind.NOT_WARMED_UP, FindingKind.RUNTIME_DIFFERS
+COLD, DIFFERS = "not-warmed-up", "runtime-differs"
 CELL = simulated_cell(load=SATURATE)
 
 
@@ -39,7 +39,7 @@ def test_what_compiles_while_it_runs_wants_more_than_a_moment_of_warm_up(runtime
     cell = declared(warmed_for(1), runtime)
     for recording in (behind_a_url(cell, runtime), seen_on(cell, runtime, "python")):
         assert grades(cell, recording) == {COLD: Grade.NOTE}
-    (found,) = (each for each in judge(cell, behind_a_url(cell, runtime)) if each.kind is COLD)
+    (found,) = (each for each in judge(cell, behind_a_url(cell, runtime)) if each.kind == COLD)
     assert f"runs on {runtime}, " in found.message
     assert "took 1.00 s" in found.message
     assert "--warmup auto" in found.advice
@@ -94,7 +94,7 @@ def test_what_runs_is_compared_with_what_was_declared(runtime: str, seen: tuple[
 
 def test_the_finding_names_both() -> None:
     cell = declared(WARM, "native")
-    (found,) = (each for each in judge(cell, seen_on(cell, "jvm")) if each.kind is DIFFERS)
+    (found,) = (each for each in judge(cell, seen_on(cell, "jvm")) if each.kind == DIFFERS)
     assert found.message == f"{cell.variant.entry.name} is declared as `runtime: native`, and its processes run on jvm."
 
 

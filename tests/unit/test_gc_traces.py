@@ -10,9 +10,9 @@ from hypothesis import strategies as some
 from redline.findings import judge
 from redline.model import Pause, Recording
 from redline.model.runtime import Collection, RuntimeFacts
-from redline.plugins.probes.gc_traces import Traced, read_go, read_node
-from redline.plugins.probes.jvm_log import Allocated, Event
-from redline.plugins.probes.runtime_tally import RuntimeTally
+from redline.plugins.monitors.gc_traces import Traced, read_go, read_node
+from redline.plugins.monitors.jvm_log import Allocated, Event
+from redline.plugins.monitors.runtime_tally import RuntimeTally
 from tests.fakes.behaviour import GOOD, Behaviour
 from tests.fakes.recordings import SATURATE, simulated_cell, simulated_recording
 
@@ -139,7 +139,7 @@ def test_a_trace_that_the_lab_asked_for_is_no_logging_of_the_server() -> None:
     chatty = simulated_recording(cell, Behaviour(log_bytes=400_000))
 
     def kinds(recording: Recording) -> set[str]:
-        return {one.kind.value for one in judge(cell, recording)}
+        return {one.kind for one in judge(cell, recording)}
 
     assert kinds(chatty) == {"debug-logging"}
     facts = RuntimeFacts(runtime="go", traced_bytes=399_000)

@@ -4,7 +4,7 @@ import pytest
 
 from redline.errors import DriveError
 from redline.findings import judge
-from redline.model import Cell, Counts, FindingKind, Grade, Outcomes, Request, Scenario
+from redline.model import Cell, Counts, Grade, Outcomes, Request, Scenario
 from redline.plugins.drivers.protocol import job
 from redline.ports import Drive, Endpoint, LoadOptions
 from tests.fakes.behaviour import GOOD
@@ -59,7 +59,7 @@ def test_failed_calls_are_wrong_answers_and_are_named_by_their_status() -> None:
     }
     traffic = recording.traffic.model_copy(update={"counts": counts.model_copy(update=update)})
     found = judge(simulated_cell(), recording.model_copy(update={"traffic": traffic}))
-    (wrong,) = [each for each in found if each.kind is FindingKind.WRONG_ANSWERS]
+    (wrong,) = [each for each in found if each.kind == "wrong-answers"]
     assert wrong.grade is Grade.INVALID
     assert "grpc-status 4 and 13" in wrong.message
 

@@ -12,11 +12,11 @@ from redline.analysis.history import SeenRun, build_history, overlooked
 from redline.cli.command_line import app
 from redline.cli.commands.history import gate
 from redline.errors import RedlineError, StoreError, UsageError
+from redline.model import Metric
 from redline.model.history import History, LeftOut
 from redline.storage.archive import open_archive
 from redline.storage.runs import RunStore
-from tests.fakes.compared import compared_run
-from tests.fakes.histories import level_series, seen, stored_run
+from tests.fakes.histories import comparison, level_series, seen, stored_run
 from tests.fakes.recordings import STEADY, simulated_environment
 from tests.fakes.stored import kept
 from tests.golden import FOLDER
@@ -305,16 +305,23 @@ def test_a_comparison_says_that_a_run_is_still_going(tmp_path: Path) -> None:
     assert "is still being measured" not in CliRunner().invoke(app, ["compare", *runs]).output
 
 
-def test_searches_and_comparisons_are_no_runs(nights: Path, tmp_path: Path) -> None:
+def test_searches_are_no_runs(nights: Path, tmp_path: Path) -> None:
     shutil.copytree(nights, tmp_path / "nights")
-    kept(tmp_path / "nights" / "compared", compared_run())
     shutil.copytree(FOLDER / "search-1", tmp_path / "nights" / "search")
     result = History.model_validate_json(redline(tmp_path / "nights", "--json").stdout)
-    assert result.foreign == ("compared", "notes", "search")
+    assert result.foreign == ("notes", "search")
 
 
-def test_a_run_of_duets_alone_is_left_out(tmp_path: Path) -> None:
-    run = compared_run()
-    kept(tmp_path / "duets", run.model_copy(update={"manifest": run.manifest.model_copy(update={"kind": "run"})}))
-    found = History.model_validate_json(redline(tmp_path, "--json").stdout)
-    assert [aside.reason for aside in found.left_out] == ["has duets alone, which a history does not follow"]
+def test_ratios_of_comparisons_are_followed(tmp_path: Path) -> None:
+    for place, factor in enumerate([1.0] * 5 + [1.05] * 2):
+        kept(tmp_path / f"run-{place:02}", comparison(place, factor))
+    done = redline(tmp_path, "--fail-on", "regression")
+    assert done.exit_code == 3, done.output
+    assert "B.home.load against A" in done.stdout
+    assert "since run 6 of 7, run-05" in done.stdout
+    assert "regression: B.home.load against A: cpu-per-request, since run-05\n" in done.stderr
+    history = History.model_validate_json(redline(tmp_path, "--json").stdout)
+    ratio = next(cell for cell in history.cells if cell.metric is Metric.CPU_PER_REQUEST)
+    assert ratio.last is not None
+    assert (ratio.baseline, ratio.last.unit, ratio.last.n) == ("A", "ratio", 6)
+    assert redline(tmp_path, "-s", "A").exit_code != 0, "B is compared, not A"

@@ -8,16 +8,46 @@ from scipy import stats
 
 from redline.analysis import build_report
 from redline.analysis.speeds import pair_speeds
-from redline.model import DuetRecording, Estimate, FindingKind, Grade, Metric, PlannedTrial, ServerEntry
+from redline.errors import UsageError
+from redline.model import DuetRecording, Estimate, Grade, Metric, PlannedTrial, ServerEntry, Suite
 from redline.model.hosts import HostFacts
-from redline.running.executors import Shares, assigned_steps
+from redline.running.executors import Shares, assigned_steps, check_for_hosts
 from redline.running.host_pairs import reference
 from redline.stats.duets import StartRatio, over_starts
 from redline.stats.estimate import METHOD_HOSTS, estimate, over_hosts, paired, scatter_of
 from redline.stats.samples import Ratios
+from redline.suite import Catalogue, Overrides, read_suite
 from tests.fakes.behaviour import GOOD
 from tests.fakes.duets import NS_PER_REQUEST, simulated_duet
 from tests.fakes.recordings import SATURATE, simulated_run
+
+
+def suite_of(server: str, more: str = "") -> Suite:
+    text = f"servers: [{server}]\nscenarios: [{{name: root, get: /}}]\n"
+    return read_suite(
+        f"{text}loads: {{full: {{closed: {{users: 1}}, for: 1s}}}}\n{more}", "mine.yaml", Catalogue(), Overrides()
+    )
+
+
+@pytest.mark.parametrize("host", ["10.0.0.1", "name.example", "[2001:db8::1]"])
+def test_a_server_behind_a_url_may_be_loaded_by_other_hosts(host: str) -> None:
+    check_for_hosts(suite_of(f"{{url: 'http://{host}:80'}}"))
+
+
+@pytest.mark.parametrize(
+    ("server", "message", "hint"),
+    [
+        ("{command: './a {port}'}", "servers by their commands", "start them yourself, and write `url: http://HOST"),
+        ("{name: B, url: 'http://127.0.0.1'}", "a URL that no other host can reach, B", "by which the load hosts"),
+        ("{url: 'http://localhost.:8080'}", "a URL that no other host can reach, localhost.:8080", "the load hosts"),
+        ("{url: 'http://[::1]:80'}", "a URL that no other host can reach, ::1:80", "the load hosts reach"),
+    ],
+)
+def test_what_other_hosts_cannot_have_is_refused_with_what_to_do(server: str, message: str, hint: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        check_for_hosts(suite_of(server))
+    assert message in refused.value.message
+    assert hint in refused.value.hint
 
 
 def steps(*positions: int) -> list[PlannedTrial]:
@@ -193,12 +223,12 @@ def test_a_cell_that_ran_on_pairs_that_differ_has_a_finding() -> None:
         on(host, simulated_duet(start, (cost,))) for host, cost in (("fast", 1.0), ("slow", 1.2)) for start in range(3)
     )
     report = build_report(run.model_copy(update={"recordings": recordings, "calibration": calibration}))
-    (found,) = [each for each in report.cells[0].findings if each.kind is FindingKind.PAIRS_DIFFER]
+    (found,) = [each for each in report.cells[0].findings if each.kind == "pairs-differ"]
     assert found.grade is Grade.WARN
     assert "more CPU time for a request on slow" in found.message
     assert {pair.host for pair in report.pairs} == {"fast", "slow"}
     alone = build_report(run.model_copy(update={"calibration": calibration}))
-    assert FindingKind.PAIRS_DIFFER not in {each.kind for each in alone.cells[0].findings}
+    assert "pairs-differ" not in {each.kind for each in alone.cells[0].findings}
 
 
 def test_the_reference_is_the_first_server_that_is_warm_at_once() -> None:

@@ -44,9 +44,9 @@ def otherwise(store: RunStore) -> None:
     """As if it had been judged by rules that knew no steal, and took its trials for wrong answers."""
     report = Report.model_validate_json((store.folder / "results.json").read_bytes())
     (cell,) = report.cells
-    kept = [one for one in cell.findings if one.kind is not FindingKind.CPU_STEAL]
-    kept.append(finding(FindingKind.WRONG_ANSWERS, Grade.INVALID, cell.cell_id))
-    few = [one for one in kept if one.kind is FindingKind.TOO_FEW_TRIALS]
+    kept = [one for one in cell.findings if one.kind != "cpu-steal"]
+    kept.append(finding("wrong-answers", Grade.INVALID, cell.cell_id))
+    few = [one for one in kept if one.kind == "too-few-trials"]
     kept = [one for one in kept if one not in few] + [each.model_copy(update={"grade": Grade.INVALID}) for each in few]
     changed = cell.model_copy(update={"findings": tuple(kept), "valid": False})
     store.write("results.json", report.model_copy(update={"cells": (changed,)}).model_dump_json().encode())
@@ -70,9 +70,9 @@ def test_other_rules_are_reported(store: RunStore) -> None:
     jsonschema.validate(document, json.loads(SCHEMA.read_text()))
     result = JudgeResult.model_validate(document)
     changes = {(one.kind, one.position): (one.change, one.before, one.after) for one in result.changes}
-    steal = {position: changes[FindingKind.CPU_STEAL, position] for position in range(3)}
+    steal = {position: changes["cpu-steal", position] for position in range(3)}
     assert steal == dict.fromkeys(range(3), ("new", None, Grade.WARN))
-    assert changes[FindingKind.WRONG_ANSWERS, 0] == ("gone", Grade.INVALID, None)
+    assert changes["wrong-answers", 0] == ("gone", Grade.INVALID, None)
     assert [(one.valid_before, one.valid_after) for one in result.turned] == [(False, True)]
     assert not result.written
     said = redline(store).stdout
@@ -119,7 +119,7 @@ def test_a_finding_is_the_same_when_only_its_words_differ() -> None:
     assert validity_changes(reworded, now) == ()
     graver = reported(RUN, lambda one: one.model_copy(update={"grade": Grade.NOTE}))
     assert {one.change for one in rejudged(graver, now)} == {"graded otherwise"}
-    assert {(one.before, one.after) for one in rejudged(graver, now) if one.kind is FindingKind.CPU_STEAL} == {
+    assert {(one.before, one.after) for one in rejudged(graver, now) if one.kind == "cpu-steal"} == {
         (Grade.NOTE, Grade.WARN)
     }
 

@@ -10,7 +10,7 @@ from redline.model import AttachedServer, PlannedTrial, Variant
 from redline.plugins.launchers.attached import AttachedLauncher
 from redline.ports import Endpoint, Launch, LoadOptions, Placement
 from redline.running.record import Tools, record_load
-from tests.fakes.plugins import FakeDriver, FakeProbe
+from tests.fakes.plugins import FakeDriver, FakeMonitor
 from tests.fakes.recordings import simulated_cell
 
 
@@ -42,7 +42,7 @@ def test_nothing_is_built_and_no_server_of_the_catalogue_is_taken() -> None:
 def test_a_load_on_it_is_recorded_without_a_server(tmp_path: Path) -> None:
     events: list[str] = []
     cell = simulated_cell().model_copy(update={"variant": attached(1)})
-    tools = Tools(AttachedLauncher(), FakeDriver(events), lambda _server: (FakeProbe(events),), Placement())
+    tools = Tools(AttachedLauncher(), FakeDriver(events), lambda _server: (FakeMonitor(events),), Placement())
     planned = PlannedTrial(cell_id=cell.id, round=0, position=0, seed=3)
     with tools.launcher.running(Launch(cell.variant, tools.placement, tmp_path / "log")) as server:
         recording = record_load(cell, planned, server, tools, LoadOptions(log=tmp_path / "log"))

@@ -13,7 +13,7 @@ from redline.cli.command_line import app
 from redline.cli.limit_flags import read_sets
 from redline.cli.show import show
 from redline.errors import DriveError, UsageError
-from redline.model import Cell, Closed, Finding, FindingKind, Grade, Interval, Open, Outcomes, Recording, Traffic
+from redline.model import Cell, Closed, Finding, Grade, Interval, Open, Outcomes, Recording, Traffic
 from redline.model.limits import LimitAnswer, LimitReport, LimitStart
 from redline.ports import Drive, Endpoint, Placement
 from redline.report.render import summary
@@ -82,7 +82,7 @@ def test_that_a_server_was_cold_is_said_once(
     assert done.stdout.count("not-warmed-up: The server runs on node, which compiles while it runs") == said
     done = redline(Server(), "--warmup", warmup, "--json", runs_on=runs_on)
     (cell,) = LimitReport.model_validate_json(done.stdout).cells
-    found = [each for each in cell.findings if each.kind is FindingKind.NOT_WARMED_UP]
+    found = [each for each in cell.findings if each.kind == "not-warmed-up"]
     assert [each.position for each in found] == [None] * said
 
 
@@ -148,7 +148,7 @@ def test_a_probe_that_the_host_disturbs_is_made_again(
     redline: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def findings(_cell: Cell, recording: Recording) -> tuple[Finding, ...]:
-        taken = Finding(kind=FindingKind.CPU_STEAL, grade=Grade.WARN, message="M.", advice="A.", cell_id="cell")
+        taken = Finding(kind="cpu-steal", grade=Grade.WARN, message="M.", advice="A.", cell_id="cell")
         return (taken,) if recording.position == WARM_UPS + 2 else ()
 
     monkeypatch.setattr(search_state, "judge_probe", findings)

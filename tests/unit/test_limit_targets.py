@@ -20,7 +20,7 @@ from redline.running import assembly
 from redline.running.assembly import Workbench
 from redline.running.record import Tools
 from redline.search.times import probe_times
-from redline.suite.validate.referenced_files import no_files
+from redline.suite.validate.referenced_files import NO_FILES
 from tests.fakes import limits
 from tests.fakes.behaviour import GOOD, Behaviour
 from tests.fakes.limits import ends_at, rivals
@@ -43,7 +43,7 @@ def document(*targets: str, **given: Any) -> dict[str, Any]:
 def suite(*targets: str, **given: Any) -> Suite:
     """The suite that these flags are."""
     flags = LimitFlags(targets=list(targets), **given)
-    return read_written(limit_document(flags, lambda _: ("", ""), str), "limit", no_files)[0]
+    return read_written(limit_document(flags, lambda _: ("", ""), str), "limit", NO_FILES)[0]
 
 
 def test_several_servers_have_the_first_as_their_baseline() -> None:
@@ -185,7 +185,7 @@ def test_a_server_that_does_not_start_ends_the_search_of_all(redline: Run, launc
     ("flags", "says"),
     [
         (("-s", "x"), "without a suite"),
-        (("suite.yaml",), "is a suite, which names all servers"),
+        (("suite.yaml",), "is a suite, which says itself what is asked how"),
         (("--objective", "p99 < 9s"), "is not below"),
     ],
 )

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from redline.analysis import build_report
 from redline.findings import in_modes
-from redline.model import Finding, FindingKind, FixedWork, Grade, Report, Run
+from redline.model import Finding, FixedWork, Grade, Report, Run
 from redline.report.sections.doubt import caveats_section
 from tests.fakes.recordings import simulated_run
 
@@ -27,7 +27,7 @@ def report_of(ends: Sequence[tuple[float, float]]) -> Report:
 
 
 def modes(report: Report) -> list[Finding]:
-    return [one for cell in report.cells for one in cell.findings if one.kind is FindingKind.HOST_MODE]
+    return [one for cell in report.cells for one in cell.findings if one.kind == "host-mode"]
 
 
 def said_of(report: Report) -> str:

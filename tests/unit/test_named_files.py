@@ -58,13 +58,31 @@ def by_a_project(folder: Path, name: str) -> None:
     read_project(read_text(file), str(file), referenced_files(file))
 
 
+def by_the_body_of_a_suite(folder: Path, name: str) -> None:
+    _suite(folder, SUITE.replace("[Get]", f"[{{name: M, post: /a, body: {{file: '{name}'}}}}]"))
+
+
+def by_the_body_of_a_project(folder: Path, name: str) -> None:
+    file = folder / "redline.yaml"
+    requests = f"[{{name: a, get: /}}, {{name: b, post: /a, body: {{file: '{name}'}}}}]"
+    file.write_text(f"start: ./server --port {{port}}\nrequests: {requests}\n")
+    read_project(read_text(file), str(file), referenced_files(file))
+
+
+def by_the_body_of_a_scenario_of_the_catalogue(folder: Path, name: str) -> None:
+    scenarios = f"{SCENARIOS}  Send: {{post: /a, body: {{file: '{name}'}}}}\n"
+    load_catalogue(write_catalogue(folder, scenarios=scenarios))
+
+
 def _suite(folder: Path, text: str, family: str = FAMILY) -> None:
     file = folder / "some.yaml"
     file.write_text(text)
     load_suite(file, load_catalogue(write_catalogue(folder.parent / "elsewhere", fam=family)))
 
 
-WAYS = (by_pick, by_pick_in_a_body, by_replay, by_ca, by_a_scenario_of_the_catalogue, by_a_project)
+TEXTS = (by_pick, by_pick_in_a_body, by_replay, by_ca, by_a_scenario_of_the_catalogue, by_a_project)
+BODIES = (by_the_body_of_a_suite, by_the_body_of_a_project, by_the_body_of_a_scenario_of_the_catalogue)
+WAYS = (*TEXTS, *BODIES)
 ways = pytest.mark.parametrize("named", WAYS)
 Named = Callable[[Path, str], None]
 
@@ -125,7 +143,7 @@ def test_a_link_that_is_changed_meanwhile_is_not_followed(folder: Path, monkeypa
 
     monkeypatch.setattr(Path, "resolve", resolve)
     monkeypatch.setattr(Path, "readlink", readlink)
-    assert referenced_files(folder / "some.yaml")(swapped.name) == "mine"
+    assert referenced_files(folder / "some.yaml").text(swapped.name) == "mine"
     assert looks[1](swapped) == Path("../secret")
 
 
@@ -134,7 +152,7 @@ def test_what_is_refused_is_not_kept_open(folder: Path) -> None:
     before = len(list(Path("/proc/self/fd").iterdir()))
     for name in ("link", "pipe", "none", "below"):
         with pytest.raises(UsageError):
-            referenced_files(folder / "some.yaml")(name)
+            referenced_files(folder / "some.yaml").text(name)
     assert len(list(Path("/proc/self/fd").iterdir())) == before
 
 
@@ -146,7 +164,7 @@ def test_what_never_ends_is_refused_at_once(named: Named, folder: Path) -> None:
     assert "leads out of the folder" in refused(named, folder, "zero").message
 
 
-@ways
+@pytest.mark.parametrize("named", TEXTS)
 def test_what_is_no_text_of_a_fair_size_is_refused(named: Named, folder: Path) -> None:
     (folder / "huge").open("wb").truncate(1 << 40)
     (folder / "bytes").write_bytes(f"{SECRET}\n\xff".encode("latin-1"))
@@ -155,13 +173,22 @@ def test_what_is_no_text_of_a_fair_size_is_refused(named: Named, folder: Path) -
     assert "below is a folder" in refused(named, folder, "below").message
 
 
-@pytest.mark.parametrize("named", [way for way in WAYS if way is not by_pick_in_a_body])
+@pytest.mark.parametrize("named", BODIES)
+def test_a_body_is_a_file_of_a_fair_size(named: Named, folder: Path) -> None:
+    (folder / "huge").open("wb").truncate(1 << 40)
+    (folder / "bytes").write_bytes(b"\xff\x00")
+    named(folder, "bytes")
+    assert "huge is longer than 64 MiB" in refused(named, folder, "huge").message
+    assert "below is a folder" in refused(named, folder, "below").message
+
+
+@pytest.mark.parametrize("named", [way for way in TEXTS if way is not by_pick_in_a_body])
 def test_a_line_that_is_wrong_is_not_quoted(named: Named, folder: Path) -> None:
     (folder / "mine").write_text(f"{SECRET} \x01\n")
     refused(named, folder, "mine")
 
 
-@pytest.mark.parametrize("named", [by_pick, by_pick_in_a_body, by_a_scenario_of_the_catalogue, by_a_project])
+@pytest.mark.parametrize("named", [by_pick, by_pick_in_a_body, by_a_scenario_of_the_catalogue, by_a_project, *BODIES])
 def test_a_file_below_the_folder_is_read_by_a_link_too(named: Named, folder: Path) -> None:
     (folder / "below" / "ids").write_text("1\n2\n")
     (folder / "ids").symlink_to("below/ids")

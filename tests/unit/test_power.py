@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from redline.analysis.judged import judge_run
 from redline.analysis.resolution import _Scatter, resolutions
-from redline.model import Comparison, Estimate, FindingKind, Metric, Verdict
+from redline.model import Comparison, Estimate, Metric, Verdict
 from redline.stats import rounds_for, scatter_of, scatter_showing, shown_by
 from redline.stats.distributions import t_quantile
 from tests.fakes.recordings import simulated_run
@@ -53,7 +53,7 @@ def undecided(low: float, high: float, verdict: Verdict = Verdict.INCONCLUSIVE, 
         threshold=0.02,
     )  # fmt: skip
     found = resolutions(judge_run(run), (one,), run.manifest.plan, folder)
-    assert all(each.kind is FindingKind.RESOLUTION for findings in found.values() for each in findings)
+    assert all(each.kind == "resolution" for findings in found.values() for each in findings)
     return [each.message for findings in found.values() for each in findings]
 
 

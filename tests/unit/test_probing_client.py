@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 import pytest
 
 from redline.analysis.search_state import SearchState
+from redline.findings import RULES
 from redline.model import (
     Counts,
     Finding,
-    FindingKind,
     Grade,
     Histogram,
     Objective,
@@ -17,7 +17,7 @@ from redline.model import (
 )
 from redline.ports import Drive
 from redline.search import Evidence, Proposal
-from redline.search.client import busy_connections, busy_workers, disturbed, errors_missed, late_engine
+from redline.search.client import DISTURBANCES, busy_connections, busy_workers, disturbed, errors_missed, late_engine
 from redline.search.steps import shows, steps
 from redline.suite import parse_objectives
 from tests.fakes.behaviour import GOOD
@@ -27,7 +27,7 @@ from tests.fakes.searched import plan_of
 
 def stolen(grade: Grade) -> Finding:
     fields = {"message": "The host took 20% of it.", "advice": "Take another one.", "cell_id": "cell"}
-    return Finding(kind=FindingKind.CPU_STEAL, grade=grade, **fields)
+    return Finding(kind="cpu-steal", grade=grade, **fields)
 
 
 def test_a_probe_that_missed_while_the_host_took_the_cores_shows_nothing() -> None:
@@ -302,3 +302,7 @@ def test_what_passed_counts_though_the_client_was_the_limit() -> None:
     assert steps([late], objectives[0])[0].verdict == "passed"
     lacked = replace(late, lengthens=False)
     assert not any(shows(lacked, each) for each in objectives), "what never reached the server proves nothing"
+
+
+def test_what_voids_a_probe_are_kinds_of_findings() -> None:
+    assert set(DISTURBANCES) <= set(RULES)

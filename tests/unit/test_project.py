@@ -9,13 +9,14 @@ from redline.errors import UsageError
 from redline.model import Ready
 from redline.suite.project import Project, read_project
 from redline.suite.schema.project import ProjectSchema
+from redline.suite.validate.referenced_files import Files
 from tests.fakes.schemas import schemas
 
 START = "start: ./server --port {port}\n"
 
 
 def project(text: str) -> Project:
-    return read_project(text, "redline.yaml", lambda name: {"ids.txt": "7\n8\n"}[name])
+    return read_project(text, "redline.yaml", Files(lambda name: {"ids.txt": "7\n8\n"}[name]))
 
 
 def test_a_command_is_enough() -> None:

@@ -1,4 +1,4 @@
-"""Every load is watched from before it begins to its end; what was wrong with a probe is said of it."""
+"""Every load is watched from before it begins to its end; what was wrong with a monitor is said of it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -39,7 +39,7 @@ CELL = simulated_cell(load=Load(name="probe", shape=Open(rate_per_s=1000, connec
 
 @dataclass
 class Replayed(WithoutDuets):
-    """Driver and probe in one: what a trial had seen, again."""
+    """Driver and monitor in one: what a trial had seen, again."""
 
     recording: Recording
     events: list[str] = field(default_factory=list)
@@ -127,7 +127,7 @@ def findings(made: Recording) -> list[Finding]:
 
 @pytest.mark.parametrize(
     ("behaviour", "kind"),
-    [({"steal": 0.4}, FindingKind.CPU_STEAL), ({"lateness_ns": 150_000.0}, FindingKind.SEND_LATENESS)],
+    [({"steal": 0.4}, "cpu-steal"), ({"lateness_ns": 150_000.0}, "send-lateness")],
 )
 def test_what_engine_and_machine_did_to_a_probe_is_reported(behaviour: dict[str, float], kind: FindingKind) -> None:
     (found,) = findings(recorded(replayed(**behaviour)))
@@ -147,7 +147,7 @@ def test_a_probe_that_nothing_was_done_to_has_none_and_neither_has_one_that_coul
 
 def doubted(*grades: Grade) -> CellLimit:
     found = [
-        Finding(kind=FindingKind.CPU_STEAL, grade=grade, message=f"m{n}.", advice="Do.", cell_id="c", position=n)
+        Finding(kind="cpu-steal", grade=grade, message=f"m{n}.", advice="Do.", cell_id="c", position=n)
         for n, grade in enumerate(grades)
     ]
     return limits.by_hand().cells[0].model_copy(update={"findings": tuple(found)})

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from redline.model import FindingKind, Grade, Objective, ObjectiveResult, Report, Verdict
+from redline.model import Grade, Objective, ObjectiveResult, Report, Verdict
 from redline.report import format as fmt
 from redline.report.render import RENDERERS
 from tests.fakes import layers, reports, studies
@@ -145,7 +145,7 @@ def test_an_objective_missed_in_spite_of_its_number_says_why_once() -> None:
 
 def test_a_doubt_is_marked_once_beside_a_server_at_its_gravest() -> None:
     report = reports.doubtful()
-    steal = next(f for f in report.cells[0].findings if f.kind is FindingKind.CPU_STEAL)
+    steal = next(f for f in report.cells[0].findings if f.kind == "cpu-steal")
     noted = steal.model_copy(update={"grade": Grade.NOTE})
     cell = report.cells[0].model_copy(update={"findings": (noted, steal)})
     html = RENDERERS["html"](report.model_copy(update={"cells": (cell,)})).decode()

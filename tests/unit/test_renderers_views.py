@@ -1,6 +1,6 @@
 """What every renderer asks of a report."""
 
-from redline.model import FindingKind, Grade, Verdict
+from redline.model import Grade, Verdict
 from redline.report.format import VerdictSign
 from redline.report.sections.views import (
     comparisons_by_cell,
@@ -40,7 +40,7 @@ def test_what_is_reported_of_many_cells_is_reported_once_and_the_gravest_first()
     report = reports.doubtful()
     found = finding_groups(report)
     assert [doubt.grade for doubt in found] == [Grade.INVALID, Grade.WARN, Grade.NOTE]
-    steal = next(doubt for doubt in found if doubt.kind is FindingKind.CPU_STEAL)
+    steal = next(doubt for doubt in found if doubt.kind == "cpu-steal")
     assert len(steal.messages) == 1
     assert len(steal.slugs) == len(report.cells)
     assert steal.where(len(report.cells)) == "every cell"
@@ -50,7 +50,7 @@ def test_what_left_a_trial_out_is_a_warning_about_a_cell_that_stands() -> None:
     (cell,) = reports.died().cells
     assert [f.grade for f in cell.findings] == [Grade.INVALID]
     (said,) = weighed_findings(cell)
-    assert (said.kind, said.grade) == (FindingKind.SERVER_DIED, Grade.WARN)
+    assert (said.kind, said.grade) == ("server-died", Grade.WARN)
     assert said.message == "1 of 5 trials left out: Failed in stage load: it panicked."
     (doubt,) = finding_groups(reports.died())
     assert (doubt.grade, doubt.example) == (Grade.WARN, said.message)
@@ -59,10 +59,10 @@ def test_what_left_a_trial_out_is_a_warning_about_a_cell_that_stands() -> None:
 
 def test_milder_doubts_of_a_trial_that_is_left_out_weigh_on_nothing() -> None:
     (cell,) = reports.died().cells
-    steal = cell.findings[0].model_copy(update={"kind": FindingKind.CPU_STEAL, "grade": Grade.WARN})
+    steal = cell.findings[0].model_copy(update={"kind": "cpu-steal", "grade": Grade.WARN})
     both = cell.model_copy(update={"findings": (*cell.findings, steal)})
     assert weighed_findings(both) == weighed_findings(cell)
-    used = steal.model_copy(update={"kind": FindingKind.UNSTEADY, "position": cell.trials[0].position})
+    used = steal.model_copy(update={"kind": "unsteady", "position": cell.trials[0].position})
     (_, said) = weighed_findings(cell.model_copy(update={"findings": (*cell.findings, used)}))
     assert said == used.model_copy(update={"message": f"{used.message} (In 1 of 4 trials.)"})
 
@@ -70,7 +70,7 @@ def test_milder_doubts_of_a_trial_that_is_left_out_weigh_on_nothing() -> None:
 def test_a_finding_of_many_trials_is_one_of_their_cell() -> None:
     (cell,) = reports.died().cells
     positions = [trial.position for trial in cell.trials if trial.used]
-    one = cell.findings[0].model_copy(update={"kind": FindingKind.CPU_STEAL, "message": "Stolen."})
+    one = cell.findings[0].model_copy(update={"kind": "cpu-steal", "message": "Stolen."})
 
     def weighed(*grades: Grade) -> tuple[tuple[Grade, str], ...]:
         each = zip(grades, positions, strict=False)
@@ -92,11 +92,11 @@ def test_an_invalid_cell_keeps_its_findings_as_they_are() -> None:
 
 def test_what_is_good_to_know_is_reported_last_and_marks_no_number() -> None:
     report = reports.doubtful()
-    note = next(f for cell in report.cells for f in cell.findings if f.kind is FindingKind.CPU_STEAL)
-    good = note.model_copy(update={"kind": FindingKind.SERVER_LIMITED, "grade": Grade.NOTE})
+    note = next(f for cell in report.cells for f in cell.findings if f.kind == "cpu-steal")
+    good = note.model_copy(update={"kind": "server-limited", "grade": Grade.NOTE})
     cells = tuple(cell.model_copy(update={"findings": (good, *cell.findings)}) for cell in report.cells)
     assert [reports.marks(cell) for cell in cells] == [reports.marks(cell) for cell in report.cells]
-    assert finding_groups(report.model_copy(update={"cells": cells}))[-1].kind is FindingKind.SERVER_LIMITED
+    assert finding_groups(report.model_copy(update={"cells": cells}))[-1].kind == "server-limited"
 
 
 def test_no_finding_is_lost() -> None:

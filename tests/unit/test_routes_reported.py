@@ -13,7 +13,7 @@ from redline.report.render import RENDERERS
 from redline.report.sections.views import BuildLine, built
 from redline.running.record import Tools, record_load
 from redline.stats import Trial
-from tests.fakes.plugins import FACTS, FakeDriver, FakeLauncher, FakeProbe, FakeServer
+from tests.fakes.plugins import FACTS, FakeDriver, FakeLauncher, FakeMonitor, FakeServer
 from tests.fakes.recordings import simulated_cell, simulated_recording, simulated_variant
 from tests.unit.test_analysis_effects import run_of, steps
 
@@ -75,13 +75,13 @@ def test_the_engines_clock_reads_all_of_them() -> None:
 
 def test_a_load_through_a_proxy_is_watched_at_each_process() -> None:
     events: list[str] = []
-    driver, probe = FakeDriver(events), FakeProbe(events)
+    driver, monitor = FakeDriver(events), FakeMonitor(events)
     server = FakeServer(facts=FACTS.model_copy(update={"hops": (HOP,)}))
 
     def processes(started: RunningServer) -> tuple[int, ...]:
         return tuple(each for pid in (started.facts or FACTS).pids for each in (pid, pid + 1))
 
-    tools = Tools(FakeLauncher(events), driver, lambda _server: (probe,), Placement(), processes)
+    tools = Tools(FakeLauncher(events), driver, lambda _server: (monitor,), Placement(), processes)
     cell = simulated_cell()
     planned = PlannedTrial(cell_id=cell.id, round=0, position=0, seed=1)
     made = record_load(cell, planned, server, tools, LoadOptions(log=Path("unused")))

@@ -17,7 +17,7 @@ from redline.plugins.launchers.command import CommandLauncher
 from redline.plugins.launchers.process import free_port
 from redline.plugins.launchers.watching import watch
 from redline.plugins.linux.runtimes import runtimes_in, runtimes_of
-from redline.plugins.probes.jvm import compilers_of
+from redline.plugins.monitors.jvm import compilers_of
 from redline.ports import Endpoint, Launch, LoadOptions, Placement
 from redline.running.duet import DuetStart, run_start
 from redline.running.record import Tools, record_load

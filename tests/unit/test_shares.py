@@ -11,11 +11,11 @@ from numpy.random import Generator
 from redline.model import Estimate
 from redline.stats import holm_adjust
 from redline.stats.distributions import t_quantile, t_tail
-from redline.stats.duets import METHOD_BLOCKS as METHOD_WITHIN_STARTS
+from redline.stats.duets import METHOD_WITHIN_STARTS
 from redline.stats.estimate import METHOD, Spread
 from redline.stats.samples import Floats
 from redline.stats.shares import (
-    METHOD_BLOCKS,
+    METHOD_BATCHES,
     METHOD_COUNT,
     METHOD_NONE,
     METHOD_TRIALS,
@@ -40,9 +40,9 @@ def drawn(rng: Generator, slices: int, each: int, *, between: float = 0.0, lasti
 @pytest.mark.parametrize(
     ("trials", "slices", "between", "lasting", "method"),
     [
-        (1, 100, 0.0, 1, METHOD_BLOCKS),
-        (1, 100, 0.05, 1, METHOD_BLOCKS),
-        (1, 200, 0.05, 4, METHOD_BLOCKS),
+        (1, 100, 0.0, 1, METHOD_BATCHES),
+        (1, 100, 0.05, 1, METHOD_BATCHES),
+        (1, 200, 0.05, 4, METHOD_BATCHES),
         (1, 1, 0.0, 1, METHOD_COUNT),
         (4, 20, 0.05, 20, METHOD_TRIALS),
     ],
@@ -135,7 +135,7 @@ def change(ours: MeasuredShare, theirs: MeasuredShare, ratio: Estimate) -> CostC
 
 def test_a_ratio_of_three_trials_is_as_uncertain_in_points_as_by_itself() -> None:
     """t = 9.925 with two degrees of freedom is p = 1%, whatever is known of the shares."""
-    whole = MeasuredShare(1.0, (Spread(1e-12, 19),), 1, METHOD_BLOCKS)
+    whole = MeasuredShare(1.0, (Spread(1e-12, 19),), 1, METHOD_BATCHES)
     ratio = ratio_of(1.1, math.log(1.1) / 9.925, 3)
     points = change(whole, whole, ratio)
     assert points.p == pytest.approx(0.01, rel=0.01)
@@ -146,8 +146,8 @@ def test_a_ratio_of_three_trials_is_as_uncertain_in_points_as_by_itself() -> Non
 
 
 def test_where_the_shares_are_all_that_is_uncertain_few_trials_cost_nothing() -> None:
-    part = MeasuredShare(0.2, (Spread(1e-4, 19),), 1, METHOD_BLOCKS)
-    points = change(part, MeasuredShare(0.1, (), 1, METHOD_BLOCKS), ratio_of(1.0, 1e-9, 3))
+    part = MeasuredShare(0.2, (Spread(1e-4, 19),), 1, METHOD_BATCHES)
+    points = change(part, MeasuredShare(0.1, (), 1, METHOD_BATCHES), ratio_of(1.0, 1e-9, 3))
     assert points.p == pytest.approx(2 * t_tail(10, 19), rel=0.01)
     found = points.estimate()
     assert found.low == pytest.approx(0.1 - t_quantile(0.975, 19) * 0.01, rel=1e-3)
@@ -156,7 +156,7 @@ def test_where_the_shares_are_all_that_is_uncertain_few_trials_cost_nothing() ->
 @pytest.mark.parametrize("error", [0.01, 0.36, 1.0])
 def test_what_only_one_of_two_has_differs_however_little_the_ratio_is_known(error: float) -> None:
     """27.1% ±1.6 of one server and none of the other: no ratio makes that nothing."""
-    ours = MeasuredShare(0.271, (Spread((0.016 / t_quantile(0.975, 19)) ** 2, 19),), 1, METHOD_BLOCKS)
+    ours = MeasuredShare(0.271, (Spread((0.016 / t_quantile(0.975, 19)) ** 2, 19),), 1, METHOD_BATCHES)
     absent = share([TrialWeights(np.zeros(50), np.full(50, 200.0))], 10_000)
     for points, sign in (
         (change(ours, absent, ratio_of(1.88, error, 5)), 1),
@@ -173,9 +173,9 @@ def test_what_only_one_of_two_has_differs_however_little_the_ratio_is_known(erro
 
 def test_the_interval_of_points_holds_what_the_ratio_may_be() -> None:
     """With 1.88 [0.89, 3.98] a share of 27.1% is 24 to 108 points, of which the symmetric error said -6 to 108."""
-    ours = MeasuredShare(0.271, (Spread(1e-8, 19),), 1, METHOD_BLOCKS)
+    ours = MeasuredShare(0.271, (Spread(1e-8, 19),), 1, METHOD_BATCHES)
     ratio = Estimate(value=1.88, low=0.888, high=3.98, unit="ratio", n=5, method=METHOD)
-    found = change(ours, MeasuredShare(0.0, (), 1, METHOD_BLOCKS), ratio).estimate()
+    found = change(ours, MeasuredShare(0.0, (), 1, METHOD_BATCHES), ratio).estimate()
     assert (found.low, found.high) == pytest.approx((0.271 * 0.888, 0.271 * 3.98), rel=0.01)
 
 

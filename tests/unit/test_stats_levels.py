@@ -12,7 +12,7 @@ from redline.model import Histogram, HistogramTable, Metric
 from redline.stats import CONFIDENCE, Quantiles, Ratios, Trial, estimate, paired, requests_needed, unpaired
 from redline.stats.distributions import quantile_ranks
 from redline.stats.estimate import over_trials, within_trials
-from redline.stats.samples import Merged, block_sums
+from redline.stats.samples import Merged, batch_sums
 from redline.stats.trials import enough_beyond, sample_of
 from tests.fakes.behaviour import GOOD
 from tests.fakes.recordings import STEADY, simulated_cell, simulated_recording
@@ -24,14 +24,14 @@ blocked = st.integers(2, 5).flatmap(
 )
 
 
-def rates(blocks: list[list[float]]) -> Ratios:
-    over = np.array(blocks)
-    return Ratios(over.sum(axis=1), np.full(len(over), 6.0), blocks=(over, np.ones_like(over)))
+def rates(batches: list[list[float]]) -> Ratios:
+    over = np.array(batches)
+    return Ratios(over.sum(axis=1), np.full(len(over), 6.0), batches=(over, np.ones_like(over)))
 
 
 @given(blocked)
-def test_an_interval_holds_its_value_and_is_no_narrower_than_either_level(blocks: list[list[float]]) -> None:
-    sample = rates(blocks)
+def test_an_interval_holds_its_value_and_is_no_narrower_than_either_level(batches: list[list[float]]) -> None:
+    sample = rates(batches)
     made = estimate(sample, Metric.THROUGHPUT)
     assert made.low is not None
     assert made.high is not None
@@ -42,8 +42,8 @@ def test_an_interval_holds_its_value_and_is_no_narrower_than_either_level(blocks
 
 
 @given(blocked)
-def test_a_p_value_is_a_chance_and_agrees_with_the_interval(blocks: list[list[float]]) -> None:
-    cell, baseline = rates(blocks), rates([row[::-1] for row in blocks[::-1]])
+def test_a_p_value_is_a_chance_and_agrees_with_the_interval(batches: list[list[float]]) -> None:
+    cell, baseline = rates(batches), rates([row[::-1] for row in batches[::-1]])
     for compare in (paired, unpaired):
         found = compare(cell, baseline)
         assert found is not None
@@ -71,11 +71,11 @@ def test_fewer_trials_of_the_same_scatter_make_a_wider_interval() -> None:
 
 def test_trials_that_agree_by_luck_are_no_certainty() -> None:
     rng = np.random.default_rng(3)
-    blocks = 1 + rng.normal(0, 0.05, (3, 10))
-    over = blocks / blocks.mean(axis=1, keepdims=True)  # all three trials come out at the very same rate
-    lucky = Ratios(over.sum(axis=1), np.full(3, 10.0), blocks=(over, np.ones((3, 10))))
+    batches = 1 + rng.normal(0, 0.05, (3, 10))
+    over = batches / batches.mean(axis=1, keepdims=True)  # all three trials come out at the very same rate
+    lucky = Ratios(over.sum(axis=1), np.full(3, 10.0), batches=(over, np.ones((3, 10))))
     made = estimate(lucky, Metric.THROUGHPUT)
-    assert "blocks within trials" in made.method
+    assert "batches within trials" in made.method
     assert made.relative_half_width == pytest.approx(2.1 * 0.05 / math.sqrt(30), rel=0.3)
     alone = estimate(Ratios(lucky.over, lucky.under), Metric.THROUGHPUT)
     assert (alone.relative_half_width or 0.0) < 1e-9
@@ -83,7 +83,7 @@ def test_trials_that_agree_by_luck_are_no_certainty() -> None:
 
 def test_what_every_trial_does_is_no_chance() -> None:
     ramp = np.linspace(0.5, 1.5, 10) * np.array([[1.0], [1.01], [0.99]])
-    sample = Ratios(ramp.sum(axis=1), np.full(3, 10.0), blocks=(ramp, np.ones((3, 10))))
+    sample = Ratios(ramp.sum(axis=1), np.full(3, 10.0), batches=(ramp, np.ones((3, 10))))
     made = estimate(sample, Metric.THROUGHPUT)
     assert "over trials" in made.method
     assert made == estimate(Ratios(sample.over, sample.under), Metric.THROUGHPUT).model_copy(
@@ -92,9 +92,9 @@ def test_what_every_trial_does_is_no_chance() -> None:
 
 
 def test_what_both_cells_of_a_round_do_cancels() -> None:
-    """The same arrivals reach both, so they answer as many in each block: their ratio is one, for certain."""
+    """The same arrivals reach both, so they answer as many in each batch: their ratio is one, for certain."""
     arrivals = np.random.default_rng(1).poisson(100, (4, 10)).astype(float)
-    cell = Ratios(arrivals.sum(axis=1), np.full(4, 10.0), blocks=(arrivals, np.ones((4, 10))))
+    cell = Ratios(arrivals.sum(axis=1), np.full(4, 10.0), batches=(arrivals, np.ones((4, 10))))
     together, apart = paired(cell, cell), unpaired(cell, cell)
     assert together is not None
     assert apart is not None
@@ -104,7 +104,10 @@ def test_what_both_cells_of_a_round_do_cancels() -> None:
 
 
 def test_trials_that_were_not_cut_alike_rest_on_trials_alone() -> None:
-    short, long = rates([[1.0] * 6, [1.1] * 6]), Ratios(np.array([1.0, 1.2]), np.ones(2), blocks=(np.ones((2, 3)),) * 2)
+    short, long = (
+        rates([[1.0] * 6, [1.1] * 6]),
+        Ratios(np.array([1.0, 1.2]), np.ones(2), batches=(np.ones((2, 3)),) * 2),
+    )
     assert within_trials(short, long) is None
     assert within_trials(rates([[1.0] * 6])) is None
     assert within_trials(Ratios(np.ones(3), np.ones(3))) is None
@@ -148,7 +151,7 @@ def test_the_requests_that_a_percentile_needs() -> None:
         assert not enough_beyond(needed - 1, q)
 
 
-def test_recordings_are_cut_into_blocks() -> None:
+def test_recordings_are_cut_into_batches() -> None:
     cell = simulated_cell(load=STEADY)
     recordings = [simulated_recording(cell, GOOD, seed=seed) for seed in (1, 2, 3)]
     for metric in (Metric.THROUGHPUT, Metric.P50, Metric.P99):
@@ -161,8 +164,8 @@ def test_recordings_are_cut_into_blocks() -> None:
 
 
 @pytest.mark.parametrize("q", [0.5, 0.99])
-def test_blocks_show_how_much_a_quantile_varies_where_trials_do_not_differ(q: float) -> None:
-    """The variance that the blocks of one cell show is, on average, that of the quantile from cell to cell."""
+def test_batches_show_how_much_a_quantile_varies_where_trials_do_not_differ(q: float) -> None:
+    """The variance that the batches of one cell show is, on average, that of the quantile from cell to cell."""
     logs, variances = [], []
     for seed in range(60):
         rng = np.random.default_rng(seed)
@@ -188,11 +191,11 @@ def test_counts_up_to_a_value_are_those_of_its_slot(values: list[int], at: int) 
 
 
 @given(st.lists(st.floats(0, 10), min_size=1, max_size=40), st.data())
-def test_blocks_lose_nothing_and_are_of_equal_length(values: list[float], data: st.DataObject) -> None:
-    blocks = data.draw(st.integers(1, len(values)))
-    assert block_sums(values, blocks).sum() == pytest.approx(sum(values))
-    lengths = block_sums([1] * len(values), blocks)
-    assert len(lengths) == blocks
+def test_batches_lose_nothing_and_are_of_equal_length(values: list[float], data: st.DataObject) -> None:
+    batches = data.draw(st.integers(1, len(values)))
+    assert batch_sums(values, batches).sum() == pytest.approx(sum(values))
+    lengths = batch_sums([1] * len(values), batches)
+    assert len(lengths) == batches
     assert max(lengths) - min(lengths) <= 1
 
 

@@ -1,5 +1,6 @@
 """Suites that compare servers of the user's within a budget: what is read, what is planned, and what is refused."""
 
+import io
 from collections.abc import Iterable
 from dataclasses import replace
 from itertools import groupby
@@ -8,13 +9,25 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
 
+from redline.cli.commands.check import show_plans
 from redline.errors import UsageError
-from redline.model import AttachedServer, Metric, Plan, Suite
+from redline.model import AttachedServer, Body, Metric, Plan, Suite
 from redline.model.catalogue import Checkout, Revision
-from redline.suite import Catalogue, Overrides, expected_length_ns, load_catalogue, make_plan, to_search, with_budget
+from redline.suite import (
+    Catalogue,
+    Overrides,
+    expected_length_ns,
+    least_length_ns,
+    load_catalogue,
+    make_plan,
+    to_search,
+    with_budget,
+)
 from redline.suite.budget import StartTimes, start_times
-from redline.suite.project import Origins, Project, read_project, read_requests
+from redline.suite.project import Origins, Project, read_project
+from redline.suite.validate.referenced_files import Files
 from redline.suite.validate.resolve import read_suite
 from tests.fakes.catalogues import small_catalogue
 
@@ -22,6 +35,7 @@ A, B = "{name: A, command: './old --port {port}'}", "{name: B, command: './new -
 ROUTES = "[{name: root, get: /}, {name: items, get: /items, headers: {X: '1'}}]"
 LOADS = "loads: {load: {closed: {users: 64}}}\n"
 TEXT = f"servers: [{A}, {B}]\nscenarios: {ROUTES}\n{LOADS}budget: 60s\n"
+START = "start: ./server {port}\n"
 PROJECT = (
     "build: make\nstart: java -jar a.jar {port}\nrequests: [{name: one, get: /1, weight: 3}, {name: two, get: /2}]\n"
 )
@@ -200,6 +214,32 @@ def test_three_starts_at_their_longest_nearly_fit(budget_s: int, servers: int, p
     assert servers * (warmup_ns + parts * times.measure_ns) <= longest_s * S
 
 
+def routes(number: int, budget: str, more: str = "") -> Plan:
+    scenarios = ", ".join(f"{{name: r{index}, get: /{index}}}" for index in range(number))
+    return make_plan(read(f"servers: [{A}, {B}]\nscenarios: [{scenarios}]\n{LOADS}budget: {budget}\n{more}"))
+
+
+@pytest.mark.parametrize(
+    ("number", "budget", "more", "least_s", "said"),
+    [
+        (1, "60s", "", 3 * (3 + 2 + 20 / 6), ""),
+        (12, "60s", "", 3 * (3 + 12 * 2 + 20 / 6), "1 min 31 s, more than the 1 min of the budget"),
+        (2, "10s", "warmup: 4s\n", 3 * (3 + 2 * 3 * 4 + 5 / 9), "1 min 23 s, more than the 10.0 s of the budget"),
+    ],
+)
+def test_three_starts_take_some_time_whatever_the_budget(
+    number: int, budget: str, more: str, least_s: float, said: str
+) -> None:
+    plan = routes(number, budget, more)
+    assert least_length_ns(plan) == pytest.approx(least_s * S, rel=0.01)
+    console = Console(file=io.StringIO(), width=200)
+    show_plans(plan, plan, console)
+    assert isinstance(console.file, io.StringIO)
+    printed = console.file.getvalue()
+    assert (f"3 starts take at least {said}; this many are always made\n" in printed) == bool(said)
+    assert (least_length_ns(plan) == expected_length_ns(plan)) == bool(said)
+
+
 def test_twelve_routes_of_a_native_server_in_five_minutes() -> None:
     """Each is seen to be warm after 2 s, so there are at least six starts; of a JVM in twelve minutes, five."""
     native, jvm = (start_times(minutes * 60 * S, 3, 12, once=False) for minutes in (5, 12))
@@ -231,7 +271,7 @@ def test_one_scenario_is_warmed_up_once() -> None:
         (TEXT + "builds: 2\n", "only servers of the catalogue are built several times"),
         (TEXT + "warmup_by: {users: 2}\n", "steadiness is detected under the load that is measured"),
         (TEXT.replace(f", {B}", ""), "a budget is for comparing servers, and there is only one"),
-        (TEXT.replace(A, "{url: 'http://x'}"), "a server that is running is compared with one that is started"),
+        (TEXT.replace(A, "{url: 'http://x'}") + "design: parallel-duet\n", "so nobody can give them cores"),
         (TEXT.replace("users: 64}", "users: 64, ramp: {to: 9, over: 1s}}"), "the load `load` changes"),
         (TEXT.replace("users: 64}", "users: 64}, count: 5"), "the load `load` ends by `count`"),
         (TEXT.replace("{closed: {users: 64}}", "{open: {rate: 5}}") + "metric: throughput\n", "`load` sets the rate"),
@@ -272,6 +312,15 @@ def test_servers_that_are_compared_are_in_duets_by_default(catalogue: Catalogue,
     assert bool(make_plan(suite).duets) == (design != "interleaved")
 
 
+@pytest.mark.parametrize("baseline", ["A", "B"])
+def test_a_started_server_and_a_running_one_are_in_duets_of_several_starts(baseline: str) -> None:
+    suite = read(TEXT.replace(B, "{name: B, url: 'http://x'}") + f"baseline: {baseline}\n")
+    assert suite.design == "duet"
+    assert suite.trials > 3
+    trials = TEXT.replace(B, "{name: B, url: 'http://x'}").replace("budget: 60s", f"trials: 3\nbaseline: {baseline}")
+    assert read(trials.replace("{users: 64}", "{users: 64}, for: 1s")).design == "duet"
+
+
 def test_loads_of_which_none_fits_a_duet_stay_interleaved(catalogue: Catalogue) -> None:
     load = "{closed: {users: 1, ramp: {to: 9, over: 1s}}, for: 1s}"
     text = f"servers: [fam.plain, fam.layered]\nscenarios: [Get]\nloads: {{a: {load}}}\nbaseline: fam.plain\n"
@@ -283,13 +332,14 @@ def names(scenarios: Iterable[object]) -> list[str]:
 
 
 def test_requests_are_scenarios_and_their_mix() -> None:
-    made = read_requests(
-        "[{name: a, get: '/{pick:f}', weight: 2}, {name: b, post: /b, body: x}]", "r.yaml", lambda _: "1\n"
-    )
+    text = "[{name: a, get: '/{pick:f}', weight: 2}, {name: b, post: /b, body: {file: b.bin}}]"
+    files = Files(lambda _: "1\n", lambda name: f"\xff{name}".encode("latin-1"))
+    made = read_project(f"{START}requests: {text}\n", "redline.yaml", files).scenarios
     assert names(made) == ["a", "b", "mix"]
     assert [(request.method, request.weight) for request in made[2].requests] == [("GET", 2), ("POST", 1)]
     assert made[2].picks == {"f": ("1",)}
-    assert names(read_requests("[{name: only, get: /}]", "r.yaml")) == ["only"]
+    assert [scenario.requests[-1].body for scenario in made[1:]] == [Body(raw=b"\xffb.bin")] * 2
+    assert names(read_project(f"{START}requests: [{{name: only, get: /}}]\n", "redline.yaml").scenarios) == ["only"]
 
 
 @pytest.mark.parametrize(
@@ -301,11 +351,12 @@ def test_requests_are_scenarios_and_their_mix() -> None:
         ("[]", "must have at least 1, not 0"),
         ("{name: a}", "must be a list"),
         ("[{name: a, get: '/{pick:f}'}]", "f cannot be read from here"),
+        ("[{name: a, post: /, body: {file: f}}]", "f cannot be read from here"),
     ],
 )
 def test_wrong_requests_are_named_with_their_place(text: str, message: str) -> None:
     with pytest.raises(UsageError) as caught:
-        read_requests(text, "r.yaml")
+        read_project(f"requests: {text}\n{START}", "r.yaml")
     (problem,) = caught.value.problems
     assert message in problem.message
     assert problem.place is not None

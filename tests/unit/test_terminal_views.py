@@ -12,7 +12,7 @@ from redline.cli.contracts import LoadResult
 from redline.cli.load_view import live_line, load_result, load_section
 from redline.cli.selftest_view import selftest_sections
 from redline.cli.show import show
-from redline.model import Counts, Engine, Estimate, Finding, FindingKind, Grade, Histogram, Outcomes, Percentile
+from redline.model import Counts, Engine, Estimate, Finding, Grade, Histogram, Outcomes, Percentile
 from redline.report.document import Section
 from redline.selftest.results import CaseResult, Check, MachineFacts, Noise, PeerAnswer, Point, Quantile, SelftestResult
 from redline.stats.objectives import LoadTotals
@@ -32,7 +32,7 @@ def shown(*sections: Section, width: int = 80) -> list[str]:
 
 def loaded(*, valid: bool) -> LoadResult:
     found = Finding(
-        kind=FindingKind.ERRORS,
+        kind="errors",
         grade=Grade.WARN if valid else Grade.INVALID,
         cell_id="load",
         message="12 of 1,012 requests failed.",
@@ -91,7 +91,7 @@ def test_an_invalid_load_has_no_numbers() -> None:
 
 
 def test_what_was_measured_of_an_interrupted_load_is_shown_however_short_it_is() -> None:
-    cut = Finding(kind=FindingKind.CUT_SHORT, grade=Grade.INVALID, cell_id="load", message="Cut.", advice="Again.")
+    cut = Finding(kind="cut-short", grade=Grade.INVALID, cell_id="load", message="Cut.", advice="Again.")
     interrupted = loaded(valid=False).model_copy(update={"ended": "interrupted", "findings": (cut,)})
     lines = shown(load_section(interrupted))
     assert "throughput  100 /s (interrupted)" in lines

@@ -9,7 +9,7 @@ from redline.model import FixedWork, Interval, PlannedTrial, Recording
 from redline.ports import Placement
 from redline.running.record import Tools
 from redline.running.trial import run_trial
-from tests.fakes.plugins import DEATH, FakeDriver, FakeLauncher, FakeProbe, FakeServer
+from tests.fakes.plugins import DEATH, FakeDriver, FakeLauncher, FakeMonitor, FakeServer
 from tests.fakes.recordings import simulated_cell
 
 CELL = simulated_cell()
@@ -24,7 +24,7 @@ def run(
     perturbs: bool = False,
     intervals: list[Interval] | None = None,
 ) -> Recording:
-    tools = Tools(launcher, driver, lambda _server: (FakeProbe(launcher.events, perturbs),), Placement((0,), (1,)))
+    tools = Tools(launcher, driver, lambda _server: (FakeMonitor(launcher.events, perturbs),), Placement((0,), (1,)))
     seen = intervals if intervals is not None else []
     return run_trial(PLANNED, CELL, tools, tmp_path, seen.append)
 
@@ -216,6 +216,6 @@ def test_what_the_server_writes_during_the_load_is_counted(tmp_path: Path) -> No
     assert recording.log_bytes == 6 * len(recording.traffic.intervals)
 
 
-def test_a_perturbing_probe_marks_the_recording(tmp_path: Path) -> None:
+def test_a_perturbing_monitor_marks_the_recording(tmp_path: Path) -> None:
     events: list[str] = []
     assert run(tmp_path, FakeLauncher(events), FakeDriver(events), perturbs=True).perturbed

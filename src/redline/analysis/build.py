@@ -11,7 +11,7 @@ from redline.analysis.judged import JudgedCell, judged_cells
 from redline.analysis.layers import waterfalls
 from redline.analysis.levels import SlicedCell, sliced_cells
 from redline.analysis.main_effects import main_effects, next_command
-from redline.analysis.own_servers import own_server
+from redline.analysis.own_servers import servers_said
 from redline.analysis.precision import precision
 from redline.analysis.profiles import profile_reports
 from redline.analysis.ranking import rankings
@@ -125,7 +125,7 @@ def _run_report(run: Run, judged: Mapping[str, JudgedCell]) -> RunReport:
         starts=starts_of(run),
         seconds=sum(duet.took_ns for duet in run.duets) / 1e9,
         interrupted=not suite.alone and (not run.complete or any(duet.is_interrupted for duet in run.duets)),
-        servers={variant.slug: text for variant in suite.variants if (text := own_server(variant))},
+        servers=servers_said(suite.variants),
     )
 
 

@@ -264,7 +264,7 @@ def _refused(cell: JudgedCell, baseline: JudgedCell) -> str:
             grave = next((finding for finding in one.findings if finding.grade is Grade.INVALID), None)
             return f"{name} is invalid: {grave.message}" if grave else f"{name} has no usable trials"
         if one.perturbed:
-            return f"{name} was measured with a probe that perturbs"
+            return f"{name} was measured with a monitor that perturbs"
     return ""
 
 

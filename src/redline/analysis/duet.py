@@ -1,7 +1,7 @@
 """What duets say: how a server compares with the baseline over fresh starts, and the reasons to doubt it. Pure."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -12,6 +12,7 @@ from redline.findings.duet import SeenDuet
 from redline.findings.starts import (
     BASELINE,
     COMPARED,
+    counted,
     cpu_unknown,
     failing,
     is_whole,
@@ -22,6 +23,7 @@ from redline.findings.warm_duet import FEWEST_BLOCKS, Course, are_warm, course, 
 from redline.model import (
     Cell,
     Comparison,
+    DuetBlock,
     DuetRecording,
     DuetSlice,
     DuetTraffic,
@@ -30,8 +32,8 @@ from redline.model import (
     Run,
     Verdict,
 )
-from redline.model.estimate import DuetComparison
-from redline.stats import QUANTILE_OF, decide, enough_beyond
+from redline.model.estimate import FEWEST_TRIALS, DuetComparison
+from redline.stats import QUANTILE_OF, LogRatios, decide, enough_beyond
 from redline.stats.duets import Floats, LogRatio, Slices, StartRatio, over_starts
 
 
@@ -67,6 +69,11 @@ class Duet:
         found = self._contrast(metric, self._against_baseline)
         return found and replace(found, bias=self._to_come)
 
+    def logs(self, metric: Metric) -> LogRatios:
+        """The log ratio of each start that knows the metric."""
+        starts = self._of_starts(metric, self._against_baseline)
+        return LogRatios(np.array([start.value for start in starts if start is not None]))
+
     @property
     def attached(self) -> bool:
         """Whether somebody else runs all of its servers."""
@@ -76,6 +83,17 @@ class Duet:
         """How many requests were due of the server that got the fewest, over all starts."""
         due = np.array([[target.counts.due for target in traffic_of(start).targets] for start in self.starts])
         return int(due.sum(axis=0).min())
+
+    def too_few(self, metric: Metric) -> str:
+        """Why there are too few requests for the metric; empty where there are enough."""
+        q, requests = QUANTILE_OF.get(metric), self.requests()
+        return "" if q is None or enough_beyond(requests, q) else f"{requests:,} requests are too few for {metric}"
+
+    @property
+    def build(self) -> str:
+        """The build of the compared server; empty if there are several, or it is not known."""
+        builds = {facts.build for start in self.starts if start.servers and (facts := start.servers[self.target])}
+        return builds.pop() if len(builds) == 1 else ""
 
     def control(self, metric: Metric) -> LogRatio | None:
         """The baseline over itself, as two servers of it; None where no start knows the metric of both."""
@@ -102,21 +120,50 @@ class Duet:
         return over_starts([each for each, _ in known], hosts) if known else None
 
     def _of_starts(self, metric: Metric, contrast: Floats) -> list[StartRatio | None]:
-        """The ratio of each start; None where a server of it has no value.
+        """The ratio of each start; None where a server of it has no value, and where the start is left out.
 
         A percentile is that of all requests of a start, because a slice has too few.
         """
         if metric in _OF_SLICE:
-            return [each.ratio(contrast) if each else None for each in self._slices[metric]]
-        q = QUANTILE_OF[metric]
-        times = [
-            [target.response.quantiles_ns([q])[0] for target in traffic_of(start).targets] for start in self.starts
-        ]
-        return [StartRatio(float(contrast @ np.log(time)), None) if all(time) else None for time in times]
+            of_starts = [slices.ratio(contrast) if slices else None for slices in self._slices[metric]]
+        else:
+            q = QUANTILE_OF[metric]
+            times = [
+                [target.response.quantiles_ns([q])[0] for target in traffic_of(start).targets] for start in self.starts
+            ]
+            of_starts = [StartRatio(float(contrast @ np.log(time)), None) if all(time) else None for time in times]
+        return [None if out else ratio for ratio, out in zip(of_starts, self._left_out, strict=True)]
 
     @cached_property
     def _slices(self) -> Mapping[Metric, list[Slices | None]]:
-        return {metric: [_slices(metric, traffic_of(start)) for start in self.starts] for metric in _OF_SLICE}
+        return {
+            metric: [
+                _slices(metric, traffic_of(start), blocks)
+                for start, blocks in zip(self.starts, self._counted, strict=True)
+            ]
+            for metric in _OF_SLICE
+        }
+
+    @cached_property
+    def _cold(self) -> list[bool]:
+        return [self._was_cold(start) for start in self.starts]
+
+    @cached_property
+    def _left_out(self) -> list[bool]:
+        """Which starts do not count: cold ones, where enough others were warm, and most were.
+
+        Whether a start is warm says nothing of its ratio: the rule looks at how costs move in the warm-up.
+        """
+        warm = self._cold.count(False)
+        return [cold and warm >= FEWEST_TRIALS and 2 * warm > len(self.starts) for cold in self._cold]
+
+    @cached_property
+    def _counted(self) -> list[list[DuetBlock]]:
+        """The blocks of each start that its ratios rest on."""
+        return [
+            counted(traffic_of(start)) if self.detects and not cold else measured(traffic_of(start))
+            for start, cold in zip(self.starts, self._cold, strict=True)
+        ]
 
     def findings(self) -> tuple[Finding, ...]:
         """The reasons to doubt what it says."""
@@ -135,6 +182,7 @@ class Duet:
             ratios=ratios,
             cpu=self._of_starts(Metric.CPU_PER_REQUEST, self._against_baseline),
             unsettled=self.unsettled,
+            left_out=sum(self._left_out),
             to_come=self._to_come,
         )
         return judge_duet(seen)
@@ -142,13 +190,10 @@ class Duet:
     @property
     def unsettled(self) -> str:
         """Why the ratio may yet move, and its interval is wider than by chance; empty where servers were warm."""
-        if self._cold_starts:
-            return f"in {self._cold_starts} of {len(self.starts)} starts the servers were not warm"
+        cold = sum(course.cold is not None for course in self._courses)
+        if cold:
+            return f"in {cold} of {len(self.starts)} starts the servers were not warm"
         return "the servers were not warm: their ratio still moved while it was measured" if self._to_come else ""
-
-    @cached_property
-    def _cold_starts(self) -> int:
-        return sum(each.cold is not None for each in self._courses)
 
     @cached_property
     def _to_come(self) -> float:
@@ -156,14 +201,17 @@ class Duet:
 
     @cached_property
     def _courses(self) -> list[Course]:
+        """How the starts that count moved."""
         return [
             course(
                 traffic_of(start).blocks,
+                len(blocks),
                 self._against_baseline,
-                are_cold=self._was_cold(start),
+                are_cold=cold,
                 saturates=self.saturates,
             )
-            for start in self.starts
+            for start, blocks, cold, out in zip(self.starts, self._counted, self._cold, self._left_out, strict=True)
+            if not out
         ]
 
     def _was_cold(self, start: DuetRecording) -> bool:
@@ -176,7 +224,7 @@ class Duet:
             blocks = tuple(block for block in blocks if block.phase == "warmup")
         elif len(blocks) < FEWEST_BLOCKS:
             return False
-        return not are_warm(blocks, apart=None not in start.servers, saturates=self.saturates)
+        return not are_warm(blocks, apart=start.control_is_apart, saturates=self.saturates)
 
     def hinges_on_warmth(self, ratio: LogRatio, judged: Callable[[LogRatio], Verdict]) -> bool:
         """Whether servers that were not warm, rather than chance, are why it is not known more precisely."""
@@ -233,9 +281,8 @@ def in_duet(one: Comparison, duet: Duet) -> Comparison:
     """
     if duet.failing is not None:
         return one.refuse(duet.failing)
-    q = QUANTILE_OF.get(one.metric)
-    if q is not None and not enough_beyond(duet.requests(), q):
-        return one.refuse(f"{duet.requests():,} requests are too few for {one.metric}")
+    if few := duet.too_few(one.metric):
+        return one.refuse(few)
     ratio, control = duet.ratio(one.metric), duet.control(one.metric)
     if ratio is None:
         return one
@@ -250,7 +297,7 @@ def in_duet(one: Comparison, duet: Duet) -> Comparison:
         parallel=any(start.places for start in duet.starts),
         attached=duet.attached,
         between_sd=ratio.between_sd,
-        blocks_se=ratio.blocks_se,
+        blocks_se=ratio.batch_se,
         control=control.contrast.ratio if control else None,
         alone=one.ratio,
         unsettled=duet.unsettled if duet.hinges_on_warmth(ratio, judge) else "",
@@ -259,11 +306,11 @@ def in_duet(one: Comparison, duet: Duet) -> Comparison:
     return one.by_duet(about, contrast.ratio, contrast.p, contrast.p_equivalent(one.threshold))
 
 
-def _slices(metric: Metric, traffic: DuetTraffic) -> Slices | None:
-    """Those of one start; None where a server has no value."""
+def _slices(metric: Metric, traffic: DuetTraffic, blocks: Sequence[DuetBlock]) -> Slices | None:
+    """The slices of these blocks of a start; None where a server has no value."""
     known = [
         (slice_.target, math.log(value))
-        for block in measured(traffic)
+        for block in blocks
         for slice_ in block.slices
         if (value := _OF_SLICE[metric](slice_))
     ]

@@ -1,5 +1,7 @@
 """Many runs -> how each cell went from run to run. Pure; docs/guide/history.md teaches the method."""
 
+import hashlib
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -7,12 +9,15 @@ from typing import Literal
 
 from redline.analysis.cells import server_facts
 from redline.analysis.changes import Level, Step, standing, steps
-from redline.analysis.compare import refused_for_rate
+from redline.analysis.compare import metrics_asked, refused_for_rate
+from redline.analysis.duet import Duet, duets_of
 from redline.analysis.environments import differences, eras_of
 from redline.analysis.judged import JudgedCell, judge_run
-from redline.model import Cell, Environment, Estimate, Metric, Run
+from redline.analysis.own_servers import own_server
+from redline.model import Cell, Environment, Estimate, Metric, Run, ServerEntry, Variant
 from redline.model.history import Change, Followed, History, HistoryPoint, HistoryRun, LeftOut
-from redline.stats import QUANTILE_OF, enough_beyond, estimate, pooled
+from redline.stats import QUANTILE_OF, LogRatios, enough_beyond, estimate, pooled
+from redline.stats.duets import StartRatio, over_starts
 
 
 @dataclass(frozen=True)
@@ -23,6 +28,14 @@ class Sight:
     role: Literal["subject", "ceiling"]
     build: str
     levels: Mapping[Metric, Level | str]
+    baseline: str = ""
+    """The server that it is compared with, if `levels` are ratios."""
+    baseline_slug: str = ""
+
+    @property
+    def slugs(self) -> tuple[str, ...]:
+        """The cells that a run needs to show it."""
+        return tuple(filter(None, (self.slug, self.baseline_slug)))
 
 
 @dataclass(frozen=True)
@@ -38,6 +51,8 @@ class SeenRun:
     environment: Environment
     cells: Mapping[str, Sight] = field(default_factory=dict)
     suite_text: str = ""
+    is_comparison: bool = False
+    """Whether flags name what it compares, so that a run of other servers says nothing of these."""
     skipped: Mapping[str, str] = field(default_factory=dict)
     """Why a cell of the suite was not run, by slug, such as a server that could not be built."""
 
@@ -45,6 +60,8 @@ class SeenRun:
 def see(run: Run, folder: str, wanted: Callable[[Cell], bool]) -> SeenRun:
     """One run, judged by today's rules, as far as its cells are wanted."""
     manifest = run.manifest
+    levels = judge_run(run) if manifest.plan.suite.alone else {}
+    cells = {cell_id: _sight(cell) for cell_id, cell in levels.items() if wanted(cell.cell)}
     return SeenRun(
         name=manifest.name,
         folder=folder,
@@ -53,8 +70,9 @@ def see(run: Run, folder: str, wanted: Callable[[Cell], bool]) -> SeenRun:
         complete=run.complete,
         threshold=manifest.plan.suite.threshold,
         environment=manifest.environment,
-        cells={cell_id: _sight(one) for cell_id, one in judge_run(run).items() if wanted(one.cell)},
+        cells=cells | dict(_ratios(run, wanted)),
         suite_text=manifest.suite_text,
+        is_comparison=manifest.kind == "comparison",
         skipped=manifest.plan.not_run_here,
     )
 
@@ -145,7 +163,7 @@ def _level_of(one: JudgedCell, metric: Metric) -> Level | str:
     if not one.valid:
         return "the cell is invalid" if one.trials else "not measured"
     if one.perturbed:
-        return "measured with a probe that perturbs"
+        return "measured with a monitor that perturbs"
     used = one.having(metric)
     requests = sum(trial.traffic.counts.due for trial in used if trial.traffic)
     if not used or (metric in QUANTILE_OF and not enough_beyond(requests, QUANTILE_OF[metric])):
@@ -154,6 +172,64 @@ def _level_of(one: JudgedCell, metric: Metric) -> Level | str:
     if refused:
         return refused
     return Level(one.estimate(metric), pooled([one.sample(metric)]))
+
+
+def _ratios(run: Run, wanted: Callable[[Cell], bool]) -> Iterator[tuple[str, Sight]]:
+    """What the duets of a run show of the servers that they compare."""
+    manifest, duets = run.manifest, duets_of(run)
+    plan = manifest.plan
+    pairs = dict.fromkeys((target, duet.cell_ids[0]) for duet in plan.duets for target in duet.cell_ids[1:])
+    for pair in pairs:
+        cell, baseline = (plan.cells[cell_id] for cell_id in pair)
+        if not wanted(cell):
+            continue
+        duet = duets.get(pair)
+        asked = dict.fromkeys((*metrics_asked(cell.load, plan.suite, duet), *(duet.metrics if duet else ())))
+        yield (
+            _comparison_id(cell, baseline, by_command=manifest.kind == "comparison"),
+            Sight(
+                slug=cell.slug,
+                role=cell.role,
+                build=duet.build if duet else "",
+                levels={metric: _ratio_of(duet, metric) for metric in asked},
+                baseline=baseline.variant.slug,
+                baseline_slug=baseline.slug,
+            ),
+        )
+
+
+def _comparison_id(cell: Cell, baseline: Cell, *, by_command: bool) -> str:
+    """What makes two comparisons the same: servers, scenario and load, however long they are measured.
+
+    With `by_command`, servers of the user's are what they are started by: flags call any two servers A and B.
+    """
+    servers = [one.variant.content | {"own": _own(one.variant) if by_command else ""} for one in (cell, baseline)]
+    workload = [
+        cell.scenario.model_dump(mode="json", exclude={"against"}),
+        cell.load.model_dump(mode="json", exclude={"duration_ns"}),
+        cell.engine.model_dump(mode="json"),
+    ]
+    text = json.dumps([servers, workload], sort_keys=True)
+    return f"{cell.slug}-{baseline.variant.slug}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+
+
+def _own(variant: Variant) -> str:
+    """The command, the URL, or the revision by the user's name for it, whatever its commit is today."""
+    entry = variant.entry
+    checkout = entry.checkout if isinstance(entry, ServerEntry) else None
+    return checkout.revision.name if checkout else own_server(variant)
+
+
+def _ratio_of(duet: Duet | None, metric: Metric) -> Level | str:
+    if duet is None:
+        return "no start with both was measured"
+    if duet.failing is not None:
+        return duet.failing
+    few = duet.too_few(metric)
+    ratio = duet.ratio(metric)
+    if few or ratio is None:
+        return few or f"no start knows {metric} of both"
+    return Level(ratio.contrast.ratio, duet.logs(metric))
 
 
 def _runs(runs: Sequence[SeenRun], era_of: Sequence[int]) -> tuple[HistoryRun, ...]:
@@ -254,8 +330,8 @@ def _followed(cell_id: str, runs: Sequence[SeenRun], era_of: Sequence[int]) -> I
     places = [place for place, run in enumerate(runs) if cell_id in run.cells]
     last = runs[places[-1]]
     own = last.cells[cell_id]
-    later = _that_say(own.slug, last, dict(enumerate(runs[places[-1] + 1 :], start=places[-1] + 1)))
-    skipped = _skipped(own.slug, later)
+    later = _that_say(own, last, dict(enumerate(runs[places[-1] + 1 :], start=places[-1] + 1)))
+    skipped = _skipped(own, later)
     for number, metric in enumerate(own.levels):
         says = {place: runs[place].cells[cell_id].levels.get(metric, "not known") for place in places} | skipped
         found = _CellHistory(cell_id, metric, says, runs, era_of)
@@ -265,6 +341,7 @@ def _followed(cell_id: str, runs: Sequence[SeenRun], era_of: Sequence[int]) -> I
         yield Followed(
             cell_id=cell_id,
             slug=own.slug,
+            baseline=own.baseline,
             role=own.role,
             metric=metric,
             threshold=last.threshold,
@@ -276,24 +353,35 @@ def _followed(cell_id: str, runs: Sequence[SeenRun], era_of: Sequence[int]) -> I
         )
 
 
-def _that_say(slug: str, last: SeenRun, later: Mapping[int, SeenRun]) -> dict[int, SeenRun]:
+def _that_say(cell: Sight, last: SeenRun, later: Mapping[int, SeenRun]) -> dict[int, SeenRun]:
     """The later runs that show why they lack the cell: they skipped it, or the suite is another.
 
     A run of the same text that does not have it was made of a part of the suite, or a quick one.
     """
-    own = {place: run for place, run in later.items() if run.suite == last.suite}
-    return {place: run for place, run in own.items() if slug in run.skipped or run.suite_text != last.suite_text}
-
-
-def _skipped(slug: str, later: Mapping[int, SeenRun]) -> dict[int, Level | str]:
-    """Why runs skipped the cell, by their places; empty if another of that name took its place, or none is left."""
-    if not later or any(one.slug == slug for run in later.values() for one in run.cells.values()):
-        return {}
-    found: dict[int, Level | str] = {
-        place: f"skipped: {run.skipped[slug]}" for place, run in later.items() if slug in run.skipped
+    own = {place: run for place, run in later.items() if run.suite == last.suite and not run.is_comparison}
+    return {
+        place: run
+        for place, run in own.items()
+        if not run.skipped.keys().isdisjoint(cell.slugs) or run.suite_text != last.suite_text
     }
-    return found if max(later) in found else {}
+
+
+def _skipped(cell: Sight, later: Mapping[int, SeenRun]) -> dict[int, Level | str]:
+    """Why runs skipped the cell, by their places; empty if another of that name took its place, or none is left."""
+    others = [other for run in later.values() for other in run.cells.values()]
+    if not later or any((other.slug, other.baseline) == (cell.slug, cell.baseline) for other in others):
+        return {}
+    reasons: dict[int, Level | str] = {
+        place: f"skipped: {run.skipped[slug]}"
+        for place, run in later.items()
+        for slug in cell.slugs
+        if slug in run.skipped
+    }
+    return reasons if max(later) in reasons else {}
 
 
 def _pooled(levels: Sequence[Level], metric: Metric) -> Estimate:
-    return estimate(pooled([level.sample for level in levels]), metric)
+    sample = pooled([level.sample for level in levels])
+    if isinstance(sample, LogRatios):
+        return over_starts([StartRatio(log, None) for log in sample.logs]).contrast.ratio
+    return estimate(sample, metric)

@@ -97,7 +97,7 @@ class JudgedCell:
 
     @property
     def perturbed(self) -> bool:
-        """Whether a probe changed what it measured in any used trial, which is then not compared."""
+        """Whether a monitor changed what it measured in any used trial, which is then not compared."""
         return any(trial.perturbed for trial in self.used)
 
     def having(self, metric: Metric) -> list[TrialNumbers]:

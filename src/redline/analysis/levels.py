@@ -5,14 +5,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from redline.findings import RULES
+from redline.findings.failed import trial_failed
 from redline.findings.starts import cpu_of_all, is_whole, measured, traffic_of
 from redline.model import (
     Counts,
     DuetRecording,
     Estimate,
     Finding,
-    FindingKind,
     Grade,
     Histogram,
     Metric,
@@ -83,10 +82,10 @@ class SlicedCell:
         if self.starts and not self.made and failures:
             first = failures[0]
             yield Finding(
-                kind=FindingKind.TRIAL_FAILED,
+                kind=trial_failed.kind,
                 grade=Grade.INVALID,
                 message=f"No start came to its measurement. The first failed in stage {first.stage}: {first.message}",
-                advice=first.hint or RULES[FindingKind.TRIAL_FAILED].advice,
+                advice=first.hint or trial_failed.advice,
                 cell_id=self.cell_id,
             )
 

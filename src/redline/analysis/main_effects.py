@@ -14,7 +14,7 @@ from redline.quantities import percent
 from redline.stats import ALPHA, CONFIDENCE, QUANTILE_OF, factorial, holm_adjust
 from redline.suite.screening import Axes, axes_of_server, by_server
 
-_METHOD = "least squares of logarithms by trial: main effects, rounds as blocks"
+_METHOD = "least squares of logarithms by trial: main effects and rounds"
 
 
 def main_effects(judged: Mapping[str, JudgedCell], suite: Suite) -> tuple[MainEffects, ...]:

@@ -107,5 +107,5 @@ def _not_seen(judged: JudgedCell, results: tuple[ObjectiveResult, ...]) -> tuple
 def _lost(judged: JudgedCell) -> str:
     """How many trials the server lost, and to what; empty when none."""
     lost = [trial.lost_to for trial in judged.trials if trial.lost_to]
-    kinds = sorted({kind.value for kinds in lost for kind in kinds})
+    kinds = sorted({kind for kinds in lost for kind in kinds})
     return f"{len(lost)} of {len(judged.trials)} trials lost to {', '.join(kinds)}" if lost else ""

@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from collections.abc import Sequence
 
 from redline.model import AttachedServer, Variant
 
@@ -17,6 +18,17 @@ def own_server(variant: Variant, path: str = "") -> str:
     if entry.checkout is not None:
         return str(entry.checkout.revision)
     return _written(entry.start.command) if entry.build is None else ""
+
+
+def servers_said(variants: Sequence[Variant]) -> dict[str, str]:
+    """The user's own servers by slug; where some were running already, all of them, with which were."""
+    if len({variant.is_attached for variant in variants}) < 2:
+        return {variant.slug: text for variant in variants if (text := own_server(variant))}
+    return {
+        variant.slug: f"{own_server(variant) or variant.slug} "
+        f"({'already running' if variant.is_attached else 'started afresh'})"
+        for variant in variants
+    }
 
 
 def _written(command: tuple[str, ...]) -> str:

@@ -41,7 +41,7 @@ class _Main:
 
     @property
     def scatter(self) -> Literal["starts", "machine"] | None:
-        """What a duet's values scatter by most; None for trials alone, and where too few blocks are known."""
+        """What a duet's values scatter by most; None for trials alone, and where too few batches are known."""
         if self.duet is None or self.duet.blocks_se is None or self.duet.between_sd is None:
             return None
         return "starts" if self.duet.between_sd > self.duet.blocks_se else "machine"

@@ -42,7 +42,7 @@ _OF_LOAD = 6
 class _Scatter:
     """How rounds of a comparison differ, as standard deviations of the log ratio.
 
-    `within` is what their blocks explain, which longer loads average out; None if that is not known.
+    `within` is what their batches explain, which longer loads average out; None if that is not known.
     """
 
     rounds: int
@@ -63,7 +63,7 @@ class _Scatter:
         return math.ceil(self.load_ns * self.within**2 / (wanted**2 - self.between**2))
 
     def duet_for(self, difference: float) -> int | None:
-        """How long a duet has to be if blocks scatter in it as they do in trials; None if that is not known."""
+        """How long a duet has to be if batches scatter in it as they do in trials; None if that is not known."""
         if self.within is None:
             return None
         loaded_ns = self.load_ns * (2 * self.within / math.log1p(difference)) ** 2
@@ -101,8 +101,8 @@ def _scatter(one: Comparison, judged: Mapping[str, JudgedCell]) -> _Scatter | No
         return _Scatter(rounds, total, one.duet.blocks_se, cell.cell.load.duration_ns)
     baseline = judged[one.baseline_id]
     having = cell.having(one.metric), baseline.having(one.metric)
-    blocks = within_trials(cell.sample(one.metric), baseline.sample(one.metric)) if all(having) else None
-    within = math.sqrt(blocks.variance * rounds) if blocks else None
+    batches = within_trials(cell.sample(one.metric), baseline.sample(one.metric)) if all(having) else None
+    within = math.sqrt(batches.variance * rounds) if batches else None
     for each in (cell, baseline):
         each.release()
     return _Scatter(rounds, total, within, cell.cell.load.duration_ns)
@@ -154,7 +154,7 @@ class _Remedy:
         return f"`redline ab --resume {where} --for {minutes}m`" if auto.precision is None else ""
 
     def _duet(self) -> str:
-        """How long a duet would take, by how blocks scatter in trials; empty if there is one or can be none."""
+        """How long a duet would take, by how batches scatter in trials; empty if there is one or can be none."""
         if self.plan.duets or not self.cell.load.fits_duet:
             return ""
         lengths = [scatter.duet_for(WORTH_SHOWING) if scatter else None for scatter in self.scatters]

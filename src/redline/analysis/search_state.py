@@ -153,11 +153,13 @@ class SearchState:
     @cached_property
     def sets(self) -> Mapping[str, tuple[Objective, ...]]:
         """The objectives of the cell by the names of their sets."""
-        found = {
+        asked = self.terms.asked.get(self.cell.id, self.terms.sets)
+        sets = {
             name: tuple(condition for condition in conditions if condition.applies_to(self.cell))
             for name, conditions in self.terms.sets.items()
+            if name in asked
         }
-        return {name: conditions for name, conditions in found.items() if conditions}
+        return {name: conditions for name, conditions in sets.items() if conditions}
 
     def add(self, made: ProbeRecording) -> Evidence | None:
         """Take in another load. Returns what it showed if it was a probe with traffic."""

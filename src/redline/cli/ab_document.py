@@ -20,11 +20,10 @@ def ab_document(flags: AbFlags, ends: Callable[[str], tuple[str, str]], placed: 
     """
     targets = dict(zip((A, B), _targets(flags, ends), strict=True))
     urls = {name: target for name, target in targets.items() if is_url(target)}
-    if len(urls) == 1:
-        hint = "give two URLs, or two servers that are started here"
-        raise UsageError("one of the two is a URL, and the other is started here", hint=hint)
     has_project = any(not is_url(target) and not is_command(target) for target in targets.values())
     path = path_of(urls, flags.path)
+    if urls and has_project and path and path.value == "/":
+        path = None  # the URL says only where the server is, and redline.yaml what is requested
     asked = scenarios(flags, path or (None if has_project else Given("--path /", "/")), placed)
     document: dict[str, object] = {"servers": servers(targets, flags, placed), "baseline": A}
     if asked:

@@ -267,13 +267,13 @@ class LoadFlags(RequestFlags):
 
 @_command("limit")
 class LimitFlags(RequestFlags):
-    """Find the highest rate that meets an objective, as an interval: of one server, of several, or of a suite.
+    """Find the highest rate that meets an objective, as an interval: of servers, or of those of suites.
 
-    Several servers are probed in turn, and compared with the first.
+    Several are probed in turn, and compared with the first.
     """
 
     targets: list[str] = _argument(
-        "TARGET…", "Commands such as './server --port {port}', URLs, revisions; or a suite: a YAML file.", []
+        "TARGET…", "Commands such as './server --port {port}', URLs, revisions, suites (YAML files).", []
     )
     git: str | None = _flag("--git", "A..B", "Two revisions, built and started as redline.yaml says.")
     path: str | None = _flag("--path", "PATH", "Commands and revisions: what is requested; / by default.")

@@ -66,6 +66,9 @@ class CheckResult(Frozen):
     profiled: int = omitted_if_default(0, description="further trials, each with a profiler")
     unprofiled: tuple[Skipped, ...] = omitted_if_default((), description="profiles that cannot be made, and why")
     expected_length_ns: int = Field(description="an estimate: warm-up, measurement and server starts; no builds")
+    least_length_ns: int = omitted_if_default(
+        0, description="what the starts that a budget makes in any case take at least; absent without a budget"
+    )
     shows: tuple[ShownDifference, ...] = omitted_if_default(
         (), description="what the plan can show, by the last run of these cells on this machine; absent if unknown"
     )
@@ -215,7 +218,11 @@ class DoctorResult(Frozen):
 
 
 def check_result(
-    plan: Plan, expected_length_ns: int, first: Plan | None = None, shows: tuple[ShownDifference, ...] = ()
+    plan: Plan,
+    expected_length_ns: int,
+    least_length_ns: int = 0,
+    first: Plan | None = None,
+    shows: tuple[ShownDifference, ...] = (),
 ) -> CheckResult:
     """The published view of a plan, and of the plan of capacities before it."""
     before = first if first and first.cells else None
@@ -230,6 +237,7 @@ def check_result(
         profiled=len(plan.profiled),
         unprofiled=plan.unprofiled,
         expected_length_ns=expected_length_ns,
+        least_length_ns=least_length_ns,
         shows=shows,
     )
 

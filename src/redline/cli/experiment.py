@@ -9,7 +9,7 @@ from rich.console import Console
 
 from redline.analysis.compare import unwanted
 from redline.cli import exits, places
-from redline.cli.commands.check import show_plans
+from redline.cli.commands.check import show_overrun, show_plans
 from redline.cli.quiet import wait_until_quiet
 from redline.cli.session_view import SessionView
 from redline.cli.show import show
@@ -53,6 +53,8 @@ def create(
         check_cores(plan, plan_placement().cores)
     if shows_plan:
         show_plans(make_capacity_plan(suite), plan, console)
+    else:
+        show_overrun(plan, console)
     return RunSession.create(suite, source, folder, bench, SessionView(console))
 
 

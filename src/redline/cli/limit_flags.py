@@ -1,26 +1,30 @@
-"""The flags of `redline limit` as a search: of a suite, or of servers that the flags name."""
+"""The flags of `redline limit` as a search: of suites, or of servers that the flags name."""
 
+import string
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from redline.analysis.search_state import FIRST_PER_S
 from redline.cli.command_line import LimitFlags
 from redline.cli.flags import at_least_one, command_line, naming, read_flag, read_suite_file, read_workers, refuse
 from redline.cli.limit_document import limit_document
 from redline.cli.origins import FromRepository
-from redline.cli.request_flags import bodies, referenced
+from redline.cli.request_flags import REQUEST, check_targets_are_whole, referenced, servers
 from redline.cli.written import read_written
 from redline.errors import UsageError
-from redline.model import Objective, Profile, Suite
+from redline.model import Objective, Profile, Suite, Variant
 from redline.model.search import SearchTerms
 from redline.quantities import duration, parse_rate
 from redline.running.searching import SearchRequest
 from redline.running.session import Source
 from redline.search.steps import QUANTILES
-from redline.search.times import CONNECTIONS, FEW_ERRORS, FEW_SHARE, TRIALS
+from redline.search.times import CONNECTIONS, FEW_ERRORS, FEW_SHARE, PROBE, RUNNING_PROBE, TRIALS
 from redline.suite import parse_objectives, to_search
+from redline.suite.joining import SearchPart, join_sets, join_suites
 from redline.suite.schema.suite import PrecisionSchema
+from redline.suite.urls import base_of, is_url, read_url
 
 _OF_STARTS = {"trials", "no_beyond"}
 
@@ -28,43 +32,95 @@ Sets = Mapping[str, tuple[Objective, ...]]
 
 
 @dataclass(frozen=True)
-class ServersSearch:
-    """The search of servers that flags name, and the suite that it is."""
+class AskedSearch:
+    """A search as flags ask for it, and where it comes from.
+
+    Of suites, also what is left out (loads by name, and kinds of profiles), and why some are compared with nothing.
+    """
 
     request: SearchRequest
     source: Source
+    ignored: tuple[str, ...] = ()
+    unprofiled: tuple[Profile, ...] = ()
+    not_compared: tuple[str, ...] = ()
+
+    @property
+    def most_probes(self) -> int:
+        """The probes of a cell at most, without those of its curve."""
+        terms = self.request.terms
+        sets = max(map(len, terms.asked.values()), default=len(terms.sets))
+        return terms.probes + 2 * max(terms.trials, 1) * sets
 
 
-@dataclass(frozen=True)
-class SuiteSearch:
-    """The search of a suite, where it comes from, and what is left out: loads by name, and kinds of profiles."""
-
-    request: SearchRequest
-    source: Source
-    ignored: tuple[str, ...]
-    unprofiled: tuple[Profile, ...]
+def is_suite(target: str) -> bool:
+    """Whether a target is the file of a suite."""
+    return Path(target).suffix in {".yaml", ".yml"}
 
 
-def read_suite_search(file: Path, flags: LimitFlags) -> SuiteSearch:
-    """What is searched of a suite. Raises UsageError."""
+def read_suites_search(flags: LimitFlags, repository: FromRepository) -> AskedSearch:
+    """The search of one or several suites, and of the servers that are named besides. Raises UsageError."""
     trials = _trials(flags.trials)
-    written, text = read_suite_file(file, flags)
-    suite, ignored = to_search(written, trials)
-    sets = _suite_sets(flags, suite)
-    within_timeout(sets, suite.timeout_ns, f"`timeout` {duration(suite.timeout_ns)}")
-    _refuse_without_objective(sets, suite)
-    terms = _terms(flags, sets, trials=trials, beyond=not flags.no_beyond)
-    source = Source(command_line(), str(file.resolve()), text)
-    return SuiteSearch(SearchRequest(suite, terms), source, ignored, written.profile)
+    parts, texts, ignored, unprofiled = list[SearchPart](), list[str](), list[str](), list[Profile]()
+    files = [target for target in flags.targets if is_suite(target)]
+    for file in files:
+        written, text = read_suite_file(Path(file), flags)
+        suite, closed = to_search(written, trials)
+        sets = _suite_sets(flags, suite)
+        within_timeout(sets, suite.timeout_ns, f"`timeout` {duration(suite.timeout_ns)}")
+        _refuse_without_objective(sets, suite)
+        parts.append(SearchPart(file, suite, sets))
+        texts.append(text)
+        ignored += closed
+        unprofiled += written.profile
+    first = parts[0]
+    if servers := _servers_beside(flags, first.name, repository):
+        names = ", ".join(target for target in flags.targets if not is_suite(target))
+        parts.insert(1, SearchPart(names, first.suite.keeping(servers), first.sets))
+    whole = join_suites(parts)
+    if len(parts) == 1:
+        terms, text = _terms(flags, first.sets, trials=trials, beyond=not flags.no_beyond), texts[0]
+    else:
+        sets, asked = join_sets(parts)
+        terms = _terms(flags, sets, asked=asked, trials=trials, beyond=not flags.no_beyond)
+        text = "---\n".join(f"# {Path(file).name}\n{text}" for file, text in zip(files, texts, strict=True))
+    return AskedSearch(
+        SearchRequest(whole, terms, tuple(part.suite for part in parts)),
+        Source(command_line(), str(Path(files[0]).resolve()), text),
+        tuple(dict.fromkeys(ignored)),
+        tuple(dict.fromkeys(unprofiled)),
+        tuple(
+            f"{part.name} is not compared with {first.name}: {why}"
+            for part in parts[1:]
+            if (why := part.not_compared_with(first))
+        ),
+    )
 
 
-def read_servers_search(flags: LimitFlags, repository: FromRepository) -> ServersSearch:
+def _servers_beside(flags: LimitFlags, suite: str, repository: FromRepository) -> tuple[Variant, ...]:
+    """The servers that are named besides suites; `suite` says what they are asked. Raises UsageError."""
+    letters = zip(string.ascii_uppercase, flags.targets, strict=False)
+    targets = {letter: target for letter, target in letters if not is_suite(target)}
+    if not targets:
+        return ()
+    check_targets_are_whole(tuple(targets.values()))
+    for target in targets.values():
+        if is_url(target) and read_url(target)[1] != "/":
+            raise UsageError(f"{target}: {suite} says what is requested", hint=f"give {base_of(target)}")
+    entries = servers(targets, flags, str)
+    if len(entries) == 1:
+        del entries[0]["name"]  # its address, program or revision says more
+    load = {"open": {"rate": FIRST_PER_S, "connections": CONNECTIONS}, "for": RUNNING_PROBE}
+    document = {"servers": entries, "scenarios": [{"name": REQUEST, "get": "/"}], "loads": {PROBE: load}}
+    return read_written(document, "limit", referenced(flags), repository.origins())[0].variants
+
+
+def read_servers_search(flags: LimitFlags, repository: FromRepository) -> AskedSearch:
     """What is searched of servers that flags name. Raises UsageError."""
     if not flags.objective:
         raise UsageError("nothing says what is to be met", hint="give --objective 'p99 < 200ms, errors < 0.1%'")
     sets = read_sets(flags.objective)
     document = limit_document(flags, repository.ends, str)
-    written, text = read_written(document, "limit", referenced(flags), repository.origins(bodies(flags)))
+    written, text = read_written(document, "limit", referenced(flags), repository.origins())
     starts = not all(variant.is_attached for variant in written.variants)
     if not starts:
         refuse(flags.given(among=_OF_STARTS), "a server that is running already is not started, and takes no")
@@ -86,7 +142,7 @@ def read_servers_search(flags: LimitFlags, repository: FromRepository) -> Server
         if starts and flags.threads is None
         else read_workers(1 if flags.threads is None else flags.threads, connections),
     )
-    return ServersSearch(SearchRequest(suite, terms), Source(command_line(), text=text))
+    return AskedSearch(SearchRequest(suite, terms), Source(command_line(), text=text))
 
 
 def read_sets(texts: list[str]) -> dict[str, tuple[Objective, ...]]:

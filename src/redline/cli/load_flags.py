@@ -2,18 +2,17 @@
 
 from redline.cli.command_line import LoadFlags
 from redline.cli.flags import DETECTED
-from redline.cli.request_flags import Placed, bodies, path_of, placed_here, referenced, scenarios, servers
+from redline.cli.request_flags import Placed, path_of, placed_here, referenced, scenarios, servers
 from redline.cli.written import Given, read_written
 from redline.errors import UsageError
 from redline.model import Closed, Suite
-from redline.suite.project import Origins
 from redline.suite.urls import base_of
 
 
 def load_suite(flags: LoadFlags) -> tuple[Suite, str]:
     """The suite of one load, and its text. Raises UsageError, which names the flag."""
     document = load_document(flags, placed_here(flags))
-    suite, text = read_written(document, "load", referenced(flags), Origins(body=bodies(flags)))
+    suite, text = read_written(document, "load", referenced(flags))
     closed = isinstance(suite.loads[0].shape, Closed)
     if closed and any(objective.metric == "achieved" for objective in suite.objectives):
         raise UsageError("--objective: `achieved` is a share of a rate, and this load has none", hint="give -R")

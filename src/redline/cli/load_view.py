@@ -5,7 +5,8 @@ from redline.cli.contracts import LoadResult
 from redline.errors import DriveError
 from redline.findings import judge, warm_up
 from redline.findings.failed import telling
-from redline.model import Cell, Counts, Estimate, FindingKind, Grade, Interval, Objective, Recording, Traffic
+from redline.findings.load import cut_short
+from redline.model import Cell, Counts, Estimate, Grade, Interval, Objective, Recording, Traffic
 from redline.report.document import Column, Item, Items, Prose, Section, Table, filled, line
 from redline.report.format import agreed, duration, integer, other_time, quantile_name, rate
 from redline.report.sections.answer import objective_line
@@ -82,7 +83,7 @@ def load_section(result: LoadResult) -> Section:
     What was interrupted is shown as far as it was measured: that it is short is no reason to hide it.
     """
     grave = {one.kind for one in result.findings if one.grade is Grade.INVALID}
-    interrupted = result.ended == "interrupted" and result.measured_ns > 0 and grave <= {FindingKind.CUT_SHORT}
+    interrupted = result.ended == "interrupted" and result.measured_ns > 0 and grave <= {cut_short.kind}
     shown = result.valid or interrupted
     times = map(other_time, result.other_times if shown else ())
     lines = (*times, agreed(result.tls) if result.tls else "", f"outcomes  {outcomes_text(result.counts)}")

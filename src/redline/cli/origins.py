@@ -1,6 +1,5 @@
 """Where the revisions of a suite come from: the git repository of a folder, and its `redline.yaml`."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -8,7 +7,7 @@ from pathlib import Path
 from redline.errors import UsageError
 from redline.model.catalogue import Checkout
 from redline.plugins.revisions import WORK_TREE, Repository
-from redline.suite import read_text, referenced_bodies, referenced_files
+from redline.suite import read_text, referenced_files
 from redline.suite.project import PROJECT_FILE, Origins, Project, read_project
 
 
@@ -18,13 +17,9 @@ class FromRepository:
 
     folder: Path
 
-    def origins(self, body: Callable[[str], bytes] | None = None) -> Origins:
-        """The origins of a suite in the folder; the repository is read once the suite names a revision.
-
-        `body` reads files that are bodies; by default those of the folder.
-        """
-        body = body or referenced_bodies(self.folder / PROJECT_FILE)
-        return Origins(self.checkout, lambda: self.project, body, str(self.folder))
+    def origins(self) -> Origins:
+        """The origins of a suite in the folder; the repository is read once the suite names a revision."""
+        return Origins(self.checkout, lambda: self.project, str(self.folder))
 
     @cached_property
     def repository(self) -> Repository:

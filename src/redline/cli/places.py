@@ -34,6 +34,15 @@ def catalogue(near: Path | None = None) -> Path:
     return project(near) / "catalogue"
 
 
+def check_one_catalogue(suites: tuple[Path, ...]) -> None:
+    """Raise UsageError for suites that are beside different catalogues: a search builds the servers of one."""
+    first, *others = suites
+    for file in others:
+        if project(file) != project(first):
+            hint = "copy one of the suites beside the other, or search each alone"
+            raise UsageError(f"{file} is beside another catalogue than {first}", hint=hint)
+
+
 def suites(near: Path | None = None) -> tuple[Path, ...]:
     """The ready suites beside the catalogue."""
     return tuple(sorted((project(near) / "suites").glob("*.yaml")))

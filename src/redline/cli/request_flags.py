@@ -12,7 +12,7 @@ from redline.cli.written import Given, of_file
 from redline.errors import UsageError
 from redline.plugins.revisions import WORK_TREE
 from redline.quantities import did_you_mean
-from redline.suite import read_body, read_data, read_text, referenced_bodies, referenced_files
+from redline.suite import read_body, read_data, read_text, referenced_files
 from redline.suite.schema.document import Document, Plain, parse_document
 from redline.suite.schema.scenario import METHODS
 from redline.suite.urls import as_url, base_of, is_like_a_url, is_secure, is_url, read_url
@@ -33,6 +33,8 @@ def servers(targets: Mapping[str, str], flags: RequestFlags, placed: Placed) -> 
 
     A command has spaces or braces, or begins with `.`, `/` or `~`; what is neither a URL nor a command is a revision.
     """
+    if not any(map(is_url, targets.values())):
+        _tls("", flags, placed)
     return [{"name": name, **_server(name, target, flags, placed)} for name, target in targets.items()]
 
 
@@ -48,7 +50,6 @@ def _server(name: str, target: str, flags: RequestFlags, placed: Placed) -> dict
     http = {"http": Given("--http2", 2)} if flags.http2 else {}
     if is_url(target):
         return {"url": Given(target, base_of(target)), **http, **_tls(target, flags, placed)}
-    _tls("", flags, placed)
     if is_command(target):
         return {"command": Given(name, target), "folder": placed("."), **http}
     return {"revision": Given(name, target), **http}
@@ -192,23 +193,14 @@ def placed_here(flags: RequestFlags) -> Placed:
     return os.path.abspath if flags.requests is not None else str
 
 
-def bodies(flags: RequestFlags) -> Callable[[str], bytes]:
-    """Reads the files that a document of these flags sends as bodies: those of `--requests` from its folder."""
-
-    def read(name: str) -> bytes:
-        if flags.requests is not None and not Path(name).is_absolute():
-            return referenced_bodies(flags.requests)(name)
-        return read_body(Path(name))
-
-    return read
-
-
 def referenced(flags: RequestFlags) -> Files:
-    """Reads the files that a document of these flags names: those of `--requests` from its folder."""
+    """Reads the files that flags name, wherever these are, and those that `--requests` names, from its folder."""
+    anywhere = Files(lambda name: read_data(Path(name)), lambda name: read_body(Path(name)))
+    beside = referenced_files(flags.requests) if flags.requests is not None else anywhere
+    placed = placed_here(flags)
+    named = {placed(str(file)) for flag in ("cacert", "replay") if (file := getattr(flags, flag, None))}
 
-    def read(name: str) -> str:
-        if flags.requests is not None and not Path(name).is_absolute():
-            return referenced_files(flags.requests)(name)
-        return read_data(Path(name))
+    def files(name: str) -> Files:
+        return anywhere if name in named else beside
 
-    return read
+    return Files(lambda name: files(name).text(name), lambda name: files(name).body(name))

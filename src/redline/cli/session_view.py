@@ -13,6 +13,7 @@ from redline.cli.load_view import live_line, speed_text
 from redline.cli.show import OneLine, show
 from redline.errors import RedlineError
 from redline.findings import RULES, judge
+from redline.findings.load import perturbed
 from redline.model import (
     Cell,
     DuetBlock,
@@ -190,7 +191,7 @@ class TrialsView(OneLine):
         self._done += 1
         findings = judge(cell, recording)
         if recording.profile is not None:  # it counts for nothing because the profiler perturbs it: no news
-            findings = tuple(each for each in findings if each.kind is not FindingKind.PERTURBED)
+            findings = tuple(each for each in findings if each.kind != perturbed.kind)
         self._grades.update(finding.grade for finding in findings)
         serious = [finding for finding in findings if finding.grade is not Grade.NOTE]
         news = any(_subject(finding) not in self._told for finding in serious)
@@ -201,10 +202,10 @@ class TrialsView(OneLine):
         """Print how far the main comparisons are from their goal, and how many rounds it may take."""
         self._console.print(Text(precision_text(precision), style="dim"), soft_wrap=True)
 
-    def repeated(self, trials: Sequence[PlannedTrial]) -> None:
-        """Print the trials that are repeated, and do not count them any more."""
-        self._done -= len(trials)
-        names = ", ".join(self._plan.cells[trial.cell_id].slug for trial in trials)
+    def repeated(self, steps: Sequence[PlannedTrial | PlannedDuet]) -> None:
+        """Print the trials and duets that are repeated, and do not count them any more."""
+        self._done -= len(steps)
+        names = ", ".join(map(self._name, steps))
         self._console.print(Text(f"     repeated, because of steal: {names}", style="dim"))
 
     def moved(self, planned: PlannedTrial | PlannedDuet, cells: tuple[Cell, ...], failure: Failure) -> None:
@@ -219,8 +220,7 @@ class TrialsView(OneLine):
 
     def block_seen(self, planned: PlannedDuet, block: DuetBlock) -> None:
         """Show the latest interval."""
-        cells = tuple(self._plan.cells[cell_id] for cell_id in planned.cell_ids)
-        self._show_trial(f"{duet_name(cells)}  round {planned.round + 1}  {block.phase}  block {block.index + 1}")
+        self._show_trial(f"{self._name(planned)}  round {planned.round + 1}  {block.phase}  block {block.index + 1}")
 
     def duet_ended(self, recording: DuetRecording, cells: tuple[Cell, ...]) -> None:
         """Count the start, and print its failure."""
@@ -230,6 +230,11 @@ class TrialsView(OneLine):
             if recording.failure is not None:
                 text.append(f"\n    {GRADE_MARKS[Grade.WARN]} {recording.failure.message}", style=COLOURS[Grade.WARN])
             self._console.print(text, highlight=False)
+
+    def _name(self, step: PlannedTrial | PlannedDuet) -> str:
+        if isinstance(step, PlannedTrial):
+            return self._plan.cells[step.cell_id].slug
+        return duet_name(tuple(self._plan.cells[cell_id] for cell_id in step.cell_ids))
 
     def _ended(self, recording: Recording, cell: Cell, findings: list[Finding]) -> Text:
         text = Text(f"[{self._done}/{self._plan.length}] {cell.slug}")

@@ -1,6 +1,7 @@
 """Recordings -> findings: what makes a number doubtful. Each rule stands beside the function that judges by it."""
 
 from redline.findings.cell import host_mode, in_modes, undecided
+from redline.findings.duet import much_stolen as much_stolen_duet
 from redline.findings.hosts import pairs_differ
 from redline.findings.machine import much_stolen
 from redline.findings.repeated import Gathered, gathered, named, said_once

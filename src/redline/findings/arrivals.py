@@ -5,10 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from redline.findings.failed import instead_of_cores
-from redline.findings.rules import ARRIVALS_P, LONG_TAILS, Rule, judges
-from redline.model import Cell, Finding, FindingKind, HistogramTable, Interval, Open, Traffic
+from redline.findings.rules import ARRIVALS_P, LONG_TAILS, Evidence, Rule
+from redline.model import Cell, HistogramTable, Interval, Open, Traffic
 from redline.quantities import duration
-from redline.stats import Trial
 from redline.stats.distributions import chi2_tails, poisson_two_sided
 
 FEWEST_DUE = 20
@@ -34,27 +33,21 @@ class DueSlice:
         return max(abs(self.due - self.expected) - self.shifted, 0.0)
 
 
-ARRIVALS = Rule(
-    FindingKind.ARRIVALS,
-    measures="*Open loads.* The number of requests that fell due, in total or in an interval, is not that of the "
-    "schedule; for Poisson arrivals, three tests at p < 0.00001 decide. A load that was cut short or ends "
-    "with a `count` is not judged.",
+@Rule(
+    "arrivals",
+    when="requests",
     invalid=0.0,
     reason="The number of requests due is known: exactly, or for Poisson arrivals by its distribution. Another "
     "load than the one specified answers another question.",
     advice="Do not use these numbers. Report a fault of the engine, with the recording.",
 )
-
-
-@judges("requests")
-def arrivals(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
-    """The finding that what fell due is not what the schedule has.
-
-    A load that was cut short or ends with a count is not judged: where its window ended is not known to a request.
+def arrivals(cell: Cell, traffic: Traffic) -> Evidence | None:
+    """*Open loads.* The number of requests that fell due, in total or in an interval, is not that of the schedule; for
+    Poisson arrivals, three tests at p < 0.00001 decide. A load that was cut short or ends with a `count` is not judged.
     """
     shape = cell.load.shape
     if not isinstance(shape, Open) or traffic.ended != "complete" or cell.load.count is not None:
-        return ()
+        return None
     intervals = [interval for interval in traffic.intervals if interval.phase != "warmup"]
     # Lateness only explains faults away, so it is looked at where there is one.
     fault = _fault(shape, traffic, _slices(shape, traffic, intervals, [0] * len(intervals)))
@@ -62,7 +55,7 @@ def arrivals(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
         latest_ns = HistogramTable([interval.lateness for interval in intervals]).max_ns.tolist()
         fault = _fault(shape, traffic, _slices(shape, traffic, intervals, latest_ns))
     message = f"What fell due does not follow the schedule: {fault}."
-    return ARRIVALS.found(float(bool(fault)), message, trial)
+    return Evidence(float(bool(fault)), message)
 
 
 def _fault(shape: Open, traffic: Traffic, slices: Sequence[DueSlice]) -> str:
@@ -73,9 +66,9 @@ def _fault(shape: Open, traffic: Traffic, slices: Sequence[DueSlice]) -> str:
     return _exact_fault(traffic.counts.due, expected, slices, 1 + traffic.engine.processes)
 
 
-BUNCHED_SENDS = Rule(
-    FindingKind.BUNCHED_SENDS,
-    measures="*Open loads.* Requests that fall due between the p10 and the p90 of the engine's lateness.",
+@Rule(
+    "bunched-sends",
+    when="requests",
     unit=" requests",
     note=10.0,
     warn=100.0,
@@ -84,13 +77,10 @@ BUNCHED_SENDS = Rule(
     advice="Give the engine a core of its own or more workers, or lower the rate.",
     biases=LONG_TAILS,
 )
-
-
-@judges("requests")
-def bunched(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
-    """The finding that the engine's lateness varies so much that requests go out in bunches."""
+def bunched_sends(cell: Cell, traffic: Traffic) -> Evidence | None:
+    """*Open loads.* Requests that fall due between the p10 and the p90 of the engine's lateness."""
     if not isinstance(cell.load.shape, Open):
-        return ()
+        return None
     rate_per_s = traffic.counts.due / traffic.seconds
     early_ns, late_ns = traffic.lateness.quantiles_ns((0.1, 0.9))
     bunch = rate_per_s * (late_ns - early_ns) / 1e9
@@ -98,7 +88,7 @@ def bunched(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
         f"The engine took up requests {duration(early_ns)} (p10) to {duration(late_ns)} (p90) after they were due, and "
         f"{bunch:,.0f} fall due in between: they went out in bunches."
     )
-    return BUNCHED_SENDS.found(bunch, message, trial, advice=instead_of_cores(cell, traffic))
+    return Evidence(bunch, message, advice=instead_of_cores(cell, traffic))
 
 
 def due_by(shape: Open, ns: int) -> float:

@@ -10,10 +10,10 @@ from redline.findings.rules import (
     TREND_P,
     WANTED_BEYOND,
     WANTED_TRIALS,
+    Evidence,
     Rule,
-    judges,
 )
-from redline.model import Cell, Finding, FindingKind, Metric, ServerFacts
+from redline.model import Cell, Finding, Metric, ServerFacts
 from redline.quantities import duration, percent, rate
 from redline.stats import Trial
 from redline.stats.builds import BuildScatter, differing
@@ -48,10 +48,9 @@ def _series(cell: Cell, used: Sequence[Trial]) -> _TrialValues:
     return _TrialValues("p50 response time", tuple(median for median in medians if median > 0))
 
 
-RUN_DRIFT = Rule(
-    FindingKind.RUN_DRIFT,
-    measures="*From seven trials on.* Change of the rate (zero think time) or p50 (other loads) from the first trial "
-    "to the last; tested as in [unsteady](#unsteady).",
+@Rule(
+    "run-drift",
+    when="cell",
     note=0.02,
     warn=0.10,
     reason="Trials are interleaved, so a drift affects all cells alike and spares the ratios; but the level "
@@ -59,24 +58,22 @@ RUN_DRIFT = Rule(
     advice="Compare within this run only. Look for what changed: heat, clock rate, other work, a disk that fills.",
     scatters=True,
 )
-
-
-@judges("cell")
-def run_drift(cell: Cell, used: Sequence[Trial]) -> tuple[Finding, ...]:
-    """Whether trials changed from the first to the last."""
+def run_drift(cell: Cell, used: Sequence[Trial]) -> Evidence | None:
+    """*From seven trials on.* Change of the rate (zero think time) or p50 (other loads) from the first trial to the
+    last; tested as in [unsteady](#unsteady).
+    """
     series = _series(cell, used)
     drift = trend(series.values, TREND_P)
     message = (
         f"From the first to the last of {len(series.values)} trials the {series.name} "
         f"{'rose' if drift > 0 else 'fell'} by {percent(abs(drift))}: something changed during the run."
     )
-    return RUN_DRIFT.found(abs(drift), message, cell)
+    return Evidence(abs(drift), message)
 
 
-AUTOCORRELATION = Rule(
-    FindingKind.AUTOCORRELATION,
-    measures="*From ten trials on.* By how much wider the interval should be because consecutive trials are alike, if "
-    "the rank version of von Neumann's ratio (Bartels, 1982) has p < 0.001.",
+@Rule(
+    "autocorrelation",
+    when="cell",
     note=0.0,
     warn=0.5,
     reason="An interval over n trials takes them for independent. With a correlation r between neighbours it "
@@ -84,26 +81,24 @@ AUTOCORRELATION = Rule(
     advice="Do not trust the interval. Run on another day as well, and look for what comes and goes on this machine.",
     scatters=True,
 )
-
-
-@judges("cell")
-def autocorrelation(cell: Cell, used: Sequence[Trial]) -> tuple[Finding, ...]:
-    """Whether consecutive trials are alike."""
+def autocorrelation(cell: Cell, used: Sequence[Trial]) -> Evidence | None:
+    """*From ten trials on.* By how much wider the interval should be because consecutive trials are alike, if the rank
+    version of von Neumann's ratio (Bartels, 1982) has p < 0.001.
+    """
     series = _series(cell, used)
     if trend(series.values, TREND_P):
-        return ()  # a drift makes neighbours alike, and is reported itself
+        return None  # a drift makes neighbours alike, and is reported itself
     excess = interval_excess(series.values, AUTOCORRELATION_P)
     message = (
         f"Consecutive trials were more alike in their {series.name} than chance allows over {len(series.values)} "
         f"trials: the interval is too narrow by a factor of about {excess:.2g}."
     )
-    return AUTOCORRELATION.found(excess - 1.0, message, cell)
+    return Evidence(excess - 1.0, message)
 
 
-BIMODAL = Rule(
-    FindingKind.BIMODAL,
-    measures="*From five trials on.* Distance of two groups of trials with nothing between, of two or more each: a gap "
-    "that one group shows once in 1,000 times.",
+@Rule(
+    "bimodal",
+    when="cell",
     note=0.02,
     warn=0.05,
     reason="A mean between two modes is neither, and which one a start will draw is a lottery: of the JIT, of "
@@ -111,15 +106,14 @@ BIMODAL = Rule(
     advice="Read the single trials, and compare modes with modes. Find what differs between starts of the server.",
     scatters=True,
 )
-
-
-@judges("cell")
-def bimodal(cell: Cell, used: Sequence[Trial]) -> tuple[Finding, ...]:
-    """Whether the trials fall into two groups."""
+def bimodal(cell: Cell, used: Sequence[Trial]) -> Evidence | None:
+    """*From five trials on.* Distance of two groups of trials with nothing between, of two or more each: a gap that one
+    group shows once in 1,000 times.
+    """
     series = _series(cell, used)
     groups = two_groups(series.values)
     if groups is None:
-        return ()
+        return None
     below, above = groups.sizes
     message = (
         f"The trials fall into two groups: {below} with a {series.name} near {series.text(groups.lower)}, {above} "
@@ -127,13 +121,12 @@ def bimodal(cell: Cell, used: Sequence[Trial]) -> tuple[Finding, ...]:
     )
     if groups.one_after_the_other:
         message += " All of one group came before all of the other, as when something changes during the run."
-    return BIMODAL.found(groups.apart, message, cell)
+    return Evidence(groups.apart, message)
 
 
-BUILDS_DIFFER = Rule(
-    FindingKind.BUILDS_DIFFER,
-    measures="Standard deviation of [builds](../reference/suite.md#builds) beyond that of their trials or starts, if a "
-    "permutation test of the F ratio has p < 0.01.",
+@Rule(
+    "builds-differ",
+    when="cell",
     note=0.0,
     warn=0.02,
     reason="An interval over trials takes them for independent, and trials of one build share its layout of code. "
@@ -141,19 +134,18 @@ BUILDS_DIFFER = Rule(
     advice="Take the scatter of the builds for the precision, and more builds (`builds`) for a better one.",
     scatters=True,
 )
-
-
-@judges("cell")
-def builds_differ(cell: Cell, used: Sequence[Trial]) -> tuple[Finding, ...]:
-    """Whether builds differ by more than their trials do."""
+def builds_differ(cell: Cell, used: Sequence[Trial]) -> Evidence | None:
+    """Standard deviation of [builds](../reference/suite.md#builds) beyond that of their trials or starts, if a
+    permutation test of the F ratio has p < 0.01.
+    """
     series = _series(cell, used)
     builds = [server.build_number for trial in used if (server := trial.recording.server)]
     if len(builds) != len(series.values):
-        return ()  # a trial has no value, so nobody knows which is whose
+        return None  # a trial has no value, so nobody knows which is whose
     found = differing([math.log(value) for value in series.values], builds)
     if found is None:
-        return ()
-    return BUILDS_DIFFER.found(found.between_sd, f"{builds_text(found)} in their {series.name}.", cell)
+        return None
+    return Evidence(found.between_sd, f"{builds_text(found)} in their {series.name}.")
 
 
 def builds_text(found: BuildScatter) -> str:
@@ -162,21 +154,18 @@ def builds_text(found: BuildScatter) -> str:
     return f"The {found.builds} builds differ by {between} (standard deviation), and starts of one build by {within}"
 
 
-BUILDS_ALIKE = Rule(
-    FindingKind.BUILDS_ALIKE,
-    measures="All builds of the server are the same bytes.",
+@Rule(
+    "builds-alike",
+    when="cell",
     note=0.0,
     reason="A build that is reproducible, wherever it is made, gives the same bytes again: then several builds are "
     "one build, and say nothing of what another layout of code would do.",
     advice="Leave out `builds`, which costs time here and adds nothing.",
 )
-
-
-@judges("cell")
-def builds_alike(cell: Cell, used: Sequence[Trial]) -> tuple[Finding, ...]:
-    """Builds that are the same bytes."""
+def builds_alike(used: Sequence[Trial]) -> Evidence | None:
+    """All builds of the server are the same bytes."""
     alike = identical_builds([trial.recording.server for trial in used])
-    return BUILDS_ALIKE.found(float(alike - 1), f"All {alike} builds are identical.", cell) if alike else ()
+    return Evidence(float(alike - 1), f"All {alike} builds are identical.") if alike else None
 
 
 def identical_builds(servers: Sequence[ServerFacts | None]) -> int:
@@ -186,7 +175,7 @@ def identical_builds(servers: Sequence[ServerFacts | None]) -> int:
 
 
 HOST_MODE = Rule(
-    FindingKind.HOST_MODE,
+    "host-mode",
     measures="*From five trials on.* How much faster or slower the server's cores were than in the run's median trial, "
     "by a fixed piece of work before and after the load. [What it shows](statistics.md#the-speed-of-cores).",
     note=0.25,
@@ -205,7 +194,8 @@ def host_mode(cell: Cell, speeds: Sequence[float]) -> tuple[Finding, ...]:
     `speeds` are those of the cell's trials: 1.4 is 40% faster, both before and after the load.
     """
     most = max((max(speed, 1 / speed) for speed in speeds), default=1.0)
-    return HOST_MODE.found(most - 1, f"Just before and after the load, {in_modes(speeds)}.", cell)
+    evidence = Evidence(most - 1, f"Just before and after the load, {in_modes(speeds)}.")
+    return tuple(HOST_MODE.findings(evidence, cell.id))
 
 
 def in_modes(speeds: Sequence[float]) -> str:
@@ -228,10 +218,9 @@ def _from_to(shares: Sequence[float]) -> str:
     return low if low == high else f"{low.removesuffix('%')} to {high}"
 
 
-TOO_FEW_TRIALS = Rule(
-    FindingKind.TOO_FEW_TRIALS,
-    measures="Usable trials missing to five: **note** for four or three, **warn** for two or one, **invalid** for "
-    "none.",
+@Rule(
+    "too-few-trials",
+    when="cell",
     unit="",
     note=0.0,
     warn=2.0,
@@ -241,23 +230,20 @@ TOO_FEW_TRIALS = Rule(
     advice="Run more trials: --trials 5 or more.",
     scatters=True,
 )
-
-
-@judges("cell")
-def too_few_trials(cell: Cell, used: Sequence[Trial], planned: int) -> tuple[Finding, ...]:
-    """Whether more trials would make the interval narrower."""
+def too_few_trials(used: Sequence[Trial], planned: int) -> Evidence | None:
+    """Usable trials missing to five: **note** for four or three, **warn** for two or one, **invalid** for none."""
     trials = "trial is" if len(used) == 1 else "trials are"
     lacks = {0: "there is nothing to report", 1: "there is no interval and no verdict", 2: "there is no verdict"}
     message = (
         f"{len(used)} usable {trials} left of {planned} planned: {lacks.get(len(used), 'the intervals are wide')}."
     )
     advice = REPEAT if planned >= WANTED_TRIALS else None if used else UNUSABLE
-    return TOO_FEW_TRIALS.found(WANTED_TRIALS - len(used), message, cell, advice=advice)
+    return Evidence(WANTED_TRIALS - len(used), message, advice=advice)
 
 
-TOO_FEW_SAMPLES = Rule(
-    FindingKind.TOO_FEW_SAMPLES,
-    measures="Requests missing to 100 beyond p99: **note** below 100, **warn** below 10, where p99 is not given.",
+@Rule(
+    "too-few-samples",
+    when="cell",
     unit="",
     note=0.0,
     warn=90.0,
@@ -266,21 +252,18 @@ TOO_FEW_SAMPLES = Rule(
     advice="Measure longer: p99 needs 10,000 requests in all, p99.9 needs 100,000.",
     scatters=True,
 )
-
-
-@judges("cell")
-def too_few_samples(cell: Cell, used: Sequence[Trial]) -> tuple[Finding, ...]:
-    """Whether p99 rests on few requests."""
+def too_few_samples(used: Sequence[Trial]) -> Evidence | None:
+    """Requests missing to 100 beyond p99: **note** below 100, **warn** below 10, where p99 is not given."""
     if not used:
-        return ()
+        return None
     count = sum(trial.traffic.counts.due for trial in used if trial.traffic)
     beyond = count * (1 - TAIL)
     message = f"{count:,} requests were measured, so p99 rests on the slowest {beyond:,.0f}."
-    return TOO_FEW_SAMPLES.found(WANTED_BEYOND - beyond, message, cell)
+    return Evidence(WANTED_BEYOND - beyond, message)
 
 
 RESOLUTION = Rule(
-    FindingKind.RESOLUTION,
+    "resolution",
     measures="The smallest difference that an undecided comparison could have shown: half its interval, on logarithms. "
     "The message says what would show 5%.",
     note=0.05,
@@ -300,12 +283,12 @@ def undecided(cell: Cell, shown: Sequence[tuple[Metric, float]], takes: str) -> 
         for metric, share in shown
     )
     message = f"These rounds show differences from {parts} on; {takes}."
-    return RESOLUTION.found(max(share for _, share in shown), message, cell)
+    return tuple(RESOLUTION.findings(Evidence(max(share for _, share in shown), message), cell.id))
 
 
-NEAR_CEILING = Rule(
-    FindingKind.NEAR_CEILING,
-    measures="*Users with zero think time.* Throughput over that of the ceiling server in the same scenario and load.",
+@Rule(
+    "near-ceiling",
+    when="cell",
     note=0.80,
     warn=0.95,
     reason="From 80% on most of each exchange is work of the kernel and the client, which all servers share, so "
@@ -313,17 +296,14 @@ NEAR_CEILING = Rule(
     advice="Compare CPU per request instead, or give the scenario more work.",
     biases=TOO_ALIKE,
 )
-
-
-@judges("cell")
-def near_ceiling(cell: Cell, used: Sequence[Trial], ceiling_per_s: float | None) -> tuple[Finding, ...]:
-    """Whether the client and the machine, rather than the server, limit the rate."""
+def near_ceiling(cell: Cell, used: Sequence[Trial], ceiling_per_s: float | None) -> Evidence | None:
+    """*Users with zero think time.* Throughput over that of the ceiling server in the same scenario and load."""
     seconds = sum(trial.traffic.seconds for trial in used if trial.traffic)
     if not cell.load.saturates or cell.role == "ceiling" or not ceiling_per_s or seconds <= 0:
-        return ()
+        return None
     achieved = sum(trial.traffic.counts.completed for trial in used if trial.traffic) / seconds
     message = (
         f"{achieved:,.0f}/s is {percent(achieved / ceiling_per_s)} of the {ceiling_per_s:,.0f}/s that a server which "
         f"does nothing reaches here."
     )
-    return NEAR_CEILING.found(achieved / ceiling_per_s, message, cell)
+    return Evidence(achieved / ceiling_per_s, message)

@@ -8,12 +8,9 @@ from functools import cached_property
 
 import numpy as np
 
-from redline.findings.cell import BUILDS_ALIKE, BUILDS_DIFFER, builds_text, identical_builds
-from redline.findings.failed import ERRORS, RECONNECTING, SURPLUS_BYTES
-from redline.findings.load import CUT_SHORT, SEND_LATENESS, TLS_INSECURE, late_share
-from redline.findings.machine import CPU_STEAL, CPU_UNKNOWN, ENGINE_PAUSED
-from redline.findings.rules import TIME_DEPENDENT, TOO_ALIKE, TOO_CHEAP, Rule, judges
-from redline.findings.starts import BASELINE, cpu_of_all, cpu_unknown, first_failures, measured, traffic_of
+from redline.findings import cell, failed, load, machine
+from redline.findings.rules import TIME_DEPENDENT, TOO_ALIKE, TOO_CHEAP, Evidence, Rule, judges
+from redline.findings.starts import BASELINE, cpu_of_all, cpu_unknown, first_failures, is_whole, measured, traffic_of
 from redline.findings.warm_duet import cost_of
 from redline.model import (
     FEWEST_TRIALS,
@@ -21,8 +18,6 @@ from redline.model import (
     DuetRecording,
     DuetSlice,
     DuetTraffic,
-    Finding,
-    FindingKind,
     Grade,
     Histogram,
 )
@@ -44,7 +39,8 @@ class SeenDuet:
     `insecure`: a certificate was not checked.
     `control` is the baseline over itself, `ratios` are those of the metrics that a duet compares well, and `cpu` has
     the ratio of CPU per request of each start, all logarithms; `contrast` weights the servers for it. `unsettled` says
-    why the ratio may yet move, and `to_come` how far, as a logarithm.
+    why the ratio may yet move, and `to_come` how far, as a logarithm. `left_out` counts the cold starts without which
+    there are enough.
     """
 
     starts: tuple[DuetRecording, ...]
@@ -60,7 +56,14 @@ class SeenDuet:
     ratios: Sequence[LogRatio]
     cpu: Sequence[StartRatio | None]
     unsettled: str
+    left_out: int
     to_come: float
+    position: None = None
+
+    @property
+    def duet(self) -> "SeenDuet":
+        """Itself, which is what judges take."""
+        return self
 
     @property
     def cell_id(self) -> str:
@@ -87,14 +90,20 @@ class SeenDuet:
         """The name and the places of the baseline, which runs twice, and of the server that is compared with it."""
         yield from zip(self.names, ((BASELINE, self.servers - 1), (self.target,)), strict=True)
 
+    @property
+    def running(self) -> tuple[str, ...]:
+        """The names of servers that were running already."""
+        places, servers = (BASELINE, self.target), self.starts[0].servers
+        return tuple(name for name, at in zip(self.names, places, strict=True) if servers[at : at + 1] == (None,))
+
     def counts(self, places: Sequence[int]) -> Counts:
         """What the servers at these places were asked and answered."""
         return Counts.merged(traffic.targets[at].counts for traffic in self.traffics for at in places)
 
 
-FEW_STARTS = Rule(
-    FindingKind.FEW_STARTS,
-    measures="Starts missing to five: **note** for four to two, **warn** for one.",
+@Rule(
+    "few-starts",
+    when="duet",
     unit="",
     note=0.0,
     warn=3.0,
@@ -103,62 +112,58 @@ FEW_STARTS = Rule(
     advice="Give it more time, or more rounds.",
     scatters=True,
 )
-
-
-@judges("duet")
-def few_starts(duet: SeenDuet) -> tuple[Finding, ...]:
-    """How starts differ is known from few of them."""
-    starts = len(duet.starts)
+def few_starts(duet: SeenDuet) -> Evidence:
+    """Starts missing to five: **note** for four to two, **warn** for one."""
+    starts, running = len(duet.starts), duet.running
+    if running and starts > 1:
+        was, its = ("was", "its") if len(running) == 1 else ("were", "their")
+        message = (
+            f"{' and '.join(running)} {was} running already, with cores, settings and an age of {its} own: how starts "
+            "would differ is not known, and not part of the intervals."
+        )
+        return Evidence(WANTED_STARTS - 1, message, advice="Let Redline start both, if you can.")
     message = (
         "There was one start: how starts differ is not known, and not part of the intervals."
         if starts == 1
         else f"There were only {starts} starts: with more, intervals are narrower."
     )
-    return FEW_STARTS.found(WANTED_STARTS - starts, message, duet.cell_id)
+    return Evidence(WANTED_STARTS - starts, message)
 
 
-FAILED_STARTS = Rule(
-    FindingKind.FAILED_STARTS,
-    measures="Starts that failed.",
+@Rule(
+    "failed-starts",
+    when="duet",
     warn=0.0,
     reason="The ratio rests on the starts in which all servers worked, and these may be the better ones.",
     advice="Look in the servers' output for why they failed.",
 )
-
-
-@judges("duet")
-def failed_starts(duet: SeenDuet) -> tuple[Finding, ...]:
-    """Starts without a measurement."""
+def failed_starts(duet: SeenDuet) -> Evidence | None:
+    """Starts that failed."""
     if not duet.failed:
-        return ()
-    failed, made = len(duet.failed), len(duet.failed) + len(duet.starts)
-    message = f"{failed} of {made} starts failed: {duet.failed[0].rstrip('.')}."
-    return FAILED_STARTS.found(failed / made, message, duet.cell_id)
+        return None
+    lost, made = len(duet.failed), len(duet.failed) + len(duet.starts)
+    return Evidence(lost / made, f"{lost} of {made} starts failed: {duet.failed[0].rstrip('.')}.")
 
 
-CONTROL = Rule(
-    FindingKind.CONTROL,
-    measures="The baseline differs from itself, as two servers in the same starts. By chance that happens in 5 of 100 "
-    "duets.",
+@Rule(
+    "control",
+    when="duet",
     warn=0.0,
     reason="The baseline runs twice in each start, as two processes. If they differ, so may any two servers by as "
     "much, whatever they are.",
     advice="Compare again. If it persists, look for what makes two processes of one server differ.",
     scatters=True,
 )
-
-
-@judges("duet")
-def control(duet: SeenDuet) -> tuple[Finding, ...]:
-    """Whether the baseline differs from itself."""
+def control(duet: SeenDuet) -> Evidence | None:
+    """The baseline differs from itself, as two servers in the same starts. By chance that happens in 5 of 100 duets."""
     if duet.control is None or not _excludes_zero(duet.control) or duet.unsettled:
-        return ()
+        return None
     message = f"{duet.names[0]} against itself reads as different, which happens by chance in 5 of 100 duets."
-    return CONTROL.found(1.0, message, duet.cell_id)
+    return Evidence(1.0, message)
 
 
 CPU_BEHIND = Rule(
-    FindingKind.CPU_BEHIND,
+    "cpu-behind",
     measures="A server that runs already asked another to answer, whose CPU time is not counted.",
     warn=0.0,
     reason="A proxy that passes requests on costs little itself. What answers costs the rest.",
@@ -168,7 +173,7 @@ CPU_BEHIND = Rule(
 
 
 @judges("duet")
-def owners(duet: SeenDuet) -> Iterator[Finding]:
+def owners(duet: SeenDuet) -> Iterator[Evidence]:
     """Whose CPU time is not known, and who works for a server without being counted.
 
     If that of one server is not known, none can be compared by it.
@@ -183,46 +188,46 @@ def owners(duet: SeenDuet) -> Iterator[Finding]:
             all_starts = len(duet.starts)
             some = "" if len(reasons) == all_starts else f"In {len(reasons)} of {all_starts} starts, "
             message = f"{some}{'the' if some else 'The'} CPU time of {name} is not known: {reasons[0].rstrip('.')}."
-            yield from CPU_UNKNOWN.found(1.0, message, duet.cell_id)
+            yield Evidence(1.0, message, rule=machine.cpu_unknown)
             return
         if behind := next((owner for owner in owners if owner.behind and place in (BASELINE, duet.target)), None):
             message = (
                 f"The CPU time of {name} is that of {', '.join(behind.processes)} alone: what was used at "
                 f"{behind.behind}, which it asks to answer, is not counted."
             )
-            yield from CPU_BEHIND.found(1.0, message, duet.cell_id)
+            yield Evidence(1.0, message, rule=CPU_BEHIND)
 
 
-@judges("duet")
-def engine_paused(duet: SeenDuet) -> tuple[Finding, ...]:
+@machine.engine_paused.also("duet")
+def engine_paused(duet: SeenDuet) -> Evidence | None:
     """Blocks that were left out."""
     left_out = sum(traffic.paused_blocks for traffic in duet.traffics)
     if not left_out:
-        return ()
+        return None
     share = left_out / (left_out + sum(len(measured(traffic)) for traffic in duet.traffics))
     message = f"{left_out:,} blocks were left out, because the engine stood still while they were measured."
-    return ENGINE_PAUSED.found(share, message, duet.cell_id, at_most=Grade.NOTE)
+    return Evidence(share, message, at_most=Grade.NOTE)
 
 
-COLD = Rule(
-    FindingKind.COLD,
-    measures="Servers were not warm when they were measured, or nobody can say.",
+@Rule(
+    "cold",
+    when="duet",
     warn=0.0,
     reason="Servers that still get faster are compared by how far they are, not by how fast they will be. Their "
     "interval is wider by how far the ratio may yet move.",
     advice="Give it more time.",
     biases=TIME_DEPENDENT,
 )
-
-
-@judges("duet")
-def cold(duet: SeenDuet) -> Iterator[Finding]:
-    """Servers that were not warm, or may not have been, and what that does to the interval."""
+def cold(duet: SeenDuet) -> Iterator[Evidence]:
+    """Servers were not warm when they were measured, or nobody can say."""
     if not duet.saturates and all(cost_of(traffic.blocks, saturates=False) is None for traffic in duet.traffics):
         message = (
             "Whether the servers were warm is not known: the load sets their rates, and their CPU time is unknown."
         )
-        yield from COLD.found(1.0, message, duet.cell_id)
+        yield Evidence(1.0, message)
+    if duet.left_out:
+        starts = f"In {duet.left_out} of {len(duet.starts)} starts the servers were not warm"
+        yield Evidence(1.0, f"{starts}: the ratio is that of the others.")
     if not duet.unsettled:
         return
     if math.isfinite(duet.to_come):
@@ -230,205 +235,202 @@ def cold(duet: SeenDuet) -> Iterator[Finding]:
     else:
         reach = "how far the ratio may yet move is not known, so it has no interval"
     message = f"{duet.unsettled[0].upper()}{duet.unsettled[1:]}: {reach}."
-    yield from COLD.found(1.0, message, duet.cell_id)
+    yield Evidence(1.0, message)
 
 
-RARE_COSTS = Rule(
-    FindingKind.RARE_COSTS,
-    measures="Distance of the ratio by all CPU time from the ratio of usual slices.",
+@Rule(
+    "rare-costs",
+    when="duet",
     warn=0.01,
     reason="What is in few slices looks like a disturbance and moves the ratio little, but it is a cost.",
     advice="Compare CPU time over all slices, or measure levels by trials of each server alone.",
     biases="rare costs, such as those of a collector, count too little",
 )
-
-
-@judges("duet")
-def rare_costs(duet: SeenDuet) -> tuple[Finding, ...]:
-    """A collector that runs in few slices is a cost like any other, but its slices look like disturbed ones."""
+def rare_costs(duet: SeenDuet) -> Evidence | None:
+    """Distance of the ratio by all CPU time from the ratio of usual slices."""
     differences = [
         StartRatio(float(duet.contrast @ np.log(entire)) - usual.value, None)
         for usual, entire in zip(duet.cpu, map(cpu_of_all, duet.traffics), strict=True)
         if usual is not None and entire is not None
     ]
     if len(differences) < FEWEST_TRIALS:
-        return ()
+        return None
     apart = over_starts(differences)
     if not _excludes_zero(apart):
-        return ()
+        return None
     one, other = duet.names
     message = (
         f"By all its CPU time, {other} takes {percent(abs(math.expm1(apart.value)))} "
         f"{'more' if apart.value > 0 else 'less'} than the ratio to {one} says: what it does in few slices, such as "
         "collecting garbage, counts too little there."
     )
-    return RARE_COSTS.found(abs(apart.value), message, duet.cell_id)
+    return Evidence(abs(apart.value), message)
 
 
-DISAGREEMENT = Rule(
-    FindingKind.DISAGREEMENT,
-    measures="*Users with zero think time.* One server needs less CPU time per request and has the lower rate, both "
-    "surely.",
+@Rule(
+    "disagreement",
+    when="duet",
     warn=0.0,
     reason="Under users with zero think time a request that costs more CPU time lowers the rate. If a server needs "
     "less of it and is slower all the same, it waits for something else.",
     advice="See what the slower server waits for: a lock, a thread pool, another service.",
 )
-
-
-@judges("duet")
-def disagreement(duet: SeenDuet) -> tuple[Finding, ...]:
-    """With zero think time, CPU per request and rate are one story: more CPU, fewer requests."""
+def disagreement(duet: SeenDuet) -> Evidence | None:
+    """*Users with zero think time.* One server needs less CPU time per request and has the lower rate, both surely."""
     both = duet.ratios
     if len(both) < 2 or not all(map(_excludes_zero, both)) or math.prod(each.value for each in both) <= 0:
-        return ()
+        return None
     one, other = duet.names
     message = f"CPU per request and throughput disagree: one is better for {one}, the other for {other}."
-    return DISAGREEMENT.found(1.0, message, duet.cell_id)
+    return Evidence(1.0, message)
 
 
-@judges("duet")
-def errors(duet: SeenDuet) -> Iterator[Finding]:
+@failed.errors.also("duet")
+def errors(duet: SeenDuet) -> Iterator[Evidence]:
     """Requests without a right answer, and the first reasons."""
     for name, places in duet.sides:
         mine = [slice_ for slice_ in duet.slices if slice_.target in places]
-        failed, completed = sum(each.failed for each in mine), sum(each.completed for each in mine)
-        if failed:
+        lost, completed = sum(slice_.failed for slice_ in mine), sum(slice_.completed for slice_ in mine)
+        if lost:
             why = first_failures(duet.traffics, places)
-            message = f"{failed:,} of {failed + completed:,} requests to {name} failed{why and f': {why}'}."
-            yield from ERRORS.found(failed / (failed + completed), message, duet.cell_id)
+            message = f"{lost:,} of {lost + completed:,} requests to {name} failed{why and f': {why}'}."
+            yield Evidence(lost / (lost + completed), message)
 
 
-@judges("duet")
-def steal(duet: SeenDuet) -> tuple[Finding, ...]:
+@machine.cpu_steal.also("duet")
+def steal(duet: SeenDuet) -> Evidence | None:
     """CPU time that the host took away; slices that it disturbed weigh little, so this is never more than a note."""
-    known = [slice_ for slice_ in duet.slices if slice_.steal_ns is not None]
-    stolen_ns = sum(each.steal_ns or 0 for each in known)
-    used_ns = sum(each.engine_cpu_ns + sum(filter(None, each.cpu_ns)) for each in known)
+    share, stolen_ns = _stolen_share(duet.slices), sum(slice_.steal_ns or 0 for slice_ in duet.slices)
     if not stolen_ns:
-        return ()
-    share = stolen_ns / (stolen_ns + used_ns)
+        return None
     message = (
         f"The host took away {percent(share)} of the CPU time that servers and engine needed ({stolen_ns / 1e6:,.0f} "
         "ms): intervals are wider."
     )
-    return CPU_STEAL.found(share, message, duet.cell_id, at_most=Grade.NOTE)
+    return Evidence(share, message, at_most=Grade.NOTE)
 
 
-@judges("duet")
-def cut_short(duet: SeenDuet) -> tuple[Finding, ...]:
+def much_stolen(start: DuetRecording) -> bool:
+    """Whether the host took as much as a trial is warned of."""
+    if not is_whole(start):
+        return False
+    share = _stolen_share([slice_ for block in measured(traffic_of(start)) for slice_ in block.slices])
+    return machine.cpu_steal.grade(share) not in (None, Grade.NOTE)
+
+
+def _stolen_share(slices: Sequence[DuetSlice]) -> float:
+    """Stolen share of the CPU time that servers and engine needed; 0 if unknown."""
+    known = [slice_ for slice_ in slices if slice_.steal_ns is not None]
+    stolen_ns = sum(slice_.steal_ns or 0 for slice_ in known)
+    used_ns = sum(slice_.engine_cpu_ns + sum(filter(None, slice_.cpu_ns)) for slice_ in known)
+    return stolen_ns / (stolen_ns + used_ns) if stolen_ns else 0.0
+
+
+@load.cut_short.also("duet")
+def cut_short(duet: SeenDuet) -> Evidence | None:
     """Starts whose measurement was interrupted."""
     cut = sum(traffic.ended != "complete" for traffic in duet.traffics)
     message = f"{cut} of {len(duet.starts)} starts were cut short: they count as far as they were measured."
-    return CUT_SHORT.found(cut / len(duet.starts), message, duet.cell_id, at_most=Grade.WARN)
+    return Evidence(cut / len(duet.starts), message, at_most=Grade.WARN)
 
 
-@judges("duet")
-def send_lateness(duet: SeenDuet) -> Iterator[Finding]:
+@load.send_lateness.also("duet")
+def send_lateness(duet: SeenDuet) -> Iterator[Evidence]:
     """Whether the engine itself was late, where the load sets the rate."""
     for name, places in () if duet.saturates else duet.sides:
         targets = [traffic.targets[at] for traffic in duet.traffics for at in places]
         late = Histogram.merged(target.lateness for target in targets)
-        share, said = late_share(late, Histogram.merged(target.response for target in targets))
+        share, said = load.late_share(late, Histogram.merged(target.response for target in targets))
         message = f"{said}, of requests to {name}."
-        yield from SEND_LATENESS.found(share, message, duet.cell_id, at_most=Grade.WARN)
+        yield Evidence(share, message, at_most=Grade.WARN)
 
 
-@judges("duet")
-def tls_insecure(duet: SeenDuet) -> tuple[Finding, ...]:
+@load.tls_insecure.also("duet")
+def tls_insecure(duet: SeenDuet) -> Evidence | None:
     """Whether any server could have answered."""
     message = "A server's certificate was not checked: any server could have answered."
-    return TLS_INSECURE.found(float(duet.insecure), message, duet.cell_id)
+    return Evidence(float(duet.insecure), message)
 
 
-IDLE_WORK = Rule(
-    FindingKind.IDLE_WORK,
-    measures="Part of a core that servers used while others were loaded.",
+@Rule(
+    "idle-work",
+    when="duet",
     warn=0.01,
     reason="The slices of a server are disturbed by what others do meanwhile: compilers, collectors, timers. From "
     "1% of a core on, that is as much as many a difference.",
     advice="Give the servers more time to warm up, or switch off what they do on their own.",
     scatters=True,
 )
-
-
-@judges("duet")
-def idle_work(duet: SeenDuet) -> tuple[Finding, ...]:
-    """What servers did while others were loaded."""
-    # Of servers that run already, the baseline and its control are one process, which is never idle.
-    apart = all(None not in start.servers for start in duet.starts)
+def idle_work(duet: SeenDuet) -> Evidence | None:
+    """Part of a core that servers used while others were loaded."""
+    # Of a server that runs already, the baseline and its control are one process, which is never idle.
+    apart = all(start.control_is_apart for start in duet.starts)
     loaded_ns = sum(slice_.end_ns - slice_.start_ns for slice_ in duet.slices)
     if not apart or not loaded_ns:
-        return ()
+        return None
     idle_ns = sum(used or 0 for slice_ in duet.slices for at, used in enumerate(slice_.cpu_ns) if at != slice_.target)
     share = idle_ns / loaded_ns
     message = f"Servers that were not loaded used {percent(share)} of a core in the slices of others."
-    return IDLE_WORK.found(share, message, duet.cell_id)
+    return Evidence(share, message)
 
 
-CLIENT_LIMITED = Rule(
-    FindingKind.CLIENT_LIMITED,
-    measures="*Users with zero think time.* Idle cores of the servers.",
+@Rule(
+    "client-limited",
+    when="duet",
     note=0.20,
     reason="Under users with zero think time, a server with idle cores waits for the client.",
     advice="Read CPU per request, or load the servers by more users.",
     biases=TOO_ALIKE,
 )
-
-
-@judges("duet")
-def client_limited(duet: SeenDuet) -> tuple[Finding, ...]:
-    """Whether the client leaves the servers idle."""
+def client_limited(duet: SeenDuet) -> Evidence | None:
+    """*Users with zero think time.* Idle cores of the servers."""
     known = [slice_ for slice_ in duet.slices if slice_.cpu_ns and slice_.cpu_ns[slice_.target] is not None]
     busy_ns = sum(each.cpu_ns[each.target] or 0 for each in known)
     first = duet.starts[0]
     cores = len(first.servers[0].cpus) if first.places and first.servers and first.servers[0] else duet.cores
     if not duet.saturates or not cores or not busy_ns:
-        return ()
+        return None
     busy = busy_ns / sum(each.end_ns - each.start_ns for each in known) / cores
     message = (
         f"The servers used {percent(busy)} of their cores: the client limits the rates, so their ratio is closer to 1 "
         "than that of the servers."
     )
-    return CLIENT_LIMITED.found(1 - busy, message, duet.cell_id)
+    return Evidence(1 - busy, message)
 
 
 @judges("duet")
-def connections(duet: SeenDuet) -> Iterator[Finding]:
+def connections(duet: SeenDuet) -> Iterator[Evidence]:
     """Connections that do not last, though the load would keep them, and bytes that nobody requested."""
     for name, places in duet.sides:
         counts = duet.counts(places)
         # No figures, and no milder grade: reconnections at the ends of slices count, and requests there do not.
         if duet.keeps and counts.due and counts.connects_often:
             message = f"Connections to {name} were opened again for most of its requests."
-            yield from RECONNECTING.found(1.0, message, duet.cell_id)
+            yield Evidence(1.0, message, rule=failed.reconnecting)
         if counts.surplus:
             message = f"After {counts.surplus:,} answers {name} sent bytes that nobody had requested."
-            yield from SURPLUS_BYTES.found(counts.surplus / max(counts.due, 1), message, duet.cell_id)
+            yield Evidence(counts.surplus / max(counts.due, 1), message, rule=failed.surplus_bytes)
 
 
-ANSWER_SIZES = Rule(
-    FindingKind.ANSWER_SIZES,
-    measures="Difference of the mean length of two servers' answers, with headers.",
+@Rule(
+    "answer-sizes",
+    when="duet",
     note=0.01,
     reason="Where nobody says what the right answer is, servers that do different work may be compared. A header "
     "with a date or a number changes the length by less than 1%.",
     advice="Compare the answers, or let Redline do so: `--same-answers`.",
 )
-
-
-@judges("duet")
-def answer_sizes(duet: SeenDuet) -> tuple[Finding, ...]:
-    """Nobody may have said what the right answer is, so servers that do different work may be compared."""
+def answer_sizes(duet: SeenDuet) -> Evidence | None:
+    """Difference of the mean length of two servers' answers, with headers."""
     sizes = [_answer_size(duet, place) for place in (BASELINE, duet.target)]
     known = [size for size in sizes if size]
     if len(known) < 2:
-        return ()
+        return None
     one, other = duet.names
     message = (
         f"An answer of {one} has {known[0]:.0f} bytes, an answer of {other} {known[1]:.0f}: do both do the same work?"
     )
-    return ANSWER_SIZES.found(abs(math.log(known[1] / known[0])), message, duet.cell_id)
+    return Evidence(abs(math.log(known[1] / known[0])), message)
 
 
 def _answer_size(duet: SeenDuet, target: int) -> float | None:
@@ -445,27 +447,24 @@ def _answer_size(duet: SeenDuet, target: int) -> float | None:
     return received / answers if answers else None
 
 
-PARALLEL = Rule(
-    FindingKind.PARALLEL,
-    measures="Servers were loaded at the same time, each on its own cores.",
+@Rule(
+    "parallel",
+    when="duet",
     note=0.0,
     reason="Sets of cores are never quite alike; drawing them for each start makes that a part of the interval.",
     advice="Nothing needs to be done. Load the servers in turn for a narrower interval.",
 )
-
-
-@judges("duet")
-def parallel(duet: SeenDuet) -> tuple[Finding, ...]:
-    """How the sides were swapped, where servers were loaded at the same time."""
+def parallel(duet: SeenDuet) -> Evidence | None:
+    """Servers were loaded at the same time, each on its own cores."""
     places = [start.places for start in duet.starts if start.places]
     if not places:
-        return ()
+        return None
     sets = [Counter(place[server] for place in places) for server in (BASELINE, duet.target)]
     message = (
         "Servers were loaded at the same time, each on cores of its own, which were drawn for each start: "
         f"{duet.names[0]} had {_often(sets[0])}, {duet.names[1]} {_often(sets[1])}."
     )
-    return PARALLEL.found(1.0, message, duet.cell_id)
+    return Evidence(1.0, message)
 
 
 def _often(sets: Counter[int]) -> str:
@@ -474,7 +473,7 @@ def _often(sets: Counter[int]) -> str:
 
 
 @judges("duet")
-def builds(duet: SeenDuet) -> Iterator[Finding]:
+def builds(duet: SeenDuet) -> Iterator[Evidence]:
     """How several builds of the servers differ, or that they do not."""
     known = [
         (ratio.value, server.build_number)
@@ -482,12 +481,12 @@ def builds(duet: SeenDuet) -> Iterator[Finding]:
         if ratio is not None and start.servers and (server := start.servers[BASELINE])
     ]
     if scatter := differing([value for value, _ in known], [build for _, build in known]):
-        message = f"{builds_text(scatter)}, in their ratio: the interval knows starts, and only so many builds."
-        yield from BUILDS_DIFFER.found(scatter.between_sd, message, duet.cell_id)
+        message = f"{cell.builds_text(scatter)}, in their ratio: the interval knows starts, and only so many builds."
+        yield Evidence(scatter.between_sd, message, rule=cell.builds_differ)
     for name, place in zip(duet.names, (BASELINE, duet.target), strict=True):
-        if alike := identical_builds([start.servers[place] for start in duet.starts if start.servers]):
+        if alike := cell.identical_builds([start.servers[place] for start in duet.starts if start.servers]):
             message = f"All {alike} builds of {name} are identical, so they add nothing."
-            yield from BUILDS_ALIKE.found(float(alike - 1), message, duet.cell_id)
+            yield Evidence(float(alike - 1), message, rule=cell.builds_alike)
 
 
 def _excludes_zero(ratio: LogRatio) -> bool:

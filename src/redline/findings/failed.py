@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 
-from redline.findings.rules import TOO_CHEAP, TOO_SLOW, Rule, judges
-from redline.model import Cell, Closed, Counts, Finding, FindingKind, Outcomes, Traffic
+from redline.findings.rules import TOO_CHEAP, TOO_SLOW, Evidence, Rule
+from redline.model import Cell, Closed, Counts, Outcomes, Traffic
 from redline.model.failures import FirstFailure
 from redline.quantities import duration, percent
 from redline.stats import Trial
@@ -38,7 +38,7 @@ def all_failed(traffic: Traffic) -> str:
 
 
 SERVER_DIED = Rule(
-    FindingKind.SERVER_DIED,
+    "server-died",
     measures="The server ended during the trial.",
     invalid=0.0,
     reason="The trial measured a server that was about to fail, and the errors after it.",
@@ -47,34 +47,30 @@ SERVER_DIED = Rule(
 )
 
 
-TRIAL_FAILED = Rule(
-    FindingKind.TRIAL_FAILED,
-    measures="The server could not be started, or gave no right answer.",
+@Rule(
+    "trial-failed",
+    when="trial",
     invalid=0.0,
     reason="There is nothing to estimate from.",
     advice="Look in the server's output for why no right answer came.",
     blames="server",
 )
-
-
-@judges("trial")
-def failed(cell: Cell, trial: Trial) -> tuple[Finding, ...]:
-    """Why a trial has nothing to estimate from; empty where it has something."""
+def trial_failed(cell: Cell, trial: Trial) -> Evidence | None:
+    """The server could not be started, or gave no right answer."""
     failure, traffic = trial.recording.failure, trial.traffic
     if failure is not None:
         message = f"Failed in stage {failure.stage}: {failure.message.rstrip('.')}."
-        return (SERVER_DIED if failure.kind == "died" else TRIAL_FAILED).found(
-            1.0, message, trial, advice=_sentence(failure.hint)
-        )
+        rule = SERVER_DIED if failure.kind == "died" else None
+        return Evidence(1.0, message, advice=_sentence(failure.hint), rule=rule)
     if traffic is None:
-        return TRIAL_FAILED.found(1.0, "The trial has no traffic and gives no reason.", trial)
+        return Evidence(1.0, "The trial has no traffic and gives no reason.")
     if traffic.counts.due == 0 and traffic.seconds > 0:
-        return _nothing_due(cell, trial, traffic)
+        return _nothing_due(cell, traffic)
     if traffic.counts.completed == 0:
         due = traffic.counts.due
         message = f"No right answer arrived within the measurement; {due:,} requests were due.{_first(traffic)}"
-        return TRIAL_FAILED.found(1.0, message, trial)
-    return ()
+        return Evidence(1.0, message)
+    return None
 
 
 def _sentence(hint: str) -> str | None:
@@ -83,7 +79,7 @@ def _sentence(hint: str) -> str | None:
 
 
 NOTHING_DUE = Rule(
-    FindingKind.NOTHING_DUE,
+    "nothing-due",
     measures="No request fell due within the measurement.",
     invalid=0.0,
     reason="The load's rate, or its users' time to think, leaves no request for a measurement this short. That is "
@@ -92,7 +88,7 @@ NOTHING_DUE = Rule(
 )
 
 
-def _nothing_due(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
+def _nothing_due(cell: Cell, traffic: Traffic) -> Evidence | None:
     """Whether all users waited for the server all the time, or the load asked for nothing in so short a time."""
     shape = cell.load.shape
     before = [interval.counts for interval in traffic.intervals if interval.phase == "warmup"]
@@ -102,15 +98,14 @@ def _nothing_due(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, .
             f"Nothing fell due in {duration(traffic.seconds * 1e9)}: all users waited for answers to {waiting:,} "
             f"requests that were due before.{_first(traffic)}"
         )
-        return TRIAL_FAILED.found(1.0, message, trial)
+        return Evidence(1.0, message, rule=trial_failed)
     message = f"Nothing fell due in {duration(traffic.seconds * 1e9)}: the load asked for nothing in that time."
-    return NOTHING_DUE.found(1.0, message, trial)
+    return Evidence(1.0, message, rule=NOTHING_DUE)
 
 
-ERRORS = Rule(
-    FindingKind.ERRORS,
-    measures="Requests due that got no answer: connection refused, handshake failed, reset, closed, timed out, or "
-    "unsent at the end. The message has the first failure of each kind.",
+@Rule(
+    "errors",
+    when="requests",
     note=0.0,
     warn=0.001,
     invalid=0.01,
@@ -120,11 +115,10 @@ ERRORS = Rule(
     biases="percentiles count how fast requests failed",
     blames="server",
 )
-
-
-@judges("requests")
-def errors(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
-    """Requests without an answer."""
+def errors(traffic: Traffic) -> Evidence | None:
+    """Requests due that got no answer: connection refused, handshake failed, reset, closed, timed out, or unsent at the
+    end. The message has the first failure of each kind.
+    """
     outcomes = traffic.counts.outcomes_on_the_way
     kinds = (*UNANSWERED, *LEFT_OVER) if traffic.ended == "complete" else UNANSWERED
     lost = sum(getattr(outcomes, kind) for kind in kinds)
@@ -132,13 +126,13 @@ def errors(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
         f"{lost:,} of {traffic.counts.due:,} requests ({percent(lost / traffic.counts.due)}) got no answer: "
         f"{listed(outcomes, kinds)}.{_first(traffic, _occurred(outcomes, kinds))}"
     )
-    return ERRORS.found(lost / traffic.counts.due, message, trial)
+    return Evidence(lost / traffic.counts.due, message)
 
 
-EXHAUSTED = Rule(
-    FindingKind.EXHAUSTED,
-    measures="Requests due for which the engine's own side had no port, descriptor or memory left. They are no "
-    "`errors`, though objectives count them.",
+@Rule(
+    "exhausted",
+    when="requests",
+    probes="all",
     note=0.0,
     warn=0.001,
     invalid=0.01,
@@ -150,23 +144,21 @@ EXHAUSTED = Rule(
     biases="the load is too low",
     blames="client",
 )
-
-
-@judges("requests", probes="all")
-def exhausted(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
-    """Requests for which the engine's own side could not connect."""
+def exhausted(traffic: Traffic) -> Evidence | None:
+    """Requests due for which the engine's own side had no port, descriptor or memory left. They are no `errors`, though
+    objectives count them.
+    """
     lacked, due = traffic.counts.exhausted, traffic.counts.due
     message = (
         f"For {lacked:,} of {due:,} requests ({percent(lacked / due)}) the engine's side had no port, descriptor or "
         f"memory left for a connection."
     )
-    return EXHAUSTED.found(lacked / due, message, trial)
+    return Evidence(lacked / due, message)
 
 
-WRONG_ANSWERS = Rule(
-    FindingKind.WRONG_ANSWERS,
-    measures="Requests due with another answer than expected. A wrong body, or bytes that are not HTTP, is **invalid** "
-    "from the first on.",
+@Rule(
+    "wrong-answers",
+    when="requests",
     warn=0.0,
     invalid=0.01,
     reason="A server that sheds load with 503 answers fast: from 1% on, such answers may set the percentiles. "
@@ -176,11 +168,10 @@ WRONG_ANSWERS = Rule(
     biases=TOO_CHEAP,
     blames="server",
 )
-
-
-@judges("requests")
-def wrong_answers(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
-    """Requests with an answer that is not the right one."""
+def wrong_answers(traffic: Traffic) -> Evidence | None:
+    """Requests due with another answer than expected. A wrong body, or bytes that are not HTTP, is **invalid** from the
+    first on.
+    """
     outcomes = traffic.counts.outcomes
     wrong = sum(getattr(outcomes, kind) for kind in _WRONG)
     share = wrong / traffic.counts.due
@@ -191,7 +182,7 @@ def wrong_answers(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
     )
     never_right = outcomes.unexpected_body + outcomes.malformed > 0
     advice = _TURNED if began_ns else _MALFORMED if outcomes.malformed == wrong else None
-    return WRONG_ANSWERS.found(1.0 if never_right else share, message, trial, advice=advice)
+    return Evidence(1.0 if never_right else share, message, advice=advice)
 
 
 _TURNED = (
@@ -221,10 +212,10 @@ def _turned(traffic: Traffic, began_ns: int) -> str:
     return f"; {', '.join(classes)}" if classes else ""
 
 
-SURPLUS_BYTES = Rule(
-    FindingKind.SURPLUS_BYTES,
-    measures="Answers after which the server sent bytes that nobody had requested, per request due. The engine closes "
-    "such connections.",
+@Rule(
+    "surplus-bytes",
+    when="requests",
+    probes="all",
     note=0.0,
     warn=0.01,
     reason="HTTP ends an answer where its head says. Bytes beyond that are read as the next answer by clients that "
@@ -232,23 +223,22 @@ SURPLUS_BYTES = Rule(
     advice="Fix what writes them: a body on an answer to HEAD or with 204, a second last chunk, or a wrong length.",
     biases=TOO_SLOW,
 )
-
-
-@judges("requests", probes="all")
-def surplus_bytes(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
-    """Answers after which the server sent more than HTTP allows."""
+def surplus_bytes(traffic: Traffic) -> Evidence | None:
+    """Answers after which the server sent bytes that nobody had requested, per request due. The engine closes such
+    connections.
+    """
     surplus, due = traffic.counts.surplus, traffic.counts.due
     message = (
         f"After {surplus:,} answers, for {due:,} requests, the server sent bytes that nobody had requested: the engine "
         f"closed these connections."
     )
-    return SURPLUS_BYTES.found(surplus / due, message, trial)
+    return Evidence(surplus / due, message)
 
 
-RECONNECTING = Rule(
-    FindingKind.RECONNECTING,
-    measures="Connections opened again per request due, where the load keeps connections and most requests succeed. In "
-    "duets: for most requests.",
+@Rule(
+    "reconnecting",
+    when="requests",
+    probes="all",
     note=0.1,
     warn=0.5,
     reason="A new connection costs the server more than many an answer, and its handshake is part of the response "
@@ -257,16 +247,15 @@ RECONNECTING = Rule(
     "for new ones by `requests_per_connection: 1`, so that all servers are loaded alike.",
     biases=TOO_SLOW,
 )
-
-
-@judges("requests", probes="all")
-def reconnecting(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
-    """Connections that the server ended, though the load would have kept them."""
+def reconnecting(cell: Cell, traffic: Traffic) -> Evidence | None:
+    """Connections opened again per request due, where the load keeps connections and most requests succeed. In duets:
+    for most requests.
+    """
     message = (
         f"{traffic.counts.reconnects:,} connections were opened again for {traffic.counts.due:,} requests: the load "
         f"keeps connections, and they ended all the same."
     )
-    return RECONNECTING.found(reconnected_share(cell, traffic), message, trial)
+    return Evidence(reconnected_share(cell, traffic), message)
 
 
 def reconnected_share(cell: Cell, traffic: Traffic) -> float:

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from redline.findings.rules import LONG_TAILS, Rule, judges
-from redline.model import Cell, Estimate, Finding, FindingKind, LoadShare, PairSpeed, Recording, Traffic
+from redline.findings.rules import LONG_TAILS, Evidence, Rule
+from redline.model import Cell, Estimate, Finding, LoadShare, PairSpeed, Recording, Traffic
 from redline.model.hosts import MOST_CLOCK_ERROR, one_way_bound_ns
 from redline.quantities import duration, percent
 from redline.stats import Trial
@@ -12,9 +12,9 @@ FEW = 100
 """Requests below which the median of a host says little."""
 
 
-CLOCK_BOUND = Rule(
-    FindingKind.CLOCK_BOUND,
-    measures="How far the hosts' clocks may be apart, of the shorter median one-way time.",
+@Rule(
+    "clock-bound",
+    when="requests",
     note=0.02,
     warn=MOST_CLOCK_ERROR,
     reason="A one-way time is the difference of two hosts' clocks, and off by as much as they are. Above a tenth "
@@ -22,14 +22,11 @@ CLOCK_BOUND = Rule(
     advice="Let chrony follow a nearer source on both hosts, or the same one; see docs/guide/many-machines.md.",
     biases="one-way times are too long one way, and too short the other",
 )
-
-
-@judges("requests")
-def clock_bound(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
-    """Whether one-way times are finer than the clocks of the hosts agree."""
+def clock_bound(trial: Trial, traffic: Traffic) -> Evidence | None:
+    """How far the hosts' clocks may be apart, of the shorter median one-way time."""
     ways = traffic.measured_one_way
     if ways is None or not ways.to_server.count or not trial.recording.hosts:
-        return ()
+        return None
     share = clock_error_share(trial.recording)
     bound_ns, shortest_ns = one_way_bound_ns(trial.recording.hosts), _shortest_median_ns(traffic)
     if bound_ns is None:
@@ -42,7 +39,7 @@ def clock_bound(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
             f"The clocks of the hosts may be {duration(bound_ns)} apart, which is {percent(share)} of a one-way time"
             f" of {duration(shortest_ns)}."
         )
-    return CLOCK_BOUND.found(share, message, trial)
+    return Evidence(share, message)
 
 
 def clock_error_share(recording: Recording) -> float:
@@ -57,9 +54,9 @@ def clock_error_share(recording: Recording) -> float:
     return float("inf") if bound_ns is None or shortest_ns <= 0 else bound_ns / shortest_ns
 
 
-CLOCK_STEPPED = Rule(
-    FindingKind.CLOCK_STEPPED,
-    measures="By how much a host's clock was set during the measurement, of its length.",
+@Rule(
+    "clock-stepped",
+    when="requests",
     note=0.0001,
     warn=0.001,
     invalid=0.01,
@@ -69,24 +66,21 @@ CLOCK_STEPPED = Rule(
     advice="Let chrony slew the clock (`makestep` only at its start), and keep other programs from setting it.",
     biases="CPU time and pauses are those of another time; one-way times are off by the step",
 )
-
-
-@judges("requests")
-def clock_stepped(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
-    """Whether the clock of a host was set meanwhile, as a share of the measurement."""
+def clock_stepped(trial: Trial, traffic: Traffic) -> Evidence | None:
+    """By how much a host's clock was set during the measurement, of its length."""
     stepped = max(trial.recording.hosts, key=lambda host: abs(host.clock_step_ns or 0), default=None)
     if stepped is None or not stepped.clock_step_ns:
-        return ()
+        return None
     step_ns = stepped.clock_step_ns
     message = (
         f"The clock of {stepped.name} was set {duration(abs(step_ns))} {'forwards' if step_ns > 0 else 'back'} during"
         f" the trial, which measured for {duration(traffic.seconds * 1e9)}."
     )
-    return CLOCK_STEPPED.found(abs(step_ns) / (traffic.seconds * 1e9), message, trial)
+    return Evidence(abs(step_ns) / (traffic.seconds * 1e9), message)
 
 
 PAIRS_DIFFER = Rule(
-    FindingKind.PAIRS_DIFFER,
+    "pairs-differ",
     measures="CPU time per request of one server on a pair of hosts, against the others, before the run.",
     note=0.02,
     warn=0.10,
@@ -107,16 +101,16 @@ def pairs_differ(cell: Cell, pairs: Sequence[PairSpeed]) -> tuple[Finding, ...]:
     ratio = next(pair.ratio for pair in sure if pair.host == host and pair.ratio)
     says = f"{percent(apart[host])} {'more' if ratio.value > 1 else 'less'} CPU time"
     message = f"Before the run one server took {says} for a request on {host} than on the other hosts."
-    return PAIRS_DIFFER.found(apart[host], message, cell)
+    return tuple(PAIRS_DIFFER.findings(Evidence(apart[host], message), cell.id))
 
 
 def _excludes_one(ratio: Estimate) -> bool:
     return ratio.low is not None and ratio.high is not None and not ratio.low <= 1 <= ratio.high
 
 
-LOAD_HOSTS_DIFFER = Rule(
-    FindingKind.LOAD_HOSTS_DIFFER,
-    measures="Distance of the slowest load host's median response time from the fastest one's.",
+@Rule(
+    "load-hosts-differ",
+    when="requests",
     note=0.10,
     warn=0.25,
     reason="All load hosts put parts of one load on one server, drawn alike. A host that differs has a local or "
@@ -124,18 +118,15 @@ LOAD_HOSTS_DIFFER = Rule(
     advice="See that host's clock rate, cores, network card and way; measure with the others alone.",
     biases=LONG_TAILS,
 )
-
-
-@judges("requests")
-def load_hosts_differ(trial: Trial) -> tuple[Finding, ...]:
-    """Whether load hosts saw response times, of one server under one load, that differ."""
+def load_hosts_differ(trial: Trial) -> Evidence | None:
+    """Distance of the slowest load host's median response time from the fastest one's."""
     shares = {
         host.name: host.share
         for host in trial.recording.hosts
         if host.share is not None and host.share.response.count >= FEW
     }
     if len(shares) < 2:
-        return ()
+        return None
     medians = {name: share.response.quantile_ns(0.5) for name, share in shares.items()}
     slowest, fastest = max(medians, key=lambda name: medians[name]), min(medians, key=lambda name: medians[name])
     value = medians[slowest] / max(1, medians[fastest]) - 1.0
@@ -143,7 +134,7 @@ def load_hosts_differ(trial: Trial) -> tuple[Finding, ...]:
         f"{slowest} saw a median of {duration(medians[slowest])} and {fastest} one of {duration(medians[fastest])},"
         f" {percent(value)} less: {_why(shares[slowest], shares[fastest])}."
     )
-    return LOAD_HOSTS_DIFFER.found(value, message, trial)
+    return Evidence(value, message)
 
 
 def _why(slow: LoadShare, fast: LoadShare) -> str:

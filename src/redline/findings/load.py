@@ -3,8 +3,8 @@
 import math
 
 from redline.findings.failed import instead_of_cores
-from redline.findings.rules import TOO_SLOW, Rule, judges
-from redline.model import Cell, Closed, Finding, FindingKind, Histogram, Interval, Open, Traffic
+from redline.findings.rules import TOO_SLOW, Evidence, Rule
+from redline.model import Cell, Closed, Histogram, Interval, Open, Traffic
 from redline.quantities import duration, percent
 from redline.stats import Trial
 
@@ -12,27 +12,23 @@ BY_CHANCE = 4.0
 """In standard deviations: by so much two counts differ once in 16,000 times."""
 
 
-PERTURBED = Rule(
-    FindingKind.PERTURBED,
-    measures="A profiler or another probe ran that slows down what it watches. The trial is never compared.",
+@Rule(
+    "perturbed",
+    when="trial",
     warn=0.0,
     reason="A profiler takes time from what it watches.",
     advice="Take comparisons from a run without profilers.",
     biases="costs are too high",
 )
-
-
-@judges("trial")
-def perturbed(trial: Trial) -> tuple[Finding, ...]:
-    """Whether something slowed down what it watched."""
+def perturbed(trial: Trial) -> Evidence | None:
+    """A profiler or another monitor ran that slows down what it watches. The trial is never compared."""
     message = "A profiler or monitor ran that slows down what it watches; this trial is not compared."
-    return PERTURBED.found(float(trial.recording.perturbed), message, trial)
+    return Evidence(float(trial.recording.perturbed), message)
 
 
-CUT_SHORT = Rule(
-    FindingKind.CUT_SHORT,
-    measures="Part of the planned measurement that is missing, because you interrupted it or the engine ran into its "
-    "deadline (always **invalid**).",
+@Rule(
+    "cut-short",
+    when="traffic",
     warn=0.0,
     invalid=0.5,
     reason="Half a measurement is still one, of less weight than it seems. At the engine's deadline something "
@@ -40,26 +36,24 @@ CUT_SHORT = Rule(
     advice="Run it again, in full.",
     scatters=True,
 )
-
-
-@judges("traffic")
-def cut_short(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
-    """Whether less was measured than planned."""
+def cut_short(cell: Cell, trial: Trial, traffic: Traffic) -> Evidence | None:
+    """Part of the planned measurement that is missing, because you interrupted it or the engine ran into its deadline
+    (always **invalid**).
+    """
     if traffic.ended in ("complete", "failing"):  # a failure says why
-        return ()
+        return None
     planned = cell.load.duration_ns / 1e9
     missing = 1.0 if traffic.ended == "deadline" else max(1.0 - traffic.seconds / planned, 0.0)
     failed = trial.recording.failure is not None  # which says why; then the engine gave no ending of its own
     deadline = "The load was cut off" if failed else "The engine ran into its deadline"
     why = deadline if traffic.ended == "deadline" else "The measurement was interrupted"
     message = f"{why}: {traffic.seconds:.3g} s of the planned {planned:.3g} s were measured."
-    return CUT_SHORT.found(missing, message, trial)
+    return Evidence(missing, message)
 
 
-RATE_MISSED = Rule(
-    FindingKind.RATE_MISSED,
-    measures="*Open loads.* Requests due in the window without a right answer within it. What was due counts, not rate "
-    "x time: the number of Poisson arrivals varies, and that is no fault.",
+@Rule(
+    "rate-missed",
+    when="answers",
     warn=0.01,
     invalid=0.05,
     reason="A queue that never drains grows as long as the load lasts, so its percentiles measure the length of "
@@ -68,20 +62,19 @@ RATE_MISSED = Rule(
     biases=TOO_SLOW,
     blames="server",
 )
-
-
-@judges("answers")
-def rate_missed(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
-    """Whether the server kept up with the requests due."""
+def rate_missed(cell: Cell, traffic: Traffic) -> Evidence | None:
+    """*Open loads.* Requests due in the window without a right answer within it. What was due counts, not rate x time:
+    the number of Poisson arrivals varies, and that is no fault.
+    """
     if not isinstance(cell.load.shape, Open):
-        return ()
+        return None
     # Against what was due, not rate x time: the number of Poisson arrivals varies, and that is no fault.
     missed = 1.0 - traffic.answered / traffic.counts.due
     message = (
         f"{traffic.rate_per_s:,.0f} right answers/s of {traffic.counts.due / traffic.seconds:,.0f} requests/s due: "
         f"{percent(max(missed, 0.0))} of the rate was missed."
     )
-    return RATE_MISSED.found(missed, message, trial, advice=_FAILED if _by_failing(traffic) else None)
+    return Evidence(missed, message, advice=_FAILED if _by_failing(traffic) else None)
 
 
 _FAILED = "Most of what was missed failed, rather than came late: see `errors` and `wrong-answers` first."
@@ -94,10 +87,9 @@ def _by_failing(traffic: Traffic) -> bool:
     return 2 * (ended.errors - waited) > traffic.counts.due - traffic.answered
 
 
-BACKLOG = Rule(
-    FindingKind.BACKLOG,
-    measures="*Open loads, and users with a pace.* Requests due in the warm-up and answered in the measurement, beyond "
-    "those left at its end and what chance explains (four standard deviations).",
+@Rule(
+    "backlog",
+    when="answers",
     warn=0.01,
     invalid=0.05,
     reason="What waits from the warm-up is served first, so what is measured waits for it: response times are of a "
@@ -106,30 +98,26 @@ BACKLOG = Rule(
     "the measurement begins.",
     biases=TOO_SLOW,
 )
-
-
-@judges("answers")
-def backlog(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
-    """Whether the server still worked off what was due in the warm-up, beyond what chance explains.
-
-    What is under way at the two ends of the window are two counts, whose difference has their sum as its variance.
+def backlog(cell: Cell, traffic: Traffic) -> Evidence | None:
+    """*Open loads, and users with a pace.* Requests due in the warm-up and answered in the measurement, beyond those
+    left at its end and what chance explains (four standard deviations).
     """
     shape = cell.load.shape
     if not isinstance(shape, Open) and shape.pace_per_s is None:
-        return ()
+        return None
     before, left = traffic.carried_in, traffic.carried_out
     beyond = before - left - BY_CHANCE * math.sqrt(before + left)
     message = (
         f"{before:,} requests that were due before the measurement were answered in it, and {left:,} were left at its "
         f"end: when it began, the server had not caught up."
     )
-    return BACKLOG.found(beyond / traffic.counts.due, message, trial)
+    return Evidence(beyond / traffic.counts.due, message)
 
 
-SEND_LATENESS = Rule(
-    FindingKind.SEND_LATENESS,
-    measures="*Loads whose requests fall due by a timer.* Time from when a request was due to when the engine took it "
-    "up, over the response time, at p50 or p99, whichever is larger.",
+@Rule(
+    "send-lateness",
+    when="requests",
+    probes="all",
     note=0.20,
     warn=0.33,
     invalid=0.50,
@@ -140,15 +128,14 @@ SEND_LATENESS = Rule(
     blames="client",
     lengthens=True,
 )
-
-
-@judges("requests", probes="all")
-def send_lateness(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
-    """Whether the engine itself was late."""
+def send_lateness(cell: Cell, traffic: Traffic) -> Evidence | None:
+    """*Loads whose requests fall due by a timer.* Time from when a request was due to when the engine took it up, over
+    the response time, at p50 or p99, whichever is larger.
+    """
     if not _due_by_timer(cell):
-        return ()
+        return None
     share, message = late_share(traffic.lateness, traffic.response)
-    return SEND_LATENESS.found(share, f"{message}.", trial, advice=instead_of_cores(cell, traffic))
+    return Evidence(share, f"{message}.", advice=instead_of_cores(cell, traffic))
 
 
 def late_share(lateness: Histogram, times: Histogram) -> tuple[float, str]:
@@ -162,9 +149,9 @@ def late_share(lateness: Histogram, times: Histogram) -> tuple[float, str]:
     )
 
 
-CLIENT_QUEUEING = Rule(
-    FindingKind.CLIENT_QUEUEING,
-    measures="*Open loads.* Requests due that found no connection with room and waited in the client.",
+@Rule(
+    "client-queueing",
+    when="answers",
     note=0.01,
     warn=0.10,
     reason="The wait is in the response time. With more connections these requests would have queued in the "
@@ -173,19 +160,16 @@ CLIENT_QUEUEING = Rule(
     "include this wait.",
     biases=TOO_SLOW,
 )
-
-
-@judges("answers")
-def client_queueing(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
-    """Whether requests waited in the client for a connection."""
+def client_queueing(cell: Cell, traffic: Traffic) -> Evidence | None:
+    """*Open loads.* Requests due that found no connection with room and waited in the client."""
     if not isinstance(cell.load.shape, Open):
-        return ()
+        return None
     waited, due = traffic.counts.waited, traffic.counts.due
     message = (
         f"{waited:,} of {due:,} requests ({percent(waited / due)}) found none of {cell.load.shape.connections} "
         f"connections free when they were due: part of their response time is a queue in the client."
     )
-    return CLIENT_QUEUEING.found(waited / due, message, trial, advice=instead_of_cores(cell, traffic))
+    return Evidence(waited / due, message, advice=instead_of_cores(cell, traffic))
 
 
 def _due_by_timer(cell: Cell) -> bool:
@@ -194,26 +178,23 @@ def _due_by_timer(cell: Cell) -> bool:
     return isinstance(shape, Open) or shape.think is not None or shape.pace_per_s is not None
 
 
-TLS_INSECURE = Rule(
-    FindingKind.TLS_INSECURE,
-    measures="The server's certificate was not checked (`insecure: true`).",
+@Rule(
+    "tls-insecure",
+    when="traffic",
     note=0.0,
     reason="Any server could have answered, and checking a certificate is part of the handshake's time.",
     advice="Name the certificate's issuer (`ca` in a suite, `--cacert` on the command line) and check it.",
 )
-
-
-@judges("traffic")
-def tls_insecure(cell: Cell, trial: Trial) -> tuple[Finding, ...]:
-    """Whether any server could have answered."""
+def tls_insecure(cell: Cell) -> Evidence | None:
+    """The server's certificate was not checked (`insecure: true`)."""
     insecure = cell.variant.tls is not None and cell.variant.tls.insecure
     message = "The server's certificate was not checked: any server could have answered."
-    return TLS_INSECURE.found(float(insecure), message, trial)
+    return Evidence(float(insecure), message)
 
 
-CARRIED_OVER = Rule(
-    FindingKind.CARRIED_OVER,
-    measures="*Users who always wait.* Their time in the measurement for which requests from before it held them.",
+@Rule(
+    "carried-over",
+    when="answers",
     note=0.05,
     warn=0.10,
     reason="A request that was due before the measurement is in none of its response times, however long it still "
@@ -222,22 +203,19 @@ CARRIED_OVER = Rule(
     "leaves waiting.",
     biases="response times are too low",
 )
-
-
-@judges("answers")
-def carried_over(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
-    """Whether users were held for long by requests that were due before the measurement."""
+def carried_over(cell: Cell, traffic: Traffic) -> Evidence | None:
+    """*Users who always wait.* Their time in the measurement for which requests from before it held them."""
     kept, share = _in_flight(cell, traffic), carried_over_share(cell, traffic)
     late = [(_from_before(interval), interval) for interval in traffic.intervals if interval.phase == "measure"]
     last = next((interval for number, interval in reversed(late) if number), None)
     if last is None or not kept:
-        return ()
+        return None
     number = sum(number for number, _ in late)
     message = (
         f"{number:,} requests that were due before the measurement were answered in it, the last ones after more than "
         f"{duration(last.start_ns - traffic.measure_start_ns)}: they took {percent(share)} of the users' time or more."
     )
-    return CARRIED_OVER.found(share, message, trial)
+    return Evidence(share, message)
 
 
 def carried_over_share(cell: Cell, traffic: Traffic) -> float:
@@ -270,31 +248,29 @@ def _in_flight(cell: Cell, traffic: Traffic) -> float:
     return shape.mean_users(traffic.measure_end_ns - traffic.measure_start_ns) * shape.depth
 
 
-LITTLES_LAW = Rule(
-    FindingKind.LITTLES_LAW,
-    measures="*Users without a pace.* Rate x (response time + think time) should be the number of users; the share by "
-    "which it is not, beyond what the ends of the window explain.",
+@Rule(
+    "littles-law",
+    when="answers",
     warn=0.05,
     invalid=0.10,
     reason="L = lambda W (Little, 1961) holds for any server. Where it fails, requests or time were lost in "
     "counting; histograms and the ends of the window explain less than the allowance.",
     advice="Do not use these numbers. Check that all users could connect, then report a fault of the engine.",
 )
-
-
-@judges("answers")
-def littles_law(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
-    """Whether counts, times and users fit together."""
+def littles_law(cell: Cell, traffic: Traffic) -> Evidence | None:
+    """*Users without a pace.* Rate x (response time + think time) should be the number of users; the share by which it
+    is not, beyond what the ends of the window explain.
+    """
     shape = cell.load.shape
     if not isinstance(shape, Closed) or shape.pace_per_s is not None or traffic.ended != "complete":
-        return ()
+        return None
     mean_s = traffic.response.mean_ns / 1e9
     think_s = shape.think.mean_ns / 1e9 if shape.think else 0.0
     rate_per_s = traffic.counts.due / traffic.seconds
     busy = rate_per_s * (mean_s + think_s)
     kept = _in_flight(cell, traffic)
     if kept <= 0:
-        return ()
+        return None
     ends_s = (
         max(_missing_s(traffic), carried_over_share(cell, traffic) * traffic.seconds) + traffic.response.max_ns / 1e9
     )
@@ -304,7 +280,7 @@ def littles_law(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, ..
         f"{rate_per_s:,.0f} requests/s x {time if think_s else f'{duration(mean_s * 1e9)} mean response time'} make "
         f"{busy:.3g} {'users busy' if shape.depth == 1 else 'requests in flight'}, but the load has {kept:.10g}."
     )
-    return LITTLES_LAW.found(off, message, trial)
+    return Evidence(off, message)
 
 
 def _missing_s(traffic: Traffic) -> float:

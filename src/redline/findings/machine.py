@@ -1,15 +1,15 @@
-"""Findings about one trial, from what the probes saw of engine, machine and network."""
+"""Findings about one trial, from what the monitors saw of engine, machine and network."""
 
 from redline.findings.failed import instead_of_cores
-from redline.findings.rules import BUSY_SERVER, FULL_SERVER, OTHERS_BUSY, SLOWED, TICK_NS, Rule, judges
-from redline.model import OTHERS, Cell, Closed, Finding, FindingKind, Grade, Recording, Subject, Traffic
+from redline.findings.rules import BUSY_SERVER, FULL_SERVER, OTHERS_BUSY, SLOWED, TICK_NS, Evidence, Rule
+from redline.model import OTHERS, Cell, Closed, Grade, Recording, Subject, Traffic
 from redline.quantities import duration, percent
 from redline.stats import Trial
 
-CLIENT_SATURATED = Rule(
-    FindingKind.CLIENT_SATURATED,
-    measures="Time for which the engine's workers ran or waited for a core. **invalid** only for closed loads whose "
-    "server has capacity to spare; **note** if the server's cores are full.",
+
+@Rule(
+    "client-saturated",
+    when="requests",
     warn=0.90,
     invalid=0.95,
     reason="A client without idle time sets the pace itself. Invalid only where that is certain: a closed load, "
@@ -18,16 +18,12 @@ CLIENT_SATURATED = Rule(
     biases="throughput is too low and differences are too small",
     blames="client",
 )
-
-
-@judges("requests")
-def client_saturated(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
-    """Whether the engine was busy all the time, and whether the result is therefore the client's.
-
-    A ceiling shows the most that client and machine can do, so it is never doubted for this.
+def client_saturated(cell: Cell, trial: Trial, traffic: Traffic) -> Evidence | None:
+    """Time for which the engine's workers ran or waited for a core. **invalid** only for closed loads whose server has
+    capacity to spare; **note** if the server's cores are full.
     """
     if cell.role == "ceiling":
-        return ()
+        return None
     busy = engine_share(trial, traffic)
     server = server_share(trial)
     of_server = f", the server used {percent(server)} of its cores" if server is not None else ""
@@ -36,7 +32,7 @@ def client_saturated(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Findin
         f"{_meaning(cell, server)}."
     )
     advice = instead_of_cores(cell, traffic)
-    return CLIENT_SATURATED.found(busy, message, trial, at_most=_gravest(cell, server), advice=advice)
+    return Evidence(busy, message, at_most=_gravest(cell, server), advice=advice)
 
 
 def engine_share(trial: Trial, traffic: Traffic) -> float:
@@ -50,7 +46,7 @@ def engine_share(trial: Trial, traffic: Traffic) -> float:
 
 
 def server_share(trial: Trial) -> float | None:
-    """Used share of the cores that the server has to itself; None when it shares them or no probe looked."""
+    """Used share of the cores that the server has to itself; None when it shares them or no monitor looked."""
     server, traffic = trial.recording.server, trial.traffic
     if server is None or traffic is None or not server.cpus:
         return None
@@ -74,10 +70,10 @@ def interrupts_ns(trial: Trial, subject: Subject) -> float:
     return trial.increase("cores_interrupts_ns", subject) or 0.0
 
 
-ENGINE_PAUSED = Rule(
-    FindingKind.ENGINE_PAUSED,
-    measures="Time for which the engine stood still. In a warm-up, and in duets, which leave out such blocks, at most "
-    "**note**.",
+@Rule(
+    "engine-paused",
+    when="requests",
+    probes="all",
     note=0.0,
     warn=0.001,
     invalid=0.01,
@@ -89,20 +85,17 @@ ENGINE_PAUSED = Rule(
     scatters=True,
     passes=True,
 )
-
-
-@judges("requests", probes="all")
-def engine_paused(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
-    """Whether the engine stood still while it measured; of its warm-up that is a note, since that gives no result."""
+def engine_paused(traffic: Traffic) -> Evidence | None:
+    """Time for which the engine stood still. At most **note** in a warm-up, and in duets, which leave out the block."""
     if traffic.paused_ns:
         message = (
             f"{_stood_still(traffic, traffic.paused_ns)} of the {duration(traffic.seconds * 1e9)} that it measured."
         )
-        return ENGINE_PAUSED.found(traffic.paused_share, message, trial)
+        return Evidence(traffic.paused_share, message)
     warm_up = [interval for interval in traffic.intervals if interval.phase == "warmup"]
     paused_ns, length_ns = sum(each.paused_ns for each in warm_up), sum(each.lasts_ns for each in warm_up)
     message = f"{_stood_still(traffic, paused_ns)} of its warm-up of {duration(length_ns)}: the server had less of it."
-    return ENGINE_PAUSED.found(paused_ns / max(length_ns, 1), message, trial, at_most=Grade.NOTE)
+    return Evidence(paused_ns / max(length_ns, 1), message, at_most=Grade.NOTE)
 
 
 def _stood_still(traffic: Traffic, paused_ns: int) -> str:
@@ -111,10 +104,10 @@ def _stood_still(traffic: Traffic, paused_ns: int) -> str:
     return f"The engine stood still for {duration(paused_ns / workers)}{on_average}"
 
 
-CPU_STEAL = Rule(
-    FindingKind.CPU_STEAL,
-    measures="CPU time that the host took away, of what the machine needed; in duets, of what servers and engine "
-    "needed. Trials that steal disturbed are [repeated](../guide/many-machines.md).",
+@Rule(
+    "cpu-steal",
+    when="requests",
+    probes="all",
     note=0.02,
     warn=0.10,
     reason="Stolen time adds to whatever runs, and looks like the server's. Below 2% it is less than the "
@@ -124,19 +117,18 @@ CPU_STEAL = Rule(
     scatters=True,
     passes=True,
 )
-
-
-@judges("requests", probes="all")
-def cpu_steal(trial: Trial) -> tuple[Finding, ...]:
-    """Whether the host took CPU time away while it was needed."""
+def cpu_steal(trial: Trial) -> Evidence | None:
+    """CPU time that the host took away, of what the machine needed; in duets, of what servers and engine needed. Trials
+    that steal disturbed are [repeated](../guide/many-machines.md).
+    """
     share, stolen = _stolen_share(trial), trial.increase("steal_ns", "machine") or 0.0
     message = f"The host took away {percent(share)} of the CPU time that this machine needed ({stolen / 1e6:,.0f} ms)."
-    return CPU_STEAL.found(share, message, trial)
+    return Evidence(share, message)
 
 
 def much_stolen(recording: Recording) -> bool:
     """Whether the host took so much that a trial is warned of."""
-    return CPU_STEAL.grade(_stolen_share(recording)) not in (None, Grade.NOTE)
+    return cpu_steal.grade(_stolen_share(recording)) not in (None, Grade.NOTE)
 
 
 def _stolen_share(seen: Trial | Recording) -> float:
@@ -145,31 +137,27 @@ def _stolen_share(seen: Trial | Recording) -> float:
     return stolen / (stolen + busy) if stolen and busy is not None else 0.0
 
 
-CPU_SAMPLED = Rule(
-    FindingKind.CPU_SAMPLED,
-    measures="Processes of the server began or ended during the load, so its CPU time comes from samples.",
+@Rule(
+    "cpu-sampled",
+    when="requests",
     note=0.0,
     reason="Only clocks of processes that live through the whole window can be read at both ends of it. Samples "
     "may be some ticks off, and leave out processes that live shorter than the time between two of them.",
     advice="Read CPU per request with care, or let the server start its processes before the load.",
     scatters=True,
 )
-
-
-@judges("requests")
-def cpu_sampled(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
-    """Whether the server's CPU time comes from samples, though the engine was to read it."""
+def cpu_sampled(trial: Trial, traffic: Traffic) -> Evidence | None:
+    """Processes of the server began or ended during the load, so its CPU time comes from samples."""
     clocks, sampled = traffic.clocks, trial.recording.find("cpu_ns", "server") is not None
     if clocks is None or clocks.server_cpu_ns is not None or not sampled:
-        return ()
+        return None
     message = "Processes of the server began or ended during the load, so its CPU time comes from samples."
-    return CPU_SAMPLED.found(1.0, message, trial)
+    return Evidence(1.0, message)
 
 
-CPU_UNKNOWN = Rule(
-    FindingKind.CPU_UNKNOWN,
-    measures="The processes taken for the server used no CPU time while requests were answered. In duets: for most "
-    "slices it is not known.",
+@Rule(
+    "cpu-unknown",
+    when="requests",
     warn=0.0,
     reason="Whoever answers a request uses CPU time. Where the processes that were read used none, others "
     "answered, so what the answers cost is not known, and is not 0.",
@@ -177,22 +165,21 @@ CPU_UNKNOWN = Rule(
     "requests on.",
     biases="what a request costs is not known",
 )
-
-
-@judges("requests")
-def cpu_unknown(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
-    """Whether the processes that were read cannot be those that answered."""
+def cpu_unknown(trial: Trial, traffic: Traffic) -> Evidence | None:
+    """The processes taken for the server used no CPU time while requests were answered. In duets: for most slices it is
+    not known.
+    """
     used, answers = trial.recording.increase("cpu_ns", "server"), traffic.counts.completed
     if used is None or used > 0 or not answers:
-        return ()
+        return None
     message = f"The server's processes used no CPU time, and {answers:,} requests were answered: others answered."
-    return CPU_UNKNOWN.found(1.0, message, trial)
+    return Evidence(1.0, message)
 
 
-CPU_PRESSURE = Rule(
-    FindingKind.CPU_PRESSURE,
-    measures="Time for which tasks waited for a core, if processes other than server and engine used 10% of the CPU "
-    "time or more.",
+@Rule(
+    "cpu-pressure",
+    when="requests",
+    probes="all",
     note=0.20,
     warn=0.40,
     reason="A saturated server causes pressure by itself; together with other work it means that they competed. "
@@ -202,31 +189,31 @@ CPU_PRESSURE = Rule(
     scatters=True,
     passes=True,
 )
-
-
-@judges("requests", probes="all")
-def cpu_pressure(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
-    """Whether other work competed with server and engine."""
+def cpu_pressure(trial: Trial, traffic: Traffic) -> Evidence | None:
+    """Time for which tasks waited for a core, if processes other than server and engine used 10% of the CPU time or
+    more.
+    """
     waiting = trial.increase("cpu_pressure_ns", "machine")
     busy = trial.increase("busy_ns", "machine")
     server = _on_servers_host_ns(trial)
     if waiting is None or busy is None or server is None or busy <= 0:
-        return ()
+        return None
     interrupts = trial.increase("interrupts_ns", "machine") or 0.0
     others = (busy - interrupts - server - traffic.engine_cpu_ns) / busy
     if others < OTHERS_BUSY:
-        return ()
+        return None
     share = waiting / (traffic.seconds * 1e9)
     message = (
         f"Tasks waited for a core {percent(round(min(share, 1.0), 3))} of the time, and processes other than server "
         f"and engine used {percent(others)} of the CPU time{_named(trial)}."
     )
-    return CPU_PRESSURE.found(share, message, trial)
+    return Evidence(share, message)
 
 
-NOISY_NEIGHBOUR = Rule(
-    FindingKind.NOISY_NEIGHBOUR,
-    measures="Time for which server or engine waited for the cores that they have to themselves.",
+@Rule(
+    "noisy-neighbour",
+    when="requests",
+    probes="all",
     note=0.05,
     warn=0.10,
     reason="On cores of their own, server and engine wait only for work that does not belong there. The kernel and "
@@ -236,14 +223,11 @@ NOISY_NEIGHBOUR = Rule(
     scatters=True,
     passes=True,
 )
-
-
-@judges("requests", probes="all")
-def noisy_neighbour(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
-    """Whether other work ran on the cores that server and engine have to themselves."""
+def noisy_neighbour(trial: Trial, traffic: Traffic) -> Evidence | None:
+    """Time for which server or engine waited for the cores that they have to themselves."""
     server = trial.recording.server
     if server is None or not server.cpus or not traffic.engine.cpus or set(server.cpus) & set(traffic.engine.cpus):
-        return ()
+        return None
     engine, of_server = _engine_held_up(trial, traffic), _server_held_up(trial, traffic)
     preempted = trial.increase("preemptions", "engine")
     often = "" if preempted is None else f" and were interrupted {preempted / traffic.seconds:,.0f} times a second"
@@ -254,11 +238,11 @@ def noisy_neighbour(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
         f"{percent(min(engine, 1.0))} of the time"
         f"{often}{held_up}{_named(trial)}."
     )
-    return NOISY_NEIGHBOUR.found(max(engine, of_server), message, trial)
+    return Evidence(max(engine, of_server), message)
 
 
 def _named(trial: Trial) -> str:
-    """`: of one core, rustc used 83%, python 12%`: the processes that used most, where a probe saw them."""
+    """`: of one core, rustc used 83%, python 12%`: the processes that used most, where a monitor saw them."""
     used: list[str] = []
     for series in trial.recording.series:
         if series.name.startswith(OTHERS):
@@ -291,9 +275,10 @@ def _server_held_up(trial: Trial, traffic: Traffic) -> float:
     return min(waited, others) / (cores * traffic.seconds * 1e9)
 
 
-THROTTLED = Rule(
-    FindingKind.THROTTLED,
-    measures="Periods of a CPU quota in which the server, a proxy or the engine had used it up.",
+@Rule(
+    "throttled",
+    when="requests",
+    probes="all",
     note=0.0,
     warn=0.01,
     reason="A process that has used up its quota stands still until the period ends, usually for up to 100 ms, and "
@@ -302,11 +287,8 @@ THROTTLED = Rule(
     advice="Raise the quota (`cpu.max`, `--cpus` of a container), or read the number as that of the quota.",
     biases="throughput is too low and response times are too high",
 )
-
-
-@judges("requests", probes="all")
-def throttled(trial: Trial) -> tuple[Finding, ...]:
-    """Whether a quota of CPU time ran out, of the server, a proxy or the engine; the worst of them is reported."""
+def throttled(trial: Trial) -> Evidence | None:
+    """Periods of a CPU quota in which the server, a proxy or the engine had used it up."""
     names: dict[Subject, str] = {"server": "server", "engine": "engine"}
     names |= {subject: f"proxy {name}" for subject, name in trial.recording.parts.items() if subject not in names}
     shares = {subject: _throttled_share(trial, subject) for subject in names}
@@ -316,7 +298,7 @@ def throttled(trial: Trial) -> tuple[Finding, ...]:
         f"The {names[subject]} had used up its CPU quota in {percent(shares[subject])} of the quota's periods, and "
         f"lost {lost_ms:,.0f} ms of CPU time to it."
     )
-    return THROTTLED.found(shares[subject], message, trial)
+    return Evidence(shares[subject], message)
 
 
 def _throttled_share(trial: Trial, subject: Subject) -> float:

@@ -6,8 +6,8 @@ from statistics import median
 
 import numpy as np
 
-from redline.findings.rules import LONG_TAILS, TIME_DEPENDENT, TREND_P, Rule, judges
-from redline.model import Cell, Finding, FindingKind, HistogramTable, RuntimeFacts, Traffic
+from redline.findings.rules import LONG_TAILS, TIME_DEPENDENT, TREND_P, Evidence, Rule
+from redline.model import Cell, HistogramTable, RuntimeFacts, Traffic
 from redline.quantities import duration, percent, size
 from redline.stats import Trial
 from redline.stats.samples import Floats
@@ -47,29 +47,15 @@ _ASKED_FOR = frozenset(
 )
 
 
-@judges("requests")
-def memory(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
-    """The findings of one trial, as far as the server's runtime said something."""
-    facts = trial.recording.runtime
-    if facts is None:
-        return _heap_pressure(cell, trial, None)
-    return (
-        *_heap_pressure(cell, trial, facts),
-        *_allocation_stall(trial, traffic, facts),
-        *_leak_suspected(trial, traffic, facts),
-        *_collector_log(trial, facts),
-    )
-
-
 def live_bytes(facts: RuntimeFacts) -> int | None:
     """What lives: the median of what the collections of the whole heap in the window's second half found."""
     later = facts.live_bytes[len(facts.live_bytes) // 2 :]
     return round(median(later)) if later else None
 
 
-HEAP_PRESSURE = Rule(
-    FindingKind.HEAP_PRESSURE,
-    measures="The live set after collections, of the largest heap; or the memory in use, of the limit of a container.",
+@Rule(
+    "heap-pressure",
+    when="requests",
     note=0.70,
     warn=0.85,
     reason="With a share s of the heap alive, a collector looks at s / (1 - s) bytes for each that it frees: 2.3 "
@@ -78,9 +64,8 @@ HEAP_PRESSURE = Rule(
     "them have room in.",
     biases=LONG_TAILS,
 )
-
-
-def _heap_pressure(cell: Cell, trial: Trial, facts: RuntimeFacts | None) -> tuple[Finding, ...]:
+def heap_pressure(cell: Cell, trial: Trial, facts: RuntimeFacts | None) -> Evidence | None:
+    """The live set after collections, of the largest heap; or the memory in use, of the limit of a container."""
     live, heap = (live_bytes(facts), facts.max_heap_bytes) if facts else (None, None)
     container, peak = cell.variant.container, trial.recording.most("rss_bytes", "server")
     limit = container.memory_bytes if container else None
@@ -90,13 +75,12 @@ def _heap_pressure(cell: Cell, trial: Trial, facts: RuntimeFacts | None) -> tupl
     if limit and peak is not None:
         shares.append((peak / limit, f"It used up to {size(peak)} of the {size(limit)} that its container may use"))
     share, what = max(shares)
-    return HEAP_PRESSURE.found(share, f"{what} ({percent(share)}).", trial)
+    return Evidence(share, f"{what} ({percent(share)}).")
 
 
-ALLOCATION_STALL = Rule(
-    FindingKind.ALLOCATION_STALL,
-    measures="Time for which threads waited for memory, or the application stood still because a concurrent collector "
-    "came too late.",
+@Rule(
+    "allocation-stall",
+    when="runtime",
     note=0.0,
     warn=0.01,
     reason="Threads that wait for memory do not answer. The collector began too late or had too few cores, so the "
@@ -104,9 +88,10 @@ ALLOCATION_STALL = Rule(
     advice="Give it a larger heap or more cores, lower the rate, or use a collector that stops the application.",
     biases=LONG_TAILS,
 )
-
-
-def _allocation_stall(trial: Trial, traffic: Traffic, facts: RuntimeFacts) -> tuple[Finding, ...]:
+def allocation_stall(traffic: Traffic, facts: RuntimeFacts) -> Evidence | None:
+    """Time for which threads waited for memory, or the application stood still because a concurrent collector came too
+    late.
+    """
     late = [
         collection
         for collection in facts.collections
@@ -124,33 +109,33 @@ def _allocation_stall(trial: Trial, traffic: Traffic, facts: RuntimeFacts) -> tu
     if facts.evacuation_failures:
         parts.append(f"{facts.evacuation_failures:,} collections found no room for what lives")
     if not parts:
-        return ()
+        return None
     share = (stalls.total_ns + stopped_ns) / (traffic.seconds * 1e9)
     message = f"The collector did not keep up: {'; '.join(parts)}."
-    return ALLOCATION_STALL.found(max(share, 1e-9), message, trial)
+    return Evidence(max(share, 1e-9), message)
 
 
-LEAK_SUSPECTED = Rule(
-    FindingKind.LEAK_SUSPECTED,
-    measures="*From 30 s on.* Growth of the live set over the measurement, by Kendall's test at p < 0.001, of at least "
-    "2% of the heap.",
+@Rule(
+    "leak-suspected",
+    when="runtime",
     warn=0.10,
     reason="What lives after collections of the whole heap grows in the first seconds, as caches fill, and then "
     "stays. What grows on fills the heap in the end. Kendall's test takes noise for growth once in 1,000 trials.",
     advice="Measure for longer: growth that ends was a cache. Compare two heap dumps (`jcmd PID GC.heap_dump`).",
     biases=TIME_DEPENDENT,
 )
-
-
-def _leak_suspected(trial: Trial, traffic: Traffic, facts: RuntimeFacts) -> tuple[Finding, ...]:
+def leak_suspected(traffic: Traffic, facts: RuntimeFacts) -> Evidence | None:
+    """*From 30 s on.* Growth of the live set over the measurement, by Kendall's test at p < 0.001, of at least 2% of
+    the heap.
+    """
     smallest = _smallest(facts, *traffic.window_unix_ns)
     blocks, sizes, block_s = list(smallest), list(smallest.values()), traffic.seconds / BLOCKS
     if traffic.seconds < SHORTEST_FOR_LEAK_S or len(sizes) < FEWEST_FOR_TREND or trend(sizes, TREND_P) <= 0:
-        return ()
+        return None
     per_s = slope(blocks, sizes) / block_s
     grown = per_s * (blocks[-1] - blocks[0]) * block_s
     if grown < max(LEAST_GROWTH * (facts.max_heap_bytes or 0), LEAST_GROWN):
-        return ()
+        return None
     first, last = median(sizes[:EDGE]), median(sizes[-EDGE:])
     room = (facts.max_heap_bytes or 0) - last
     full = f": at this pace the heap is full in {duration(room / per_s * 1e9)}" if room > 0 else ""
@@ -158,7 +143,7 @@ def _leak_suspected(trial: Trial, traffic: Traffic, facts: RuntimeFacts) -> tupl
         f"What lived after collections of the whole heap grew from {size(first)} to {size(last)} over the "
         f"measurement, by {size(per_s)} a second{full}."
     )
-    return LEAK_SUSPECTED.found(grown / first, message, trial)
+    return Evidence(grown / first, message)
 
 
 def _smallest(facts: RuntimeFacts, start_unix_ns: int, end_unix_ns: int) -> dict[int, float]:
@@ -171,18 +156,17 @@ def _smallest(facts: RuntimeFacts, start_unix_ns: int, end_unix_ns: int) -> dict
     return {block: max(found[block], 1.0) for block in sorted(found)}
 
 
-COLLECTOR_LOG = Rule(
-    FindingKind.COLLECTOR_LOG,
-    measures="Distance of the collector's log from the JVM's own counters, beyond two safepoints or 10 ms.",
+@Rule(
+    "collector-log",
+    when="runtime",
     note=0.05,
     warn=0.20,
     reason="Pauses in reports come from the log. The JVM's own counters are written by other code, so that where "
     "the two agree, lines were neither lost nor misread.",
     advice="Do not use the pauses of this trial. Report a fault, with the recording and the version of the JDK.",
 )
-
-
-def _collector_log(trial: Trial, facts: RuntimeFacts) -> tuple[Finding, ...]:
+def collector_log(facts: RuntimeFacts) -> Evidence | None:
+    """Distance of the collector's log from the JVM's own counters, beyond two safepoints or 10 ms."""
     worst, message = 0.0, ""
     for check in facts.checks:
         of_time = check.name == "safepoint_ns"
@@ -192,32 +176,24 @@ def _collector_log(trial: Trial, facts: RuntimeFacts) -> tuple[Finding, ...]:
             logged, counted = (duration(n) if of_time else f"{n:,}" for n in (check.logged, check.counted))
             what = "in safepoints" if of_time else check.name
             worst, message = off, f"The log has {logged} {what}, and the JVM's own counter {counted}."
-    return COLLECTOR_LOG.found(worst, message, trial)
+    return Evidence(worst, message)
 
 
-PAUSES_IN_TAIL = Rule(
-    FindingKind.PAUSES_IN_TAIL,
-    measures="Requests among the slowest 1% that ended where a long pause ends, beyond those that do by chance (p < "
-    "0.01).",
+@Rule(
+    "pauses-in-tail",
+    when="cell",
     note=0.25,
     reason="No doubt, but the reason of the tail: its requests waited for pauses of the collector, or for other "
     "safepoints. A quarter more of them than by chance is more than a coincidence.",
     advice="Compare collectors and heap sizes; the section on memory and pauses has the causes of the pauses.",
     reassures=True,
 )
-
-
-@judges("cell")
-def pauses_in_tail(cell: Cell, used: Sequence[Trial]) -> tuple[Finding, ...]:
-    """Whether requests of the tail end where long pauses end, more often than by chance.
-
-    By chance means: with the pauses of each trial moved against its requests by a random number of intervals, in a
-    circle, so that either keeps its own pattern.
-    """
+def pauses_in_tail(used: Sequence[Trial]) -> Evidence | None:
+    """Requests among the slowest 1% that ended where a long pause ends, beyond those that do by chance (p < 0.01)."""
     tails = [tail for trial in used if (tail := _tail(trial)) is not None]
     total, intervals = sum(float(tail.slow.sum()) for tail in tails), sum(len(tail.slow) for tail in tails)
     if total <= 0:
-        return ()
+        return None
     random, met = np.random.default_rng(0), [tail.met() for tail in tails]
     shifts = np.array([random.integers(len(tail.slow), size=ROTATIONS) for tail in tails])
     weights, counts = (
@@ -227,13 +203,13 @@ def pauses_in_tail(cell: Cell, used: Sequence[Trial]) -> tuple[Finding, ...]:
     seen_weight, seen = (sum(float(one[which][0]) for one in met) for which in (0, 1))
     p, expected = (1 + int((weights >= seen_weight).sum())) / (1 + ROTATIONS), float(counts.mean())
     if p > ROTATION_P:
-        return ()
+        return None
     paused = sum(int((tail.delays_ns > 0).sum()) for tail in tails)
     message = (
         f"{percent(seen / total)} of the slowest {percent(SLOWEST)} of requests ended in the {paused:,} of "
         f"{intervals:,} intervals with a pause long enough to delay them; by chance {percent(expected / total)} would."
     )
-    return PAUSES_IN_TAIL.found((seen - expected) / total, message, cell)
+    return Evidence((seen - expected) / total, message)
 
 
 @dataclass(frozen=True)

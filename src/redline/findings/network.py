@@ -1,13 +1,16 @@
-"""Findings about the network between client and server, from what the probes saw of it."""
+"""Findings about the network between client and server, from what the monitors saw of it."""
 
-from redline.findings.rules import LONG_TAILS, TOO_ALIKE, Rule, judges
-from redline.model import Finding, FindingKind, Grade, Traffic
+from collections.abc import Sequence
+
+from redline.findings.rules import LONG_TAILS, TOO_ALIKE, Evidence, Rule
+from redline.model import Grade, Traffic
 from redline.quantities import percent
 from redline.stats import Trial
 
-RETRANSMITS = Rule(
-    FindingKind.RETRANSMITS,
-    measures="TCP segments that the machine sent again, of all that it sent.",
+
+@Rule(
+    "retransmits",
+    when="requests",
     note=0.001,
     reason="A request or answer has nothing after it, so a lost one is sent again only after a timeout of 200 ms "
     "or more. As with `errors`, 0.1% can be everything beyond p99.9. The kernel counts for all programs of a "
@@ -16,26 +19,22 @@ RETRANSMITS = Rule(
     "that overflows.",
     biases=LONG_TAILS,
 )
-
-
-@judges("requests")
-def retransmits(trial: Trial) -> tuple[Finding, ...]:
-    """Whether segments were lost, so that their data came late."""
+def retransmits(trial: Trial) -> Evidence | None:
+    """TCP segments that the machine sent again, of all that it sent."""
     again = trial.increase("tcp_segments_retransmitted", "machine")
     sent = trial.increase("tcp_segments_sent", "machine")
     if again is None or not sent:
-        return ()
+        return None
     message = (
         f"On this machine {again:,.0f} TCP segments were sent again, of {sent:,.0f} sent ({percent(again / sent)}), "
         "those of other programs included."
     )
-    return RETRANSMITS.found(again / sent, message, trial)
+    return Evidence(again / sent, message)
 
 
-LISTEN_OVERFLOW = Rule(
-    FindingKind.LISTEN_OVERFLOW,
-    measures="Attempts to connect that listeners dropped, per request due. At most **note** where the kernel counts "
-    "all programs together.",
+@Rule(
+    "listen-overflow",
+    when="requests",
     note=0.0,
     warn=0.001,
     reason="A client whose SYN is dropped tries again after a second, and its requests wait for that connection. "
@@ -44,18 +43,17 @@ LISTEN_OVERFLOW = Rule(
     "connections for longer.",
     biases=LONG_TAILS,
 )
-
-
-@judges("requests")
-def listen_overflow(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
-    """Whether listeners dropped attempts to connect: the server's or a proxy's, where the kernel counts them alone."""
+def listen_overflow(trial: Trial, traffic: Traffic) -> Evidence | Sequence[Evidence]:
+    """Attempts to connect that listeners dropped, per request due. At most **note** where the kernel counts all
+    programs together.
+    """
     own = [
         ("server" if part == "server" else f"proxy {name}", drops)
         for part, name in trial.recording.parts.items()
         if (drops := trial.increase("listen_drops", part)) is not None
     ]
     if any(drops for _, drops in own) or (own and not trial.increase("syn_cookies", "machine")):
-        return tuple(found for name, drops in own for found in _dropped(name, drops, trial, traffic))
+        return tuple(_dropped(name, drops, traffic) for name, drops in own)
     dropped, full, cookies = (
         round(trial.increase(name, "machine") or 0.0) for name in ("listen_drops", "listen_overflows", "syn_cookies")
     )
@@ -65,21 +63,21 @@ def listen_overflow(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
         f"full, and answered {cookies:,} by a SYN cookie, those of other programs included; there were "
         f"{traffic.counts.due:,} requests."
     )
-    return LISTEN_OVERFLOW.found(share, message, trial, at_most=Grade.NOTE)
+    return Evidence(share, message, at_most=Grade.NOTE)
 
 
-def _dropped(name: str, drops: float, trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
+def _dropped(name: str, drops: float, traffic: Traffic) -> Evidence:
     share = drops / traffic.counts.due
     message = (
         f"The listener of the {name} dropped {drops:,.0f} attempts to connect: {percent(share)} of "
         f"{traffic.counts.due:,} requests."
     )
-    return LISTEN_OVERFLOW.found(share, message, trial)
+    return Evidence(share, message)
 
 
-PORT_PRESSURE = Rule(
-    FindingKind.PORT_PRESSURE,
-    measures="Sockets that entered `TIME_WAIT` in the trial, of the local ports.",
+@Rule(
+    "port-pressure",
+    when="requests",
     note=0.50,
     warn=0.80,
     reason="To connect, the kernel first tries every other port of the range. Above one half these are used up, "
@@ -87,14 +85,11 @@ PORT_PRESSURE = Rule(
     advice="Keep the connections of proxies and clients for longer, or widen the port range "
     "(`sysctl net.ipv4.ip_local_port_range`).",
 )
-
-
-@judges("requests")
-def port_pressure(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
-    """Whether the ports of closed connections, which are blocked for a minute, leave few to connect from."""
+def port_pressure(trial: Trial, traffic: Traffic) -> Evidence | None:
+    """Sockets that entered `TIME_WAIT` in the trial, of the local ports."""
     resting, ports = trial.recording.find("time_wait", "machine"), trial.recording.find("local_ports", "machine")
     if resting is None or ports is None:
-        return ()
+        return None
     end = traffic.window_unix_ns[1]
     own = _rise([count for at, count in zip(resting.times_unix_ns, resting.values, strict=True) if at <= end])
     share = own / ports.values[-1]
@@ -102,7 +97,7 @@ def port_pressure(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
         f"{own:,.0f} sockets entered TIME_WAIT in this trial, and there are {ports.values[-1]:,.0f} local ports "
         f"({percent(share)})."
     )
-    return PORT_PRESSURE.found(share, message, trial)
+    return Evidence(share, message)
 
 
 def _rise(counts: list[float]) -> float:
@@ -114,9 +109,9 @@ def _rise(counts: list[float]) -> float:
     return rise
 
 
-NETWORK_LIMITED = Rule(
-    FindingKind.NETWORK_LIMITED,
-    measures="Use of the link's speed, in the busier direction.",
+@Rule(
+    "network-limited",
+    when="requests",
     note=0.70,
     warn=0.90,
     reason="The counters leave out 24 bytes between two frames, so a link is full at 71% with the shortest frames "
@@ -124,20 +119,17 @@ NETWORK_LIMITED = Rule(
     advice="Use a faster link or smaller bodies, or read the rate as that of the link.",
     biases=TOO_ALIKE,
 )
-
-
-@judges("requests")
-def network_limited(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
-    """Whether the link to the server was full."""
+def network_limited(trial: Trial, traffic: Traffic) -> Evidence | None:
+    """Use of the link's speed, in the busier direction."""
     speed = trial.recording.find("link_bits_per_s", "machine")
     sent = trial.increase("link_sent_bytes", "machine")
     received = trial.increase("link_received_bytes", "machine")
     if speed is None or sent is None or received is None:
-        return ()
+        return None
     per_s = 8 * max(sent, received) / traffic.seconds
     share = per_s / speed.values[-1]
     message = (
         f"{per_s / 1e6:,.0f} Mbit/s {'went out' if sent > received else 'came in'} over the link to the server, which "
         f"carries {speed.values[-1] / 1e6:,.0f} Mbit/s ({percent(share)})."
     )
-    return NETWORK_LIMITED.found(share, message, trial)
+    return Evidence(share, message)

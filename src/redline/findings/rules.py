@@ -3,14 +3,14 @@
 Rules stand in the modules of this package, each beside the function that judges by it. `table` collects both.
 """
 
-from collections.abc import Callable, Iterable
-from dataclasses import KW_ONLY, dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
 from inspect import signature
-from typing import Literal
+from operator import attrgetter
+from typing import Literal, Protocol
 
-from redline.model import Cell, Finding, FindingKind, Grade
-from redline.stats import Trial
+from redline.model import Finding, FindingKind, Grade
 
 BUSY_SERVER = 0.85
 """From this share of its cores on, the server is near its limit: an M/M/1 queue then waits for 5.7 service times."""
@@ -39,38 +39,73 @@ WANTED_TRIALS = 5
 WANTED_BEYOND = 100
 """Requests beyond p99 that fix it to about 2% if response times fall off exponentially: 1 / (sqrt(100) ln 100)."""
 
-When = Literal["trial", "traffic", "requests", "answers", "cell", "duet"]
-"""What there has to be for a judge: a trial, its traffic, requests due in it, right answers; a cell; a duet."""
+When = Literal["trial", "traffic", "requests", "runtime", "answers", "cell", "duet"]
+"""What a judge needs: a trial; its traffic; requests due; a report of its runtime too; answers; a cell; a duet."""
 Probes = Literal["", "all", "first"]
+"""The probes of a search that a rule judges as well."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What a judge saw: the `value` that its rule grades, and a message for readers.
+
+    The grade is no higher than `at_most`. `advice` replaces that of the rule. `rule` is another one than the judge's.
+    """
+
+    value: float
+    message: str
+    _: KW_ONLY
+    at_most: Grade = Grade.INVALID
+    advice: str | None = None
+    rule: "Rule | None" = None
+
+
+Judging = Callable[..., Evidence | Iterable[Evidence] | None]
+"""A function that judges. Its parameters are attributes of `SeenTrial`, `SeenCell` or `SeenDuet`."""
 
 
 @dataclass(frozen=True)
 class Rule:
-    """A kind of finding: what it `measures`, and from which value on it is a note, a warning or invalid.
+    """A kind of finding, and from which value on it is a note, a warning or invalid.
 
-    Its grade is the highest whose limit the value exceeds; None is never exceeded. `unit` is that of limits on the
-    page: a share in percent unless it says otherwise. `biases` is which way it moves a number; `scatters` whether it
-    widens intervals, or makes them untrue. `passes`: it comes and goes on the machine, so interleaved trials average
-    it, and it weighs on a cell as far as it met most of its trials. `reassures`: good to know and no reason to doubt,
-    so it is said once and marks no number. `blames` says whose doing an invalid finding is. `lengthens`: it only ever
-    adds to response times, where requests fall due by a schedule, so what is met is met in spite of it.
+    As a decorator, it takes what it `measures` from the docstring of the function that judges by it, and is in the
+    table with it.
+
+    Its grade is the highest whose limit the value exceeds. `unit` is that of the limits on the page: a share in percent
+    unless it says otherwise; if empty, `measures` says them. `biases` is which way it moves a number; `scatters`:
+    it widens intervals, or makes them untrue. `passes`: it comes and goes on the machine, so interleaved trials average
+    it, and it weighs on a cell if most trials have it. `reassures`: good news, which is said once and marks no number.
+    `blames` says whose doing an invalid finding is. `lengthens`: it only adds to response times where requests fall due
+    by a schedule, so that an objective that is met is met in spite of it.
     """
 
     kind: FindingKind
     _: KW_ONLY
-    measures: str
+    when: When | None = None
+    probes: Probes = ""
+    measures: str = ""
     note: float | None = None
     warn: float | None = None
     invalid: float | None = None
     unit: str = "%"
-    reason: str
-    advice: str
+    reason: str = ""
+    advice: str = ""
     biases: str = ""
     scatters: bool = False
     passes: bool = False
     reassures: bool = False
     blames: Literal["server", "client", ""] = ""
     lengthens: bool = False
+    judge: "Judge | None" = None
+
+    def __call__(self, function: Judging) -> "Rule":
+        """The rule with the function that judges by it."""
+        measures = " ".join((function.__doc__ or "").split())
+        return replace(self, measures=measures, judge=Judge(function, self.when, self.probes, self))
+
+    def also(self, when: When) -> Callable[[Judging], "Judge"]:
+        """Have another function judge by this rule."""
+        return lambda function: Judge(function, when, "", self)
 
     def grade(self, value: float) -> Grade | None:
         """The grade for this value; None if there is no finding."""
@@ -79,62 +114,57 @@ class Rule:
                 return grade
         return None
 
-    def found(
-        self,
-        value: float,
-        message: str,
-        about: Cell | Trial | str,
-        *,
-        at_most: Grade = Grade.INVALID,
-        advice: str | None = None,
-    ) -> tuple[Finding, ...]:
-        """The finding that this value makes, graded no higher than `at_most`; empty for none.
-
-        `about` may be the id of a cell. `advice` replaces that of the rule.
-        """
-        grade = self.grade(value)
-        if grade is None:
-            return ()
-        cell_id = about if isinstance(about, str) else about.id if isinstance(about, Cell) else about.recording.cell_id
-        return (
-            Finding(
+    def findings(self, evidence: Evidence, cell_id: str, position: int | None = None) -> Iterator[Finding]:
+        """The finding that this evidence makes; none if its value exceeds no limit."""
+        if grade := self.grade(evidence.value):
+            yield Finding(
                 kind=self.kind,
-                grade=min(grade, at_most, key=lambda one: one.weight),
-                message=message,
-                advice=advice or self.advice,
+                grade=min(grade, evidence.at_most, key=attrgetter("weight")),
+                message=evidence.message,
+                advice=evidence.advice or self.advice,
                 cell_id=cell_id,
-                position=about.recording.position if isinstance(about, Trial) else None,
-            ),
-        )
+                position=position,
+            )
+
+
+class Seen(Protocol):
+    """What judges look at, and where their findings belong."""
+
+    @property
+    def cell_id(self) -> str:
+        """The cell of the findings."""
+        ...
+
+    @property
+    def position(self) -> int | None:
+        """The trial of the findings; None if they are about the cell."""
+        ...
 
 
 @dataclass(frozen=True)
 class Judge:
-    """A function that makes findings, and when it can be asked; see `judges`."""
+    """A function that judges, and when it can be asked. Without a `rule`, its evidence names rules."""
 
-    function: Callable[..., Iterable[Finding]]
-    when: When
-    probes: Probes
+    function: Judging
+    when: When | None
+    probes: Probes = ""
+    rule: Rule | None = None
 
-    def __call__(self, *seen: object, **named: object) -> tuple[Finding, ...]:
-        """Its findings."""
-        return tuple(self.function(*seen, **named))
-
-    def of(self, seen: object) -> tuple[Finding, ...]:
+    def findings(self, seen: Seen) -> Iterator[Finding]:
         """Its findings, from the attributes of `seen` that its parameters name."""
-        return self(*(getattr(seen, name) for name in self._takes))
+        said = self.function(*(getattr(seen, name) for name in self._takes))
+        for evidence in (said,) if isinstance(said, Evidence) else said or ():
+            rule = evidence.rule or self.rule
+            assert rule is not None, "a judge without a rule names it with its evidence"
+            yield from rule.findings(evidence, seen.cell_id, seen.position)
 
     @cached_property
     def _takes(self) -> tuple[str, ...]:
         return tuple(signature(self.function).parameters)
 
 
-def judges(when: When, *, probes: Probes = "") -> Callable[[Callable[..., Iterable[Finding]]], Judge]:
-    """Put a function into the table: it is asked wherever it can be, and needs to be named nowhere else.
-
-    Its parameters are attributes of `SeenTrial`, of `SeenCell`, or a `duet`. `probes` says which ones of a search are
-    judged by it too.
-    """
+def judges(when: When, *, probes: Probes = "") -> Callable[[Judging], Judge]:
+    """Put a function that judges by several rules into the table."""
     return lambda function: Judge(function, when, probes)
 
 

@@ -1,12 +1,12 @@
-"""Findings about the server, from what the probes saw of it, and the good news that the number is its own."""
+"""Findings about the server, from what the monitors saw of it, and the good news that the number is its own."""
 
 import re
 from collections.abc import Iterator, Sequence
 from statistics import median
 
-from redline.findings.machine import CLIENT_SATURATED, engine_share, server_share
-from redline.findings.rules import TOO_SLOW, Rule, judges
-from redline.model import Cell, Finding, FindingKind, Grade, Subject, Traffic
+from redline.findings.machine import client_saturated, engine_share, server_share
+from redline.findings.rules import TOO_SLOW, Evidence, Rule
+from redline.model import Cell, Grade, Subject, Traffic
 from redline.model.runtime import NATIVE, RECOGNISED
 from redline.quantities import percent, size
 from redline.stats import Trial
@@ -28,10 +28,9 @@ _OFF = frozenset({"off", "no", "none", "false", "0", ""})
 _NAMES_LOG = re.compile(r"(?<![a-z])[Ll]og|Log|LOG")
 
 
-LOCK_LIMITED = Rule(
-    FindingKind.LOCK_LIMITED,
-    measures="*Users who always wait.* Idle cores of the server, where enough requests were in flight to fill them and "
-    "the engine was idle too.",
+@Rule(
+    "lock-limited",
+    when="answers",
     note=0.25,
     warn=0.50,
     reason="When users always wait, something is full. If it is neither the server's cores nor the engine, the "
@@ -40,14 +39,13 @@ LOCK_LIMITED = Rule(
     advice="Find out where its threads wait (a wall-clock profile, a thread dump), and check its limits on threads "
     "and CPU.",
 )
-
-
-@judges("answers")
-def lock_limited(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
-    """Whether users always waited although neither the server nor the engine had its cores full."""
+def lock_limited(cell: Cell, trial: Trial, traffic: Traffic) -> Evidence | None:
+    """*Users who always wait.* Idle cores of the server, where enough requests were in flight to fill them and the
+    engine was idle too.
+    """
     used = server_share(trial)
     if used is None or trial.recording.server is None or not _always_enough(cell, trial, traffic):
-        return ()
+        return None
     cores = len(trial.recording.server.cpus)
     # What waited for a core, or had one taken from it by the host, was held up by the machine.
     held_ns = (trial.increase("run_delay_ns", "server") or 0.0) + (trial.increase("steal_ns", "machine") or 0.0)
@@ -58,35 +56,31 @@ def lock_limited(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, .
         f"The server used {used * cores:.2g} of its {cores} core{'' if cores == 1 else 's'} and the engine was busy "
         f"{percent(min(engine, 1.0))} of the time, though users always waited: the server waits for something else."
     )
-    return LOCK_LIMITED.found(1.0 - busiest, message, trial)
+    return Evidence(1.0 - busiest, message)
 
 
-SERVER_LIMITED = Rule(
-    FindingKind.SERVER_LIMITED,
-    measures="*Users with zero think time.* Used share of the server's cores, with an engine that had time to spare.",
+@Rule(
+    "server-limited",
+    when="cell",
     note=0.95,
     reason="Good news: the server's cores are full, so the rate is its own.",
     advice="Nothing needs to be done: a throughput should rest on this.",
     reassures=True,
 )
-
-
-@judges("cell")
-def server_limited(cell: Cell, used: Sequence[Trial]) -> tuple[Finding, ...]:
-    """Whether the cores of the server, and nothing else, set the rate: once for all of the cell's trials."""
+def server_limited(cell: Cell, used: Sequence[Trial]) -> Evidence | None:
+    """*Users with zero think time.* Used share of the server's cores, with an engine that had time to spare."""
     if cell.role == "ceiling" or not cell.load.saturates:
-        return ()
+        return None
     shares = [share for one in used if (share := _share_with_an_idle_engine(one)) is not None]
     if 2 * len(shares) <= len(used):
-        return ()
+        return None
     message = f"The server used {percent(min(median(shares), 1.0))} of its cores: the rate is the server's own."
-    return SERVER_LIMITED.found(median(shares), message, cell)
+    return Evidence(median(shares), message)
 
 
-DEBUG_LOGGING = Rule(
-    FindingKind.DEBUG_LOGGING,
-    measures="Bytes written to the server's output per request. At most **note** if an option of the server explains "
-    "it.",
+@Rule(
+    "debug-logging",
+    when="requests",
     unit=" bytes",
     note=1.0,
     warn=10.0,
@@ -95,28 +89,25 @@ DEBUG_LOGGING = Rule(
     advice="Set its log level to errors, or make logging an option, so that the suite states it.",
     biases="CPU per request is too high",
 )
-
-
-@judges("requests")
-def debug_logging(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
-    """Whether the server wrote to its output with the requests, and whether one of its options explains it."""
+def debug_logging(cell: Cell, trial: Trial, traffic: Traffic) -> Evidence | None:
+    """Bytes written to the server's output per request. At most **note** if an option of the server explains it."""
     written, requests = trial.recording.log_bytes, sum(interval.counts.due for interval in traffic.intervals)
     if written is not None and trial.recording.runtime is not None:
         written -= trial.recording.runtime.traced_bytes  # the lab asked for that
     if written is None or written < LEAST_LOG_BYTES or requests == 0:
-        return ()
+        return None
     option = _logging_option(cell)
     message = (
         f"The server wrote {size(written)} to its output during the load, {written / requests:,.0f} bytes for each "
         f"request{f', which its option {option} may explain' if option else ''}."
     )
     at_most = Grade.NOTE if option else Grade.INVALID
-    return DEBUG_LOGGING.found(written / requests, message, trial, at_most=at_most)
+    return Evidence(written / requests, message, at_most=at_most)
 
 
-SERVER_RESTARTED = Rule(
-    FindingKind.SERVER_RESTARTED,
-    measures="Processes of the server or a proxy that ended during the load and were replaced.",
+@Rule(
+    "server-restarted",
+    when="requests",
     unit=" processes",
     warn=0.0,
     reason="A worker that is replaced takes its connections with it, and the new one is cold: the numbers are of a "
@@ -125,14 +116,8 @@ SERVER_RESTARTED = Rule(
     "worker.",
     biases=TOO_SLOW,
 )
-
-
-@judges("requests")
-def server_restarted(trial: Trial) -> tuple[Finding, ...]:
-    """Whether processes of the server, or of a proxy in front of it, ended during the load and others took their place.
-
-    A helper that came and went under load does not count, as far as the recording shows: only older processes do.
-    """
+def server_restarted(trial: Trial) -> Evidence | None:
+    """Processes of the server or a proxy that ended during the load and were replaced."""
     parts = trial.recording.parts
     subject = max(parts, key=lambda one: _replaced(trial, one))
     replaced = _replaced(trial, subject)
@@ -140,7 +125,7 @@ def server_restarted(trial: Trial) -> tuple[Finding, ...]:
     message = (
         f"{replaced:,.0f} of {whose} ended during the load and others took their place: it restarts them and continues."
     )
-    return SERVER_RESTARTED.found(replaced, message, trial)
+    return Evidence(replaced, message)
 
 
 def _replaced(trial: Trial, subject: Subject) -> float:
@@ -149,10 +134,10 @@ def _replaced(trial: Trial, subject: Subject) -> float:
     return counted if known is None else max(known.values)
 
 
-UPSTREAM_PROTOCOL = Rule(
-    FindingKind.UPSTREAM_PROTOCOL,
-    measures="A proxy spoke another protocol to what is behind it than its route says (**warn**), or it could not be "
-    "seen (**note**).",
+@Rule(
+    "upstream-protocol",
+    when="traffic",
+    probes="all",
     unit="",
     note=0.0,
     warn=1.0,
@@ -160,54 +145,52 @@ UPSTREAM_PROTOCOL = Rule(
     "HTTP/1.1. The numbers stand, but for the protocol that was spoken.",
     advice="Name the leg in the route that the proxy really speaks, or change its configuration.",
 )
+def upstream_protocol(trial: Trial) -> Iterator[Evidence]:
+    """A proxy spoke another protocol to what is behind it than its route says (**warn**), or it could not be seen
+    (**note**).
+    """
+    for hop in trial.recording.server.hops if trial.recording.server else ():
+        leg = f"{hop.upstream} to what is behind it"
+        if hop.upstream_seen is None:
+            yield Evidence(1.0, f"It could not be seen whether the proxy {hop.name} speaks {leg}.")
+        elif hop.upstream_seen != hop.upstream:
+            message = f"The proxy {hop.name} did not speak {leg}, as the route says, but {hop.upstream_seen}."
+            yield Evidence(2.0, message)
 
 
-UPSTREAM_CERTIFICATE = Rule(
-    FindingKind.UPSTREAM_CERTIFICATE,
-    measures="A proxy accepted a certificate that is not valid.",
+@Rule(
+    "upstream-certificate",
+    when="traffic",
+    probes="all",
     warn=0.0,
     reason="A proxy that accepts any certificate does not check what others check, so its handshakes are cheaper, "
     "and any server could have answered it.",
     advice="Build the server's certificate again, and let the proxy check it (`{upstream_ca}`).",
 )
-
-
-@judges("traffic", probes="all")
-def upstream(trial: Trial) -> Iterator[Finding]:
-    """Whether each proxy spoke to what is behind it as its route says, and whether the certificate there was valid."""
-    hops = trial.recording.server.hops if trial.recording.server else ()
-    for hop in hops:
-        leg = f"{hop.upstream} to what is behind it"
-        if hop.upstream_seen is None:
-            unseen = f"It could not be seen whether the proxy {hop.name} speaks {leg}."
-            yield from UPSTREAM_PROTOCOL.found(1.0, unseen, trial)
-        elif hop.upstream_seen != hop.upstream:
-            message = f"The proxy {hop.name} did not speak {leg}, as the route says, but {hop.upstream_seen}."
-            yield from UPSTREAM_PROTOCOL.found(2.0, message, trial)
+def upstream_certificate(trial: Trial) -> Iterator[Evidence]:
+    """A proxy accepted a certificate that is not valid."""
+    for hop in trial.recording.server.hops if trial.recording.server else ():
         if hop.certificate:
             message = f"The proxy {hop.name} accepted a certificate that is not valid: {hop.certificate.rstrip('.')}."
-            yield from UPSTREAM_CERTIFICATE.found(1.0, message, trial)
+            yield Evidence(1.0, message)
 
 
-RUNTIME_DIFFERS = Rule(
-    FindingKind.RUNTIME_DIFFERS,
-    measures="A server or proxy runs on something else than `runtime` declares.",
+@Rule(
+    "runtime-differs",
+    when="requests",
+    probes="first",
     note=0.0,
     reason="Some things are decided by the declared runtime, before the start: the options and flags of a suite's "
     "`jvm`, the log of the collector, which profiler is used.",
     advice="Declare what runs it, such as `runtime: jvm`. Let the command of a JVM begin with `{java}`: then the "
     "suite chooses its JDK, and the log of its collector is read.",
 )
-
-
-@judges("requests", probes="first")
-def runtime_differs(cell: Cell, trial: Trial) -> tuple[Finding, ...]:
-    """That the server, or a proxy, was seen to run on something else than its entry declares."""
+def runtime_differs(cell: Cell, trial: Trial) -> Iterator[Evidence]:
+    """A server or proxy runs on something else than `runtime` declares."""
     server = trial.recording.server
     if server is None:
-        return ()
+        return
     processes = (server, *(hop.process for hop in server.hops))
-    found: list[Finding] = []
     for part, process in zip((cell.variant, *cell.variant.hops), processes, strict=False):
         seen, declared = set(process.runtimes), part.runtime
         if declared and seen and declared not in seen and (declared in RECOGNISED or seen != {NATIVE}):
@@ -215,8 +198,7 @@ def runtime_differs(cell: Cell, trial: Trial) -> tuple[Finding, ...]:
                 f"{part.entry.name} is declared as `runtime: {declared}`, and its processes run on "
                 f"{' and '.join(sorted(seen))}."
             )
-            found += RUNTIME_DIFFERS.found(1.0, message, trial)
-    return tuple(found)
+            yield Evidence(1.0, message)
 
 
 def _always_enough(cell: Cell, trial: Trial, traffic: Traffic) -> bool:
@@ -231,7 +213,7 @@ def _always_enough(cell: Cell, trial: Trial, traffic: Traffic) -> bool:
 def _cores_in_use(trial: Trial, traffic: Traffic, server: float, engine: float) -> tuple[float, float]:
     """Shares of the server's and of the engine's cores that somebody used, given their own shares of them.
 
-    Where no probe looked at single cores, whatever others did on this machine is taken to have been there.
+    Where no monitor looked at single cores, whatever others did on this machine is taken to have been there.
     """
     window_ns, used = traffic.seconds * 1e9, trial.increase("cpu_ns", "server") or 0.0
     others_ns = max((trial.increase("busy_ns", "machine") or 0.0) - used - traffic.engine_cpu_ns, 0.0)
@@ -250,7 +232,7 @@ def _cores_in_use(trial: Trial, traffic: Traffic, server: float, engine: float) 
 
 def _share_with_an_idle_engine(trial: Trial) -> float | None:
     """Used share of the server's cores, where the engine had time to spare; None where it had none."""
-    traffic, busy = trial.traffic, CLIENT_SATURATED.warn
+    traffic, busy = trial.traffic, client_saturated.warn
     if traffic is None or busy is None or traffic.seconds <= 0 or engine_share(trial, traffic) > busy:
         return None
     return server_share(trial)
@@ -266,6 +248,6 @@ def _logging_option(cell: Cell) -> str:
 
 
 def _counted(trial: Trial, name: str, subject: Subject) -> float:
-    """Growth of a counter from the first sample to the last; 0 if no probe took it."""
+    """Growth of a counter from the first sample to the last; 0 if no monitor took it."""
     series = trial.recording.find(name, subject)
     return series.values[-1] - series.values[0] if series is not None else 0.0

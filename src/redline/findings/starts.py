@@ -12,6 +12,8 @@ from redline.stats.samples import Floats
 
 BASELINE, COMPARED = 0, 1
 """The places of the first servers in a start; the last one, the control, is the baseline once more."""
+WARM_BLOCKS = 10
+"""The later half of the shortest stretch of a warm-up that is called warm."""
 FAILING = 0.01
 """If a server fails more of its requests, nobody knows what the others cost."""
 
@@ -63,6 +65,14 @@ def traffic_of(recording: DuetRecording) -> DuetTraffic:
 def measured(traffic: DuetTraffic) -> list[DuetBlock]:
     """Its blocks after the warm-up."""
     return [block for block in traffic.blocks if block.phase == "measure"]
+
+
+def counted(traffic: DuetTraffic) -> list[DuetBlock]:
+    """The blocks that say what a request costs, where the warm-up ended because the servers were warm.
+
+    Those after the warm-up, and the last ones of it: it ended because nothing moved in them.
+    """
+    return [block for block in traffic.blocks if block.phase == "warmup"][-WARM_BLOCKS:] + measured(traffic)
 
 
 def cpu_unknown(traffic: DuetTraffic, target: int) -> str:

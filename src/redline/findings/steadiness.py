@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from redline.findings.rules import TIME_DEPENDENT, TOO_CHEAP, TOO_SLOW, TREND_P, Rule, judges
+from redline.findings.rules import TIME_DEPENDENT, TOO_CHEAP, TOO_SLOW, TREND_P, Evidence, Rule, judges
 from redline.findings.warming import FEWEST_SAMPLES, LEAST_S, compiler_cores, warm_up
-from redline.model import Cell, Closed, Expected, Finding, FindingKind, Grade, Traffic, WarmUp
+from redline.model import Cell, Closed, Expected, Grade, Traffic, WarmUp
 from redline.model.runtime import COMPILES_WHILE_RUNNING
 from redline.quantities import duration, percent
 from redline.stats import Trial
@@ -18,10 +18,9 @@ FEWEST_ANSWERS = 20
 """Answers in an interval below which one that reaches over its end weighs too much."""
 
 
-UNSTEADY = Rule(
-    FindingKind.UNSTEADY,
-    measures="Change of the rate (closed loads) or of the p50 (open loads, at most **warn**) over the measurement: a "
-    "Theil-Sen line, if Kendall's test has p < 0.001. Loads that change by design are not judged.",
+@Rule(
+    "unsteady",
+    when="answers",
     warn=0.10,
     invalid=0.50,
     reason="The mean of a number that still moves depends on when one looked. 10% would pass for a difference "
@@ -30,33 +29,28 @@ UNSTEADY = Rule(
     biases=TIME_DEPENDENT,
     scatters=True,
 )
-
-
-@judges("answers")
-def unsteady(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
-    """The finding of a trend over the measured intervals, neither chance nor small; or that none can be seen.
-
-    A load that changes by design is not judged: whatever follows it changes too. Neither is a trial in the middle of
-    which a profiler ran.
+def unsteady(cell: Cell, trial: Trial, traffic: Traffic) -> Evidence | None:
+    """Change of the rate (closed loads) or of the p50 (open loads, at most **warn**) over the measurement: a Theil-Sen
+    line, if Kendall's test has p < 0.001. Loads that change by design are not judged.
     """
     profile = trial.recording.profile
     if cell.load.changes or (profile is not None and profile.sampled):
-        return ()
+        return None
     closed = isinstance(cell.load.shape, Closed)
     values = _speeds(trial, by_rate=closed)
     if len(values) < FEWEST_FOR_TREND:
-        return _unknown(trial, traffic, len(values))
+        return _unknown(traffic, len(values))
     change = trend(values, TREND_P)
     name = "rate" if closed else "p50 response time"
     message = (
         f"The {name} {'rose' if change > 0 else 'fell'} by {percent(abs(change))} over the measurement, from interval "
         f"to interval: it was not steady."
     )
-    return UNSTEADY.found(abs(change), message, trial, at_most=Grade.INVALID if closed else Grade.WARN)
+    return Evidence(abs(change), message, at_most=Grade.INVALID if closed else Grade.WARN)
 
 
 STEADINESS_UNKNOWN = Rule(
-    FindingKind.STEADINESS_UNKNOWN,
+    "steadiness-unknown",
     measures="Fewer than seven intervals could be judged.",
     unit=" intervals",
     note=0.0,
@@ -66,14 +60,14 @@ STEADINESS_UNKNOWN = Rule(
 )
 
 
-def _unknown(trial: Trial, traffic: Traffic, seen: int) -> tuple[Finding, ...]:
+def _unknown(traffic: Traffic, seen: int) -> Evidence | None:
     if traffic.ended != "complete":
-        return ()  # that it was cut short is a finding, and this follows from it
+        return None  # that it was cut short is a finding, and this follows from it
     message = (
         f"Whether it was steady is not known: {seen} interval{'' if seen == 1 else 's'} could be judged, and it takes "
         f"{FEWEST_FOR_TREND}."
     )
-    return STEADINESS_UNKNOWN.found(FEWEST_FOR_TREND - seen, message, trial)
+    return Evidence(FEWEST_FOR_TREND - seen, message, rule=STEADINESS_UNKNOWN)
 
 
 def _speeds(trial: Trial, *, by_rate: bool) -> list[float]:
@@ -89,7 +83,7 @@ def _speeds(trial: Trial, *, by_rate: bool) -> list[float]:
 
 
 NEVER_STEADY = Rule(
-    FindingKind.NEVER_STEADY,
+    "never-steady",
     measures="*With `warmup: detect`.* The server still changed when its warm-up ended at its limit, or again while it "
     "was measured. See [warm-up](warm-up.md).",
     warn=0.0,
@@ -102,7 +96,7 @@ NEVER_STEADY = Rule(
 
 
 SLOWING_DOWN = Rule(
-    FindingKind.SLOWING_DOWN,
+    "slowing-down",
     measures="*With `warmup: detect`.* How much slower the steady server is than at its best before.",
     warn=0.05,
     reason="It was faster once: a heap that fills, code compiled for the worse, a lower clock rate. Levels within "
@@ -113,30 +107,31 @@ SLOWING_DOWN = Rule(
 
 
 @judges("answers")
-def warmed(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
+def warmed(cell: Cell, trial: Trial, traffic: Traffic) -> Evidence | None:
     """That the server was never steady, or is slower when it is steady than it was before.
 
     Only where the suite wants a steady server: `unsteady` shows whether a fixed warm-up was long enough.
     """
     if not cell.warmup_detect or traffic.ended != "complete":
-        return ()
+        return None
     seen = warm_up(cell, trial)
     in_vain = traffic.measure_start_ns >= cell.warmup_ns
     if seen is None:
         message = "Too few intervals were seen to decide whether it was ever steady."
-        return NEVER_STEADY.found(float(in_vain), message, trial)
+        return Evidence(float(in_vain), message, rule=NEVER_STEADY)
     if seen.kind == "never steady":
-        return NEVER_STEADY.found(1.0, _never(seen, in_vain=in_vain), trial)
+        return Evidence(1.0, _never(seen, in_vain=in_vain), rule=NEVER_STEADY)
     message = (
         f"Steady from {duration(seen.steady_from_ns or 0)} after its first request on, and "
         f"{percent(seen.lost or 0.0)} slower then than at its best before."
     )
-    return SLOWING_DOWN.found(seen.lost or 0.0, message, trial)
+    return Evidence(seen.lost or 0.0, message, rule=SLOWING_DOWN)
 
 
-STILL_COMPILING = Rule(
-    FindingKind.STILL_COMPILING,
-    measures="*JVMs.* Cores that compilers used and waited for during the measurement.",
+@Rule(
+    "still-compiling",
+    when="answers",
+    probes="all",
     unit=" cores",
     note=0.10,
     warn=0.50,
@@ -146,25 +141,22 @@ STILL_COMPILING = Rule(
     "the compilers rest (`warmup: {detect: {at_most: 3m}}`). Give the server more cores to compile on.",
     biases=TOO_SLOW,
 )
-
-
-@judges("answers", probes="all")
-def still_compiling(trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
-    """That the compilers of the server's virtual machine had work to do while it was measured."""
+def still_compiling(trial: Trial, traffic: Traffic) -> Evidence | None:
+    """*JVMs.* Cores that compilers used and waited for during the measurement."""
     cores = compiler_cores(trial, traffic)
     if cores is None:
-        return ()
+        return None
     message = (
         f"While it was measured, the server's compilers used {cores[0]:.2g} cores and waited for another "
         f"{cores[1]:.2g}: it was not compiled yet."
     )
-    return STILL_COMPILING.found(sum(cores), message, trial)
+    return Evidence(sum(cores), message)
 
 
-NOT_WARMED_UP = Rule(
-    FindingKind.NOT_WARMED_UP,
-    measures="The server's runtime compiles while it runs, its compilers were not watched, and a fixed warm-up took "
-    "less than five seconds.",
+@Rule(
+    "not-warmed-up",
+    when="answers",
+    probes="first",
     unit=" s",
     note=0.0,
     reason="What such a runtime has not compiled yet runs several times slower. Compilers are quiet for seconds at "
@@ -173,23 +165,19 @@ NOT_WARMED_UP = Rule(
     "that earlier load has warmed up needs neither.",
     biases=TOO_SLOW,
 )
-
-
-@judges("answers", probes="first")
-def not_warmed_up(cell: Cell, trial: Trial) -> tuple[Finding, ...]:
-    """That a server whose runtime compiles while it runs was hardly loaded before it was measured.
-
-    Not where its compilers were watched, which is better evidence: see `still_compiling`.
+def not_warmed_up(cell: Cell, trial: Trial) -> Evidence | None:
+    """The server's runtime compiles while it runs, its compilers were not watched, and a fixed warm-up took less than
+    five seconds.
     """
     compiling = trial.recording.runtimes & COMPILES_WHILE_RUNNING
     watched = trial.increase("compiler_cpu_ns", "server") is not None
     if not compiling or watched or cell.warmup_detect:
-        return ()
+        return None
     message = (
         f"The server runs on {' and '.join(sorted(compiling))}, which compiles while it runs, and its warm-up took "
         f"{duration(cell.warmup_ns)}: it may not have been compiled yet."
     )
-    return NOT_WARMED_UP.found(LEAST_S - cell.warmup_ns / 1e9, message, trial)
+    return Evidence(LEAST_S - cell.warmup_ns / 1e9, message)
 
 
 def _never(seen: WarmUp, *, in_vain: bool) -> str:
@@ -199,29 +187,9 @@ def _never(seen: WarmUp, *, in_vain: bool) -> str:
     return f"It was steady enough to be measured after {since}, and changed again while it was measured."
 
 
-@judges("answers")
-def shrinking(cell: Cell, trial: Trial, traffic: Traffic) -> tuple[Finding, ...]:
-    """The finding that answers had other lengths at one time of the measurement than at another."""
-    if _lengths_are_checked(cell) or _wrong(traffic):
-        return ()
-    counted = [i.counts for i in traffic.intervals if i.phase == "measure" and i.counts.completed >= FEWEST_ANSWERS]
-    return _changed([one.bytes_received / one.completed for one in counted], "intervals", trial)
-
-
-@judges("cell")
-def shrinking_between(cell: Cell, used: Sequence[Trial]) -> tuple[Finding, ...]:
-    """The finding that answers had other lengths in some trials than in others; `used` are in the run's order."""
-    if _lengths_are_checked(cell):
-        return ()
-    traffics = [trial.traffic for trial in used if trial.traffic]
-    counted = [one.counts for one in traffics if one.counts.completed >= FEWEST_ANSWERS and not _wrong(one)]
-    return _changed([one.bytes_received / one.completed for one in counted], "trials", cell)
-
-
-SHRINKING_ANSWERS = Rule(
-    FindingKind.SHRINKING_ANSWERS,
-    measures="Change of the mean length of right answers, with headers, over the measurement or between trials; chance "
-    "ruled out at p < 0.001. Not judged where lengths are checked.",
+@Rule(
+    "shrinking-answers",
+    when="answers",
     note=0.01,
     warn=0.05,
     reason="A server that answers less under load does less work, with the right status. A longer number in a "
@@ -229,11 +197,29 @@ SHRINKING_ANSWERS = Rule(
     advice="Compare the body under load too (`under_load: length`), and look at what the short answers leave out.",
     biases=TOO_CHEAP,
 )
+def shrinking_answers(cell: Cell, traffic: Traffic) -> Evidence | None:
+    """Change of the mean length of right answers, with headers, over the measurement or between trials; chance ruled
+    out at p < 0.001. Not judged where lengths are checked.
+    """
+    if _lengths_are_checked(cell) or _wrong(traffic):
+        return None
+    counted = [i.counts for i in traffic.intervals if i.phase == "measure" and i.counts.completed >= FEWEST_ANSWERS]
+    return _changed([one.bytes_received / one.completed for one in counted], "intervals")
 
 
-def _changed(sizes: list[float], parts: str, about: Cell | Trial) -> tuple[Finding, ...]:
+@shrinking_answers.also("cell")
+def shrinking_between(cell: Cell, used: Sequence[Trial]) -> Evidence | None:
+    """The finding that answers had other lengths in some trials than in others; `used` are in the run's order."""
+    if _lengths_are_checked(cell):
+        return None
+    traffics = [trial.traffic for trial in used if trial.traffic]
+    counted = [one.counts for one in traffics if one.counts.completed >= FEWEST_ANSWERS and not _wrong(one)]
+    return _changed([one.bytes_received / one.completed for one in counted], "trials")
+
+
+def _changed(sizes: list[float], parts: str) -> Evidence | None:
     if not all(size > 0 for size in sizes):
-        return ()
+        return None
     groups, change = two_groups(sizes), max((trend(sizes, TREND_P), from_end_to_end(sizes)), key=abs)
     if groups is not None and groups.apart >= abs(change):
         below, above = groups.sizes
@@ -241,12 +227,12 @@ def _changed(sizes: list[float], parts: str, about: Cell | Trial) -> tuple[Findi
             f"Right answers had {groups.upper:,.0f} bytes each in {above} {parts} and {groups.lower:,.0f} in {below}, "
             f"headers included."
         )
-        return SHRINKING_ANSWERS.found(groups.apart, message, about)
+        return Evidence(groups.apart, message)
     message = (
         f"From the first to the last of {len(sizes)} {parts} right answers {'grew' if change > 0 else 'shrank'} by "
         f"{percent(abs(change))}, headers included."
     )
-    return SHRINKING_ANSWERS.found(abs(change), message, about)
+    return Evidence(abs(change), message)
 
 
 def from_end_to_end(sizes: Sequence[float]) -> float:

@@ -21,9 +21,17 @@ SUBJECTS: dict[str, ModuleType] = {
 }
 """The modules by what their findings are about, in the order of the page."""
 
-RULES: dict[FindingKind, Rule] = {
-    rule.kind: rule for module in SUBJECTS.values() for rule in vars(module).values() if isinstance(rule, Rule)
-}
-JUDGES: tuple[Judge, ...] = tuple(
-    judge for module in SUBJECTS.values() for judge in vars(module).values() if isinstance(judge, Judge)
+
+class _Rules(dict[FindingKind, Rule]):
+    def __missing__(self, kind: FindingKind) -> Rule:
+        """A rule without limits, for a finding that another version made."""
+        return Rule(kind)
+
+
+RULES = _Rules(
+    (rule.kind, rule) for module in SUBJECTS.values() for rule in vars(module).values() if isinstance(rule, Rule)
+)
+JUDGES: tuple[Judge, ...] = (
+    *(rule.judge for rule in RULES.values() if rule.judge),
+    *(judge for module in SUBJECTS.values() for judge in vars(module).values() if isinstance(judge, Judge)),
 )

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from redline.findings.failed import TRIAL_FAILED
-from redline.findings.load import RATE_MISSED
+from redline.findings.failed import trial_failed
+from redline.findings.load import rate_missed
 from redline.findings.table import RULES
 from redline.model import Cell, Failure, Finding, FindingKind, Grade, Open, Recording
 
@@ -19,9 +19,9 @@ def servers_doing(findings: Sequence[Finding], failure: Failure | None = None) -
     A rate that was missed by a client that was itself the limit is none of it, nor is a failure of the engine.
     """
     grave = [finding.kind for finding in findings if finding.grade is Grade.INVALID]
-    clients = {RATE_MISSED.kind} if any(RULES[kind].blames == "client" for kind in grave) else set()
+    clients = {rate_missed.kind} if any(RULES[kind].blames == "client" for kind in grave) else set()
     if of_engine(failure):
-        clients.add(TRIAL_FAILED.kind)
+        clients.add(trial_failed.kind)
     return tuple(kind for kind in grave if RULES[kind].blames == "server" and kind not in clients)
 
 
@@ -39,7 +39,7 @@ def only_lengthened(cell: Cell, findings: Sequence[Finding]) -> bool:
     grave = {finding.kind for finding in findings if finding.grade is Grade.INVALID}
     lengthening = {kind for kind in grave if RULES[kind].lengthens}
     scheduled = isinstance(shape, Open) or shape.pace_per_s is not None
-    return scheduled and bool(grave & lengthening) and grave <= lengthening | {RATE_MISSED.kind}
+    return scheduled and bool(grave & lengthening) and grave <= lengthening | {rate_missed.kind}
 
 
 def is_valid(made: int, used: int) -> bool:

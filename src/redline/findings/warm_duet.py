@@ -12,7 +12,6 @@ way the ratio of two servers went from +16% over -24% to +20%, because the one w
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
@@ -44,7 +43,6 @@ SURE_OF_STARTS = 0.995
 """Quantile of Student's t beyond which the starts have a movement in common."""
 FEWEST_MEASURED, FEWEST_OF_COURSE = 4, 6
 """Blocks of which it is known how they move: of those measured, and of the warm-up and these."""
-PHASES: tuple[Literal["warmup"], Literal["measure"]] = ("warmup", "measure")
 TRIMMED = 0.1
 """Share of the blocks that is left out at each end of a mean, because steal makes outliers."""
 
@@ -114,12 +112,17 @@ class Course:
     cold: float | None
 
 
-def course(blocks: Sequence[DuetBlock], contrast: Floats, *, are_cold: bool, saturates: bool = True) -> Course:
-    """That of a start; `contrast` weights the logarithms of its servers. `saturates` as in `DuetWarmth`."""
+def course(
+    blocks: Sequence[DuetBlock], counted: int, contrast: Floats, *, are_cold: bool, saturates: bool = True
+) -> Course:
+    """The course of a start; the last `counted` of its blocks give its ratio.
+
+    `contrast` weights the logarithms of its servers. `saturates` as in `DuetWarmth`.
+    """
     cost = cost_of(blocks, saturates=saturates)
     if cost is None:
         return Course(0.0, math.inf, None)
-    before, measured = (_log_costs([block for block in blocks if block.phase == phase], cost) for phase in PHASES)
+    before, measured = _log_costs(blocks[:-counted], cost), _log_costs(blocks[-counted:], cost)
     moved, error = _change(measured @ contrast) if len(measured) >= FEWEST_MEASURED else (0.0, math.inf)
     if not are_cold:
         return Course(moved, error, None)

@@ -43,10 +43,10 @@ def _visible(content: Any) -> Any:
     return content
 
 
-def omitted_if_default(default: Any, **more: Any) -> Any:
-    """A field that is in the JSON form only if it differs from `default`; `more` is for pydantic's Field.
+def omitted_if_default(default: Any, description: str | None = None, **more: Any) -> Any:
+    """A field that is in the JSON form only if it differs from `default`; `more` goes to pydantic's Field.
 
     So files from before the field existed have the same form as new ones, and a cell that does not use the field
     keeps its id.
     """
-    return Field(default=default, exclude_if=lambda value: bool(value == default), **more)
+    return Field(default=default, description=description, exclude_if=lambda value: bool(value == default), **more)

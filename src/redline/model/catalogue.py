@@ -209,21 +209,17 @@ class ServerEntry(Frozen):
     about: str
     runtime: str
     family_folder: str
-    build: Build | None = omitted_if_default(None, description="absent for a server of the user's")
-    checkout: Checkout | None = omitted_if_default(None, description="the revision that it is built from, if any")
+    build: Build | None = omitted_if_default(None, "absent for a server of the user's")
+    checkout: Checkout | None = omitted_if_default(None, "the revision that it is built from, if any")
     start: Start
     ready: Ready = Ready()
     stop: Stop = Stop()
     options: dict[str, Option] = {}
-    http: tuple[HttpVersion, ...] = omitted_if_default(
-        ("1.1",), min_length=1, description="the versions of HTTP that it supports"
-    )
-    tls: ServedTls | None = omitted_if_default(
-        None, description="its certificate; without `protocols`, present if it serves TLS only"
-    )
+    http: tuple[HttpVersion, ...] = omitted_if_default(("1.1",), "the versions of HTTP that it supports", min_length=1)
+    tls: ServedTls | None = omitted_if_default(None, "its certificate; without `protocols`: if it serves TLS only")
     kind: Literal["server", "proxy"] = omitted_if_default("server")
-    protocols: tuple[Leg, ...] = omitted_if_default((), description="what it can serve; empty: as `http` and `tls` say")
-    upstream: tuple[Leg, ...] = omitted_if_default((), description="what a proxy can speak to the server behind it")
+    protocols: tuple[Leg, ...] = omitted_if_default((), "what it can serve; empty: as `http` and `tls` say")
+    upstream: tuple[Leg, ...] = omitted_if_default((), "what a proxy can speak to the server behind it")
 
     def started_by(self, command: tuple[str, ...]) -> "ServerEntry":
         """The same server, started by another command."""

@@ -26,11 +26,10 @@ class DuetSlice(Frozen):
     completed: int = Field(description="right answers in the entire slice")
     failed: int
     bytes_received: int | None = omitted_if_default(
-        None, description="in the entire slice: of all its answers, heads and bodies; null in older recordings"
+        None, "in the whole slice, heads and bodies; null in old recordings"
     )
     cpu_ns: tuple[int | None, ...] = Field(
-        description="CPU time of each target's processes, null of another "
-        "that is loaded at the same time; empty if not read"
+        description="by target, null of others that are loaded at the same time; empty if not read"
     )
     engine_cpu_ns: int
     steal_ns: int | None = None
@@ -62,9 +61,7 @@ class TargetTraffic(Frozen):
     lateness: Histogram
     handshake: Histogram | None = omitted_if_default(None)
     engine_cpu_ns: int
-    failures: tuple[FirstFailure, ...] = omitted_if_default(
-        (), description="the first failure of each outcome, from the warm-up on, in the order of outcomes"
-    )
+    failures: tuple[FirstFailure, ...] = omitted_if_default((), "the first of each outcome, from the warm-up on")
 
 
 class DuetTraffic(Frozen):
@@ -77,7 +74,7 @@ class DuetTraffic(Frozen):
     tls: AgreedTls | None = omitted_if_default(None)
     ended: Ended
     blocks: tuple[DuetBlock, ...]
-    paused_blocks: int = omitted_if_default(0, description="left out because the engine stood still meanwhile")
+    paused_blocks: int = omitted_if_default(0, "left out because the engine stood still meanwhile")
     targets: tuple[TargetTraffic, ...]
 
     def without_cpu(self, targets: frozenset[int]) -> "DuetTraffic":
@@ -111,14 +108,12 @@ class DuetRecording(Frozen):
     seed: int
     started_unix_ns: int
     took_ns: int = Field(default=0, ge=0, description="from the launch of the first server to the end of the last")
-    places: tuple[int, ...] = omitted_if_default((), description=PLACES)
+    places: tuple[int, ...] = omitted_if_default((), PLACES)
     servers: tuple[ServerFacts | None, ...] = ()
-    owners: tuple[CpuOwner, ...] = omitted_if_default(
-        (), description="of each server, whose CPU time was read; empty if all were started for the duet"
-    )
+    owners: tuple[CpuOwner, ...] = omitted_if_default((), "whose CPU time was read; empty if all were started here")
     traffic: DuetTraffic | None = None
     failure: Failure | None = None
-    hosts: tuple[HostFacts, ...] = omitted_if_default((), description="the hosts it ran on; empty if it was one")
+    hosts: tuple[HostFacts, ...] = omitted_if_default((), "the hosts it ran on; empty if it was one")
 
     @property
     def is_complete(self) -> bool:
@@ -129,6 +124,11 @@ class DuetRecording(Frozen):
     def is_interrupted(self) -> bool:
         """Whether an interrupt ended it."""
         return self.failure is None and not self.is_complete
+
+    @property
+    def control_is_apart(self) -> bool:
+        """Whether the baseline and its control are two processes; those of a running server are one."""
+        return None not in self.servers[:1]
 
     @property
     def host(self) -> str:

@@ -10,9 +10,7 @@ class Environment(Frozen):
 
     redline: str = Field(description="version of the lab")
     engine: str = Field(description="version of the engine")
-    engine_sha256: str = Field(
-        default="", description="hex SHA-256 of the engine's binary; empty if it is not installed or was not recorded"
-    )
+    engine_sha256: str = Field(default="", description="hex SHA-256 of the engine's binary; empty if not known")
     commit: str = Field(default="", description="git commit of the lab's own checkout, `+dirty` if it has changes")
     python: str
     os: str
@@ -26,13 +24,11 @@ class Environment(Frozen):
     governor: str = ""
     turbo: bool | None = None
     smt: bool | None = None
-    frequency_mhz: tuple[int, int] | None = omitted_if_default(
-        None, description="the lowest and the highest frequency that the governor may choose"
-    )
-    numa_nodes: int | None = omitted_if_default(None, description="groups of cores with memory of their own")
-    huge_pages: str = omitted_if_default("", description="transparent huge pages: always, madvise or never")
-    aslr: bool | None = omitted_if_default(None, description="whether the kernel places memory at random addresses")
-    mitigations: str = omitted_if_default("", description="processor faults that the kernel works around, or none")
+    frequency_mhz: tuple[int, int] | None = omitted_if_default(None, "lowest and highest that the governor may choose")
+    numa_nodes: int | None = omitted_if_default(None, "groups of cores with memory of their own")
+    huge_pages: str = omitted_if_default("", "transparent huge pages: always, madvise or never")
+    aslr: bool | None = omitted_if_default(None, "whether the kernel places memory at random addresses")
+    mitigations: str = omitted_if_default("", "processor faults that the kernel works around, or none")
     clock_source: str = ""
     congestion_control: str = ""
     open_files_soft: int
@@ -45,8 +41,6 @@ class Environment(Frozen):
     cgroup_memory_limit_bytes: int | None = None
     load_average_1m: float = 0.0
     steal_share: float | None = Field(default=None, description="share of CPU time stolen, sampled briefly")
-    busy_share: float | None = Field(
-        default=None, description="share of CPU time used by other processes, sampled briefly"
-    )
+    busy_share: float | None = Field(default=None, description="share of CPU time of other processes, sampled briefly")
     server_cpus: tuple[int, ...] = ()
     engine_cpus: tuple[int, ...] = ()

@@ -116,18 +116,12 @@ class DuetComparison(Frozen):
 
     starts: int = Field(description="fresh starts of all servers")
     parallel: bool = omitted_if_default(default=False, description="they were loaded at the same time, not in turn")
-    attached: bool = omitted_if_default(
-        default=False, description="somebody else runs the servers, so they have one start, which is enough"
-    )
-    between_sd: float | None = Field(
-        description="how starts differ, beyond the scatter of their blocks; null if too few blocks are known"
-    )
-    blocks_se: float | None = Field(description="the error of one start, because its blocks scatter with the machine")
+    attached: bool = omitted_if_default(default=False, description="somebody else runs them: one start is enough")
+    between_sd: float | None = Field(description="how starts differ beyond the scatter of batches; null if unknown")
+    blocks_se: float | None = Field(description="the error of one start, because its batches scatter with the machine")
     control: Estimate | None = Field(description="the baseline against itself, as two servers in the same duets")
     alone: Estimate | None = Field(description="the ratio by trials of each server alone, which are the levels too")
-    unsettled: str = omitted_if_default(
-        "", description="why the ratio may yet move, which its interval allows for: servers were not warm"
-    )
+    unsettled: str = omitted_if_default("", "why the ratio may yet move, as its interval allows: servers were not warm")
     findings: tuple[Finding, ...]
 
     @property
@@ -155,30 +149,21 @@ class Comparison(Frozen):
     baseline_id: str
     ratio: Estimate | None
     verdict: Verdict | None
-    matters: bool | None = omitted_if_default(
-        None,
-        description="of a verdict faster or slower: false if the whole interval is within the threshold; else null",
-    )
+    matters: bool | None = omitted_if_default(None, "of faster or slower: whether it may exceed the threshold")
     threshold: float = Field(description="the smallest relative difference that matters")
     primary: bool = Field(default=False, description="whether a verdict is asked of this metric under this load")
     refused: str = ""
     caveat: str = omitted_if_default("")
-    rounds: int | None = omitted_if_default(
-        None, description="number of rounds, if some have no valid trial of both; the ratio's n rounds do"
-    )
-    p: float | None = omitted_if_default(None, description="probability that equal cells differ by as much by chance")
-    p_adjusted: float | None = omitted_if_default(
-        None, description="p with Holm's correction for all comparisons of the family"
-    )
-    family: int | None = omitted_if_default(None, description="number of comparisons in the family")
-    family_name: str = omitted_if_default("", description="the question that the family of comparisons answers")
+    rounds: int | None = omitted_if_default(None, "number of rounds, if only the ratio's n have valid trials of both")
+    p: float | None = omitted_if_default(None, "probability that equal cells differ by as much by chance")
+    p_adjusted: float | None = omitted_if_default(None, "p with Holm's correction for all comparisons of the family")
+    family: int | None = omitted_if_default(None, "number of comparisons in the family")
+    family_name: str = omitted_if_default("", "the question that the family of comparisons answers")
     p_equivalent: float | None = omitted_if_default(
-        None, description="the larger p-value of two one-sided tests (TOST); equivalent below 0.025"
+        None, "the larger of two one-sided p (TOST); equivalent below 0.025"
     )
 
-    duet: DuetComparison | None = omitted_if_default(
-        None, description="only if the ratio is of a duet, in which both servers are alive and loaded in turn"
-    )
+    duet: DuetComparison | None = omitted_if_default(None, "only of a ratio by duets, whose servers take turns")
 
     def judged(self, verdict: Verdict, *, matters: bool | None) -> "Comparison":
         """The comparison with its verdict."""

@@ -55,9 +55,7 @@ class Expected(Frozen):
     status: int = Field(default=200, ge=200, le=599)
     body: str | None = None
     length: int | None = Field(default=None, ge=0)
-    sha256: str | None = omitted_if_default(
-        None, pattern=r"^[0-9a-f]{64}$", description="of a body whose text is not given"
-    )
+    sha256: str | None = omitted_if_default(None, "of a body whose text is not given", pattern=r"^[0-9a-f]{64}$")
     json_values: dict[str, JsonValue] = omitted_if_default({})
     under_load: Literal["status", "length", "hash"] = "length"
 
@@ -91,7 +89,7 @@ class Request(Frozen):
     sent several times.
     """
 
-    weight: int = omitted_if_default(1, ge=1, description="among the requests of the scenario")
+    weight: int = omitted_if_default(1, "among the requests of the scenario", ge=1)
     method: str = Field(default="GET", pattern=r"^[A-Z]+$")
     path: str = Field(default="/", pattern=r"^/[!-~]*$")
     headers: dict[str, str | tuple[str, ...]] = {}
@@ -131,12 +129,10 @@ class Scenario(Frozen):
     name: str = Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]*$")
     about: str = ""
     request: Request
-    others: tuple[Request, ...] = omitted_if_default((), description="all but the first")
+    others: tuple[Request, ...] = omitted_if_default((), "all but the first")
     picks: dict[str, tuple[str, ...]] = omitted_if_default({})
     requires: dict[str, str | int | bool] = {}
-    against: str | None = omitted_if_default(
-        None, description="the scenario that this one is compared with, on the same server"
-    )
+    against: str | None = omitted_if_default(None, "the scenario that this one is compared with, on the same server")
 
     @model_validator(mode="after")
     def _picks_are_known(self) -> "Scenario":

@@ -20,7 +20,7 @@ class HistoryRun(Frozen):
     complete: bool = Field(description="whether every planned trial has its recording")
     era: int = Field(ge=0)
     environment_differs: tuple[str, ...] = Field(
-        default=(), description="from the run before it in its era, such as `governor: powersave -> performance`"
+        default=(), description="from the run before in its era: `governor: powersave -> performance`"
     )
 
 
@@ -28,13 +28,11 @@ class Era(Frozen):
     """Runs that may be compared with each other."""
 
     first_run: int
-    differs: tuple[str, ...] = Field(
-        default=(), description="grave differences from the run before it; empty for the first era"
-    )
+    differs: tuple[str, ...] = Field(default=(), description="grave differences from the run before")
 
 
 class HistoryPoint(Frozen):
-    """The value of a cell in one metric in one run; `missing` says why there is none."""
+    """The value of a cell in one metric in one run, or its ratio to a baseline; `missing` says why there is none."""
 
     run: int = Field(description="index of the run, from 0")
     estimate: Estimate | None
@@ -59,22 +57,26 @@ class Change(Frozen):
 
 
 class Followed(Frozen):
-    """A cell in one metric from run to run, by era."""
+    """A cell in one metric from run to run, by era: its level, or its ratio to a baseline in duets."""
 
-    cell_id: str
+    cell_id: str = Field(description="of a level the id of the cell; of a ratio what identifies the comparison")
     slug: str
+    baseline: str = omitted_if_default(
+        "", description="slug of the server that the cell is compared with; empty if a level is followed"
+    )
     role: Literal["subject", "ceiling"]
     metric: Metric
-    threshold: float = Field(
-        description="the smallest relative difference that is a change; from the suite of its last run"
-    )
+    threshold: float = Field(description="the smallest relative difference that is a change, by its last run's suite")
     current: bool = Field(description="whether the last run of its suite still has it")
     points: tuple[HistoryPoint, ...]
     changes: tuple[Change, ...] = ()
     regressed: bool = Field(default=False, description="whether it became slower in its last era, and still is")
-    regressed_since: int | None = Field(
-        default=None, description="index of the run that began the regression; null if there is none"
-    )
+    regressed_since: int | None = Field(default=None, description="index of the run that began the regression, if any")
+
+    @property
+    def name(self) -> str:
+        """`rust.hyper.SimpleGet.saturate`, or `B.home.load against A`."""
+        return f"{self.slug} against {self.baseline}" if self.baseline else self.slug
 
     @property
     def last(self) -> Estimate | None:
@@ -106,6 +108,6 @@ class History(Frozen):
     eras: tuple[Era, ...]
     cells: tuple[Followed, ...]
     left_out: tuple[LeftOut, ...] = Field(
-        default=(), description="runs that cannot be read, or measured only their capacity"
+        default=(), description="runs that are unreadable or measured only a capacity"
     )
     foreign: tuple[str, ...] = Field(default=(), description="names of directories that hold no run")

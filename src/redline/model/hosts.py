@@ -58,13 +58,9 @@ class HostFacts(Frozen):
     address: str
     clock_before: ClockReading | None = Field(default=None, description="null if no chrony runs there")
     clock_after: ClockReading | None = None
-    clock_step_ns: int | None = omitted_if_default(
-        None, description="how far its clock was set, forwards or back, from the beginning to the end; null if not read"
-    )
+    clock_step_ns: int | None = omitted_if_default(None, "how far its clock was set meanwhile; null if not read")
     share: LoadShare | None = Field(default=None, description="of a load host, if its engine wrote a result")
-    cluster_cpu_ns: int | None = Field(
-        default=None, description="CPU time of what runs the cluster there, during the trial"
-    )
+    cluster_cpu_ns: int | None = Field(default=None, description="CPU time of the cluster's software in the trial")
     cluster_rss_bytes: int | None = Field(default=None, description="memory of the same at the end")
 
     @property

@@ -34,20 +34,16 @@ class LimitAnswer(Frozen):
     decided: bool = Field(description="whether the interval is as narrow as requested")
     method: Literal["queue", "single rates"] = Field(description="from the queue model, or from rates one by one")
     binding: str = Field(description="the condition that fails first")
-    conditions: tuple[str, ...] = Field(
-        description="all conditions; `errors < 1%` is added if there is none about errors"
-    )
+    conditions: tuple[str, ...] = Field(description="all conditions; `errors < 1%` is added if none is about errors")
     met_somewhere: bool = Field(description="whether some probed rate may have met it")
     missed_somewhere: bool = Field(description="whether some probed rate may have missed it")
     reason: str = Field(default="", description="why a side is unknown")
     starts_differ: bool = omitted_if_default(
-        default=False,
-        description="the interval rests on how starts of the server differ: they are few, so it may be too narrow",
+        default=False, description="the interval rests on how few starts differ, and may be too narrow"
     )
     probes_differ: bool = omitted_if_default(
         default=False,
-        description="the interval rests on how the server's speed differs from probe to probe; of 24 simulated "
-        "searches it held the limit in 21, so it may be too narrow",
+        description="the interval rests on how probes differ, and may be too narrow (right in 21 of 24 simulations)",
     )
 
 
@@ -55,9 +51,7 @@ class LimitStart(Frozen):
     """A start of the server, and its warm-up before the first probe."""
 
     warmed_ns: int = Field(ge=0, description="length of the warm-up")
-    steady: bool | None = Field(
-        default=None, description="whether it was steady by then; null if the warm-up had a fixed length"
-    )
+    steady: bool | None = Field(default=None, description="whether it was steady by then; null if its length was fixed")
 
 
 class ProbeVerdict(Frozen):
@@ -65,7 +59,7 @@ class ProbeVerdict(Frozen):
 
     name: str
     state: ObjectiveState
-    why: str = omitted_if_default("", description="where the numbers alone do not say it")
+    why: str = omitted_if_default("", "where the numbers alone do not say it")
 
 
 class LimitProbe(Frozen):
@@ -75,15 +69,13 @@ class LimitProbe(Frozen):
     """
 
     phase: ProbePhase = Field(
-        description="search: to find the limit; curve: only for the curve; confirm: at an end of the limit"
+        description="search: for the limit; curve: for that alone; confirm: at an end of the limit"
     )
     fresh: bool = Field(description="on a server that was started to confirm the ends of the limits")
-    start: int = omitted_if_default(0, ge=0, description="number of the start of the server, from 0")
+    start: int = omitted_if_default(0, "number of the start of the server, from 0", ge=0)
     rate_per_s: float = Field(description="the requested rate")
     seconds: float
-    offered_per_s: float = Field(
-        description="requests that fell due; with Poisson arrivals not exactly the requested rate"
-    )
+    offered_per_s: float = Field(description="requests that fell due; Poisson arrivals scatter around the rate")
     answered_per_s: float = Field(description="right answers during the load")
     errors: int = Field(description="without requests in flight when the probe was aborted")
     p50_ns: int | None
@@ -93,20 +85,11 @@ class LimitProbe(Frozen):
     response: Histogram = Field(description="response times of all requests that fell due")
     overloaded: bool = Field(description="its queue kept growing")
     hopeless: bool = Field(description="aborted early, because its queue could only grow")
-    client: str = Field(
-        description="why the load generator or the host was the limit, so that nothing is known of the server but "
-        "what it met in spite of it"
-    )
+    client: str = Field(description="why client or host was the limit: what the server did not meet is not known")
     why: str = Field(default="", description="why this rate was probed")
-    counts: tuple[ProbeVerdict, ...] = omitted_if_default(
-        (), description="what it counts for, for each set of objectives; absent in searches that kept no recordings"
-    )
-    failures: tuple[FirstFailure, ...] = omitted_if_default(
-        (), description="the first failure of each outcome, in the order of outcomes"
-    )
-    recording: str = omitted_if_default(
-        "", description="the file of its recording, relative to the directory of the search; empty where none was kept"
-    )
+    counts: tuple[ProbeVerdict, ...] = omitted_if_default((), "its evidence, by set of objectives")
+    failures: tuple[FirstFailure, ...] = omitted_if_default((), "the first of each outcome, in that order")
+    recording: str = omitted_if_default("", "the file of its recording in the search's directory; empty if not kept")
 
     @property
     def is_void(self) -> bool:
@@ -177,9 +160,7 @@ class Beyond(Frozen):
         description="right answers per second under overload: at least 90% of the capacity; less; under half of it"
     )
     goodput_share: float | None = Field(description="of the capacity, over the last three quarters of the overload")
-    collapsed_after_s: float | None = Field(
-        description="seconds of overload, after which it answered less than half of its capacity until the end"
-    )
+    collapsed_after_s: float | None = Field(description="of overload, until it answered under half of its capacity")
     recovery: Literal["recovers", "stays slow", "does not come back", "not known"] = Field(
         description="as before at the same rate; p99 stays worse; still a backlog when the load ended"
     )
@@ -201,32 +182,24 @@ class CellLimit(Frozen):
 
     slug: str
     server: str
-    target: str = omitted_if_default("", description="the command, URL or revision of a server that is not catalogued")
+    target: str = omitted_if_default("", "the command, URL or revision of a server that is not catalogued")
     scenario: str
     load: str = Field(description="how probes are made, such as `open, poisson, 256 connections, 5 s after 1 s`")
     build: str = Field(default="", description="content hash of the build; empty for a server that was already running")
     runtime_version: str = Field(default="", description="as the server's runtime reports it")
-    host: str = omitted_if_default("", description="on which its server ran, if that was not this machine")
-    ended: SearchEnd = Field(
-        description="exhausted: no probes left while a side was unknown; broken: a probe could not be made"
-    )
+    host: str = omitted_if_default("", "on which its server ran, if that was not this machine")
+    ended: SearchEnd = Field(description="exhausted: no probes left, a side unknown; broken: a probe could not be made")
     reason: str = Field(default="", description="why there is no limit, if doomed, or why a probe could not be made")
     confirmed: bool = Field(description="whether new probes at both ends agreed")
     limits: tuple[LimitAnswer, ...]
     probes: tuple[LimitProbe, ...] = Field(description="in chronological order")
-    starts: tuple[LimitStart, ...] = omitted_if_default(
-        (), description="the starts of the server, in order, with their warm-ups; empty if there were none"
-    )
-    curve: tuple[CurvePoint, ...] = Field(
-        default=(), description="by rate, ascending; without probes in which the client was the limit"
-    )
+    starts: tuple[LimitStart, ...] = omitted_if_default((), "the server's starts with their warm-ups, in order")
+    curve: tuple[CurvePoint, ...] = Field(default=(), description="by rate, ascending; without void probes")
     knee: Knee | None = None
     no_knee: str = Field(default="", description="why there is no knee")
     beyond: Beyond | None = None
     no_beyond: str = Field(default="", description="why there was no overload test")
-    findings: tuple[Finding, ...] = omitted_if_default(
-        (), description="findings about probes; `position` is the probe's index in `probes`, from 0"
-    )
+    findings: tuple[Finding, ...] = omitted_if_default((), "about probes; `position` is an index into `probes`")
 
     @property
     def without_recordings(self) -> "CellLimit":
@@ -244,23 +217,14 @@ class LimitComparison(Frozen):
     slug: str = Field(description="of the server's cell")
     baseline: str = Field(description="slug of the baseline's cell")
     objective: str = Field(description="name of the set of objectives")
-    ratio: Estimate | None = Field(
-        description="of the middles of both intervals on a logarithmic scale; null while a side of one is unknown"
-    )
-    confidence: float | None = Field(
-        description="of the interval, if both limits have one: their errors are taken as independent"
-    )
+    ratio: Estimate | None = Field(description="of the logarithmic middles; null while a side is unknown")
+    confidence: float | None = Field(description="of the interval; the errors of both pass for independent")
     verdict: Verdict = Field(description="slower: the server meets the objectives up to a lower rate")
-    matters: bool | None = omitted_if_default(
-        None,
-        description="of a verdict faster or slower: false if the whole interval is within the threshold; else null",
-    )
+    matters: bool | None = omitted_if_default(None, "of faster or slower: whether it may exceed the threshold")
     threshold: float = Field(description="the smallest relative difference that matters")
-    p_adjusted: float | None = omitted_if_default(
-        None, description="two-sided p-value of no difference, with Holm's correction for the family"
-    )
-    family: int | None = omitted_if_default(None, description="number of comparisons in the family")
-    family_name: str = omitted_if_default("", description="the question that the family of comparisons answers")
+    p_adjusted: float | None = omitted_if_default(None, "two-sided p-value of no difference, with Holm's correction")
+    family: int | None = omitted_if_default(None, "number of comparisons in the family")
+    family_name: str = omitted_if_default("", "the question that the family of comparisons answers")
 
 
 class LimitReport(Frozen):
@@ -274,11 +238,9 @@ class LimitReport(Frozen):
     seed: int
     precision: float = Field(description="the requested half width, relative to the middle of an interval")
     environment: Environment
-    hosts: tuple[UsedHost, ...] = omitted_if_default((), description="where servers ran, if not on this machine")
+    hosts: tuple[UsedHost, ...] = omitted_if_default((), "where servers ran, if not on this machine")
     cells: tuple[CellLimit, ...]
-    comparisons: tuple[LimitComparison, ...] = omitted_if_default(
-        (), description="of servers with their baselines, in the order of `cells`"
-    )
+    comparisons: tuple[LimitComparison, ...] = omitted_if_default((), "of servers with baselines, ordered as `cells`")
     skipped: tuple[Skipped, ...] = ()
     suite_text: str = ""
 

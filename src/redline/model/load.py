@@ -55,9 +55,9 @@ class Closed(Frozen):
 
     kind: Literal["closed"] = "closed"
     users: int = Field(ge=0)
-    depth: int = omitted_if_default(1, ge=1, description="requests in flight of each user")
+    depth: int = omitted_if_default(1, "requests in flight of each user", ge=1)
     think: Think | None = omitted_if_default(None)
-    pace_per_s: float | None = omitted_if_default(None, gt=0, description="requests per second of each user")
+    pace_per_s: float | None = omitted_if_default(None, "requests per second of each user", gt=0)
     requests_per_connection: int | None = omitted_if_default(None, ge=1)
     stages: tuple[LoadStage, ...] = omitted_if_default(())
 
@@ -118,12 +118,12 @@ class Open(Frozen):
     rate_per_s: float | None = Field(default=None, ge=0)
     arrivals: Literal["uniform", "poisson", "replayed"] = "poisson"
     connections: int = Field(ge=1)
-    replayed_ns: tuple[int, ...] = omitted_if_default((), description="due times, not decreasing")
-    connections_at_start: int | None = omitted_if_default(None, ge=1, description="default: all of them")
-    depth: int = omitted_if_default(1, ge=1, description="maximum number of requests in flight on one connection")
+    replayed_ns: tuple[int, ...] = omitted_if_default((), "due times, not decreasing")
+    connections_at_start: int | None = omitted_if_default(None, "default: all of them", ge=1)
+    depth: int = omitted_if_default(1, "maximum number of requests in flight on one connection", ge=1)
     requests_per_connection: int | None = omitted_if_default(None, ge=1)
     stages: tuple[LoadStage, ...] = omitted_if_default(())
-    share: Share | None = omitted_if_default(None, description="the origin of the rate, if it is a share of a capacity")
+    share: Share | None = omitted_if_default(None, "the origin of the rate, if it is a share of a capacity")
 
     @model_validator(mode="after")
     def _possible(self) -> "Open":

@@ -69,15 +69,11 @@ class Route(Frozen):
 class Container(Frozen):
     """A container that a server runs in. None means no limit of its own; `memory_bytes` is in bytes."""
 
-    network: Network = omitted_if_default(
-        "host", description="host: that of the machine; published: one of its own, reached through a port of the host"
-    )
-    cpus: float | None = omitted_if_default(None, gt=0, description="cores' worth of CPU time, a quota")
-    memory_bytes: int | None = omitted_if_default(None, gt=0, description="memory, of which none is swapped")
-    pids: int | None = omitted_if_default(None, gt=0, description="processes and threads")
-    image: str | None = omitted_if_default(
-        None, description="an image of the user's, into which the build is mounted; absent: one of the build alone"
-    )
+    network: Network = omitted_if_default("host", "host: the machine's; published: its own, with a port of the host")
+    cpus: float | None = omitted_if_default(None, "cores' worth of CPU time, a quota", gt=0)
+    memory_bytes: int | None = omitted_if_default(None, "memory, of which none is swapped", gt=0)
+    pids: int | None = omitted_if_default(None, "processes and threads", gt=0)
+    image: str | None = omitted_if_default(None, "a user's image to mount the build into; absent: the build alone")
 
     @property
     def slug(self) -> str:
@@ -111,9 +107,9 @@ class Variant(Frozen):
     options: dict[str, OptionValue] = {}
     http: HttpVersion = omitted_if_default("1.1")
     tls: Tls | None = omitted_if_default(None)
-    route: Route | None = omitted_if_default(None, description="absent if the load goes to the server directly")
-    container: Container | None = omitted_if_default(None, description="absent if it is a process of the machine")
-    flags: FlagSet | None = omitted_if_default(None, description="of its JVM, besides those of its options")
+    route: Route | None = omitted_if_default(None, "absent if the load goes to the server directly")
+    container: Container | None = omitted_if_default(None, "absent if it is a process of the machine")
+    flags: FlagSet | None = omitted_if_default(None, "of its JVM, besides those of its options")
 
     def without(self, axis: str) -> "Variant":
         """The variant without what makes it differ on an axis that is no option: `flags`, `route` or `in`.
@@ -257,8 +253,8 @@ class Objective(Frozen):
     below: bool
     limit: float = Field(description="nanoseconds for a percentile, a share (0 to 1) for errors and achieved")
     text: str
-    load: str | None = omitted_if_default(None, description="the load that it is for; absent: all")
-    scenario: str | None = omitted_if_default(None, description="the scenario that it is for; absent: all")
+    load: str | None = omitted_if_default(None, "the load that it is for; absent: all")
+    scenario: str | None = omitted_if_default(None, "the scenario that it is for; absent: all")
 
     def applies_to(self, cell: "Cell") -> bool:
         """Whether the cell has to meet it. Only an open load has a rate to achieve."""
@@ -279,9 +275,7 @@ class AutoTrials(Frozen):
 
     precision: float | None = Field(default=None, gt=0, lt=1)
     at_least: int = Field(ge=1)
-    budget_ns: int | None = omitted_if_default(
-        None, gt=0, description="no further round begins once trials have taken this long"
-    )
+    budget_ns: int | None = omitted_if_default(None, "no further round begins once trials have taken this long", gt=0)
 
 
 class Suite(Frozen):
@@ -291,45 +285,33 @@ class Suite(Frozen):
     about: str = ""
     variants: tuple[Variant, ...]
     baseline: str | None = Field(default=None, description="slug of the variant that the others are compared with")
-    baselines: dict[str, str] = omitted_if_default(
-        {}, description="the baseline's slug by variant slug, if there are several baselines"
-    )
+    baselines: dict[str, str] = omitted_if_default({}, "the baseline's slug by variant slug, if there are several")
     ceiling: Variant | None = Field(default=None, description="the server that shows the most this machine allows")
     scenarios: tuple[Scenario, ...]
     loads: tuple[Load, ...]
     warmup_ns: int = Field(ge=0)
     warmup_detect: bool = omitted_if_default(default=False, description=DETECTED)
-    warmup_by: Load | None = omitted_if_default(None, description=WARMED_BY)
-    warmup_again_ns: int | None = omitted_if_default(
-        None, ge=0, description="the longest warm-up of what a start serves after the first; absent: as the first"
-    )
+    warmup_by: Load | None = omitted_if_default(None, WARMED_BY)
+    warmup_again_ns: int | None = omitted_if_default(None, "of a start after its first; absent: as the first", ge=0)
     trials: int = Field(ge=1, description="of each cell; with `auto`, at most")
     auto: AutoTrials | None = omitted_if_default(None)
-    builds: int = omitted_if_default(1, ge=1, description="how often each server is built; rounds take them in turn")
+    builds: int = omitted_if_default(1, "how often each server is built; rounds take them in turn", ge=1)
     seed: int = 1
     design: Design = omitted_if_default("interleaved")
-    alone: bool = omitted_if_default(
-        default=True, description="each server is also measured alone, which gives levels; else there are only duets"
-    )
-    metric: Metric | None = omitted_if_default(
-        None, description="what the verdicts are about; absent: the primary metrics of each load"
-    )
-    same_answers: bool = omitted_if_default(
-        default=False, description="a duet whose servers answer differently fails before its load"
-    )
+    alone: bool = omitted_if_default(default=True, description="each server is also measured alone; else only in duets")
+    metric: Metric | None = omitted_if_default(None, "what verdicts are about; absent: the loads' primary metrics")
+    same_answers: bool = omitted_if_default(default=False, description="a duet whose servers answer differently fails")
     timeout_ns: int = Field(default=5_000_000_000, gt=0)
     threshold: float = Field(default=0.02, gt=0, description="the smallest relative difference that matters")
     objectives: tuple[Objective, ...] = ()
-    objective_sets: dict[str, tuple[Objective, ...]] = omitted_if_default(
-        {}, description="sets of objectives by name, if they have names"
-    )
-    profile: tuple[Profile, ...] = omitted_if_default((), description="what further trials of each cell profile")
+    objective_sets: dict[str, tuple[Objective, ...]] = omitted_if_default({}, "sets of objectives by name, if named")
+    profile: tuple[Profile, ...] = omitted_if_default((), "what further trials of each cell profile")
     engine: EngineMode = omitted_if_default(EngineMode())
-    load_hosts: int = omitted_if_default(1, ge=1, description="hosts that load each server, where it runs on others")
+    load_hosts: int = omitted_if_default(1, "hosts that load each server, where it runs on others", ge=1)
     fit: bool = omitted_if_default(default=False, description="users are still to be cut to what the hosts hold")
-    host_retries: int = omitted_if_default(0, ge=0, description="of what a lost host ended, on other hosts")
+    host_retries: int = omitted_if_default(0, "of what a lost host ended, on other hosts", ge=0)
     screened: dict[str, int] = omitted_if_default(
-        {}, description="of a screen: by server how many variants are possible; `variants` are a fraction of them"
+        {}, "of a screen: possible variants by server; some are in `variants`"
     )
 
     def within_budget(
@@ -357,6 +339,19 @@ class Suite(Frozen):
         baseline = self.baseline if self.baseline in slugs else None
         baselines = {one: of for one, of in self.baselines.items() if one in slugs and of in slugs}
         return self.model_copy(update={"variants": variants, "baseline": baseline, "baselines": baselines})
+
+    def joined(
+        self,
+        *,
+        name: str,
+        variants: tuple[Variant, ...],
+        scenarios: tuple[Scenario, ...],
+        loads: tuple[Load, ...],
+        baselines: dict[str, str],
+    ) -> "Suite":
+        """The suite with what others have besides. `baselines` has every variant that is compared."""
+        parts = {"variants": variants, "scenarios": scenarios, "loads": loads}
+        return self.model_copy(update={"name": name, "baseline": None, "baselines": baselines, **parts})
 
     def screening(self, possible: dict[str, int]) -> "Suite":
         """The suite as a fraction of so many variants by server."""
@@ -425,7 +420,7 @@ class Cell(Frozen):
     load: Load
     warmup_ns: int
     warmup_detect: bool = omitted_if_default(default=False, description=DETECTED)
-    warmup_by: Load | None = omitted_if_default(None, description=WARMED_BY)
+    warmup_by: Load | None = omitted_if_default(None, WARMED_BY)
     timeout_ns: int
     engine: EngineMode = omitted_if_default(EngineMode())
     role: Literal["subject", "ceiling"] = "subject"
@@ -502,8 +497,8 @@ class PlannedTrial(Frozen):
     round: int
     position: int
     seed: int
-    build_number: int = omitted_if_default(0, description=COPY)
-    profile: Profile | None = omitted_if_default(None, description="its profile; its numbers count for nothing")
+    build_number: int = omitted_if_default(0, COPY)
+    profile: Profile | None = omitted_if_default(None, "its profile; its numbers count for nothing")
 
     def at(self, position: int) -> "PlannedTrial":
         """The same trial at another position."""
@@ -522,11 +517,9 @@ class PlannedDuet(Frozen):
     round: int
     position: int
     seed: int
-    places: tuple[int, ...] = omitted_if_default((), description=PLACES)
-    build_number: int = omitted_if_default(0, description=COPY)
-    warmup_ns: int | None = omitted_if_default(
-        None, ge=0, description="the longest warm-up of each server; absent: that of its cells"
-    )
+    places: tuple[int, ...] = omitted_if_default((), PLACES)
+    build_number: int = omitted_if_default(0, COPY)
+    warmup_ns: int | None = omitted_if_default(None, "the longest warm-up of a server; absent: that of its cells", ge=0)
 
 
 class Skipped(Frozen):
@@ -536,8 +529,7 @@ class Skipped(Frozen):
     reason: str
     cause: Literal["suite", "machine"] | None = omitted_if_default(
         None,
-        description="suite: it rules the cell out itself; machine: something is missing here, such as a build; "
-        "absent in plans of earlier versions",
+        "suite: it rules the cell out; machine: something is missing here, such as a build; absent in earlier plans",
     )
 
 
@@ -550,9 +542,9 @@ class Plan(Frozen):
     suite: Suite
     cells: dict[str, Cell] = Field(description="by cell id")
     trials: tuple[PlannedTrial, ...]
-    duets: tuple[PlannedDuet, ...] = omitted_if_default((), description="their positions are among those of the trials")
-    profiled: tuple[PlannedTrial, ...] = omitted_if_default((), description="further trials, each with a profiler")
-    unprofiled: tuple[Skipped, ...] = omitted_if_default((), description="profiles that cannot be made, and why")
+    duets: tuple[PlannedDuet, ...] = omitted_if_default((), "their positions are among those of the trials")
+    profiled: tuple[PlannedTrial, ...] = omitted_if_default((), "further trials, each with a profiler")
+    unprofiled: tuple[Skipped, ...] = omitted_if_default((), "profiles that cannot be made, and why")
     skipped: tuple[Skipped, ...] = ()
 
     def extended(self, suite: Suite, trials: tuple[PlannedTrial, ...], duets: tuple[PlannedDuet, ...]) -> "Plan":

@@ -79,16 +79,12 @@ class ProfileFacts(Frozen):
     interval: int = Field(gt=0, description="ns of CPU or wall time between samples of a thread; `alloc`: bytes")
     unit: ProfileUnit = Field(default="samples", description="of the weights of stacks")
     samples: int = Field(ge=0, description="while it was profiled")
-    lost: int = omitted_if_default(0, ge=0, description="samples without a stack, or that the profiler dropped")
-    native: tuple[NativeMemory, ...] = omitted_if_default((), description="of a JVM, when an `alloc` profile ended")
-    started: Slice | None = omitted_if_default(
-        None, description="from when the profiler was told to begin until it sampled, in Unix ns; absent if it did not"
-    )
-    stopped: Slice | None = omitted_if_default(
-        None, description="from when the profiler was told to end until it had; absent if it did not"
-    )
+    lost: int = omitted_if_default(0, "samples without a stack, or that the profiler dropped", ge=0)
+    native: tuple[NativeMemory, ...] = omitted_if_default((), "of a JVM, when an `alloc` profile ended")
+    started: Slice | None = omitted_if_default(None, "from when it was told to begin until it sampled, in Unix ns")
+    stopped: Slice | None = omitted_if_default(None, "from when it was told to end until it had, if it did")
     files: tuple[ProfileFile, ...] = ()
-    problem: str = omitted_if_default("", description="why there are no stacks; empty if there are")
+    problem: str = omitted_if_default("", "why there are no stacks; empty if there are")
 
     @property
     def sampled(self) -> Slice | None:
@@ -210,25 +206,17 @@ class Library(Frozen):
     """
 
     name: str = Field(min_length=1, description="what it is called in reports", examples=["tapir's interpreter"])
-    packages: tuple[str, ...] = Field(
-        default=(), description="packages, modules or crates, with all that is in them", examples=[["sttp.tapir"]]
-    )
-    symbols: tuple[str, ...] = Field(
-        default=(), description="regular expressions of functions", examples=[["tcp_.*", "ip_.*"]]
-    )
+    packages: tuple[str, ...] = Field(default=(), description="packages, modules or crates", examples=[["sttp.tapir"]])
+    symbols: tuple[str, ...] = Field(default=(), description="patterns of functions", examples=[["tcp_.*", "ip_.*"]])
     threads: tuple[str, ...] = Field(
-        default=(), description="regular expressions of threads of which everything is its own", examples=[["GC .*"]]
+        default=(), description="patterns of threads that are its own", examples=[["GC .*"]]
     )
     counts_for: Literal["itself", "caller"] = Field(
         default="itself", description="`caller`: what it does counts for the nearest library that called it"
     )
-    callees: bool = omitted_if_default(
-        default=False, description="native functions that it calls and that nobody names are its own"
-    )
+    callees: bool = omitted_if_default(default=False, description="nameless native functions that it calls are its own")
     kernel: bool = omitted_if_default(default=False, description="its symbols are functions of the kernel")
-    runtime: LibraryRuntime | None = omitted_if_default(
-        None, description="it is looked for only in profiles of programs on this runtime: a `jvm`"
-    )
+    runtime: LibraryRuntime | None = omitted_if_default(None, "the only runtime in whose profiles it is looked for")
 
     @model_validator(mode="after")
     def _can_be_matched(self) -> Self:

@@ -43,24 +43,17 @@ class Points(Frozen):
 
     name: str
     points: Estimate
-    p_adjusted: float | None = Field(
-        description="how likely chance alone makes it as large, with all libraries in both ways, or all functions, "
-        "counted (Holm)"
-    )
+    p_adjusted: float | None = Field(description="probability by chance, Holm's among all libraries or functions")
 
 
 class ProfileChange(Frozen):
     """A cell's profile against that of another cell, or the slow moments of a profile against the rest of it."""
 
     against: str = Field(description="the other cell's id; empty for the rest of the same profile")
-    ratio: Estimate | None = Field(
-        description="of CPU time per request, of unprofiled trials; null: shares are compared"
-    )
+    ratio: Estimate | None = Field(description="of CPU time per request without a profiler; null: shares are compared")
     libraries: tuple[Points, ...] = Field(description="those that add or save most first")
     frames: tuple[Points, ...] = Field(description="the same of functions, of what ran in them themselves")
-    shares: tuple[Points, ...] = omitted_if_default(
-        (), description="with a ratio: the differences of the libraries' shares of their own profiles, largest first"
-    )
+    shares: tuple[Points, ...] = omitted_if_default((), "with a ratio: differences of shares, largest first")
 
 
 class FlameNode(NamedTuple):
@@ -83,9 +76,7 @@ class FlameGraph(Frozen):
     slow: int = 0
     least: float = 0.0
     frames: tuple[str, ...] = ()
-    libraries: tuple[str, ...] = Field(
-        default=(), description="of each of `frames`, or of a whole thread; empty if it has none"
-    )
+    libraries: tuple[str, ...] = Field(default=(), description="of the `frames`, or of whole threads; empty for none")
     nodes: tuple[FlameNode, ...] = ()
 
 
@@ -131,16 +122,16 @@ class ProfileReport(Frozen):
     libraries: tuple[LibraryShare, ...] = Field(description="the largest first")
     frames: tuple[FrameShare, ...] = Field(description="those that ran most themselves")
     threads: tuple[ThreadShare, ...]
-    change: ProfileChange | None = omitted_if_default(None, description="only if it has a baseline with a profile")
+    change: ProfileChange | None = omitted_if_default(None, "only if it has a baseline with a profile")
     by_rate: ProfileChange | None = omitted_if_default(
-        None, description="against the same server's at the lowest rate; only at the highest, if that is much higher"
+        None, "against the same server's at the lowest rate; only at the highest, if that is much higher"
     )
-    slow: ProfileChange | None = omitted_if_default(None, description="only if samples have times")
+    slow: ProfileChange | None = omitted_if_default(None, "only if samples have times")
     graph: SkipJsonSchema[FlameGraph] = Field(default=FlameGraph(), exclude=True)  # for pages; files have all of it
-    heat: HeatMap | None = omitted_if_default(None, description="only if samples have times")
-    native: tuple[NativeMemory, ...] = omitted_if_default((), description="of the first of these trials that knows it")
+    heat: HeatMap | None = omitted_if_default(None, "only if samples have times")
+    native: tuple[NativeMemory, ...] = omitted_if_default((), "of the first of these trials that knows it")
     files: tuple[ProfileFile, ...]
-    problem: str = omitted_if_default("", description="why there are no stacks")
+    problem: str = omitted_if_default("", "why there are no stacks")
 
     def held_against(self, by_rate: ProfileChange | None) -> "ProfileReport":
         """The report with the differences from the profile at the lowest rate."""

@@ -24,7 +24,7 @@ Stage = Literal["launch", "verify", "load", "stop"]
 
 
 class Series(Frozen):
-    """Values of a subject that a probe sampled over time.
+    """Values of a subject that a monitor sampled over time.
 
     `times_unix_ns` and `values` have equal length, at least one; counters are cumulative, gauges are not. The names:
 
@@ -60,7 +60,7 @@ class Series(Frozen):
     kind: Literal["counter", "gauge"]
     times_unix_ns: tuple[int, ...] = Field(min_length=1)
     values: tuple[float, ...] = Field(min_length=1)
-    host: str = omitted_if_default("", description="where it was sampled, if not on the server's host")
+    host: str = omitted_if_default("", "where it was sampled, if not on the server's host")
 
     @model_validator(mode="after")
     def _aligned(self) -> "Series":
@@ -111,17 +111,11 @@ class ServerFacts(Frozen):
     runtime_version: str = ""
     cgroup: bool = Field(default=False, description="whether it had a cgroup of its own")
     ready_ns: int = Field(description="from its start to its first right answer")
-    padding_bytes: int = omitted_if_default(
-        0, ge=0, description="what made its environment larger, drawn from the trial's seed: it moves the stack"
-    )
-    build_number: int = omitted_if_default(
-        0, ge=0, description="which of several builds of the same inputs ran, from 0"
-    )
-    outputs: str = omitted_if_default("", description="hash of what was built, if there are several builds")
-    hops: tuple["HopFacts", ...] = omitted_if_default((), description="the proxies in front of it, the client's first")
-    runtimes: tuple[str, ...] = omitted_if_default(
-        (), description="what its processes were seen to run on once it was ready, such as `jvm`; empty if not known"
-    )
+    padding_bytes: int = omitted_if_default(0, "seeded addition to its environment, which moves the stack", ge=0)
+    build_number: int = omitted_if_default(0, "which of several builds of the same inputs ran, from 0", ge=0)
+    outputs: str = omitted_if_default("", "hash of what was built, if there are several builds")
+    hops: tuple["HopFacts", ...] = omitted_if_default((), "the proxies in front of it, the client's first")
+    runtimes: tuple[str, ...] = omitted_if_default((), "what its ready processes ran on, such as `jvm`, if known")
 
     def behind(self, hops: tuple["HopFacts", ...]) -> "ServerFacts":
         """The same server behind these proxies."""
@@ -144,9 +138,7 @@ class HopFacts(Frozen):
     name: str = Field(description="the slug of the proxy")
     process: ServerFacts
     upstream: Leg = Field(description="the leg behind it, as the route says")
-    upstream_seen: Leg | None = Field(
-        default=None, description="what it really spoke behind it, seen before the load; absent if not known"
-    )
+    upstream_seen: Leg | None = Field(default=None, description="what it really spoke there before the load, if known")
     certificate: str = Field(default="", description="what is wrong with the certificate behind it; empty if nothing")
 
 
@@ -169,7 +161,7 @@ class Failure(Frozen):
 
 
 class Recording(Frozen):
-    """A trial: its cell, what the engine and the probes saw, and how it ended."""
+    """A trial: its cell, what the engine and the monitors saw, and how it ended."""
 
     format: Literal["redline.recording/1"] = RECORDING_FORMAT
     cell_id: str
@@ -180,24 +172,16 @@ class Recording(Frozen):
     server: ServerFacts | None = None
     traffic: Traffic | None = None
     series: tuple[Series, ...] = ()
-    perturbed: bool = Field(default=False, description="a probe changed what it measured; never compared")
+    perturbed: bool = Field(default=False, description="a monitor changed what it measured; never compared")
     failure: Failure | None = None
     stages_ns: dict[Stage, int] = Field(default={}, description="how long each stage took")
-    log_bytes: int | None = omitted_if_default(
-        None, ge=0, description="bytes of server output during the load, as far as they were kept"
-    )
+    log_bytes: int | None = omitted_if_default(None, "bytes of server output during the load, if kept", ge=0)
 
-    fixed_work: tuple[FixedWork, ...] = omitted_if_default(
-        (), description="how fast the cores of server and engine were; empty if they were not pinned"
-    )
-    runtime: RuntimeFacts | None = omitted_if_default(
-        None, description="what the server's runtime said of its pauses, collections and memory"
-    )
-    profile: ProfileFacts | None = omitted_if_default(None, description="what was profiled during the load")
-    hosts: tuple[HostFacts, ...] = omitted_if_default((), description="the hosts it ran on; empty if it was one")
-    attached_runtimes: tuple[str, ...] = omitted_if_default(
-        (), description="runtimes of a server that somebody else runs; empty if not known"
-    )
+    fixed_work: tuple[FixedWork, ...] = omitted_if_default((), "of the cores of server and engine; empty if not pinned")
+    runtime: RuntimeFacts | None = omitted_if_default(None, "what the runtime said of pauses, collections and memory")
+    profile: ProfileFacts | None = omitted_if_default(None, "what was profiled during the load")
+    hosts: tuple[HostFacts, ...] = omitted_if_default((), "the hosts it ran on; empty if it was one")
+    attached_runtimes: tuple[str, ...] = omitted_if_default((), "runtimes of a server that others run, if known")
 
     def failed(self, failure: Failure, server: ServerFacts | None = None) -> "Recording":
         """The same recording of a trial that failed, of that server if it was started."""
@@ -254,7 +238,7 @@ class Recording(Frozen):
         return {"server": "server", **{subject: hop.name for subject, hop in zip(HOPS, hops, strict=False)}}
 
     def find(self, name: str, subject: Subject) -> Series | None:
-        """The series of that name and subject, if a probe took it: of several hosts, that of the server's.
+        """The series of that name and subject, if a monitor took it: of several hosts, that of the server's.
 
         The engine's is that of the first load host.
         """
@@ -264,7 +248,7 @@ class Recording(Frozen):
     def increase(self, name: str, subject: Subject) -> float | None:
         """The increase of that counter over the measurement window; None if unknown.
 
-        What the engine read at both ends of the window goes before the samples of a probe. What the server's processes
+        What the engine read at both ends of the window goes before the samples of a monitor. What the server processes
         used and waited for includes those of the hops in front of it.
         """
         if self.traffic is None:
@@ -283,7 +267,7 @@ class Recording(Frozen):
         return None if series is None or self.traffic is None else series.most(*self.traffic.window_unix_ns)
 
     def sampled_increase(self, name: str, subject: Subject) -> float | None:
-        """The increase of a subject's counter, from the samples of a probe alone."""
+        """The increase of a subject's counter, from the samples of a monitor alone."""
         series = self.find(name, subject)
         if series is None or self.traffic is None:
             return None

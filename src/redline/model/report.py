@@ -76,10 +76,7 @@ class ObjectiveResult(Frozen):
     actual: float | None
     met: bool = Field(description="whether it was shown to be met")
     known: bool = omitted_if_default(default=True, description="false: neither met nor missed; `reason` says why")
-    at_most: bool = omitted_if_default(
-        default=False,
-        description="`actual` is an upper bound: what makes the cell invalid only lengthens response times",
-    )
+    at_most: bool = omitted_if_default(default=False, description="`actual` is an upper bound: the cell is invalid")
     reason: str = Field(default="", description="why it is missed or not known, if not because of `actual`")
 
     def unmet(self, reason: str, *, known: bool) -> "ObjectiveResult":
@@ -103,9 +100,7 @@ class WarmUp(Frozen):
     kind: Warming
     steady_from_ns: int | None = Field(default=None, description="where its last level begins; null if never steady")
     measured_from_ns: int = Field(description="when the measurement began")
-    lost: float | None = omitted_if_default(
-        None, description="if slowing down: by what share it is slower than at its best"
-    )
+    lost: float | None = omitted_if_default(None, "if slowing down: by what share it is slower than at its best")
 
 
 class TrialReport(Frozen):
@@ -118,15 +113,11 @@ class TrialReport(Frozen):
     p50_ns: int | None
     p99_ns: int | None
     cpu_per_request_ns: float | None
-    warm_up: WarmUp | None = omitted_if_default(None, description="absent if the trial was too short to classify")
+    warm_up: WarmUp | None = omitted_if_default(None, "absent if the trial was too short to classify")
     core_speed: float | None = omitted_if_default(
-        None,
-        description="of the server's cores, by the fixed work before and after the load: 1.4 if they were 40% faster "
-        "than in the run's median trial; absent if it was not measured",
+        None, "of the server's cores: 1.4 if they were 40% faster than in the median trial; absent if not measured"
     )
-    failures: tuple[FirstFailure, ...] = omitted_if_default(
-        (), description="the first failure of each outcome, from the warm-up on, in the order of outcomes"
-    )
+    failures: tuple[FirstFailure, ...] = omitted_if_default((), "the first of each outcome, from the warm-up on")
     failure: str = ""
     log_tail: str = Field(default="", description="the end of the server's output, if the trial failed")
 
@@ -140,8 +131,8 @@ class PartReport(Frozen):
 
     name: str = Field(description="`server`, or the slug of the proxy")
     estimates: dict[Metric, Estimate] = Field(description="CPU per request and memory")
-    build: str = omitted_if_default("", description="of a proxy: content hash of its build")
-    runtime_version: str = omitted_if_default("", description="of a proxy: as it reports it, such as `nginx/1.22.1`")
+    build: str = omitted_if_default("", "of a proxy: content hash of its build")
+    runtime_version: str = omitted_if_default("", "of a proxy: as it reports it, such as `nginx/1.22.1`")
 
 
 class PauseMark(Frozen):
@@ -170,14 +161,14 @@ class MemoryReport(Frozen):
     heap_bytes: int | None = Field(default=None, description="the largest capacity that the heap had")
     max_heap_bytes: int | None = Field(default=None, description="what it may grow to")
     peak_rss_bytes: int | None = Field(default=None, description="resident memory of the server's processes")
-    limit_bytes: int | None = omitted_if_default(None, description="of its container")
+    limit_bytes: int | None = omitted_if_default(None, "of its container")
     pauses: Durations
     paused_share: float = Field(description="of the time; of several processes, of the one that paused longest")
     to_safepoint: Durations = Field(description="the part of pauses until all threads had stopped; of a JVM alone")
-    stalls: Durations = omitted_if_default(Durations(), description="waits of threads for memory")
+    stalls: Durations = omitted_if_default(Durations(), "waits of threads for memory")
     collections: tuple[CollectionSum, ...] = ()
-    evacuation_failures: int = omitted_if_default(0, description="collections that found no room for what lives")
-    humongous: int = omitted_if_default(0, description="collections that an object of half a region or more began")
+    evacuation_failures: int = omitted_if_default(0, "collections that found no room for what lives")
+    humongous: int = omitted_if_default(0, "collections that an object of half a region or more began")
     collector_cores: float | None = Field(default=None, description="CPU time of its threads, in cores")
     compiler_cores: float | None = Field(default=None, description="CPU time of its threads, in cores")
     compiler_waits: float | None = Field(default=None, description="their waits for a core, in threads")
@@ -195,9 +186,7 @@ class CellReport(Frozen):
     scenario: str
     load: str
     load_text: str = Field(description="such as `closed, 64 users, 1s`")
-    warmed_up_before: str = omitted_if_default(
-        "", description="by another load, before the timeline of its trials begins: `1 min by 2 users`"
-    )
+    warmed_up_before: str = omitted_if_default("", "by another load, before its timeline begins: `1 min by 2 users`")
     role: Literal["subject", "ceiling"]
     is_baseline: bool
     valid: bool
@@ -208,23 +197,17 @@ class CellReport(Frozen):
     response: Histogram = Field(description="merged over the used trials")
     response_percentiles: tuple[Percentile, ...]
     service_percentiles: tuple[Percentile, ...]
-    too_few: tuple[TooFew, ...] = omitted_if_default(
-        (), description="percentiles that are not given, and what they need"
-    )
-    other_times: tuple[OtherTime, ...] = omitted_if_default(
-        (), description="handshakes and one-way times, if there are any"
-    )
-    tls: tuple[AgreedTls, ...] = omitted_if_default((), description="what its trials' handshakes negotiated, each once")
-    route: str = omitted_if_default("", description="`h1 → proxy.nginx → h1`; absent if the load goes to the server")
+    too_few: tuple[TooFew, ...] = omitted_if_default((), "percentiles that are not given, and what they need")
+    other_times: tuple[OtherTime, ...] = omitted_if_default((), "handshakes and one-way times, if there are any")
+    tls: tuple[AgreedTls, ...] = omitted_if_default((), "what its trials' handshakes negotiated, each once")
+    route: str = omitted_if_default("", "`h1 → proxy.nginx → h1`; absent if the load goes to the server")
     settings: dict[str, str] = omitted_if_default(
-        {}, description="those in which the variants of its server differ: options, `flags`, `route` and `in`"
+        {}, "what its server's variants differ in: options, `flags`, `route`, `in`"
     )
     parts: tuple[PartReport, ...] = omitted_if_default(
-        (), description="the server and its proxies, each by itself; absent without a proxy. `estimates` has the sums"
+        (), "the server and its proxies, each by itself; absent without a proxy. `estimates` has the sums"
     )
-    memory: MemoryReport | None = omitted_if_default(
-        None, description="memory and pauses, if the server's runtime reports them"
-    )
+    memory: MemoryReport | None = omitted_if_default(None, "memory and pauses, if the server's runtime reports them")
     timeline: tuple[Moment, ...] = Field(description="of the used trials")
     findings: tuple[Finding, ...]
     objectives: tuple[ObjectiveResult, ...] = ()
@@ -249,10 +232,8 @@ class Precision(Frozen):
     half_width: float | None
     cell_id: str | None
     forecast: int | None = omitted_if_default(None)
-    at_most: int | None = omitted_if_default(None, description="rounds that are allowed")
-    scatter: Literal["starts", "machine"] | None = omitted_if_default(
-        None, description="of a duet: whether starts differ more, or the blocks within them"
-    )
+    at_most: int | None = omitted_if_default(None, "rounds that are allowed")
+    scatter: Literal["starts", "machine"] | None = omitted_if_default(None, "of a duet: what scatters more")
     without: tuple[str, ...] = ()
     lost: tuple[str, ...] = ()
     ended: Literal["precision", "budget", "no valid trial", "at most", "not yet"]
@@ -266,13 +247,9 @@ class Layer(Frozen):
 
     server: str = Field(description="a variant's slug")
     against: str = Field(description="the slug of the server below it")
-    throughput: Comparison | None = Field(
-        default=None, description="null if the load, and not the server, determines the throughput"
-    )
+    throughput: Comparison | None = Field(default=None, description="null if the load determines the throughput")
     cpu: Comparison | None = Field(default=None, description="of CPU time per request, as a ratio")
-    cpu_ns: Estimate | None = Field(
-        default=None, description="CPU time per request, `server` minus `against`: negative if it uses less"
-    )
+    cpu_ns: Estimate | None = Field(default=None, description="CPU time per request, `server` minus `against`")
     refused: str = ""
 
     @property
@@ -306,17 +283,11 @@ class RunReport(Frozen):
     """Origin of the run, and how to repeat it."""
 
     kind: Kind = omitted_if_default("run")
-    alone: bool = omitted_if_default(
-        default=True, description="servers were also measured alone; else levels are of the slices of duets"
-    )
-    servers: dict[str, str] = omitted_if_default(
-        {}, description="the user's own servers, by slug: a command, an address or a revision"
-    )
-    starts: int = omitted_if_default(0, description="starts of the servers of duets")
-    seconds: float = omitted_if_default(0.0, description="how long these took")
-    interrupted: bool = omitted_if_default(
-        default=False, description="whether starts of a comparison are missing or were cut short"
-    )
+    alone: bool = omitted_if_default(default=True, description="servers were also measured alone, not in duets only")
+    servers: dict[str, str] = omitted_if_default({}, "the user's servers, by slug: a command, an address or a revision")
+    starts: int = omitted_if_default(0, "starts of the servers of duets")
+    seconds: float = omitted_if_default(0.0, "how long these took")
+    interrupted: bool = omitted_if_default(default=False, description="starts of a comparison are missing or cut short")
     name: str
     suite: str
     about: str
@@ -328,13 +299,9 @@ class RunReport(Frozen):
     trials_planned: int
     threshold: float
     suite_text: str
-    trials_repeated: int = omitted_if_default(
-        0, description="trials made again, since the host had taken CPU time from them or from their partner"
-    )
-    trials_moved: int = omitted_if_default(0, description="trials made again on other hosts, since one was lost")
-    precision: Precision | None = omitted_if_default(
-        None, description="only if the suite leaves the number of trials open"
-    )
+    trials_repeated: int = omitted_if_default(0, "trials and duets repeated because of steal, in them or their partner")
+    trials_moved: int = omitted_if_default(0, "trials made again on other hosts, since one was lost")
+    precision: Precision | None = omitted_if_default(None, "only if the suite leaves the number of trials open")
 
 
 class Effect(Frozen):
@@ -371,13 +338,11 @@ class MainEffect(Frozen):
     axis: str
     reference: str
     levels: tuple[LevelEffect, ...]
-    p: float | None = omitted_if_default(None, description="probability of such differences if no value differs")
-    p_adjusted: float | None = omitted_if_default(None, description="among all axes of the report in this metric")
+    p: float | None = omitted_if_default(None, "probability of such differences if no value differs")
+    p_adjusted: float | None = omitted_if_default(None, "among all axes of the report in this metric")
     resolution: float | None = Field(description="the relative half width of its widest interval")
     verdict: Literal["matters", "too small", "not shown"] | None
-    mixed_with: tuple[str, ...] = Field(
-        description="interactions such as `gc x heap` that these trials cannot separate from it, largest first"
-    )
+    mixed_with: tuple[str, ...] = Field(description="interactions such as `gc x heap` that cannot be separated from it")
 
     def judged(self, verdict: Literal["matters", "too small", "not shown"], p_adjusted: float) -> "MainEffect":
         """The effect with its verdict."""
@@ -397,7 +362,7 @@ class MainEffects(Frozen):
         description="III: main effects are mixed with interactions of two axes; IV: only these with each other"
     )
     effects: tuple[MainEffect, ...]
-    refused: str = omitted_if_default("", description="why there are no effects")
+    refused: str = omitted_if_default("", "why there are no effects")
 
     def having(self, effects: tuple[MainEffect, ...]) -> "MainEffects":
         """The same with these effects."""
@@ -413,9 +378,7 @@ class Place(Frozen):
     rank: int = Field(ge=1)
     cell_id: str
     estimate: Estimate = Field(description="by trials of it alone")
-    ratio: Estimate | None = omitted_if_default(
-        None, description="to its baseline, on which its place rests; absent if it is compared with none"
-    )
+    ratio: Estimate | None = omitted_if_default(None, "to its baseline, on which its place rests")
     in_duets: bool = omitted_if_default(default=False, description="whether that ratio is of duets")
 
 
@@ -442,7 +405,7 @@ class PairSpeed(Frozen):
     host: str
     cpu_per_request_ns: float | None = Field(description="null if all starts failed")
     ratio: Estimate | None = Field(description="null if too few starts succeeded")
-    failed: int = omitted_if_default(0, description="starts that failed")
+    failed: int = omitted_if_default(0, "starts that failed")
 
 
 class Report(Frozen):
@@ -451,17 +414,15 @@ class Report(Frozen):
     format: Literal["redline.report/1"] = REPORT_FORMAT
     run: RunReport
     environment: Environment
-    hosts: tuple[UsedHost, ...] = omitted_if_default((), description="where trials ran, if not on this machine")
-    pairs: tuple[PairSpeed, ...] = omitted_if_default((), description="how pairs of hosts compared before the run")
+    hosts: tuple[UsedHost, ...] = omitted_if_default((), "where trials ran, if not on this machine")
+    pairs: tuple[PairSpeed, ...] = omitted_if_default((), "how pairs of hosts compared before the run")
     cells: tuple[CellReport, ...]
     comparisons: tuple[Comparison, ...]
-    layers: tuple[Waterfall, ...] = omitted_if_default((), description="only if baselines have baselines themselves")
+    layers: tuple[Waterfall, ...] = omitted_if_default((), "only if baselines have baselines themselves")
     effects: tuple[Effect, ...] = omitted_if_default(())
     rankings: tuple[Ranking, ...] = omitted_if_default(())
-    main_effects: tuple[MainEffects, ...] = omitted_if_default(
-        (), description="of a screen; else only of servers that have several axes"
-    )
-    next_command: str = omitted_if_default("", description="of a screen: runs the full matrix of what matters")
+    main_effects: tuple[MainEffects, ...] = omitted_if_default((), "of a screen, or of servers that have several axes")
+    next_command: str = omitted_if_default("", "of a screen: runs the full matrix of what matters")
     profiles: tuple[ProfileReport, ...] = omitted_if_default(())
-    unprofiled: tuple[Skipped, ...] = omitted_if_default((), description="profiles that were not made, and why")
+    unprofiled: tuple[Skipped, ...] = omitted_if_default((), "profiles that were not made, and why")
     skipped: tuple[Skipped, ...]

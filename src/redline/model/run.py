@@ -33,8 +33,8 @@ class Manifest(Frozen):
     suite_text: str
     plan: Plan
     environment: Environment
-    hosts: tuple[UsedHost, ...] = omitted_if_default((), description="the hosts of trials; empty if it is this one")
-    search: SearchTerms | None = omitted_if_default(None, description="what a search asks; null for other kinds")
+    hosts: tuple[UsedHost, ...] = omitted_if_default((), "the hosts of trials; empty if it is this one")
+    search: SearchTerms | None = omitted_if_default(None, "what a search asks; null for other kinds")
 
     def with_plan(self, plan: Plan) -> "Manifest":
         """The same manifest with another plan."""
@@ -108,16 +108,14 @@ class Run(Frozen):
     # Left to right: to try whether stored recordings are a tuple would read them all.
     recordings: InstanceOf[StoredRecordings] | tuple[Recording, ...] = Field(union_mode="left_to_right")
     duets: tuple[DuetRecording, ...] = omitted_if_default(())
-    profiled: tuple[Recording, ...] = omitted_if_default((), description="recordings of trials with a profiler")
+    profiled: tuple[Recording, ...] = omitted_if_default((), "recordings of trials with a profiler")
     profiles: InstanceOf[StoredProfiles] | None = Field(default=None, exclude=True)
     enough: Enough | None = omitted_if_default(None)
     repeated: tuple[int, ...] = omitted_if_default(
-        (), description="positions of trials that were repeated, once per repetition"
+        (), "positions of trials and duets that were repeated, once per repetition"
     )
-    lost: int = omitted_if_default(0, description="trials and duets that a lost host ended and others repeated")
-    calibration: tuple[DuetRecording, ...] = omitted_if_default(
-        (), description="duets that compared pairs of hosts, if there are several"
-    )
+    lost: int = omitted_if_default(0, "trials and duets that a lost host ended and others repeated")
+    calibration: tuple[DuetRecording, ...] = omitted_if_default((), "duets that compared pairs of hosts, if several")
 
     @property
     def positions(self) -> tuple[int, ...]:

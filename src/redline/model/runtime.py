@@ -39,7 +39,7 @@ class Pause(Frozen):
 
     start_unix_ns: int
     duration_ns: int = Field(ge=0)
-    to_safepoint_ns: int = omitted_if_default(0, ge=0, description="until the last thread had stopped; part of it")
+    to_safepoint_ns: int = omitted_if_default(0, "until the last thread had stopped; part of it", ge=0)
     cause: str = Field(description="as the runtime names it, such as `G1CollectForAllocation`")
 
     @property
@@ -59,9 +59,7 @@ class Collection(Frozen):
     before_bytes: int | None = Field(default=None, ge=0)
     after_bytes: int | None = Field(default=None, ge=0)
     capacity_bytes: int | None = Field(default=None, ge=0)
-    live_bytes: int | None = omitted_if_default(
-        None, ge=0, description="what lives, or an upper bound, as far as known"
-    )
+    live_bytes: int | None = omitted_if_default(None, "what lives, or an upper bound, as far as known", ge=0)
 
     @property
     def end_unix_ns(self) -> int:
@@ -101,25 +99,23 @@ class RuntimeFacts(Frozen):
     collector: str = Field(default="", description="such as `G1`; empty if not known")
     max_heap_bytes: int | None = Field(default=None, description="what the heap may grow to")
     pauses: Durations = Durations()
-    to_safepoint: Durations = omitted_if_default(Durations(), description="the part of pauses until all had stopped")
+    to_safepoint: Durations = omitted_if_default(Durations(), "the part of pauses until all had stopped")
     longest_pauses: tuple[Pause, ...] = Field(default=(), max_length=MOST_PAUSES, description="in order of time")
     collections: tuple[CollectionSum, ...] = ()
     longest_collections: tuple[Collection, ...] = Field(
         default=(), max_length=MOST_COLLECTIONS, description="in order of time"
     )
-    paused_ns: int | None = omitted_if_default(
-        None, description="time paused within the window, of the process that paused longest"
-    )
+    paused_ns: int | None = omitted_if_default(None, "time paused in the window, of the process that paused longest")
     live_unix_ns: tuple[int, ...] = Field(default=(), description="when collections ended that say what lives")
     live_bytes: tuple[int, ...] = Field(default=(), description="what lived then, or an upper bound")
     most_used_bytes: int | None = Field(default=None, description="the most heap in use, as collections found it")
     allocated_bytes: int | None = Field(default=None, description="what was allocated in `allocating_ns`")
-    allocating_ns: int = omitted_if_default(0, description="time for which allocation is known; part of the window")
-    stalls: Durations = omitted_if_default(Durations(), description="waits of a thread for memory to be freed")
-    evacuation_failures: int = omitted_if_default(0, description="collections that found no room for what lives")
-    humongous: int = omitted_if_default(0, description="collections that an object of half a region or more began")
+    allocating_ns: int = omitted_if_default(0, "time for which allocation is known; part of the window")
+    stalls: Durations = omitted_if_default(Durations(), "waits of a thread for memory to be freed")
+    evacuation_failures: int = omitted_if_default(0, "collections that found no room for what lives")
+    humongous: int = omitted_if_default(0, "collections that an object of half a region or more began")
     checks: tuple[CounterCheck, ...] = ()
-    traced_bytes: int = omitted_if_default(0, description="what all of this took of the server's output")
+    traced_bytes: int = omitted_if_default(0, "what all of this took of the server's output")
 
     @property
     def allocated_per_s(self) -> float | None:

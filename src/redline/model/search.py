@@ -19,6 +19,9 @@ class SearchTerms(Frozen):
     """
 
     sets: dict[str, tuple[Objective, ...]] = Field(description="the objectives of each answer, by its name")
+    asked: dict[str, tuple[str, ...]] = omitted_if_default(
+        {}, description="the names of the sets that a cell is asked for, by its id; absent: all sets for all cells"
+    )
     start_per_s: float | None = Field(description="the first rate of every cell; null: as its load says")
     by_warm_up: bool = omitted_if_default(default=False, description="the first rate is by what the warm-up answered")
     probes: int = Field(description="at most, per cell")
@@ -26,10 +29,8 @@ class SearchTerms(Frozen):
     trials: int = Field(description="fresh starts at the ends of each answer")
     beyond: bool = Field(description="whether an overload test follows")
     curve: bool = omitted_if_default(default=True, description="whether the rates that the curve lacks are probed")
-    by_probe: bool = omitted_if_default(
-        default=False, description="servers are alive at once and take turns by probes, not by starts"
-    )
-    workers: int | None = omitted_if_default(None, description="of the engine; null for one on each of its cores")
+    by_probe: bool = omitted_if_default(default=False, description="servers are alive at once and take turns by probes")
+    workers: int | None = omitted_if_default(None, "of the engine; null for one on each of its cores")
 
 
 class ProbeRecording(Frozen):
@@ -45,7 +46,7 @@ class ProbeRecording(Frozen):
         "search, confirm: a probe that the search asked for, the latter on a start of its own; curve: a probe for the "
         "curve alone; overload: the overload test"
     )
-    why: str = omitted_if_default("", description="why this rate was tried")
+    why: str = omitted_if_default("", "why this rate was tried")
     load: Load = Field(description="what was put on, or would have been")
     workers: int = Field(description="of the engine")
     again: bool = omitted_if_default(default=False, description="in place of the load before, which the host disturbed")

@@ -66,28 +66,21 @@ class Counts(Frozen):
     sent: int = 0
     completed: int = Field(default=0, description="right answers received in this window, whenever they were due")
     late: int = Field(default=0, description="answered only after the measurement window had ended")
-    waited: int = Field(
-        default=0,
-        description="open load: found no connection with room when due; users with a pace: due before an answer",
-    )
+    waited: int = Field(default=0, description="requests that waited for a connection's room, or a paced user's answer")
     retried: int = Field(default=0, description="written in vain and written again; at most twice each")
-    resent: int = omitted_if_default(
-        0, description="written again because the server announced that it would not process them; not a failure"
-    )
+    resent: int = omitted_if_default(0, "written again, since the server announced that it would not process them")
     reconnects: int = 0
-    surplus: int = omitted_if_default(0, description="answers followed by bytes that nobody requested")
+    surplus: int = omitted_if_default(0, "answers followed by bytes that nobody requested")
     handshakes: int = Field(default=0, description="TLS handshakes that were completed")
     resumed: int = Field(default=0, description="part of handshakes: resumed an earlier connection's session")
     bytes_sent: int = 0
     bytes_received: int = 0
     saturated: int = Field(default=0, description="durations beyond the histogram's range, recorded at its end")
     exhausted: int = Field(
-        default=0, description="part of outcomes.connect: no port, descriptor or memory left on the engine's side"
+        default=0, description="part of outcomes.connect: the engine lacked ports, descriptors or memory"
     )
     status: dict[str, int] = Field(default={}, description="responses by class: 1xx to 5xx")
-    grpc_status: dict[str, int] = omitted_if_default(
-        {}, description="gRPC: failed calls by their status; part of outcomes.unexpected_status"
-    )
+    grpc_status: dict[str, int] = omitted_if_default({}, "failed gRPC calls by status, in outcomes.unexpected_status")
     outcomes: Outcomes = Outcomes()
 
     @classmethod
@@ -186,10 +179,10 @@ class Interval(Frozen):
     response: Histogram
     service: Histogram
     lateness: Histogram
-    handshake: Histogram | None = omitted_if_default(None, description="only with TLS")
-    one_way: OneWay | None = omitted_if_default(None, description="only if answers contain the server's clock")
+    handshake: Histogram | None = omitted_if_default(None, "only with TLS")
+    one_way: OneWay | None = omitted_if_default(None, "only if answers contain the server's clock")
     engine_cpu_ns: int
-    paused_ns: int = omitted_if_default(0, description=_PAUSED)
+    paused_ns: int = omitted_if_default(0, _PAUSED)
 
     def as_warm_up(self) -> "Interval":
         """The same interval, of a load that only warms a server up."""
@@ -229,7 +222,7 @@ class Engine(Frozen):
     backend: str
     workers: int
     cpus: tuple[int, ...] = ()
-    processes: int = omitted_if_default(1, ge=1, description="several if one may not open all connections")
+    processes: int = omitted_if_default(1, "several if one may not open all connections", ge=1)
 
 
 class AgreedTls(Frozen):
@@ -262,7 +255,7 @@ class Traffic(Frozen):
     epoch_unix_ns: int
     measure_start_ns: int
     measure_end_ns: int
-    clocks: Clocks | None = omitted_if_default(None, description="what was read at both ends of the window")
+    clocks: Clocks | None = omitted_if_default(None, "what was read at both ends of the window")
     ended: Ended
     counts: Counts
     response: Histogram
@@ -272,10 +265,8 @@ class Traffic(Frozen):
     one_way: OneWay | None = omitted_if_default(None)
     tls: AgreedTls | None = omitted_if_default(None)
     engine_cpu_ns: int
-    paused_ns: int = omitted_if_default(0, description=_PAUSED)
-    failures: tuple[FirstFailure, ...] = omitted_if_default(
-        (), description="the first failure of each outcome, from the warm-up on, in the order of outcomes"
-    )
+    paused_ns: int = omitted_if_default(0, _PAUSED)
+    failures: tuple[FirstFailure, ...] = omitted_if_default((), "the first of each outcome, from the warm-up on")
     intervals: tuple[Interval, ...]
 
     @model_validator(mode="after")

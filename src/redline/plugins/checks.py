@@ -22,7 +22,7 @@ _BEYOND_TIMEOUT_S, _ENDING_S = 20.0, 5.0
 
 
 class Checked(Frozen):
-    """The answer to one request, or why there is none. Without a complete answer `status`, headers and body are None.
+    """The answer to a request, or why there is none. Without a complete answer `status`, headers and body are None.
 
     Length and SHA-256 are those of the whole body, `body_base64` its beginning. `outcome` is that of a load.
     """
@@ -55,8 +55,8 @@ class Checked(Frozen):
         return "" if self.outcome == "ok" else self.outcome.replace("_", " ")
 
     def header(self, name: str) -> str:
-        """The value of the first header of that name, in lower case; empty without one."""
-        return next((value for each, value in self.headers or () if each == name), "")
+        """The value of the first header of that name, in lower case; empty without any."""
+        return next((value for key, value in self.headers or () if key == name), "")
 
 
 class CheckProcess:
@@ -69,7 +69,7 @@ class CheckProcess:
     def ask(self, check: dict[str, Any]) -> Checked:
         """The answer to a check (see docs/reference/engine-protocol.md). Raises DriveError when the engine gives none.
 
-        The engine keeps to the check's timeout; one that does not is not waited for.
+        The engine keeps to the check's timeout; it is not waited for any longer.
         """
         say(self._process, json.dumps(check), more=True)
         line = self._line(check["timeout_ns"] / 1e9 + _BEYOND_TIMEOUT_S)

@@ -20,7 +20,7 @@ _SUPERVISOR = (
 
 @contextmanager
 def started(command: Sequence[str], folder: Path | None = None) -> Iterator["subprocess.Popen[bytes]"]:
-    """Run a command behind a supervisor, with both outputs in one pipe.
+    """Run a command behind a supervisor, with both outputs in the same pipe.
 
     It ends with all that it started when the block is left before, or when the lab is killed. Until then it holds
     the locks that the lab holds. Raises OSError when it cannot be run.

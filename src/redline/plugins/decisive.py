@@ -37,7 +37,7 @@ _OF_NOTHING = re.compile(
 
 
 def lines_of(text: str) -> list[str]:
-    """The lines that are not empty, at most 500 characters each, without colours and control characters."""
+    """The lines that are not empty, at most 500 characters long, without colours and control characters."""
     plain = (_CONTROLS.sub("", line).rstrip()[:_LONGEST_LINE] for line in _ESCAPES.sub("", text).split("\n"))
     return [line for line in plain if line]
 

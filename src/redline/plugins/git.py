@@ -16,7 +16,7 @@ NAMES_A_REPOSITORY = (
     *("GIT_ATTR_SOURCE", "GIT_INDEX_VERSION", "GIT_NAMESPACE", "GIT_QUARANTINE_PATH", "GIT_REFLOG_ACTION"),
     *("GIT_GLOB_PATHSPECS", "GIT_ICASE_PATHSPECS", "GIT_LITERAL_PATHSPECS", "GIT_NOGLOB_PATHSPECS"),
 )
-"""Variables that mean one repository, its index or a part of it, whatever folder a git command is started in."""
+"""Variables that mean a certain repository, its index or a part of it, whatever folder a git command is started in."""
 _WITHOUT_SIDE_EFFECTS = (
     "--no-optional-locks",  # `git status` would write the index
     *("-c", "core.hooksPath=/dev/null"),  # they are for people who commit and change branches

@@ -1,6 +1,6 @@
 """JDKs of this machine, by their homes and `release` files, and pinned runtimes for releases that it lacks.
 
-A runtime is fetched into the lab's cache whole or not at all, once, and from then on used without a network.
+A runtime is fetched into the lab's cache whole or not at all, and from then on used without a network.
 """
 
 import os
@@ -65,7 +65,7 @@ def read_home(home: Path) -> Jdk | None:
         return None
     if not os.access(home / "bin/java", os.X_OK):
         return None
-    release = {found[1]: found[2] for line in text.splitlines() if (found := _LINE.match(line))}
+    release = {match[1]: match[2] for line in text.splitlines() if (match := _LINE.match(line))}
     version = release.get("SEMANTIC_VERSION") or release.get("JAVA_RUNTIME_VERSION") or release.get("JAVA_VERSION", "")
     parts = _VERSION.match(version)
     if parts is None:
@@ -118,7 +118,7 @@ def best(jdks: Iterable[Jdk], feature: int) -> Jdk | None:
 
 @dataclass(frozen=True)
 class Pin:
-    """A pinned runtime: its name, the package's version, and SHA-256 and size (MB) of its file by machine."""
+    """A pinned runtime: its name, the package's version, its size, and the SHA-256 of its file by machine."""
 
     version: str
     package_version: str
@@ -126,35 +126,26 @@ class Pin:
     sha256: dict[str, str]
 
 
+_X86, _ARM = "x86_64", "aarch64"
 PINS = {
-    11: Pin(
-        version="11.0.13+8",
-        package_version="11.0.13.1",
-        megabytes=37,
-        sha256={"x86_64": "5ae9d31cf694099790ae231a639255f31fefbd60b42ec66fe662eabad21a3f4f"},
-    ),
-    17: Pin(
-        version="17.0.9+9",
-        package_version="17.0.9.2",
-        megabytes=38,
-        sha256={"x86_64": "d9e5235e110182b9291ea09da413309b19dcf12d104d9aa3624abe210e593d7c"},
-    ),
+    11: Pin("11.0.13+8", "11.0.13.1", 37, {_X86: "5ae9d31cf694099790ae231a639255f31fefbd60b42ec66fe662eabad21a3f4f"}),
+    17: Pin("17.0.9+9", "17.0.9.2", 38, {_X86: "d9e5235e110182b9291ea09da413309b19dcf12d104d9aa3624abe210e593d7c"}),
     21: Pin(
-        version="21.0.8+9",
-        package_version="21.0.8.2",
-        megabytes=34,
-        sha256={
-            "x86_64": "85addfcb57c7051dad6145b9f816fc519337e9a0c705ef01edc9dc7818ee0356",
-            "aarch64": "2519dce230b3ed13a93a3efed15c6b8b163aeacd77859ddf59eef3faa69c635d",
+        "21.0.8+9",
+        "21.0.8.2",
+        34,
+        {
+            _X86: "85addfcb57c7051dad6145b9f816fc519337e9a0c705ef01edc9dc7818ee0356",
+            _ARM: "2519dce230b3ed13a93a3efed15c6b8b163aeacd77859ddf59eef3faa69c635d",
         },
     ),
     25: Pin(
-        version="25.0.2+10",
-        package_version="25.0.2.1",
-        megabytes=35,
-        sha256={
-            "x86_64": "383d71d8639d072752d2eaafc84944e0d8de7f1c45d30c28f6dfef8a4a65543c",
-            "aarch64": "b7246170d605dd7b65340994fedea2615737e63955f0b95389202e0ab4a166ac",
+        "25.0.2+10",
+        "25.0.2.1",
+        35,
+        {
+            _X86: "383d71d8639d072752d2eaafc84944e0d8de7f1c45d30c28f6dfef8a4a65543c",
+            _ARM: "b7246170d605dd7b65340994fedea2615737e63955f0b95389202e0ab4a166ac",
         },
     ),
 }
@@ -208,7 +199,7 @@ class FetchError(Exception):
 
 
 def install_with_uv(target: Path, requirement: str, progress: Progress) -> None:
-    """Install one pinned package below `target`. uv refuses a file of another content. Raises FetchError."""
+    """Install a pinned package below `target`. uv refuses a file of another content. Raises FetchError."""
     listed = target / "requirements.txt"
     listed.write_text(requirement + "\n")
     command = [find_uv_bin(), "pip", "install", "--no-deps", "--require-hashes", "--only-binary", ":all:"]
@@ -236,27 +227,21 @@ def _last_words(lines: Iterable[str]) -> str:
 
 
 def _share_classes(home: Path) -> None:
-    """Make the archive of shared classes, which jlink leaves out: JVMs start faster with it.
-
-    Without it a server runs all the same.
-    """
+    """Make the archive of shared classes, which jlink leaves out. JVMs start faster with it, and run without it too."""
     with suppress(OSError, subprocess.TimeoutExpired), started([str(home / "bin/java"), "-Xshare:dump"]) as process:
         process.communicate(timeout=_SHARING_WITHIN_S)
 
 
 def _complete_release(home: Path, pin: Pin) -> None:
-    """Complete the `release` file, in which jlink leaves out the vendor and the build.
-
-    The file is replaced, never written into: it may be a hard link into uv's own cache.
-    """
+    """Complete the `release` file, in which jlink leaves out the vendor and the build."""
     release = home / "release"
     text = f'{release.read_text()}IMPLEMENTOR="{VENDOR}"\nSEMANTIC_VERSION="{pin.version}"\n'
-    release.unlink()
+    release.unlink()  # it may be a hard link into uv's own cache
     release.write_text(text)
 
 
 def _put(fetched: Path, home: Path, aside: Path) -> Jdk | None:
-    """Move a JDK to its place. A JDK that another lab has put there stays; anything else there is replaced."""
+    """Move a JDK to its place. A JDK that another lab has put there stays; anything else is replaced."""
     there = read_home(home)
     if there is not None:
         return there
@@ -267,9 +252,9 @@ def _put(fetched: Path, home: Path, aside: Path) -> Jdk | None:
 
 
 class Jdks:
-    """The JDKs that variants need; each is searched for once, so that a run keeps using the same.
+    """The JDKs that variants need: the newest of a release, before equal JDKs of the lab's cache the machine's.
 
-    Of the machine's and those in the lab's cache the newest of a release is taken; of equal ones the machine's.
+    A JDK is searched for only once, so that a run keeps using the same.
     """
 
     def __init__(
@@ -286,9 +271,9 @@ class Jdks:
         self._refused: dict[tuple[str, ...], str] = {}
 
     def provide(self, variant: Variant, progress: Callable[[str], None]) -> Jdk | None:
-        """The JDK of a variant, fetched if there is none; None for one without the option. Raises BuildError.
+        """The JDK of a variant, fetched if there is none; None for a variant without the option. Raises BuildError.
 
-        What failed once fails for all the variants that need it, without waiting for a network again.
+        What failed before fails for all the variants that need it, without waiting for a network again.
         """
         option = variant.options.get(JDK, "")
         if option in self._failed:
@@ -301,7 +286,7 @@ class Jdks:
         return _fitting(variant, jdk)
 
     def find(self, variant: Variant) -> Jdk | None:
-        """The JDK of a variant, which has to be there; None for one without the option. Raises BuildError."""
+        """The JDK of a variant, which has to be there; None for a variant without the option. Raises BuildError."""
 
         def missing(feature: int) -> Jdk:
             raise BuildError(f"there is no JDK {feature} on this machine", hint=f"build first; or {by_hand(feature)}")
@@ -309,10 +294,7 @@ class Jdks:
         return _fitting(variant, self._for(variant, missing))
 
     def check_settings(self, variant: Variant) -> None:
-        """Start the JVM of a variant, which was provided, with its settings alone: what it refuses cannot be measured.
-
-        Raises BuildError with what the JVM says.
-        """
+        """Start the JVM of a variant with its settings alone. Raises BuildError where it refuses them."""
         jdk, command = self.find(variant), variant.catalogued.start.command
         values = {name: option_text(value) for name, value in variant.options.items()}
         words = command[1 : jvm_words(command)]

@@ -16,7 +16,7 @@ _changing = threading.Lock()
 
 @contextmanager
 def held() -> Iterator[tuple[int, ...]]:
-    """The descriptors of all locks that this process holds. No thread lets go of one until the block is left."""
+    """The descriptors of all locks that this process holds. No thread releases a lock until the block is left."""
     with _changing:
         yield tuple(_held)
 

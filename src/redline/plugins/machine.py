@@ -27,7 +27,7 @@ def plan_placement() -> Placement:
 
 
 def place(cores: tuple[tuple[int, ...], ...]) -> Placement:
-    """Separate server and engine. `cores` are physical cores, each the CPUs (hardware threads) that may be used of it.
+    """Separate server and engine. `cores` has for every physical core its usable CPUs (hardware threads).
 
     - One CPU: nothing is pinned, there is nothing to separate.
     - One core of several threads: it is all there is, so its threads are taken for cores.

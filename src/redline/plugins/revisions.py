@@ -51,9 +51,9 @@ class Repository:
 
         `A..B`: both; `A...B`: what B has changed since it left A; `A`: A and the tracked files of the work tree.
         """
-        one, dots, other = written.partition("...") if "..." in written else written.partition("..")
-        first = self.revision(one or "HEAD")
-        second = self.revision(other or "HEAD") if dots else self.revision(WORK_TREE)
+        left, dots, right = written.partition("...") if "..." in written else written.partition("..")
+        first = self.revision(left or "HEAD")
+        second = self.revision(right or "HEAD") if dots else self.revision(WORK_TREE)
         if dots == "...":
             done = _git(self.folder, "merge-base", first.commit, second.commit)
             if done.returncode not in (0, 1):
@@ -136,7 +136,7 @@ class Repository:
         try:
             with temporary_folder(parent) as folder:
                 self._forget(parent)
-                # All folders have names of one length: paths take room in a process, and that moves what it measures.
+                # All names have the same length: paths take room in a process, and that moves what it measures.
                 self._check_out(revision, folder / "worktree")
                 yield folder / "worktree"
         finally:
@@ -159,7 +159,7 @@ class Repository:
         for line in _git(self.folder, "worktree", "list", "--porcelain").stdout.splitlines():
             key, _, path = line.partition(" ")
             if key == "worktree" and Path(path).is_relative_to(parent.resolve()) and not Path(path).exists():
-                # Twice: git locks one that it is making, and was killed then.
+                # Twice: git locks a worktree that it was making when it was killed.
                 _git(self.folder, "worktree", "remove", "--force", "--force", path)
 
 

@@ -3,12 +3,11 @@
 A process of its own, see `commands.py`, as the warden is for a server.
 
 - Its arguments are the number of a descriptor, and the command.
-- stdin is a pipe whose other end only the lab holds. Its end means: kill the command and all that it started. So does
-  SIGTERM.
-- Why the command cannot be executed is written to the descriptor, as the number of an error. Its end: the command runs.
+- stdin is a pipe that only the lab holds. Its end, or SIGTERM, means: kill the command and all that it started.
+- The descriptor gets the errno of a command that cannot be executed. Its end means that the command runs.
 - stdout and stderr are the command's, which also inherits the locks that the lab holds.
 
-It ends as the command ended. What the command left running, as a compiler's daemon, then goes on.
+It ends as the command ended. What the command left running, such as a compiler's daemon, goes on.
 """
 
 import ctypes
@@ -20,11 +19,11 @@ import sys
 import time
 
 from redline.plugins.launchers.warden import (
-    CHANGED_SIGNALS,
     PR_SET_CHILD_SUBREAPER,
-    PR_SET_PDEATHSIG,
     SWEEP_S,
+    begin_session,
     descendants,
+    listen_to_signals,
     reap_all,
     send,
 )
@@ -36,7 +35,7 @@ def main() -> None:
     os.set_inheritable(failed, False)  # noqa: FBT003
     libc = ctypes.CDLL(None)
     libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    wake = _listen_to_signals()
+    wake = listen_to_signals()
     supervisor, child = os.getpid(), os.fork()
     if child == 0:
         _become(command, failed, libc, supervisor)
@@ -49,28 +48,11 @@ def main() -> None:
     os._exit(1 if status is None else os.WEXITSTATUS(status))
 
 
-def _listen_to_signals() -> int:
-    """A pipe with the numbers of signals: SIGCHLD, or a request to end. A terminal's signals are for the lab."""
-    read, write = os.pipe()
-    for end in (read, write):
-        os.set_blocking(end, False)
-    signal.set_wakeup_fd(write, warn_on_full_buffer=False)
-    for number in (signal.SIGTERM, signal.SIGCHLD):
-        signal.signal(number, lambda *_: None)
-    for number in (signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)
-    return read
-
-
 def _become(command: list[str], failed: int, libc: ctypes.CDLL, supervisor: int) -> None:
     try:
-        os.setsid()
-        libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        begin_session(libc)
         if os.getppid() != supervisor:
             os._exit(127)  # it was gone before
-        signal.set_wakeup_fd(-1)
-        for number in CHANGED_SIGNALS:
-            signal.signal(number, signal.SIG_DFL)
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         os.execvp(command[0], command)  # noqa: S606 - the lab's own words
     except OSError as error:

@@ -27,10 +27,9 @@ def elsewhere() -> str:
 
 
 def private_folder(name: str) -> Path:
-    """`redline-NAME-UID` in the folder for temporary files, for this user alone. Raises OSError, with advice.
+    """`redline-NAME-UID` in the folder for temporary files. Raises OSError, with advice, unless it is only this user's.
 
-    Names in it are predictable. A user who made the folder, or can replace it, could change what is built and
-    started there, or make the lab write where only this user may.
+    Names in it are predictable, so whoever can replace it could change what is built and started there.
     """
     folder = Path(tempfile.gettempdir()).resolve() / f"redline-{name}-{os.geteuid()}"
     for above in folder.parents:
@@ -70,9 +69,8 @@ def _who_can_replace(folder: os.stat_result) -> str | None:
 def temporary_folder(parent: Path) -> Iterator[Path]:
     """An empty folder in `parent`, removed when the block ends. Raises OSError when it cannot be made.
 
-    The folder's name has the lab's process id, for people to read. It is in use while the lock file next to
-    it is locked: the kernel releases a lock however its holder ends, while an id may be another process's by then and
-    means nothing in another PID namespace. Not every file system can lock the folder itself (NFS).
+    It is in use while the file next to it is locked, since the kernel releases locks however their holders end. The
+    process id in its name is for people. Not every file system can lock a folder (NFS).
     """
     parent.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:

@@ -28,8 +28,8 @@ from redline.plugins.launchers.route import RouteLauncher
 from redline.plugins.launchers.servers import ServersLauncher
 from redline.plugins.launchers.watching import watch
 from redline.plugins.machine import plan_placement, read_environment
-from redline.plugins.probes.jvm import compilers_of
-from redline.plugins.probes.process_tree import ProcessTreeProbe
+from redline.plugins.monitors.jvm import compilers_of
+from redline.plugins.monitors.process_tree import ProcessTreeMonitor
 from redline.plugins.profilers.machine import MachineProfilers
 from redline.ports import Executor, Placement, RunningServer
 from redline.running.executors import HostsExecutor, LocalExecutor, check_for_hosts
@@ -86,7 +86,7 @@ def workbench(suite: Suite, catalogue: Path, cache: Path, stack: ExitStack) -> W
     tools = Tools(
         launcher=RouteLauncher(ServersLauncher(ProcessLauncher(catalogue, cache), RevisionLauncher(stack))),
         driver=driver,
-        probes=_probes_of,
+        monitors=_monitors_of,
         placement=plan_placement() if is_given else Placement(),
         processes=processes_of,
         fixed_work_ns=driver.fixed_work_ns,
@@ -163,12 +163,14 @@ class Workplace:
         from redline.plugins.hosts.ray_cluster import connected  # noqa: PLC0415 - only where there is a cluster
 
         proxies = any(variant.hops for variant in suite.variants)
-        return self.stack.enter_context(connected(self.address, suite.load_hosts, proxies=proxies))
+        pairs = self.stack.enter_context(connected(self.address, suite.load_hosts, proxies=proxies))
+        # A server behind a URL is one for all pairs, and must not be loaded by several at once.
+        return pairs[:1] if any(variant.is_attached for variant in suite.variants) else pairs
 
 
-def _probes_of(server: RunningServer) -> tuple[ProcessTreeProbe]:
+def _monitors_of(server: RunningServer) -> tuple[ProcessTreeMonitor]:
     peer = (server.endpoint.host, server.endpoint.port) if server.facts is None else None
-    return (ProcessTreeProbe(peer=peer),)
+    return (ProcessTreeMonitor(peer=peer),)
 
 
 def _compilers_of(server: RunningServer) -> Callable[[], int | None]:

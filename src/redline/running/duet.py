@@ -212,7 +212,7 @@ def _drive(
 ) -> Drive:
     """The load on the first server, for the time that all of them have."""
     first, number = cells[0].settling if cells[0].warmup_by else cells[0], len(cells)
-    apart = all(server.facts is not None for server in servers)  # not where the control is the same process
+    apart = servers[0].facts is not None  # not where the control is the same process
     entire = first.under(first.load.lasting(first.load.duration_ns * number), warmup_ns=first.warmup_ns * number)
     drive = Drive.of(options, entire, servers[0].endpoint, seed, cpus)
     warmth = DuetWarmth(apart=apart, saturates=first.load.saturates) if first.warmup_detect else None

@@ -7,20 +7,27 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from ipaddress import ip_address
 from typing import Any
 
 from redline.errors import UsageError
-from redline.model import Cell, DuetRecording, Interval, Plan, PlannedDuet, PlannedTrial, Recording, Suite
+from redline.model import (
+    AttachedServer,
+    Cell,
+    Interval,
+    Plan,
+    PlannedDuet,
+    PlannedTrial,
+    Recording,
+    Suite,
+)
 from redline.plugins.hosts.remote import CALL_S
 from redline.ports import Profiler
 from redline.running.duet import DuetStart, run_start
 from redline.running.host_pairs import PairTools
 from redline.running.record import Tools
-from redline.running.trial import TrialListener, run_trial
+from redline.running.trial import Made, Step, TrialListener, run_trial
 from redline.storage.runs import RunStore
-
-Step = PlannedTrial | PlannedDuet
-Made = Recording | DuetRecording
 
 
 @dataclass(frozen=True)
@@ -33,7 +40,7 @@ class LocalExecutor:
     listener: TrialListener
     log_is_kept: bool = True
 
-    def execute(self, steps: Sequence[PlannedTrial | PlannedDuet]) -> Iterator[Recording | DuetRecording]:
+    def execute(self, steps: Sequence[Step]) -> Iterator[Made]:
         """Run them in order; a recording of each."""
         for start in starts_of(steps, self.plan):
             if isinstance(start, PlannedTrial):
@@ -233,14 +240,30 @@ class HostsExecutor:
 
 def check_for_hosts(suite: Suite) -> None:
     """Raise UsageError for what a suite has that cannot be measured on other hosts."""
+    urls = [variant.entry for variant in suite.variants if isinstance(variant.entry, AttachedServer)]
+    unreachable = next((f"a URL that no other host can reach, {url.name}" for url in urls if _is_of_here(url)), "")
     for has, what, hint in (
-        (any(variant.is_own for variant in suite.variants), "servers of your own", "measure them without --on"),
+        (
+            any(variant.is_own and not variant.is_attached for variant in suite.variants),
+            "servers by their commands or revisions",
+            "start them yourself, and write `url: http://HOST:PORT` for each; or measure them without --on",
+        ),
+        (bool(unreachable), unreachable, "write the address by which the load hosts reach it"),
         (suite.builds > 1, "several builds of each server", "leave out `builds`"),
         (bool(suite.profile), "profiles", "leave out `profile`; they can be made on the server's host itself"),
         (suite.design == "parallel-duet", "parallel duets", "use `design: duet`"),
     ):
         if has:
             raise UsageError(f"{suite.name} has {what}, which cannot be had on several hosts", hint=hint)
+
+
+def _is_of_here(server: AttachedServer) -> bool:
+    """Whether the address means this machine alone: a loopback address, or one with a zone."""
+    try:
+        address = ip_address(server.host)
+    except ValueError:
+        return server.host.rstrip(".").endswith("localhost")
+    return address.is_loopback or "%" in server.host
 
 
 def assigned_steps(steps: Sequence[Step], plan: Plan, pairs: int) -> tuple[tuple[Step, ...], ...]:

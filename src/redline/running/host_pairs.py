@@ -13,8 +13,16 @@ from typing import Any
 from redline.errors import RedlineError
 from redline.model import Cell, ClockReading, Closed, DuetRecording, HostFacts, Load, Plan, PlannedDuet
 from redline.plugins.hosts.agent import AgentUsage
-from redline.plugins.hosts.launcher import RemoteLauncher, RemoteRoute, RemoteServer
-from redline.plugins.hosts.remote import HostLostError, LoadHostsProbe, Pair, PartsDriver, RemoteHost, RemoteProbe, call
+from redline.plugins.hosts.launcher import RemoteLauncher, RemoteServer
+from redline.plugins.hosts.remote import (
+    HostLostError,
+    LoadHostsMonitor,
+    Pair,
+    PartsDriver,
+    RemoteHost,
+    RemoteMonitor,
+    call,
+)
 from redline.plugins.launchers.watching import KnownProcesses
 from redline.ports import Placement, RunningServer, ServerWatch
 from redline.running.duet import DuetStart, run_start
@@ -50,7 +58,7 @@ class PairTools:
         tools = Tools(
             launcher=launcher.on(server, proxy),
             driver=driver,
-            probes=lambda _server: (RemoteProbe(server, proxy), LoadHostsProbe(driver)),
+            monitors=lambda _server: (RemoteMonitor(server, proxy), LoadHostsMonitor(driver)),
             placement=Placement(server_cpus=cores.server_cpus, engine_cpus=engines.engine_cpus),
         )
         own = cls(pair, tools, driver, launcher)
@@ -61,11 +69,10 @@ class PairTools:
 
     def processes_of(self, server: RunningServer) -> tuple[int, ...]:
         """The processes of a server, and of its proxies if they are on its host."""
-        if isinstance(server, RemoteRoute):
-            server = server.server
         if not isinstance(server, RemoteServer):
             return ()
-        return tuple(each for pid in server.facts.pids for each in _or_none(self.pair.server, "processes", pid) or ())
+        pids = server.started.pids
+        return tuple(child for pid in pids for child in _or_none(self.pair.server, "processes", pid) or ())
 
     def compilers_of(self, server: RunningServer) -> Callable[[], int | None]:
         """What reads the time that the compilers of these processes have used and waited for a core."""

@@ -29,9 +29,9 @@ from redline.ports import (
     Driver,
     Launcher,
     LoadOptions,
+    Monitor,
     NoResultError,
     Placement,
-    Probe,
     Profiler,
     Profilers,
     RunningServer,
@@ -44,7 +44,7 @@ DYING_S = 0.5
 
 @dataclass(frozen=True)
 class Tools:
-    """What loads are made with. `probes` makes new ones for each load on a server.
+    """What loads are made with. `monitors` makes new ones for each load on a server.
 
     `processes` gives those of a server and its hops; none where its CPU time cannot be read. `fixed_work_ns` gives the
     CPU time in nanoseconds that a fixed piece of work takes on each of these cores; none where that cannot be measured.
@@ -55,7 +55,7 @@ class Tools:
 
     launcher: Launcher
     driver: Driver
-    probes: Callable[[RunningServer], tuple[Probe, ...]]
+    monitors: Callable[[RunningServer], tuple[Monitor, ...]]
     placement: Placement
     processes: Callable[[RunningServer], tuple[int, ...]] = lambda _server: ()
     fixed_work_ns: Callable[[tuple[int, ...]], Mapping[int, int]] = lambda _cpus: {}
@@ -89,7 +89,7 @@ def record_load(  # noqa: PLR0913 - what, on what, with what, and until when
     *,
     abort: LoadAbort[Interval] | None = None,
 ) -> Recording:
-    """Put the load of a cell on a running server, watched by probes from before it begins until it has ended.
+    """Put the load of a cell on a running server, watched by monitors from before it begins until it has ended.
 
     It ends early by `abort`; without one, where all of its requests fail.
     A load that could not be made, and a server that did not outlive it, are in the recording's `failure`. Raises
@@ -119,13 +119,13 @@ def _record(  # noqa: PLR0913 - as above
     abort: LoadAbort[Interval],
 ) -> Recording:
     empty, profiled = new_recording(planned), _Profiled(options.profiler, cell)
-    probes = (*tools.probes(server), *profiled.probes)
+    monitors = (*tools.monitors(server), *profiled.monitors)
 
     def follow(pid: int) -> None:
         options.on_start(pid)
         abort.started(pid)
-        for probe in probes:
-            probe.follow("engine", pid)
+        for monitor in monitors:
+            monitor.follow("engine", pid)
         profiled.opens()
 
     def seen(interval: Interval) -> None:
@@ -147,8 +147,8 @@ def _record(  # noqa: PLR0913 - as above
     try:
         if server.facts is not None:
             for subject, pid in zip(("server", *HOPS), server.facts.pids, strict=False):
-                for probe in probes:
-                    probe.follow(subject, pid)
+                for monitor in monitors:
+                    monitor.follow(subject, pid)
         traffic = tools.driver.drive(drive)
         if traffic.clocks is not None and _processes(server, tools) != pids:
             traffic = traffic.without_server_cpu()
@@ -156,10 +156,10 @@ def _record(  # noqa: PLR0913 - as above
         error = raised
         traffic = raised.traffic if isinstance(raised, NoResultError) else None
     finally:
-        series = tuple(each for probe in probes for each in probe.finish())
+        series = tuple(each for monitor in monitors for each in monitor.finish())
     written = _size_of(options.server_log)
     window = traffic.window_unix_ns if traffic is not None else None
-    runtimes = [each.runtime(window, options.server_log) for each in probes] if window else []
+    runtimes = [each.runtime(window, options.server_log) for each in monitors] if window else []
     failure = _why_failed(server, traffic, error)
     if traffic is not None and isinstance(abort, FailingAbort):
         traffic, failing = abort.ended(traffic)
@@ -170,7 +170,7 @@ def _record(  # noqa: PLR0913 - as above
         attached_runtimes=attached_runtimes,
         series=series,
         runtime=next(filter(None, runtimes), None),
-        perturbed=any(probe.perturbs for probe in probes),
+        perturbed=any(monitor.perturbs for monitor in monitors),
         failure=failure,
         log_bytes=None if written_before is None or written is None else max(written - written_before, 0),
     )
@@ -194,8 +194,8 @@ class _Profiled:
         self._measured_from_ns: int | None = None
 
     @property
-    def probes(self) -> tuple[Probe, ...]:
-        """The profiler as a probe."""
+    def monitors(self) -> tuple[Monitor, ...]:
+        """The profiler as a monitor."""
         return (self._profiler,) if self._profiler else ()
 
     def opens(self) -> None:

@@ -1,50 +1,60 @@
-"""Trials that are made again because the host took CPU time while they ran, as a search does with probes.
+"""Trials and duets that steal disturbed are repeated, as a search repeats its probes.
 
-What they measured is not looked at, so repeating them favours no result. A trial is repeated with its partner, since
-what is compared should have run next to each other. What is set aside stays stored, and is no part of the report.
+What they measured is not looked at, so repeating favours no result. A trial is repeated with its partner, since
+what is compared should run side by side. Earlier recordings stay stored, and are no part of the report.
+
+Comparisons within a time budget repeat nothing: one more start narrows their interval more than replacing one does
+(docs/concepts/simulations.md, "Starts that steal disturbed").
 """
 
 import math
 from collections.abc import Sequence
 
-from redline.findings import much_stolen
+from redline.findings import much_stolen, much_stolen_duet
 from redline.model import Plan, PlannedDuet, PlannedTrial
+from redline.running.trial import Step
 from redline.storage.runs import RunStore
 
 SHARE = 0.25
-"""A run's budget of repetitions, with partners, as a share of the trials that the suite asks for."""
+"""The most repetitions of a run, as a share of the trials and duets that its suite asks for."""
 
 
 class Repeats:
-    """The repetitions of one run. What was repeated before is read off its directory."""
+    """The repetitions of a run. Earlier ones are read off its directory."""
 
     def __init__(self, plan: Plan, store: RunStore) -> None:
-        rounds = plan.suite.auto.at_least if plan.suite.auto else plan.suite.trials
+        suite = plan.suite
+        rounds = suite.auto.at_least if suite.auto else suite.trials
+        in_a_round = len(plan.cells) + sum(duet.round == 0 for duet in plan.duets)
         self._plan, self._store = plan, store
-        self._left = math.ceil(SHARE * rounds * len(plan.cells)) - len(store.repeated())
+        self._left = math.ceil(SHARE * rounds * in_a_round) - len(store.repeated()) if suite.alone else 0
 
-    def of_round(self, steps: Sequence[PlannedTrial | PlannedDuet]) -> tuple[PlannedTrial, ...]:
-        """What of a whole round is to be made again, in the plan's order; their recordings are set aside.
-
-        A duet is not: it is stolen from in slices, which are many, and both servers had them.
-        """
-        trials = [step for step in steps if isinstance(step, PlannedTrial)]
-        again: dict[int, PlannedTrial] = {}
-        for trial in trials if self._left > 0 else ():
-            # A ceiling is compared with nothing.
-            subject = self._plan.cells[trial.cell_id].role == "subject"
-            if subject and much_stolen(self._store.recording(trial.position)):
-                pair = {each.position: each for each in trials if each is trial or self._are_compared(each, trial)}
-                if len(again | pair) <= self._left:
-                    again |= pair
+    def of_round(self, steps: Sequence[Step]) -> tuple[Step, ...]:
+        """The trials and duets of a whole round that are repeated, in order; their recordings are set aside."""
+        again: dict[int, Step] = {}
+        for step in steps if self._left > 0 else ():
+            if self._is_disturbed(step):
+                group = {other.position: other for other in steps if other is step or self._are_compared(other, step)}
+                if len(again | group) <= self._left:
+                    again |= group
         for position in again:
             self._store.set_aside(position)
         self._left -= len(again)
-        return tuple(trial for trial in trials if trial.position in again)
+        return tuple(step for step in steps if step.position in again)
 
-    def _are_compared(self, one: PlannedTrial, other: PlannedTrial) -> bool:
-        """Whether one of the two is the other's baseline."""
-        cells, suite = [self._plan.cells[trial.cell_id] for trial in (one, other)], self._plan.suite
-        first, second = ((cell.scenario.name, cell.load.name, cell.role) for cell in cells)
-        mine, theirs = (cell.variant.slug for cell in cells)
-        return first == second and (suite.baseline_of(mine) == theirs or suite.baseline_of(theirs) == mine)
+    def _is_disturbed(self, step: Step) -> bool:
+        if isinstance(step, PlannedDuet):
+            return much_stolen_duet(self._store.duet(step.position))
+        # A ceiling is compared with nothing.
+        is_subject = self._plan.cells[step.cell_id].role == "subject"
+        return is_subject and much_stolen(self._store.recording(step.position))
+
+    def _are_compared(self, first: Step, second: Step) -> bool:
+        """Whether these are two trials, of a server and of its baseline."""
+        if not isinstance(first, PlannedTrial) or not isinstance(second, PlannedTrial):
+            return False
+        cells = [self._plan.cells[trial.cell_id] for trial in (first, second)]
+        alike = len({(cell.scenario.name, cell.load.name, cell.role) for cell in cells}) == 1
+        slug, other = (cell.variant.slug for cell in cells)
+        suite = self._plan.suite
+        return alike and (suite.baseline_of(slug) == other or suite.baseline_of(other) == slug)

@@ -4,7 +4,7 @@ What is left to search is read off the directory, so a search can be resumed fro
 """
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from pathlib import Path
 
 from redline.analysis.search_state import SearchState, search_order, search_state
 from redline.errors import DriveError, LaunchError, UsageError
-from redline.model import Cell, Manifest, Run, Suite
+from redline.model import Cell, Manifest, Plan, Run, Suite
 from redline.model.limits import LimitReport
 from redline.model.search import SearchTerms
 from redline.running.assembly import Workbench
@@ -33,15 +33,20 @@ from redline.running.session import (
 )
 from redline.running.views import write_search_views
 from redline.storage.runs import RunStore
-from redline.suite import make_plan
+from redline.suite import ALL_AVAILABLE, make_search_plan
 
 
 @dataclass(frozen=True)
 class SearchRequest:
-    """A suite of open loads, and what is asked of its cells."""
+    """A suite of open loads, and what is asked of its cells. `parts` are the suites that it joins, if it does."""
 
     suite: Suite
     terms: SearchTerms
+    parts: tuple[Suite, ...] = ()
+
+    def plan(self, unavailable: Mapping[str, str] = ALL_AVAILABLE) -> Plan:
+        """What is searched, without servers that are not available, by slug with the reason."""
+        return make_search_plan(self.suite, self.parts or (self.suite,), unavailable)
 
 
 @dataclass(frozen=True)
@@ -69,7 +74,7 @@ class SearchSession:
         store = RunStore(folder)
         store.check_free()
         built = build_all(asked.suite, bench.tools.launcher, listener)
-        plan = make_plan(asked.suite, built.unavailable)
+        plan = asked.plan(built.unavailable)
         check_left(plan, "search", "`redline list` says what can be built here")
         manifest = new_manifest(folder.resolve().name, source, plan, bench, asked.terms)
         store.create(manifest)

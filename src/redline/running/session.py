@@ -22,12 +22,10 @@ from redline.analysis.unanswered import start_failed, unanswered
 from redline.errors import RedlineError, StoreError, UsageError
 from redline.model import (
     Cell,
-    DuetRecording,
     Enough,
     Environment,
     Manifest,
     Plan,
-    PlannedTrial,
     Profile,
     Recording,
     Report,
@@ -45,7 +43,7 @@ from redline.quantities import duration
 from redline.running.assembly import Workbench
 from redline.running.cell_search import SearchListener
 from redline.running.repeats import Repeats
-from redline.running.trial import TrialListener
+from redline.running.trial import Made, Step, TrialListener
 from redline.running.views import write_run_views
 from redline.storage.runs import RunStore, capacity_store
 from redline.suite import (
@@ -281,7 +279,7 @@ def _decide(growing: GrowingRun, listener: TrialListener, run: Run) -> Enough | 
 def run_trials(plan: Plan, store: RunStore, executor: Executor, listener: TrialListener, decide: Decide) -> None:
     """Run every trial and duet of the plan that has no recording yet, in the plan's order, storing each as it ends.
 
-    What the host took CPU time from is made again at the end of its round, with its partner and within a budget.
+    What steal disturbed is repeated at the end of its round, a trial with its partner, within a budget.
     A suite that leaves the number of trials open gets rounds until they are enough. Then come the trials with a
     profiler. Whatever ends the session early (an interrupt, a full disk), the recordings made so far stand and a later
     session runs the rest.
@@ -337,7 +335,7 @@ class _Kept:
         """The run as it stands."""
         return Run(manifest=self._manifest, recordings=tuple(self._recordings), duets=tuple(self._duets))
 
-    def keep(self, recording: Recording | DuetRecording) -> None:
+    def keep(self, recording: Made) -> None:
         """Store what was made. Raises DriveError and KeyboardInterrupt where that ends the session."""
         cells = self._plan.cells
         if isinstance(recording, Recording):
@@ -354,10 +352,11 @@ class _Kept:
         if recording.is_interrupted:
             raise KeyboardInterrupt
 
-    def forget(self, trials: Sequence[PlannedTrial]) -> None:
-        """Leave out trials that are made again."""
-        again = {trial.position for trial in trials}
+    def forget(self, steps: Sequence[Step]) -> None:
+        """Leave out trials and duets that are repeated."""
+        again = {step.position for step in steps}
         self._recordings = [recording for recording in self._recordings if recording.position not in again]
+        self._duets = [duet for duet in self._duets if duet.position not in again]
 
 
 def build_all(

@@ -23,6 +23,9 @@ from redline.model import (
 from redline.ports import Launch, LoadOptions, Profiler
 from redline.running.record import Tools, failure_of, new_recording, record_load, verify
 
+Step = PlannedTrial | PlannedDuet
+Made = Recording | DuetRecording
+
 
 class TrialListener(Protocol):
     """Follows the trials of a run, to show them."""
@@ -39,10 +42,10 @@ class TrialListener(Protocol):
     def rounds_judged(self, precision: Precision) -> None:
         """As many rounds as it takes are wanted, and those so far are not enough."""
 
-    def repeated(self, trials: Sequence[PlannedTrial]) -> None:
-        """Trials of the round that just ended are made again: the host took CPU time from some of them."""
+    def repeated(self, steps: Sequence[Step]) -> None:
+        """Trials and duets of the round that just ended are repeated: steal disturbed them or their partners."""
 
-    def moved(self, planned: PlannedTrial | PlannedDuet, cells: tuple[Cell, ...], failure: Failure) -> None:
+    def moved(self, planned: Step, cells: tuple[Cell, ...], failure: Failure) -> None:
         """A host was lost in the middle of it, and other hosts make it again."""
 
     def duet_started(self, planned: PlannedDuet, cells: tuple[Cell, ...]) -> None:

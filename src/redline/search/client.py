@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from redline.model import Finding, FindingKind, Grade, Objective, Traffic
+from redline.model import Finding, Grade, Objective, Traffic
 from redline.quantities import percent
 from redline.search.evidence import Evidence, overloaded
 from redline.search.steps import too_many_errors, verdict
@@ -23,6 +23,8 @@ FAILING = 0.05
 _FEWEST_TIMES = 50
 LACKED = 0.001
 """The tolerated share of due requests that the engine's own side could not connect for: they never reached a server."""
+DISTURBANCES = ("engine-paused", "cpu-steal")
+"""The kinds of findings that void a probe."""
 
 
 def lacking(traffic: Traffic) -> str:
@@ -118,9 +120,10 @@ def _is_beyond(objective: Objective, made: LoadTotals) -> bool:
 
 def stolen(findings: Sequence[Finding], *, some: bool = False) -> str:
     """Says that the host took much, or `some`, of the time of a load, or that the engine stood still; else empty."""
-    kinds = (FindingKind.ENGINE_PAUSED, FindingKind.CPU_STEAL)
-    steal = [finding for finding in findings if finding.kind in kinds and (some or finding.grade is not Grade.NOTE)]
-    return steal[0].message[:1].lower() + steal[0].message[1:].rstrip(".") if steal else ""
+    for finding in findings:
+        if finding.kind in DISTURBANCES and (some or finding.grade is not Grade.NOTE):
+            return finding.message[:1].lower() + finding.message[1:].rstrip(".")
+    return ""
 
 
 def disturbed(

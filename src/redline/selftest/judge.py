@@ -304,7 +304,7 @@ def lost_share(seen: Noise, spreads: float) -> float:
     """The share of time without a core for engine or server, times how much longer a queue takes to catch up.
 
     Steal is known for all cores together: what matters is what hit the two that engine and server run on. Of an engine
-    that never waited, the probe, which gives way to it, was itself kept from looking: then the pressure stands for it.
+    that never waited, the monitor, which gives way to it, was itself kept from looking: then the pressure tells.
     """
     lost = _SHARED_CORES * (seen.stolen_share or 0.0)
     lost += (seen.engine_waited_share or seen.pressure_share or 0.0) + (seen.server_waited_share or 0.0)

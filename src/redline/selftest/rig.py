@@ -36,7 +36,7 @@ from redline.plugins.drivers.engine import EngineDriver
 from redline.plugins.launchers.attached import processes_of
 from redline.plugins.launchers.process import ProcessLauncher, ProcessServer
 from redline.plugins.linux.scheduling import on_cores
-from redline.plugins.probes.process_tree import ProcessTreeProbe
+from redline.plugins.monitors.process_tree import ProcessTreeMonitor
 from redline.ports import Endpoint, Launch, LoadOptions, Placement, RunningServer
 from redline.running.record import Tools, record_load
 from redline.selftest.results import Quantile
@@ -97,7 +97,7 @@ def own_lateness(log: Path) -> tuple[Quantile, ...]:
 
 @dataclass(frozen=True)
 class Observed:
-    """A load as engine and probes recorded it, the server's own lateness, and how long it was suspended."""
+    """A load as engine and monitors recorded it, the server's own lateness, and how long it was suspended."""
 
     recording: Recording
     traffic: Traffic
@@ -157,7 +157,9 @@ class Rig:
     def tools(self) -> Tools:
         """The session's tools for its loads: the engine has one core."""
         placement = replace(self.oracle.placement, engine_cpus=self.oracle.placement.engine_cpus[:1])
-        return Tools(self.oracle.launcher, self.driver, lambda _server: (ProcessTreeProbe(),), placement, processes_of)
+        return Tools(
+            self.oracle.launcher, self.driver, lambda _server: (ProcessTreeMonitor(),), placement, processes_of
+        )
 
     def _load(
         self, server: RunningServer, shape: Open | Closed, seconds: float, stopper: "Stopper | None"

@@ -19,7 +19,7 @@ from redline.stats.estimate import (
     within_trials,
 )
 from redline.stats.families import adjust, holm_adjust
-from redline.stats.samples import CONFIDENCE, Quantiles, Ratios, Sample, pooled
+from redline.stats.samples import CONFIDENCE, LogRatios, Quantiles, Ratios, Sample, pooled
 from redline.stats.trials import (
     QUANTILE_OF,
     Trial,

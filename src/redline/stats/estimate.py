@@ -9,11 +9,11 @@ import numpy as np
 
 from redline.model import Estimate, Metric, Verdict
 from redline.stats.distributions import t_quantile, t_tail
-from redline.stats.samples import CONFIDENCE, Floats, Quantiles, Sample, resamples
+from redline.stats.samples import CONFIDENCE, Floats, LogRatios, Quantiles, Sample, resamples
 
 ALPHA = 1 - CONFIDENCE
 METHOD = "t interval with the bootstrap standard error of the log, over trials"
-METHOD_WITHIN = "t interval with the standard error of blocks within trials, wider than over trials"
+METHOD_WITHIN = "t interval with the standard error of batches within trials, wider than over trials"
 METHOD_ORDER = "order statistics of all requests, wider than over trials"
 METHOD_DIFFERENCE = "t interval with the bootstrap standard error of the difference, over trials paired by round"
 METHOD_MIDDLE = "t interval of the Hodges-Lehmann estimate, over trials"
@@ -67,6 +67,8 @@ def over_trials(sample: Sample, against: Sample | None = None) -> Spread | None:
     """
     if sample.n < 2:
         return None
+    if isinstance(sample, LogRatios) and against is None:  # what the bootstrap of a mean comes to
+        return Spread(float(sample.logs.var(ddof=1)) / sample.n, sample.n - 1)
     values = sample.resampled
     others = against.resampled if against else np.ones_like(values)
     if np.any(values <= 0) or np.any(others <= 0):
@@ -81,13 +83,13 @@ def _bootstrap_variance(values: Floats, n: int) -> float:
 
 
 def within_trials(sample: Sample, against: Sample | None = None) -> Spread | None:
-    """The variance that blocks within trials give the log of a statistic, or the log ratio of two paired by round.
+    """The variance that batches within trials give the log of a statistic, or the log ratio of two paired by round.
 
     It is a floor to the variance over trials, since few trials may agree by luck (docs/decisions/0015-two-levels.md).
-    It is what a bootstrap of the blocks of each trial comes to with endlessly many draws: of a sum that is known
+    It is what a bootstrap of the batches of each trial comes to with endlessly many draws: of a sum that is known
     (Carlstein 1986, blocks that do not overlap). What all trials do at the same time, such as a ramp or a warm-up, is
     no chance and is taken out, and so is what both cells of a round do: they get the same arrivals. None for fewer than
-    two trials or blocks, and where the two were not cut alike.
+    two trials or batches, and where the two were not cut alike.
     """
     scores, theirs = sample.scores, against.scores if against else None
     if scores is None or min(scores.shape) < 2:
@@ -96,10 +98,10 @@ def within_trials(sample: Sample, against: Sample | None = None) -> Spread | Non
         if theirs is None or theirs.shape != scores.shape:
             return None
         scores = scores - theirs
-    trials, blocks = scores.shape
+    trials, batches = scores.shape
     residuals = scores - scores.mean(axis=0) - scores.mean(axis=1, keepdims=True) + scores.mean()
-    freedom = (trials - 1) * (blocks - 1)
-    return Spread(float((residuals**2).sum()) / freedom * trials * blocks, freedom)
+    freedom = (trials - 1) * (batches - 1)
+    return Spread(float((residuals**2).sum()) / freedom * trials * batches, freedom)
 
 
 def over_hosts(logs: Floats, hosts: Sequence[str]) -> Spread | None:

@@ -72,15 +72,15 @@ class FactorEffect:
 
 
 def main_effects(
-    values: Sequence[float], blocks: Sequence[int], factors: Sequence[Floats]
+    values: Sequence[float], rounds: Sequence[int], factors: Sequence[Floats]
 ) -> tuple[FactorEffect | None, ...] | None:
-    """The main effect of each factor, all else alike, with blocks as further factors; None where no error is known.
+    """The main effect of each factor, all else alike, with rounds as further factors; None where no error is known.
 
     None instead of one effect where the runs cannot distinguish it from others. The error is what main effects and
-    blocks leave of the values: their scatter, and interactions.
+    rounds leave of the values: their scatter, and interactions.
     """
     y = np.array(values, dtype=np.float64)
-    own = np.eye(max(blocks) + 1)[list(blocks)]
+    own = np.eye(max(rounds) + 1)[list(rounds)]
     model = np.column_stack([own[:, own.any(axis=0)], *factors])
     rank = int(np.linalg.matrix_rank(model))
     left = len(y) - rank

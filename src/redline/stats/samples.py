@@ -20,8 +20,8 @@ from redline.stats.distributions import quantile_ranks
 
 Floats = NDArray[np.float64]
 CONFIDENCE = 0.95
-BLOCKS = 10
-"""A trial is cut into so many blocks of time: long enough to hold what hangs together, enough to show how they vary."""
+BATCHES = 10
+"""Parts of a trial or of a start: long enough to hold what hangs together, enough to show how they vary."""
 
 ENUMERATED_UP_TO = 7
 """With n trials there are C(2n-1, n) different resamples: 1,716 for 7. Up to here all of them are taken."""
@@ -69,9 +69,9 @@ class Sample(ABC):
     @cached_property
     @abstractmethod
     def scores(self) -> Floats | None:
-        """The influence of each block of each trial on the log of the statistic, to first order: shape (n, blocks).
+        """The influence of each batch of each trial on the log of the statistic, to first order: shape (n, batches).
 
-        None when the trials were not cut into blocks.
+        None when the trials were not cut into batches.
         """
 
     @abstractmethod
@@ -97,13 +97,13 @@ class Sample(ABC):
 class Ratios(Sample):
     """A ratio of sums over trials: requests over seconds, CPU time over requests.
 
-    `blocks` are the same two by trial and block, each of shape (trials, blocks).
+    `batches` are the same two by trial and batch, each of shape (trials, batches).
     """
 
     def __init__(
-        self, over: Floats, under: Floats, resolution: float = 0.0, blocks: tuple[Floats, Floats] | None = None
+        self, over: Floats, under: Floats, resolution: float = 0.0, batches: tuple[Floats, Floats] | None = None
     ) -> None:
-        self.over, self.under, self.resolution, self.blocks = over, under, resolution, blocks
+        self.over, self.under, self.resolution, self.batches = over, under, resolution, batches
         self.n = len(over)
 
     def at(self, weights: Floats) -> Floats:
@@ -113,10 +113,10 @@ class Ratios(Sample):
 
     @cached_property
     def scores(self) -> Floats | None:
-        """What each block has more than its share, over all."""
-        if self.blocks is None or self.over.sum() <= 0:
+        """What each batch has more than its share, over all."""
+        if self.batches is None or self.over.sum() <= 0:
             return None
-        over, under = self.blocks
+        over, under = self.batches
         scores: Floats = (over - self.value * under) / self.over.sum()
         return scores
 
@@ -151,10 +151,10 @@ class Merged:
         """The parts of all trials, one trial after the other."""
         return HistogramTable([part for parts in self.parts for part in parts])
 
-    def by_block(self, counts: NDArray[np.int64], blocks: int) -> Floats:
-        """The sums of what is counted in each of the `intervals`, by trial and block."""
+    def by_batch(self, counts: NDArray[np.int64], batches: int) -> Floats:
+        """The sums of what is counted in each of the `intervals`, by trial and batch."""
         ends = np.cumsum([len(parts) for parts in self.parts])
-        return np.array([block_sums(each, blocks) for each in np.split(counts, ends[:-1])])
+        return np.array([batch_sums(each, batches) for each in np.split(counts, ends[:-1])])
 
     def release(self) -> None:
         """Free what is decoded."""
@@ -215,18 +215,18 @@ class Quantiles(Sample):
 
     @cached_property
     def scores(self) -> Floats | None:
-        """What each block has more than its share of requests below the quantile, times the log of a rank's worth.
+        """What each batch has more than its share of requests below the quantile, times the log of a rank's worth.
 
         A rank's worth is how far the log of the response time goes, around the quantile, from one request to the next.
         """
         held = self._held_ranks(CONFIDENCE)
-        blocks = min([BLOCKS, *map(len, self.merged.parts)])
-        if held is None or not self.merged.parts or blocks < 2:
+        batches = min([BATCHES, *map(len, self.merged.parts)])
+        if held is None or not self.merged.parts or batches < 2:
             return None
         low, high = np.log(self._at_ranks(held))
         intervals = self.merged.intervals
-        below = self.merged.by_block(intervals.counts_up_to(self.value), blocks)
-        total = self.merged.by_block(intervals.counts, blocks)
+        below = self.merged.by_batch(intervals.counts_up_to(self.value), batches)
+        total = self.merged.by_batch(intervals.counts, batches)
         if total.sum() == 0:
             return None
         scores: Floats = (below.sum() / total.sum() * total - below) * (high - low) / (held[1] - held[0])
@@ -247,11 +247,33 @@ class Quantiles(Sample):
         return self.merged.table[0][np.searchsorted(self.merged.total, wanted)]
 
 
+class LogRatios(Sample):
+    """The log ratios of two servers in fresh starts of a duet; the statistic is their geometric mean."""
+
+    resolution = 0.0
+    scores = None
+
+    def __init__(self, logs: Floats) -> None:
+        self.logs = logs
+        self.n = len(logs)
+
+    def at(self, weights: Floats) -> Floats:
+        """The geometric mean of the weighted ratios."""
+        means: Floats = np.exp(weights @ self.logs / weights.sum(axis=1))
+        return means
+
+    def held(self, confidence: float) -> None:
+        """None: it is no quantile."""
+
+
 def pooled(samples: Sequence[Sample]) -> Sample:
-    """All trials of these samples of one metric, in their order, without their blocks; at least one sample is needed.
+    """All trials of these samples of one metric, in their order, without their batches; at least one sample is needed.
 
     Raises TypeError for samples that do not measure the same.
     """
+    starts = [sample.logs for sample in samples if isinstance(sample, LogRatios)]
+    if len(starts) == len(samples):
+        return LogRatios(np.concatenate(starts))
     ratios = [sample for sample in samples if isinstance(sample, Ratios)]
     if len(ratios) == len(samples):
         over, under = (
@@ -264,11 +286,11 @@ def pooled(samples: Sequence[Sample]) -> Sample:
     return Quantiles([histogram for quantile in quantiles for histogram in quantile.merged.histograms], quantiles[0].q)
 
 
-def block_sums(values: ArrayLike, blocks: int) -> Floats:
+def batch_sums(values: ArrayLike, batches: int) -> Floats:
     """The sums of so many runs of consecutive values, or rows, as equal in length as they can be; no more than values.
 
-    Shape (values, ...) in, (blocks, ...) out.
+    Shape (values, ...) in, (batches, ...) out.
     """
     rows = np.asarray(values, dtype=np.float64)
-    sums: Floats = np.add.reduceat(rows, np.arange(blocks) * len(rows) // blocks, axis=0)
+    sums: Floats = np.add.reduceat(rows, np.arange(batches) * len(rows) // batches, axis=0)
     return sums

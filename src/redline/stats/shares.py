@@ -8,19 +8,18 @@ import numpy as np
 
 from redline.model import Estimate
 from redline.stats.distributions import t_quantile, t_tail
-from redline.stats.duets import BATCHES
-from redline.stats.duets import METHOD_BLOCKS as METHOD_WITHIN_STARTS
+from redline.stats.duets import BATCHES, METHOD_WITHIN_STARTS
 from redline.stats.estimate import Spread
 from redline.stats.samples import CONFIDENCE, Floats
 
-BLOCKS = 20
+PROFILE_BATCHES = 20
 """Into so many stretches of time the slices of a trial are put: neighbours resemble each other, stretches hardly."""
 DESIGN_EFFECT = 2.0
 """Samples say so much less than their number where no times are known: those in a row resemble each other."""
 _MANY = 1_000_000.0
 
 METHOD_TRIALS = "t interval over profiled trials"
-METHOD_BLOCKS = "t interval over blocks of slices within trials"
+METHOD_BATCHES = "t interval over batches of slices within trials"
 METHOD_COUNT = "binomial, samples taken to be half as many"
 METHOD_NONE = "no samples"
 
@@ -168,7 +167,7 @@ def _logarithmic_mean(one: float, other: float) -> float:
 def error_of(ratio: Estimate) -> Spread | None:
     """The error of the logarithm of a ratio of CPU times, from its interval, which is Student's t; None without one.
 
-    Its freedom is that of its trials, or starts, but for a duet's where the blocks within starts make it wider.
+    Its freedom is that of its trials, or starts, but for a duet's where the batches within starts make it wider.
     """
     if ratio.low is None or ratio.high is None or ratio.low <= 0:
         return None
@@ -180,9 +179,9 @@ def error_of(ratio: Estimate) -> Spread | None:
 def share(trials: Sequence[TrialWeights], samples: int) -> MeasuredShare:
     """The part's share of all weight, by trials of slices: the ratio of the sums.
 
-    Its variance is that of a bootstrap of blocks with endlessly many draws (Carlstein 1986, blocks that do not
-    overlap; linearised): within trials over at most BLOCKS blocks each, and over trials where there are several; the
-    one that makes the wider interval counts. Where no trial has two slices it is that of `samples` draws, and where the
+    Its variance is that of a bootstrap of batches with endlessly many draws (Carlstein 1986, blocks that do not
+    overlap; linearised): within trials over at most PROFILE_BATCHES, and over trials where there are several; the one
+    that makes the wider interval counts. Where no trial has two slices it is that of `samples` draws, and where the
     part was never seen, which says that it is rare and not that it is not there.
     """
     whole = float(sum(trial.whole.sum() for trial in trials))
@@ -205,13 +204,13 @@ def share(trials: Sequence[TrialWeights], samples: int) -> MeasuredShare:
 def _within(trials: Sequence[TrialWeights], value: float, whole: float) -> tuple[float, float, str] | None:
     variance, freedom = 0.0, 0
     for trial in trials:
-        blocks = min(BLOCKS, len(trial.whole))
-        if blocks < 2:
+        batches = min(PROFILE_BATCHES, len(trial.whole))
+        if batches < 2:
             continue
-        residuals = np.array([block.sum() for block in np.array_split(trial.part - value * trial.whole, blocks)])
-        variance += float(((residuals - residuals.mean()) ** 2).sum()) * blocks / (blocks - 1)
-        freedom += blocks - 1
-    return (variance / whole**2, freedom, METHOD_BLOCKS) if freedom else None
+        residuals = np.array([batch.sum() for batch in np.array_split(trial.part - value * trial.whole, batches)])
+        variance += float(((residuals - residuals.mean()) ** 2).sum()) * batches / (batches - 1)
+        freedom += batches - 1
+    return (variance / whole**2, freedom, METHOD_BATCHES) if freedom else None
 
 
 def _over(trials: Sequence[TrialWeights], value: float, whole: float) -> tuple[float, float, str] | None:

@@ -23,7 +23,7 @@ from redline.model import (
     Traffic,
 )
 from redline.model.hosts import one_way_bound_ns
-from redline.stats.samples import BLOCKS, Floats, Merged, Quantiles, Ratios, Sample, block_sums
+from redline.stats.samples import BATCHES, Floats, Merged, Quantiles, Ratios, Sample, batch_sums
 
 QUANTILE_OF = {
     Metric.P50: 0.5,
@@ -251,7 +251,7 @@ def _sample_of(trials: Sequence[TrialNumbers], metric: Metric, merged: Merged | 
     traffics = _traffics(trials)
     if metric is Metric.THROUGHPUT:
         in_window = [traffic.in_window for traffic in traffics]
-        return Ratios(_array(in_window), _array([each.seconds for each in traffics]), blocks=_answered(traffics))
+        return Ratios(_array(in_window), _array([each.seconds for each in traffics]), batches=_answered(traffics))
     if metric is Metric.RECEIVED:
         received = [traffic.counts.bytes_received for traffic in traffics]
         return Ratios(_array(received), _array([each.seconds for each in traffics]))
@@ -259,7 +259,7 @@ def _sample_of(trials: Sequence[TrialNumbers], metric: Metric, merged: Merged | 
         counts = _array([traffic.response.count for traffic in traffics])
         return Ratios(_array([traffic.response.mean_ns for traffic in traffics]) * counts, counts)
     if metric is Metric.CPU_PER_REQUEST:
-        # It has no blocks: what one reading is late, the next block gets.
+        # It has no batches: what one reading is late, the next batch gets.
         completed = _array([traffic.counts.completed for traffic in traffics])
         return Ratios(_array([trial.server_cpu_ns or 0.0 for trial in trials]), completed)
     if metric is Metric.MEMORY:
@@ -276,12 +276,12 @@ def _traffics(trials: Sequence[TrialNumbers]) -> list[MeasuredTraffic]:
 
 
 def _answered(traffics: Sequence[MeasuredTraffic]) -> tuple[Floats, Floats] | None:
-    """Right answers and seconds by trial and block."""
-    blocks = min([BLOCKS, *(len(traffic.answered) for traffic in traffics)])
-    if blocks < 2:
+    """Right answers and seconds by trial and batch."""
+    batches = min([BATCHES, *(len(traffic.answered) for traffic in traffics)])
+    if batches < 2:
         return None
-    answers = np.array([block_sums(traffic.answered, blocks) for traffic in traffics])
-    return answers, np.array([block_sums(traffic.lasted_s, blocks) for traffic in traffics])
+    answers = np.array([batch_sums(traffic.answered, batches) for traffic in traffics])
+    return answers, np.array([batch_sums(traffic.lasted_s, batches) for traffic in traffics])
 
 
 def _array(values: Sequence[float]) -> Floats:

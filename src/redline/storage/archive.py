@@ -66,8 +66,8 @@ def _within(folder: Path) -> Iterator[RunStore | LeftOut]:
 def _at(folder: Path) -> Iterator[RunStore | LeftOut]:
     """The run in this folder itself, or why it does not count: it is still measured, or was broken off."""
     whole, capacity = RunStore(folder), RunStore(folder / "capacity")
-    if whole.kind in ("search", "comparison"):
-        return  # a history follows servers alone: it has neither limits nor ratios of two servers
+    if whole.kind == "search":
+        return  # a history has no limits
     if whole.exists and not whole.is_being_written:
         yield whole
     elif whole.exists or capacity.exists:

@@ -5,7 +5,7 @@ Layout, version 1 (docs/reference/run-directory.md):
     run.json                     the manifest: kind, plan, environment, command; written once, before the first trial
     suite.yaml                   the suite as it was given
     recordings/0007-SLUG.json    one per trial, named by its position
-    repeated/0007-SLUG.1.json    a trial that was repeated because of steal; it counts for nothing
+    repeated/0007-SLUG.1.json    a trial or duet that was repeated because of steal; it counts for nothing
     lost/0007-SLUG.1.json        a trial that ended with its host and was repeated on others; it counts for nothing
     duets/0008-SLUG.json         one per duet, named by its position and the cell of its baseline
     calibration.json             the duets that compared pairs of hosts before the run, if there were several
@@ -229,9 +229,13 @@ class RunStore:
         """The recording of a trial. Raises StoreError as `recordings`, and KeyError when there is none."""
         return read_stored(self._files("recordings")[position], Recording)
 
+    def duet(self, position: int) -> DuetRecording:
+        """The recording of a duet. Raises StoreError as `duets`, and KeyError when there is none."""
+        return read_stored(self._files("duets")[position], DuetRecording)
+
     def set_aside(self, position: int) -> None:
-        """Move a recording away, so that its trial is repeated."""
-        file = self._files("recordings")[position]
+        """Move a recording away, so that its trial or duet is repeated."""
+        file = (self._files("recordings") | self._files("duets"))[position]
         with as_store_error(self.folder / "repeated"):
             (self.folder / "repeated").mkdir(exist_ok=True)
             number = 1 + sum(repeated == position for repeated in self.repeated())
@@ -245,7 +249,7 @@ class RunStore:
         self.write(f"lost/{stem}.{number}.json", stored_json(recording))
 
     def repeated(self) -> tuple[int, ...]:
-        """The positions of repeated trials, once per repetition."""
+        """The positions of repeated trials and duets, once per repetition."""
         folder = self.folder / "repeated"
         with as_store_error(folder):
             names = [_RECORDING.match(file.name) for file in folder.iterdir()] if folder.exists() else []

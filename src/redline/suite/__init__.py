@@ -8,10 +8,10 @@ from redline.suite.loading import (
     read_body,
     read_data,
     read_text,
-    referenced_bodies,
     referenced_files,
 )
 from redline.suite.planning import (
+    ALL_AVAILABLE,
     SHORTEST_PROBE_NS,
     Capacities,
     cannot_profile,
@@ -20,8 +20,10 @@ from redline.suite.planning import (
     draw_places,
     expected_length_ns,
     expected_trial_ns,
+    least_length_ns,
     make_capacity_plan,
     make_plan,
+    make_search_plan,
     to_search,
     with_budget,
     with_rounds,

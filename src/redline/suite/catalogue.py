@@ -12,10 +12,10 @@ from redline.model import Frozen, Option, Scenario, ServerEntry
 from redline.model.catalogue import FILLED_BY_THE_LAB, JDK, ON_PATH, UPSTREAM, as_written, is_among, names_in_braces
 from redline.quantities import clip, did_you_mean
 from redline.suite.schema.document import Path, parse_document
-from redline.suite.schema.scenario import ScenariosSchema
+from redline.suite.schema.scenario import BODIES, ScenariosSchema
 from redline.suite.schema.server import EntrySchema, FamilySchema, SharedSchema
 from redline.suite.validate.checking import Sheet
-from redline.suite.validate.referenced_files import Files, no_files, picks_of
+from redline.suite.validate.referenced_files import NO_FILES, Files, picks_of
 
 _REFERENCE = "catalogue/README.md"
 _FAMILY_NAME = re.compile(r"[a-z][a-z0-9_-]*")
@@ -56,9 +56,9 @@ def read_family(text: str, file: str, family_folder: str) -> dict[str, ServerEnt
     return entries
 
 
-def read_scenarios(text: str, file: str, files: Files = no_files) -> dict[str, Scenario]:
+def read_scenarios(text: str, file: str, files: Files = NO_FILES) -> dict[str, Scenario]:
     """The scenarios of `scenarios.yaml`, by name. Raises UsageError with everything that is wrong with the file."""
-    sheet = Sheet(parse_document(text, file), ScenariosSchema, _REFERENCE)
+    sheet = Sheet(parse_document(text, file), ScenariosSchema, _REFERENCE, {BODIES: files.body})
     schema = sheet.read(ScenariosSchema)
     found = {}
     for name, written in schema.scenarios.items() if schema else ():

@@ -34,22 +34,13 @@ def load_suite(path: Path, catalogue: Catalogue, overrides: Overrides = AS_WRITT
 def referenced_files(path: Path) -> Files:
     """Reads the files that a suite, a scenario or a project names, which are in its folder, links followed."""
 
-    def read(name: str) -> str:
+    def text(name: str) -> str:
         return read_data(path.parent / name, lambda _: open_within(path.parent, name))
 
-    return read
+    def body(name: str) -> bytes:
+        return read_body(path.parent / name, lambda _: open_within(path.parent, name))
 
-
-def referenced_bodies(path: Path) -> Callable[[str], bytes]:
-    """Reads the files that a suite sends as bodies, which are in its folder, links followed."""
-
-    def read(name: str) -> bytes:
-        def opened(_: Path) -> BinaryIO:
-            return open_within(path.parent, name)
-
-        return _content(path.parent / name, MOST_BODY_BYTES, "64 MiB", "send less", opened)
-
-    return read
+    return Files(text, body)
 
 
 def load_catalogue(folder: Path) -> Catalogue:
@@ -116,9 +107,9 @@ def read_data(path: Path, opened: Callable[[Path], BinaryIO] = open_regular) -> 
     return _text(path, _content(path, MOST_DATA_BYTES, "4 MiB", "give a part of it", opened))
 
 
-def read_body(path: Path) -> bytes:
+def read_body(path: Path, opened: Callable[[Path], BinaryIO] = open_regular) -> bytes:
     """A file to send as it is, of at most 64 MiB. Raises UsageError as `read_text` does."""
-    return _content(path, MOST_BODY_BYTES, "64 MiB", "send less")
+    return _content(path, MOST_BODY_BYTES, "64 MiB", "send less", opened)
 
 
 def _open_any(path: Path) -> BinaryIO:

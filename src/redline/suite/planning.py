@@ -1,7 +1,7 @@
 """Suite -> Plan: which trials, in which order, with which seeds; and an estimate of how long they take. Pure."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal
@@ -31,6 +31,10 @@ ALL_AVAILABLE: Mapping[str, str] = MappingProxyType({})
 _OVERHEAD_NS: Mapping[str, int] = MappingProxyType({"native": 100_000_000, "jvm": 2_000_000_000})
 _OVERHEAD_OF_OTHERS_NS = 1_000_000_000
 _OVERHEAD_OF_CONTAINER_NS = 1_000_000_000  # to make one, and to remove it
+
+# What the servers of a duet take together until they are seen to be warm, at least: `findings.warm_duet`.
+_SHORTEST_WARM_UP_NS: Mapping[str, int] = MappingProxyType({"jvm": 7_000_000_000})
+_SHORTEST_WARM_UP_OF_OTHERS_NS = 2_000_000_000
 
 SHORTEST_PROBE_NS = 1_000_000_000
 _LOWEST_RATE_PER_S = 1e-6  # as the engine takes it: docs/reference/engine-protocol.md
@@ -276,22 +280,48 @@ def expected_length_ns(plan: Plan) -> int:
     Each trial counts its warm-up, at its longest, its measurement and an overhead that depends on what server and
     proxies run on: a JVM starts in seconds, a native server in milliseconds. A loaded machine takes longer.
     """
-    auto = plan.suite.auto
     trials_ns = sum(expected_trial_ns(plan.cells[trial.cell_id]) for trial in plan.trials)
     trials_ns += sum(expected_trial_ns(plan.cells[trial.cell_id].under_profiler) for trial in plan.profiled)
-    if auto is not None and auto.budget_ns is not None and not plan.suite.alone:
-        return trials_ns + (auto.budget_ns if plan.duets else 0)
-    # In a duet each server, and the baseline once more as a control, has the time of a trial; it starts only once for
-    # all that it serves.
-    started = set[tuple[int, str]]()
-    duets_ns = 0
-    for duet in plan.duets:
-        cells = [plan.cells[cell_id] for cell_id in (*duet.cell_ids, duet.cell_ids[0])]
-        duets_ns += sum(map(_loaded_ns, cells))
-        start = (duet.round, _servers(plan.cells, duet.cell_ids))
-        duets_ns += 0 if start in started else sum(map(_overhead_ns, cells))
-        started.add(start)
-    return trials_ns + duets_ns
+    if plan.duets and (budget_ns := _budget_ns(plan)) is not None:
+        return trials_ns + max(budget_ns, least_length_ns(plan))
+    return trials_ns + _duets_ns(plan, plan.duets, lambda duet: sum(_loaded_ns(cell) for cell in _alive(plan, duet)))
+
+
+def least_length_ns(plan: Plan) -> int:
+    """The least time in nanoseconds of the starts that a plan with a budget makes in any case; 0 without a budget.
+
+    A warm-up whose end is detected counts as short as any can be.
+    """
+    auto = plan.suite.auto
+    if auto is None or _budget_ns(plan) is None:
+        return 0
+    certain = [duet for duet in plan.duets if duet.round < auto.at_least]
+    return _duets_ns(plan, certain, lambda duet: _least_loaded_ns(duet, _alive(plan, duet)))
+
+
+def _budget_ns(plan: Plan) -> int | None:
+    """The time that starts of duets fill, if the plan consists of those."""
+    return plan.suite.auto.budget_ns if plan.suite.auto is not None and not plan.suite.alone else None
+
+
+def _alive(plan: Plan, duet: PlannedDuet) -> list[Cell]:
+    """The cells of a duet, with that of the baseline once more as a control. Each has the time of a trial."""
+    return [plan.cells[cell_id] for cell_id in (*duet.cell_ids, duet.cell_ids[0])]
+
+
+def _duets_ns(plan: Plan, duets: Sequence[PlannedDuet], loaded_ns: Callable[[PlannedDuet], int]) -> int:
+    """What duets take: they are loaded, and their servers start once for all duets of a round."""
+    starts = {(duet.round, _servers(plan.cells, duet.cell_ids)): _alive(plan, duet) for duet in duets}
+    return sum(map(loaded_ns, duets)) + sum(_overhead_ns(cell) for cells in starts.values() for cell in cells)
+
+
+def _least_loaded_ns(duet: PlannedDuet, cells: Sequence[Cell]) -> int:
+    warmup_ns = sum(cell.warmup_ns if duet.warmup_ns is None else duet.warmup_ns for cell in cells)
+    if cells[0].warmup_detect:
+        runtimes = {runtime for cell in cells for runtime in cell.variant.runtimes}
+        known = (_SHORTEST_WARM_UP_NS.get(runtime, _SHORTEST_WARM_UP_OF_OTHERS_NS) for runtime in runtimes)
+        warmup_ns = min(warmup_ns, max(known, default=_SHORTEST_WARM_UP_OF_OTHERS_NS))
+    return warmup_ns + sum(cell.settling_ns + cell.load.duration_ns for cell in cells)
 
 
 def expected_trial_ns(cell: Cell) -> int:
@@ -412,6 +442,15 @@ def to_search(suite: Suite, trials: int) -> tuple[Suite, tuple[str, ...]]:
     # A rate may be too much for a cold server, and one that the search is to find out for a warm one.
     by = suite.warmup_by if suite.warmup_by and isinstance(suite.warmup_by.shape, Closed) else None
     return suite.under(loads, by).for_search(trials), tuple(load.name for load in suite.loads if load not in loads)
+
+
+def make_search_plan(whole: Suite, suites: Sequence[Suite], unavailable: Mapping[str, str] = ALL_AVAILABLE) -> Plan:
+    """The searches of several suites, in the order and with the seeds of the `whole`."""
+    plans = [make_plan(suite, unavailable) for suite in suites]
+    cells = {cell_id: cell for plan in plans for cell_id, cell in plan.cells.items()}
+    trials, _ = _rounds(whole, cells, [(cell_id,) for cell_id in cells], range(whole.trials), first_position=0)
+    skipped = dict.fromkeys(skipped for plan in plans for skipped in plan.skipped)
+    return Plan(suite=whole, cells=cells, trials=trials, skipped=tuple(skipped))
 
 
 def _problem(load: Load) -> Problem | None:

@@ -9,11 +9,12 @@ from redline.model import Frozen, Leg, Ready, Request, Scenario, ServedTls, Serv
 from redline.model.catalogue import Checkout, has_tls, http_of
 from redline.model.template import first_of
 from redline.suite.schema.document import Path, parse_document
-from redline.suite.schema.project import MIX, NamedSchema, ProjectSchema, RequestsSchema
+from redline.suite.schema.project import MIX, NamedSchema, ProjectSchema
+from redline.suite.schema.scenario import BODIES
 from redline.suite.schema.server import ReadySchema, StopSchema
 from redline.suite.schema.shell import read_command
 from redline.suite.validate.checking import Sheet
-from redline.suite.validate.referenced_files import Files, no_files, picks_of
+from redline.suite.validate.referenced_files import NO_FILES, Files, picks_of
 
 PROJECT_FILE = "redline.yaml"
 JVM_READY_NS = 60_000_000_000
@@ -75,27 +76,21 @@ def no_project() -> Project:
     raise UsageError("there is no git repository here", hint="write `scenarios`")
 
 
-def no_body(name: str) -> bytes:
-    """Where there is no folder to look in."""
-    raise UsageError(f"{name} cannot be read from here", hint="write the body as a text")
-
-
 @dataclass(frozen=True)
 class Origins:
-    """What a suite names outside of it: revisions, their project, and files that are bodies. All raise UsageError.
+    """What a suite names outside of it: revisions and their project. Both raise UsageError.
 
     `folder` is that of the suite, in which its commands run.
     """
 
     checkout: Callable[[str], Checkout] = no_checkout
     project: Callable[[], Project] = no_project
-    body: Callable[[str], bytes] = no_body
     folder: str = "."
 
 
-def read_project(text: str, file: str, files: Files = no_files) -> Project:
+def read_project(text: str, file: str, files: Files = NO_FILES) -> Project:
     """The project of a `redline.yaml`. Raises UsageError with everything that is wrong with the file."""
-    sheet = Sheet(parse_document(text, file), ProjectSchema, _REFERENCE)
+    sheet = Sheet(parse_document(text, file), ProjectSchema, _REFERENCE, {BODIES: files.body})
     written = sheet.read(ProjectSchema)
     if written and written.requests:
         scenarios = _scenarios(sheet, ("requests",), written.requests, files)
@@ -107,15 +102,6 @@ def read_project(text: str, file: str, files: Files = no_files) -> Project:
     assert written is not None, "what is wrong was raised"
     own = Own(command=written.start, runtime=written.runtime, ready=written.ready, stop=written.stop)
     return Project(build=written.build, own=own, scenarios=scenarios)
-
-
-def read_requests(text: str, file: str, files: Files = no_files) -> tuple[Scenario, ...]:
-    """The scenarios of a file of requests: one for each, and the mix of several. Raises UsageError."""
-    sheet = Sheet(parse_document(text, file), RequestsSchema, "docs/reference/suite.md#requests")
-    written = sheet.read(RequestsSchema)
-    scenarios = _scenarios(sheet, (), written.root, files) if written else ()
-    sheet.raise_problems()
-    return scenarios
 
 
 def _scenarios(sheet: Sheet, path: Path, written: Sequence[NamedSchema], files: Files) -> tuple[Scenario, ...]:

@@ -16,7 +16,7 @@ from redline.cli.command_line import AbFlags
 from redline.cli.experiment import Output, create, finish, finish_resumed
 from redline.cli.flags import command_line, naming, refuse, split
 from redline.cli.origins import FromRepository
-from redline.cli.request_flags import bodies, placed_here, referenced
+from redline.cli.request_flags import placed_here, referenced
 from redline.cli.show import Terminal
 from redline.cli.targets import check_targets
 from redline.cli.written import as_yaml, plain, read_written
@@ -59,7 +59,7 @@ def _created(flags: AbFlags, folder: Path, workplace: Workplace, console: Consol
     document = ab_document(flags, here.ends, placed_here(flags))
     _warn_of_changes(document, here, console)
     overrides = Overrides(scenarios=split(flags.scenarios)) if "scenarios" not in document else AS_WRITTEN
-    suite, text = read_written(document, "ab", referenced(flags), here.origins(bodies(flags)), overrides)
+    suite, text = read_written(document, "ab", referenced(flags), here.origins(), overrides)
     check_targets(suite, flags.mine)
     source = Source(command_line(), text=text, kind="comparison")
     return create(suite, source, folder, workplace, console, shows_plan=False)

@@ -27,6 +27,7 @@ from redline.stats.factorial import coded, resolution
 from redline.suite import (
     capacity_loads,
     expected_length_ns,
+    least_length_ns,
     make_capacity_plan,
     make_plan,
 )
@@ -48,7 +49,9 @@ def execute(flags: CheckFlags) -> None:
     folder, shows = last_run(plan)
     if flags.json:
         length_ns = expected_length_ns(first) + expected_length_ns(plan)
-        sys.stdout.write(check_result(plan, length_ns, first, shows).model_dump_json(indent=2) + "\n")
+        sys.stdout.write(
+            check_result(plan, length_ns, least_length_ns(plan), first, shows).model_dump_json(indent=2) + "\n"
+        )
     else:
         show_plans(first, plan, Terminal())
         if text := power_text(plan, folder, shows):
@@ -113,8 +116,18 @@ def show_plans(first: Plan, plan: Plan, console: Console) -> None:
     for missing in plan.unprofiled:
         console.print(f"not profiled: {missing.slug}: {missing.reason}", style="yellow", markup=False)
     console.print(f"\n{_amount(plans)}, building not counted", highlight=False)
+    show_overrun(plan, console)
     if (auto := plan.suite.auto) is not None:
         console.print(_rounds(auto, plan.suite.trials), highlight=False)
+
+
+def show_overrun(plan: Plan, console: Console) -> None:
+    """Print how long the starts that are made in any case take, if the budget is too short for them."""
+    auto, least_ns = plan.suite.auto, least_length_ns(plan)
+    if auto is not None and auto.budget_ns is not None and least_ns > auto.budget_ns:
+        starts = "1 start takes" if auto.at_least == 1 else f"{auto.at_least} starts take"
+        text = f"{starts} at least {shown(least_ns)}, more than the {shown(auto.budget_ns)} of the budget"
+        console.print(f"{text}; this many are always made", style="yellow", highlight=False, soft_wrap=True)
 
 
 def _amount(plans: list[Plan]) -> str:
@@ -130,7 +143,7 @@ def _amount(plans: list[Plan]) -> str:
 
 
 def _rounds(auto: AutoTrials, most: int) -> str:
-    rounds = f"{auto.at_least} to {most} rounds"
+    rounds = f"{auto.at_least} to {most} rounds" if auto.at_least < most else count(most, "round")
     if auto.precision is None:
         return rounds
     return f"{rounds}, until the main comparisons are within ±{percent(auto.precision)}"

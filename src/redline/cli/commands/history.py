@@ -51,7 +51,7 @@ def gate(found: History, recent: int | None) -> None:
     worse = regressions(found, recent)
     for one in worse:
         since = found.runs[one.regressed_since or 0].name
-        sys.stderr.write(f"regression: {one.slug}: {one.metric}, since {since}\n")
+        sys.stderr.write(f"regression: {one.name}: {one.metric}, since {since}\n")
     if worse:
         raise typer.Exit(exits.MISSED)
     if not found.runs:
@@ -64,7 +64,7 @@ def gate(found: History, recent: int | None) -> None:
         )
     missing = silent(found)
     if missing:
-        said = said_once(sorted((one.slug, one.points[-1].missing) for one in missing))
+        said = said_once(sorted((one.name, one.points[-1].missing) for one in missing))
         last = found.runs[max(one.points[-1].run for one in missing)]
         raise RedlineError(
             f"the last run does not show everything: {last.name}: {'; '.join(said)}",
@@ -96,11 +96,7 @@ def _read(folder: Path, archive: Archive, wanted: Callable[[Cell], bool]) -> His
         for number, store in enumerate(archive.runs, start=1):
             line.show(Text(f"reading run {number} of {len(archive.runs)}: {store.folder}"))
             try:
-                run = store.run()
-                if run.manifest.plan.trials:
-                    seen.append(see(run, str(store.folder), wanted))
-                else:
-                    aside.append(left_out(store.folder, "has duets alone, which a history does not follow", store))
+                seen.append(see(store.run(), str(store.folder), wanted))
             except StoreError as error:
                 aside.append(left_out(store.folder, error.message, store))
             except ValueError as error:  # a histogram is decoded when it is first asked

@@ -11,21 +11,20 @@ from redline.cli import places
 from redline.cli.command_line import LimitFlags
 from redline.cli.experiment import Output, finish_resumed, finish_search
 from redline.cli.flags import refuse
-from redline.cli.limit_flags import read_servers_search, read_suite_search
+from redline.cli.limit_flags import AskedSearch, is_suite, read_servers_search, read_suites_search
 from redline.cli.origins import FromRepository
 from redline.cli.request_flags import check_targets_are_whole
 from redline.cli.session_view import SessionView, show_search_plan
 from redline.cli.show import Terminal
-from redline.cli.targets import check_target
+from redline.cli.targets import check_targets
 from redline.errors import UsageError
-from redline.model import AttachedServer, Verdict
+from redline.model import Verdict
 from redline.running.assembly import Workplace
 from redline.running.searching import SearchSession
 from redline.storage.runs import RunStore
-from redline.suite import make_plan
 
 _OF_REQUESTS = {"headers", "method", "body", "status", "requests", "path", "http2", "insecure", "cacert"}
-_OF_SERVERS = {"git", "lasts", "arrivals", "connections", "timeout", "threads", "threshold", "mine", *_OF_REQUESTS}
+_OF_SERVERS = {"git", "lasts", "arrivals", "connections", "timeout", "threads", "threshold", *_OF_REQUESTS}
 _OF_SUITES = {"servers", "loads", "options", "quick", "on"}
 _WITH_RESUME = {"resume", "on", "wait_quiet", "fail_on", "json"}
 
@@ -46,48 +45,34 @@ def execute(flags: LimitFlags) -> None:
             url = "http://127.0.0.1:8080/ --objective 'p99 < 200ms'"
             hint = f"try `redline limit suites/limit.yaml`, or `redline limit {url}`"
             raise UsageError("no server and no suite is named", hint=hint)
-        if suites := [target for target in flags.targets if Path(target).suffix in {".yaml", ".yml"}]:
-            if len(flags.targets) > 1:
-                raise UsageError(f"{suites[0]} is a suite, which names all servers", hint="leave out the others")
+        here = FromRepository(Path.cwd())
+        if suites := [target for target in flags.targets if is_suite(target)]:
             why = f"{suites[0]} is a suite, which says itself what is asked how, and takes no"
             refuse(flags.given(among=_OF_SERVERS), why)
-            session = _of_suite(Path(suites[0]), flags, workplace, view, console)
+            asked = read_suites_search(flags, here)
+            places.check_one_catalogue(tuple(map(Path, suites)))
+            folder = flags.output or places.new_run(f"limit-{asked.request.suite.name}".replace(" ", "-"))
         else:
             refuse(flags.given(among=_OF_SUITES), "without a suite, a search takes no")
             check_targets_are_whole(flags.targets)
-            session = _of_servers(flags, workplace, view, console, stack)
+            asked = read_servers_search(flags, here)
+            folder = flags.output or Path(stack.enter_context(tempfile.TemporaryDirectory()), "search")
+        session = _created(asked, folder, flags, workplace, view, console)
         finish_search(session, replace(output, is_kept=session.is_kept), view, console)
 
 
-def _of_servers(
-    flags: LimitFlags, workplace: Workplace, view: SessionView, console: Console, stack: ExitStack
+def _created(
+    asked: AskedSearch, folder: Path, flags: LimitFlags, workplace: Workplace, view: SessionView, console: Console
 ) -> SearchSession:
-    """Search servers that the flags name, in a directory that goes with the command unless one was named."""
-    asked = read_servers_search(flags, FromRepository(Path.cwd()))
-    suite, terms = asked.request.suite, asked.request.terms
-    for variant in suite.variants:
-        if isinstance(variant.entry, AttachedServer):
-            check_target(variant.entry.host, flags.mine)
-    folder = flags.output or Path(stack.enter_context(tempfile.TemporaryDirectory()), "search")
+    """Show what will be done, build, and open the directory. Raises RedlineError."""
+    request, source = asked.request, asked.source
+    check_targets(request.suite, flags.mine)
     RunStore(folder).check_free()
-    bench = workplace.bench(Path(), suite)
-    if len(suite.variants) > 1 or not suite.variants[0].is_attached:
-        most = terms.probes + 2 * max(terms.trials, 1) * len(terms.sets)
-        show_search_plan(make_plan(suite), most, (), (), terms.beyond, console)
-    is_kept = flags.output is not None
-    return SearchSession.create(asked.request, asked.source, folder, bench, view, is_kept=is_kept)
-
-
-def _of_suite(
-    file: Path, flags: LimitFlags, workplace: Workplace, view: SessionView, console: Console
-) -> SearchSession:
-    """Validate the suite, show what will be done, and build. Raises RedlineError."""
-    asked = read_suite_search(file, flags)
-    request = asked.request
-    folder = flags.output or places.new_run(f"limit-{request.suite.name}")
-    RunStore(folder).check_free()
-    bench = workplace.bench(file, request.suite)
-    terms = request.terms
-    most = terms.probes + 2 * terms.trials * len(terms.sets)
-    show_search_plan(make_plan(request.suite), most, asked.ignored, asked.unprofiled, terms.beyond, console)
-    return SearchSession.create(request, asked.source, folder, bench, view)
+    bench = workplace.bench(Path(source.file), request.suite)
+    plan = request.plan()
+    if source.file or len(request.suite.variants) > 1 or not request.suite.variants[0].is_attached:
+        for note in asked.not_compared:
+            console.print(note, style="yellow", highlight=False, markup=False, soft_wrap=True)
+        show_search_plan(plan, asked.most_probes, asked.ignored, asked.unprofiled, request.terms.beyond, console)
+    is_kept = bool(source.file) or flags.output is not None
+    return SearchSession.create(request, source, folder, bench, view, is_kept=is_kept)

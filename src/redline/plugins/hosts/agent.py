@@ -1,6 +1,6 @@
-"""What runs on each host for a lab on another one: it starts servers and engines there, watches them, and stops them.
+"""What runs on a host for a lab on another: it starts servers and engines there, watches them, and stops them.
 
-Plain Python, called by whatever connects the hosts, one method at a time or several at once. Only the lab calls it: it
+Plain Python, called by whatever connects the hosts, perhaps several methods at once. Only the lab calls it: it
 starts what the lab's catalogue contains, from builds that the lab has sent.
 """
 
@@ -42,8 +42,8 @@ from redline.plugins.linux.host import Host as Machine
 from redline.plugins.linux.host import read_clock
 from redline.plugins.linux.members import started_by
 from redline.plugins.machine import read_environment
-from redline.plugins.probes.jvm import compilers_of
-from redline.plugins.probes.process_tree import ProcessTreeProbe
+from redline.plugins.monitors.jvm import compilers_of
+from redline.plugins.monitors.process_tree import ProcessTreeMonitor
 from redline.plugins.temporary import temporary_folder
 from redline.ports import Endpoint, Launch, Placement, RunningServer
 
@@ -80,7 +80,7 @@ class AgentUsage(NamedTuple):
 
 @dataclass(frozen=True)
 class RemoteStart:
-    """A server, or the proxies in front of one, as started: its number here, where it listens, and its facts."""
+    """A server, or the proxies of a server, as started: its number here, where it listens, and its facts."""
 
     number: int
     endpoint: Endpoint
@@ -90,7 +90,7 @@ class RemoteStart:
 
 @dataclass
 class _Running:
-    """A server of this host, or the proxies in front of one, and what stops it."""
+    """A server of this host, or the proxies of a server, and what stops it."""
 
     server: RunningServer | RunningHops
     stop: ExitStack
@@ -98,7 +98,7 @@ class _Running:
 
 
 class HostAgent:
-    """Starts and stops what the lab asks for on one host. Servers listen on `address`."""
+    """Starts and stops what the lab asks for on a host. Servers listen on `address`."""
 
     def __init__(self, address: str, role: Role, cache: Path | None = None) -> None:
         self._address, self._role = address, role
@@ -110,9 +110,9 @@ class HostAgent:
         self._launcher = RouteLauncher(ProcessLauncher(cache, cache, host=address, builds=self._received))
         self._placement = self._place()
         self._running: dict[int, _Running] = {}
-        self._probes: dict[int, ProcessTreeProbe] = {}
+        self._monitors: dict[int, ProcessTreeMonitor] = {}
         self._engine: HeldEngine | None = None
-        self._engine_probe: ProcessTreeProbe | None = None
+        self._engine_monitor: ProcessTreeMonitor | None = None
         self._clocks: subprocess.Popen[str] | None = None
         self._compilers: dict[tuple[int, ...], Callable[[], int | None]] = {}
         self._numbers = iter(range(1, 1 << 62))
@@ -172,7 +172,7 @@ class HostAgent:
         self._received.take(key, chunk, last=last)
 
     def provide(self, parcels: tuple[Parcel, ...], variants: tuple[Variant, ...]) -> dict[str, str | BuildError]:
-        """The runtime of each variant on this host, as recordings name it, or why the host cannot run it; by slug."""
+        """The runtimes of variants on this host, as recordings name them, or why it cannot run a variant; by slug."""
         self._received.know(parcels)
         outcome = self._launcher.build(variants, lambda _building: None)
         return {**outcome.runtimes, **outcome.failures}
@@ -212,7 +212,7 @@ class HostAgent:
         return self._running[number].server.death()
 
     def stop(self, number: int) -> dict[str, bytes]:
-        """Stop a server and its proxies. Returns their logs by suffix of the file's name, at most 1 MiB each."""
+        """Stop a server and its proxies. Returns their logs by suffix of the file's name, of at most 1 MiB."""
         with self._lock:
             running = self._running.pop(number, None)
         if running is None:
@@ -240,19 +240,19 @@ class HostAgent:
     def follow(self, watch: int, subject: Subject, pid: int) -> None:
         """Watch a process of this host until `unfollow`."""
         with self._lock:
-            if watch not in self._probes:
-                self._probes = {watch: ProcessTreeProbe()}  # one trial at a time
-            probe = self._probes[watch]
-        probe.follow(subject, pid)
+            if watch not in self._monitors:
+                self._monitors = {watch: ProcessTreeMonitor()}  # one trial at a time
+            monitor = self._monitors[watch]
+        monitor.follow(subject, pid)
 
     def unfollow(self, watch: int) -> tuple[Series, ...]:
         """End a watch, and return its series."""
-        return self._probes[watch].finish() if watch in self._probes else ()
+        return self._monitors[watch].finish() if watch in self._monitors else ()
 
     def runtime(self, watch: int, window_unix_ns: tuple[int, int]) -> RuntimeFacts | None:
         """The facts of the server's runtime about this time. Ends and forgets its watch."""
-        probe, running = self._probes.pop(watch, None), next(iter(self._running.values()), None)
-        return probe.runtime(window_unix_ns, running.log if running else None) if probe else None
+        monitor, running = self._monitors.pop(watch, None), next(iter(self._running.values()), None)
+        return monitor.runtime(window_unix_ns, running.log if running else None) if monitor else None
 
     def serve_clocks(self, pids: tuple[tuple[int, ...], ...]) -> dict[str, str]:
         """Let engines on other hosts read the CPU time of these servers: the key `clocks` of their job."""
@@ -318,9 +318,9 @@ class HostAgent:
     def finish(self) -> tuple[Ended, tuple[Series, ...]]:
         """Wait for the end of the engine. Returns its lines, and the series of the engine and this host."""
         ended = self._held().finish()
-        probe, self._engine_probe = self._engine_probe, None
+        monitor, self._engine_monitor = self._engine_monitor, None
         self._engine = None
-        return ended, probe.finish() if probe else ()
+        return ended, monitor.finish() if monitor else ()
 
     def interrupt(self) -> None:
         """End the engine early."""
@@ -330,11 +330,11 @@ class HostAgent:
     def end_engine(self) -> None:
         """End the engine now, and forget its lines."""
         engine, self._engine = self._engine, None
-        probe, self._engine_probe = self._engine_probe, None
+        monitor, self._engine_monitor = self._engine_monitor, None
         if engine is not None:
             engine.kill()
-        if probe is not None:
-            probe.finish()
+        if monitor is not None:
+            monitor.finish()
 
     def end(self) -> None:
         """End everything that runs here for the lab."""
@@ -347,8 +347,8 @@ class HostAgent:
         self.end_engine()
         cpus = list(self._placement.engine_cpus)
         self._engine = HeldEngine(find_engine(), job | ({"cpus": cpus} if cpus else {}), self._scratch / "engine.log")
-        self._engine_probe = ProcessTreeProbe(peer=(job["target"]["host"], job["target"]["port"]))
-        self._engine_probe.follow("engine", self._engine.pid)
+        self._engine_monitor = ProcessTreeMonitor(peer=(job["target"]["host"], job["target"]["port"]))
+        self._engine_monitor.follow("engine", self._engine.pid)
 
     def _held(self) -> HeldEngine:
         if self._engine is None:

@@ -33,7 +33,7 @@ class HeldEngine:
     """An engine process, and its lines until they are asked for."""
 
     def __init__(self, engine: Path, job: dict[str, Any], log: Path) -> None:
-        """Start it with a job, as one line. Raises DriveError when it cannot be started.
+        """Start it with a job. Raises DriveError when it cannot be started.
 
         It is killed shortly after the deadline of its job, should it not end by itself.
         """
@@ -59,13 +59,13 @@ class HeldEngine:
     def wait_for(self, wanted: Callable[[dict[str, Any]], bool], within_s: float) -> dict[str, Any] | None:
         """The first event that `wanted` accepts, or an `error`; None if the engine ends or the time is over before."""
 
-        def found() -> dict[str, Any] | None:
+        def wanted_event() -> dict[str, Any] | None:
             events = (json.loads(line) for line in self._lines)
             return next((event for event in events if event["event"] == "error" or wanted(event)), None)
 
         with self._news:
-            self._news.wait_for(lambda: self._ended or found() is not None, within_s)
-            return found()
+            self._news.wait_for(lambda: self._ended or wanted_event() is not None, within_s)
+            return wanted_event()
 
     def lines_after(self, known: int, within_s: float) -> tuple[str, ...]:
         """Wait for lines after the first `known`, and return them; none if the engine ends or time is over."""

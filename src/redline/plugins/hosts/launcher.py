@@ -10,44 +10,34 @@ from typing import Any
 
 from redline.errors import BuildError, LaunchError
 from redline.files import as_store_error
-from redline.model import Failure, ServerFacts, Variant
+from redline.model import Failure, HopFacts, ServerFacts, Variant
 from redline.plugins.hosts.agent import RemoteStart
 from redline.plugins.hosts.remote import HostLostError, RemoteHost, call
 from redline.plugins.hosts.shipping import Parcel, packed, parcel_of
+from redline.plugins.launchers.attached import AttachedLauncher
 from redline.plugins.launchers.builds import StandingBuild
-from redline.ports import Building, BuildOutcome, Endpoint, Launch, Launcher
+from redline.ports import Building, BuildOutcome, Endpoint, Launch, Launcher, RunningServer
 
 BEYOND_READY_S = 60.0
 
 
 @dataclass(frozen=True)
 class RemoteServer:
-    """A server on another host."""
+    """A server on another host; its endpoint is that of its first proxy, if any.
 
-    host: RemoteHost
-    number: int
+    `parts` are the hosts of the server and of its proxies, with the number of what runs there. `started` has the facts
+    of what runs on the server's own host, `hops` those of proxies on another.
+    """
+
+    parts: tuple[tuple[RemoteHost, int], ...]
     endpoint: Endpoint
-    facts: ServerFacts
+    started: ServerFacts
+    hops: tuple[HopFacts, ...] = ()
 
     @property
-    def runtimes(self) -> frozenset[str]:
-        """What its processes were seen to run on."""
-        return self.facts.all_runtimes
-
-    def death(self) -> Failure | None:
-        """Why and how it died, or that its host is gone; None while it runs."""
-        return _death(self.host, self.number)
-
-
-@dataclass(frozen=True)
-class RemoteRoute:
-    """A server on one host behind proxies on another: its endpoint is that of the first proxy."""
-
-    server: RemoteServer
-    proxy: RemoteHost
-    number: int
-    endpoint: Endpoint
-    facts: ServerFacts
+    def facts(self) -> ServerFacts:
+        """The facts of the server and of all its proxies."""
+        return self.started.behind((*self.started.hops, *self.hops))
 
     @property
     def runtimes(self) -> frozenset[str]:
@@ -56,20 +46,20 @@ class RemoteRoute:
 
     def death(self) -> Failure | None:
         """Why and how the server or a proxy died, or that a host is gone; None while all run."""
-        return self.server.death() or _death(self.proxy, self.number)
+        return next(filter(None, (_death(host, number) for host, number in self.parts)), None)
 
 
 def _death(host: RemoteHost, number: int) -> Failure | None:
     try:
-        found: Failure | None = call(host, "death", number)
+        death: Failure | None = call(host, "death", number)
     except HostLostError as error:
         return Failure(stage="load", kind="died", message=error.message, hint=error.hint)
-    return found
+    return death
 
 
 @dataclass(frozen=True)
 class Sender:
-    """Sends builds to hosts, each once. `find` gives the build of an entry, which stands."""
+    """Sends builds to hosts that lack them. `find` gives the build of an entry, which stands."""
 
     find: Callable[[Any], StandingBuild]
     project: Path
@@ -77,17 +67,18 @@ class Sender:
     def provide(
         self, variants: Sequence[Variant], hosts: Sequence[RemoteHost], progress: Callable[[Building], None]
     ) -> dict[str, dict[str, str | BuildError]]:
-        """The runtime of each variant on each host, or why that host cannot run it; by host and slug."""
-        entries = {each.catalogued.name: each.catalogued for variant in variants for each in (variant, *variant.hops)}
+        """The runtimes of variants on hosts, or why a host cannot run a variant; by host and slug."""
+        parts = [part for variant in variants for part in (variant, *variant.hops)]
+        entries = {part.catalogued.name: part.catalogued for part in parts}
         builds = {name: self.find(entry) for name, entry in entries.items()}
         parcels = {name: parcel_of(build, self.project) for name, build in builds.items()}
-        found: dict[str, dict[str, str | BuildError]] = {}
+        runtimes: dict[str, dict[str, str | BuildError]] = {}
         for host in hosts:
             self._send(host, parcels, builds, progress)
             progress(Building(tuple(entries), f"preparing {host.report.name}"))
-            wanted = call(host, "provide", tuple(parcels.values()), tuple(variants), within_s=600.0)
-            found[host.report.name] = wanted
-        return found
+            provided = call(host, "provide", tuple(parcels.values()), tuple(variants), within_s=600.0)
+            runtimes[host.report.name] = provided
+        return runtimes
 
     def _send(
         self,
@@ -106,9 +97,9 @@ class Sender:
 
 
 class RemoteLauncher:
-    """Launcher of servers on one host, of builds that were made here; its proxies run there, or on one of their own.
+    """Launcher of servers on a host, from builds that were made here; proxies run there, or on a host of their own.
 
-    `servers` and `proxies` are all hosts that may run either: builds are sent to all of them.
+    Builds are sent to all `servers` and `proxies`, the hosts that may run either.
     """
 
     def __init__(
@@ -116,9 +107,10 @@ class RemoteLauncher:
     ) -> None:
         self._local, self._sender, self._servers, self._proxies = local, sender, servers, proxies
         self._host, self._proxy = servers[0], proxies[0] if proxies else None
+        self._running_already = AttachedLauncher()
 
     def on(self, host: RemoteHost, proxy: RemoteHost | None = None) -> "RemoteLauncher":
-        """The same launcher for one host for servers, and perhaps one for proxies."""
+        """The same launcher for this host, and perhaps another for proxies."""
         other = RemoteLauncher(self._local, self._sender, self._servers, self._proxies)
         other._host, other._proxy = host, proxy
         return other
@@ -126,8 +118,10 @@ class RemoteLauncher:
     def build(self, variants: Iterable[Variant], progress: Callable[[Building], None], builds: int = 1) -> BuildOutcome:
         """Build what the variants need here, and send it to the hosts. What a host cannot run is a failure."""
         wanted = {variant.slug: variant for variant in variants}
-        outcome = self._local.build(wanted.values(), progress, builds)
-        standing = [variant for slug, variant in wanted.items() if slug in outcome.hashes]
+        attached = [variant for variant in wanted.values() if variant.is_attached]
+        built = [variant for variant in wanted.values() if not variant.is_attached]
+        outcome = self._local.build(built, progress, builds)
+        standing = [variant for variant in built if variant.slug in outcome.hashes]
         hops = {hop.slug: hop for variant in standing for hop in variant.hops}
         of_servers = self._misfits(standing, self._servers, outcome, progress)
         of_proxies = self._misfits(list(hops.values()), self._proxies, outcome, progress)
@@ -137,7 +131,7 @@ class RemoteLauncher:
                 outcome.failures[variant.slug] = error
                 del outcome.hashes[variant.slug]
                 outcome.runtimes.pop(variant.slug, None)
-        return outcome
+        return outcome.joined(self._running_already.build(attached, progress))
 
     def _misfits(
         self,
@@ -146,21 +140,28 @@ class RemoteLauncher:
         outcome: BuildOutcome,
         progress: Callable[[Building], None],
     ) -> dict[str, BuildError]:
-        """Why one of the hosts cannot run what was built here, by slug."""
-        found: dict[str, BuildError] = {}
+        """Why a host cannot run what was built here, by slug."""
+        misfits: dict[str, BuildError] = {}
         if not variants:
-            return found
+            return misfits
         for name, runtimes in self._sender.provide(variants, hosts, progress).items():
             for slug in (variant.slug for variant in variants):
                 error = _misfit(slug, name, outcome.runtimes.get(slug, ""), runtimes.get(slug, ""))
                 if error is not None:
-                    found.setdefault(slug, error)
-        return found
+                    misfits.setdefault(slug, error)
+        return misfits
 
     @contextmanager
-    def running(self, launch: Launch) -> Iterator[RemoteServer | RemoteRoute]:
-        """Start a server on its host, fetch its output at the end, and stop it whatever happens. Raises LaunchError."""
+    def running(self, launch: Launch) -> Iterator[RunningServer]:
+        """Start a server on its host, fetch its output at the end, and stop it whatever happens. Raises LaunchError.
+
+        A server behind a URL runs already.
+        """
         variant, log = launch.variant, launch.log
+        if variant.is_attached:
+            with self._running_already.running(launch) as attached:
+                yield attached
+            return
         apart = self._proxy if variant.hops else None
         alone = variant.without_hops if apart else variant
         with ExitStack() as stack:
@@ -168,14 +169,14 @@ class RemoteLauncher:
             asked = alone, launch.seed, launch.build_number, dict(launch.env)
             start = stack.enter_context(_started(self._host, (alone, *alone.hops), log, "start", *asked))
             assert start.facts is not None, "a server has facts"
-            server = RemoteServer(self._host, start.number, start.endpoint, start.facts)
+            server = RemoteServer(((self._host, start.number),), start.endpoint, start.facts)
             if apart is None:
                 yield server
                 return
             in_front = variant, start.endpoint, launch.build_number
             hops = stack.enter_context(_started(apart, variant.hops, log, "start_hops", *in_front))
-            facts = start.facts.behind(hops.hops)
-            yield RemoteRoute(server, apart, hops.number, hops.endpoint, facts)
+            parts = (*server.parts, (apart, hops.number))
+            yield RemoteServer(parts, hops.endpoint, start.facts, hops.hops)
 
 
 @contextmanager

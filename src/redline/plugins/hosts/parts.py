@@ -1,4 +1,4 @@
-"""One load in parts, each by the engine of one host: how it is split, and how what they saw is merged. Pure."""
+"""A load in parts for the engines of several hosts: how it is split, and how what they saw is merged. Pure."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -11,13 +11,13 @@ from redline.plugins.drivers.intervals import kept_ns
 from redline.plugins.drivers.protocol import MOST_WORKERS
 
 _ENDINGS: tuple[Literal["interrupted", "deadline", "complete"], ...] = ("interrupted", "deadline", "complete")
-"""An early end of one part is that of the whole load."""
+"""An early end of a part is that of the whole load."""
 _PHASES = ("warmup", "measure", "drain")
 
 
 @dataclass(frozen=True)
 class Part:
-    """The workers of one engine among those of all engines."""
+    """The workers of an engine among those of all engines."""
 
     first_worker: int
     workers: int
@@ -30,10 +30,9 @@ class Part:
 
 
 def parts_of(workers: Sequence[int], connections: int) -> tuple[Part, ...]:
-    """A part for each host that has so many workers; each needs a connection of its own.
+    """A part for every host that can have so many workers, of which all need a connection.
 
-    Hosts without a connection get no part: what is left out is taken from the last ones. Very many hosts have fewer
-    workers than they could have.
+    The last hosts get no part where connections do not suffice, and very many hosts have fewer workers.
     """
     most = max(1, MOST_WORKERS // len(workers))
     asked = [min(wanted, most) for wanted in workers]
@@ -48,10 +47,7 @@ def parts_of(workers: Sequence[int], connections: int) -> tuple[Part, ...]:
 
 
 def merged(parts: Sequence[Traffic], interval_ns: int) -> Traffic:
-    """The traffic of all parts, by adding their counts; it ended when the last one did.
-
-    At least one part, all with the same schedule and intervals of this length.
-    """
+    """The sum of the parts, at least one, which have the same schedule and intervals of this length."""
     first = parts[0]
     engine = Engine(
         name=first.engine.name,
@@ -78,34 +74,32 @@ def merged(parts: Sequence[Traffic], interval_ns: int) -> Traffic:
 
 
 def merged_intervals(parts: Sequence[Sequence[Interval]], interval_ns: int) -> tuple[Interval, ...]:
-    """The intervals of all parts: those that end at one place of their phase become one.
+    """The intervals of all parts without gaps, merged where they end at the same place of their phase.
 
-    An engine whose output was not read for a while makes one of several; that is merged into the last of them. The
-    intervals have no gaps: each starts where the one before it ended. Of a long measurement each part has fewer and
-    longer ones: see `kept_ns`.
+    An engine whose output was not read for a while joins several intervals, and so does a long measurement (`kept_ns`).
     """
     by_place: dict[tuple[int, int], list[Interval]] = {}
-    measured_ns = max(sum(each.lasts_ns for each in part if each.phase == "measure") for part in parts)
+    measured_ns = max(sum(interval.lasts_ns for interval in part if interval.phase == "measure") for part in parts)
     for part in parts:
         for place, interval in _placed(part, interval_ns, kept_ns(interval_ns, measured_ns)):
             by_place.setdefault(place, []).append(interval)
-    found: list[Interval] = []
+    intervals: list[Interval] = []
     end_ns = 0
     for index, place in enumerate(sorted(by_place)):
         here = by_place[place]
-        last_ns = max(*(each.end_ns for each in here), end_ns + 1)
-        found.append(Interval.merged(here, index, end_ns, last_ns))
+        last_ns = max(*(interval.end_ns for interval in here), end_ns + 1)
+        intervals.append(Interval.merged(here, index, end_ns, last_ns))
         end_ns = last_ns
-    return tuple(found)
+    return tuple(intervals)
 
 
 def _placed(part: Sequence[Interval], interval_ns: int, measured_ns: int) -> Iterator[tuple[tuple[int, int], Interval]]:
-    """The place of each interval: its phase, and its number in it by its end. Measured intervals may be longer."""
+    """Intervals with their places: the phase, and the number in it by its end. Measured intervals may be longer."""
     phase, start_ns, least = "", 0, 0
-    for each in part:
-        if each.phase != phase:
-            phase, start_ns, least = each.phase, each.start_ns, 0
+    for interval in part:
+        if interval.phase != phase:
+            phase, start_ns, least = interval.phase, interval.start_ns, 0
         length_ns = measured_ns if phase == "measure" else interval_ns
-        number = max(-(-(each.end_ns - start_ns) // length_ns) - 1, least)
+        number = max(-(-(interval.end_ns - start_ns) // length_ns) - 1, least)
         least = number + 1
-        yield (_PHASES.index(phase), number), each
+        yield (_PHASES.index(phase), number), interval

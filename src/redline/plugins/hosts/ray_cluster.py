@@ -1,4 +1,4 @@
-"""The hosts of a Ray cluster: Ray places an agent on each, and carries what the lab says to it. Nothing else knows Ray.
+"""The hosts of a Ray cluster: Ray places agents on them, and carries what the lab says to it. Nothing else knows Ray.
 
 No byte of a load goes through it, and while a load is measured it carries nothing.
 """
@@ -57,7 +57,7 @@ class RayAgent(HostAgent):
         return self.auth_mode, os.getpriority(os.PRIO_PROCESS, 0)
 
     def usage(self) -> AgentUsage:
-        """CPU time and memory of Ray's own processes on this host, this one among them."""
+        """CPU time and memory of Ray's own processes on this host, with this process."""
         cpu_s, rss_bytes = 0.0, 0
         for process in psutil.process_iter():
             with suppress(psutil.Error):
@@ -69,7 +69,7 @@ class RayAgent(HostAgent):
 
 
 class _Actor:
-    """The actor around an agent: one method, because errors of ours travel as values."""
+    """The actor around an agent: a single method, because errors of ours travel as values."""
 
     def __init__(self, role: Role) -> None:
         import ray  # noqa: PLC0415 - only where Ray is
@@ -90,14 +90,14 @@ class _RayCall:
         from ray.exceptions import GetTimeoutError, RayError  # noqa: PLC0415
 
         try:
-            succeeded, found = ray.get(self.ref, timeout=within_s)
+            succeeded, result = ray.get(self.ref, timeout=within_s)
         except GetTimeoutError:
             raise self.host.lost(f"it has not answered for {within_s:.0f} s") from None
         except RayError as error:
             raise self.host.lost(str(error).strip().splitlines()[0]) from error
         if not succeeded:
-            raise found
-        return found
+            raise result
+        return result
 
 
 @dataclass
@@ -254,7 +254,7 @@ def _ray() -> Any:
 
 
 def _refuse_silent(address: str) -> None:
-    """Raise UsageError where nothing listens: Ray would try for minutes, and print each attempt."""
+    """Raise UsageError where nothing listens: Ray would try for minutes, and print all attempts."""
     parts = urlsplit(address if "://" in address else f"//{address}")
     if address in ("auto", "local") or parts.hostname is None:
         return

@@ -1,4 +1,4 @@
-"""The lab's side of its agents: a driver and probes whose work is done on other hosts."""
+"""The lab's side of its agents: a driver and monitors whose work is done on other hosts."""
 
 import contextlib
 import itertools
@@ -27,12 +27,7 @@ from redline.plugins.drivers.protocol import Transcript, deadline_ns, duet_job, 
 from redline.plugins.hosts.agent import HostReport
 from redline.plugins.hosts.engine import Ended
 from redline.plugins.hosts.parts import Part, merged, parts_of
-from redline.ports import (
-    Drive,
-    DuetDrive,
-    Endpoint,
-    NoResultError,
-)
+from redline.ports import Drive, DuetDrive, Endpoint, NoResultError
 
 CALL_S = 30.0
 """Time limit for a short call to a host."""
@@ -73,10 +68,7 @@ class RemoteHost(Protocol):
 
 @dataclass(frozen=True)
 class Pair:
-    """Hosts that one trial has for itself: one for servers, those that load them, and maybe one for proxies.
-
-    Without one of their own, proxies run on the server's.
-    """
+    """Hosts of a trial: for its servers, for the load, and perhaps for proxies, which else run beside the servers."""
 
     server: RemoteHost
     loads: tuple[RemoteHost, ...]
@@ -124,32 +116,24 @@ class PartsDriver:
         return said
 
     def drive(self, drive: Drive) -> Traffic:
-        """One load, from all hosts. An interrupt ends it; with `keep_interrupted`, what there is is given.
+        """A load from all hosts. An interrupt ends it; with `keep_interrupted`, it gives what there is.
 
         Raises DriveError when a host, or its engine, gives no result: part of a load is not that load.
         """
-        self.seen = SeenByHosts()
-        try:
-            with self._ended_whatever_happens():
-                return self._drive(drive)
-        except HostLostError as error:
-            raise DriveError.of(error) from error
+        with self._loading():
+            return self._drive(drive)
 
     def duet(self, drive: DuetDrive) -> DuetTraffic:
-        """Several servers of one host in slices, from the first load host."""
-        self.seen = SeenByHosts()
-        try:
-            with self._ended_whatever_happens():
-                return self._duet(drive)
-        except HostLostError as error:
-            raise DriveError.of(error) from error
+        """Several servers of a host in slices, from the first load host. Raises DriveError."""
+        with self._loading():
+            return self._duet(drive)
 
     def _drive(self, drive: Drive) -> Traffic:
         load = drive.cell.load
         parts = parts_of([_workers(host, drive, len(self._hosts)) for host in self._hosts], load.connections)
         hosts = self._hosts[: len(parts)]
         self._keep_alive(drive)
-        # The clocks of a server and of its proxies are read together, on one host.
+        # The clocks of a server and of its proxies are read together, on the same host.
         same_host = self._proxy is None or not drive.cell.variant.hops
         clocks = self._clocks((drive.pids,)) if same_host else {}
         entire = job(drive) | {"deadline_ns": deadline_ns(drive) + START_NOTICE_NS, **clocks}
@@ -161,7 +145,7 @@ class PartsDriver:
         self._follow_warmup(hosts, drive, epoch_unix_ns)
         ended = self._finished(hosts, drive)
         interval_ns = entire["interval_ns"]
-        traffics = [_traffic_of(host, one, interval_ns) for host, (one, _) in zip(hosts, ended, strict=True)]
+        traffics = [_traffic_of(host, lines, interval_ns) for host, (lines, _) in zip(hosts, ended, strict=True)]
         self._keep(hosts, traffics, [series for _, series in ended])
         traffic = merged(traffics, interval_ns)
         for interval in traffic.intervals:
@@ -172,12 +156,12 @@ class PartsDriver:
     def _connect(
         self, hosts: Sequence[RemoteHost], parts: Sequence[Part], entire: dict[str, Any], within_s: float
     ) -> None:
-        """Let every host open its connections. Raises DriveError where a host cannot, or none has any."""
+        """Let every host open its connections. Raises DriveError where a host cannot, or there are none."""
         jobs = [entire | part.keys() for part in parts]
-        for one in jobs[1:]:
-            one.pop("clocks", None)  # one engine reads them
-        pending = [host.submit("connect", one, within_s) for host, one in zip(hosts, jobs, strict=True)]
-        events = [each.result(within_s + CALL_S) for each in pending]
+        for other in jobs[1:]:
+            other.pop("clocks", None)  # the first engine reads them
+        pending = [host.submit("connect", part, within_s) for host, part in zip(hosts, jobs, strict=True)]
+        events = [answer.result(within_s + CALL_S) for answer in pending]
         for host, event in zip(hosts, events, strict=True):
             if event["event"] == "error":
                 raise DriveError(f"{host.report.name}: {event['message']}", hint=event["hint"])
@@ -193,14 +177,14 @@ class PartsDriver:
         index = 0
         while time.time_ns() < quiet_ns:
             pending = [host.submit("lines_after", at, 1.0) for host, at in zip(hosts, known, strict=True)]
-            for number, each in enumerate(pending):
-                lines = each.result(CALL_S)
+            for number, answer in enumerate(pending):
+                lines = answer.result(CALL_S)
                 known[number] += len(lines)
-                found = [transcripts[number].read(line) for line in lines]
-                seen[number] += [one for one in found if isinstance(one, Interval) and one.phase == "warmup"]
+                events = [transcripts[number].read(line) for line in lines]
+                seen[number] += [event for event in events if isinstance(event, Interval) and event.phase == "warmup"]
             while all(len(of_host) > index for of_host in seen):
                 here = [of_host[index] for of_host in seen]
-                interval = Interval.merged(here, index, here[0].start_ns, max(each.end_ns for each in here))
+                interval = Interval.merged(here, index, here[0].start_ns, max(part.end_ns for part in here))
                 index += 1
                 drive.on_interval(interval)
                 if drive.is_warm is not None and drive.is_warm(interval):
@@ -213,12 +197,12 @@ class PartsDriver:
         pending = [host.submit("finish") for host in hosts]
         until_s = time.monotonic() + deadline_ns(drive) / 1e9 + BEYOND_DEADLINE_S
         try:
-            return [each.result(max(1.0, until_s - time.monotonic())) for each in pending]
+            return [answer.result(max(1.0, until_s - time.monotonic())) for answer in pending]
         except KeyboardInterrupt:
             if not drive.keep_interrupted:
                 raise
             _all(hosts, "interrupt")
-            return [each.result(CALL_S) for each in pending]
+            return [answer.result(CALL_S) for answer in pending]
 
     def _keep(
         self, hosts: Sequence[RemoteHost], traffics: Sequence[Traffic], series: Sequence[tuple[Series, ...]]
@@ -226,7 +210,7 @@ class PartsDriver:
         names = [host.report.name for host in hosts]
         self.seen.shares = {name: _share_of(traffic) for name, traffic in zip(names, traffics, strict=True)}
         self.seen.series = tuple(
-            each.of_host(name) for name, of_host in zip(names, series, strict=True) for each in of_host
+            line.of_host(name) for name, of_host in zip(names, series, strict=True) for line in of_host
         )
 
     def _duet(self, duet: DuetDrive) -> DuetTraffic:
@@ -244,7 +228,7 @@ class PartsDriver:
         traffic = transcript.duet_traffic()
         if traffic is None:
             raise _no_result(host, ended)
-        self.seen.series = tuple(each.of_host(host.report.name) for each in series)
+        self.seen.series = tuple(line.of_host(host.report.name) for line in series)
         return traffic
 
     def _follow_duet(self, host: RemoteHost, drive: Drive) -> None:
@@ -273,19 +257,22 @@ class PartsDriver:
         return {"clocks": call(self._server, "serve_clocks", pids)}
 
     @contextmanager
-    def _ended_whatever_happens(self) -> Iterator[None]:
-        """No engine outlives the load, whatever becomes of the others."""
+    def _loading(self) -> Iterator[None]:
+        """End all engines if the block fails. Raises DriveError for a lost host."""
+        self.seen = SeenByHosts()
         try:
             yield
-        except BaseException:
+        except BaseException as error:
             for host in self._hosts:
                 with contextlib.suppress(HostLostError):
                     call(host, "end_engine", within_s=CALL_S)
+            if isinstance(error, HostLostError):
+                raise DriveError.of(error) from error
             raise
 
 
-class RemoteProbe:
-    """A probe on the server's host, and on that of its proxies if they have one of their own."""
+class RemoteMonitor:
+    """A monitor on the server's host, and on that of its proxies if it is another."""
 
     perturbs = False
     _numbers = itertools.count(1)
@@ -309,7 +296,7 @@ class RemoteProbe:
         if self._apart and self._proxy:
             name = self._proxy.report.name
             of_hops = self._seen(self._proxy)
-            series += [each if each.subject in HOPS else each.of_host(name) for each in of_hops]
+            series += [line if line.subject in HOPS else line.of_host(name) for line in of_hops]
         return tuple(series)
 
     def _seen(self, host: RemoteHost) -> tuple[Series, ...]:
@@ -327,7 +314,7 @@ class RemoteProbe:
         return None
 
 
-class LoadHostsProbe:
+class LoadHostsMonitor:
     """The series of the load hosts and their engines, which come with the end of the load."""
 
     perturbs = False
@@ -358,7 +345,7 @@ def _workers(host: RemoteHost, drive: Drive, hosts: int) -> int:
 def _all(hosts: Sequence[RemoteHost], method: str, *arguments: Any) -> list[Any]:
     """Make a call to all hosts at once."""
     pending = [host.submit(method, *arguments) for host in hosts]
-    return [each.result(CALL_S) for each in pending]
+    return [answer.result(CALL_S) for answer in pending]
 
 
 def _read(host: RemoteHost, ended: Ended, transcript: Transcript) -> Transcript:

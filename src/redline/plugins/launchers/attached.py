@@ -53,7 +53,7 @@ def processes_of(server: RunningServer) -> tuple[int, ...]:
     """
     if server.facts is None:
         return ()
-    return tuple(each for pid in server.facts.pids for each in started_by(pid))
+    return tuple(child for pid in server.facts.pids for child in started_by(pid))
 
 
 class AttachedLauncher:

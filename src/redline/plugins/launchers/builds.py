@@ -1,4 +1,4 @@
-"""Builds of servers, made once per content of their inputs, together where they share a command."""
+"""Builds of servers: repeated only when their inputs change, and made together where they share a command."""
 
 import hashlib
 import os
@@ -76,9 +76,9 @@ def read_stamp(file: Path) -> BuildStamp | None:
 
 @dataclass(frozen=True)
 class _CommandResult:
-    """How a build command ended, how long it ran, and its lines `TARGET: ...`, which name targets that failed.
+    """How a build command ended, and its lines `TARGET: ...`, which name targets that failed. All output is in `log`.
 
-    Files that are written from `began_unix_ns` on have that time or a later one. All output is in `log`.
+    Files that it writes have the time `began_unix_ns` or a later one.
     """
 
     code: int
@@ -120,10 +120,9 @@ def _kept(outcome: BuildOutcome, name: str) -> Iterator[None]:
 
 
 class Builds:
-    """The builds of one catalogue and the cache that remembers them.
+    """The builds of a catalogue, and the cache that remembers them.
 
-    Build 0 is made in the catalogue. Further builds are made from the same inputs in folders of their own in the
-    cache, for which stamps, locks and logs are kept apart.
+    Build 0 is made in the catalogue, further builds from the same inputs in folders of their own in the cache.
     """
 
     def __init__(self, catalogue: Path, cache: Path, number: int = 0) -> None:
@@ -146,20 +145,17 @@ class Builds:
     def build(
         self, entries: Iterable[ServerEntry], progress: Callable[[Building], None], *, one_of_several: bool = False
     ) -> BuildOutcome:
-        """Build the entries that do not stand; the outcome is by their names.
-
-        Of a build that is `one_of_several`, what was built gets a hash too.
-        """
+        """Build the entries that do not stand; the outcome is by name. `one_of_several` has its outputs hashed too."""
         outcome = BuildOutcome()
         requested = {entry.name: entry for entry in entries}
-        wanted = {one.entry.name: one for one in self._wanted(requested.values(), outcome)}
-        for batch in self._batches([one.entry for one in wanted.values() if not self._stands(one)]):
-            wanted |= {one.entry.name: one for one in self._build_batch(batch, outcome, progress)}
-        for name, one in wanted.items():
+        wanted = {build.entry.name: build for build in self._wanted(requested.values(), outcome)}
+        for batch in self._batches([build.entry for build in wanted.values() if not self._stands(build)]):
+            wanted |= {build.entry.name: build for build in self._build_batch(batch, outcome, progress)}
+        for name, build in wanted.items():
             if name not in outcome.failures:
-                outcome.hashes[name] = one.hash
-                outcome.runtimes[name] = one.runtime_version
-                self._done[name] = replace(one, outputs=hash_of_outputs(one)) if one_of_several else one
+                outcome.hashes[name] = build.hash
+                outcome.runtimes[name] = build.runtime_version
+                self._done[name] = replace(build, outputs=hash_of_outputs(build)) if one_of_several else build
         return outcome
 
     def availability(self, entry: ServerEntry) -> Availability:
@@ -219,7 +215,7 @@ class Builds:
         return stamp is not None and (stamp.hash, stamp.outputs) == (build.hash, outputs)
 
     def _batches(self, entries: list[ServerEntry]) -> list[list[ServerEntry]]:
-        """Entries that one command builds: the targets of one command in one folder, and entries of the same build."""
+        """Entries that the same command builds: its targets in a folder, and entries of the same build."""
         batches: dict[tuple[str, ...], list[ServerEntry]] = {}
         for entry in entries:
             build = entry.catalogue_build
@@ -237,27 +233,27 @@ class Builds:
                 # Another lab may have built them meanwhile, and the sources may be others by now.
                 wanted = self._wanted(entries, outcome)
                 left = []
-                for one in wanted:
-                    if not self._stands(one):
-                        with _kept(outcome, one.entry.name):
+                for build in wanted:
+                    if not self._stands(build):
+                        with _kept(outcome, build.entry.name):
                             if self._number:
-                                self._copy_inputs(one)
-                            _remove_old_outputs(one)
-                            left.append(one)
+                                self._copy_inputs(build)
+                            _remove_old_outputs(build)
+                            left.append(build)
                 if left:
                     ended = self._run(left, progress)
-                    for one in left:
-                        outcome.took_ns[one.entry.name] = ended.took_ns
-                        with _kept(outcome, one.entry.name):
-                            self._accept(one, ended)
+                    for build in left:
+                        outcome.took_ns[build.entry.name] = ended.took_ns
+                        with _kept(outcome, build.entry.name):
+                            self._accept(build, ended)
         except BuildError as error:
             outcome.failures.update({entry.name: error for entry in entries})
         return wanted
 
     def _run(self, builds: list[StandingBuild], progress: Callable[[Building], None]) -> _CommandResult:
-        """Build a batch by one command. Raises BuildError when it cannot be run or its output not be kept.
+        """Build a batch by one command, which any exception ends, Ctrl-C too.
 
-        An exception, Ctrl-C too, ends the command and all of its process group.
+        Raises BuildError when it cannot be run or its output not be kept.
         """
         names = tuple(build.entry.name for build in builds)
         first, folder, log = builds[0].entry, builds[0].folder, self._log(builds[0].entry)
@@ -353,7 +349,7 @@ class Builds:
 
     @contextmanager
     def _lock(self, entries: list[ServerEntry], progress: Callable[[Building], None]) -> Iterator[None]:
-        """Hold the lock of a folder: one build at a time of all labs on this machine, also of killed labs."""
+        """Hold the lock of a folder, so that no other lab on this machine, even a killed one, builds there."""
         names = tuple(entry.name for entry in entries)
         path = self._cache / "locks" / f"{_short_hash(str(self.folder(entries[0])))}.lock"
         with cache_writes(self._cache, ", ".join(names)):
@@ -363,7 +359,7 @@ class Builds:
             yield
 
     def _stamp_file(self, entry: ServerEntry) -> Path:
-        """The build's stamp: servers of one family that are built by one command share it."""
+        """The build's stamp: servers of a family that are built by the same command share it."""
         return self._cache / f"{_short_hash(str(self.folder(entry)) + entry.catalogue_build.model_dump_json())}.json"
 
     def _log(self, entry: ServerEntry) -> Path:

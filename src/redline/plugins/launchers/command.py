@@ -17,7 +17,7 @@ from redline.ports import Building, BuildOutcome, Launch
 
 
 def named_files(command: Sequence[str], folder: Path) -> dict[str, str]:
-    """The SHA-256 of the program that a command starts in a folder, and of each file that it names, by path."""
+    """The SHA-256 of the program that a command starts in a folder, and of the files that it names, by path."""
     program = command[0] if "/" in command[0] else shutil.which(command[0]) or command[0]
     hashes = {}
     for named in (folder / word for word in (program, *command[1:])):

@@ -1,4 +1,4 @@
-"""Container engines: the client of podman or docker, whichever is here, each of its calls with a time limit."""
+"""Container engines: the client of podman or docker, whichever is here. All its calls have a time limit."""
 
 import os
 import re
@@ -30,7 +30,7 @@ _MISSING = re.compile("no such|not found|unable to find", re.IGNORECASE)
 
 
 class ContainerEngineError(Exception):
-    """A call failed, or took too long (`late`). The text is a reason in one line; `hint` says what to do.
+    """A call failed, or took too long (`late`). The text is a reason in a line; `hint` says what to do.
 
     `said` is the reason in the words of the engine; empty if it gave none.
     """
@@ -70,8 +70,7 @@ class ContainerEngine:
     def command(self) -> tuple[str, ...]:
         """The client with the options that it needs on this machine.
 
-        podman takes systemd's control groups and `crun` by default. Without systemd there are none of those, and crun
-        refuses a machine that has control groups of both versions.
+        podman needs systemd unless told otherwise, and its `crun` refuses control groups of both versions.
         """
         if self.name != "podman":
             return (self.client,)
@@ -84,8 +83,7 @@ class ContainerEngine:
     def ulimits(self) -> tuple[str, ...]:
         """Options of `run`: as many open files and processes as a server without a container may have.
 
-        podman's own defaults are more than a process without CAP_SYS_RESOURCE may give, and it lowers its own limit of
-        processes to the number of process ids.
+        podman's own defaults are more than a process without CAP_SYS_RESOURCE may give.
         """
         files, processes = (resource.getrlimit(kind)[1] for kind in (resource.RLIMIT_NOFILE, resource.RLIMIT_NPROC))
         limits = [("nofile", files)] if files != resource.RLIM_INFINITY else []
@@ -94,10 +92,7 @@ class ContainerEngine:
         return tuple(word for name, limit in limits for word in ("--ulimit", f"{name}={limit}:{limit}"))
 
     def call(self, *words: str, within_s: float | None = None) -> str:
-        """Call a command, and return its stripped output. Raises ContainerEngineError.
-
-        An engine that was late gets less time until it answers again: to stop a server takes several calls.
-        """
+        """The stripped output of a command, for which a late engine gets less time. Raises ContainerEngineError."""
         limit_s = within_s or ANSWER_WITHIN_S
         try:
             said = _output((*self.command, *words), words[0], min(limit_s, _LATE_WITHIN_S) if self.late else limit_s)
@@ -115,7 +110,7 @@ class ContainerEngine:
 def find_container_engine(try_out: Callable[[ContainerEngine], None]) -> ContainerEngine:
     """The engine that the environment names, or the first that answers and can be tried out.
 
-    Raises ContainerEngineError without any, with the reason of each.
+    Raises ContainerEngineError without any, with all reasons.
     """
     chosen = os.environ.get(CHOICE)
     if chosen and shutil.which(chosen) is None:
@@ -169,5 +164,5 @@ def _output(command: tuple[str, ...], verb: str, within_s: float) -> str:
 
 
 def reason_of(said: str) -> str:
-    """An engine's reason on one line, without words that all of its messages have."""
+    """An engine's reason on a line, without words that all of its messages have."""
     return decisive.reason(said)[:_LONGEST_REASON]

@@ -1,7 +1,7 @@
 """Servers in containers: making images, starting, verifying limits, and removing everything afterwards.
 
 The warden runs the client of the container engine, which stays attached to the container: so its output, its end and
-its exit code come as those of any server. The janitor, one shell for each lab, waits for the lab to end, however it
+its exit code come as those of any server. The janitor, a shell, waits for the lab to end, however it
 ends, and removes all that has the lab's label.
 """
 
@@ -223,7 +223,7 @@ class BoxedStart:
 
 @dataclass(frozen=True)
 class Box:
-    """One container: how it is run, found, verified and removed."""
+    """A container: how it is run, looked up, verified and removed."""
 
     engine: ContainerEngine
     name: str
@@ -285,9 +285,9 @@ class Box:
             raise LaunchError(
                 message, hint="run the lab where the container engine runs, not in a container of its own"
             )
-        for what, asked, found in self.differences(pid, cpus):
+        for what, asked, actual in self.differences(pid, cpus):
             raise LaunchError(
-                f"{self.server}: {what} of its container should be {asked}, and its control group says {found}",
+                f"{self.server}: {what} of its container should be {asked}, and its control group says {actual}",
                 hint=f"can {self.engine.name} use the controllers cpu, cpuset, memory and pids? See `redline doctor`",
             )
 
@@ -308,7 +308,7 @@ class Box:
         # A quota is kept in microseconds of a period of 100 ms.
         if wanted.cpus is not None and (limits.cores is None or abs(limits.cores - wanted.cpus) > wanted.cpus * 1e-3):
             compared.append(("the limit `cpus`", wanted.cpus, limits.cores))
-        return [(what, str(asked), str(found)) for what, asked, found in compared if asked not in (None, found)]
+        return [(what, str(asked), str(actual)) for what, asked, actual in compared if asked not in (None, actual)]
 
     def close(self, pid: int, grace_ns: int) -> None:
         """Stop it and remove it with its network. Raises LaunchError when the engine does not do that."""

@@ -1,4 +1,4 @@
-"""Messages for servers that do not start, do not become ready, or end: one paragraph and a hint each."""
+"""Messages for servers that do not start, do not become ready, or end: a paragraph and a hint."""
 
 import errno
 import os

@@ -63,7 +63,7 @@ class _Closure:
 def needed(
     folder: Path, outputs: Iterable[str], words: Sequence[str], tools: Iterable[str], jdk: Jdk | None
 ) -> tuple[Path, ...]:
-    """The paths that a start needs: files, folders, and the links on the way to them, each of them absolute and once.
+    """The distinct absolute paths that a start needs: files, folders, and the links on the way to them.
 
     `outputs` are relative to the build's folder. `words` are those of the command and of the environment, the program
     first; what they name is needed too. `tools` are programs on the PATH.
@@ -115,11 +115,11 @@ def digest(paths: Iterable[Path]) -> str:
 
 
 def pack(paths: Iterable[Path], file: Path) -> None:
-    """Write the one layer of an image: everything owned by root, and a folder for temporary files. Raises OSError."""
+    """Write the only layer of an image: everything owned by root, and a folder for temporary files. Raises OSError."""
     with tarfile.open(file, "w", format=tarfile.PAX_FORMAT) as archive:
         for path in sorted({*paths, _TEMPORARY}):
             member = archive.gettarinfo(path)
-            if member.islnk():  # to a file of another name, which this one is as well
+            if member.islnk():  # a second name of the same file
                 member.type, member.linkname, member.size = tarfile.REGTYPE, "", path.stat().st_size
             member.uid = member.gid = 0
             member.uname = member.gname = "root"
@@ -131,8 +131,8 @@ def pack(paths: Iterable[Path], file: Path) -> None:
 
 
 def on_the_way(path: Path) -> Iterator[Path]:
-    """The folders and links through which a path leads, and what it leads to; nothing for one that leads nowhere."""
-    found: list[Path] = []
+    """The folders and links through which a path leads, and what it leads to; nothing if that does not exist."""
+    steps: list[Path] = []
     at, left, links = Path("/"), list(path.parts[1:]), 0
     while left:
         part = left.pop(0)
@@ -142,7 +142,7 @@ def on_the_way(path: Path) -> Iterator[Path]:
         step = at / part
         if not os.path.lexists(step):
             return
-        found.append(step)
+        steps.append(step)
         if not step.is_symlink():
             at = step
             continue
@@ -152,11 +152,11 @@ def on_the_way(path: Path) -> Iterator[Path]:
             return
         at = Path("/") if target.is_absolute() else at
         left = [*(target.parts[1:] if target.is_absolute() else target.parts), *left]
-    yield from found
+    yield from steps
 
 
 def _programs(names: Iterable[str]) -> list[Path]:
-    return [Path(found).absolute() for name in names if (found := shutil.which(name))]
+    return [Path(path).absolute() for name in names if (path := shutil.which(name))]
 
 
 def _may_be_run(path: Path) -> bool:

@@ -54,7 +54,7 @@ def input_files(entry: ServerEntry, folder: Path) -> tuple[str, ...]:
 
 
 class Contents:
-    """The hashes of files, each read once however many builds are made from it."""
+    """The hashes of files, which are read only once for any number of builds."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, int, int, int], str] = {}
@@ -135,10 +135,9 @@ class ToolVersions:
 
 
 def _identity(command: str) -> str | None:
-    """Identifies a command's program; None when its file cannot.
+    """Identifies a command's program, and the Java that build tools of the JVM would run on.
 
-    A link to a program of another name (rustup's cargo) gives another version when that program is set otherwise.
-    Build tools of the JVM print the version of the Java that they would run on, so that counts too.
+    None where the file does not say it, such as a link to a program of another name (rustup's cargo).
     """
     program = shutil.which(command)
     if program is None:

@@ -40,9 +40,9 @@ class Listener(NamedTuple):
 
 @dataclass(frozen=True)
 class Whereabouts:
-    """What was seen of a server that is not ready: who lives of what it started, by name, and where they listen.
+    """What was seen of a server that is not ready: the names of its living processes, and where they listen.
 
-    `reached` says whether connections to its address reach it; `holders` are others who listen on its port.
+    `reached`: connections to its address reach it. `holders` are others who listen on its port.
     """
 
     living: tuple[str, ...] = ()
@@ -54,17 +54,14 @@ class Whereabouts:
     def of(cls, pid: int, host: str, port: int) -> Self:
         """Look at the server that began as this process, and was to listen at this address."""
         mine, own = started_by(pid), listening(pid)
-        reached = any(each.at.port == port for each in own)
+        reached = any(listener.at.port == port for listener in own)
         if Namespace.of(pid).ours:
             with suppress(OSError):
-                at = {each.at for each in own}
-                reached = any(each.local in at for each in answering(listeners(), At(ip_address(host), port)))
-        return cls(
-            tuple(procfs.name_of(each) for each in mine if (stat := procfs.read_stat(each)) and stat.state not in "ZX"),
-            own,
-            holders_of(port, mine),
-            reached,
-        )
+                at = {listener.at for listener in own}
+                reached = any(tcp.local in at for tcp in answering(listeners(), At(ip_address(host), port)))
+        stats = ((child, procfs.read_stat(child)) for child in mine)
+        living = tuple(procfs.name_of(child) for child, stat in stats if stat and stat.state not in "ZX")
+        return cls(living, own, holders_of(port, mine), reached)
 
     @classmethod
     def of_those_left(cls, pid: int, host: str, port: int) -> Self:
@@ -78,11 +75,11 @@ class Whereabouts:
 NOTHING_SEEN = Whereabouts()
 
 
-def said(found: Collection[Listener]) -> str:
+def said(listening: Collection[Listener]) -> str:
     """`python3 (4711) listens at [::1]:8080`, by process."""
     by_process: dict[str, list[str]] = {}
-    for each in found:
-        by_process.setdefault(each.name, []).append(str(each.at))
+    for listener in listening:
+        by_process.setdefault(listener.name, []).append(str(listener.at))
     return "; ".join(
         f"{name} listens at {', '.join(places[:_MOST_NAMED])}{', …' if len(places) > _MOST_NAMED else ''}"
         for name, places in by_process.items()
@@ -90,18 +87,18 @@ def said(found: Collection[Listener]) -> str:
 
 
 def listens(host: str, port: int, pid: int) -> bool:
-    """Whether connections to this address are for the process, or for what it started: for nobody else.
+    """Whether connections to this address reach only the process or what it started; True if the kernel does not say.
 
-    True as well when the kernel does not say. Of a process in another network it is known that it listens on the port.
+    Of a process in another network it is known only that it listens on the port.
     """
     try:
         answer = answering(listeners(), At(ip_address(host), port))
     except OSError:
         return True
-    if not Namespace.of(pid).ours and port in {each.at.port for each in listening(pid)}:
+    if not Namespace.of(pid).ours and port in {listener.at.port for listener in listening(pid)}:
         return True
     held = _sockets_of(started_by(pid))
-    return all(each.inode in held for each in answer)
+    return all(tcp.inode in held for tcp in answer)
 
 
 def listening(pid: int) -> tuple[Listener, ...]:
@@ -109,26 +106,26 @@ def listening(pid: int) -> tuple[Listener, ...]:
     namespace = Namespace.of(pid)
     if not namespace.ours and (heard := namespace.listening()):
         return tuple(sorted(Listener.of(pid, _at(address)) for address in heard))
-    owners = {_at(address): each for each in reversed(started_by(pid)) for address in _addresses(each)}
-    return tuple(sorted(Listener.of(each, at) for at, each in owners.items()))
+    owners = {_at(address): child for child in reversed(started_by(pid)) for address in _addresses(child)}
+    return tuple(sorted(Listener.of(owner, at) for at, owner in owners.items()))
 
 
-def is_out_of_reach(port: int, found: Iterable[Listener]) -> bool:
+def is_out_of_reach(port: int, listening: Iterable[Listener]) -> bool:
     """Whether a server listens on this port, and at addresses of its own network's loopback alone."""
-    heard = [each.at.ip for each in found if each.at.port == port]
+    heard = [listener.at.ip for listener in listening if listener.at.port == port]
     return bool(heard) and all(ip.is_loopback for ip in heard)
 
 
 def holders_of(port: int, but: Iterable[int] = ()) -> tuple[Listener, ...]:
     """Other processes that listen on this port of this machine, at any address."""
     own = _sockets_of(but)
-    return _holding(lambda each: each.local.port == port and each.inode not in own)
+    return _holding(lambda tcp: tcp.local.port == port and tcp.inode not in own)
 
 
 def ours() -> tuple[Listener, ...]:
     """Where the descendants of this process listen."""
     held = _sockets_of(set(procfs.tree(os.getpid())) - {os.getpid()})
-    return _holding(lambda each: each.inode in held)
+    return _holding(lambda tcp: tcp.inode in held)
 
 
 def who_answers(host: str, port: int) -> str:
@@ -147,9 +144,7 @@ def _holding(wanted: Callable[[Tcp], bool]) -> tuple[Listener, ...]:
     with suppress(OSError):
         chosen = [listener for listener in listeners() if wanted(listener)]
     held = {pid: procfs.open_sockets(pid) or frozenset() for pid in procfs.process_ids()} if chosen else {}
-    first = (
-        Listener.of(min((pid for pid in held if each.inode in held[pid]), default=0), each.local) for each in chosen
-    )
+    first = (Listener.of(min((pid for pid in held if tcp.inode in held[pid]), default=0), tcp.local) for tcp in chosen)
     return tuple(sorted(set(first)))
 
 

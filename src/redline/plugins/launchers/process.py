@@ -27,7 +27,7 @@ from redline.plugins.launchers.readiness import wait_until_ready
 from redline.plugins.linux import cgroup
 from redline.plugins.linux.members import started_by
 from redline.plugins.linux.runtimes import runtimes_of
-from redline.plugins.probes.jvm import log_flag
+from redline.plugins.monitors.jvm import log_flag
 from redline.plugins.temporary import temporary_folder
 from redline.ports import Building, BuildOutcome, Endpoint, Launch, Upstream
 
@@ -45,11 +45,10 @@ _MOST_PADDING = 4096
 
 
 def free_port(port_range: Path = Path("/proc/sys/net/ipv4/ip_local_port_range")) -> int:
-    """A port on which nothing listens now. Raises LaunchError when there is none.
+    """A port on which nothing listens now, below the kernel's range for outgoing connections if that leaves room.
 
-    It lies below the range from which the kernel takes ports for outgoing connections, where that leaves room: there no
-    client, the load engine included, can take it between this moment and the server's bind, and a connection to it
-    cannot be answered by its own socket (TCP's simultaneous open).
+    There no client can take it before the server binds it, and no connection to it can be answered by its own socket
+    (TCP's simultaneous open). Raises LaunchError when there is none.
     """
     try:
         lowest_outgoing = int(port_range.read_text().split()[0])
@@ -68,12 +67,12 @@ def free_port(port_range: Path = Path("/proc/sys/net/ipv4/ip_local_port_range"))
 
 
 def _bindable(port: int) -> int:
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listener:
         try:
-            probe.bind(("", port))
+            listener.bind(("", port))
         except OSError:
             return 0
-        bound: int = probe.getsockname()[1]
+        bound: int = listener.getsockname()[1]
         return bound
 
 
@@ -116,7 +115,7 @@ class _Attempt:
 
     @property
     def ready(self) -> Ready:
-        """Its readiness request; that of a proxy is the one of the server behind it."""
+        """Its readiness request; that of a proxy is its server's."""
         own = self.variant.catalogued.ready
         return self.upstream.ready.within(own.within_ns) if self.upstream else own
 
@@ -124,7 +123,7 @@ class _Attempt:
         built, jdk = self.prepared.built, self.prepared.jdk
         entry, cpus = self.variant.catalogued, self.launch.placement.server_cpus
         # The catalogue has made sure that every name is known and that the port is among them: a server on a port of
-        # its own choice could not be distinguished from another one.
+        # its own choice could not be distinguished from another server.
         values = {name: option_text(value) for name, value in self.variant.options.items()} | {
             "port": str(self.port),
             "folder": str(built.folder),
@@ -259,10 +258,7 @@ class Prepared:
 
 @contextmanager
 def started(launch: Launch, prepared: Prepared, upstream: Upstream | None = None) -> Iterator[ProcessServer]:
-    """Start a server, or a proxy in front of one, wait until it is ready, and stop it whatever happens.
-
-    Raises LaunchError.
-    """
+    """Start a server or a proxy, wait until it is ready, and stop it whatever happens. Raises LaunchError."""
     variant, built = launch.variant, prepared.built
     drawn = random.Random(launch.seed)  # noqa: S311 - not a secret
     padding_bytes = 0 if launch.seed is None else drawn.randrange(_MOST_PADDING)
@@ -290,7 +286,7 @@ def started(launch: Launch, prepared: Prepared, upstream: Upstream | None = None
 
 
 def _scratch_folder(variant: Variant, parent: Path, stack: ExitStack) -> Path:
-    """A folder for one start. On the cache's disk, which a run directory on a slow share would not be."""
+    """A folder for a start, on the cache's disk, which a run directory on a slow share would not be."""
     try:
         return stack.enter_context(temporary_folder(parent))
     except OSError as error:
@@ -336,9 +332,9 @@ class ProcessLauncher:
         self._host = host
 
     def build(self, variants: Iterable[Variant], progress: Callable[[Building], None], builds: int = 1) -> BuildOutcome:
-        """Build what the variants need, or find it built; by variant slug. Variants of one server share its build.
+        """Build what the variants need, or find it built; by variant slug. Variants of a server share its build.
 
-        There are `builds` builds of each, apart from each other. If one fails, so does the server.
+        There are `builds` separate builds of a server, all of which have to succeed.
         """
         servers = {variant.slug: variant for variant in variants}
         entries = [variant.catalogued for variant in servers.values()]
@@ -394,7 +390,7 @@ class ProcessLauncher:
     def _with_jdks(
         self, variants: dict[str, Variant], outcome: BuildOutcome, progress: Callable[[Building], None]
     ) -> BuildOutcome:
-        """The outcome with JDKs: each built variant gets its JDK now, so that no run stops to fetch it."""
+        """The outcome with the JDKs of built variants, which are fetched now, so that no run stops for them."""
         for slug in [slug for slug in outcome.hashes if not variants[slug].misfit]:
             variant = variants[slug]
 

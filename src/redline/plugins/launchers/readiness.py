@@ -72,10 +72,7 @@ def wait_until_ready(  # noqa: PLR0913 - by whom, where, what, and until when
 
 
 def reached(variant: Variant) -> Variant:
-    """Reach a server or proxy directly, over the leg that it serves.
-
-    Over TLS any certificate will do: the verification checks who answers.
-    """
+    """Reach a server or proxy directly, with any certificate: the verification checks who answers."""
     tls = None
     if has_tls(variant.serves):
         served = variant.catalogued.tls

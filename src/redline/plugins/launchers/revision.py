@@ -22,7 +22,7 @@ class RevisionLauncher:
         self._folders: dict[tuple[Checkout, int], Path] = {}
 
     def build(self, variants: Iterable[Variant], progress: Callable[[Building], None], builds: int = 1) -> BuildOutcome:
-        """Check the revisions out and build them, `builds` times each; the content hash is the commit."""
+        """Check the revisions out and build them `builds` times; the content hash is the commit."""
         outcome = BuildOutcome()
         for variant in variants:
             checkout = _checkout_of(variant)

@@ -26,12 +26,12 @@ class RunningHops:
 
     @property
     def endpoint(self) -> Endpoint:
-        """Where the first one listens."""
+        """Where the first proxy listens."""
         return self.running[0].endpoint
 
     def death(self) -> Failure | None:
         """Why and how a proxy died, the nearest to the server if several did; None while all run."""
-        return next((death for each in reversed(self.running) if (death := each.death()) is not None), None)
+        return next((death for proxy in reversed(self.running) if (death := proxy.death()) is not None), None)
 
 
 @dataclass(frozen=True)
@@ -62,9 +62,9 @@ class RoutedServer:
 
 
 class RouteLauncher:
-    """Launcher of servers and of the proxies in front of them, each by the launcher of one process.
+    """Launcher of servers and of the proxies in front of them, by a launcher of single processes.
 
-    What a proxy really speaks is seen once for each pair of legs and server behind it, on a start of its own.
+    What a proxy really speaks is seen once per pair of legs and server behind it, in a start of its own.
     """
 
     def __init__(self, launcher: HopLauncher) -> None:
@@ -98,7 +98,7 @@ class RouteLauncher:
 
     @contextmanager
     def hops(self, launch: Launch, server: Endpoint) -> Iterator[RunningHops]:
-        """Start the proxies of a variant, one or more, whose server listens there; stop them whatever happens."""
+        """Start the proxies of a variant whose server listens there, and stop them whatever happens."""
         variant, log = launch.variant, launch.log
         assert variant.route is not None, "a variant without a route has no proxies"
         behind, started = server, list[tuple[RunningServer, HopFacts]]()
@@ -174,8 +174,8 @@ class _Hop:
         try:
             with checking(find_engine()) as checks:
                 strict, loose = (
-                    checks.ask(check(each, self.upstream.endpoint, request, {}, timeout_ns=_WITHIN_NS, keep_bytes=0))
-                    for each in (strictly, loosely)
+                    checks.ask(check(reach, self.upstream.endpoint, request, {}, timeout_ns=_WITHIN_NS, keep_bytes=0))
+                    for reach in (strictly, loosely)
                 )
         except DriveError as error:
             raise LaunchError.of(error) from error

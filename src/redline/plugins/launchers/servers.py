@@ -1,4 +1,4 @@
-"""Servers of every kind in one session: of the catalogue, commands, revisions, and running servers."""
+"""Servers of every kind in a session: of the catalogue, commands, revisions, and running servers."""
 
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager

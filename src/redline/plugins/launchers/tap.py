@@ -108,9 +108,9 @@ def _accept(tap: Tap, listener: socket.socket, selector: selectors.BaseSelector,
     server = open_sockets.enter_context(socket.create_connection((tap.server.host, tap.server.port), _WITHIN_S))
     beginning = Beginning()
     tap.beginnings.append(beginning)
-    for one, other, is_client in ((client, server, True), (server, client, False)):
-        one.settimeout(_WITHIN_S)
-        selector.register(one, selectors.EVENT_READ, (other, beginning, is_client))
+    for end, other, is_client in ((client, server, True), (server, client, False)):
+        end.settimeout(_WITHIN_S)
+        selector.register(end, selectors.EVENT_READ, (other, beginning, is_client))
 
 
 def _pass_on(key: selectors.SelectorKey, selector: selectors.BaseSelector) -> None:

@@ -1,10 +1,10 @@
-"""Stands by one server: starts it, keeps its output, leaves nothing of it behind whatever happens to the lab.
+"""Guards a server: starts it, keeps its output, leaves nothing of it behind whatever happens to the lab.
 
 A process of its own, see `guard.py`. It imports nothing but the standard library, and of that only what loads in a few
 milliseconds. docs/reference/launching.md describes the protocol:
 
-- stdin: one line of JSON, the order; then nothing. Its end (the lab closed it, or was killed) means: stop the server.
-- stdout: one line of JSON for each event: `started` or `failed`, and `exited` when the server ended.
+- stdin: the order as a line of JSON; then nothing. Its end (the lab closed it, or was killed) means: stop the server.
+- stdout: a line of JSON per event: `started` or `failed`, and `exited` when the server ended.
 - stderr: the log. The first `log_head` bytes of the server's output, and the last `log_tail` when there was more.
 
 Between events it sleeps in poll(2) and costs no CPU time.
@@ -92,7 +92,7 @@ class Warden:
         self.server = 0
         self.cgroup = ""
         self.exited = False
-        self.wake = self._listen_to_signals()
+        self.wake = listen_to_signals()
 
     def run(self) -> None:
         """Start, watch, stop, sweep."""
@@ -105,17 +105,6 @@ class Warden:
         self._sweep()
         self._drain()
         self.log.settle()
-
-    def _listen_to_signals(self) -> int:
-        read, write = os.pipe()
-        os.set_blocking(read, False)
-        os.set_blocking(write, False)
-        signal.set_wakeup_fd(write, warn_on_full_buffer=False)
-        for number in (signal.SIGTERM, signal.SIGCHLD):
-            signal.signal(number, lambda *_: None)
-        for number in (signal.SIGINT, signal.SIGHUP):
-            signal.signal(number, signal.SIG_IGN)
-        return read
 
     def _start(self) -> None:
         """Fork, place the child while it waits, let it exec, and report whether that worked."""
@@ -155,11 +144,7 @@ class Warden:
     def _become_server(self, out: int, go: int, go_write: int, failed: int) -> None:
         try:
             os.close(go_write)
-            os.setsid()
-            self.libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-            signal.set_wakeup_fd(-1)
-            for number in CHANGED_SIGNALS:
-                signal.signal(number, signal.SIG_DFL)
+            begin_session(self.libc)
             if os.read(go, 1) != b"!":
                 os._exit(127)
             for source, target in ((os.open(os.devnull, os.O_RDONLY), 0), (out, 1), (out, 2)):
@@ -263,6 +248,28 @@ class Warden:
         return True
 
 
+def listen_to_signals() -> int:
+    """A pipe with the numbers of signals: SIGCHLD, or SIGTERM to end. Those of a terminal are for the lab."""
+    read, write = os.pipe()
+    for end in (read, write):
+        os.set_blocking(end, False)
+    signal.set_wakeup_fd(write, warn_on_full_buffer=False)
+    for number in (signal.SIGTERM, signal.SIGCHLD):
+        signal.signal(number, lambda *_: None)
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    return read
+
+
+def begin_session(libc: ctypes.CDLL) -> None:
+    """In a child: begin a session that ends with the parent, and handle signals as usual."""
+    os.setsid()
+    libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    signal.set_wakeup_fd(-1)
+    for number in CHANGED_SIGNALS:
+        signal.signal(number, signal.SIG_DFL)
+
+
 def report(event: dict[str, object]) -> None:
     """Send an event to the lab, which may be gone."""
     try:
@@ -280,7 +287,7 @@ def widen(pipe: int) -> None:
 
 
 def write_text(path: str, text: str) -> None:
-    """Write to an existing file in one write(2), as control files require."""
+    """Write to an existing file by a single write(2), as control files require."""
     fd = os.open(path, os.O_WRONLY)
     try:
         os.write(fd, text.encode())
@@ -289,7 +296,7 @@ def write_text(path: str, text: str) -> None:
 
 
 def kill_cgroup(folder: str) -> None:
-    """Kill every process of a control group: at once, or one by one where there is no cgroup.kill (before 5.14)."""
+    """Kill every process of a control group, in a loop where there is no cgroup.kill (before Linux 5.14)."""
     try:
         write_text(f"{folder}/cgroup.kill", "1")
     except OSError:
@@ -320,13 +327,13 @@ def descendants(root: int) -> list[int]:
             except OSError:
                 continue
             children.setdefault(parent, []).append(int(name))
-    found: list[int] = []
+    all_below: list[int] = []
     queue = [root]
     while queue:
         below = children.get(queue.pop(), [])
-        found += below
+        all_below += below
         queue += below
-    return found
+    return all_below
 
 
 def reap_all() -> bool:

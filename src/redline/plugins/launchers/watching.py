@@ -52,18 +52,18 @@ class _Bytes(NamedTuple):
 
 @dataclass
 class _Counted:
-    """The bytes of some connections at the first look and at the last one, by inode; `at` are their other ends."""
+    """The bytes of some connections at the first and at the last look, by inode; `at` are their other ends."""
 
     first: dict[int, _Bytes] = field(default_factory=dict)
     last: dict[int, _Bytes] = field(default_factory=dict)
     at: dict[int, At] = field(default_factory=dict)
 
-    def add(self, found: Iterable[Tcp], *, begins: bool) -> None:
+    def add(self, connections: Iterable[Tcp], *, begins: bool) -> None:
         """Note their counts. Connections that exist when it `begins` had counted before."""
-        for each in found:
-            now = _Bytes(each.received_bytes, each.acked_bytes)
-            self.first.setdefault(each.inode, now if begins else _Bytes())
-            self.last[each.inode], self.at[each.inode] = now, each.remote
+        for tcp in connections:
+            now = _Bytes(tcp.received_bytes, tcp.acked_bytes)
+            self.first.setdefault(tcp.inode, now if begins else _Bytes())
+            self.last[tcp.inode], self.at[tcp.inode] = now, tcp.remote
 
     @property
     def busy(self) -> list[At]:
@@ -73,8 +73,9 @@ class _Counted:
 
     @property
     def total(self) -> _Bytes:
-        """The bytes of all connections since they began: a relay has two connections of one age."""
-        return _Bytes(sum(each.received for each in self.last.values()), sum(each.acked for each in self.last.values()))
+        """The bytes of all connections since they began: a relay has pairs of connections of the same age."""
+        last = self.last.values()
+        return _Bytes(sum(count.received for count in last), sum(count.acked for count in last))
 
 
 class AttachedWatch:
@@ -103,14 +104,14 @@ class AttachedWatch:
         with suppress(OSError):
             established = connections()
             held = self._held()
-            accepted = [each for each in established if each.local == self._at and each.inode]
+            accepted = {tcp.inode for tcp in established if tcp.local == self._at and tcp.inode}
             listening = {listener.local.port for listener in listeners() if listener.inode in held}
-            mine = [each for each in established if each.inode in held]
-            self._clients.add((each for each in mine if each.local == self._at), begins=not self._looks)
-            self._others.add((each for each in mine if each.local.port not in listening), begins=not self._looks)
+            mine = [tcp for tcp in established if tcp.inode in held]
+            self._clients.add((tcp for tcp in mine if tcp.local == self._at), begins=not self._looks)
+            self._others.add((tcp for tcp in mine if tcp.local.port not in listening), begins=not self._looks)
             self._looks += 1
-            self._seen += any(each.local == self._at for each in mine)
-            self._see_strangers({each.inode: each.uid for each in accepted if each.inode not in held})
+            self._seen += any(tcp.local == self._at for tcp in mine)
+            self._see_strangers(accepted - held)
 
     def finish(self) -> CpuOwner:
         """The result, once the load has ended."""
@@ -128,9 +129,9 @@ class AttachedWatch:
             self._known.update(below.get(pid, ()))
         return {inode for pid in self._known for inode in procfs.open_sockets(pid) or ()}
 
-    def _see_strangers(self, found: dict[int, int]) -> None:
+    def _see_strangers(self, inodes: set[int]) -> None:
         """Note connections of other processes: of visible ones, or unseen twice in a row, as sockets change hands."""
-        strange = frozenset(found) - self._held() if found else frozenset()
+        strange = frozenset(inodes - self._held() if inodes else ())
         lasting, self._strangers = strange & self._strangers, strange
         if not strange:
             return

@@ -144,9 +144,9 @@ def link(device: str, root: Path = Path("/")) -> Link | None:
 def _device_towards(host: str) -> str | None:
     """The device from which packets to this host are sent. Sends nothing."""
     # A name that is none is a TypeError or a ValueError of the library.
-    with suppress(OSError, TypeError, ValueError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        probe.connect((host, _ANY_PORT))
-        own, peer = probe.getsockname()[0], probe.getpeername()[0]
+    with suppress(OSError, TypeError, ValueError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
+        client.connect((host, _ANY_PORT))
+        own, peer = client.getsockname()[0], client.getpeername()[0]
         if own != peer and not own.startswith("127."):
             devices = psutil.net_if_addrs().items()
             return next((name for name, addresses in devices if own in (each.address for each in addresses)), None)

@@ -31,7 +31,7 @@ class Stat:
 
 
 def read_bytes(path: str) -> bytes:
-    """A file's content, empty when it is gone. Plain system calls, because probes call this ten times a second."""
+    """A file's content, empty when it is gone. Plain system calls, because monitors call this ten times a second."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:

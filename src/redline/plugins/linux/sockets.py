@@ -135,8 +135,8 @@ def local_end(at: At) -> bool:
         return any(address.partition("%")[0] == str(at.ip) for address in own)
     family = socket.AF_INET if at.ip.version == 4 else socket.AF_INET6
     try:
-        with socket.socket(family, socket.SOCK_STREAM) as probe:
-            probe.bind((str(at.ip), 0))
+        with socket.socket(family, socket.SOCK_STREAM) as attempt:
+            attempt.bind((str(at.ip), 0))
     except OSError:
         return False
     return True

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from statistics import mean, median, stdev
 
 from redline.findings import RULES, in_modes
+from redline.findings.cell import RESOLUTION
 from redline.model import CellReport, FindingKind, Grade, Metric, Report, Verdict
 from redline.model.limits import LimitReport
 from redline.report import format as fmt
@@ -115,7 +116,7 @@ def _undecided(report: Report) -> Iterator[str]:
         finding.message
         for cell in report.cells
         for finding in cell.findings
-        if cell.cell_id == coarsest.cell_id and finding.kind is FindingKind.RESOLUTION
+        if cell.cell_id == coarsest.cell_id and finding.kind == RESOLUTION.kind
     )
     yield f"{len(undecided):,} of {fmt.count(judged, 'comparison')} undecided. {next(said, '')}".rstrip(" .")
 

@@ -61,7 +61,7 @@ def _unchanged(history: History) -> Iterator[Section]:
 
 
 def _silent(history: History) -> Iterator[Section]:
-    texts = (f"{cell.slug}, {fmt.label(cell.metric)}: {last_value(cell)}" for cell in silent(history))
+    texts = (f"{cell.name}, {fmt.label(cell.metric)}: {last_value(cell)}" for cell in silent(history))
     yield Section("The last run does not show", (Prose.of(texts, listed=True),))
 
 
@@ -115,7 +115,7 @@ def _table(cells: Iterable[Followed], history: History, on: Medium = Medium.EVER
 
 def _name(cell: Followed) -> TextCell:
     remarks = ("  ceiling" if cell.role == "ceiling" else "") + ("" if cell.current else "  no longer in its suite")
-    return TextCell((line((cell.slug, "strong"), (remarks, "dim")),))
+    return TextCell((line((cell.name, "strong"), (remarks, "dim")),))
 
 
 def _change_lines(cell: Followed, history: History) -> Iterator[Line]:
@@ -166,8 +166,12 @@ def other_changes(change: Change, history: History) -> tuple[str, ...]:
 
 
 def last_value(cell: Followed) -> str:
-    """`91.0 k/s ±0.7%`, or why the last run says nothing."""
-    return fmt.with_spread(cell.last) if cell.last else cell.points[-1].missing
+    """`91.0 k/s ±0.7%`, `+5.1% [+4.3, +5.9]` of a ratio, or why the last run says nothing."""
+    if cell.last is None:
+        return cell.points[-1].missing
+    if cell.baseline:
+        return f"{fmt.change(cell.last)} {fmt.change_bounds(cell.last)}".rstrip()
+    return fmt.with_spread(cell.last)
 
 
 def followed(history: History) -> tuple[Followed, ...]:
@@ -176,8 +180,8 @@ def followed(history: History) -> tuple[Followed, ...]:
 
 
 def single_run(history: History) -> tuple[str, ...]:
-    """The slugs of cells of a single run: there is nothing to follow."""
-    return tuple(dict.fromkeys(cell.slug for cell in history.cells if len(cell.points) == 1))
+    """The names of cells of a single run: there is nothing to follow."""
+    return tuple(dict.fromkeys(cell.name for cell in history.cells if len(cell.points) == 1))
 
 
 def changed(history: History) -> tuple[Followed, ...]:

@@ -425,7 +425,7 @@ def finding_texts(cell: CellLimit) -> tuple[str, ...]:
     )
     grave = [finding for finding in cell.findings if finding.position is not None and finding.grade is not Grade.NOTE]
     return server + tuple(
-        _finding_text(cell, [finding for finding in grave if finding.kind is kind]) for kind in _kinds(grave)
+        _finding_text(cell, [finding for finding in grave if finding.kind == kind]) for kind in _kinds(grave)
     )
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from redline.findings import RULES
+from redline.findings.failed import SERVER_DIED, trial_failed
 from redline.model import CellReport, Comparison, Finding, FindingKind, Grade, Metric, Report
 from redline.report import format as fmt
 from redline.report.document import Line, Span, line
@@ -265,7 +266,7 @@ def finding_groups(report: Report) -> tuple[FindingGroup, ...]:
 
 
 def _log_tail(cell: CellReport, finding: Finding) -> str:
-    if finding.kind not in (FindingKind.SERVER_DIED, FindingKind.TRIAL_FAILED):
+    if finding.kind not in (SERVER_DIED.kind, trial_failed.kind):
         return ""
     return next((trial.log_tail for trial in cell.trials if trial.position == finding.position), "")
 

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Self
 
-from pydantic import Field, RootModel, model_validator
+from pydantic import Field, model_validator
 
 from redline.errors import WrongValueError
 from redline.suite.schema.scenario import NAME, OneRequestSchema, WeightedSchema
@@ -34,15 +34,6 @@ def check_names(requests: list[NamedSchema]) -> list[NamedSchema]:
 
 
 Requests = Annotated[list[NamedSchema], Field(min_length=1)]
-
-
-class RequestsSchema(RootModel[Requests]):
-    """A file of requests with names."""
-
-    @model_validator(mode="after")
-    def _named(self) -> Self:
-        check_names(self.root)
-        return self
 
 
 class ProjectSchema(Schema):

@@ -107,7 +107,10 @@ class BodySchema(Schema):
         default=None, description="bytes, or a number with B, kB, KiB, MB or MiB", examples=[256, "5MB"]
     )
     file: str | None = Field(
-        default=None, min_length=1, description="a file in the folder of the suite, up to 64 MiB", examples=["a.json"]
+        default=None,
+        min_length=1,
+        description="a file, relative to the file that names it, up to 64 MiB",
+        examples=["a.json"],
     )
     fill: Literal["bytes", "text"] = Field(default="bytes", description="any bytes, or lower-case letters and digits")
     seed: int = Field(default=1, ge=0, description="the same seed gives the same bytes")
@@ -121,7 +124,9 @@ class BodySchema(Schema):
             raise WrongValueError(f"this body has {problem}", "write `{size: 256}` or `{file: item.json}`")
         if self.size is not None and self.size > _LARGEST_BODY:
             raise WrongValueError("a body has at most 64 MiB", "send less")
-        if self.file is not None and info.context and BODIES in info.context:
+        if self.file is not None:
+            if not info.context:
+                raise WrongValueError("a file cannot be read from here", "write the body as a text", field="file")
             try:
                 self._content = info.context[BODIES](self.file)
             except UsageError as error:
@@ -130,8 +135,8 @@ class BodySchema(Schema):
 
     def made(self) -> Body:
         """The value of the model."""
-        if self.file is not None:
-            return Body(raw=self._content or b"")
+        if self._content is not None:
+            return Body(raw=self._content)
         return Body(size=self.size, fill=self.fill, seed=self.seed)
 
 

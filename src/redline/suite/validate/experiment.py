@@ -34,16 +34,11 @@ class Compared:
         by_slug = {variant.slug: variant for variant in self.variants}
         return [[by_slug[slug], *others] for slug, others in by_baseline.items() if slug in by_slug]
 
-    @property
-    def is_mixed(self) -> bool:
-        """Whether a server that runs already is compared with one that is started."""
-        return any(len({isinstance(each.entry, AttachedServer) for each in group}) > 1 for group in self.groups)
-
 
 def read_design(sheet: Sheet, schema: SuiteSchema, compared: Compared, loads: Loads) -> Design:
     """The design that is written, or duets where servers are compared; what is wrong with it is noted."""
     fitting = [load for load in loads.values() if load and not _unfit(load.load("load", (0,)))]
-    can = bool(compared.groups and fitting) and not compared.is_mixed
+    can = bool(compared.groups and fitting)
     design: Design = schema.design or ("duet" if schema.budget or can else "interleaved")
     if schema.budget is not None:
         _check_budget(sheet, schema, compared, loads)
@@ -67,9 +62,6 @@ def _check_duets(sheet: Sheet, schema: SuiteSchema, compared: Compared) -> None:
     path: Path = ("design",) if schema.design else ("budget",)
     if schema.design and schema.baseline is None and schema.budget is None:
         sheet.wrong(path, "a duet compares servers with a baseline, and there is none", "add `baseline`")
-    if compared.is_mixed:
-        hint = "compare URLs with URLs, and started servers with started servers"
-        sheet.wrong(path, "a server that is running is compared with one that is started", hint)
     attached = any(isinstance(each.entry, AttachedServer) for group in compared.groups for each in group)
     if schema.design == "parallel-duet" and attached:
         message = "the servers behind URLs are running already, so nobody can give them cores"

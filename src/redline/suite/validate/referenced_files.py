@@ -5,9 +5,10 @@ What is wrong in such a file is named by its line, and never quoted: the file ma
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from decimal import Decimal
 from functools import partial
-from typing import TypeVar
+from typing import NoReturn, TypeVar
 
 from redline.errors import Location, UsageError, WrongValueError
 from redline.model import Request
@@ -17,9 +18,6 @@ from redline.suite.schema.document import Path
 from redline.suite.validate.checking import Sheet
 
 T = TypeVar("T")
-Files = Callable[[str], str]
-"""The text of a file by its name, relative to the file that names it. Raises UsageError when it cannot be read."""
-
 MOST_TIMES = 200_000
 MOST_ENTRIES = 100_000
 _LINES_HINT = "write one time a line, in seconds or with a unit: 0.25, 250ms"
@@ -27,9 +25,20 @@ _IN_A_PATH = re.compile(r"[!\"$-~]+")
 _IN_A_HEADER = re.compile(r"[\t -~]+")
 
 
-def no_files(name: str) -> str:
-    """Where there is no folder to look in."""
+def _unreadable(name: str) -> NoReturn:
     raise UsageError(f"{name} cannot be read from here", hint="name a suite by its file")
+
+
+@dataclass(frozen=True)
+class Files:
+    """Reads files by their names, relative to the file that names them: as texts, and as bodies. Raises UsageError."""
+
+    text: Callable[[str], str] = _unreadable
+    body: Callable[[str], bytes] = _unreadable
+
+
+NO_FILES = Files()
+"""Where there is no folder to look in."""
 
 
 def read_times(text: str, file: str) -> tuple[int, ...]:
@@ -122,4 +131,4 @@ def _uses(request: Request) -> list[tuple["re.Pattern[str] | None", str, str]]:
 
 
 def _entries(name: str, files: Files) -> tuple[str, ...]:
-    return read_entries(files(name), name)
+    return read_entries(files.text(name), name)

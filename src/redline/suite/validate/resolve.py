@@ -20,7 +20,7 @@ from redline.suite.validate.checking import Sheet, raise_all
 from redline.suite.validate.experiment import UNSAID_NS, Compared, read_design, within_budget
 from redline.suite.validate.loads import Loads, check_loads, read_warm_up
 from redline.suite.validate.overrides import Overrides, apply_overrides, quickened
-from redline.suite.validate.referenced_files import Files, no_files, noted, picks_of, read_times
+from redline.suite.validate.referenced_files import NO_FILES, Files, noted, picks_of, read_times
 from redline.suite.validate.routes import read_routes
 from redline.suite.validate.servers import Names, read_ceiling, read_variants
 
@@ -34,7 +34,7 @@ def read_suite(  # noqa: PLR0913, PLR0917 - what is read, where, and with what
     file: str,
     catalogue: Catalogue,
     overrides: Overrides,
-    files: Files = no_files,
+    files: Files = NO_FILES,
     origins: Origins = Origins(),  # noqa: B008 - frozen
 ) -> Suite:
     """The suite of a file's text, resolved against the catalogue and overridden.
@@ -42,7 +42,7 @@ def read_suite(  # noqa: PLR0913, PLR0917 - what is read, where, and with what
     `files` are those that it names; `origins` are those of revisions. Raises UsageError with every problem: those of
     the file first, and only when there is none those of the overrides.
     """
-    sheet = Sheet(parse_document(text, file), SuiteSchema, "docs/reference/suite.md", {BODIES: origins.body})
+    sheet = Sheet(parse_document(text, file), SuiteSchema, "docs/reference/suite.md", {BODIES: files.body})
     schema = sheet.read(SuiteSchema)
     scenarios = _scenarios(sheet, catalogue, files, origins)
     names = Names(catalogue, files, read_routes(sheet, catalogue), origins, scenarios[0] if scenarios else None)
@@ -152,7 +152,7 @@ def _replayed(sheet: Sheet, loads: Loads, files: Files) -> dict[str, tuple[int, 
 
 
 def _times(file: str, files: Files) -> tuple[int, ...]:
-    return read_times(files(file), file)
+    return read_times(files.text(file), file)
 
 
 def _scenarios(sheet: Sheet, catalogue: Catalogue, files: Files, origins: Origins) -> list[Scenario]:

@@ -207,7 +207,7 @@ def _tls(sheet: Sheet, path: Path, written: ServerSchema, files: Files) -> Tls:
     """The settings of TLS as they are written."""
     settings, where = written.tls or TlsSchema(), (*path, "tls")
     ca = settings.ca
-    ca_pem = noted(sheet, (*where, "ca"), lambda: certificates(files(ca))) if ca else None
+    ca_pem = noted(sheet, (*where, "ca"), lambda: certificates(files.text(ca))) if ca else None
     if ca_pem == "":
         sheet.wrong((*where, "ca"), f"{settings.ca} holds no certificate", "name a PEM file")
     return Tls(

@@ -16,9 +16,9 @@ from redline.plugins.linux.cgroup import quotas, throttling
 from redline.plugins.linux.host import STAT, Host, cpu_times
 from redline.plugins.linux.network import Link, Namespace, towards
 from redline.plugins.linux.scheduling import give_way
-from redline.plugins.probes.gc_traces import Traced
-from redline.plugins.probes.jvm import Jvm
-from redline.plugins.probes.tree import ProcessTree, Tally
+from redline.plugins.monitors.gc_traces import Traced
+from redline.plugins.monitors.jvm import Jvm
+from redline.plugins.monitors.tree import ProcessTree, Tally
 
 _GAUGES = {
     "heap_capacity_bytes",
@@ -222,7 +222,7 @@ class _Watched:
     search: _Paced = field(default_factory=lambda: _Paced(_SEARCH_SHARE))
 
 
-class ProcessTreeProbe:
+class ProcessTreeMonitor:
     """Samples in a thread of its own, from the first `follow` to `finish`, and at both ends.
 
     The network is that of the process followed first. `peer` is the host and the port that the load goes to, where
@@ -243,7 +243,7 @@ class ProcessTreeProbe:
         self._kept: dict[tuple[Subject, str], KeptSamples] = {}
         self._lock = threading.Lock()
         self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._sample_until_ended, name="probe", daemon=True)
+        self._thread = threading.Thread(target=self._sample_until_ended, name="monitor", daemon=True)
 
     def follow(self, subject: Subject, pid: int) -> None:
         """Begin to watch a process and its descendants, with a first sample now. The machine comes with the first."""

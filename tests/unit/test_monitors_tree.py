@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from redline.plugins.launchers.process import ProcessLauncher
 from redline.plugins.linux import cgroup, procfs
-from redline.plugins.probes.tree import ProcessTree, Size, Tally, process_cpu_ns
+from redline.plugins.monitors.tree import ProcessTree, Size, Tally, process_cpu_ns
 from redline.ports import Launch, Placement
 from tests.fakes.servers.entries import eventually, make_catalogue, server
 from tests.fakes.workers import Worker, started

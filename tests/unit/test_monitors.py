@@ -1,4 +1,4 @@
-"""The probe of process trees: every series at both ends of what it watched, and none where nothing is reported."""
+"""The monitor of process trees: every series at both ends of what it watched, and none where nothing is reported."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,7 +7,7 @@ import pytest
 
 from redline.model import Series, Subject
 from redline.plugins.linux.host import Host
-from redline.plugins.probes.process_tree import ProcessTreeProbe
+from redline.plugins.monitors.process_tree import ProcessTreeMonitor
 from tests.fakes.servers.entries import eventually
 from tests.fakes.workers import Worker, started
 
@@ -37,14 +37,14 @@ def found(series: tuple[Series, ...], name: str, subject: Subject = "server") ->
     return one
 
 
-def test_a_probe_gives_every_series_at_both_ends(worker: Worker) -> None:
+def test_a_monitor_gives_every_series_at_both_ends(worker: Worker) -> None:
     with started() as other:
-        probe = ProcessTreeProbe(period_s=60)
-        probe.follow("server", worker.pid)
-        probe.follow("engine", other.pid)
+        monitor = ProcessTreeMonitor(period_s=60)
+        monitor.follow("server", worker.pid)
+        monitor.follow("engine", other.pid)
         burned = worker.do("burn 30000000")
-        series = probe.finish()
-    assert not probe.perturbs
+        series = monitor.finish()
+    assert not monitor.perturbs
     for subject in ("server", "engine"):
         kinds = {each.name: each.kind for each in series if each.subject == subject}
         assert kinds.items() >= TREE_SERIES.items()
@@ -60,37 +60,37 @@ def test_a_probe_gives_every_series_at_both_ends(worker: Worker) -> None:
     assert found(series, "rss_bytes").unit == "B"
 
 
-def test_a_probe_samples_again_and_again(worker: Worker) -> None:
-    probe = ProcessTreeProbe(period_s=0.001)
-    probe.follow("server", worker.pid)
-    assert eventually(lambda: len(probe._kept["server", "cpu_ns"].values) > 20)
-    series = probe.finish()
+def test_a_monitor_samples_again_and_again(worker: Worker) -> None:
+    monitor = ProcessTreeMonitor(period_s=0.001)
+    monitor.follow("server", worker.pid)
+    assert eventually(lambda: len(monitor._kept["server", "cpu_ns"].values) > 20)
+    series = monitor.finish()
     assert len(found(series, "cpu_ns").values) > 20
     assert len(found(series, "run_delay_ns").values) <= len(found(series, "cpu_ns").values)
 
 
 def test_a_process_that_ends_while_it_is_watched(worker: Worker) -> None:
-    probe = ProcessTreeProbe(period_s=0.001)
-    probe.follow("server", worker.pid)
+    monitor = ProcessTreeMonitor(period_s=0.001)
+    monitor.follow("server", worker.pid)
     burned = worker.do("burn 20000000")
-    assert eventually(lambda: probe._kept["server", "cpu_ns"].values[-1] >= burned)
+    assert eventually(lambda: monitor._kept["server", "cpu_ns"].values[-1] >= burned)
     worker.process.kill()
     worker.process.wait()
-    series = probe.finish()
+    series = monitor.finish()
     cpu = found(series, "cpu_ns").values
     assert list(cpu) == sorted(cpu)
     assert cpu[-1] >= burned
 
 
-def test_a_probe_that_never_followed_anything_has_nothing_to_report() -> None:
-    assert ProcessTreeProbe().finish() == ()
+def test_a_monitor_that_never_followed_anything_has_nothing_to_report() -> None:
+    assert ProcessTreeMonitor().finish() == ()
 
 
 def test_where_the_kernel_reports_nothing_there_is_no_series(worker: Worker, tmp_path: Path) -> None:
-    probe = ProcessTreeProbe(period_s=60)
-    probe._host = Host(tmp_path)
-    probe.follow("server", worker.pid)
-    series = probe.finish()
+    monitor = ProcessTreeMonitor(period_s=60)
+    monitor._host = Host(tmp_path)
+    monitor.follow("server", worker.pid)
+    series = monitor.finish()
     assert {each.subject for each in series} == {"server"}
     assert "cores_busy_ns" not in {each.name for each in series}
 
@@ -98,11 +98,11 @@ def test_where_the_kernel_reports_nothing_there_is_no_series(worker: Worker, tmp
 def test_other_processes_are_named_with_their_cpu_time(worker: Worker) -> None:
     with started() as neighbour:
         other = f"other_cpu_ns:{Path(f'/proc/{neighbour.pid}/comm').read_text().strip()}"
-        quiet, probe = ProcessTreeProbe(period_s=60), ProcessTreeProbe(period_s=60)
-        probe.follow("server", worker.pid)
+        quiet, monitor = ProcessTreeMonitor(period_s=60), ProcessTreeMonitor(period_s=60)
+        monitor.follow("server", worker.pid)
         quiet.follow("server", neighbour.pid)
         neighbour.do("burn 300000000")
-        one = found(probe.finish(), other, "machine")
+        one = found(monitor.finish(), other, "machine")
         own = [each for each in quiet.finish() if each.name == other]
     assert one.values[-1] >= 0.25e9
     assert not own or own[0].values[-1] < one.values[-1]

@@ -11,8 +11,8 @@ import psutil
 
 from redline.model.runtime import Collection, CollectionKind, Pause, RuntimeFacts, RuntimeName
 from redline.plugins.linux import procfs
-from redline.plugins.probes.jvm_log import Allocated, Event, Named
-from redline.plugins.probes.runtime_tally import RuntimeTally
+from redline.plugins.monitors.jvm_log import Allocated, Event, Named
+from redline.plugins.monitors.runtime_tally import RuntimeTally
 
 _MS, _MIB = 1_000_000, 1 << 20
 _N = r"\d{1,9}(?:\.\d{1,6})?"

@@ -1,4 +1,4 @@
-"""Probes of the network, of links and of quotas: they read what the kernel counts, and that counts what was done."""
+"""Monitors of the network, of links and of quotas: they read what the kernel counts, and that counts what was done."""
 
 import os
 import shutil
@@ -16,7 +16,7 @@ from redline.plugins.linux import sockets
 from redline.plugins.linux.cgroup import Throttling, quotas, throttling
 from redline.plugins.linux.host import Host, cpu_times
 from redline.plugins.linux.network import Link, Namespace, TcpCounts, link, towards
-from redline.plugins.probes.process_tree import ListenDrops, MachineShare, ProcessTreeProbe, Surroundings
+from redline.plugins.monitors.process_tree import ListenDrops, MachineShare, ProcessTreeMonitor, Surroundings
 from tests.fakes.quota import group_with_a_quota
 from tests.unit.test_machine import write
 
@@ -227,11 +227,11 @@ def test_a_process_that_uses_up_its_quota_is_seen() -> None:
     with group_with_a_quota(0.1) as group:
         with subprocess.Popen([sys.executable, "-I", "-S", "-c", code], stdin=subprocess.PIPE) as process:
             (group / "cgroup.procs").write_text(str(process.pid))
-            probe = ProcessTreeProbe(period_s=60)
-            probe.follow("server", process.pid)
+            monitor = ProcessTreeMonitor(period_s=60)
+            monitor.follow("server", process.pid)
             share = MachineShare.of(process.pid)
             process.communicate(b"\n")
-        series = {one.name: one for one in probe.finish() if one.subject == "server"}
+        series = {one.name: one for one in monitor.finish() if one.subject == "server"}
     assert group in share.groups
     for name in ("quota_periods", "throttled_periods", "throttled_ns"):
         assert series[name].kind == "counter"
@@ -286,28 +286,28 @@ def test_only_what_the_servers_own_listener_dropped_is_counted(attached: bool) -
         socket.create_server(("127.0.0.1", 0), backlog=1) as own,
         socket.create_server(("127.0.0.2", own.getsockname()[1]), backlog=1) as other,
     ):
-        probe = ProcessTreeProbe(peer=("localhost", own.getsockname()[1]) if attached else None)
+        monitor = ProcessTreeMonitor(peer=("localhost", own.getsockname()[1]) if attached else None)
         if attached:
-            probe.follow("engine", os.getpid())
+            monitor.follow("engine", os.getpid())
         else:
-            probe.follow("server", os.getpid())
-            probe._watched["server"].drops = ListenDrops(sockets.listening_for("127.0.0.1", own.getsockname()[1]))
+            monitor.follow("server", os.getpid())
+            monitor._watched["server"].drops = ListenDrops(sockets.listening_for("127.0.0.1", own.getsockname()[1]))
         attempts = fill(other)
         time.sleep(0.1)
-        assert drops(probe) == 0
+        assert drops(monitor) == 0
         attempts += fill(own)
         time.sleep(0.1)
-        seen = drops(probe)
-        probe.finish()
+        seen = drops(monitor)
+        monitor.finish()
         for one in attempts:
             one.close()
     assert seen >= 4
 
 
-def drops(probe: ProcessTreeProbe) -> float:
+def drops(monitor: ProcessTreeMonitor) -> float:
     """What it has counted until now."""
-    probe._sample_all(whole=True)
-    kept = probe._kept["server", "listen_drops"].values
+    monitor._sample_all(whole=True)
+    kept = monitor._kept["server", "listen_drops"].values
     return kept[-1] - kept[0]
 
 

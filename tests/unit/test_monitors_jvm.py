@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from redline.model.runtime import CounterCheck
-from redline.plugins.probes.jvm import Jvm, RoleClocks, compilers_of, log_flag
-from redline.plugins.probes.perfdata import PerfData
-from redline.plugins.probes.process_tree import ProcessTreeProbe
+from redline.plugins.monitors.jvm import Jvm, RoleClocks, compilers_of, log_flag
+from redline.plugins.monitors.perfdata import PerfData
+from redline.plugins.monitors.process_tree import ProcessTreeMonitor
 from tests.fakes.workers import started
 
 NUMBERS = {
@@ -193,10 +193,10 @@ def test_a_process_that_is_no_jvm_says_nothing(tmp_path: Path) -> None:
     write(tmp_path, {"12/status": b"NSpid:\t12\n", "12/cmdline": b"sleep\x0060"})
     assert Jvm.among([12, 13], str(tmp_path)) is None
     with started() as worker:
-        probe = ProcessTreeProbe(period_s=60)
-        probe.follow("server", worker.pid)
-        assert not {each.name for each in probe.finish()} & {"safepoints", "compiler_cpu_ns", "heap_capacity_bytes"}
-        assert probe.runtime((0, 1 << 62), None) is None
+        monitor = ProcessTreeMonitor(period_s=60)
+        monitor.follow("server", worker.pid)
+        assert not {each.name for each in monitor.finish()} & {"safepoints", "compiler_cpu_ns", "heap_capacity_bytes"}
+        assert monitor.runtime((0, 1 << 62), None) is None
 
 
 def test_counters_that_are_not_complete_are_none(tmp_path: Path) -> None:

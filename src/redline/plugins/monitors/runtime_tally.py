@@ -21,7 +21,7 @@ from redline.model.runtime import (
     RuntimeFacts,
     RuntimeName,
 )
-from redline.plugins.probes.jvm_log import Allocated, CollectorWarning, Event, Named, Stall
+from redline.plugins.monitors.jvm_log import Allocated, CollectorWarning, Event, Named, Stall
 
 _BATCH = 4096
 _MOST_CAUSES = 40

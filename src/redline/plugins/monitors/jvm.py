@@ -11,10 +11,10 @@ from typing import BinaryIO
 
 from redline.model.runtime import Collection, CounterCheck, Pause, RuntimeFacts
 from redline.plugins.linux import procfs
-from redline.plugins.probes.jvm_log import JvmLog, Named
-from redline.plugins.probes.perfdata import FREQUENCY, PerfData
-from redline.plugins.probes.runtime_tally import RuntimeTally
-from redline.plugins.probes.tree import Tally
+from redline.plugins.monitors.jvm_log import JvmLog, Named
+from redline.plugins.monitors.perfdata import FREQUENCY, PerfData
+from redline.plugins.monitors.runtime_tally import RuntimeTally
+from redline.plugins.monitors.tree import Tally
 
 LOGGED = "gc,gc+start,gc+init,gc+heap,safepoint"
 """Topics of the JVM's log: about ten lines per collection."""

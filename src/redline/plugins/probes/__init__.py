@@ -1,1 +1,0 @@
-"""Probes, which watch a trial."""
