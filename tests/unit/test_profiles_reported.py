@@ -159,11 +159,13 @@ def test_the_data_of_flame_graphs_are_trees_that_share_their_frames() -> None:
     flames = data(page(REPORT))["profiles"]
     assert json.loads(json.dumps(profiles_payload(REPORT))) == flames
     assert len(set(flames["frames"])) == len(flames["frames"]) == len(flames["of"])
-    for one, whole in zip(flames["each"], REPORT.profiles, strict=True):
+    for one, whole in zip(flames["profiles"], REPORT.profiles, strict=True):
         assert len(one["nodes"]) == 4 * len(whole.graph.nodes)
         first = [whole for at, whole in enumerate(one["nodes"]) if at % 4 == 2 and one["nodes"][at - 2] == 0]
         assert sum(first) == one["total"] == whole.graph.total
-    held = [(one["name"], flames["each"][one["against"]]) for one in flames["each"] if one["against"] is not None]
+    held = [
+        (one["name"], flames["profiles"][one["against"]]) for one in flames["profiles"] if one["against"] is not None
+    ]
     assert [(name, other["name"]) for name, other in held] == [
         ("http4s.vanilla", "http4s.vanilla"),
         ("http4s.tapir", "http4s.vanilla"),
@@ -184,7 +186,7 @@ def test_a_profile_that_failed_says_why_and_has_no_graph() -> None:
     report = REPORT.model_copy(update={"profiles": (one, *sound)})
     assert "http4s.vanilla has no profile: perf is not there." in shown(report)
     assert "has no profile: perf is not there." in page(report).text
-    assert len(profiles_payload(report)["each"]) == 3  # type: ignore[index]
+    assert len(profiles_payload(report)["profiles"]) == 3  # type: ignore[index]
     alone = REPORT.model_copy(update={"profiles": (one,)})
     assert profiles_payload(alone) is None
     assert "perf is not there" in page(alone).text

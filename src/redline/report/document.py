@@ -34,7 +34,7 @@ STATE_LOOKS: dict[ObjectiveState, Look] = {"met": "met", "missed": "missed", "no
 
 @dataclass(frozen=True)
 class Span:
-    """A piece of text of one look. On the page it may be a link: to an anchor (`#results`), or to a file beside it."""
+    """A piece of text. On the page it may be a link: to an anchor (`#results`), or to a file beside it."""
 
     text: str
     look: Look = ""
@@ -45,7 +45,7 @@ Line: TypeAlias = tuple[Span, ...]
 
 
 def line(*parts: str | tuple[str, Look]) -> Line:
-    """A line from texts, each alone or with its look; empty texts are left out."""
+    """A line from texts, alone or with looks; empty texts are left out."""
     spans = (Span(part) if isinstance(part, str) else Span(*part) for part in parts)
     return tuple(span for span in spans if span.text)
 
@@ -66,7 +66,7 @@ class TextCell:
 
 
 def words(*texts: str, look: Look = "") -> TextCell:
-    """A cell with a line for each text that is not empty."""
+    """A cell with a line per text that is not empty."""
     return TextCell(tuple((Span(text, look),) for text in texts if text))
 
 
@@ -82,7 +82,7 @@ class ObjectiveText(NamedTuple):
 class ServerCell:
     """A cell of a table that names a server of a group, with what else is to be known of it.
 
-    `against` and `load` are empty where the group has one baseline and one load. `series` is its colour in charts,
+    `against` and `load` are empty where the group has a single baseline and load. `series` is its colour in charts,
     `rank` its place among the servers that it is ranked with.
     """
 
@@ -98,13 +98,13 @@ class ServerCell:
 
     @property
     def grades(self) -> tuple[Grade, ...]:
-        """The grades of its findings, each once."""
+        """The grades of its findings."""
         return tuple(dict.fromkeys(grade for _, grade in self.findings))
 
 
 @dataclass(frozen=True)
 class ScoreCell:
-    """A cell of a table with one metric: the texts of its value and of its interval, and a picture.
+    """A cell of a table with a metric: the texts of its value and of its interval, and a picture.
 
     `value` is empty where nothing was measured. `spread` is for a glance, `bounds` are those of the interval.
     """
@@ -199,7 +199,7 @@ class Strip:
     """A picture in a cell of a table: a value and its interval, on a scale that all rows share.
 
     A point has a whisker for its interval, and so has a bar, which begins at the scale's low end. A span reaches from
-    `low` to `high`, or on to the scale's end where one is unknown; a ring marks its `value`. An origin is where other
+    `low` to `high`, or to the scale's end where a side is unknown; a ring marks its `value`. An origin is where other
     rows have ratios to it. `dots` are the trials behind the interval.
     """
 
@@ -217,7 +217,7 @@ TableCell: TypeAlias = str | TextCell | ServerCell | ScoreCell | InvalidCell | C
 
 
 def lines_of(cell: TableCell) -> tuple[Line, ...]:
-    """A cell of text, or of one change, as lines; none of a picture and of what renderers lay out themselves."""
+    """A cell of text, or of a change, as lines; none of a picture and of what renderers lay out themselves."""
     match cell:
         case str():
             return (line(cell),)
@@ -233,9 +233,9 @@ def lines_of(cell: TableCell) -> tuple[Line, ...]:
 
 @dataclass(frozen=True)
 class Column:
-    """A column. Where there is little room it may stand above its rows as a heading, or below each of them.
+    """A column. Where there is little room it may stand above its rows as a heading, or below them.
 
-    Columns of one `group` stand under a heading of that name. A `merged` column shows a cell once for all successive
+    Columns of a `group` stand under a heading of that name. A `merged` column shows a cell once for all successive
     rows that have the same object in it. Only the page has hints, and the axis of the scale below the column's strips.
     """
 
@@ -255,7 +255,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of cells, one for each column; a `InvalidCell` is a row's last cell and stands for all that are missing.
+    """Rows of cells in the order of columns; a `InvalidCell` is a row's last cell and stands for all that are missing.
 
     For the page: `look` is the style of the whole table; `total` sets the last row apart; `muted` are the rows, from 0,
     of which nothing was used.
@@ -297,7 +297,7 @@ class Prose:
     def of(
         cls, texts: Iterable[str], look: Look = "", *, listed: bool = False, on: Medium = Medium.EVERYWHERE
     ) -> "Prose":
-        """One line for each text that is not empty, all of one look."""
+        """A line per text that is not empty, all of the same look."""
         return cls(tuple((Span(text, look),) for text in texts if text), listed, on)
 
 
@@ -344,7 +344,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class BarChart:
-    """Named rows with a bar, or None, and its value as text. In a `joined` chart each begins where the last ended."""
+    """Named rows with a bar, or None, and its value as text. In a `joined` chart bars begin where the last ended."""
 
     on: ClassVar[Medium] = Medium.PAGE
     title: str
@@ -375,7 +375,7 @@ class Legend:
 
 @dataclass(frozen=True)
 class Plots:
-    """Plots of one subject, which has this place in the page's data; `toggles` lets readers hide series."""
+    """Plots of a subject, which has this place in the page's data; `toggles` lets readers hide series."""
 
     on: ClassVar[Medium] = Medium.PAGE
     place: int
@@ -386,7 +386,7 @@ class Plots:
 
 @dataclass(frozen=True)
 class Choices:
-    """What all plots show: for each choice its name, its text, and the value and text of each option."""
+    """What all plots show: the name and text of choices, and the values and texts of their options."""
 
     on: ClassVar[Medium] = Medium.PAGE
     choices: tuple[tuple[str, str, tuple[tuple[str, str], ...], str], ...]
@@ -417,7 +417,7 @@ class StackedBars:
 
 @dataclass(frozen=True)
 class Heat:
-    """Rows over time, each column of a level from 0; above them a line, on a log scale, and marks below columns."""
+    """Rows of levels from 0 over time; above them a line, on a log scale, and marks below columns."""
 
     on: ClassVar[Medium] = Medium.PAGE
     title: str
@@ -431,7 +431,7 @@ class Heat:
 
 @dataclass(frozen=True)
 class Flames:
-    """The flame graphs of the page's data, one at a time, which its script draws."""
+    """The flame graphs of the page's data, of which its script draws one at a time."""
 
     on: ClassVar[Medium] = Medium.PAGE
     title: str
@@ -439,7 +439,7 @@ class Flames:
 
 @dataclass(frozen=True)
 class Panels:
-    """Figures, beside each other as far as there is room."""
+    """Figures, side by side where there is room."""
 
     on: ClassVar[Medium] = Medium.PAGE
     blocks: tuple["BarChart", ...]
@@ -462,7 +462,7 @@ class Fold:
 
 @dataclass(frozen=True)
 class Tabs:
-    """Blocks of which the page shows one choice at a time, each with its title and a hint; `first` is shown first.
+    """Blocks of which the page shows one choice at a time, with titles and hints; `first` is shown first.
 
     Text has the blocks of all choices in turn.
     """

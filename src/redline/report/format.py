@@ -57,6 +57,7 @@ __all__ = [
     "spread",
     "too_few",
     "verdict",
+    "with_bounds",
     "with_spread",
 ]
 
@@ -157,6 +158,11 @@ def change_bounds(ratio_estimate: Estimate) -> str:
     places = int(abs(ratio_estimate.value - 1) < 1)
     low, high = (signed((end - 1) * 100, places) for end in (ratio_estimate.low, ratio_estimate.high))
     return f"[{low}, {high}]"
+
+
+def with_bounds(ratio_estimate: Estimate) -> str:
+    """`+3.1% [+1.2, +5.0]`: a change and its interval."""
+    return f"{change(ratio_estimate)} {change_bounds(ratio_estimate)}".rstrip()
 
 
 def signed(value: float, places: int) -> str:

@@ -1,4 +1,4 @@
-"""The outline of a report: which sections it has, in which order, and on which media each appears."""
+"""The outline of a report: which sections it has, in which order, and on which media they appear."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -23,7 +23,7 @@ class Chapter(Generic[R]):
 
 @dataclass(frozen=True)
 class Outline(Generic[R]):
-    """How reports of one kind are laid out; `headed` are the media on which text begins with the head."""
+    """How a kind of report is laid out; `headed` are the media on which text begins with the head."""
 
     head: Callable[[R], Head]
     chapters: tuple[Chapter[R], ...]

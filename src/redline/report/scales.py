@@ -89,7 +89,7 @@ def amount_scale(values: Sequence[float], ends: Sequence[float], unit: str) -> S
 
 def rate_scale(rates: Iterable[float], name: str = "") -> Scale | None:
     """Rates per second, log, wide enough for all, with as many round ones as there is room for; None for no rate."""
-    known = [each for each in rates if each > 0]
+    known = [per_s for per_s in rates if per_s > 0]
     if not known:
         return None
     room = max((max(known) / min(known)) ** 0.08, 1.1)
@@ -110,7 +110,7 @@ def _round_values(low: float, high: float) -> list[float]:
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(step * power for step in _STEPS if step * power >= rough * (1 - 1e-9))
     first, last = math.ceil(low / step * (1 + 1e-9)), math.floor(high / step * (1 + 1e-9))
-    # An end that is one of them may be it but for its last digit.
+    # An end that should be among them may differ in its last digit.
     return [min(max(step * n, low), high) for n in range(first, last + 1)]
 
 

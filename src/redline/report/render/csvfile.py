@@ -47,7 +47,7 @@ Field = str | int | float | bool | None
 
 
 def render(report: Report) -> bytes:
-    """Rows for each cell: one a metric, more for its proxies, profiles and other times; then one for each skipped.
+    """Rows per cell: for its metrics, proxies, profiles and other times; then a row per skipped cell.
 
     Header, UTF-8, CRLF. What a spreadsheet would run as a formula is led by an apostrophe.
     """
@@ -107,10 +107,10 @@ def _rows(report: Report) -> Iterator[dict[str, Field]]:
         for metric in Metric:
             yield about | _numbers(cell, metric) | _judgement(compared.get(metric), shown=cell.valid)
         for part in cell.parts if cell.valid else ():
-            for metric, found in part.estimates.items():
-                yield about | _estimated(found) | {"metric": f"{metric.value}:{part.name}", "unit": metric.unit}
-        for metric_name, found in shares.get(cell.cell_id, ()):
-            yield about | _estimated(found) | {"metric": metric_name}
+            for metric, estimate in part.estimates.items():
+                yield about | _estimated(estimate) | {"metric": f"{metric.value}:{part.name}", "unit": metric.unit}
+        for metric_name, estimate in shares.get(cell.cell_id, ()):
+            yield about | _estimated(estimate) | {"metric": metric_name}
         for time in cell.other_times if cell.valid else ():
             for name, value in (("p50", time.p50_ns), ("p99", time.p99_ns), ("max", time.max_ns)):
                 metric_name = f"{time.name.replace(' ', '-')}-{name}"
@@ -142,13 +142,13 @@ def _memory(memory: MemoryReport) -> Iterator[tuple[str, str, Field]]:
 
 def _shares(report: Report) -> dict[str, list[tuple[str, Estimate]]]:
     """The metrics of profiles, such as `cpu-share:netty`, by cell id."""
-    found: dict[str, list[tuple[str, Estimate]]] = {}
+    shares: dict[str, list[tuple[str, Estimate]]] = {}
     for profile in report.profiles:
         of = f"{profile.kind}-share" if profile.subject == "server" else f"{profile.subject}-{profile.kind}-share"
-        found.setdefault(profile.cell_id, []).extend(
+        shares.setdefault(profile.cell_id, []).extend(
             (f"{of}:{library.name}", library.share) for library in profile.libraries
         )
-    return found
+    return shares
 
 
 def _identity(cell: CellReport) -> dict[str, Field]:

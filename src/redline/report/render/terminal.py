@@ -73,14 +73,14 @@ def render(sections: Iterable[Section], console: Console) -> Text:
 
 def _prose(block: Prose | Items, console: Console) -> Iterator[Text]:
     if isinstance(block, Prose):
-        for each in block.lines:
-            yield from _wrapped(_text(each), console, 2 if block.listed else 0)
+        for text in block.lines:
+            yield from _wrapped(_text(text), console, 2 if block.listed else 0)
         return
     for item in block.items:
         yield from _wrapped(_text(item.head), console)
         first, *others = item.lines
-        for each in ((*first, Span(more_like_it(item))), *others):
-            yield from _wrapped(_text(each), console, 2)
+        for text in ((*first, Span(more_like_it(item))), *others):
+            yield from _wrapped(_text(text), console, 2)
 
 
 def _grids(tables: Sequence[Table], console: Console) -> dict[int, tuple["_Grid", list[int]]]:
@@ -108,15 +108,15 @@ def _text(spans: Line) -> Text:
 
 
 def printable(text: str) -> str:
-    """Foreign text on one line, with nothing that a terminal would obey: see `visible`."""
-    return visible(re.sub(r"\s+", lambda found: " " * min(2, len(found[0])), text))
+    """Foreign text on a single line, with nothing that a terminal would obey: see `visible`."""
+    return visible(re.sub(r"\s+", lambda spaces: " " * min(2, len(spaces[0])), text))
 
 
 def _wrapped(text: Text, console: Console, indent: int = 0) -> Iterator[Text]:
     room = max(_LEAST, console.width - indent)
-    for each in [text] if cell_len(text.plain) <= room else text.wrap(console, room, overflow="fold"):
-        each.rstrip()
-        yield Text(" " * indent).append_text(each)
+    for part in [text] if cell_len(text.plain) <= room else text.wrap(console, room, overflow="fold"):
+        part.rstrip()
+        yield Text(" " * indent).append_text(part)
 
 
 class _Grid:
@@ -138,16 +138,16 @@ class _Grid:
 
     @property
     def widths(self) -> list[int]:
-        """The width of each column's widest text, without its title."""
-        found = [0] * len(self._columns)
+        """The widths of the columns' widest texts, without titles."""
+        widest = [0] * len(self._columns)
         for row in self._rows:
-            numbers = row if len(row) == len(found) else row[:1]  # what stands in place of numbers takes any room
+            numbers = row if len(row) == len(widest) else row[:1]  # what stands in place of numbers takes any room
             for at, text in enumerate(numbers):
-                found[at] = max(found[at], *(cell_len(part) for part in text.plain.split("\n")))
-        return found
+                widest[at] = max(widest[at], *(cell_len(part) for part in text.plain.split("\n")))
+        return widest
 
     def lines(self, widths: Sequence[int]) -> Iterator[Text]:
-        """The table in as many parts as the terminal's width needs, each with the first column."""
+        """The table in as many parts as the terminal's width needs, all with the first column."""
         first, *others = self._fitted(widths)
         if self._table.title:
             yield from _wrapped(_text(self._table.title), self._console)
@@ -200,8 +200,8 @@ class _Grid:
             else:
                 yield from self._row([row[at] for at in columns], columns, widths)
             for text in filter(None, under):
-                for each in text.split("\n"):
-                    yield from _wrapped(each, self._console, self._indent + 2)
+                for part in text.split("\n"):
+                    yield from _wrapped(part, self._console, self._indent + 2)
 
     def _row(self, texts: Sequence[Text], columns: Sequence[int], widths: Sequence[int]) -> Iterator[Text]:
         stacks = [list(self._stack(text, width)) for text, width in zip(texts, widths, strict=True)]
@@ -216,15 +216,15 @@ class _Grid:
             yield made
 
     def _stack(self, text: Text, width: int) -> Iterator[Text]:
-        for each in text.split("\n", allow_blank=True):
-            if cell_len(each.plain) <= width:
-                yield each
+        for part in text.split("\n", allow_blank=True):
+            if cell_len(part.plain) <= width:
+                yield part
             else:
-                yield from each.wrap(self._console, width, overflow="fold")
+                yield from part.wrap(self._console, width, overflow="fold")
 
 
 def _parts(widths: Sequence[int], room: int) -> Iterator[tuple[int, int]]:
-    """Ranges of columns, each of at least one, that fit the room."""
+    """Ranges of columns that fit the room, at least one column wide."""
     start, used = 0, 0
     for at, width in enumerate(widths):
         if at > start and used + _GAP + width > room:
@@ -247,7 +247,7 @@ def _folded(title: str, width: int) -> str:
         if lines[-1] and cell_len(lines[-1] + piece) > width:
             lines.append("")
         lines[-1] += piece + (" " if gap else "")
-    return "\n".join(each.rstrip() for each in lines)
+    return "\n".join(part.rstrip() for part in lines)
 
 
 def _cell(cell: TableCell, *, brief: bool) -> Text:

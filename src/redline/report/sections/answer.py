@@ -54,7 +54,7 @@ def run_answer(report: Report) -> Iterator[Section]:
 
 
 def _by_axis(report: Report) -> Iterator[Line]:
-    """Which axes matter to each server, in the metrics with verdicts."""
+    """Which axes matter to a server, in the metrics with verdicts."""
     several = len({(effect.scenario, effect.load) for effect in report.main_effects}) > 1
     for effect in report.main_effects:
         text = sentence(effect.effects)
@@ -86,18 +86,18 @@ def mark(state: ObjectiveState) -> tuple[str, Look]:
 
 
 def _objectives(report: Report) -> Iterator[Line]:
-    """Each objective with the cells that miss it, and how many meet it; of one cell what it came to."""
-    found: dict[str, list[tuple[str, ObjectiveResult]]] = {}
+    """Objectives with the cells that miss them, and how many meet them; of a single cell the result."""
+    results_by_text: dict[str, list[tuple[str, ObjectiveResult]]] = {}
     for cell in report.cells:
         for result in cell.objectives:
-            found.setdefault(result.objective.text, []).append((cell.slug, result))
-    for results in found.values():
+            results_by_text.setdefault(result.objective.text, []).append((cell.slug, result))
+    for results in results_by_text.values():
         first = results[0][1]
         if len(results) == 1:
             yield objective_line(first)
             continue
         text = f"{first.objective.metric} {fmt.bound(first.objective)}"
-        met = sum(one.met for _, one in results)
+        met = sum(result.met for _, result in results)
         if met == len(results):
             yield line(mark("met"), f"{text} is met by all {met} cells")
             continue
@@ -109,14 +109,14 @@ def _objectives(report: Report) -> Iterator[Line]:
 
 
 def _named(results: Sequence[tuple[str, ObjectiveResult]], state: str) -> str:
-    """The first cells of which an objective came to that, each with its number or the reason; empty for none."""
-    found = [f"{slug} ({one.reason or fmt.actual(one)})" for slug, one in results if one.state == state]
-    more = f" and {len(found) - _NAMED:,} more" if len(found) > _NAMED else ""
-    return f"{', '.join(found[:_NAMED])}{more}"
+    """The first cells with this result, with number or reason; empty for none."""
+    texts = [f"{slug} ({result.reason or fmt.actual(result)})" for slug, result in results if result.state == state]
+    more = f" and {len(texts) - _NAMED:,} more" if len(texts) > _NAMED else ""
+    return f"{', '.join(texts[:_NAMED])}{more}"
 
 
 def limit_answer(report: LimitReport) -> Iterator[Section]:
-    """What each server sustains, and how they compare; nothing where no search came to an answer."""
+    """What servers sustain, and how they compare; nothing where no search came to an answer."""
     several = len({cell.scenario for cell in report.cells}) > 1
     limits = (
         line(
@@ -130,11 +130,11 @@ def limit_answer(report: LimitReport) -> Iterator[Section]:
 
 
 def _failures(cell: CellLimit, answer: LimitAnswer) -> str:
-    """Why the requests failed of a server that met nothing; empty where a rate was met, or hardly one failed."""
+    """Why the requests failed of a server that met nothing; empty where a rate was met, or hardly any failed."""
     if answer.passed_per_s is not None:
         return ""
     failing = [probe for probe in cell.probes if probe.errors > _FEW * probe.offered_per_s * probe.seconds]
-    lowest = min(failing, key=lambda each: each.rate_per_s, default=None)
+    lowest = min(failing, key=lambda probe: probe.rate_per_s, default=None)
     texts = "; ".join(failure.text for failure in lowest.failures) if lowest else ""
     return f"; requests failed, first {texts}" if texts else ""
 
@@ -154,150 +154,134 @@ def _limit(server: str, answer: LimitAnswer) -> str:
 
 
 def _compared(report: Report) -> Iterator[Line]:
-    """A sentence for each pair with a difference; then what is alike or not distinguished, and what has no verdict."""
+    """A sentence per pair with a difference; then what is alike or not distinguished, and what has no verdict."""
     names = {cell.cell_id: cell.server for cell in report.cells}
     compared = comparisons_by_cell(report)
     alone = len({comparison.cell_id for comparison in report.comparisons}) == 1  # else the table has the controls
     decided: list[tuple[float, Line]] = []
     rest: list[Line] = []
     for group in groups(report):
-        where = group.where(report.cells)
+        where: tuple[str, Look] = group.where(report.cells), "dim"
         for cell in group.cells:
-            found = [compared.get(cell.cell_id, {}).get(metric) for metric in _SAID]
-            judged = [one for one in found if one is not None and (one.verdict or _is_unjudged(one))]
-            control = _rate(found) if judged else ""
-            control += _control(names.get(judged[0].baseline_id, ""), judged) if judged and alone else ""
-            if cell.role == "ceiling" or not any(found):
+            by_metric = compared.get(cell.cell_id, {})
+            known = [by_metric[metric] for metric in _SAID if metric in by_metric]
+            if cell.role == "ceiling" or not known:
                 continue
-            against = next(names.get(one.baseline_id, one.baseline_id) for one in found if one)
-            if differing := [one for one in judged if one.verdict in _DECIDED]:
-                said = line((where, "dim"), *_sentence(cell.server, against, judged), control)
-                decided.append((max(map(_size, differing)), said))
+            against = names.get(known[0].baseline_id, known[0].baseline_id)
+            judged = [comparison for comparison in known if comparison.verdict or _is_unjudged(comparison)]
+            aside = _rate(known) + (_control(against, judged) if alone else "")
+            if differing := [comparison for comparison in judged if comparison.verdict in _DECIDED]:
+                sentence_ = line(where, *_sentence(cell.server, against, judged), aside)
+                decided.append((max(map(_size, differing)), sentence_))
             elif judged:
-                rest.append(line((where, "dim"), f"{cell.server} and {against}: {_undecided(judged)}{control}"))
+                rest.append(line(where, f"{cell.server} and {against}: {_undecided(judged)}{aside}"))
             else:
-                known = [one for one in found if one]
-                first = next((one for one in known if one.primary), known[0])
+                first = next((comparison for comparison in known if comparison.primary), known[0])
                 are = "are not compared" if first.ratio is None else "have no verdict"
-                rest.append(line((where, "dim"), f"{cell.server} and {against} {are}: {why_no_verdict(first)}"))
-    if len(decided) + len(rest) <= _MOST:
-        yield from (said for _, said in decided)
-        yield from rest
-        return
-    largest = sorted(decided, key=lambda each: -each[0])[:_MOST]
-    counts = tally(report)
-    each = ", ".join(f"{number:,} {verdict.words}" for verdict, number in counts.items())
-    yield line(f"{fmt.count(sum(counts.values()), 'verdict')}: {each}. The largest differences:")
-    yield from (said for _, said in largest)
+                rest.append(line(where, f"{cell.server} and {against} {are}: {why_no_verdict(first)}"))
+    if len(decided) + len(rest) > _MOST:
+        verdicts = tally(report)
+        counts = ", ".join(f"{number:,} {verdict.words}" for verdict, number in verdicts.items())
+        yield line(f"{fmt.count(sum(verdicts.values()), 'verdict')}: {counts}. The largest differences:")
+        decided, rest = sorted(decided, key=lambda sized: -sized[0])[:_MOST], []
+    yield from (sentence_ for _, sentence_ in decided)
+    yield from rest
 
 
-def _rate(found: Sequence[Comparison | None]) -> str:
+def _rate(comparisons: Sequence[Comparison]) -> str:
     """`; it answers 4.9% fewer requests [4.5, 5.3]`: a rate without a verdict that a duet surely tells apart."""
-    rates = (one for one in found if one and one.metric is Metric.THROUGHPUT and one.duet and not one.primary)
-    return "".join(f"; it {difference(rate)}" for rate in rates if rate.differs)
+    rates = (comparison for comparison in comparisons if comparison.metric is Metric.THROUGHPUT)
+    return "".join(f"; it {difference(rate)}" for rate in rates if rate.duet and rate.differs and not rate.primary)
 
 
 def _control(baseline: str, judged: Sequence[Comparison]) -> str:
-    """`; A against itself: 0.1% [-0.5, 0.7]`: what no difference looks like, in the same duets; empty without one."""
-    control = next((one.duet.control for one in judged if one.duet), None)
-    if control is None:
-        return ""
-    return f"; {baseline} against itself: {fmt.change(control)} {fmt.change_bounds(control)}".replace("+", "")
+    """`; A against itself: 0.1% [-0.5, 0.7]`: what no difference looks like, if known."""
+    control = next((comparison.duet.control for comparison in judged if comparison.duet), None)
+    return "" if control is None else f"; {baseline} against itself: {fmt.with_bounds(control)}".replace("+", "")
 
 
 def _sentence(server: str, against: str, judged: Sequence[Comparison]) -> Iterator[str | tuple[str, Look]]:
     """`axum needs 24% more CPU per request than hyper [20, 28], answers 9% fewer requests [7, 11]; its p99 …`."""
-    differing = [one for one in judged if one.verdict in _DECIDED]
+    differing = [comparison for comparison in judged if comparison.verdict in _DECIDED]
     yield f"{server} "
-    for at, one in enumerate(differing):
+    for at, comparison in enumerate(differing):
         if at:
             yield " and " if at == len(differing) - 1 else ", "
-        yield difference(one, "" if at else against), "strong"
-    if others := [one for one in judged if one not in differing]:
+        yield difference(comparison, "" if at else against), "strong"
+    if others := [comparison for comparison in judged if comparison not in differing]:
         yield f"; its {_undecided(others)}"
 
 
-def _undecided(found: Sequence[Comparison]) -> str:
+def _undecided(comparisons: Sequence[Comparison]) -> str:
     """`throughput is the same within 2%, p50 (resolution 9.1%) and p99 (resolution 28%) cannot be distinguished`.
 
     What many comparisons leave open has its size: `CPU per request reads +26.5% [+11.9, +43.0], which may be chance`.
     """
-    same = [one for one in found if one.verdict is Verdict.EQUIVALENT]
-    parts = [f"{fmt.label(one.metric)} {_same(one)}" for one in same]
-    parts += [
-        f"{fmt.label(one.metric)} differs, {fmt.change(one.ratio)} {fmt.change_bounds(one.ratio)}, but no verdict: "
-        f"{why_no_verdict(one)}"
-        for one in found
-        if one.ratio and _is_unjudged(one)
-    ]
-    parts += [
-        f"{fmt.label(one.metric)} reads {fmt.change(one.ratio)} {fmt.change_bounds(one.ratio)}, which may be chance "
-        f"{fmt.held_back(one)}".rstrip()
-        for one in found
-        if one.held_back and one.ratio
-    ]
-    unsettled = [one for one in found if one.verdict is Verdict.INCONCLUSIVE and one.duet and one.duet.unsettled]
-    parts += [
-        f"{fmt.label(one.metric)} has no verdict, {fmt.change(one.ratio)} {fmt.change_bounds(one.ratio)}: "
-        f"{why_no_verdict(one)}"
-        for one in unsettled
-        if one.ratio
-    ]
-    closed = [*same, *unsettled]
-    open_ = [f"{fmt.label(one.metric)} ({_why(one)})" for one in found if one not in closed and not one.differs]
-    if open_:
-        parts.append(f"{' and '.join(filter(None, (', '.join(open_[:-1]), open_[-1])))} cannot be distinguished")
-    return ", ".join(parts)
+    texts: list[str] = []
+    known: list[str] = []
+    unsettled: list[str] = []
+    unknown: list[str] = []
+    for comparison in comparisons:
+        name = fmt.label(comparison.metric)
+        change = fmt.with_bounds(comparison.ratio) if comparison.ratio else ""
+        if comparison.verdict is Verdict.EQUIVALENT:
+            texts.append(f"{name} is the same within {fmt.percent(comparison.threshold)}")
+        elif _is_unjudged(comparison):
+            known.append(f"{name} differs, {change}, but no verdict: {why_no_verdict(comparison)}")
+        elif comparison.verdict is Verdict.INCONCLUSIVE and comparison.duet and comparison.duet.unsettled:
+            unsettled.append(f"{name} has no verdict, {change}: {why_no_verdict(comparison)}")
+        elif comparison.held_back:
+            known.append(f"{name} reads {change}, which may be chance {fmt.held_back(comparison)}".rstrip())
+        elif not comparison.differs:
+            unknown.append(f"{name} ({_resolution(comparison.resolution)})")
+    texts += [*known, *unsettled]
+    if unknown:
+        texts.append(f"{' and '.join(filter(None, (', '.join(unknown[:-1]), unknown[-1])))} cannot be distinguished")
+    return ", ".join(texts)
 
 
-def _is_unjudged(one: Comparison) -> bool:
+def _is_unjudged(comparison: Comparison) -> bool:
     """Whether a verdict is asked for and there is none, though the interval excludes 1, as where servers were cold."""
-    return one.primary and one.verdict is None and one.differs
+    return comparison.primary and comparison.verdict is None and comparison.differs
 
 
-def _same(one: Comparison) -> str:
-    return f"is the same within {fmt.percent(one.threshold)}"
-
-
-def _why(one: Comparison) -> str:
-    if one.resolution is None:
+def _resolution(resolution: float | None) -> str:
+    if resolution is None:
         return "resolution not known"
-    if one.resolution > USELESS:
-        return f"resolution beyond {_percent(USELESS)}"
-    return f"resolution {_percent(one.resolution)}"
+    return f"resolution beyond {_percent(USELESS)}" if resolution > USELESS else f"resolution {_percent(resolution)}"
 
 
-def difference(one: Comparison, against: str = "") -> str:
+def difference(comparison: Comparison, against: str = "") -> str:
     """`needs 24% more CPU per request than hyper [20, 28]`; from twice as much on, in times."""
-    assert one.ratio is not None
-    verb, noun, more, less = _WORDS.get(one.metric, ("has", fmt.label(one.metric), "higher", "lower"))
-    ratio, low, high = one.ratio.value, one.ratio.low, one.ratio.high
-    none = f" [{fmt.NOT_KNOWN}]" if one.ratio.says_nothing else ""
+    assert comparison.ratio is not None
+    verb, noun, more, less = _WORDS.get(comparison.metric, ("has", fmt.label(comparison.metric), "higher", "lower"))
+    ratio, low, high = comparison.ratio.value, comparison.ratio.low, comparison.ratio.high
+    none = f" [{fmt.NOT_KNOWN}]" if comparison.ratio.says_nothing else ""
     if ratio >= 2:
         bounds = none or ("" if low is None or high is None else f" [{significant(low, 2)}, {significant(high, 2)}]")
         of = f" of {against}" if against else ""
-        return f"{verb} {significant(ratio, 2)} times the {noun}{of}{bounds}{fmt.immaterial(one)}"
+        return f"{verb} {significant(ratio, 2)} times the {noun}{of}{bounds}{fmt.immaterial(comparison)}"
     ends = sorted((end - 1) * (1 if ratio > 1 else -1) for end in (low, high) if end is not None)
     places = int(abs(ratio - 1) < 0.1)
     text = ", ".join(fmt.signed(end * 100, places).removeprefix("+") for end in ends)
     bounds = none or (f" [{text}]" if ends else "")
     size, than = _percent(abs(ratio - 1)), f" than {against}" if against else ""
     word = more if ratio > 1 else less
-    if one.metric in _PERCENTILES:
-        return f"{verb} a {noun} {size} {word}{than}{bounds}{fmt.immaterial(one)}"
-    return f"{verb} {size} {word} {noun}{than}{bounds}{fmt.immaterial(one)}"
+    if comparison.metric in _PERCENTILES:
+        return f"{verb} a {noun} {size} {word}{than}{bounds}{fmt.immaterial(comparison)}"
+    return f"{verb} {size} {word} {noun}{than}{bounds}{fmt.immaterial(comparison)}"
 
 
 def _percent(share: float) -> str:
     return f"{share * 100:.{int(share < 0.1)}f}%"
 
 
-def _size(one: Comparison) -> float:
-    return abs(math.log(one.ratio.value)) if one.ratio and one.ratio.value > 0 else 0.0
+def _size(comparison: Comparison) -> float:
+    return abs(math.log(comparison.ratio.value)) if comparison.ratio and comparison.ratio.value > 0 else 0.0
 
 
 def _levels(report: Report) -> Iterator[Line]:
-    """What each group came to, best first; of a large report how much there is to read."""
+    """The levels of groups, best first; of a large report how much there is to read."""
     said = list(_each_level(report))
     yield from said[:_MOST]
     if len(said) > _MOST:
@@ -312,8 +296,8 @@ def _each_level(report: Report) -> Iterator[Line]:
     for group in groups(report):
         where = group.where(report.cells)
         subjects = [cell for cell in group.cells if cell.role == "subject"]
-        rankings = [one for one in ranked.get((group.scenario, group.load), []) if len(one.places) > 1]
-        yield from (line((where, "dim"), _ranking(one, cells)) for one in rankings)
+        rankings = [ranking for ranking in ranked.get((group.scenario, group.load), []) if len(ranking.places) > 1]
+        yield from (line((where, "dim"), _ranking(ranking, cells)) for ranking in rankings)
         for cell in subjects:
             if not cell.valid:
                 yield line((where, "dim"), f"{cell.server} has no valid result: {invalid_reason(cell)}")
@@ -332,11 +316,11 @@ def _ranking(ranking: Ranking, cells: dict[str, CellReport]) -> str:
 
 
 def _ratio(place: Place) -> str:
-    """` (+32.4% [+29.0, +35.1] in duets)`: the change on which its place rests; empty without one."""
+    """` (+32.4% [+29.0, +35.1] in duets)`: the change on which its place rests, if any."""
     if place.ratio is None:
         return ""
     in_duets = " in duets" if place.in_duets else ""
-    return f" ({fmt.change(place.ratio)} {fmt.change_bounds(place.ratio)}{in_duets})"
+    return f" ({fmt.with_bounds(place.ratio)}{in_duets})"
 
 
 def _level(cell: CellReport) -> str:

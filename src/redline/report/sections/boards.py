@@ -1,4 +1,4 @@
-"""Comparisons laid out: servers in lines, scenarios and loads in columns, a board for each metric."""
+"""Comparisons laid out: servers in lines, scenarios and loads in columns, a board per metric."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from functools import cached_property
 from redline.model import COMPARED, CellReport, Comparison, Metric, Report
 
 SCENARIO = "scenario"
-"""The one axis of effects that is no option."""
+"""The axis of effects that is no option."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Naming:
     axis: str = ""
 
     def named(self, pairs: Iterable[tuple[str, str]]) -> dict[tuple[str, str], ServerPair]:
-        """A line for each pair of slugs, no two alike. What both have of their options is the setting, where it varies.
+        """Lines by pair of slugs, no two alike. The options that both have are the setting, where it varies.
 
         Should two pairs come out alike, all are named by their whole slugs: no number may take another's place.
         """
@@ -49,7 +49,7 @@ class Naming:
         return {pair: ServerPair(*pair, "") for pair in lines} if alike else lines
 
     def _default(self, ours: str, theirs: str, name: str) -> str:
-        """The option with the value that both have without saying so; empty when that is not one known value."""
+        """The option with the value that both have without saying so; empty when that is not a single known value."""
         if name in _options(ours) or name in _options(theirs):
             return ""
         value, other = (self.defaults.get((_server(slug), name)) for slug in (ours, theirs))
@@ -59,14 +59,14 @@ class Naming:
 def known_defaults(report: Report) -> dict[tuple[str, str], str]:
     """The values of options that slugs leave out, by server and option, as far as effects of these options show."""
     names = {cell.cell_id: cell.server for cell in report.cells}
-    found = {}
+    defaults = {}
     for effect in report.effects:
         sides = ((effect.comparison.cell_id, effect.value), (effect.comparison.baseline_id, effect.reference))
         for cell_id, value in sides if effect.axis != SCENARIO else ():
             slug = names.get(cell_id, "")
             if slug and effect.axis not in _options(slug):
-                found[_server(slug), effect.axis] = value
-    return found
+                defaults[_server(slug), effect.axis] = value
+    return defaults
 
 
 def against_in_short(server: str, against: str) -> str:
@@ -96,7 +96,7 @@ def _without(slug: str, hidden: set[str]) -> str:
 
 @dataclass(frozen=True)
 class Workload:
-    """One scenario under one load."""
+    """A scenario under a load."""
 
     scenario: str
     load: str
@@ -112,29 +112,29 @@ class Board:
 
     @cached_property
     def lines(self) -> tuple[ServerPair, ...]:
-        """In the report's order, those of one setting together."""
+        """In the report's order, by setting."""
         lines = tuple(dict.fromkeys(line for line, _ in self.comparisons))
         return tuple(line for setting in self.settings for line in lines if line.setting == setting)
 
     @cached_property
     def columns(self) -> tuple[Workload, ...]:
-        """In the report's order, those of one load together."""
+        """In the report's order, by load."""
         columns = tuple(dict.fromkeys(column for _, column in self.comparisons))
         return tuple(column for load in self.loads for column in columns if column.load == load)
 
     @cached_property
     def settings(self) -> tuple[str, ...]:
-        """Every setting once."""
+        """The settings."""
         return tuple(dict.fromkeys(line.setting for line, _ in self.comparisons))
 
     @cached_property
     def loads(self) -> tuple[str, ...]:
-        """Every load once."""
+        """The loads."""
         return tuple(dict.fromkeys(column.load for _, column in self.comparisons))
 
     @property
     def scenarios(self) -> tuple[str, ...]:
-        """Every scenario once."""
+        """The scenarios."""
         return tuple(dict.fromkeys(column.scenario for column in self.columns))
 
     @property
@@ -144,7 +144,7 @@ class Board:
         return names.pop() if len(names) == 1 else ""
 
     def parts(self, most_numbers: int = 48, most_columns: int = 6) -> tuple[tuple[str, "Board"], ...]:
-        """A part for each load with its name; few numbers of several loads stay together, under no name."""
+        """A part per load with its name; few numbers of several loads stay together, under no name."""
         if len(self.loads) > 1 and len(self.comparisons) <= most_numbers and len(self.columns) <= most_columns:
             return (("", self),)
         return tuple((load, self.under(load)) for load in self.loads)
@@ -155,14 +155,14 @@ class Board:
         return " · ".join(name for name in names if name) or column.scenario
 
     def under(self, load: str) -> "Board":
-        """The part that belongs to one load."""
+        """The part that belongs to a load."""
         here = {key: comparison for key, comparison in self.comparisons.items() if key[1].load == load}
         return Board(self.metric, here, self.cells)
 
 
 @dataclass(frozen=True)
 class EffectBoards:
-    """One step on one axis, such as from `interceptor` off to server-log, with a board for each metric."""
+    """A step on an axis, such as from `interceptor` off to server-log, with a board per metric."""
 
     axis: str
     value: str
@@ -177,7 +177,7 @@ class EffectBoards:
 
 
 def cost_boards(report: Report) -> tuple[Board, ...]:
-    """What each server costs against its baseline, a board for each metric; empty when nothing is compared."""
+    """What servers cost against their baselines, a board per metric; empty when nothing is compared."""
     cells = {cell.cell_id: cell for cell in report.cells}
     shown = [c for c in report.comparisons if c.cell_id in cells and cells[c.cell_id].role == "subject"]
     return _boards(shown, cells, Naming(known_defaults(report)))
@@ -191,24 +191,27 @@ def steps(report: Report) -> tuple[EffectBoards, ...]:
     for effect in report.effects:
         if effect.comparison.cell_id in cells:
             gathered.setdefault((effect.axis, effect.value, effect.reference), []).append(effect.comparison)
-    return tuple(EffectBoards(*key, _boards(found, cells, Naming(defaults, key[0]))) for key, found in gathered.items())
+    return tuple(
+        EffectBoards(*key, _boards(comparisons, cells, Naming(defaults, key[0])))
+        for key, comparisons in gathered.items()
+    )
 
 
 def _boards(kept: list[Comparison], cells: dict[str, CellReport], naming: Naming) -> tuple[Board, ...]:
-    """A board for each metric in which there is something to say, not one of refusals that nobody misses."""
+    """A board per metric in which something could be compared."""
     servers = {c.cell_id: cells[c.cell_id].server for c in kept} | {
         c.baseline_id: cells[c.baseline_id].server if c.baseline_id in cells else c.baseline_id for c in kept
     }
     lines = naming.named({(servers[c.cell_id], servers[c.baseline_id]) for c in kept})
     boards = []
     for metric in COMPARED:
-        found = {
+        compared = {
             (lines[servers[c.cell_id], servers[c.baseline_id]], _column(cells[c.cell_id])): c
             for c in kept
             if c.metric is metric
         }
-        if any(c.says_something for c in found.values()):
-            boards.append(Board(metric, found, cells))
+        if any(c.says_something for c in compared.values()):
+            boards.append(Board(metric, compared, cells))
     return tuple(boards)
 
 
@@ -217,7 +220,7 @@ def _column(cell: CellReport) -> Workload:
 
 
 def refusals(board: Board) -> Iterator[tuple[int, str, tuple[tuple[ServerPair, Workload], ...]]]:
-    """The reasons for which comparisons were refused, numbered from 1, each with where it holds."""
+    """Why comparisons were refused, numbered from 1, with the places."""
     reasons: dict[str, list[tuple[ServerPair, Workload]]] = {}
     for line in board.lines:
         for column in board.columns:

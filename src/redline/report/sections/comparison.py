@@ -1,4 +1,4 @@
-"""A list of comparisons as sections: each cell's ratios, with interval and verdict."""
+"""A list of comparisons as sections: ratios with intervals and verdicts."""
 
 from collections.abc import Iterable, Iterator
 
@@ -12,7 +12,7 @@ _COLUMNS = (Column(""), Column("", "right"), Column(""), Column(""))
 
 
 def comparison_sections(comparisons: Iterable[Comparison], *, base: str, other: str) -> Iterator[Section]:
-    """A table for each cell and baseline; `base` and `other` name the runs.
+    """A table per cell and baseline; `base` and `other` name the runs.
 
     Of metrics that have no verdict only what could be compared.
     """
@@ -21,22 +21,27 @@ def comparison_sections(comparisons: Iterable[Comparison], *, base: str, other: 
     for comparison in comparisons:
         if comparison.says_something:
             by_pair.setdefault((comparison.cell_id, comparison.baseline_id), []).append(comparison)
-    for (cell_id, baseline_id), found in by_pair.items():
+    for (cell_id, baseline_id), rows in by_pair.items():
         against = f"against {fmt.slug_of(baseline_id)}" if baseline_id != cell_id else ""
-        rounds = Prose.of((text.partition(":")[0] for text in lone_rounds_of(found)), "dim", listed=True)
-        yield Section(fmt.slug_of(cell_id), tuple(filled(Table(_COLUMNS, tuple(map(_row, found))), rounds)), against)
+        rounds = Prose.of((text.partition(":")[0] for text in lone_rounds_of(rows)), "dim", listed=True)
+        yield Section(fmt.slug_of(cell_id), tuple(filled(Table(_COLUMNS, tuple(map(_row, rows))), rounds)), against)
 
 
-def _row(found: Comparison) -> tuple[TextCell, ...]:
-    if found.ratio is None:
-        return words(fmt.label(found.metric)), words(), words(), words(f"not compared: {found.refused}", look="dim")
-    why = why_no_verdict(found)
-    verdict = f"no verdict: {why}" if found.primary else ""
-    if found.verdict and not why:
-        verdict = fmt.verdict(found)
+def _row(comparison: Comparison) -> tuple[TextCell, ...]:
+    if comparison.ratio is None:
+        return (
+            words(fmt.label(comparison.metric)),
+            words(),
+            words(),
+            words(f"not compared: {comparison.refused}", look="dim"),
+        )
+    why = why_no_verdict(comparison)
+    verdict = f"no verdict: {why}" if comparison.primary else ""
+    if comparison.verdict and not why:
+        verdict = fmt.verdict(comparison)
     return (
-        words(fmt.label(found.metric)),
-        words(fmt.ratio(found.ratio.value)),
-        TextCell((line((fmt.interval(found.ratio), "dim")),)),
-        words(verdict, look=found.verdict or ""),
+        words(fmt.label(comparison.metric)),
+        words(fmt.ratio(comparison.ratio.value)),
+        TextCell((line((fmt.interval(comparison.ratio), "dim")),)),
+        words(verdict, look=comparison.verdict or ""),
     )

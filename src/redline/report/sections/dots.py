@@ -1,4 +1,4 @@
-"""The trials behind an interval, one dot for each: values of a cell, or ratios to a baseline round by round."""
+"""The trials behind an interval as dots: values of a cell, or ratios to a baseline round by round."""
 
 from collections.abc import Callable, Mapping
 
@@ -19,18 +19,20 @@ def by_round(cell: CellReport | None, metric: Metric) -> dict[int, float]:
     of_trial = _OF_TRIAL.get(metric)
     if cell is None or of_trial is None:
         return {}
-    found = {trial.round: of_trial(trial) for trial in cell.trials if trial.used}
-    return {number: value for number, value in found.items() if value}
+    by_number = {trial.round: of_trial(trial) for trial in cell.trials if trial.used}
+    return {number: value for number, value in by_number.items() if value}
 
 
 def values(cells: Mapping[str, CellReport], cell_id: str, metric: Metric) -> tuple[float, ...]:
-    """One for each used trial of the cell."""
+    """The values of the used trials of a cell."""
     return tuple(by_round(cells.get(cell_id), metric).values()) if len(cells) <= _MOST_CELLS else ()
 
 
-def ratios(cells: Mapping[str, CellReport], one: Comparison | None) -> tuple[float, ...]:
-    """Cell over baseline in each round of which both have a trial; none of a duet, which rests on no trials."""
-    if one is None or one.ratio is None or one.duet or len(cells) > _MOST_CELLS:
+def ratios(cells: Mapping[str, CellReport], comparison: Comparison | None) -> tuple[float, ...]:
+    """Cell over baseline in the rounds of which both have a trial; none of a duet, which rests on no trials."""
+    if comparison is None or comparison.ratio is None or comparison.duet or len(cells) > _MOST_CELLS:
         return ()
-    ours, theirs = (by_round(cells.get(cell_id), one.metric) for cell_id in (one.cell_id, one.baseline_id))
+    ours, theirs = (
+        by_round(cells.get(cell_id), comparison.metric) for cell_id in (comparison.cell_id, comparison.baseline_id)
+    )
     return tuple(ours[number] / theirs[number] for number in ours if number in theirs)

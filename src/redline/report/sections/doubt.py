@@ -73,8 +73,8 @@ def _section(limits: str, biases: str, left_out: str, all_of: str) -> Section:
 
 
 def _limits(report: Report) -> str:
-    found = [share for cell in report.cells if (share := scatter(cell)) is not None]
-    parts = [f"trials of a cell differ by {fmt.percent(round(median(found), 3))} (the median cell)"] if found else []
+    shares = [share for cell in report.cells if (share := scatter(cell)) is not None]
+    parts = [f"trials of a cell differ by {fmt.percent(round(median(shares), 3))} (the median cell)"] if shares else []
     parts += _kinds((kind for kind in _grave(report) if RULES[kind].scatters), len(report.cells))
     return "; ".join((*parts, *_modes(report), *_wide(report), *_undecided(report)))
 
@@ -89,7 +89,7 @@ def _wide(report: Report) -> Iterator[str]:
         if comparison.primary and comparison.resolution is not None and comparison.resolution > report.run.threshold:
             wide[comparison.cell_id] = max(comparison.resolution, wide.get(comparison.cell_id, 0.0))
     if wide:
-        widest = sorted(wide.items(), key=lambda each: -each[1])[:_NAMED]
+        widest = sorted(wide.items(), key=lambda item: -item[1])[:_NAMED]
         named = ", ".join(f"{scenarios.get(cell_id, cell_id)} (±{fmt.percent(half)})" for cell_id, half in widest)
         more = f" and {len(wide) - _NAMED} more" if len(wide) > _NAMED else ""
         yield f"not known to {fmt.percent(report.run.threshold)}, for which more time helps: {named}{more}"
@@ -111,7 +111,7 @@ def _undecided(report: Report) -> Iterator[str]:
     judged = sum(comparison.verdict is not None for comparison in report.comparisons)
     if not undecided:
         return
-    coarsest = max(undecided, key=lambda one: one.resolution or 0.0)
+    coarsest = max(undecided, key=lambda comparison: comparison.resolution or 0.0)
     said = (
         finding.message
         for cell in report.cells
@@ -129,7 +129,7 @@ def scatter(cell: CellReport) -> float | None:
 
 
 def _ways(kinds: Iterable[FindingKind], cells: int) -> str:
-    """Which way these kinds of findings, one for each cell that has it, move numbers."""
+    """Which way these findings move numbers; a kind is listed once per cell that has it."""
     ways: dict[str, list[FindingKind]] = {}
     for kind in kinds:
         if RULES[kind].biases:
@@ -138,7 +138,7 @@ def _ways(kinds: Iterable[FindingKind], cells: int) -> str:
 
 
 def _grave(report: Report) -> Iterator[FindingKind]:
-    """The kind of each finding that weighs on a cell and is no note."""
+    """The kinds of findings that weigh on cells and are no notes."""
     for cell in report.cells:
         yield from (finding.kind for finding in weighed_findings(cell) if finding.grade is not Grade.NOTE)
     duets = {comparison.cell_id: comparison.duet for comparison in report.comparisons if comparison.duet}

@@ -1,4 +1,4 @@
-"""Findings: warnings and worse with their advice, each said once for all cells, and what is good to know."""
+"""Findings: warnings and worse with their advice, said once for all cells, and what is good to know."""
 
 from collections.abc import Iterator
 
@@ -10,10 +10,10 @@ from redline.report.sections.views import FindingGroup, finding_groups
 
 def findings_section(report: Report) -> Iterator[Section]:
     """The page folds notes, and text counts them."""
-    found, anchors = finding_groups(report), set[str]()
-    items = {one: _item(one, len(report.cells), anchors) for one in found}
-    grave = Items(tuple(item for one, item in items.items() if one.grade is not Grade.NOTE))
-    notes = {one: item for one, item in items.items() if one.grade is Grade.NOTE}
+    groups, anchors = finding_groups(report), set[str]()
+    items = {group: _item(group, len(report.cells), anchors) for group in groups}
+    grave = Items(tuple(item for group, item in items.items() if group.grade is not Grade.NOTE))
+    notes = {group: item for group, item in items.items() if group.grade is Grade.NOTE}
     kinds = ", ".join(dict.fromkeys(f"{note.kind} ({fmt.count(len(note.slugs), 'cell')})" for note in notes))
     counted = fmt.count(len(notes), "note")
     where = " Read them in the page, or with `redline judge`."
@@ -28,17 +28,17 @@ def findings_section(report: Report) -> Iterator[Section]:
     yield Section("Findings", tuple(filled(none, grave, fold if notes else None)), anchor="findings", count=len(items))
 
 
-def _item(one: FindingGroup, cells: int, anchors: set[str]) -> Item:
-    """A finding of many cells as one item, with an anchor that no other of these items has."""
-    anchor = f"finding-{one.grade}-{one.kind}"
-    first, *more = one.messages
+def _item(group: FindingGroup, cells: int, anchors: set[str]) -> Item:
+    """A finding of many cells as an item, with an anchor of its own."""
+    anchor = f"finding-{group.grade}-{group.kind}"
+    first, *more = group.messages
     made = Item(
-        line((f"{fmt.GRADE_MARKS[one.grade]} {one.grade}", one.grade), " ", (one.kind, "strong")),
-        (line(first.message), line(f"→ {one.advice}"), line((f"in {one.where(cells)}", "dim"))),
+        line((f"{fmt.GRADE_MARKS[group.grade]} {group.grade}", group.grade), " ", (group.kind, "strong")),
+        (line(first.message), line(f"→ {group.advice}"), line((f"in {group.where(cells)}", "dim"))),
         tuple(line(said.message, (f" {', '.join(said.slugs)}", "dim")) for said in more),
         "" if anchor in anchors else anchor,
-        fmt.count(len(one.slugs), "cell"),
-        one.log_tail,
+        fmt.count(len(group.slugs), "cell"),
+        group.log_tail,
     )
     anchors.add(anchor)
     return made

@@ -149,8 +149,8 @@ def sparkline(cell: Followed, history: History, most: int = _MOST) -> str:
 
 def change_text(change: Change) -> str:
     """`▲ faster +5.1% [+4.3, +5.9]`: the change and its interval, in percent."""
-    parts = (fmt.MARKS[change.verdict], change.verdict.value, fmt.change(change.ratio), fmt.change_bounds(change.ratio))
-    return " ".join(part for part in parts if part)
+    parts = (fmt.MARKS[change.verdict], change.verdict.value, fmt.with_bounds(change.ratio))
+    return " ".join(parts)
 
 
 def since(change: Change, history: History) -> str:
@@ -175,12 +175,12 @@ def last_value(cell: Followed) -> str:
 
 
 def followed(history: History) -> tuple[Followed, ...]:
-    """The cells that more than one run has."""
+    """The cells that several runs have."""
     return tuple(cell for cell in history.cells if len(cell.points) > 1)
 
 
 def single_run(history: History) -> tuple[str, ...]:
-    """The names of cells that only one run has: there is nothing to follow."""
+    """The names of cells of a single run: there is nothing to follow."""
     return tuple(dict.fromkeys(cell.name for cell in history.cells if len(cell.points) == 1))
 
 

@@ -1,4 +1,4 @@
-"""Waterfalls: what each layer adds to the one below it, and all of them at once, as tables and as bars."""
+"""Waterfalls: what layers add to those below them, and all of them at once, as tables and as bars."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
@@ -71,7 +71,7 @@ def waterfall_lines(fall: Waterfall) -> WaterfallLines:
     notes = tuple(dict.fromkeys(reason for layer in layers for reason in layer.why_not))
     numbers = {reason: number for number, reason in enumerate(notes, 1)}
     names = [*(name_of(layer) for layer in fall.steps), ALL_LAYERS]
-    return WaterfallLines(fall, tuple(_line(*each, numbers) for each in zip(names, layers, strict=True)), notes)
+    return WaterfallLines(fall, tuple(_line(*pair, numbers) for pair in zip(names, layers, strict=True)), notes)
 
 
 def layer_sections(report: Report) -> Iterator[Section]:
@@ -92,7 +92,7 @@ def layer_sections(report: Report) -> Iterator[Section]:
         "What **each layer adds** to the one below it, and **all of them together**: the last server compared with the "
         "first, not the steps multiplied. "
     )
-    drawn = key("A bar begins where the one above ends; the whisker is the 95% interval, and each round is a dot.")
+    drawn = key("A bar begins where the last ended; the whisker is the 95% interval, and a dot is a round.")
     if folds:
         yield Section(
             "Layers",
@@ -109,15 +109,15 @@ def _blocks(view: WaterfallLines, cells: _Cells) -> Iterator[Block]:
 
 
 def _table(view: WaterfallLines, title: Line) -> Table:
-    """What the chain begins with, then a row for each layer, then all of them."""
+    """What the chain begins with, then a row per layer, then all of them."""
     fall, rates = view.fall, Metric.THROUGHPUT in view.metrics
     names = [*(["throughput"] if rates else []), "CPU per request", "the same in percent"]
     bases = [base_text(fall.base_throughput)] if rates else []
     bases += [base_text(fall.base_cpu), ""]
     rows: list[tuple[TableCell, ...]] = [(words(fall.base, look="strong"), *bases)]
-    for each in view.lines:
-        changes = [*([each.throughput] if rates else []), each.cpu, each.cpu_share]
-        rows.append((words(each.name, look="strong"), *changes))
+    for layer in view.lines:
+        changes = [*([layer.throughput] if rates else []), layer.cpu, layer.cpu_share]
+        rows.append((words(layer.name, look="strong"), *changes))
     columns = (Column("layer"), *(Column(name, "right") for name in names))
     return Table(columns, tuple(rows), title, look="tiles", total=True)
 
@@ -129,7 +129,7 @@ def _shown(fall: Waterfall, cells: _Cells) -> Iterator[CellReport]:
 
 
 def _chart(view: WaterfallLines, metric: Metric, cells: _Cells) -> BarChart:
-    """What the chain begins with, each layer from where the one below it ends, and the whole."""
+    """What the chain begins with, the layers, one on top of the other, and the whole."""
     fall, throughput = view.fall, metric is Metric.THROUGHPUT
     base = fall.base_throughput if throughput else fall.base_cpu
     whole = _bar(fall, fall.whole, metric, cells)
@@ -141,10 +141,10 @@ def _chart(view: WaterfallLines, metric: Metric, cells: _Cells) -> BarChart:
         *(_bar(fall, layer, metric, cells) for layer in fall.steps),
         replace(whole, start=0.0, verdict=None) if whole else None,
     ]
-    names = (fall.base, *(each.name for each in view.lines))
+    names = (fall.base, *(layer.name for layer in view.lines))
     values: tuple[ChangeCell | str, ...] = (
         base_text(base),
-        *(each.throughput if throughput else each.cpu for each in view.lines),
+        *(layer.throughput if throughput else layer.cpu for layer in view.lines),
     )
     label = f"Waterfall of {fmt.label(metric)}, {fall.scenario}: the numbers stand in the table below"
     rows = tuple(zip(names, bars, values, strict=True))
@@ -164,7 +164,7 @@ def _estimate(cells: _Cells, slug: str, fall: Waterfall, metric: Metric) -> Esti
 
 
 def _bar(fall: Waterfall, layer: Layer, metric: Metric, cells: _Cells) -> Bar | None:
-    """From the value of what stands below it to where its change leads, in each round a dot."""
+    """From the value of what stands below it to where its change leads, with a dot per round."""
     below = _estimate(cells, layer.against, fall, metric)
     compared = layer.throughput if metric is Metric.THROUGHPUT else layer.cpu
     if below is None or compared is None or compared.ratio is None:
@@ -179,17 +179,17 @@ def _bar(fall: Waterfall, layer: Layer, metric: Metric, cells: _Cells) -> Bar | 
     sides = (cells.get((slug, fall.scenario, fall.load)) for slug in (layer.server, layer.against))
     ours, theirs = (dots.by_round(side, metric) for side in sides)
     rounds = tuple(
-        below.value * ours[each] / theirs[each]
+        below.value * ours[number] / theirs[number]
         if metric is Metric.THROUGHPUT
-        else below.value + ours[each] - theirs[each]
-        for each in ours
-        if each in theirs
+        else below.value + ours[number] - theirs[number]
+        for number in ours
+        if number in theirs
     )
     return None if value is None else Bar(below.value, value, low, high, compared.verdict, rounds)
 
 
 def name_of(layer: Layer) -> str:
-    """The server; where it is the one below with something more, only that: `+http2`."""
+    """The server; where that is the server below with something more, only what is added: `+http2`."""
     server, *ours = layer.server.split("+")
     below, *theirs = layer.against.split("+")
     more = [f"+{token}" for token in ours if token not in theirs]
@@ -211,22 +211,22 @@ def _line(name: str, layer: Layer, numbers: dict[str, int]) -> LayerLine:
     )
 
 
-def _percent(found: Comparison | None, numbers: dict[str, int]) -> ChangeCell:
-    if found is None or found.ratio is None:
-        return ChangeCell(note=numbers.get(found.refused) if found else None)
-    return ChangeCell.of(found)
+def _percent(comparison: Comparison | None, numbers: dict[str, int]) -> ChangeCell:
+    if comparison is None or comparison.ratio is None:
+        return ChangeCell(note=numbers.get(comparison.refused) if comparison else None)
+    return ChangeCell.of(comparison)
 
 
 def _microseconds(layer: Layer, numbers: dict[str, int]) -> ChangeCell:
     """In microseconds whatever their size, to two digits of the interval's half width: layers are to be added up."""
-    found = layer.cpu_ns
-    if found is None:
+    change = layer.cpu_ns
+    if change is None:
         return ChangeCell(note=numbers.get(layer.cpu.refused) if layer.cpu else None)
-    ends = () if found.low is None or found.high is None else (found.low, found.high)
-    half = (ends[1] - ends[0]) / 2 if ends else abs(found.value) / 10
+    ends = () if change.low is None or change.high is None else (change.low, change.high)
+    half = (ends[1] - ends[0]) / 2 if ends else abs(change.value) / 10
     places = min(4, max(0, 1 - math.floor(math.log10(half / _US)))) if half > 0 else 2
     bounds = ", ".join(fmt.signed(end / _US, places) for end in ends)
-    text, cpu = f"{fmt.signed(found.value / _US, places)} µs", layer.cpu
+    text, cpu = f"{fmt.signed(change.value / _US, places)} µs", layer.cpu
     bounds = fmt.NOT_KNOWN if cpu and cpu.ratio and cpu.ratio.says_nothing else bounds
     size = abs(cpu.ratio.value - 1) if cpu and cpu.ratio else 0.0
     return ChangeCell(text, f"[{bounds}]" if ends else "", fmt.VerdictSign.of(cpu) if cpu else None, size=size)

@@ -81,7 +81,7 @@ def _scale(report: LimitReport) -> Scale | None:
 
 
 def _probes(report: LimitReport) -> Iterator[Section]:
-    """The probes of each server by ascending rate, for a terminal: the page folds them below its curves."""
+    """The probes of servers by ascending rate, for a terminal: the page folds them below its curves."""
     for cell in report.cells:
         target = Prose.of([cell.target], "dim")
         name = cell.slug if len(report.cells) > 1 else ""
@@ -100,7 +100,7 @@ def _answers(report: LimitReport) -> Iterator[Section]:
 
 
 def _around(report: LimitReport) -> Iterator[Section]:
-    """What is known around each limit, in text: the page has it beside the curves."""
+    """What is known around the limits, in text: the page has it beside the curves."""
     blocks = [
         block
         for cell in report.cells
@@ -138,7 +138,7 @@ def _exhausted(cell: CellLimit) -> str:
 
 
 def _curves(report: LimitReport) -> Iterator[Section]:
-    """For the page: what is known of each cell, its curve and overload test, and its probes."""
+    """For the page: what is known of the cells, their curves and overload tests, and their probes."""
     intro = key(
         "A point shows what the probes of its rate saw together; a percentile that fewer than ten responses lie beyond "
         "is not shown. Crosses are rates that the server **did not keep up with**: their times grow for as long as the "
@@ -194,7 +194,7 @@ def _legend(cell: CellLimit, percentiles: Sequence[str]) -> Iterator[Legend]:
 
 
 def answers_table(report: LimitReport, scale: Scale | None = None) -> Table:
-    """A row for each set of objectives of each cell. With a scale each row has a picture, and names are links."""
+    """A row per set of objectives of a cell. With a scale rows have pictures, and names are links."""
     several = len({cell.scenario for cell in report.cells}) > 1
     columns = (
         Column("server", merged=True),
@@ -244,7 +244,7 @@ def _width(answer: LimitAnswer) -> str:
 
 
 def facts_of(cell: CellLimit) -> Iterator[tuple[str, str]]:
-    """What is said of a cell beside its answers, each with a heading."""
+    """What is said of a cell beside its answers, with headings."""
     facts = (
         ("search", ending_text(cell)),
         ("search", confirmation(cell)),
@@ -300,7 +300,7 @@ def _missed(answer: LimitAnswer) -> str:
 
 
 def ending_text(cell: CellLimit) -> str:
-    """How the search ended, where that is not with an answer for each set; empty otherwise."""
+    """How the search ended, where that is not with an answer to all sets; empty otherwise."""
     match cell.ended:
         case "converged":
             return ""
@@ -324,7 +324,7 @@ def confirmation(cell: CellLimit) -> str:
 
 
 def warm_up_text(start: LimitStart) -> str:
-    """How one start was warmed up: `steady after 12.5 s`."""
+    """How a start was warmed up: `steady after 12.5 s`."""
     after = duration(start.warmed_ns)
     if start.steady is None:
         return f"warmed up for {after}"
@@ -336,7 +336,7 @@ def starts_text(cell: CellLimit) -> str:
     texts = [warm_up_text(start) for start in cell.starts]
     if len(set(texts)) <= 1:
         return "".join(texts[:1]) if len(texts) <= 1 else f"each of {len(texts)} starts {texts[0]}"
-    return "; ".join(f"start {number} {one}" for number, one in enumerate(texts, 1))
+    return "; ".join(f"start {number} {text}" for number, text in enumerate(texts, 1))
 
 
 def _knee(knee: Knee) -> str:
@@ -404,11 +404,11 @@ def client_text(cell: CellLimit) -> str:
 
     Empty when none, or where the search's reason says it.
     """
-    clients = [each for each in cell.probes if each.is_void]
+    clients = [probe for probe in cell.probes if probe.is_void]
     if not clients or cell.ended == "doomed":
         return ""
-    known = {each.rate_per_s for each in cell.probes if not each.is_void}
-    if unknown := [each for each in clients if each.rate_per_s not in known]:
+    known = {probe.rate_per_s for probe in cell.probes if not probe.is_void}
+    if unknown := [probe for probe in clients if probe.rate_per_s not in known]:
         highest = max(unknown, key=lambda probe: probe.rate_per_s)
         return f"the server was not the limit at {rate(highest.rate_per_s)}: {highest.client}"
     count = fmt.count(len(clients), "probe")
@@ -418,13 +418,15 @@ def client_text(cell: CellLimit) -> str:
 def finding_texts(cell: CellLimit) -> tuple[str, ...]:
     """What there is to know of the server, and what engine and machine did to the probes.
 
-    Of the probes the worst of each kind, and in how many; no notes.
+    Of the probes the worst finding per kind, and in how many; no notes.
     """
     server = tuple(
         f"{finding.kind}: {finding.message} {finding.advice}" for finding in cell.findings if finding.position is None
     )
     grave = [finding for finding in cell.findings if finding.position is not None and finding.grade is not Grade.NOTE]
-    return server + tuple(_finding_text(cell, [each for each in grave if each.kind == kind]) for kind in _kinds(grave))
+    return server + tuple(
+        _finding_text(cell, [finding for finding in grave if finding.kind == kind]) for kind in _kinds(grave)
+    )
 
 
 def _kinds(findings: Sequence[Finding]) -> list[FindingKind]:
@@ -432,7 +434,7 @@ def _kinds(findings: Sequence[Finding]) -> list[FindingKind]:
 
 
 def _finding_text(cell: CellLimit, alike: Sequence[Finding]) -> str:
-    worst = max(alike, key=lambda each: each.grade.weight)
+    worst = max(alike, key=lambda finding: finding.grade.weight)
     where = f", for example at {rate_text(cell.probes[worst.position or 0].rate_per_s)}"
     return f"{worst.kind} in {len(alike)} of {len(cell.probes)} probes{where}: {worst.message} {worst.advice}"
 

@@ -74,10 +74,10 @@ def band_colour(place: int) -> int:
 
 def _cell(cell: CellLimit) -> CellPlots:
     return {
-        "kept": _points([each for each in cell.curve if not each.overloaded]),
-        "lost": _points([each for each in cell.curve if each.overloaded]),
-        "bands": [band for place, each in enumerate(cell.limits) if (band := _band(place, each)) is not None],
-        "limits": sorted({limit for each in cell.limits for limit in _time_limits(each)}),
+        "kept": _points([point for point in cell.curve if not point.overloaded]),
+        "lost": _points([point for point in cell.curve if point.overloaded]),
+        "bands": [band for place, answer in enumerate(cell.limits) if (band := _band(place, answer)) is not None],
+        "limits": sorted({limit for answer in cell.limits for limit in _time_limits(answer)}),
         "knee": None if cell.knee is None else round(cell.knee.rate_per_s, 3),
         "course": None if cell.beyond is None else _overload_timeline(cell.beyond),
     }
@@ -106,13 +106,13 @@ def _band(place: int, answer: LimitAnswer) -> Band | None:
 
 def _time_limits(answer: LimitAnswer) -> list[float]:
     """The times that must not be exceeded, in nanoseconds; conditions that later versions wrote may not be known."""
-    found: list[float] = []
+    limits: list[float] = []
     for text in answer.conditions:
         try:
-            found.extend(objective.limit for objective in parse_objectives(text) if objective.metric in PERCENTILES)
+            limits.extend(objective.limit for objective in parse_objectives(text) if objective.metric in PERCENTILES)
         except WrongValueError:
             continue
-    return found
+    return limits
 
 
 def _overload_timeline(beyond: Beyond) -> OverloadTimeline:

@@ -1,4 +1,4 @@
-"""Which axes of each server matter, what each of their values does, and of a screen the command of the full matrix."""
+"""Which axes of a server matter, what their values do, and of a screen the command of the full matrix."""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,7 +17,7 @@ _NAMED = 2
 
 
 def main_effect_sections(report: Report) -> Iterator[Section]:
-    """What matters in a sentence for each server, scenario and load; a table of main effects; what to run next."""
+    """What matters, a sentence per server, scenario and load; a table of main effects; what to run next."""
     if not report.main_effects:
         return
     parts: dict[tuple[str, str, str], list[MainEffects]] = {}
@@ -25,10 +25,14 @@ def main_effect_sections(report: Report) -> Iterator[Section]:
         parts.setdefault((effect.server, effect.scenario, effect.load), []).append(effect)
     several = len(parts) > 1
     blocks: list[Block] = []
-    for key, found in parts.items():
-        title = line((" · ".join(key), "strong"), f"  {_share(found[0])}")
+    for key, effects in parts.items():
+        title = line((" · ".join(key), "strong"), f"  {_share(effects[0])}")
         blocks += [Prose((title,))] if several else []
-        blocks += [Prose(tuple(effect_lines(found)), listed=True), *_table(found), Prose.of(_mixed(found[0]), "dim")]
+        blocks += [
+            Prose(tuple(effect_lines(effects)), listed=True),
+            *_table(effects),
+            Prose.of(_mixed(effects[0]), "dim"),
+        ]
     legend = (
         "Each value against the first of its axis, on average over the other axes: change in percent, [95% interval]. "
         "A round is a block, and what main effects leave, interactions too, is the error."
@@ -39,12 +43,12 @@ def main_effect_sections(report: Report) -> Iterator[Section]:
     yield Section("Which axes matter", tuple(filled(Prose.of([legend], "dim"), *blocks, after)), aside, anchor="axes")
 
 
-def effect_lines(found: Iterable[MainEffects]) -> Iterator[Line]:
-    """`throughput: gc and heap matter; jdk does not show (resolution 4%)`, for each metric with a verdict."""
-    for one in found:
-        text = one.refused or sentence(one.effects)
+def effect_lines(effects: Iterable[MainEffects]) -> Iterator[Line]:
+    """`throughput: gc and heap matter; jdk does not show (resolution 4%)`, per metric with a verdict."""
+    for effect in effects:
+        text = effect.refused or sentence(effect.effects)
         if text:
-            yield line((f"{fmt.label(one.metric)}: ", "dim"), text)
+            yield line((f"{fmt.label(effect.metric)}: ", "dim"), text)
 
 
 def sentence(effects: Sequence[MainEffect]) -> str:
@@ -58,11 +62,11 @@ def sentence(effects: Sequence[MainEffect]) -> str:
         those = [effect for effect in effects if effect.verdict == verdict and effect not in held_back]
         if not those:
             continue
-        names = " and ".join(filter(None, (", ".join(each.axis for each in those[:-1]), those[-1].axis)))
-        widest = max((each.resolution for each in those if each.resolution is not None), default=None)
+        names = " and ".join(filter(None, (", ".join(effect.axis for effect in those[:-1]), those[-1].axis)))
+        widest = max((effect.resolution for effect in those if effect.resolution is not None), default=None)
         resolution = f" (resolution {fmt.percent(widest)})" if verdict == "not shown" and widest is not None else ""
         said.append(f"{names} {several_do if len(those) > 1 else one_does}{resolution}")
-    said += [f"{one.axis} reads {_largest(one)}, which may be chance{_chance(one)}" for one in held_back]
+    said += [f"{effect.axis} reads {_largest(effect)}, which may be chance{_chance(effect)}" for effect in held_back]
     return "; ".join(said)
 
 
@@ -79,34 +83,40 @@ def _largest(effect: MainEffect) -> str:
     """`+9.0% [+2.0, +16.5]`, the level farthest from 1 of those whose interval excludes it."""
     ratios = (level.ratio for level in effect.levels if _excludes_one(level.ratio))
     largest = max(ratios, key=lambda ratio: abs(math.log(ratio.value)))
-    return f"{fmt.change(largest)} {fmt.change_bounds(largest)}"
+    return fmt.with_bounds(largest)
 
 
 def _chance(effect: MainEffect) -> str:
     return "" if effect.p_adjusted is None else f" (p {effect.p_adjusted:.2g} among all axes)"
 
 
-def _share(one: MainEffects) -> str:
-    return f"{one.variants} of {one.possible} variants"
+def _share(effects: MainEffects) -> str:
+    return f"{effects.variants} of {effects.possible} variants"
 
 
-def _table(found: Sequence[MainEffects]) -> Iterator[Block]:
-    """A row for each value of an axis but the first, a column for each metric."""
-    shown = [one for one in found if one.effects]
+def _table(effects: Sequence[MainEffects]) -> Iterator[Block]:
+    """A row per value of an axis but the first, a column per metric."""
+    shown = [column for column in effects if column.effects]
     rows: list[tuple[str | ChangeCell, ...]] = []
     for effect in shown[0].effects if shown else ():
         for level in effect.levels or ():
             name = f"{effect.axis}: {level.value} against {effect.reference}"
-            rows.append((name, *(_change(one, effect.axis, level.value) for one in shown)))
+            rows.append((name, *(_change(column, effect.axis, level.value) for column in shown)))
     if rows:
         yield Table(
-            (Column("value"), *(Column(fmt.label(one.metric), "right") for one in shown)), tuple(rows), look="tiles"
+            (Column("value"), *(Column(fmt.label(column.metric), "right") for column in shown)),
+            tuple(rows),
+            look="tiles",
         )
 
 
-def _change(one: MainEffects, axis: str, value: str) -> ChangeCell:
+def _change(effects: MainEffects, axis: str, value: str) -> ChangeCell:
     ratios = (
-        level.ratio for effect in one.effects if effect.axis == axis for level in effect.levels if level.value == value
+        level.ratio
+        for effect in effects.effects
+        if effect.axis == axis
+        for level in effect.levels
+        if level.value == value
     )
     ratio = next(ratios, None)
     if ratio is None:
@@ -114,11 +124,11 @@ def _change(one: MainEffects, axis: str, value: str) -> ChangeCell:
     return ChangeCell(fmt.change(ratio), fmt.change_bounds(ratio), size=abs(ratio.value - 1))
 
 
-def _mixed(one: MainEffects) -> Iterator[str]:
+def _mixed(effects: MainEffects) -> Iterator[str]:
     """What a fraction cannot tell apart."""
-    if one.effects and one.variants < one.possible:
-        yield f"{_RESOLUTIONS[one.resolution]}."
-    for effect in one.effects:
+    if effects.effects and effects.variants < effects.possible:
+        yield f"{_RESOLUTIONS[effects.resolution]}."
+    for effect in effects.effects:
         if effect.mixed_with:
             more = len(effect.mixed_with) - _NAMED
             rest = f" and {fmt.count(more, 'other interaction')}" if more > 0 else ""

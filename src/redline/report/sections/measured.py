@@ -126,11 +126,13 @@ def _estimates(cell: CellReport) -> Iterator[TableCell]:
 
 
 def _amounts(estimates: Mapping[Metric, Estimate], metrics: Iterable[Metric]) -> Iterator[TableCell]:
-    """Each metric with its interval; nothing for one that was not measured."""
+    """Metrics with their intervals; nothing for those that were not measured."""
     for metric in metrics:
-        found = estimates.get(metric)
+        estimate = estimates.get(metric)
         yield (
-            TextCell((line(fmt.amount(found.value, found.unit), (f" {fmt.interval(found)}", "dim")),)) if found else ""
+            TextCell((line(fmt.amount(estimate.value, estimate.unit), (f" {fmt.interval(estimate)}", "dim")),))
+            if estimate
+            else ""
         )
 
 
@@ -146,7 +148,7 @@ def _rests_on(cell: CellReport) -> str:
 
 
 def _percentiles(drawn: _Cells, shares: list[float]) -> Iterator[tuple[TableCell, ...]]:
-    """A row for each time of a cell, or one for both where they are the same; cells may lack the deepest shares."""
+    """A row per time of a cell, or a single row where both are the same; cells may lack the deepest shares."""
     for cell, name in drawn:
         response, service = cell.response_percentiles, cell.service_percentiles
         times = {"both": response} if response == service else {"response": response, "service": service}
@@ -176,12 +178,12 @@ def _outcomes(cell: CellReport) -> Iterator[TableCell]:
 
 
 def _first_failures(cell: CellReport) -> Iterator[str]:
-    """The failure of each outcome, from the first used trial that has one."""
+    """The first failure per outcome, of the used trials."""
     told: set[str] = set()
-    for each in (failure for trial in cell.trials if trial.used for failure in trial.failures):
-        if each.outcome not in told:
-            told.add(each.outcome)
-            yield each.text
+    for failure in (failure for trial in cell.trials if trial.used for failure in trial.failures):
+        if failure.outcome not in told:
+            told.add(failure.outcome)
+            yield failure.text
 
 
 def _notes(group: Group) -> Prose:
@@ -201,7 +203,7 @@ def _notes(group: Group) -> Prose:
 
 def built_section(report: Report) -> Iterator[Section]:
     """What ran."""
-    rows = tuple((one.server, one.runtime_version or "unknown", one.short_build) for one in built(report))
+    rows = tuple((server.server, server.runtime_version or "unknown", server.short_build) for server in built(report))
     if rows:
         table = Table(tuple(map(Column, ("server", "runtime", "build"))), rows)
         yield Section("Servers as they were built", (table,), anchor="built")

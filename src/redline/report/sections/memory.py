@@ -37,7 +37,7 @@ _PAUSES = (
 
 
 def memory_sections(report: Report) -> Iterator[Section]:
-    """Tables of each group; nothing where no runtime said anything. Text has the main numbers."""
+    """Tables of the groups; nothing where no runtime said anything. Text has the main numbers."""
     folds = []
     for place, (group, cells) in enumerate(_groups(report)):
         rows: Iterable[tuple[TableCell, ...]] = ((name, *_in_short(memory)) for name, memory in cells)
@@ -154,7 +154,7 @@ def _by_length(memory: MemoryReport) -> Iterator[str]:
 def _collections(memory: MemoryReport, kinds: list[str]) -> Iterator[str]:
     for kind in kinds:
         own = [collection for collection in memory.collections if collection.kind == kind]
-        count, total_ns = sum(one.count for one in own), sum(one.total_ns for one in own)
+        count, total_ns = sum(collection.count for collection in own), sum(collection.total_ns for collection in own)
         yield f"{fmt.integer(count)}, {fmt.duration(total_ns)}" if count else ""
     causes = [
         f"{collection.cause} ({collection.kind}) {fmt.integer(collection.count)}"

@@ -1,4 +1,4 @@
-"""Variants that differ in one setting of their JVM, laid over each other: percentiles by collector, JDK or flags."""
+"""Variants that differ in a setting of their JVM, laid over each other: percentiles by collector, JDK or flags."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ _SHARES = (0.5, 0.75, 0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999999, 1.0)
 
 @dataclass(frozen=True)
 class Overlay:
-    """Cells of one scenario and load that differ in one setting alone, by its value; `server` has all the others."""
+    """Cells of a scenario and load that differ in a single setting, by its value; `server` has all the others."""
 
     server: str
     axis: str
@@ -32,26 +32,26 @@ def overlays(group: Group) -> tuple[Overlay, ...]:
     left = [cell for cell in group.cells if cell.valid and cell.response_percentiles]
     made = list[Overlay]()
     for axis in _LAID_OVER:
-        found: dict[str, dict[str, CellReport]] = {}
+        by_server: dict[str, dict[str, CellReport]] = {}
         for cell in left:
             if axis in cell.settings:
                 name, *tokens = cell.server.split("+")
                 others = "+".join([name, *(token for token in tokens if token.partition("=")[0] != axis)])
-                found.setdefault(others, {})[cell.settings[axis]] = cell
-        made += [Overlay(server, axis, those) for server, those in found.items() if len(those) > 1]
-        laid = {cell.cell_id for one in made for cell in one.cells.values()}
+                by_server.setdefault(others, {})[cell.settings[axis]] = cell
+        made += [Overlay(server, axis, those) for server, those in by_server.items() if len(those) > 1]
+        laid = {cell.cell_id for overlay in made for cell in overlay.cells.values()}
         left = [cell for cell in left if cell.cell_id not in laid]
     return tuple(made)
 
 
 def values(report: Report) -> tuple[str, ...]:
-    """Every value that is laid over, once: a collector has one colour in all plots."""
+    """The values that are laid over: a collector has the same colour in all plots."""
     every = (value for group in groups(report) for overlay in overlays(group) for value in overlay.cells)
     return tuple(dict.fromkeys(every))
 
 
 def percentile_table(overlay: Overlay, title: str = "") -> Table:
-    """Response times from the median to the slowest request, a column for each value; too few requests leave gaps."""
+    """Response times from the median to the slowest request, a column per value; too few requests leave gaps."""
     columns = [{point.q: duration(point.ns) for point in cell.response_percentiles} for cell in overlay.cells.values()]
     rows = (
         (f"{100 * share:.6g}%", *(known.get(share, "") for known in columns))
@@ -63,7 +63,7 @@ def percentile_table(overlay: Overlay, title: str = "") -> Table:
 
 
 def overlay_sections(report: Report) -> Iterator[Section]:
-    """A table for each server, scenario and load; nothing where no setting of a JVM varies."""
+    """A table per server, scenario and load; nothing where no setting of a JVM varies."""
     tables = [
         percentile_table(overlay, f"{group.title} · {overlay.title}")
         for group in groups(report)

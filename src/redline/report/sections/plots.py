@@ -39,7 +39,7 @@ class Curve(TypedDict):
 
 
 class Distribution(TypedDict):
-    """The curves of one cell; `s` is the server's index. `service` is left out when it is the same as `response`."""
+    """The curves of a cell; `s` is the server's index. `service` is left out when it is the same as `response`."""
 
     s: int
     response: Curve
@@ -47,7 +47,7 @@ class Distribution(TypedDict):
 
 
 class PlotTimeline(TypedDict):
-    """One cell over time: middle, lowest and highest trial at each instant of the group's `t`."""
+    """A cell over time: middle, lowest and highest trial at the instants of the group's `t`."""
 
     s: int
     rate: list[list[float | None]]
@@ -56,7 +56,7 @@ class PlotTimeline(TypedDict):
 
 
 class PlotPauses(TypedDict):
-    """The longest pauses of one cell: when they began, in seconds, and nanoseconds."""
+    """The longest pauses of a cell: when they began, in seconds, and nanoseconds."""
 
     s: int
     t: list[float]
@@ -64,7 +64,7 @@ class PlotPauses(TypedDict):
 
 
 class GroupPlots(TypedDict):
-    """The plots of one scenario under one load; times in seconds."""
+    """The plots of a scenario under a load; times in seconds."""
 
     curves: list[Distribution]
     t: list[float]
@@ -82,7 +82,7 @@ class RunPlots(TypedDict):
 
 
 def plots_section(report: Report) -> Iterator[Section]:
-    """Distributions and timelines of each group, for the page; by collector where a group's JVMs differ in that."""
+    """Distributions and timelines of the groups; by collector where a group's JVMs differ in that."""
     colours = {server: place for place, server in enumerate(servers(report))}
     every = groups(report)
     laid = _laid(report)
@@ -96,7 +96,7 @@ def plots_section(report: Report) -> Iterator[Section]:
     )
     text += "A percentile curve is dashed where fewer than ten requests lie above it."
     if any(cell.memory and cell.memory.longest for cell in report.cells):
-        text += " Rings are the longest pauses of a server, each at its length."
+        text += " Rings are the longest pauses of a server, at their length."
     folds = (
         Fold(
             group.heading(),
@@ -121,7 +121,7 @@ def _plots(place: int, group: Group, colours: dict[str, int]) -> Plots | None:
         Legend(f"{cell.server} (ceiling)" if cell.role == "ceiling" else cell.server, colours[cell.server], cell.role)
         for cell in cells
     )
-    label = f"{group.title}: one line for each of {names}"
+    label = f"{group.title}: a line for {names}"
     timed = any(cell.timeline for cell in cells)
     kinds = {
         kind: title for kind, title in _TITLES.items() if (share_one_plot(group) if kind == "percentiles" else timed)
@@ -131,22 +131,22 @@ def _plots(place: int, group: Group, colours: dict[str, int]) -> Plots | None:
 
 
 def _laid(report: Report) -> dict[str, int]:
-    """The colour of each value that is laid over others, behind those of the servers and drawn as the first of them."""
+    """The colours of values that are laid over others, behind those of the servers and drawn as the first of them."""
     first = -(-len(servers(report)) // _STYLES) * _STYLES
     return {value: first + place for place, value in enumerate(values(report))}
 
 
 def _overlay(place: int, overlay: Overlay, colours: dict[str, int]) -> Fold:
-    """One plot with a line for each collector, and its percentiles as a table."""
+    """A plot with a line per collector, and the percentiles as a table."""
     legend = (Legend(value, colours[value]) for value in overlay.cells)
     title = f"{overlay.title}: {_TITLES['percentiles'].lower()}"
-    plot = Plot("percentiles", title, f"{title}: one line for each of {', '.join(overlay.cells)}")
+    plot = Plot("percentiles", title, f"{title}: a line for {', '.join(overlay.cells)}")
     plots = Plots(place, (plot,), tuple(legend), toggles=True)
     return Fold(line((overlay.title, "strong")), (plots, percentile_table(overlay)))
 
 
 def share_one_plot(group: Group) -> bool:
-    """Whether the curves of all servers are drawn in one plot: not where each is in one by collector."""
+    """Whether the curves of all servers are drawn in one plot: not where all are in plots by collector."""
     laid = {cell.cell_id for overlay in overlays(group) for cell in overlay.cells.values()}
     return not laid.issuperset(cell.cell_id for cell in drawn(group))
 
@@ -213,7 +213,7 @@ def _distribution(server: int, cell: CellReport) -> Distribution:
 
 
 def _curve(percentiles: tuple[Percentile, ...], count: int) -> Curve:
-    """The largest value (q = 1) stands where one request in `count` lies above."""
+    """The largest value (q = 1) stands where a single request of `count` lies above."""
     points = [(p.q, p.ns) for p in percentiles if p.ns > 0]
     farthest = math.log10(max(count, 10))
     return {
@@ -224,9 +224,9 @@ def _curve(percentiles: tuple[Percentile, ...], count: int) -> Curve:
 
 
 def _instants(moments: list[list[Moment]], most: int) -> list[float]:
-    """The instants, in seconds, at which trials are held against each other: each takes what follows it closely.
+    """The instants, in seconds, at which trials are compared; an instant takes what follows it closely.
 
-    Trials of one load have their intervals at the same times, but for some jitter. There are at most about `most`.
+    Trials of a load have their intervals at the same times, but for some jitter. There are at most about `most`.
     """
     times = sorted(m.at_s for cell in moments for m in cell)
     if not times:
@@ -240,7 +240,7 @@ def _instants(moments: list[list[Moment]], most: int) -> list[float]:
 
 
 def _usual_gap(moments: list[list[Moment]]) -> float:
-    """The median distance of two moments of one trial, in seconds."""
+    """The median distance between successive moments of a trial, in seconds."""
     trials: dict[tuple[int, int], list[float]] = defaultdict(list)
     for place, cell in enumerate(moments):
         for moment in cell:
@@ -269,7 +269,7 @@ def _course(server: int, moments: list[Moment], starts: list[float]) -> PlotTime
 
 
 def _band(values: list[list[float]]) -> list[list[float | None]]:
-    """Middle, lowest and highest at each instant; None where no trial has one."""
+    """Middle, lowest and highest at the instants; None where no trial has a value."""
     return [[_whole(pick(there)) if there else None for there in values] for pick in (median, min, max)]
 
 

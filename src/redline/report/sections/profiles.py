@@ -59,7 +59,7 @@ _FUNCTIONS = 5
 _THREADS = 6
 _WIDE = 4.0
 _SKEWED = 0.1
-"""From this part of an interval on that lies more to one side than to the other its ends are given."""
+"""How lopsided an interval may be before its ends are given in place of its half width."""
 _IN_FULL = 4
 """Up to this number of profiles text shows functions; the page always does."""
 _WITH_CALLEES = 2
@@ -83,7 +83,7 @@ _HOW = (
 class PlotProfile(TypedDict):
     """One profile for the page: its name, what a sample is worth, what it may be held against, and its tree.
 
-    `nodes` are depth, frame, weight and weight in slow moments of each, in preorder; `against` is the place of its
+    `nodes` are depth, frame, weight and weight in slow moments of the nodes, in preorder; `against` is the place of its
     baseline, else that of the lowest rate.
     """
 
@@ -99,17 +99,17 @@ class PlotProfile(TypedDict):
 
 
 class PlotProfiles(TypedDict):
-    """All flame graphs of a page. `of` is the library of each frame, -1 for none; `colours` that of each library."""
+    """All flame graphs of a page. `of` are the libraries of frames, -1 for none; `colours` those of libraries."""
 
     frames: list[str]
     of: list[int]
     libraries: list[str]
     colours: list[int]
-    each: list[PlotProfile]
+    profiles: list[PlotProfile]
 
 
 def profile_sections(report: Report) -> Iterator[Section]:
-    """For each scenario, load and kind what differs, and the libraries and functions that take most.
+    """What differs, per scenario, load and kind, and the libraries and functions that take most.
 
     The page has bars, a flame graph, heat maps, threads and files too.
     """
@@ -134,20 +134,20 @@ def profile_sections(report: Report) -> Iterator[Section]:
         blocks.append(Fold(line(title), tuple(filled(*inner))))
     sound = _sound(report.profiles)
     if sound:
-        least = max(one.graph.least for one in sound)
+        least = max(profile.graph.least for profile in sound)
         pruned = f"Frames below {fmt.percent(least)} of a profile are left out."
         blocks += [Flames("Flame graph"), Prose((key(f"{_HOW.strip()} {pruned}"),), on=Medium.PAGE)]
-    for one in sound:
-        blocks.append(Fold(line(_heading(one)), tuple(_details(one)), open=False, on=Medium.PAGE))
+    for profile in sound:
+        blocks.append(Fold(line(_heading(profile)), tuple(_details(profile)), open=False, on=Medium.PAGE))
     yield Section(TITLE, tuple(filled(*blocks)), anchor="profiles")
 
 
 def _in_text(members: Sequence[ProfileReport]) -> Iterator[Block]:
-    """The functions of each profile, which the page has in folds of their own."""
-    for one in _sound(members):
-        name = _name(one, members)
-        yield replace(_functions(one, _FUNCTIONS, line((name, "strong"))), on=Medium.TEXT)
-        changed = _changed(one.change, _FUNCTIONS, f"{name}: functions that differ most from the baseline")
+    """The functions of profiles, which the page has in folds of their own."""
+    for profile in _sound(members):
+        name = _name(profile, members)
+        yield replace(_functions(profile, _FUNCTIONS, line((name, "strong"))), on=Medium.TEXT)
+        changed = _changed(profile.change, _FUNCTIONS, f"{name}: functions that differ most from the baseline")
         yield replace(changed, on=Medium.TEXT)
 
 
@@ -160,27 +160,29 @@ def profiles_payload(report: Report) -> PlotProfiles | None:
     numbers = {name: place for place, name in enumerate(libraries)}
     frames: dict[str, int] = {}
     of: list[int] = []
-    places = {(one.cell_id, one.kind, one.subject): place for place, one in enumerate(sound)}
-    each: list[PlotProfile] = []
-    for one in sound:
+    places = {(profile.cell_id, profile.kind, profile.subject): place for place, profile in enumerate(sound)}
+    profiles: list[PlotProfile] = []
+    for profile in sound:
         local = []
-        for frame, library in zip(one.graph.frames, one.graph.libraries, strict=True):
+        for frame, library in zip(profile.graph.frames, profile.graph.libraries, strict=True):
             if frame not in frames:
                 frames[frame] = len(frames)
                 of.append(numbers.get(library, -1))
             local.append(frames[frame])
-        held = one.change or one.by_rate
-        flat = [part for node in one.graph.nodes for part in (node.depth, local[node.frame], node.weight, node.slow)]
-        each.append(
+        held = profile.change or profile.by_rate
+        flat = [
+            part for node in profile.graph.nodes for part in (node.depth, local[node.frame], node.weight, node.slow)
+        ]
+        profiles.append(
             {
-                "name": one.server,
-                "group": _title(one),
-                "kind": f"{one.subject} {one.kind}",
-                "unit": one.unit,
-                "total": one.graph.total,
-                "slow": one.graph.slow,
-                "cpu": one.cpu_per_request_ns,
-                "against": places.get((held.against, one.kind, one.subject)) if held else None,
+                "name": profile.server,
+                "group": _title(profile),
+                "kind": f"{profile.subject} {profile.kind}",
+                "unit": profile.unit,
+                "total": profile.graph.total,
+                "slow": profile.graph.slow,
+                "cpu": profile.cpu_per_request_ns,
+                "against": places.get((held.against, profile.kind, profile.subject)) if held else None,
                 "nodes": flat,
             }
         )
@@ -189,7 +191,7 @@ def profiles_payload(report: Report) -> PlotProfiles | None:
         "of": of,
         "libraries": list(libraries),
         "colours": list(libraries.values()),
-        "each": each,
+        "profiles": profiles,
     }
 
 
@@ -213,17 +215,17 @@ def sentence(change: ProfileChange, server: str, baseline: str) -> Line:
     return line(f"{total.rstrip()}. {none.capitalize()}.")
 
 
-def _listed(found: Iterable[Points]) -> list[str | tuple[str, Look]]:
+def _listed(points: Iterable[Points]) -> list[str | tuple[str, Look]]:
     """The first of those that are no work of chance: `tapir +3.9 ±0.4, cats …`."""
     listed: list[str | tuple[str, Look]] = []
-    for one in [one for one in found if _is_certain(one)][:_NAMED]:
-        listed += [", " if listed else "", (one.name, "strong"), f" {_points(one.points)}"]
+    for library in [library for library in points if _is_certain(library)][:_NAMED]:
+        listed += [", " if listed else "", (library.name, "strong"), f" {_points(library.points)}"]
     return listed
 
 
-def _is_certain(one: Points) -> bool:
+def _is_certain(library: Points) -> bool:
     """Whether it is large enough to name, and no work of chance."""
-    return abs(one.points.value) >= _LEAST and one.p_adjusted is not None and one.p_adjusted < _ALPHA
+    return abs(library.points.value) >= _LEAST and library.p_adjusted is not None and library.p_adjusted < _ALPHA
 
 
 def _points(estimate: Estimate) -> str:
@@ -238,23 +240,23 @@ def _points(estimate: Estimate) -> str:
 
 
 def _groups(report: Report) -> list[tuple[str, tuple[ProfileReport, ...]]]:
-    found: dict[str, list[ProfileReport]] = {}
+    groups: dict[str, list[ProfileReport]] = {}
     for profile in report.profiles:
-        found.setdefault(_title(profile), []).append(profile)
-    return [(title, tuple(members)) for title, members in found.items()]
+        groups.setdefault(_title(profile), []).append(profile)
+    return [(title, tuple(members)) for title, members in groups.items()]
 
 
-def _title(one: ProfileReport) -> str:
-    of = f"{OF[one.kind]} of the {one.subject}" if one.subject != "server" else OF[one.kind]
-    return f"{of[0].upper()}{of[1:]} · {one.scenario} · {one.load}"
+def _title(profile: ProfileReport) -> str:
+    of = f"{OF[profile.kind]} of the {profile.subject}" if profile.subject != "server" else OF[profile.kind]
+    return f"{of[0].upper()}{of[1:]} · {profile.scenario} · {profile.load}"
 
 
-def _name(one: ProfileReport, members: Sequence[ProfileReport]) -> str:
-    return one.server if len({member.server for member in members}) == len(members) else one.slug
+def _name(profile: ProfileReport, members: Sequence[ProfileReport]) -> str:
+    return profile.server if len({member.server for member in members}) == len(members) else profile.slug
 
 
-def _heading(one: ProfileReport) -> str:
-    return f"{one.server} · {_title(one)}"
+def _heading(profile: ProfileReport) -> str:
+    return f"{profile.server} · {_title(profile)}"
 
 
 def _sound(members: Iterable[ProfileReport]) -> tuple[ProfileReport, ...]:
@@ -269,58 +271,60 @@ def _sentences(members: Sequence[ProfileReport], report: Report) -> Iterator[Lin
             yield line((f"{_name(member, members)} has no profile: ", "strong"), f"{member.problem}.")
         elif member.change:
             yield sentence(member.change, member.server, servers.get(member.change.against, "its baseline"))
-    for one in _sound(members):
-        if one.by_rate:
+    for profile in _sound(members):
+        if profile.by_rate:
             yield sentence(
-                one.by_rate, f"{one.server} under {one.load}", loads.get(one.by_rate.against, "a lower rate")
+                profile.by_rate,
+                f"{profile.server} under {profile.load}",
+                loads.get(profile.by_rate.against, "a lower rate"),
             )
-    for one in _sound(members):
-        if one.slow and any(_is_certain(library) for library in one.slow.libraries):
-            yield sentence(one.slow, one.server, "")
+    for profile in _sound(members):
+        if profile.slow and any(_is_certain(library) for library in profile.slow.libraries):
+            yield sentence(profile.slow, profile.server, "")
 
 
 def _unprofiled(report: Report) -> Prose:
-    return Prose.of((f"Not profiled: {each.slug}: {each.reason}." for each in report.unprofiled), listed=True)
+    return Prose.of((f"Not profiled: {cell.slug}: {cell.reason}." for cell in report.unprofiled), listed=True)
 
 
 def _libraries(members: Sequence[ProfileReport], least: float = 0.0, most: int | None = None) -> Table:
-    """A row for each library that takes so much anywhere, the largest first; a column for each server."""
+    """A row per library that takes so much anywhere, the largest first; a column per server."""
     sound = _sound(members)
     largest: dict[str, float] = {}
-    for one in sound:
-        for library in one.libraries:
+    for profile in sound:
+        for library in profile.libraries:
             largest[library.name] = max(largest.get(library.name, 0.0), library.share.value)
     names = sorted((name for name in largest if largest[name] >= least), key=lambda name: (-largest[name], name))
-    by_server = [{library.name: library for library in one.libraries} for one in sound]
+    by_server = [{library.name: library for library in profile.libraries} for profile in sound]
     rows = []
     for name in names[:most]:
         cells = [
-            _share(each[name].share, each[name].total if len(sound) <= _WITH_CALLEES or least == 0 else None)
-            if name in each
+            _share(shares[name].share, shares[name].total if len(sound) <= _WITH_CALLEES or least == 0 else None)
+            if name in shares
             else words("\u2013", look="dim")
-            for each in by_server
+            for shares in by_server
         ]
         rows.append((name, *cells))
-    columns = (Column("library"), *(Column(_name(one, members), "right") for one in sound))
+    columns = (Column("library"), *(Column(_name(profile, members), "right") for profile in sound))
     return Table(columns, tuple(rows) if sound else ())
 
 
 def _native(members: Sequence[ProfileReport]) -> Table:
-    """A row for each purpose for which a JVM has memory, the largest anywhere first; a column for each server."""
-    sound = [one for one in _sound(members) if one.native]
-    by_server = [{part.purpose: part.committed_bytes for part in one.native} for one in sound]
+    """A row per purpose of memory, the largest anywhere first; a column per server."""
+    sound = [profile for profile in _sound(members) if profile.native]
+    by_server = [{part.purpose: part.committed_bytes for part in profile.native} for profile in sound]
     largest = Counter[str]()
-    for each in by_server:
-        largest |= Counter(each)
+    for purposes in by_server:
+        largest |= Counter(purposes)
     rows = tuple(
         (
             _PURPOSES.get(purpose, purpose),
-            *(fmt.size(each[purpose]) if purpose in each else "\u2013" for each in by_server),
+            *(fmt.size(purposes[purpose]) if purpose in purposes else "\u2013" for purposes in by_server),
         )
         for purpose, most in largest.most_common()
         if most >= _LEAST * sum(largest.values()) or purpose in _ALWAYS
     )
-    columns = (Column("memory that the JVM has for"), *(Column(_name(one, members), "right") for one in sound))
+    columns = (Column("memory that the JVM has for"), *(Column(_name(profile, members), "right") for profile in sound))
     return Table(columns, rows, title=line(("What the JVM itself counts, at the end of the profile", "strong")))
 
 
@@ -331,11 +335,11 @@ def _share(own: Estimate, total: Estimate | None) -> TableCell:
     return words(f"{text}{half}", with_callees)
 
 
-def _functions(one: ProfileReport, most: int, title: Line = ()) -> Table:
+def _functions(profile: ProfileReport, most: int, title: Line = ()) -> Table:
     """The functions that ran most themselves. Their names are long: they stand last, where a terminal folds them."""
     rows = tuple(
         (f"{100 * frame.self_share:.1f}%", f"{100 * frame.total_share:.1f}%", frame.library, frame.frame)
-        for frame in one.frames[:most]
+        for frame in profile.frames[:most]
     )
     columns = (Column("self", "right"), Column("with callees", "right"), Column("counts for"), Column("function"))
     return Table(columns, rows, title=title)
@@ -344,108 +348,112 @@ def _functions(one: ProfileReport, most: int, title: Line = ()) -> Table:
 def _changed(change: ProfileChange | None, most: int, title: str) -> Table:
     """The functions that explain a difference, as far as it is no work of chance."""
     certain = [frame for frame in change.frames if _is_certain(frame)][:most] if change else []
-    rows = tuple((_points(one.points), one.name) for one in certain)
+    rows = tuple((_points(frame.points), frame.name) for frame in certain)
     return Table((Column("points", "right"), Column("function")), rows, title=line((title, "strong")))
 
 
 def _notes(members: Sequence[ProfileReport]) -> Iterator[str]:
     """What was sampled, by what; once where all are alike."""
     by: dict[str, list[str]] = {}
-    for one in _sound(members):
-        lost = f", {fmt.integer(one.lost)} lost" if one.lost else ""
-        every = fmt.size(one.interval) if one.kind == "alloc" else fmt.duration(one.interval)
-        starts = "one start" if len(one.positions) == 1 else f"{len(one.positions)} starts"
-        by.setdefault(f"{one.profiler}, {one.event}, every {every}, {starts}", []).append(
-            f"{_name(one, members)} {fmt.integer(one.samples)} samples{lost}"
+    for profile in _sound(members):
+        lost = f", {fmt.integer(profile.lost)} lost" if profile.lost else ""
+        every = fmt.size(profile.interval) if profile.kind == "alloc" else fmt.duration(profile.interval)
+        starts = "one start" if len(profile.positions) == 1 else f"{len(profile.positions)} starts"
+        by.setdefault(f"{profile.profiler}, {profile.event}, every {every}, {starts}", []).append(
+            f"{_name(profile, members)} {fmt.integer(profile.samples)} samples{lost}"
         )
-    for how, each in by.items():
-        yield f"Sampled by {how}: {', '.join(each)}."
-    for one in _sound(members):
+    for how, samples in by.items():
+        yield f"Sampled by {how}: {', '.join(samples)}."
+    for profile in _sound(members):
         threads = ", ".join(
             f"{thread.name}{f' ({thread.threads})' if thread.threads > 1 else ''} {fmt.percent(thread.share)}"
-            for thread in one.threads[:_THREADS]
+            for thread in profile.threads[:_THREADS]
         )
-        if len(one.threads) > 1:
-            yield f"Threads of {_name(one, members)}: {threads}."
-    costs = [f"{_name(one, members)} {_overhead(one)}" for one in _sound(members) if one.overhead]
+        if len(profile.threads) > 1:
+            yield f"Threads of {_name(profile, members)}: {threads}."
+    costs = [f"{_name(profile, members)} {_overhead(profile)}" for profile in _sound(members) if profile.overhead]
     if costs:
         yield f"Under the profiler: {'; '.join(costs)}."
 
 
-def _overhead(one: ProfileReport) -> str:
+def _overhead(profile: ProfileReport) -> str:
     """`CPU per request +3.1% [+1.0, +5.2], throughput -2.0% [-2.9, -1.1]`."""
     shown = (Metric.CPU_PER_REQUEST, Metric.THROUGHPUT)
-    return ", ".join(f"{fmt.label(each)} {_cost(one.overhead[each])}" for each in shown if each in one.overhead)
+    return ", ".join(
+        f"{fmt.label(metric)} {_cost(profile.overhead[metric])}" for metric in shown if metric in profile.overhead
+    )
 
 
 def _cost(ratio: Estimate) -> str:
     """Not known where trials differ so much that the digits would say nothing."""
     known = ratio.low is not None and ratio.high is not None and ratio.high < _WIDE * ratio.low
-    return f"{fmt.change(ratio)} {fmt.change_bounds(ratio)}" if known else "not known"
+    return fmt.with_bounds(ratio) if known else "not known"
 
 
 def _colours(report: Report) -> dict[str, int]:
-    """The colour of each library, the largest first; -1 for a library without one."""
+    """The colours of libraries, the largest first; -1 for none."""
     largest: dict[str, float] = {}
-    for one in _sound(report.profiles):
-        for library in one.libraries:
+    for profile in _sound(report.profiles):
+        for library in profile.libraries:
             largest[library.name] = max(largest.get(library.name, 0.0), library.share.value)
     ranked = sorted(largest, key=lambda name: (-largest[name], name))
     return {name: place if place < _COLOURS else -1 for place, name in enumerate(ranked)}
 
 
-def _parts(one: ProfileReport, colours: Mapping[str, int]) -> tuple[tuple[int, float, str], ...]:
+def _parts(profile: ProfileReport, colours: Mapping[str, int]) -> tuple[tuple[int, float, str], ...]:
     """The coloured libraries in the order of their colours, so that bars can be compared; then all others."""
-    shares = {library.name: library.share.value for library in one.libraries}
+    shares = {library.name: library.share.value for library in profile.libraries}
     shown = [(colour, shares[name], name) for name, colour in colours.items() if colour >= 0 and name in shares]
     rest = 1 - sum(share for _, share, _ in shown)
     return (*shown, *(((-1, rest, "all others"),) if rest >= 0.0005 else ()))
 
 
 def _bars(members: Sequence[ProfileReport], colours: Mapping[str, int]) -> StackedBars | None:
-    """A bar for each profile, as long as its CPU time per request where that is known of all."""
+    """A bar per profile, as long as its CPU time per request where that is known of all."""
     sound = _sound(members)
     if not sound:
         return None
-    costs = [one.cpu_per_request_ns for one in sound]
+    costs = [profile.cpu_per_request_ns for profile in sound]
     known = [cost for cost in costs if cost]
     most = max(known, default=0.0) if len(known) == len(sound) else 0.0
     rows = tuple(
         Stacked(
-            _name(one, members),
+            _name(profile, members),
             cost / most if most and cost else 1.0,
             fmt.duration(cost) if most and cost else "",
-            _parts(one, colours),
+            _parts(profile, colours),
         )
-        for one, cost in zip(sound, costs, strict=True)
+        for profile, cost in zip(sound, costs, strict=True)
     )
-    present = {library.name for one in sound for library in one.libraries}
+    present = {library.name for profile in sound for library in profile.libraries}
     named = tuple(Legend(name, colour, "box") for name, colour in colours.items() if colour >= 0 and name in present)
     title = "CPU time per request by library" if most else "Share by library"
     return StackedBars(title, rows, (*named, Legend("all others", -1, "box")))
 
 
-def _details(one: ProfileReport) -> Iterator[Block]:
-    yield _functions(one, len(one.frames), line(("Functions that ran most", "strong")))
+def _details(profile: ProfileReport) -> Iterator[Block]:
+    yield _functions(profile, len(profile.frames), line(("Functions that ran most", "strong")))
     yield from filled(
-        _changed(one.change, len(one.frames), "Functions that differ most from the baseline, in points"),
-        _changed(one.by_rate, len(one.frames), "Functions that differ most from the lowest rate, in points"),
-        _changed(one.slow, len(one.frames), "Functions of slow moments, in points of share"),
+        _changed(profile.change, len(profile.frames), "Functions that differ most from the baseline, in points"),
+        _changed(profile.by_rate, len(profile.frames), "Functions that differ most from the lowest rate, in points"),
+        _changed(profile.slow, len(profile.frames), "Functions of slow moments, in points of share"),
     )
-    threads = tuple((thread.name, fmt.integer(thread.threads), f"{100 * thread.share:.1f}%") for thread in one.threads)
+    threads = tuple(
+        (thread.name, fmt.integer(thread.threads), f"{100 * thread.share:.1f}%") for thread in profile.threads
+    )
     if threads:
         columns = (Column("threads"), Column("number", "right"), Column("share", "right"))
         yield Table(columns, threads, title=line(("Threads, by name without numbers", "strong")))
-    if one.heat:
-        yield _heat(one, one.heat)
-    links = tuple(Span(file.name.rpartition("/")[2], link=file.name) for file in one.files)
+    if profile.heat:
+        yield _heat(profile, profile.heat)
+    links = tuple(Span(file.name.rpartition("/")[2], link=file.name) for file in profile.files)
     if links:
         parted = tuple(part for link in links for part in (Span(", "), link))[1:]
         yield Prose(((Span("Files: "), *parted),))
 
 
-def _heat(one: ProfileReport, heat: HeatMap) -> Heat:
-    """Each library's share of each column, by its own largest: small ones have their course, too."""
+def _heat(profile: ProfileReport, heat: HeatMap) -> Heat:
+    """The shares of libraries over time, relative to their own largest: small libraries have a course, too."""
     levels = []
     for row in heat.rows:
         shares = [weight / total if total else 0.0 for weight, total in zip(row.weights, heat.totals, strict=True)]
@@ -454,8 +462,8 @@ def _heat(one: ProfileReport, heat: HeatMap) -> Heat:
         name = f"{row.name} {fmt.percent(mean)}"
         levels.append((name, tuple(min(_LEVELS - 1, int(share / most * _LEVELS)) for share in shares)))
     lasts = fmt.duration(1e9 * heat.column_s)
-    known = [each for each in heat.p99_ns if each]
+    known = [ns for ns in heat.p99_ns if ns]
     span = f"p99 {fmt.duration(min(known))} to {fmt.duration(max(known))}" if known else ""
-    label = f"{_heading(one)}: the share of each library over time, in columns of {lasts}"
+    label = f"{_heading(profile)}: the share of each library over time, in columns of {lasts}"
     hint = f"columns of {lasts}; each row is darkest where its own share is largest"
     return Heat("Over time", label, tuple(levels), heat.p99_ns, heat.slow, span, hint)

@@ -58,7 +58,7 @@ def comparison_sections(report: Report) -> Iterator[Section]:
 
 
 def effect_sections(report: Report) -> Iterator[Section]:
-    """What a step on an axis costs each server, all else being equal."""
+    """What a step on an axis costs servers, all else being equal."""
     shown = [step for step in steps(report) if step.boards]
     if shown:
         intro = key("What **one step** costs each server, all else being equal: its change in percent, with the 95% ")
@@ -70,7 +70,7 @@ def effect_sections(report: Report) -> Iterator[Section]:
 
 
 def ratio_scales(report: Report) -> dict[Metric, Scale]:
-    """A scale for each metric that is compared, the same for all tables, so that rows compare down the page."""
+    """A scale per metric that is compared, the same for all tables, so that rows compare down the page."""
     return {
         board.metric: ratio_scale(board.comparisons.values(), report.run.threshold, board.metric.value)
         for board in cost_boards(report)
@@ -127,7 +127,7 @@ class _Drawing:
     on: Medium = Medium.EVERYWHERE
 
     def strip(self, comparison: Comparison | None) -> Strip | None:
-        """A picture of a ratio on the scale of its metric, above a dot for each round."""
+        """A picture of a ratio on the scale of its metric, above a dot per round."""
         if comparison is None or comparison.ratio is None or comparison.metric not in self.scales:
             return None
         ratio, rounds = comparison.ratio, dots.ratios(self.cells, comparison)
@@ -249,7 +249,7 @@ def _workload(workload: Workload) -> str:
 
 
 def _control(comparison: Comparison, between: str = "\n") -> TextCell:
-    """The baseline over itself, in two lines or in one."""
+    """The baseline over itself, in two lines, or on the same line."""
     control = comparison.duet.control if comparison.duet else None
     texts = [fmt.change(control), fmt.change_bounds(control)] if control else []
     return words(*between.join(texts).split("\n"), look="dim")
@@ -266,7 +266,7 @@ def _details(comparisons: Iterable[Comparison], where: str = "") -> Iterator[Lin
         if duet.blocks_se is not None:
             parts.append(f"the machine's noise leaves an error of {duet.blocks_se * 100:.2g}% in one start")
         if duet.alone is not None:
-            parts.append(f"trials of each server alone say {fmt.change(duet.alone)} {fmt.change_bounds(duet.alone)}")
+            parts.append(f"trials of each server alone say {fmt.with_bounds(duet.alone)}")
         yield line((f"{where}{fmt.label(comparison.metric)}: ", "dim"), "; ".join(parts))
 
 

@@ -1,4 +1,4 @@
-"""Results: the levels of every server, a table for each scenario and load."""
+"""Results: the levels of every server, a table per scenario and load."""
 
 from collections.abc import Iterator
 
@@ -37,7 +37,7 @@ from redline.report.sections.views import (
 _UNFOLDED = 6
 """The page unfolds up to this number of groups: readers look up a group in a page of more."""
 _DRAWN = 200
-"""Up to this number of cells each value has a picture: the page of a larger study would be too large to mail."""
+"""The most cells whose values have pictures: the page of a larger study would be too large to mail."""
 
 
 def results_section(report: Report) -> Iterator[Section]:
@@ -75,8 +75,8 @@ def shown_metrics(report: Report) -> tuple[Metric, ...]:
 
 
 def ranks_of(report: Report) -> dict[str, str]:
-    """The rank of each ranked cell by its id: `2=`, and `2= with interceptor=off` where settings have own rankings."""
-    several = {(one.scenario, one.load) for one in report.rankings if one.setting}
+    """The ranks of cells by id: `2=`, and `2= with interceptor=off` where settings have own rankings."""
+    several = {(ranking.scenario, ranking.load) for ranking in report.rankings if ranking.setting}
     return {
         place.cell_id: rank_text(ranking, place.rank)
         + (f" with {ranking.setting}" if (ranking.scenario, ranking.load) in several and ranking.setting else "")
@@ -114,9 +114,11 @@ def _table(report: Report, group: Group, ranks: dict[str, str], colours: dict[st
 
 
 def _value_scales(group: Group, metrics: tuple[Metric, ...]) -> dict[Metric, Scale]:
-    """A scale for each metric that more than one server of the group has."""
-    found = {metric: [cell.estimates[metric] for cell in group.cells if metric in cell.estimates] for metric in metrics}
-    return {metric: value_scale(those) for metric, those in found.items() if len(those) > 1}
+    """A scale per metric that several servers of the group have."""
+    estimates = {
+        metric: [cell.estimates[metric] for cell in group.cells if metric in cell.estimates] for metric in metrics
+    }
+    return {metric: value_scale(those) for metric, those in estimates.items() if len(those) > 1}
 
 
 def _strip(scale: Scale, estimate: Estimate, server: ServerCell, behind: tuple[float, ...]) -> Strip:
@@ -135,7 +137,7 @@ def _server(cell: CellReport, group: Group, rank: str, series: int) -> ServerCel
         group.against.get(cell.cell_id, ""),
         cell.load_text if group.own_loads else "",
         cell.valid,
-        tuple(ObjectiveText(each.objective.text, each.state, each.reason) for each in cell.objectives),
+        tuple(ObjectiveText(result.objective.text, result.state, result.reason) for result in cell.objectives),
         tuple(worst.items()),
         series,
         rank,
@@ -152,8 +154,8 @@ def _notes(group: Group) -> Iterator[str]:
     yield from filter(None, map(route_text, group.cells))
     missing: dict[str, list[str]] = {}
     for cell in group.cells:
-        for one in cell.too_few if cell.valid and cell.trials else ():
-            needs = f"{fmt.label(one.metric)} needs {fmt.integer(one.needs)} requests"
-            missing.setdefault(needs, []).append(f"{cell.server} {fmt.integer(one.missing)} more")
+        for few in cell.too_few if cell.valid and cell.trials else ():
+            needs = f"{fmt.label(few.metric)} needs {fmt.integer(few.needs)} requests"
+            missing.setdefault(needs, []).append(f"{cell.server} {fmt.integer(few.missing)} more")
     for needs, short in missing.items():
         yield f"{needs}: {', '.join(short)}."

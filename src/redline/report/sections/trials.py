@@ -22,9 +22,9 @@ def route_text(cell: CellReport) -> str:
     """`hyper+via=nginx: h1 → proxy.nginx → h1; of all CPU per request: server 9.1 µs, proxy.nginx 12 µs.`; or empty."""
     said = [cell.route] if cell.route else []
     for metric in (Metric.CPU_PER_REQUEST, Metric.MEMORY) if cell.valid else ():
-        each = [(part.name, part.estimates[metric]) for part in cell.parts if metric in part.estimates]
-        amounts = ", ".join(f"{name} {fmt.amount(found.value, found.unit)}" for name, found in each)
-        said += [f"of all {fmt.label(metric)}: {amounts}"] if each else []
+        known = [(part.name, part.estimates[metric]) for part in cell.parts if metric in part.estimates]
+        amounts = ", ".join(f"{name} {fmt.amount(estimate.value, estimate.unit)}" for name, estimate in known)
+        said += [f"of all {fmt.label(metric)}: {amounts}"] if known else []
     return f"{cell.server}: {'; '.join(said)}." if said else ""
 
 
@@ -36,16 +36,16 @@ def warm_up_text(cell: CellReport) -> str:
     seen = [trial.warm_up for trial in cell.trials if trial.warm_up]
     if not seen:
         return ""
-    kinds = {kind: [each for each in seen if each.kind == kind] for kind in _ORDER}
-    counted = [(kind, found) for kind, found in kinds.items() if found]
+    kinds = {kind: [warm_up for warm_up in seen if warm_up.kind == kind] for kind in _ORDER}
+    counted = [(kind, those) for kind, those in kinds.items() if those]
     of = f" of {len(cell.trials)} trials"
     all_alike = len(counted) == 1 and len(seen) == len(cell.trials)
     parts = [
-        ("" if all_alike else f"{len(found)}{of if first == 0 else ''} ") + _kind_text(kind, found)
-        for first, (kind, found) in enumerate(counted)
+        ("" if all_alike else f"{len(those)}{of if first == 0 else ''} ") + _kind_text(kind, those)
+        for first, (kind, those) in enumerate(counted)
     ]
     before = f", after {cell.warmed_up_before}" if cell.warmed_up_before else ""
-    return f"{', '.join(parts)}; measured from {_range(each.measured_from_ns for each in seen)}{before}"
+    return f"{', '.join(parts)}; measured from {_range(warm_up.measured_from_ns for warm_up in seen)}{before}"
 
 
 def trial_text(warm_up: WarmUp | None) -> str:
@@ -55,11 +55,11 @@ def trial_text(warm_up: WarmUp | None) -> str:
     )
 
 
-def _kind_text(kind: Warming, found: list[WarmUp]) -> str:
+def _kind_text(kind: Warming, those: list[WarmUp]) -> str:
     if kind == "warmed up":
-        return f"warmed up after {_range(each.steady_from_ns or 0 for each in found)}"
+        return f"warmed up after {_range(warm_up.steady_from_ns or 0 for warm_up in those)}"
     if kind == "slowing down":
-        return f"slowing down, by {percent(max(each.lost or 0.0 for each in found))}"
+        return f"slowing down, by {percent(max(warm_up.lost or 0.0 for warm_up in those))}"
     return kind
 
 
@@ -121,12 +121,12 @@ def lone_rounds(report: Report) -> tuple[str, ...]:
 
 def lone_rounds_of(comparisons: Iterable[Comparison]) -> tuple[str, ...]:
     """`4 of 6 rounds have a valid trial of both: rust.axum.SimpleGet.saturate and rust.hyper.SimpleGet.saturate`."""
-    found: dict[tuple[str, str], str] = {}
+    texts: dict[tuple[str, str], str] = {}
     for comparison in comparisons:
         if comparison.rounds is not None and comparison.ratio is not None:
-            found.setdefault(
+            texts.setdefault(
                 (comparison.cell_id, comparison.baseline_id),
                 f"{comparison.ratio.n} of {comparison.rounds} rounds have a valid trial of both: "
                 f"{fmt.slug_of(comparison.cell_id)} and {fmt.slug_of(comparison.baseline_id)}",
             )
-    return tuple(found.values())
+    return tuple(texts.values())

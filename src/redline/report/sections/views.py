@@ -13,9 +13,9 @@ from redline.report.sections.boards import against_in_short
 
 @dataclass(frozen=True)
 class Group:
-    """The cells of one scenario under one load: chains from what they begin with upward, ceilings last.
+    """The cells of a scenario under a load: chains from what they begin with upward, ceilings last.
 
-    `against` is each compared cell's baseline in short, by cell id; empty when the group has but one baseline.
+    `against` are the baselines of compared cells in short, by cell id; empty when the group has a single baseline.
     """
 
     scenario: str
@@ -26,13 +26,13 @@ class Group:
 
     @property
     def baseline(self) -> str:
-        """The only baseline's server; empty without one, and when there are several."""
+        """The only baseline's server; empty for none or several."""
         names = [cell.server for cell in self.cells if cell.is_baseline]
         return names[0] if len(names) == 1 else ""
 
     @property
     def own_loads(self) -> bool:
-        """Whether the load is not the same for all, such as a rate that is a share of each one's capacity."""
+        """Whether loads differ, such as rates that are shares of capacities."""
         return len({cell.load_text for cell in self.cells}) > 1
 
     @property
@@ -54,7 +54,7 @@ class Group:
 
 @dataclass(frozen=True)
 class BuildLine:
-    """What ran: one variant, in one build on one runtime."""
+    """A variant with its build and runtime."""
 
     server: str
     runtime_version: str
@@ -62,8 +62,8 @@ class BuildLine:
 
     @property
     def short_build(self) -> str:
-        """The first twelve digits of the hash; of each, when the build changed within the run."""
-        return ", ".join(each[:12] for each in self.build.split(", "))
+        """The first twelve digits of the hash, or of all hashes if the build changed within the run."""
+        return ", ".join(build[:12] for build in self.build.split(", "))
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class SharedMessage:
 
 @dataclass(frozen=True)
 class FindingGroup:
-    """All findings of one kind, grade and advice."""
+    """The findings of a kind, grade and advice."""
 
     kind: FindingKind
     grade: Grade
@@ -87,7 +87,7 @@ class FindingGroup:
 
     @property
     def slugs(self) -> tuple[str, ...]:
-        """The cells that it touches, each once."""
+        """The cells that it touches."""
         return tuple(dict.fromkeys(slug for message in self.messages for slug in message.slugs))
 
     @property
@@ -102,7 +102,7 @@ class FindingGroup:
 
 
 def common_load(cells: Iterable[CellReport]) -> str:
-    """The load of these cells in words, as long as they all have one; empty without cells."""
+    """The load of these cells in words; empty without cells."""
     texts = {cell.load_text for cell in cells}
     return "not the same for all" if len(texts) > 1 else "".join(texts)
 
@@ -121,7 +121,7 @@ def better(metric: Metric) -> str:
 def signs() -> Line:
     """The verdicts with their signs."""
     spans = (Span(f"{sign.mark} {sign.words}", sign) for sign in fmt.VerdictSign)
-    return (*(each for span in spans for each in (span, Span(" "))), Span("no sign: no verdict"))
+    return (*(sign for span in spans for sign in (span, Span(" "))), Span("no sign: no verdict"))
 
 
 def groups(report: Report) -> tuple[Group, ...]:
@@ -142,12 +142,12 @@ def _group(scenario: str, load: str, cells: list[CellReport], baseline_of: dict[
         load,
         common_load(cells),
         _families(cells, bases),
-        {one: against_in_short(names[one], names.get(base, base)) for one, base in bases.items()} if several else {},
+        {cell: against_in_short(names[cell], names.get(base, base)) for cell, base in bases.items()} if several else {},
     )
 
 
 def _families(cells: list[CellReport], bases: dict[str, str]) -> tuple[CellReport, ...]:
-    """Baselines in their order, each before what is compared with it; then those that stand alone; then ceilings."""
+    """Baselines in their order, before what is compared with them; then those that stand alone; then ceilings."""
     places = {cell.cell_id: place for place, cell in enumerate(cells)}
 
     def order(cell: CellReport) -> tuple[bool, bool, list[int]]:
@@ -155,7 +155,7 @@ def _families(cells: list[CellReport], bases: dict[str, str]) -> tuple[CellRepor
         while (base := bases.get(chain[-1], "")) in places and base not in chain:
             chain.append(base)
         alone = len(chain) == 1 and not cell.is_baseline
-        return cell.role == "ceiling", alone, [] if alone else [places[one] for one in reversed(chain)]
+        return cell.role == "ceiling", alone, [] if alone else [places[cell] for cell in reversed(chain)]
 
     return tuple(sorted(cells, key=order))
 
@@ -168,31 +168,31 @@ def servers(report: Report) -> tuple[str, ...]:
 
 def built(report: Report) -> tuple[BuildLine, ...]:
     """Every server as it was built, once, and then every proxy."""
-    found = [BuildLine(cell.server, cell.runtime_version, cell.build) for cell in report.cells]
+    lines = [BuildLine(cell.server, cell.runtime_version, cell.build) for cell in report.cells]
     parts = (part for cell in report.cells for part in cell.parts)
-    found += [BuildLine(part.name, part.runtime_version, part.build) for part in parts]
-    return tuple(dict.fromkeys(one for one in found if one.runtime_version or one.build))
+    lines += [BuildLine(part.name, part.runtime_version, part.build) for part in parts]
+    return tuple(dict.fromkeys(build for build in lines if build.runtime_version or build.build))
 
 
 def comparisons_by_cell(report: Report) -> dict[str, dict[Metric, Comparison]]:
     """Each cell's comparisons by metric; a cell that is compared with nothing is not in it."""
-    found: dict[str, dict[Metric, Comparison]] = {}
+    by_cell: dict[str, dict[Metric, Comparison]] = {}
     for comparison in report.comparisons:
-        found.setdefault(comparison.cell_id, {})[comparison.metric] = comparison
-    return found
+        by_cell.setdefault(comparison.cell_id, {})[comparison.metric] = comparison
+    return by_cell
 
 
 def caveats(report: Report) -> dict[str, tuple[Metric, ...]]:
     """What to know of some comparisons before taking them for findings of their own, and in which metrics."""
-    found: dict[str, dict[Metric, None]] = {}
+    metrics_by_caveat: dict[str, dict[Metric, None]] = {}
     for comparison in report.comparisons:
         if comparison.caveat:
-            found.setdefault(comparison.caveat, {})[comparison.metric] = None
-    return {caveat: tuple(metrics) for caveat, metrics in found.items()}
+            metrics_by_caveat.setdefault(comparison.caveat, {})[comparison.metric] = None
+    return {caveat: tuple(metrics) for caveat, metrics in metrics_by_caveat.items()}
 
 
 def weighed_findings(cell: CellReport) -> tuple[Finding, ...]:
-    """The cell's findings as they weigh on its numbers: one of each kind, gravest first, otherwise in their order.
+    """The cell's findings as they weigh on its numbers: the gravest first, once per kind.
 
     No number of a valid cell rests on a trial that was left out. What made that trial invalid is then a warning about
     the cell, and the trial's milder doubts say nothing about it. What passes by on the machine is a note about a cell
@@ -200,10 +200,10 @@ def weighed_findings(cell: CellReport) -> tuple[Finding, ...]:
     """
     unused = {trial.position for trial in cell.trials if not trial.used} if cell.valid else set[int]()
     kinds: dict[tuple[FindingKind, bool], list[Finding]] = {}
-    for one in cell.findings:
-        left_out = one.position in unused
-        if not left_out or one.grade is Grade.INVALID:
-            kinds.setdefault((one.kind, left_out), []).append(one)
+    for finding in cell.findings:
+        left_out = finding.position in unused
+        if not left_out or finding.grade is Grade.INVALID:
+            kinds.setdefault((finding.kind, left_out), []).append(finding)
     used = len(cell.trials) - len(unused)
     folded = (_left_out(cell, alike) if out else _folded(alike, used) for (_, out), alike in kinds.items())
     return tuple(sorted(folded, key=lambda finding: -finding.grade.weight))
@@ -215,23 +215,23 @@ def _left_out(cell: CellReport, alike: Sequence[Finding]) -> Finding:
 
 
 def _folded(alike: Sequence[Finding], used: int) -> Finding:
-    """The gravest of one kind, with the number of trials that it is about."""
-    worst = max(alike, key=lambda one: one.grade.weight)
+    """The gravest of a kind, with the number of trials that it is about."""
+    worst = max(alike, key=lambda finding: finding.grade.weight)
     if worst.position is None or used < 2:
         return worst
-    as_grave = sum(one.grade is worst.grade for one in alike)
+    as_grave = sum(finding.grade is worst.grade for finding in alike)
     passes = RULES[worst.kind].passes and 2 * as_grave < used and worst.grade is Grade.WARN
     message = f"{worst.message} (In {len(alike)} of {used} trials.)"
     return worst.said(Grade.NOTE if passes else worst.grade, message)
 
 
 def invalid_reason(cell: CellReport) -> str:
-    """Why an invalid cell shows no number: one message for each kind of its `invalid` findings."""
+    """Why an invalid cell shows no number: a message per kind of its `invalid` findings."""
     return " ".join(f.message for f in invalid_findings(cell)) or "No trial of this cell can be used."
 
 
 def invalid_findings(cell: CellReport) -> tuple[Finding, ...]:
-    """The cell's `invalid` findings, the first of each kind."""
+    """The cell's `invalid` findings, the first per kind."""
     kinds: dict[FindingKind, Finding] = {}
     for finding in cell.findings:
         if finding.grade is Grade.INVALID:
@@ -272,7 +272,7 @@ def _log_tail(cell: CellReport, finding: Finding) -> str:
 
 
 def tally(report: Report) -> dict[fmt.VerdictSign, int]:
-    """How many comparisons came to each verdict; the ceiling is no competitor and does not count."""
+    """The number of comparisons per verdict; the ceiling is no competitor and does not count."""
     ceilings = {cell.cell_id for cell in report.cells if cell.role == "ceiling"}
     verdicts = [fmt.VerdictSign.of(c) for c in report.comparisons if c.cell_id not in ceilings]
     return {verdict: verdicts.count(verdict) for verdict in fmt.VerdictSign if verdict in verdicts}

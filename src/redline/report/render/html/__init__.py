@@ -1,4 +1,4 @@
-"""A page as one self-contained HTML file: no network, no framework, readable without JavaScript.
+"""A page as a self-contained HTML file: no network, no framework, readable without JavaScript.
 
 Every text is escaped and `visible`; a content security policy allows our own style and scripts by hash.
 """
@@ -48,8 +48,8 @@ def render(page: Page) -> bytes:
     style = _asset("vendor/uPlot.min.css") + Markup("\n") + _asset("page.css")
     scripts = [_asset(name) for name in ("vendor/uPlot.iife.min.js", "plot.js", *page.figures.scripts)]
     data = json.dumps(page.figures.data, separators=(",", ":"))
-    for each in "<>&":  # so that no text can end the script element
-        data = data.replace(each, f"\\u{ord(each):04x}")
+    for character in "<>&":  # so that no text can end the script element
+        data = data.replace(character, f"\\u{ord(character):04x}")
     made = _templates().get_template("page.html.j2")
     text = made.render(
         page=page,
@@ -151,7 +151,7 @@ def _plain(spans: Line) -> str:
 
 
 def _groups(table: Table) -> list[tuple[str, int]]:
-    """The headings above the columns, each with how many it is above; empty where no column has one."""
+    """The headings above the columns with their widths; empty where no column has a heading."""
     columns = [column for column in table.columns if column.place == "column"]
     if not any(column.group for column in columns):
         return []
@@ -191,7 +191,7 @@ class Drawn:
 
 
 def draw(chart: BarChart) -> Drawn:
-    """One row each, in order; a row without a bar is empty, and nothing is joined to it."""
+    """The rows in order; a row without a bar is empty, and nothing is joined to it."""
     fills: dict[str, list[str]] = {}
     joins: list[str] = []
     whiskers: list[str] = []
@@ -213,7 +213,7 @@ def draw(chart: BarChart) -> Drawn:
 
 
 def _whisker(bar: Bar, middle: int, chart: BarChart) -> str:
-    """From end to end with a cap on each, or an arrow where the interval, or the bar itself, goes on."""
+    """From end to end with caps, or an arrow where the interval, or the bar itself, goes on."""
     bounded = bar.low is not None and bar.high is not None
     low, high = (bar.end if end is None else end for end in (bar.low, bar.high))
     parts = [f"M{_at(low, chart)} {middle}H{_at(high, chart)}"] if bounded else []
@@ -228,7 +228,7 @@ def _whisker(bar: Bar, middle: int, chart: BarChart) -> str:
 
 @dataclass(frozen=True)
 class Heated:
-    """A heat map as paths, one for each level; heights are pixels, widths are columns."""
+    """A heat map as paths by level; heights are pixels, widths are columns."""
 
     columns: int
     height: int
@@ -239,11 +239,11 @@ class Heated:
 
 
 def heat_map(heat: Heat) -> Heated:
-    """A curve, one row each in order, and marks below."""
+    """A curve, the rows in order, and marks below."""
     levels: dict[int, list[str]] = {}
     for row, (_, cells) in enumerate(heat.rows):
         start = 0
-        for level, run in groupby(cells):  # neighbours of one level are one rectangle
+        for level, run in groupby(cells):  # neighbours of a level are drawn as a single rectangle
             end = start + len(list(run))
             levels.setdefault(level, []).append(f"M{start} {_CURVE + row * ROW}H{end}v{ROW - 1}H{start}z")
             start = end

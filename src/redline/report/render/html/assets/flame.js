@@ -5,7 +5,7 @@
   const data = JSON.parse(document.getElementById("data").textContent).profiles;
   const figure = document.querySelector(".flames");
   if (!data || !figure) return;
-  const control = Object.fromEntries([...figure.querySelectorAll("[data-flame]")].map(each => [each.dataset.flame, each]));
+  const control = Object.fromEntries([...figure.querySelectorAll("[data-flame]")].map(element => [element.dataset.flame, element]));
   const field = figure.querySelector(".field"), canvas = figure.querySelector("canvas"), context = canvas.getContext("2d");
   const readout = figure.querySelector(".readout"), legend = figure.querySelector(".legend");
   const ROW = 19, LEAST = 0.6, REST = "the rest of it", SLOW = "slow";
@@ -16,21 +16,21 @@
   const amount = (value, unit) => unit === "ns" ? duration(value) : `${Math.round(value).toLocaleString("en-US")} ${unit}`;
   const signed = (value, text) => (value < 0 ? "\u2212" : "+") + text(Math.abs(value));
   const option = (value, text) => Object.assign(document.createElement("option"), { value, textContent: text });
-  const chosen = () => data.each[Number(control.profile.value)];
+  const chosen = () => data.profiles[Number(control.profile.value)];
 
   // What the graph is held against: its baseline, its lowest rate or another profile of the same kind, or the rest of the same profile.
   function reference() {
     const value = control.against.value;
     if (value === "") return null;
-    return value === SLOW ? { profile: chosen(), name: REST, slow: true } : { profile: data.each[Number(value)], name: labelOf(Number(value)) };
+    return value === SLOW ? { profile: chosen(), name: REST, slow: true } : { profile: data.profiles[Number(value)], name: labelOf(Number(value)) };
   }
   const labelOf = place => {
-    const one = data.each[place];
-    const alone = data.each.every(other => other.group === one.group);
-    return alone ? one.name : `${one.name} · ${one.group}`;
+    const profile = data.profiles[place];
+    const alone = data.profiles.every(other => other.group === profile.group);
+    return alone ? profile.name : `${profile.name} · ${profile.group}`;
   };
 
-  // A tree of one profile, or of two: each node has the weight of either. Threads are merged, apart, or all but one left out.
+  // A tree of one profile, or of two: nodes have the weights of both. Threads are merged, apart, or all but one left out.
   function grow(threads, sources) {
     const top = { frame: -1, of: -1, weights: [0, 0], below: new Map(), depth: 0 };
     sources.forEach(({ profile, weigh }, slot) => {
@@ -72,7 +72,7 @@
   const kids = node => [...node.below.values()].filter(each => each.weights[0] > 0)
     .sort((a, b) => b.weights[0] - a.weights[0] || nameOf(a).localeCompare(nameOf(b)));
 
-  // The frames from the whole graph down to the zoomed one fill the width; below it each has its share of the one above.
+  // The frames from the whole graph down to the zoomed one fill the width; below it frames have their shares of those above.
   function place() {
     boxes = [];
     const width = canvas.clientWidth, path = [];
@@ -224,10 +224,10 @@
   // What can be chosen follows from the profile.
   function offer() {
     const place = Number(control.profile.value), profile = chosen();
-    const others = data.each.map((one, at) => [one, at]).filter(([one, at]) => at !== place && one.kind === profile.kind);
-    const what = one => one.group === profile.group ? "baseline" : "lowest rate";
-    control.against.replaceChildren(option("", "nothing"), ...others.map(([one, at]) =>
-      option(at, at === profile.against ? `${what(one)}: ${labelOf(at)}` : labelOf(at))));
+    const others = data.profiles.map((other, at) => [other, at]).filter(([other, at]) => at !== place && other.kind === profile.kind);
+    const what = other => other.group === profile.group ? "baseline" : "lowest rate";
+    control.against.replaceChildren(option("", "nothing"), ...others.map(([other, at]) =>
+      option(at, at === profile.against ? `${what(other)}: ${labelOf(at)}` : labelOf(at))));
     if (profile.slow > 0 && profile.slow < profile.total) control.against.append(option(SLOW, "slow moments, against the rest"));
     const threads = [];
     for (let at = 0; at < profile.nodes.length; at += 4)
@@ -282,8 +282,8 @@
     event.preventDefault();
   });
 
-  data.each.forEach((_, place) => control.profile.append(option(place, labelOf(place))));
-  const first = data.each.findIndex(one => one.against !== null && data.each[one.against].group === one.group);
+  data.profiles.forEach((_, place) => control.profile.append(option(place, labelOf(place))));
+  const first = data.profiles.findIndex(other => other.against !== null && data.profiles[other.against].group === other.group);
   control.profile.value = String(Math.max(0, first));
   control.profile.addEventListener("change", offer);
   control.against.addEventListener("change", build);

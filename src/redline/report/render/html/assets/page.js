@@ -45,13 +45,13 @@
   // A middle line for each server, with a band from its lowest to its highest trial.
   function course(group, field, format, log) {
     const table = [group.t], series = [{}], owner = [null], bands = [];
-    for (const each of group.courses) {
-      const [middle, low, high] = each[field], at = table.length;
+    for (const course of group.courses) {
+      const [middle, low, high] = course[field], at = table.length;
       table.push(middle, low, high);
-      const edge = { ...line(each.s), stroke: "transparent", width: 0, dash: [] };
-      series.push(line(each.s), edge, { ...edge });
-      owner.push(each.s, each.s, each.s);
-      bands.push({ series: [at + 2, at + 1], fill: colour(each.s) + "2b" });
+      const edge = { ...line(course.s), stroke: "transparent", width: 0, dash: [] };
+      series.push(line(course.s), edge, { ...edge });
+      owner.push(course.s, course.s, course.s);
+      bands.push({ series: [at + 2, at + 1], fill: colour(course.s) + "2b" });
     }
     const values = table.slice(1).flat().filter(value => value !== null);
     if (log) values.push(...(group.pauses ?? []).flatMap(({ ns }) => ns.length ? [Math.max(...ns)] : []));
@@ -96,7 +96,7 @@
   function specOf(kind, place) {
     const group = data.groups[place], spec = KINDS[kind](group);
     if (kind === "latency") spec.above = plot => pauses(plot, group, place);
-    spec.series.forEach((each, i) => { if (i > 0) each.show = !hidden.has(`${place}/${spec.owner[i]}`); });
+    spec.series.forEach((each, i) => { if (i > 0) course.show = !hidden.has(`${place}/${spec.owner[i]}`); });
     return { ...spec, title: TITLES[kind]?.(), names: spec.owner.map(s => data.servers[s]),
       below: plot => { if (spec.shade) shade(plot, -Infinity, spec.shade, token("--shade"), "warm-up"); } };
   }
