@@ -91,8 +91,9 @@ def record_load(  # noqa: PLR0913 - what, on what, with what, and until when
     *,
     abort: LoadAbort[Interval] | None = None,
 ) -> Recording:
-    """Load a running server as its cell says, watched by monitors, until `abort` or, by default, until all requests
-    fail.
+    """Load a running server as its cell says, watched by monitors.
+
+    It ends early by `abort` or, by default, where all requests fail.
 
     A load that failed, or a server that died, is in the recording's `failure`. Raises KeyboardInterrupt, and StoreError
     if the engine's log cannot be written.
