@@ -66,7 +66,7 @@ def clock_error_share(recording: Recording) -> float:
     biases="CPU time and pauses are those of another time; one-way times are off by the step",
 )
 def clock_stepped(trial: Trial, traffic: Traffic) -> Evidence | None:
-    """By how much a host's clock was set during the measurement, of its length.
+    """Share of the measurement's length by which a host's clock was set during it.
 
     Clocks put what was seen on a server's host beside the load. At 1%, CPU time, memory and pauses are those of another
     time, and a load host may have begun before or after the others.
