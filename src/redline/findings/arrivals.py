@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from redline.findings.failed import instead_of_cores
-from redline.findings.rules import ARRIVALS_P, LONG_TAILS, Evidence, Rule
+from redline.findings.rules import ARRIVALS_P, LONG_TAILS, Observation, Rule
 from redline.model import Cell, HistogramTable, Interval, Open, Traffic
 from redline.quantities import duration
 from redline.stats.distributions import chi2_tails, poisson_two_sided
@@ -34,7 +34,7 @@ class DueSlice:
 
 
 @Rule("arrivals", when="requests", invalid=0.0)
-def arrivals(cell: Cell, traffic: Traffic) -> Evidence | None:
+def arrivals(cell: Cell, traffic: Traffic) -> Observation | None:
     """*Open loads that were complete.* The number of requests that fell due, in total or in an interval, is not that of
     the schedule; for Poisson arrivals, three tests at p < 0.00001 decide.
 
@@ -53,7 +53,7 @@ def arrivals(cell: Cell, traffic: Traffic) -> Evidence | None:
         latest_ns = HistogramTable([interval.lateness for interval in intervals]).max_ns.tolist()
         fault = _fault(shape, traffic, _slices(shape, traffic, intervals, latest_ns))
     message = f"What fell due does not follow the schedule: {fault}."
-    return Evidence(float(bool(fault)), message)
+    return Observation(float(bool(fault)), message)
 
 
 def _fault(shape: Open, traffic: Traffic, slices: Sequence[DueSlice]) -> str:
@@ -65,7 +65,7 @@ def _fault(shape: Open, traffic: Traffic, slices: Sequence[DueSlice]) -> str:
 
 
 @Rule("bunched-sends", when="requests", unit=" requests", note=10.0, warn=100.0, biases=LONG_TAILS)
-def bunched_sends(cell: Cell, traffic: Traffic) -> Evidence | None:
+def bunched_sends(cell: Cell, traffic: Traffic) -> Observation | None:
     """*Open loads.* Requests that fall due between the p10 and the p90 of the engine's lateness.
 
     What falls due while the engine is late goes out at once: the last request of a bunch of ten waits for nine service
@@ -82,7 +82,7 @@ def bunched_sends(cell: Cell, traffic: Traffic) -> Evidence | None:
         f"The engine took up requests {duration(early_ns)} (p10) to {duration(late_ns)} (p90) after they were due, and "
         f"{bunch:,.0f} fall due in between: they went out in bunches."
     )
-    return Evidence(bunch, message, advice=instead_of_cores(cell, traffic))
+    return Observation(bunch, message, advice=instead_of_cores(cell, traffic))
 
 
 def due_by(shape: Open, ns: int) -> float:

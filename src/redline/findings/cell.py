@@ -10,7 +10,7 @@ from redline.findings.rules import (
     TREND_P,
     WANTED_BEYOND,
     WANTED_TRIALS,
-    Evidence,
+    Observation,
     Rule,
 )
 from redline.model import Cell, Finding, Metric, ServerFacts
@@ -49,7 +49,7 @@ def _series(cell: Cell, used: Sequence[Trial]) -> _TrialValues:
 
 
 @Rule("run-drift", when="cell", note=0.02, warn=0.10, scatters=True)
-def run_drift(cell: Cell, used: Sequence[Trial]) -> Evidence | None:
+def run_drift(cell: Cell, used: Sequence[Trial]) -> Observation | None:
     """*From seven trials on.* Change of the rate (zero think time) or p50 (other loads) from the first trial to the
     last; tested as in [unsteady](#unsteady).
 
@@ -64,11 +64,11 @@ def run_drift(cell: Cell, used: Sequence[Trial]) -> Evidence | None:
         f"From the first to the last of {len(series.values)} trials the {series.name} "
         f"{'rose' if drift > 0 else 'fell'} by {percent(abs(drift))}: something changed during the run."
     )
-    return Evidence(abs(drift), message)
+    return Observation(abs(drift), message)
 
 
 @Rule("autocorrelation", when="cell", note=0.0, warn=0.5, scatters=True)
-def autocorrelation(cell: Cell, used: Sequence[Trial]) -> Evidence | None:
+def autocorrelation(cell: Cell, used: Sequence[Trial]) -> Observation | None:
     """*From ten trials on.* By how much wider the interval should be because consecutive trials are alike, if the rank
     version of von Neumann's ratio (Bartels, 1982) has p < 0.001.
 
@@ -85,11 +85,11 @@ def autocorrelation(cell: Cell, used: Sequence[Trial]) -> Evidence | None:
         f"Consecutive trials were more alike in their {series.name} than chance allows over {len(series.values)} "
         f"trials: the interval is too narrow by a factor of about {excess:.2g}."
     )
-    return Evidence(excess - 1.0, message)
+    return Observation(excess - 1.0, message)
 
 
 @Rule("bimodal", when="cell", note=0.02, warn=0.05, scatters=True)
-def bimodal(cell: Cell, used: Sequence[Trial]) -> Evidence | None:
+def bimodal(cell: Cell, used: Sequence[Trial]) -> Observation | None:
     """*From five trials on.* Distance of two groups of two or more trials with nothing between: a gap that one group
     shows once in 1,000 times.
 
@@ -109,11 +109,11 @@ def bimodal(cell: Cell, used: Sequence[Trial]) -> Evidence | None:
     )
     if groups.one_after_the_other:
         message += " All of one group came before all of the other, as when something changes during the run."
-    return Evidence(groups.apart, message)
+    return Observation(groups.apart, message)
 
 
 @Rule("builds-differ", when="cell", note=0.0, warn=0.02, scatters=True)
-def builds_differ(cell: Cell, used: Sequence[Trial]) -> Evidence | None:
+def builds_differ(cell: Cell, used: Sequence[Trial]) -> Observation | None:
     """Standard deviation of [builds](../reference/suite.md#builds) beyond that of their trials or starts, if a
     permutation test of the F ratio has p < 0.01.
 
@@ -128,7 +128,7 @@ def builds_differ(cell: Cell, used: Sequence[Trial]) -> Evidence | None:
     found = differing([math.log(value) for value in series.values], builds)
     if found is None:
         return None
-    return Evidence(found.between_sd, f"{builds_text(found)} in their {series.name}.")
+    return Observation(found.between_sd, f"{builds_text(found)} in their {series.name}.")
 
 
 def builds_text(found: BuildScatter) -> str:
@@ -138,7 +138,7 @@ def builds_text(found: BuildScatter) -> str:
 
 
 @Rule("builds-alike", when="cell", note=0.0)
-def builds_alike(used: Sequence[Trial]) -> Evidence | None:
+def builds_alike(used: Sequence[Trial]) -> Observation | None:
     """All builds of the server are the same bytes.
 
     Several builds of a reproducible build are one build, and say nothing of what another layout of code would do.
@@ -146,7 +146,7 @@ def builds_alike(used: Sequence[Trial]) -> Evidence | None:
     Advice: Leave out `builds`, which costs time here and adds nothing.
     """
     alike = identical_builds([trial.recording.server for trial in used])
-    return Evidence(float(alike - 1), f"All {alike} builds are identical.") if alike else None
+    return Observation(float(alike - 1), f"All {alike} builds are identical.") if alike else None
 
 
 def identical_builds(servers: Sequence[ServerFacts | None]) -> int:
@@ -177,8 +177,8 @@ def host_mode(cell: Cell, speeds: Sequence[float]) -> tuple[Finding, ...]:
     `speeds` are those of the cell's trials: 1.4 is 40% faster, both before and after the load.
     """
     most = max((max(speed, 1 / speed) for speed in speeds), default=1.0)
-    evidence = Evidence(most - 1, f"Just before and after the load, {in_modes(speeds)}.")
-    return tuple(HOST_MODE.findings(evidence, cell.id))
+    observation = Observation(most - 1, f"Just before and after the load, {in_modes(speeds)}.")
+    return tuple(HOST_MODE.findings(observation, cell.id))
 
 
 def in_modes(speeds: Sequence[float]) -> str:
@@ -202,7 +202,7 @@ def _from_to(shares: Sequence[float]) -> str:
 
 
 @Rule("too-few-trials", when="cell", unit="", note=0.0, warn=2.0, invalid=4.0, scatters=True)
-def too_few_trials(used: Sequence[Trial], planned: int) -> Evidence | None:
+def too_few_trials(used: Sequence[Trial], planned: int) -> Observation | None:
     """Usable trials missing to five: **note** for four or three, **warn** for two or one, **invalid** for none.
 
     An interval over 5 trials is 1.4 times as wide as with many, over 2 it is 6.5 times as wide, and over a single trial
@@ -216,11 +216,11 @@ def too_few_trials(used: Sequence[Trial], planned: int) -> Evidence | None:
         f"{len(used)} usable {trials} left of {planned} planned: {lacks.get(len(used), 'the intervals are wide')}."
     )
     advice = REPEAT if planned >= WANTED_TRIALS else None if used else UNUSABLE
-    return Evidence(WANTED_TRIALS - len(used), message, advice=advice)
+    return Observation(WANTED_TRIALS - len(used), message, advice=advice)
 
 
 @Rule("too-few-samples", when="cell", unit="", note=0.0, warn=90.0, scatters=True)
-def too_few_samples(used: Sequence[Trial]) -> Evidence | None:
+def too_few_samples(used: Sequence[Trial]) -> Observation | None:
     """Requests missing to 100 beyond p99: **note** below 100, **warn** below 10, where p99 is not given.
 
     100 requests beyond p99 fix it to about 2% if response times fall off exponentially, 10 to about 7%.
@@ -232,7 +232,7 @@ def too_few_samples(used: Sequence[Trial]) -> Evidence | None:
     count = sum(trial.traffic.counts.due for trial in used if trial.traffic)
     beyond = count * (1 - TAIL)
     message = f"{count:,} requests were measured, so p99 rests on the slowest {beyond:,.0f}."
-    return Evidence(WANTED_BEYOND - beyond, message)
+    return Observation(WANTED_BEYOND - beyond, message)
 
 
 RESOLUTION = Rule(
@@ -259,11 +259,11 @@ def undecided(cell: Cell, shown: Sequence[tuple[Metric, float]], takes: str) -> 
         for metric, share in shown
     )
     message = f"These rounds show differences from {parts} on; {takes}."
-    return tuple(RESOLUTION.findings(Evidence(max(share for _, share in shown), message), cell.id))
+    return tuple(RESOLUTION.findings(Observation(max(share for _, share in shown), message), cell.id))
 
 
 @Rule("near-ceiling", when="cell", note=0.80, warn=0.95, biases=TOO_ALIKE)
-def near_ceiling(cell: Cell, used: Sequence[Trial], ceiling_per_s: float | None) -> Evidence | None:
+def near_ceiling(cell: Cell, used: Sequence[Trial], ceiling_per_s: float | None) -> Observation | None:
     """*Users with zero think time.* Throughput over that of the ceiling server in the same scenario and load.
 
     From 80% on most of an exchange is work of the kernel and the client, which all servers share, so throughput ratios
@@ -279,4 +279,4 @@ def near_ceiling(cell: Cell, used: Sequence[Trial], ceiling_per_s: float | None)
         f"{achieved:,.0f}/s is {percent(achieved / ceiling_per_s)} of the {ceiling_per_s:,.0f}/s that a server which "
         f"does nothing reaches here."
     )
-    return Evidence(achieved / ceiling_per_s, message)
+    return Observation(achieved / ceiling_per_s, message)

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from redline.findings import cell, failed, load, machine
-from redline.findings.rules import TIME_DEPENDENT, TOO_ALIKE, TOO_CHEAP, Evidence, Rule, judges
+from redline.findings.rules import TIME_DEPENDENT, TOO_ALIKE, TOO_CHEAP, Observation, Rule, judges
 from redline.findings.starts import BASELINE, cpu_of_all, cpu_unknown, first_failures, is_whole, measured, traffic_of
 from redline.findings.warm_duet import cost_of
 from redline.model import (
@@ -102,7 +102,7 @@ class SeenDuet:
 
 
 @Rule("few-starts", when="duet", unit="", note=0.0, warn=3.0, scatters=True)
-def few_starts(duet: SeenDuet) -> Evidence:
+def few_starts(duet: SeenDuet) -> Observation:
     """Starts missing to five: **note** for four to two, **warn** for one.
 
     How starts differ is part of the interval. Over 4 starts it is 1.6 times as wide as over many, and over one it is
@@ -117,17 +117,17 @@ def few_starts(duet: SeenDuet) -> Evidence:
             f"{' and '.join(running)} {was} running already, with cores, settings and an age of {its} own: how starts "
             "would differ is not known, and not part of the intervals."
         )
-        return Evidence(WANTED_STARTS - 1, message, advice="Let Redline start both, if you can.")
+        return Observation(WANTED_STARTS - 1, message, advice="Let Redline start both, if you can.")
     message = (
         "There was one start: how starts differ is not known, and not part of the intervals."
         if starts == 1
         else f"There were only {starts} starts: with more, intervals are narrower."
     )
-    return Evidence(WANTED_STARTS - starts, message)
+    return Observation(WANTED_STARTS - starts, message)
 
 
 @Rule("failed-starts", when="duet", warn=0.0)
-def failed_starts(duet: SeenDuet) -> Evidence | None:
+def failed_starts(duet: SeenDuet) -> Observation | None:
     """Starts that failed.
 
     The ratio rests on the starts in which all servers worked, and these may be the better ones.
@@ -137,11 +137,11 @@ def failed_starts(duet: SeenDuet) -> Evidence | None:
     if not duet.failed:
         return None
     lost, made = len(duet.failed), len(duet.failed) + len(duet.starts)
-    return Evidence(lost / made, f"{lost} of {made} starts failed: {duet.failed[0].rstrip('.')}.")
+    return Observation(lost / made, f"{lost} of {made} starts failed: {duet.failed[0].rstrip('.')}.")
 
 
 @Rule("control", when="duet", warn=0.0, scatters=True)
-def control(duet: SeenDuet) -> Evidence | None:
+def control(duet: SeenDuet) -> Observation | None:
     """The baseline differs from itself, as two servers in the same starts. By chance that happens in 5 of 100 duets.
 
     The baseline runs twice in each start. If these two processes differ, so may any two servers by as much.
@@ -151,7 +151,7 @@ def control(duet: SeenDuet) -> Evidence | None:
     if duet.control is None or not _excludes_zero(duet.control) or duet.unsettled:
         return None
     message = f"{duet.names[0]} against itself reads as different, which happens by chance in 5 of 100 duets."
-    return Evidence(1.0, message)
+    return Observation(1.0, message)
 
 
 CPU_BEHIND = Rule(
@@ -168,7 +168,7 @@ CPU_BEHIND = Rule(
 
 
 @judges("duet")
-def owners(duet: SeenDuet) -> Iterator[Evidence]:
+def owners(duet: SeenDuet) -> Iterator[Observation]:
     """Whose CPU time is not known, and who works for a server without being counted.
 
     If that of one server is not known, none can be compared by it.
@@ -183,29 +183,29 @@ def owners(duet: SeenDuet) -> Iterator[Evidence]:
             all_starts = len(duet.starts)
             some = "" if len(reasons) == all_starts else f"In {len(reasons)} of {all_starts} starts, "
             message = f"{some}{'the' if some else 'The'} CPU time of {name} is not known: {reasons[0].rstrip('.')}."
-            yield Evidence(1.0, message, rule=machine.cpu_unknown)
+            yield Observation(1.0, message, rule=machine.cpu_unknown)
             return
         if behind := next((owner for owner in owners if owner.behind and place in (BASELINE, duet.target)), None):
             message = (
                 f"The CPU time of {name} is that of {', '.join(behind.processes)} alone: what was used at "
                 f"{behind.behind}, which it asks to answer, is not counted."
             )
-            yield Evidence(1.0, message, rule=CPU_BEHIND)
+            yield Observation(1.0, message, rule=CPU_BEHIND)
 
 
 @machine.engine_paused.also("duet")
-def engine_paused(duet: SeenDuet) -> Evidence | None:
+def engine_paused(duet: SeenDuet) -> Observation | None:
     """Blocks that were left out."""
     left_out = sum(traffic.paused_blocks for traffic in duet.traffics)
     if not left_out:
         return None
     share = left_out / (left_out + sum(len(measured(traffic)) for traffic in duet.traffics))
     message = f"{left_out:,} blocks were left out, because the engine stood still while they were measured."
-    return Evidence(share, message, at_most=Grade.NOTE)
+    return Observation(share, message, at_most=Grade.NOTE)
 
 
 @Rule("cold", when="duet", warn=0.0, biases=TIME_DEPENDENT)
-def cold(duet: SeenDuet) -> Iterator[Evidence]:
+def cold(duet: SeenDuet) -> Iterator[Observation]:
     """Servers were not warm when they were measured, or it is not known.
 
     Servers that still get faster are compared by how far they are. The interval is wider by how far the ratio may yet
@@ -217,10 +217,10 @@ def cold(duet: SeenDuet) -> Iterator[Evidence]:
         message = (
             "Whether the servers were warm is not known: the load sets their rates, and their CPU time is unknown."
         )
-        yield Evidence(1.0, message)
+        yield Observation(1.0, message)
     if duet.left_out:
         starts = f"In {duet.left_out} of {len(duet.starts)} starts the servers were not warm"
-        yield Evidence(1.0, f"{starts}: the ratio is that of the others.")
+        yield Observation(1.0, f"{starts}: the ratio is that of the others.")
     if not duet.unsettled:
         return
     if math.isfinite(duet.to_come):
@@ -228,11 +228,11 @@ def cold(duet: SeenDuet) -> Iterator[Evidence]:
     else:
         reach = "how far the ratio may yet move is not known, so it has no interval"
     message = f"{duet.unsettled[0].upper()}{duet.unsettled[1:]}: {reach}."
-    yield Evidence(1.0, message)
+    yield Observation(1.0, message)
 
 
 @Rule("rare-costs", when="duet", warn=0.01, biases="rare costs, such as those of a collector, count too little")
-def rare_costs(duet: SeenDuet) -> Evidence | None:
+def rare_costs(duet: SeenDuet) -> Observation | None:
     """Distance of the ratio by all CPU time from the ratio of usual slices.
 
     What is in few slices looks like a disturbance and moves the ratio little, but it is a cost.
@@ -255,11 +255,11 @@ def rare_costs(duet: SeenDuet) -> Evidence | None:
         f"{'more' if apart.value > 0 else 'less'} than the ratio to {one} says: what it does in few slices, such as "
         "collecting garbage, counts too little there."
     )
-    return Evidence(abs(apart.value), message)
+    return Observation(abs(apart.value), message)
 
 
 @Rule("disagreement", when="duet", warn=0.0)
-def disagreement(duet: SeenDuet) -> Evidence | None:
+def disagreement(duet: SeenDuet) -> Observation | None:
     """*Users with zero think time.* One server needs less CPU time per request and has the lower rate, both surely.
 
     A server that needs less CPU time and is slower all the same waits for something else.
@@ -271,11 +271,11 @@ def disagreement(duet: SeenDuet) -> Evidence | None:
         return None
     one, other = duet.names
     message = f"CPU per request and throughput disagree: one is better for {one}, the other for {other}."
-    return Evidence(1.0, message)
+    return Observation(1.0, message)
 
 
 @failed.errors.also("duet")
-def errors(duet: SeenDuet) -> Iterator[Evidence]:
+def errors(duet: SeenDuet) -> Iterator[Observation]:
     """Requests without a right answer, and the first reasons."""
     for name, places in duet.sides:
         mine = [slice_ for slice_ in duet.slices if slice_.target in places]
@@ -283,11 +283,11 @@ def errors(duet: SeenDuet) -> Iterator[Evidence]:
         if lost:
             why = first_failures(duet.traffics, places)
             message = f"{lost:,} of {lost + completed:,} requests to {name} failed{why and f': {why}'}."
-            yield Evidence(lost / (lost + completed), message)
+            yield Observation(lost / (lost + completed), message)
 
 
 @machine.cpu_steal.also("duet")
-def steal(duet: SeenDuet) -> Evidence | None:
+def steal(duet: SeenDuet) -> Observation | None:
     """CPU time that the host took away; slices that it disturbed weigh little, so this is never more than a note."""
     share, stolen_ns = _stolen_share(duet.slices), sum(slice_.steal_ns or 0 for slice_ in duet.slices)
     if not stolen_ns:
@@ -296,7 +296,7 @@ def steal(duet: SeenDuet) -> Evidence | None:
         f"The host took away {percent(share)} of the CPU time that servers and engine needed ({stolen_ns / 1e6:,.0f} "
         "ms): intervals are wider."
     )
-    return Evidence(share, message, at_most=Grade.NOTE)
+    return Observation(share, message, at_most=Grade.NOTE)
 
 
 def much_stolen(start: DuetRecording) -> bool:
@@ -316,33 +316,33 @@ def _stolen_share(slices: Sequence[DuetSlice]) -> float:
 
 
 @load.cut_short.also("duet")
-def cut_short(duet: SeenDuet) -> Evidence | None:
+def cut_short(duet: SeenDuet) -> Observation | None:
     """Starts whose measurement was interrupted."""
     cut = sum(traffic.ended != "complete" for traffic in duet.traffics)
     message = f"{cut} of {len(duet.starts)} starts were cut short: they count as far as they were measured."
-    return Evidence(cut / len(duet.starts), message, at_most=Grade.WARN)
+    return Observation(cut / len(duet.starts), message, at_most=Grade.WARN)
 
 
 @load.send_lateness.also("duet")
-def send_lateness(duet: SeenDuet) -> Iterator[Evidence]:
+def send_lateness(duet: SeenDuet) -> Iterator[Observation]:
     """Whether the engine itself was late, where the load sets the rate."""
     for name, places in () if duet.saturates else duet.sides:
         targets = [traffic.targets[at] for traffic in duet.traffics for at in places]
         late = Histogram.merged(target.lateness for target in targets)
         share, said = load.late_share(late, Histogram.merged(target.response for target in targets))
         message = f"{said}, of requests to {name}."
-        yield Evidence(share, message, at_most=Grade.WARN)
+        yield Observation(share, message, at_most=Grade.WARN)
 
 
 @load.tls_insecure.also("duet")
-def tls_insecure(duet: SeenDuet) -> Evidence | None:
+def tls_insecure(duet: SeenDuet) -> Observation | None:
     """Whether any server could have answered."""
     message = "A server's certificate was not checked: any server could have answered."
-    return Evidence(float(duet.insecure), message)
+    return Observation(float(duet.insecure), message)
 
 
 @Rule("idle-work", when="duet", warn=0.01, scatters=True)
-def idle_work(duet: SeenDuet) -> Evidence | None:
+def idle_work(duet: SeenDuet) -> Observation | None:
     """Part of a core that servers used while others were loaded.
 
     What others do meanwhile (compilers, collectors, timers) disturbs a server's slices. 1% of a core is as much as many
@@ -358,11 +358,11 @@ def idle_work(duet: SeenDuet) -> Evidence | None:
     idle_ns = sum(used or 0 for slice_ in duet.slices for at, used in enumerate(slice_.cpu_ns) if at != slice_.target)
     share = idle_ns / loaded_ns
     message = f"Servers that were not loaded used {percent(share)} of a core in the slices of others."
-    return Evidence(share, message)
+    return Observation(share, message)
 
 
 @Rule("client-limited", when="duet", note=0.20, biases=TOO_ALIKE)
-def client_limited(duet: SeenDuet) -> Evidence | None:
+def client_limited(duet: SeenDuet) -> Observation | None:
     """*Users with zero think time.* Idle cores of the servers.
 
     Under such users, a server with idle cores waits for the client.
@@ -380,25 +380,25 @@ def client_limited(duet: SeenDuet) -> Evidence | None:
         f"The servers used {percent(busy)} of their cores: the client limits the rates, so their ratio is closer to 1 "
         "than that of the servers."
     )
-    return Evidence(1 - busy, message)
+    return Observation(1 - busy, message)
 
 
 @judges("duet")
-def connections(duet: SeenDuet) -> Iterator[Evidence]:
+def connections(duet: SeenDuet) -> Iterator[Observation]:
     """Connections that do not last, though the load would keep them, and bytes that nobody requested."""
     for name, places in duet.sides:
         counts = duet.counts(places)
         # No figures, and no milder grade: reconnections at the ends of slices count, and requests there do not.
         if duet.keeps and counts.due and counts.connects_often:
             message = f"Connections to {name} were opened again for most of its requests."
-            yield Evidence(1.0, message, rule=failed.reconnecting)
+            yield Observation(1.0, message, rule=failed.reconnecting)
         if counts.surplus:
             message = f"After {counts.surplus:,} answers {name} sent bytes that nobody had requested."
-            yield Evidence(counts.surplus / max(counts.due, 1), message, rule=failed.surplus_bytes)
+            yield Observation(counts.surplus / max(counts.due, 1), message, rule=failed.surplus_bytes)
 
 
 @Rule("answer-sizes", when="duet", note=0.01)
-def answer_sizes(duet: SeenDuet) -> Evidence | None:
+def answer_sizes(duet: SeenDuet) -> Observation | None:
     """Difference of the mean length of two servers' answers, with headers.
 
     Where no right answer is specified, the servers may do different work. A header with a date or a number changes the
@@ -414,7 +414,7 @@ def answer_sizes(duet: SeenDuet) -> Evidence | None:
     message = (
         f"An answer of {one} has {known[0]:.0f} bytes, an answer of {other} {known[1]:.0f}: do both do the same work?"
     )
-    return Evidence(abs(math.log(known[1] / known[0])), message)
+    return Observation(abs(math.log(known[1] / known[0])), message)
 
 
 def _answer_size(duet: SeenDuet, target: int) -> float | None:
@@ -432,7 +432,7 @@ def _answer_size(duet: SeenDuet, target: int) -> float | None:
 
 
 @Rule("parallel", when="duet", note=0.0)
-def parallel(duet: SeenDuet) -> Evidence | None:
+def parallel(duet: SeenDuet) -> Observation | None:
     """Servers were loaded at the same time, each on its own cores.
 
     Sets of cores are never quite alike; drawing them for each start makes that a part of the interval.
@@ -447,7 +447,7 @@ def parallel(duet: SeenDuet) -> Evidence | None:
         "Servers were loaded at the same time, each on cores of its own, which were drawn for each start: "
         f"{duet.names[0]} had {_often(sets[0])}, {duet.names[1]} {_often(sets[1])}."
     )
-    return Evidence(1.0, message)
+    return Observation(1.0, message)
 
 
 def _often(sets: Counter[int]) -> str:
@@ -456,7 +456,7 @@ def _often(sets: Counter[int]) -> str:
 
 
 @judges("duet")
-def builds(duet: SeenDuet) -> Iterator[Evidence]:
+def builds(duet: SeenDuet) -> Iterator[Observation]:
     """How several builds of the servers differ, or that they do not."""
     known = [
         (ratio.value, server.build_number)
@@ -465,11 +465,11 @@ def builds(duet: SeenDuet) -> Iterator[Evidence]:
     ]
     if scatter := differing([value for value, _ in known], [build for _, build in known]):
         message = f"{cell.builds_text(scatter)}, in their ratio: the interval knows starts, and only so many builds."
-        yield Evidence(scatter.between_sd, message, rule=cell.builds_differ)
+        yield Observation(scatter.between_sd, message, rule=cell.builds_differ)
     for name, place in zip(duet.names, (BASELINE, duet.target), strict=True):
         if alike := cell.identical_builds([start.servers[place] for start in duet.starts if start.servers]):
             message = f"All {alike} builds of {name} are identical, so they add nothing."
-            yield Evidence(float(alike - 1), message, rule=cell.builds_alike)
+            yield Observation(float(alike - 1), message, rule=cell.builds_alike)
 
 
 def _excludes_zero(ratio: LogRatio) -> bool:

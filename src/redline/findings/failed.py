@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from redline.findings.rules import TOO_CHEAP, TOO_SLOW, Evidence, Rule
+from redline.findings.rules import TOO_CHEAP, TOO_SLOW, Observation, Rule
 from redline.model import Cell, Closed, Counts, Outcomes, Traffic
 from redline.model.failures import FirstFailure
 from redline.quantities import duration, percent
@@ -51,7 +51,7 @@ SERVER_DIED = Rule(
 
 
 @Rule("trial-failed", when="trial", invalid=0.0, blames="server")
-def trial_failed(cell: Cell, trial: Trial) -> Evidence | None:
+def trial_failed(cell: Cell, trial: Trial) -> Observation | None:
     """The server could not be started, or gave no right answer.
 
     There is nothing to estimate from.
@@ -62,15 +62,15 @@ def trial_failed(cell: Cell, trial: Trial) -> Evidence | None:
     if failure is not None:
         message = f"Failed in stage {failure.stage}: {failure.message.rstrip('.')}."
         rule = SERVER_DIED if failure.kind == "died" else None
-        return Evidence(1.0, message, advice=_sentence(failure.hint), rule=rule)
+        return Observation(1.0, message, advice=_sentence(failure.hint), rule=rule)
     if traffic is None:
-        return Evidence(1.0, "The trial has no traffic and gives no reason.")
+        return Observation(1.0, "The trial has no traffic and gives no reason.")
     if traffic.counts.due == 0 and traffic.seconds > 0:
         return _nothing_due(cell, traffic)
     if traffic.counts.completed == 0:
         due = traffic.counts.due
         message = f"No right answer arrived within the measurement; {due:,} requests were due.{_first(traffic)}"
-        return Evidence(1.0, message)
+        return Observation(1.0, message)
     return None
 
 
@@ -92,7 +92,7 @@ NOTHING_DUE = Rule(
 )
 
 
-def _nothing_due(cell: Cell, traffic: Traffic) -> Evidence | None:
+def _nothing_due(cell: Cell, traffic: Traffic) -> Observation | None:
     """Whether all users waited for the server all the time, or the load asked for nothing in so short a time."""
     shape = cell.load.shape
     before = [interval.counts for interval in traffic.intervals if interval.phase == "warmup"]
@@ -102,9 +102,9 @@ def _nothing_due(cell: Cell, traffic: Traffic) -> Evidence | None:
             f"Nothing fell due in {duration(traffic.seconds * 1e9)}: all users waited for answers to {waiting:,} "
             f"requests that were due before.{_first(traffic)}"
         )
-        return Evidence(1.0, message, rule=trial_failed)
+        return Observation(1.0, message, rule=trial_failed)
     message = f"Nothing fell due in {duration(traffic.seconds * 1e9)}: the load asked for nothing in that time."
-    return Evidence(1.0, message, rule=NOTHING_DUE)
+    return Observation(1.0, message, rule=NOTHING_DUE)
 
 
 @Rule(
@@ -116,7 +116,7 @@ def _nothing_due(cell: Cell, traffic: Traffic) -> Evidence | None:
     biases="percentiles count how fast requests failed",
     blames="server",
 )
-def errors(traffic: Traffic) -> Evidence | None:
+def errors(traffic: Traffic) -> Observation | None:
     """Requests due that got no answer: connection refused, handshake failed, reset, closed, timed out, or unsent at the
     end.
 
@@ -132,7 +132,7 @@ def errors(traffic: Traffic) -> Evidence | None:
         f"{lost:,} of {traffic.counts.due:,} requests ({percent(lost / traffic.counts.due)}) got no answer: "
         f"{listed(outcomes, kinds)}.{_first(traffic, _occurred(outcomes, kinds))}"
     )
-    return Evidence(lost / traffic.counts.due, message)
+    return Observation(lost / traffic.counts.due, message)
 
 
 @Rule(
@@ -145,7 +145,7 @@ def errors(traffic: Traffic) -> Evidence | None:
     biases="the load is too low",
     blames="client",
 )
-def exhausted(traffic: Traffic) -> Evidence | None:
+def exhausted(traffic: Traffic) -> Observation | None:
     """Requests due for which the engine's own side had no port, descriptor or memory left. They are no `errors`, though
     objectives count them.
 
@@ -159,11 +159,11 @@ def exhausted(traffic: Traffic) -> Evidence | None:
         f"For {lacked:,} of {due:,} requests ({percent(lacked / due)}) the engine's side had no port, descriptor or "
         f"memory left for a connection."
     )
-    return Evidence(lacked / due, message)
+    return Observation(lacked / due, message)
 
 
 @Rule("wrong-answers", when="requests", warn=0.0, invalid=0.01, biases=TOO_CHEAP, blames="server")
-def wrong_answers(traffic: Traffic) -> Evidence | None:
+def wrong_answers(traffic: Traffic) -> Observation | None:
     """Requests due with another answer than expected. The first wrong body, or bytes that are not HTTP, make it
     **invalid**.
 
@@ -183,7 +183,7 @@ def wrong_answers(traffic: Traffic) -> Evidence | None:
     )
     never_right = outcomes.unexpected_body + outcomes.malformed > 0
     advice = _TURNED if began_ns else _MALFORMED if outcomes.malformed == wrong else None
-    return Evidence(1.0 if never_right else share, message, advice=advice)
+    return Observation(1.0 if never_right else share, message, advice=advice)
 
 
 _TURNED = (
@@ -214,7 +214,7 @@ def _turned(traffic: Traffic, began_ns: int) -> str:
 
 
 @Rule("surplus-bytes", when="requests", probes="all", note=0.0, warn=0.01, biases=TOO_SLOW)
-def surplus_bytes(traffic: Traffic) -> Evidence | None:
+def surplus_bytes(traffic: Traffic) -> Observation | None:
     """Answers after which the server sent bytes that nobody had requested, per request due. The engine closes such
     connections.
 
@@ -228,11 +228,11 @@ def surplus_bytes(traffic: Traffic) -> Evidence | None:
         f"After {surplus:,} answers, for {due:,} requests, the server sent bytes that nobody had requested: the engine "
         f"closed these connections."
     )
-    return Evidence(surplus / due, message)
+    return Observation(surplus / due, message)
 
 
 @Rule("reconnecting", when="requests", probes="all", note=0.1, warn=0.5, biases=TOO_SLOW)
-def reconnecting(cell: Cell, traffic: Traffic) -> Evidence | None:
+def reconnecting(cell: Cell, traffic: Traffic) -> Observation | None:
     """Connections opened again per request due, where the load keeps connections and most requests succeed. In duets:
     for most requests.
 
@@ -245,7 +245,7 @@ def reconnecting(cell: Cell, traffic: Traffic) -> Evidence | None:
         f"{traffic.counts.reconnects:,} connections were opened again for {traffic.counts.due:,} requests: the load "
         f"keeps connections, and they ended all the same."
     )
-    return Evidence(reconnected_share(cell, traffic), message)
+    return Observation(reconnected_share(cell, traffic), message)
 
 
 def reconnected_share(cell: Cell, traffic: Traffic) -> float:

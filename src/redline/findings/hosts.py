@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from redline.findings.rules import LONG_TAILS, Evidence, Rule
+from redline.findings.rules import LONG_TAILS, Observation, Rule
 from redline.model import Cell, Estimate, Finding, LoadShare, PairSpeed, Recording, Traffic
 from redline.model.hosts import MOST_CLOCK_ERROR, one_way_bound_ns
 from redline.quantities import duration, percent
@@ -19,7 +19,7 @@ FEW = 100
     warn=MOST_CLOCK_ERROR,
     biases="one-way times are too long one way, and too short the other",
 )
-def clock_bound(trial: Trial, traffic: Traffic) -> Evidence | None:
+def clock_bound(trial: Trial, traffic: Traffic) -> Observation | None:
     """How far the hosts' clocks may be apart, of the shorter median one-way time.
 
     A one-way time is the difference of two clocks, and off by as much as they are. Above a tenth the report does not
@@ -42,7 +42,7 @@ def clock_bound(trial: Trial, traffic: Traffic) -> Evidence | None:
             f"The clocks of the hosts may be {duration(bound_ns)} apart, which is {percent(share)} of a one-way time"
             f" of {duration(shortest_ns)}."
         )
-    return Evidence(share, message)
+    return Observation(share, message)
 
 
 def clock_error_share(recording: Recording) -> float:
@@ -65,7 +65,7 @@ def clock_error_share(recording: Recording) -> float:
     invalid=0.01,
     biases="CPU time and pauses are those of another time; one-way times are off by the step",
 )
-def clock_stepped(trial: Trial, traffic: Traffic) -> Evidence | None:
+def clock_stepped(trial: Trial, traffic: Traffic) -> Observation | None:
     """Share of the measurement's length by which a host's clock was set during it.
 
     Clocks put what was seen on a server's host beside the load. At 1%, CPU time, memory and pauses are those of another
@@ -81,7 +81,7 @@ def clock_stepped(trial: Trial, traffic: Traffic) -> Evidence | None:
         f"The clock of {stepped.name} was set {duration(abs(step_ns))} {'forwards' if step_ns > 0 else 'back'} during"
         f" the trial, which measured for {duration(traffic.seconds * 1e9)}."
     )
-    return Evidence(abs(step_ns) / (traffic.seconds * 1e9), message)
+    return Observation(abs(step_ns) / (traffic.seconds * 1e9), message)
 
 
 PAIRS_DIFFER = Rule(
@@ -109,7 +109,7 @@ def pairs_differ(cell: Cell, pairs: Sequence[PairSpeed]) -> tuple[Finding, ...]:
     ratio = next(pair.ratio for pair in sure if pair.host == host and pair.ratio)
     says = f"{percent(apart[host])} {'more' if ratio.value > 1 else 'less'} CPU time"
     message = f"Before the run one server took {says} for a request on {host} than on the other hosts."
-    return tuple(PAIRS_DIFFER.findings(Evidence(apart[host], message), cell.id))
+    return tuple(PAIRS_DIFFER.findings(Observation(apart[host], message), cell.id))
 
 
 def _excludes_one(ratio: Estimate) -> bool:
@@ -117,7 +117,7 @@ def _excludes_one(ratio: Estimate) -> bool:
 
 
 @Rule("load-hosts-differ", when="requests", note=0.10, warn=0.25, biases=LONG_TAILS)
-def load_hosts_differ(trial: Trial) -> Evidence | None:
+def load_hosts_differ(trial: Trial) -> Observation | None:
     """Distance of the slowest load host's median response time from the fastest one's.
 
     All load hosts put like parts of one load on one server. A differing host has a local or network problem; the total
@@ -139,7 +139,7 @@ def load_hosts_differ(trial: Trial) -> Evidence | None:
         f"{slowest} saw a median of {duration(medians[slowest])} and {fastest} one of {duration(medians[fastest])},"
         f" {percent(value)} less: {_why(shares[slowest], shares[fastest])}."
     )
-    return Evidence(value, message)
+    return Observation(value, message)
 
 
 def _why(slow: LoadShare, fast: LoadShare) -> str:

@@ -3,7 +3,7 @@
 import math
 
 from redline.findings.failed import instead_of_cores
-from redline.findings.rules import TOO_SLOW, Evidence, Rule
+from redline.findings.rules import TOO_SLOW, Observation, Rule
 from redline.model import Cell, Closed, Histogram, Interval, Open, Traffic
 from redline.quantities import duration, percent
 from redline.stats import Trial
@@ -13,7 +13,7 @@ BY_CHANCE = 4.0
 
 
 @Rule("perturbed", when="trial", warn=0.0, biases="costs are too high")
-def perturbed(trial: Trial) -> Evidence | None:
+def perturbed(trial: Trial) -> Observation | None:
     """A profiler or another monitor ran that slows down what it watches.
 
     A profiler takes time from what it watches, so the trial is never compared.
@@ -21,11 +21,11 @@ def perturbed(trial: Trial) -> Evidence | None:
     Advice: Take comparisons from a run without profilers.
     """
     message = "A profiler or monitor ran that slows down what it watches; this trial is not compared."
-    return Evidence(float(trial.recording.perturbed), message)
+    return Observation(float(trial.recording.perturbed), message)
 
 
 @Rule("cut-short", when="traffic", warn=0.0, invalid=0.5, scatters=True)
-def cut_short(cell: Cell, trial: Trial, traffic: Traffic) -> Evidence | None:
+def cut_short(cell: Cell, trial: Trial, traffic: Traffic) -> Observation | None:
     """Missing part of the planned measurement, which you interrupted, or which ran into the engine's deadline (always
     **invalid**).
 
@@ -41,11 +41,11 @@ def cut_short(cell: Cell, trial: Trial, traffic: Traffic) -> Evidence | None:
     deadline = "The load was cut off" if failed else "The engine ran into its deadline"
     why = deadline if traffic.ended == "deadline" else "The measurement was interrupted"
     message = f"{why}: {traffic.seconds:.3g} s of the planned {planned:.3g} s were measured."
-    return Evidence(missing, message)
+    return Observation(missing, message)
 
 
 @Rule("rate-missed", when="answers", warn=0.01, invalid=0.05, biases=TOO_SLOW, blames="server")
-def rate_missed(cell: Cell, traffic: Traffic) -> Evidence | None:
+def rate_missed(cell: Cell, traffic: Traffic) -> Observation | None:
     """*Open loads.* Requests due in the window without a right answer within it.
 
     A queue that never drains grows as long as the load lasts, so its percentiles measure the length of the trial. 1% of
@@ -61,7 +61,7 @@ def rate_missed(cell: Cell, traffic: Traffic) -> Evidence | None:
         f"{traffic.rate_per_s:,.0f} right answers/s of {traffic.counts.due / traffic.seconds:,.0f} requests/s due: "
         f"{percent(max(missed, 0.0))} of the rate was missed."
     )
-    return Evidence(missed, message, advice=_FAILED if _by_failing(traffic) else None)
+    return Observation(missed, message, advice=_FAILED if _by_failing(traffic) else None)
 
 
 _FAILED = "Most of what was missed failed, rather than came late: see `errors` and `wrong-answers` first."
@@ -75,7 +75,7 @@ def _by_failing(traffic: Traffic) -> bool:
 
 
 @Rule("backlog", when="answers", warn=0.01, invalid=0.05, biases=TOO_SLOW)
-def backlog(cell: Cell, traffic: Traffic) -> Evidence | None:
+def backlog(cell: Cell, traffic: Traffic) -> Observation | None:
     """*Open loads, and users with a pace.* Requests due in the warm-up and answered in the measurement, beyond those
     left at its end and chance (four standard deviations).
 
@@ -94,7 +94,7 @@ def backlog(cell: Cell, traffic: Traffic) -> Evidence | None:
         f"{before:,} requests that were due before the measurement were answered in it, and {left:,} were left at its "
         f"end: when it began, the server had not caught up."
     )
-    return Evidence(beyond / traffic.counts.due, message)
+    return Observation(beyond / traffic.counts.due, message)
 
 
 @Rule(
@@ -108,7 +108,7 @@ def backlog(cell: Cell, traffic: Traffic) -> Evidence | None:
     blames="client",
     lengthens=True,
 )
-def send_lateness(cell: Cell, traffic: Traffic) -> Evidence | None:
+def send_lateness(cell: Cell, traffic: Traffic) -> Observation | None:
     """*Loads with due times.* Time from when a request was due to when the engine took it up, over the response time,
     at p50 or p99, whichever is larger.
 
@@ -120,7 +120,7 @@ def send_lateness(cell: Cell, traffic: Traffic) -> Evidence | None:
     if not _due_by_timer(cell):
         return None
     share, message = late_share(traffic.lateness, traffic.response)
-    return Evidence(share, f"{message}.", advice=instead_of_cores(cell, traffic))
+    return Observation(share, f"{message}.", advice=instead_of_cores(cell, traffic))
 
 
 def late_share(lateness: Histogram, times: Histogram) -> tuple[float, str]:
@@ -135,7 +135,7 @@ def late_share(lateness: Histogram, times: Histogram) -> tuple[float, str]:
 
 
 @Rule("client-queueing", when="answers", note=0.01, warn=0.10, biases=TOO_SLOW)
-def client_queueing(cell: Cell, traffic: Traffic) -> Evidence | None:
+def client_queueing(cell: Cell, traffic: Traffic) -> Observation | None:
     """*Open loads.* Requests due that found no connection with room and waited in the client.
 
     The wait is in the response time. With more connections these requests would have queued in the server, or not at
@@ -151,7 +151,7 @@ def client_queueing(cell: Cell, traffic: Traffic) -> Evidence | None:
         f"{waited:,} of {due:,} requests ({percent(waited / due)}) found none of {cell.load.shape.connections} "
         f"connections free when they were due: part of their response time is a queue in the client."
     )
-    return Evidence(waited / due, message, advice=instead_of_cores(cell, traffic))
+    return Observation(waited / due, message, advice=instead_of_cores(cell, traffic))
 
 
 def _due_by_timer(cell: Cell) -> bool:
@@ -161,7 +161,7 @@ def _due_by_timer(cell: Cell) -> bool:
 
 
 @Rule("tls-insecure", when="traffic", note=0.0)
-def tls_insecure(cell: Cell) -> Evidence | None:
+def tls_insecure(cell: Cell) -> Observation | None:
     """The server's certificate was not checked (`insecure: true`).
 
     Any server could have answered, and checking a certificate is part of the handshake's time.
@@ -170,11 +170,11 @@ def tls_insecure(cell: Cell) -> Evidence | None:
     """
     insecure = cell.variant.tls is not None and cell.variant.tls.insecure
     message = "The server's certificate was not checked: any server could have answered."
-    return Evidence(float(insecure), message)
+    return Observation(float(insecure), message)
 
 
 @Rule("carried-over", when="answers", note=0.05, warn=0.10, biases="response times are too low")
-def carried_over(cell: Cell, traffic: Traffic) -> Evidence | None:
+def carried_over(cell: Cell, traffic: Traffic) -> Observation | None:
     """*Users who always wait.* Their time in the measurement for which requests from before it held them.
 
     Such a request is in none of the measured response times, and while it holds its user, the others are served faster.
@@ -192,7 +192,7 @@ def carried_over(cell: Cell, traffic: Traffic) -> Evidence | None:
         f"{number:,} requests that were due before the measurement were answered in it, the last ones after more than "
         f"{duration(last.start_ns - traffic.measure_start_ns)}: they took {percent(share)} of the users' time or more."
     )
-    return Evidence(share, message)
+    return Observation(share, message)
 
 
 def carried_over_share(cell: Cell, traffic: Traffic) -> float:
@@ -226,7 +226,7 @@ def _in_flight(cell: Cell, traffic: Traffic) -> float:
 
 
 @Rule("littles-law", when="answers", warn=0.05, invalid=0.10)
-def littles_law(cell: Cell, traffic: Traffic) -> Evidence | None:
+def littles_law(cell: Cell, traffic: Traffic) -> Observation | None:
     """*Users without a pace.* Share by which rate x (response time + think time) is not the number of users, beyond
     what the ends of the window explain.
 
@@ -253,7 +253,7 @@ def littles_law(cell: Cell, traffic: Traffic) -> Evidence | None:
         f"{rate_per_s:,.0f} requests/s x {time if think_s else f'{duration(mean_s * 1e9)} mean response time'} make "
         f"{busy:.3g} {'users busy' if shape.depth == 1 else 'requests in flight'}, but the load has {kept:.10g}."
     )
-    return Evidence(off, message)
+    return Observation(off, message)
 
 
 def _missing_s(traffic: Traffic) -> float:

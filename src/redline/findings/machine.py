@@ -1,7 +1,7 @@
 """Findings about one trial, from what the monitors saw of engine, machine and network."""
 
 from redline.findings.failed import instead_of_cores
-from redline.findings.rules import BUSY_SERVER, FULL_SERVER, OTHERS_BUSY, SLOWED, TICK_NS, Evidence, Rule
+from redline.findings.rules import BUSY_SERVER, FULL_SERVER, OTHERS_BUSY, SLOWED, TICK_NS, Observation, Rule
 from redline.model import OTHERS, Cell, Closed, Grade, Recording, Subject, Traffic
 from redline.quantities import duration, percent
 from redline.stats import Trial
@@ -15,7 +15,7 @@ from redline.stats import Trial
     biases="throughput is too low and differences are too small",
     blames="client",
 )
-def client_saturated(cell: Cell, trial: Trial, traffic: Traffic) -> Evidence | None:
+def client_saturated(cell: Cell, trial: Trial, traffic: Traffic) -> Observation | None:
     """Time for which the engine's workers ran or waited for a core. **invalid** only for closed loads whose server has
     capacity to spare; **note** if the server's cores are full.
 
@@ -34,7 +34,7 @@ def client_saturated(cell: Cell, trial: Trial, traffic: Traffic) -> Evidence | N
         f"{_meaning(cell, server)}."
     )
     advice = instead_of_cores(cell, traffic)
-    return Evidence(busy, message, at_most=_gravest(cell, server), advice=advice)
+    return Observation(busy, message, at_most=_gravest(cell, server), advice=advice)
 
 
 def engine_share(trial: Trial, traffic: Traffic) -> float:
@@ -83,7 +83,7 @@ def interrupts_ns(trial: Trial, subject: Subject) -> float:
     scatters=True,
     passes=True,
 )
-def engine_paused(traffic: Traffic) -> Evidence | None:
+def engine_paused(traffic: Traffic) -> Observation | None:
     """Time for which the engine stood still. At most **note** in a warm-up, and in duets, which leave out the block.
 
     Nothing is sent, and answers wait to be read: a closed load reads as a slower server, an open load as a server that
@@ -96,11 +96,11 @@ def engine_paused(traffic: Traffic) -> Evidence | None:
         message = (
             f"{_stood_still(traffic, traffic.paused_ns)} of the {duration(traffic.seconds * 1e9)} that it measured."
         )
-        return Evidence(traffic.paused_share, message)
+        return Observation(traffic.paused_share, message)
     warm_up = [interval for interval in traffic.intervals if interval.phase == "warmup"]
     paused_ns, length_ns = sum(each.paused_ns for each in warm_up), sum(each.lasts_ns for each in warm_up)
     message = f"{_stood_still(traffic, paused_ns)} of its warm-up of {duration(length_ns)}: the server had less of it."
-    return Evidence(paused_ns / max(length_ns, 1), message, at_most=Grade.NOTE)
+    return Observation(paused_ns / max(length_ns, 1), message, at_most=Grade.NOTE)
 
 
 def _stood_still(traffic: Traffic, paused_ns: int) -> str:
@@ -110,7 +110,7 @@ def _stood_still(traffic: Traffic, paused_ns: int) -> str:
 
 
 @Rule("cpu-steal", when="requests", probes="all", note=0.02, warn=0.10, biases=SLOWED, scatters=True, passes=True)
-def cpu_steal(trial: Trial) -> Evidence | None:
+def cpu_steal(trial: Trial) -> Observation | None:
     """CPU time that the host took away, of what the machine needed; in duets, of what servers and engine needed. Trials
     and duets that steal disturbed are [repeated](statistics.md#starts-that-steal-disturbed).
 
@@ -121,7 +121,7 @@ def cpu_steal(trial: Trial) -> Evidence | None:
     """
     share, stolen = _stolen_share(trial), trial.increase("steal_ns", "machine") or 0.0
     message = f"The host took away {percent(share)} of the CPU time that this machine needed ({stolen / 1e6:,.0f} ms)."
-    return Evidence(share, message)
+    return Observation(share, message)
 
 
 def much_stolen(recording: Recording) -> bool:
@@ -136,7 +136,7 @@ def _stolen_share(seen: Trial | Recording) -> float:
 
 
 @Rule("cpu-sampled", when="requests", note=0.0, scatters=True)
-def cpu_sampled(trial: Trial, traffic: Traffic) -> Evidence | None:
+def cpu_sampled(trial: Trial, traffic: Traffic) -> Observation | None:
     """Processes of the server began or ended during the load, so its CPU time comes from samples.
 
     Only processes that live through the whole window have exact times. Samples may be some ticks off, and miss
@@ -148,11 +148,11 @@ def cpu_sampled(trial: Trial, traffic: Traffic) -> Evidence | None:
     if clocks is None or clocks.server_cpu_ns is not None or not sampled:
         return None
     message = "Processes of the server began or ended during the load, so its CPU time comes from samples."
-    return Evidence(1.0, message)
+    return Observation(1.0, message)
 
 
 @Rule("cpu-unknown", when="requests", warn=0.0, biases="what a request costs is not known")
-def cpu_unknown(trial: Trial, traffic: Traffic) -> Evidence | None:
+def cpu_unknown(trial: Trial, traffic: Traffic) -> Observation | None:
     """The processes taken for the server used no CPU time while requests were answered. In duets: for most slices it is
     not known.
 
@@ -165,11 +165,11 @@ def cpu_unknown(trial: Trial, traffic: Traffic) -> Evidence | None:
     if used is None or used > 0 or not answers:
         return None
     message = f"The server's processes used no CPU time, and {answers:,} requests were answered: others answered."
-    return Evidence(1.0, message)
+    return Observation(1.0, message)
 
 
 @Rule("cpu-pressure", when="requests", probes="all", note=0.20, warn=0.40, biases=SLOWED, scatters=True, passes=True)
-def cpu_pressure(trial: Trial, traffic: Traffic) -> Evidence | None:
+def cpu_pressure(trial: Trial, traffic: Traffic) -> Observation | None:
     """Time for which tasks waited for a core, if processes other than server and engine used 10% of the CPU time or
     more.
 
@@ -192,11 +192,11 @@ def cpu_pressure(trial: Trial, traffic: Traffic) -> Evidence | None:
         f"Tasks waited for a core {percent(round(min(share, 1.0), 3))} of the time, and processes other than server "
         f"and engine used {percent(others)} of the CPU time{_named(trial)}."
     )
-    return Evidence(share, message)
+    return Observation(share, message)
 
 
 @Rule("noisy-neighbour", when="requests", probes="all", note=0.05, warn=0.10, biases=SLOWED, scatters=True, passes=True)
-def noisy_neighbour(trial: Trial, traffic: Traffic) -> Evidence | None:
+def noisy_neighbour(trial: Trial, traffic: Traffic) -> Observation | None:
     """Time for which server or engine waited for the cores that they have to themselves.
 
     Reserved cores are waited for only if other work runs there. The kernel and the lab cause at most 4% in quiet runs;
@@ -217,7 +217,7 @@ def noisy_neighbour(trial: Trial, traffic: Traffic) -> Evidence | None:
         f"{percent(min(engine, 1.0))} of the time"
         f"{often}{held_up}{_named(trial)}."
     )
-    return Evidence(max(engine, of_server), message)
+    return Observation(max(engine, of_server), message)
 
 
 def _named(trial: Trial) -> str:
@@ -262,7 +262,7 @@ def _server_held_up(trial: Trial, traffic: Traffic) -> float:
     warn=0.01,
     biases="throughput is too low and response times are too high",
 )
-def throttled(trial: Trial) -> Evidence | None:
+def throttled(trial: Trial) -> Observation | None:
     """Periods of a CPU quota in which the server, a proxy or the engine had used it up.
 
     A process without quota stands still until the period ends, for up to 100 ms, and so do its requests. 1% of the
@@ -279,7 +279,7 @@ def throttled(trial: Trial) -> Evidence | None:
         f"The {names[subject]} had used up its CPU quota in {percent(shares[subject])} of the quota's periods, and "
         f"lost {lost_ms:,.0f} ms of CPU time to it."
     )
-    return Evidence(shares[subject], message)
+    return Observation(shares[subject], message)
 
 
 def _throttled_share(trial: Trial, subject: Subject) -> float:

@@ -6,7 +6,7 @@ from statistics import median
 
 import numpy as np
 
-from redline.findings.rules import LONG_TAILS, TIME_DEPENDENT, TREND_P, Evidence, Rule
+from redline.findings.rules import LONG_TAILS, TIME_DEPENDENT, TREND_P, Observation, Rule
 from redline.model import Cell, HistogramTable, RuntimeFacts, Traffic
 from redline.quantities import duration, percent, size
 from redline.stats import Trial
@@ -54,7 +54,7 @@ def live_bytes(facts: RuntimeFacts) -> int | None:
 
 
 @Rule("heap-pressure", when="requests", note=0.70, warn=0.85, biases=LONG_TAILS)
-def heap_pressure(cell: Cell, trial: Trial, facts: RuntimeFacts | None) -> Evidence | None:
+def heap_pressure(cell: Cell, trial: Trial, facts: RuntimeFacts | None) -> Observation | None:
     """The live set after collections, of the largest heap; or the memory in use, of the limit of a container.
 
     With a share s of the heap alive, a collector looks at s / (1 - s) bytes for each that it frees: 2.3 at 70%, 5.7 at
@@ -72,11 +72,11 @@ def heap_pressure(cell: Cell, trial: Trial, facts: RuntimeFacts | None) -> Evide
     if limit and peak is not None:
         shares.append((peak / limit, f"It used up to {size(peak)} of the {size(limit)} that its container may use"))
     share, what = max(shares)
-    return Evidence(share, f"{what} ({percent(share)}).")
+    return Observation(share, f"{what} ({percent(share)}).")
 
 
 @Rule("allocation-stall", when="runtime", note=0.0, warn=0.01, biases=LONG_TAILS)
-def allocation_stall(traffic: Traffic, facts: RuntimeFacts) -> Evidence | None:
+def allocation_stall(traffic: Traffic, facts: RuntimeFacts) -> Observation | None:
     """Time for which threads waited for memory, or the application stood still because a concurrent collector came too
     late.
 
@@ -105,11 +105,11 @@ def allocation_stall(traffic: Traffic, facts: RuntimeFacts) -> Evidence | None:
         return None
     share = (stalls.total_ns + stopped_ns) / (traffic.seconds * 1e9)
     message = f"The collector did not keep up: {'; '.join(parts)}."
-    return Evidence(max(share, 1e-9), message)
+    return Observation(max(share, 1e-9), message)
 
 
 @Rule("leak-suspected", when="runtime", warn=0.10, biases=TIME_DEPENDENT)
-def leak_suspected(traffic: Traffic, facts: RuntimeFacts) -> Evidence | None:
+def leak_suspected(traffic: Traffic, facts: RuntimeFacts) -> Observation | None:
     """*From 30 s on.* Growth of the live set over the measurement, by Kendall's test at p < 0.001, of at least 2% of
     the heap.
 
@@ -132,7 +132,7 @@ def leak_suspected(traffic: Traffic, facts: RuntimeFacts) -> Evidence | None:
         f"What lived after collections of the whole heap grew from {size(first)} to {size(last)} over the "
         f"measurement, by {size(per_s)} a second{full}."
     )
-    return Evidence(grown / first, message)
+    return Observation(grown / first, message)
 
 
 def _smallest(facts: RuntimeFacts, start_unix_ns: int, end_unix_ns: int) -> dict[int, float]:
@@ -146,7 +146,7 @@ def _smallest(facts: RuntimeFacts, start_unix_ns: int, end_unix_ns: int) -> dict
 
 
 @Rule("collector-log", when="runtime", note=0.05, warn=0.20)
-def collector_log(facts: RuntimeFacts) -> Evidence | None:
+def collector_log(facts: RuntimeFacts) -> Observation | None:
     """Distance of the collector's log from the JVM's own counters, beyond two safepoints or 10 ms.
 
     Pauses in reports come from the log. Other code writes the counters, so where the two agree, no line was lost or
@@ -163,11 +163,11 @@ def collector_log(facts: RuntimeFacts) -> Evidence | None:
             logged, counted = (duration(n) if of_time else f"{n:,}" for n in (check.logged, check.counted))
             what = "in safepoints" if of_time else check.name
             worst, message = off, f"The log has {logged} {what}, and the JVM's own counter {counted}."
-    return Evidence(worst, message)
+    return Observation(worst, message)
 
 
 @Rule("pauses-in-tail", when="cell", note=0.25, reassures=True)
-def pauses_in_tail(used: Sequence[Trial]) -> Evidence | None:
+def pauses_in_tail(used: Sequence[Trial]) -> Observation | None:
     """Requests among the slowest 1% that ended where a long pause ends, beyond those that do by chance (p < 0.01).
 
     No doubt, but the reason of the tail: its requests waited for pauses of the collector, or for other safepoints.
@@ -194,7 +194,7 @@ def pauses_in_tail(used: Sequence[Trial]) -> Evidence | None:
         f"{percent(seen / total)} of the slowest {percent(SLOWEST)} of requests ended in the {paused:,} of "
         f"{intervals:,} intervals with a pause long enough to delay them; by chance {percent(expected / total)} would."
     )
-    return Evidence((seen - expected) / total, message)
+    return Observation((seen - expected) / total, message)
 
 
 @dataclass(frozen=True)

@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 
-from redline.findings.rules import LONG_TAILS, TOO_ALIKE, Evidence, Rule
+from redline.findings.rules import LONG_TAILS, TOO_ALIKE, Observation, Rule
 from redline.model import Grade, Traffic
 from redline.quantities import percent
 from redline.stats import Trial
 
 
 @Rule("retransmits", when="requests", note=0.001, biases=LONG_TAILS)
-def retransmits(trial: Trial) -> Evidence | None:
+def retransmits(trial: Trial) -> Observation | None:
     """TCP segments that the machine sent again, of all that it sent.
 
     A lost request or answer is sent again only after a timeout of 200 ms or more: 0.1% can be everything beyond p99.9.
@@ -26,11 +26,11 @@ def retransmits(trial: Trial) -> Evidence | None:
         f"On this machine {again:,.0f} TCP segments were sent again, of {sent:,.0f} sent ({percent(again / sent)}), "
         "those of other programs included."
     )
-    return Evidence(again / sent, message)
+    return Observation(again / sent, message)
 
 
 @Rule("listen-overflow", when="requests", note=0.0, warn=0.001, biases=LONG_TAILS)
-def listen_overflow(trial: Trial, traffic: Traffic) -> Evidence | Sequence[Evidence]:
+def listen_overflow(trial: Trial, traffic: Traffic) -> Observation | Sequence[Observation]:
     """Attempts to connect that listeners dropped, per request due. At most **note** where the kernel counts all
     programs together.
 
@@ -56,20 +56,20 @@ def listen_overflow(trial: Trial, traffic: Traffic) -> Evidence | Sequence[Evide
         f"full, and answered {cookies:,} by a SYN cookie, those of other programs included; there were "
         f"{traffic.counts.due:,} requests."
     )
-    return Evidence(share, message, at_most=Grade.NOTE)
+    return Observation(share, message, at_most=Grade.NOTE)
 
 
-def _dropped(name: str, drops: float, traffic: Traffic) -> Evidence:
+def _dropped(name: str, drops: float, traffic: Traffic) -> Observation:
     share = drops / traffic.counts.due
     message = (
         f"The listener of the {name} dropped {drops:,.0f} attempts to connect: {percent(share)} of "
         f"{traffic.counts.due:,} requests."
     )
-    return Evidence(share, message)
+    return Observation(share, message)
 
 
 @Rule("port-pressure", when="requests", note=0.50, warn=0.80)
-def port_pressure(trial: Trial, traffic: Traffic) -> Evidence | None:
+def port_pressure(trial: Trial, traffic: Traffic) -> Observation | None:
     """Sockets that entered `TIME_WAIT` in the trial, of the local ports.
 
     To connect, the kernel tries every other port of the range first. Above one half these are used up, and searching
@@ -88,7 +88,7 @@ def port_pressure(trial: Trial, traffic: Traffic) -> Evidence | None:
         f"{own:,.0f} sockets entered TIME_WAIT in this trial, and there are {ports.values[-1]:,.0f} local ports "
         f"({percent(share)})."
     )
-    return Evidence(share, message)
+    return Observation(share, message)
 
 
 def _rise(counts: list[float]) -> float:
@@ -101,7 +101,7 @@ def _rise(counts: list[float]) -> float:
 
 
 @Rule("network-limited", when="requests", note=0.70, warn=0.90, biases=TOO_ALIKE)
-def network_limited(trial: Trial, traffic: Traffic) -> Evidence | None:
+def network_limited(trial: Trial, traffic: Traffic) -> Observation | None:
     """Use of the link's speed, in the busier direction.
 
     The counters leave out 24 bytes between frames, so a link is full at 71% with the shortest frames and at 98% with
@@ -120,4 +120,4 @@ def network_limited(trial: Trial, traffic: Traffic) -> Evidence | None:
         f"{per_s / 1e6:,.0f} Mbit/s {'went out' if sent > received else 'came in'} over the link to the server, which "
         f"carries {speed.values[-1] / 1e6:,.0f} Mbit/s ({percent(share)})."
     )
-    return Evidence(share, message)
+    return Observation(share, message)

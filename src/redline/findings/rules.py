@@ -46,7 +46,7 @@ Probes = Literal["", "all", "first"]
 
 
 @dataclass(frozen=True)
-class Evidence:
+class Observation:
     """What a judge saw: the `value` that its rule grades, and a message for readers.
 
     The grade is no higher than `at_most`. `advice` replaces that of the rule. `rule` is another one than the judge's.
@@ -60,7 +60,7 @@ class Evidence:
     rule: "Rule | None" = None
 
 
-Judging = Callable[..., Evidence | Iterable[Evidence] | None]
+Judging = Callable[..., Observation | Iterable[Observation] | None]
 """A function that judges. Its parameters are attributes of `SeenTrial`, `SeenCell` or `SeenDuet`."""
 
 
@@ -134,14 +134,14 @@ class Rule:
                 return grade
         return None
 
-    def findings(self, evidence: Evidence, cell_id: str, position: int | None = None) -> Iterator[Finding]:
-        """The finding that this evidence makes; none if its value exceeds no limit."""
-        if grade := self.grade(evidence.value):
+    def findings(self, observation: Observation, cell_id: str, position: int | None = None) -> Iterator[Finding]:
+        """The finding that this observation makes; none if its value exceeds no limit."""
+        if grade := self.grade(observation.value):
             yield Finding(
                 kind=self.kind,
-                grade=min(grade, evidence.at_most, key=attrgetter("weight")),
-                message=evidence.message,
-                advice=evidence.advice or self.advice,
+                grade=min(grade, observation.at_most, key=attrgetter("weight")),
+                message=observation.message,
+                advice=observation.advice or self.advice,
                 cell_id=cell_id,
                 position=position,
             )
@@ -163,7 +163,7 @@ class Seen(Protocol):
 
 @dataclass(frozen=True)
 class Judge:
-    """A function that judges, and when it can be asked. Without a `rule`, its evidence names rules."""
+    """A function that judges, and when it can be asked. Without a `rule`, its observation names rules."""
 
     function: Judging
     when: When | None
@@ -173,10 +173,10 @@ class Judge:
     def findings(self, seen: Seen) -> Iterator[Finding]:
         """Its findings, from the attributes of `seen` that its parameters name."""
         said = self.function(*(getattr(seen, name) for name in self._takes))
-        for evidence in (said,) if isinstance(said, Evidence) else said or ():
-            rule = evidence.rule or self.rule
-            assert rule is not None, "a judge without a rule names it with its evidence"
-            yield from rule.findings(evidence, seen.cell_id, seen.position)
+        for observation in (said,) if isinstance(said, Observation) else said or ():
+            rule = observation.rule or self.rule
+            assert rule is not None, "a judge without a rule names it with its observation"
+            yield from rule.findings(observation, seen.cell_id, seen.position)
 
     @cached_property
     def _takes(self) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from statistics import median
 
 from redline.findings.machine import client_saturated, engine_share, server_share
-from redline.findings.rules import TOO_SLOW, Evidence, Rule
+from redline.findings.rules import TOO_SLOW, Observation, Rule
 from redline.model import Cell, Grade, Subject, Traffic
 from redline.model.runtime import NATIVE, RECOGNISED
 from redline.quantities import percent, size
@@ -29,7 +29,7 @@ _NAMES_LOG = re.compile(r"(?<![a-z])[Ll]og|Log|LOG")
 
 
 @Rule("lock-limited", when="answers", note=0.25, warn=0.50)
-def lock_limited(cell: Cell, trial: Trial, traffic: Traffic) -> Evidence | None:
+def lock_limited(cell: Cell, trial: Trial, traffic: Traffic) -> Observation | None:
     """*Users who always wait.* Idle cores of the server, where enough requests were in flight to fill them and the
     engine was idle too.
 
@@ -52,11 +52,11 @@ def lock_limited(cell: Cell, trial: Trial, traffic: Traffic) -> Evidence | None:
         f"The server used {used * cores:.2g} of its {cores} core{'' if cores == 1 else 's'} and the engine was busy "
         f"{percent(min(engine, 1.0))} of the time, though users always waited: the server waits for something else."
     )
-    return Evidence(1.0 - busiest, message)
+    return Observation(1.0 - busiest, message)
 
 
 @Rule("server-limited", when="cell", note=0.95, reassures=True)
-def server_limited(cell: Cell, used: Sequence[Trial]) -> Evidence | None:
+def server_limited(cell: Cell, used: Sequence[Trial]) -> Observation | None:
     """*Users with zero think time.* Used share of the server's cores, with an engine that had time to spare.
 
     Good news: the server's cores are full, so the rate is its own.
@@ -69,11 +69,11 @@ def server_limited(cell: Cell, used: Sequence[Trial]) -> Evidence | None:
     if 2 * len(shares) <= len(used):
         return None
     message = f"The server used {percent(min(median(shares), 1.0))} of its cores: the rate is the server's own."
-    return Evidence(median(shares), message)
+    return Observation(median(shares), message)
 
 
 @Rule("debug-logging", when="requests", unit=" bytes", note=1.0, warn=10.0, biases="CPU per request is too high")
-def debug_logging(cell: Cell, trial: Trial, traffic: Traffic) -> Evidence | None:
+def debug_logging(cell: Cell, trial: Trial, traffic: Traffic) -> Observation | None:
     """Bytes written to the server's output per request. At most **note** if an option of the server explains it.
 
     A line has about 100 bytes, and writing it costs as much as many a request. Servers that log by default are compared
@@ -92,11 +92,11 @@ def debug_logging(cell: Cell, trial: Trial, traffic: Traffic) -> Evidence | None
         f"request{f', which its option {option} may explain' if option else ''}."
     )
     at_most = Grade.NOTE if option else Grade.INVALID
-    return Evidence(written / requests, message, at_most=at_most)
+    return Observation(written / requests, message, at_most=at_most)
 
 
 @Rule("server-restarted", when="requests", unit=" processes", warn=0.0, biases=TOO_SLOW)
-def server_restarted(trial: Trial) -> Evidence | None:
+def server_restarted(trial: Trial) -> Observation | None:
     """Processes of the server or a proxy that ended during the load and were replaced.
 
     A worker that is replaced takes its connections with it, and the new process is cold.
@@ -110,7 +110,7 @@ def server_restarted(trial: Trial) -> Evidence | None:
     message = (
         f"{replaced:,.0f} of {whose} ended during the load and others took their place: it restarts them and continues."
     )
-    return Evidence(replaced, message)
+    return Observation(replaced, message)
 
 
 def _replaced(trial: Trial, subject: Subject) -> float:
@@ -120,7 +120,7 @@ def _replaced(trial: Trial, subject: Subject) -> float:
 
 
 @Rule("upstream-protocol", when="traffic", probes="all", unit="", note=0.0, warn=1.0)
-def upstream_protocol(trial: Trial) -> Iterator[Evidence]:
+def upstream_protocol(trial: Trial) -> Iterator[Observation]:
     """A proxy spoke another protocol to what is behind it than its route says (**warn**), or it could not be seen
     (**note**).
 
@@ -131,14 +131,14 @@ def upstream_protocol(trial: Trial) -> Iterator[Evidence]:
     for hop in trial.recording.server.hops if trial.recording.server else ():
         leg = f"{hop.upstream} to what is behind it"
         if hop.upstream_seen is None:
-            yield Evidence(1.0, f"It could not be seen whether the proxy {hop.name} speaks {leg}.")
+            yield Observation(1.0, f"It could not be seen whether the proxy {hop.name} speaks {leg}.")
         elif hop.upstream_seen != hop.upstream:
             message = f"The proxy {hop.name} did not speak {leg}, as the route says, but {hop.upstream_seen}."
-            yield Evidence(2.0, message)
+            yield Observation(2.0, message)
 
 
 @Rule("upstream-certificate", when="traffic", probes="all", warn=0.0)
-def upstream_certificate(trial: Trial) -> Iterator[Evidence]:
+def upstream_certificate(trial: Trial) -> Iterator[Observation]:
     """A proxy accepted a certificate that is not valid.
 
     A proxy that accepts any certificate has cheaper handshakes, and any server could have answered it.
@@ -148,11 +148,11 @@ def upstream_certificate(trial: Trial) -> Iterator[Evidence]:
     for hop in trial.recording.server.hops if trial.recording.server else ():
         if hop.certificate:
             message = f"The proxy {hop.name} accepted a certificate that is not valid: {hop.certificate.rstrip('.')}."
-            yield Evidence(1.0, message)
+            yield Observation(1.0, message)
 
 
 @Rule("runtime-differs", when="requests", probes="first", note=0.0)
-def runtime_differs(cell: Cell, trial: Trial) -> Iterator[Evidence]:
+def runtime_differs(cell: Cell, trial: Trial) -> Iterator[Observation]:
     """A server or proxy runs on something else than `runtime` declares.
 
     The declared runtime decides, before the start, on the options of a suite's `jvm`, the log of the collector and the
@@ -172,7 +172,7 @@ def runtime_differs(cell: Cell, trial: Trial) -> Iterator[Evidence]:
                 f"{part.entry.name} is declared as `runtime: {declared}`, and its processes run on "
                 f"{' and '.join(sorted(seen))}."
             )
-            yield Evidence(1.0, message)
+            yield Observation(1.0, message)
 
 
 def _always_enough(cell: Cell, trial: Trial, traffic: Traffic) -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from redline.findings.rules import TIME_DEPENDENT, TOO_CHEAP, TOO_SLOW, TREND_P, Evidence, Rule, judges
+from redline.findings.rules import TIME_DEPENDENT, TOO_CHEAP, TOO_SLOW, TREND_P, Observation, Rule, judges
 from redline.findings.warming import FEWEST_SAMPLES, LEAST_S, compiler_cores, warm_up
 from redline.model import Cell, Closed, Expected, Grade, Traffic, WarmUp
 from redline.model.runtime import COMPILES_WHILE_RUNNING
@@ -19,7 +19,7 @@ FEWEST_ANSWERS = 20
 
 
 @Rule("unsteady", when="answers", warn=0.10, invalid=0.50, biases=TIME_DEPENDENT, scatters=True)
-def unsteady(cell: Cell, trial: Trial, traffic: Traffic) -> Evidence | None:
+def unsteady(cell: Cell, trial: Trial, traffic: Traffic) -> Observation | None:
     """Change of the rate (closed loads) or of the p50 (open loads, at most **warn**) over the measurement: a Theil-Sen
     line, if Kendall's test has p < 0.001. Loads that change by design are not judged.
 
@@ -41,7 +41,7 @@ def unsteady(cell: Cell, trial: Trial, traffic: Traffic) -> Evidence | None:
         f"The {name} {'rose' if change > 0 else 'fell'} by {percent(abs(change))} over the measurement, from interval "
         f"to interval: it was not steady."
     )
-    return Evidence(abs(change), message, at_most=Grade.INVALID if closed else Grade.WARN)
+    return Observation(abs(change), message, at_most=Grade.INVALID if closed else Grade.WARN)
 
 
 STEADINESS_UNKNOWN = Rule(
@@ -57,14 +57,14 @@ STEADINESS_UNKNOWN = Rule(
 )
 
 
-def _unknown(traffic: Traffic, seen: int) -> Evidence | None:
+def _unknown(traffic: Traffic, seen: int) -> Observation | None:
     if traffic.ended != "complete":
         return None  # that it was cut short is a finding, and this follows from it
     message = (
         f"Whether it was steady is not known: {seen} interval{'' if seen == 1 else 's'} could be judged, and it takes "
         f"{FEWEST_FOR_TREND}."
     )
-    return Evidence(FEWEST_FOR_TREND - seen, message, rule=STEADINESS_UNKNOWN)
+    return Observation(FEWEST_FOR_TREND - seen, message, rule=STEADINESS_UNKNOWN)
 
 
 def _speeds(trial: Trial, *, by_rate: bool) -> list[float]:
@@ -110,7 +110,7 @@ SLOWING_DOWN = Rule(
 
 
 @judges("answers")
-def warmed(cell: Cell, trial: Trial, traffic: Traffic) -> Evidence | None:
+def warmed(cell: Cell, trial: Trial, traffic: Traffic) -> Observation | None:
     """That the server was never steady, or is slower when it is steady than it was before.
 
     Only where the suite wants a steady server: `unsteady` shows whether a fixed warm-up was long enough.
@@ -121,18 +121,18 @@ def warmed(cell: Cell, trial: Trial, traffic: Traffic) -> Evidence | None:
     in_vain = traffic.measure_start_ns >= cell.warmup_ns
     if seen is None:
         message = "Too few intervals were seen to decide whether it was ever steady."
-        return Evidence(float(in_vain), message, rule=NEVER_STEADY)
+        return Observation(float(in_vain), message, rule=NEVER_STEADY)
     if seen.kind == "never steady":
-        return Evidence(1.0, _never(seen, in_vain=in_vain), rule=NEVER_STEADY)
+        return Observation(1.0, _never(seen, in_vain=in_vain), rule=NEVER_STEADY)
     message = (
         f"Steady from {duration(seen.steady_from_ns or 0)} after its first request on, and "
         f"{percent(seen.lost or 0.0)} slower then than at its best before."
     )
-    return Evidence(seen.lost or 0.0, message, rule=SLOWING_DOWN)
+    return Observation(seen.lost or 0.0, message, rule=SLOWING_DOWN)
 
 
 @Rule("still-compiling", when="answers", probes="all", unit=" cores", note=0.10, warn=0.50, biases=TOO_SLOW)
-def still_compiling(trial: Trial, traffic: Traffic) -> Evidence | None:
+def still_compiling(trial: Trial, traffic: Traffic) -> Observation | None:
     """*JVMs.* Cores that compilers used and waited for during the measurement.
 
     Code that is not compiled yet runs several times slower, and compilers take CPU time from requests. Those of a warm
@@ -148,11 +148,11 @@ def still_compiling(trial: Trial, traffic: Traffic) -> Evidence | None:
         f"While it was measured, the server's compilers used {cores[0]:.2g} cores and waited for another "
         f"{cores[1]:.2g}: it was not compiled yet."
     )
-    return Evidence(sum(cores), message)
+    return Observation(sum(cores), message)
 
 
 @Rule("not-warmed-up", when="answers", probes="first", unit=" s", note=0.0, biases=TOO_SLOW)
-def not_warmed_up(cell: Cell, trial: Trial) -> Evidence | None:
+def not_warmed_up(cell: Cell, trial: Trial) -> Observation | None:
     """The server's runtime compiles while it runs, its compilers were not watched, and a fixed warm-up took less than
     five seconds.
 
@@ -170,7 +170,7 @@ def not_warmed_up(cell: Cell, trial: Trial) -> Evidence | None:
         f"The server runs on {' and '.join(sorted(compiling))}, which compiles while it runs, and its warm-up took "
         f"{duration(cell.warmup_ns)}: it may not have been compiled yet."
     )
-    return Evidence(LEAST_S - cell.warmup_ns / 1e9, message)
+    return Observation(LEAST_S - cell.warmup_ns / 1e9, message)
 
 
 def _never(seen: WarmUp, *, in_vain: bool) -> str:
@@ -181,7 +181,7 @@ def _never(seen: WarmUp, *, in_vain: bool) -> str:
 
 
 @Rule("shrinking-answers", when="answers", note=0.01, warn=0.05, biases=TOO_CHEAP)
-def shrinking_answers(cell: Cell, traffic: Traffic) -> Evidence | None:
+def shrinking_answers(cell: Cell, traffic: Traffic) -> Observation | None:
     """Change of the mean length of right answers, with headers, over the measurement or between trials (p < 0.001). Not
     judged where lengths are checked.
 
@@ -197,7 +197,7 @@ def shrinking_answers(cell: Cell, traffic: Traffic) -> Evidence | None:
 
 
 @shrinking_answers.also("cell")
-def shrinking_between(cell: Cell, used: Sequence[Trial]) -> Evidence | None:
+def shrinking_between(cell: Cell, used: Sequence[Trial]) -> Observation | None:
     """The finding that answers had other lengths in some trials than in others; `used` are in the run's order."""
     if _lengths_are_checked(cell):
         return None
@@ -206,7 +206,7 @@ def shrinking_between(cell: Cell, used: Sequence[Trial]) -> Evidence | None:
     return _changed([one.bytes_received / one.completed for one in counted], "trials")
 
 
-def _changed(sizes: list[float], parts: str) -> Evidence | None:
+def _changed(sizes: list[float], parts: str) -> Observation | None:
     if not all(size > 0 for size in sizes):
         return None
     groups, change = two_groups(sizes), max((trend(sizes, TREND_P), from_end_to_end(sizes)), key=abs)
@@ -216,12 +216,12 @@ def _changed(sizes: list[float], parts: str) -> Evidence | None:
             f"Right answers had {groups.upper:,.0f} bytes each in {above} {parts} and {groups.lower:,.0f} in {below}, "
             f"headers included."
         )
-        return Evidence(groups.apart, message)
+        return Observation(groups.apart, message)
     message = (
         f"From the first to the last of {len(sizes)} {parts} right answers {'grew' if change > 0 else 'shrank'} by "
         f"{percent(abs(change))}, headers included."
     )
-    return Evidence(abs(change), message)
+    return Observation(abs(change), message)
 
 
 def from_end_to_end(sizes: Sequence[float]) -> float:
