@@ -84,14 +84,14 @@ def _of_other_pairs(layers: Iterable[Waterfall], steps: Iterable[Effect]) -> Ite
 
 
 def _cell_report(
-    one: JudgedCell, suite: Suite, varying: Mapping[str, Collection[str]], sliced: SlicedCell | None
+    cell: JudgedCell, suite: Suite, varying: Mapping[str, Collection[str]], sliced: SlicedCell | None
 ) -> CellReport:
     """The report of a cell, by its trials or by what is known of it from duets alone."""
-    variant = one.cell.variant
+    variant = cell.cell.variant
     shown = {name: value for name, value in variant.settings.items() if name in varying.get(variant.server, ())}
     if sliced is not None:
-        return sliced_report(one.cell, sliced, suite, shown)
-    return cell_report(one, suite, shown)
+        return sliced_report(cell.cell, sliced, suite, shown)
+    return cell_report(cell, suite, shown)
 
 
 def _in_run(

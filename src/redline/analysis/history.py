@@ -81,14 +81,14 @@ def build_history(
     folder: str, seen: Iterable[SeenRun], left_out: Sequence[LeftOut] = (), foreign: Sequence[str] = ()
 ) -> History:
     """The runs in the order of their start, and every cell of theirs in its telling metrics, latest plan first."""
-    runs = sorted(seen, key=lambda one: (one.started_unix_ns, one.name))
-    eras, era_of = eras_of([one.environment for one in runs])
+    runs = sorted(seen, key=lambda seen: (seen.started_unix_ns, seen.name))
+    eras, era_of = eras_of([seen.environment for seen in runs])
     order = dict.fromkeys(cell_id for run in reversed(runs) for cell_id in run.cells)
     return History(
         folder=folder,
         runs=_runs(runs, era_of),
         eras=eras,
-        cells=tuple(one for cell_id in order for one in _followed(cell_id, runs, era_of)),
+        cells=tuple(followed for cell_id in order for followed in _followed(cell_id, runs, era_of)),
         left_out=tuple(left_out),
         foreign=tuple(foreign),
     )
@@ -109,11 +109,11 @@ def regressions(history: History, recent: int | None = None) -> tuple[Followed, 
     )
 
 
-def _held_by(one: Followed, history: History) -> int:
+def _held_by(followed: Followed, history: History) -> int:
     """How many runs of its last era say what they say since the change that stands."""
-    era = history.runs[one.points[-1].run].era
-    since = one.regressed_since or 0
-    return sum(point.run >= since and history.runs[point.run].era == era for point in one.known)
+    era = history.runs[followed.points[-1].run].era
+    since = followed.regressed_since or 0
+    return sum(point.run >= since and history.runs[point.run].era == era for point in followed.known)
 
 
 def silent(history: History) -> tuple[Followed, ...]:
@@ -127,12 +127,12 @@ def silent(history: History) -> tuple[Followed, ...]:
     )
 
 
-def _is_silent(one: Followed, history: History) -> bool:
-    if one.last is not None or one.points[-1].run == len(history.runs) - 1:
-        return one.last is None
-    suites = [history.runs[point.run].suite for point in one.points]
-    shown = [suite for suite, point in zip(suites, one.points, strict=True) if point.estimate is not None]
-    lasts = dict(zip(suites, one.points, strict=True))
+def _is_silent(followed: Followed, history: History) -> bool:
+    if followed.last is not None or followed.points[-1].run == len(history.runs) - 1:
+        return followed.last is None
+    suites = [history.runs[point.run].suite for point in followed.points]
+    shown = [suite for suite, point in zip(suites, followed.points, strict=True) if point.estimate is not None]
+    lasts = dict(zip(suites, followed.points, strict=True))
     return bool(shown) and lasts[shown[-1]].estimate is None
 
 
@@ -143,35 +143,38 @@ def overlooked(history: History) -> tuple[LeftOut, ...]:
     """
     last = {run.suite: run.started_unix_ns for run in history.runs}
     return tuple(
-        one
-        for one in history.left_out
-        if not one.going
-        and (one.started_unix_ns is None or one.started_unix_ns >= last.get(one.suite, one.started_unix_ns))
+        left_out
+        for left_out in history.left_out
+        if not left_out.going
+        and (
+            left_out.started_unix_ns is None
+            or left_out.started_unix_ns >= last.get(left_out.suite, left_out.started_unix_ns)
+        )
     )
 
 
-def _sight(one: JudgedCell) -> Sight:
+def _sight(cell: JudgedCell) -> Sight:
     return Sight(
-        slug=one.cell.slug,
-        role=one.cell.role,
-        build=server_facts(one, "build"),
-        levels={metric: _level_of(one, metric) for metric in one.cell.load.primary_metrics},
+        slug=cell.cell.slug,
+        role=cell.cell.role,
+        build=server_facts(cell, "build"),
+        levels={metric: _level_of(cell, metric) for metric in cell.cell.load.primary_metrics},
     )
 
 
-def _level_of(one: JudgedCell, metric: Metric) -> Level | str:
-    if not one.valid:
-        return "the cell is invalid" if one.trials else "not measured"
-    if one.perturbed:
+def _level_of(cell: JudgedCell, metric: Metric) -> Level | str:
+    if not cell.valid:
+        return "the cell is invalid" if cell.trials else "not measured"
+    if cell.perturbed:
         return "measured with a monitor that perturbs"
-    used = one.having(metric)
+    used = cell.having(metric)
     requests = sum(trial.traffic.counts.due for trial in used if trial.traffic)
     if not used or (metric in QUANTILE_OF and not enough_beyond(requests, QUANTILE_OF[metric])):
         return f"no trials have {metric}" if not used else f"{requests:,} requests are too few for {metric}"
-    refused = refused_for_rate(one.cell.load, metric, used, used)
+    refused = refused_for_rate(cell.cell.load, metric, used, used)
     if refused:
         return refused
-    return Level(one.estimate(metric), pooled([one.sample(metric)]))
+    return Level(cell.estimate(metric), pooled([cell.sample(metric)]))
 
 
 def _ratios(run: Run, wanted: Callable[[Cell], bool]) -> Iterator[tuple[str, Sight]]:
@@ -284,14 +287,14 @@ class _CellHistory:
     def changes(self) -> tuple[Change, ...]:
         """The changes of each era by itself, in the order of the runs."""
         found = [change for era in self._steps for change in self._of_era(era)]
-        return tuple(sorted(found, key=lambda one: one.run))
+        return tuple(sorted(found, key=lambda change: change.run))
 
     def regressed_since(self) -> int | None:
         """The place of the run since which it is slower than before, in its last era; None where it is not."""
         era = self.era_of[self.last]
         own, levels = self._levels(era)
-        found = standing(levels, self._steps.get(era, ()), self.metric, self._threshold)
-        return own[found.at] if found else None
+        step = standing(levels, self._steps.get(era, ()), self.metric, self._threshold)
+        return own[step.at] if step else None
 
     @cached_property
     def _steps(self) -> dict[int, tuple[Step, ...]]:
@@ -334,10 +337,10 @@ def _followed(cell_id: str, runs: Sequence[SeenRun], era_of: Sequence[int]) -> I
     skipped = _skipped(own, later)
     for number, metric in enumerate(own.levels):
         says = {place: runs[place].cells[cell_id].levels.get(metric, "not known") for place in places} | skipped
-        found = _CellHistory(cell_id, metric, says, runs, era_of)
-        if number and not found.levels:
+        history = _CellHistory(cell_id, metric, says, runs, era_of)
+        if number and not history.levels:
             continue
-        since = found.regressed_since()
+        since = history.regressed_since()
         yield Followed(
             cell_id=cell_id,
             slug=own.slug,
@@ -346,8 +349,8 @@ def _followed(cell_id: str, runs: Sequence[SeenRun], era_of: Sequence[int]) -> I
             metric=metric,
             threshold=last.threshold,
             current=not later or bool(skipped),
-            points=tuple(found.points()),
-            changes=found.changes(),
+            points=tuple(history.points()),
+            changes=history.changes(),
             regressed=since is not None,
             regressed_since=since,
         )

@@ -158,7 +158,7 @@ def judged_cells(run: Run) -> Iterator[tuple[str, JudgedCell]]:
 
 def subjects_by_name(judged: Mapping[str, JudgedCell]) -> dict[tuple[str, str, str], JudgedCell]:
     """The subjects, in their order, by the names of their server, scenario and load."""
-    subjects = [one for one in judged.values() if one.cell.role == "subject"]
+    subjects = [cell for cell in judged.values() if cell.cell.role == "subject"]
     return {
         (subject.cell.variant.slug, subject.cell.scenario.name, subject.cell.load.name): subject for subject in subjects
     }
@@ -246,8 +246,8 @@ def _moments(trial: Trial) -> Iterator[Moment]:
             )
 
 
-def _rate_per_s(one: JudgedCell) -> float | None:
+def _rate_per_s(cell: JudgedCell) -> float | None:
     """Right answers per second over its used trials."""
-    traffics = [trial.traffic for trial in one.used if trial.traffic]
+    traffics = [trial.traffic for trial in cell.used if trial.traffic]
     seconds = sum(traffic.seconds for traffic in traffics)
     return sum(traffic.in_window for traffic in traffics) / seconds if seconds > 0 else None

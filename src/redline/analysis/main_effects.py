@@ -25,7 +25,13 @@ def main_effects(judged: Mapping[str, JudgedCell], suite: Suite) -> tuple[MainEf
     """
     found = list(_main_effects(judged, suite))
     for metric in Metric:
-        effects = [effect for one in found if one.metric is metric for effect in one.effects if effect.p is not None]
+        effects = [
+            effect
+            for effects in found
+            if effects.metric is metric
+            for effect in effects.effects
+            if effect.p is not None
+        ]
         adjusted = iter(holm_adjust([effect.p for effect in effects if effect.p is not None]))
         for at, one in enumerate(found):
             if one.metric is metric:
@@ -36,8 +42,8 @@ def main_effects(judged: Mapping[str, JudgedCell], suite: Suite) -> tuple[MainEf
 
 def next_command(suite: Suite, screened: Iterable[MainEffects], command: str) -> str:
     """The command of the screen with what does not matter at one value, for all else in full; empty if all matters."""
-    mattering = {effect.axis for one in screened for effect in one.effects if effect.verdict == "matters"}
-    judged = {effect.axis for one in screened for effect in one.effects if effect.verdict}
+    mattering = {effect.axis for effects in screened for effect in effects.effects if effect.verdict == "matters"}
+    judged = {effect.axis for effects in screened for effect in effects.effects if effect.verdict}
     left = list(suite.variants)
     fixed: list[str] = []
     axes = {name for variants in by_server(suite.variants).values() for name in axes_of_server(variants).values}
@@ -67,10 +73,10 @@ def _without_output(words: Sequence[str]) -> list[str]:
 
 def _main_effects(judged: Mapping[str, JudgedCell], suite: Suite) -> Iterator[MainEffects]:
     groups: dict[tuple[str, str, str], list[JudgedCell]] = {}
-    for one in judged.values():
-        if one.cell.role == "subject":
-            key = one.cell.variant.server, one.cell.scenario.name, one.cell.load.name
-            groups.setdefault(key, []).append(one)
+    for cell in judged.values():
+        if cell.cell.role == "subject":
+            key = cell.cell.variant.server, cell.cell.scenario.name, cell.cell.load.name
+            groups.setdefault(key, []).append(cell)
     full = by_server([variant for variant in suite.variants if not variant.misfit])
     fewest = 1 if suite.screened else 2
     for (server, scenario, load), cells in groups.items():
@@ -80,17 +86,17 @@ def _main_effects(judged: Mapping[str, JudgedCell], suite: Suite) -> Iterator[Ma
         for metric in SHOWN:
             if metric is Metric.THROUGHPUT and not first.saturates:
                 continue
-            found = _of_metric(cells, metric)
+            fitted = _of_metric(cells, metric)
             yield MainEffects(
                 server=server,
                 scenario=scenario,
                 load=load,
                 metric=metric,
-                variants=found.variants,
+                variants=fitted.variants,
                 possible=suite.screened.get(server, len(full[server])),
-                resolution=found.resolution,
-                effects=found.effects,
-                refused=found.refused,
+                resolution=fitted.resolution,
+                effects=fitted.effects,
+                refused=fitted.refused,
             )
 
 
@@ -105,8 +111,8 @@ class _Fitted:
 
 
 def _of_metric(cells: Sequence[JudgedCell], metric: Metric) -> _Fitted:
-    used = [one for one in cells if one.valid and not one.perturbed and one.having(metric)]
-    variants = [one.cell.variant for one in used]
+    used = [cell for cell in cells if cell.valid and not cell.perturbed and cell.having(metric)]
+    variants = [cell.cell.variant for cell in used]
     axes = axes_of_server(variants) if variants else Axes({}, ())
     factors = factorial.coded(axes.runs, axes.levels) if axes.values else []
     resolution: Literal["III", "IV", "V"] = factorial.resolution(factors) if factors else "III"
@@ -115,8 +121,8 @@ def _of_metric(cells: Sequence[JudgedCell], metric: Metric) -> _Fitted:
         return _Fitted(len(used), resolution, refused=refused)
     rows = [
         (math.log(value), trial.round, run)
-        for one, run in zip(used, axes.runs, strict=True)
-        for value, trial in zip(one.sample(metric).by_trial.tolist(), one.having(metric), strict=True)
+        for cell, run in zip(used, axes.runs, strict=True)
+        for value, trial in zip(cell.sample(metric).by_trial.tolist(), cell.having(metric), strict=True)
         if value > 0
     ]
     by_trial = factorial.coded([run for _, _, run in rows], axes.levels)
@@ -144,24 +150,24 @@ def _refused(used: Sequence[JudgedCell], metric: Metric) -> str:
     if len(loads) > 1:
         return "the rates of its variants differ, since they are shares of capacities"
     if metric in QUANTILE_OF or metric is Metric.CPU_PER_REQUEST:
-        for one in used:
-            share = None if one.cell.load.saturates else off_schedule(one.having(metric))
+        for cell in used:
+            share = None if cell.cell.load.saturates else off_schedule(cell.having(metric))
             if share is not None and (metric in QUANTILE_OF or share > 1):
-                return f"{one.cell.variant.slug} answered {percent(share)} of what was due"
+                return f"{cell.cell.variant.slug} answered {percent(share)} of what was due"
     return ""
 
 
 def _effect(  # noqa: PLR0913 - what is known of an axis
     axis: str,
     values: Sequence[str],
-    found: factorial.FactorEffect | None,
+    effect: factorial.FactorEffect | None,
     trials: int,
     *,
     is_primary: bool,
     mixed_with: tuple[str, ...],
 ) -> MainEffect:
     """The effect of an axis, without levels if it is not known."""
-    differences = found.differences if found else ()
+    differences = effect.differences if effect else ()
     return MainEffect(
         axis=axis,
         reference=values[0],
@@ -169,7 +175,7 @@ def _effect(  # noqa: PLR0913 - what is known of an axis
             LevelEffect(value=value, ratio=_ratio(step, half, trials))
             for value, (step, half) in zip(values[1:], differences, strict=False)
         ),
-        p=found.p if found and is_primary else None,
+        p=effect.p if effect and is_primary else None,
         resolution=math.expm1(max(half for _, half in differences)) if differences else None,
         verdict=None,
         mixed_with=mixed_with,

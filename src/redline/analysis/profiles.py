@@ -80,21 +80,21 @@ def profile_reports(
             kind, subject = recording.profile.kind, recording.profile.subject
             groups.setdefault((recording.cell_id, kind, subject), []).append(recording)
     against: dict[str, Comparison] = {}
-    for comparison in sorted(comparisons, key=lambda each: each.metric is not Metric.CPU_PER_REQUEST):
+    for comparison in sorted(comparisons, key=lambda comparison: comparison.metric is not Metric.CPU_PER_REQUEST):
         against.setdefault(comparison.cell_id, comparison)
     places = {cell.cell_id: place for place, cell in enumerate(cells)}
     keys = sorted((key for key in groups if key[0] in places), key=lambda key: places[key[0]])
     made = {key: _Profile(tuple(groups[key]), read, tables[_runtime(groups[key])]) for key in keys}
     nodes = max(_FEWEST_NODES, min(_MOST_NODES, _ALL_NODES // max(1, len(made))))
-    found = []
+    profiles = []
     for key, profile in made.items():
         compared = against.get(key[0])
         other = made.get((compared.baseline_id, *key[1:])) if compared else None
         sound = other and not (profile.problem or other.problem)
         change = profile.against_baseline(other, compared) if compared and other and sound else None
-        found.append(_report(cells[places[key[0]]], profile, change, nodes))
+        profiles.append(_report(cells[places[key[0]]], profile, change, nodes))
     by_rate = _by_rate(made, {cell.cell_id: cell for cell in cells})
-    return tuple(one.held_against(by_rate.get(key)) for key, one in zip(made, found, strict=True))
+    return tuple(profile.held_against(by_rate.get(key)) for key, profile in zip(made, profiles, strict=True))
 
 
 def _runtime(recordings: Iterable[Recording]) -> LibraryRuntime | None:
@@ -125,17 +125,17 @@ def _by_rate(made: "Mapping[_Key, _Profile]", cells: Mapping[str, CellReport]) -
     return found
 
 
-def _quotient(one: Estimate, other: Estimate) -> Estimate:
+def _quotient(estimate: Estimate, other: Estimate) -> Estimate:
     """One over the other, of different trials: its interval follows from theirs (MOVER: Zou and Donner, 2008)."""
-    value, bounds = math.log(one.value / other.value), (one.low, one.high, other.low, other.high)
+    value, bounds = math.log(estimate.value / other.value), (estimate.low, estimate.high, other.low, other.high)
     low = high = None
     if all(bounds):
         own_low, own_high, other_low, other_high = (math.log(bound or 1.0) for bound in bounds)
-        centre, other_centre = math.log(one.value), math.log(other.value)
+        centre, other_centre = math.log(estimate.value), math.log(other.value)
         low = math.exp(value - math.hypot(centre - own_low, other_high - other_centre))
         high = math.exp(value + math.hypot(own_high - centre, other_centre - other_low))
     method = _METHOD_QUOTIENT if low else METHOD_NONE
-    return Estimate(value=math.exp(value), low=low, high=high, unit="ratio", n=min(one.n, other.n), method=method)
+    return Estimate(value=math.exp(value), low=low, high=high, unit="ratio", n=min(estimate.n, other.n), method=method)
 
 
 @dataclass(frozen=True)
@@ -298,12 +298,14 @@ class _WeightSums:
         return made
 
 
-def _report(cell: CellReport, one: _Profile, change: ProfileChange | None, nodes: int) -> ProfileReport:
-    facts = one.facts
+def _report(cell: CellReport, profile: _Profile, change: ProfileChange | None, nodes: int) -> ProfileReport:
+    facts = profile.facts
     cpu = cell.estimates.get(Metric.CPU_PER_REQUEST) if cell.valid else None
-    names = sorted(one.names(), key=lambda name: (-one.share(name).value, -one.share(name, "anywhere").value, name))
-    shown = [name for name in names if one.share(name, "anywhere").value >= LEAST]
-    profiles = [recording.profile for recording in one.recordings if recording.profile]
+    names = sorted(
+        profile.names(), key=lambda name: (-profile.share(name).value, -profile.share(name, "anywhere").value, name)
+    )
+    shown = [name for name in names if profile.share(name, "anywhere").value >= LEAST]
+    profiles = [recording.profile for recording in profile.recordings if recording.profile]
     return ProfileReport(
         cell_id=cell.cell_id,
         slug=cell.slug,
@@ -316,24 +318,26 @@ def _report(cell: CellReport, one: _Profile, change: ProfileChange | None, nodes
         event=facts.event,
         interval=facts.interval,
         unit=facts.unit,
-        samples=sum(each.samples for each in profiles),
-        lost=sum(each.lost for each in profiles),
-        positions=tuple(recording.position for recording in one.recordings),
+        samples=sum(facts.samples for facts in profiles),
+        lost=sum(facts.lost for facts in profiles),
+        positions=tuple(recording.position for recording in profile.recordings),
         cpu_per_request_ns=cpu.value if cpu and facts.subject == "server" and facts.kind == "cpu" else None,
-        overhead=overhead(one.recordings),
+        overhead=overhead(profile.recordings),
         libraries=tuple(
-            LibraryShare(name=name, share=one.share(name).estimate(), total=one.share(name, "anywhere").estimate())
+            LibraryShare(
+                name=name, share=profile.share(name).estimate(), total=profile.share(name, "anywhere").estimate()
+            )
             for name in shown
         ),
-        frames=_frames(one.stacks, one.libraries),
-        threads=_threads(one.stacks),
+        frames=_frames(profile.stacks, profile.libraries),
+        threads=_threads(profile.stacks),
         change=change,
-        slow=one.slow(),
-        graph=_graph(one, nodes),
-        heat=_heat(one),
-        native=next((each.native for each in profiles if each.native), ()),
-        files=tuple(file for each in profiles for file in each.files),
-        problem=one.problem,
+        slow=profile.slow(),
+        graph=_graph(profile, nodes),
+        heat=_heat(profile),
+        native=next((facts.native for facts in profiles if facts.native), ()),
+        files=tuple(file for facts in profiles for file in facts.files),
+        problem=profile.problem,
     )
 
 
@@ -368,7 +372,7 @@ def _points(changes: _Changes, adjusted: Sequence[float | None]) -> tuple[Points
         for (name, each), p in zip(changes.items(), adjusted, strict=True)
         if abs(each.value) >= LEAST
     ]
-    return tuple(sorted(found, key=lambda each: (-abs(each.points.value), each.name)))
+    return tuple(sorted(found, key=lambda points: (-abs(points.points.value), points.name)))
 
 
 def _estimate(change: MeasuredShare | CostChange) -> Estimate:
@@ -401,16 +405,16 @@ def _threads(stacks: Stacks) -> tuple[ThreadShare, ...]:
     )
 
 
-def _graph(one: _Profile, nodes: int) -> FlameGraph:
-    slow = frozenset(each for trial in one.trials for each in trial.slow)
+def _graph(profile: _Profile, nodes: int) -> FlameGraph:
+    slow = frozenset(each for trial in profile.trials for each in trial.slow)
 
     def library_of(frame: str, depth: int) -> str:
         if depth == 0:
-            return one.libraries.of_thread(frame)
-        found = one.libraries.of_frame(frame)
-        return found.name if found else ""
+            return profile.libraries.of_thread(frame)
+        library = profile.libraries.of_frame(frame)
+        return library.name if library else ""
 
-    return flame_graph(one.stacks, library_of, least=LEAST, most=nodes, slow=slow)
+    return flame_graph(profile.stacks, library_of, least=LEAST, most=nodes, slow=slow)
 
 
 def _slow(slices: Sequence[Slice], traffic: Traffic) -> Iterable[Slice]:
@@ -426,19 +430,19 @@ def _slow(slices: Sequence[Slice], traffic: Traffic) -> Iterable[Slice]:
     ]
     if len(measured) < _FEWEST_INTERVALS:
         return
-    ranked = sorted(measured, key=lambda each: each.response.quantile_ns(0.99), reverse=True)
-    slow = [(each.start_ns, each.end_ns) for each in ranked[: max(1, round(_SLOW * len(ranked)))]]
+    ranked = sorted(measured, key=lambda interval: interval.response.quantile_ns(0.99), reverse=True)
+    slow = [(interval.start_ns, interval.end_ns) for interval in ranked[: max(1, round(_SLOW * len(ranked)))]]
     for slice_ in slices:
         middle = (slice_.start + slice_.end) / 2 - traffic.epoch_unix_ns
         if any(start <= middle < end for start, end in slow):
             yield slice_
 
 
-def _heat(one: _Profile) -> HeatMap | None:
+def _heat(profile: _Profile) -> HeatMap | None:
     """The libraries that take most in the first trial, and all others as one."""
-    if not one.trials or one.trials[0].slices == (None,):
+    if not profile.trials or profile.trials[0].slices == (None,):
         return None
-    trial, own, whole = one.trials[0], one.sums[0].own, one.sums[0].whole
+    trial, own, whole = profile.trials[0], profile.sums[0].own, profile.sums[0].whole
     slices = [slice_ for slice_ in trial.slices if slice_ is not None]
     columns = [
         slices[at : at + math.ceil(len(slices) / _COLUMNS)]

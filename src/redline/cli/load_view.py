@@ -82,7 +82,7 @@ def load_section(result: LoadResult) -> Section:
 
     What was interrupted is shown as far as it was measured: that it is short is no reason to hide it.
     """
-    grave = {one.kind for one in result.findings if one.grade is Grade.INVALID}
+    grave = {finding.kind for finding in result.findings if finding.grade is Grade.INVALID}
     interrupted = result.ended == "interrupted" and result.measured_ns > 0 and grave <= {cut_short.kind}
     shown = result.valid or interrupted
     times = map(other_time, result.other_times if shown else ())
@@ -90,10 +90,10 @@ def load_section(result: LoadResult) -> Section:
     warm = f"warm-up  {trial_text(result.warm_up)}" if result.warm_up else ""
     findings = (
         Item(line((f"{one.grade}: {one.message}", one.grade)), (line((f"→ {one.advice}", "dim")),))
-        for one in sorted(result.findings, key=lambda found: -found.grade.weight)
+        for one in sorted(result.findings, key=lambda finding: -finding.grade.weight)
     )
     told = " ".join(finding.message for finding in result.findings)
-    why = (f"first {each.text}" for each in telling(result.failures) if each.text not in told)
+    why = (f"first {failure.text}" for failure in telling(result.failures) if failure.text not in told)
     blocks = filled(
         Prose.of([f"throughput  {_throughput(result)}"] if shown else []),
         _percentiles(result) if shown else None,

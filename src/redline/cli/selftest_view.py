@@ -34,11 +34,11 @@ def selftest_sections(result: SelftestResult) -> Iterator[Section]:
     """The machine, every case, and the summary."""
     machine = result.machine
     times = {"round trip": result.round_trip, "at rest": result.resting_round_trip, "sleeper": result.sleeper}
-    quantiles = sorted({each.q for found in times.values() for each in found})
+    quantiles = sorted({quantile.q for quantiles in times.values() for quantile in quantiles})
     rows = (
         (name, *(known.get(q, _NONE) for q in quantiles))
         for name, found in times.items()
-        for known in [{each.q: duration(each.ns) for each in found}]
+        for known in [{quantile.q: duration(quantile.ns) for quantile in found}]
     )
     moved = duration(result.round_trip_drift_ns), duration(result.resting_round_trip_drift_ns)
     drift = Prose.of([f"The medians of both round trips moved by {moved[0]} and {moved[1]}."], "dim")

@@ -191,7 +191,7 @@ class TrialsView(OneLine):
         self._done += 1
         findings = judge(cell, recording)
         if recording.profile is not None:  # it counts for nothing because the profiler perturbs it: no news
-            findings = tuple(each for each in findings if each.kind != perturbed.kind)
+            findings = tuple(finding for finding in findings if finding.kind != perturbed.kind)
         self._grades.update(finding.grade for finding in findings)
         serious = [finding for finding in findings if finding.grade is not Grade.NOTE]
         news = any(_subject(finding) not in self._told for finding in serious)
@@ -308,7 +308,7 @@ def show_search_plan(
         for cell in plan.cells.values()
     )
     heads = ("server", "scenario", "load", "begins at", "probes", "warm-up")
-    skipped = (f"skipped: {each.slug}: {each.reason}" for each in plan.skipped)
+    skipped = (f"skipped: {skipped.slug}: {skipped.reason}" for skipped in plan.skipped)
     show([Section("", (Table(tuple(map(Column, heads)), tuple(rows)), Prose.of(skipped, Grade.WARN)))], console)
     starts, most = 1 + plan.suite.trials, duration(longest_ns(plan, most_probes, beyond=beyond))
     console.print(

@@ -111,11 +111,11 @@ def poisson_fault(due: int, expected: float, slices: Sequence[DueSlice]) -> str:
     judged = [slice_ for slice_ in slices if slice_.expected >= FEWEST_DUE]
     if len(judged) < FEWEST_SLICES:
         return ""
-    clumped = sum(one.off**2 / one.expected for one in judged)
+    clumped = sum(slice_.off**2 / slice_.expected for slice_ in judged)
     if chi2_tails(clumped, len(judged))[1] < ARRIVALS_P:
         return _dispersed("in clumps", clumped, len(judged))
     # Lateness moves requests over the ends of intervals, which makes counts differ more, never less.
-    regular = sum((one.due - one.expected) ** 2 / one.expected for one in judged)
+    regular = sum((slice_.due - slice_.expected) ** 2 / slice_.expected for slice_ in judged)
     if chi2_tails(regular, len(judged))[0] < ARRIVALS_P:
         return _dispersed("too evenly", regular, len(judged))
     return ""
@@ -132,7 +132,7 @@ def _exact_fault(due: int, expected: float, slices: Sequence[DueSlice], allowed:
     """What a schedule without chance cannot do; `allowed` is what rounding at either end explains."""
     if abs(due - expected) > allowed:
         return f"{due:,} requests fell due where {expected:,.0f} should have"
-    worst = max(slices, key=lambda one: one.off, default=None)
+    worst = max(slices, key=lambda slice_: slice_.off, default=None)
     if worst is None or worst.off <= allowed:
         return ""
     return f"in one interval {worst.due:,} requests fell due where {worst.expected:,.0f} should have"
@@ -141,23 +141,23 @@ def _exact_fault(due: int, expected: float, slices: Sequence[DueSlice], allowed:
 def _slices(shape: Open, traffic: Traffic, intervals: Sequence[Interval], latest_ns: Sequence[int]) -> list[DueSlice]:
     """What fell due in the measured intervals; `latest_ns` is the longest lateness in each interval."""
     slices, oldest_ns = [], traffic.measure_end_ns
-    for one, late_ns in zip(reversed(intervals), reversed(latest_ns), strict=True):
-        reaches_ns = one.start_ns - late_ns
-        if _lasts(one):
-            slices.append(_slice(shape, traffic, one, reaches_ns, oldest_ns))
+    for interval, late_ns in zip(reversed(intervals), reversed(latest_ns), strict=True):
+        reaches_ns = interval.start_ns - late_ns
+        if _lasts(interval):
+            slices.append(_slice(shape, traffic, interval, reaches_ns, oldest_ns))
         oldest_ns = min(oldest_ns, reaches_ns)  # a stall may last for several intervals
     return slices[::-1]
 
 
-def _slice(shape: Open, traffic: Traffic, one: Interval, reaches_ns: int, oldest_ns: int) -> DueSlice:
+def _slice(shape: Open, traffic: Traffic, interval: Interval, reaches_ns: int, oldest_ns: int) -> DueSlice:
     """What fell due in an interval. Its requests reach back to `reaches_ns`, later ones to `oldest_ns`."""
 
     def due(from_ns: int, to_ns: int) -> float:
         begins_ns = traffic.measure_start_ns
         return due_by(shape, to_ns - begins_ns) - due_by(shape, max(min(from_ns, to_ns) - begins_ns, 0))
 
-    shifted = due(reaches_ns, one.start_ns) + due(oldest_ns, one.end_ns)
-    return DueSlice(one.counts.due, due(one.start_ns, one.end_ns), shifted)
+    shifted = due(reaches_ns, interval.start_ns) + due(oldest_ns, interval.end_ns)
+    return DueSlice(interval.counts.due, due(interval.start_ns, interval.end_ns), shifted)
 
 
 def _lasts(interval: Interval) -> bool:

@@ -43,8 +43,8 @@ def _series(cell: Cell, used: Sequence[Trial]) -> _TrialValues:
     """Rates where they are the server's to choose, else median response times, in the order of the run."""
     traffics = [trial.traffic for trial in used if trial.traffic]
     if cell.load.saturates:
-        return _TrialValues("rate", tuple(one.rate_per_s for one in traffics if one.rate_per_s > 0))
-    medians = (float(one.response.quantile_ns(0.5)) for one in traffics)
+        return _TrialValues("rate", tuple(traffic.rate_per_s for traffic in traffics if traffic.rate_per_s > 0))
+    medians = (float(traffic.response.quantile_ns(0.5)) for traffic in traffics)
     return _TrialValues("p50 response time", tuple(median for median in medians if median > 0))
 
 
@@ -125,16 +125,16 @@ def builds_differ(cell: Cell, used: Sequence[Trial]) -> Observation | None:
     builds = [server.build_number for trial in used if (server := trial.recording.server)]
     if len(builds) != len(series.values):
         return None  # a trial has no value, so nobody knows which is whose
-    found = differing([math.log(value) for value in series.values], builds)
-    if found is None:
+    scatter = differing([math.log(value) for value in series.values], builds)
+    if scatter is None:
         return None
-    return Observation(found.between_sd, f"{builds_text(found)} in their {series.name}.")
+    return Observation(scatter.between_sd, f"{builds_text(scatter)} in their {series.name}.")
 
 
-def builds_text(found: BuildScatter) -> str:
+def builds_text(scatter: BuildScatter) -> str:
     """`The 3 builds differ by 4.1% (standard deviation), and starts of one build by 0.8%`."""
-    between, within = percent(found.between_sd), percent(found.within_sd)
-    return f"The {found.builds} builds differ by {between} (standard deviation), and starts of one build by {within}"
+    between, within = percent(scatter.between_sd), percent(scatter.within_sd)
+    return f"The {scatter.builds} builds differ by {between} (standard deviation), and starts of one build by {within}"
 
 
 @Rule("builds-alike", when="cell", note=0.0)

@@ -267,7 +267,7 @@ def disagreement(duet: SeenDuet) -> Observation | None:
     Advice: See what the slower server waits for: a lock, a thread pool, another service.
     """
     both = duet.ratios
-    if len(both) < 2 or not all(map(_excludes_zero, both)) or math.prod(each.value for each in both) <= 0:
+    if len(both) < 2 or not all(map(_excludes_zero, both)) or math.prod(ratio.value for ratio in both) <= 0:
         return None
     one, other = duet.names
     message = f"CPU per request and throughput disagree: one is better for {one}, the other for {other}."
@@ -370,12 +370,12 @@ def client_limited(duet: SeenDuet) -> Observation | None:
     Advice: Read CPU per request, or load the servers by more users.
     """
     known = [slice_ for slice_ in duet.slices if slice_.cpu_ns and slice_.cpu_ns[slice_.target] is not None]
-    busy_ns = sum(each.cpu_ns[each.target] or 0 for each in known)
+    busy_ns = sum(slice_.cpu_ns[slice_.target] or 0 for slice_ in known)
     first = duet.starts[0]
     cores = len(first.servers[0].cpus) if first.places and first.servers and first.servers[0] else duet.cores
     if not duet.saturates or not cores or not busy_ns:
         return None
-    busy = busy_ns / sum(each.end_ns - each.start_ns for each in known) / cores
+    busy = busy_ns / sum(slice_.end_ns - slice_.start_ns for slice_ in known) / cores
     message = (
         f"The servers used {percent(busy)} of their cores: the client limits the rates, so their ratio is closer to 1 "
         "than that of the servers."

@@ -26,7 +26,7 @@ def failures_text(failures: Iterable[FirstFailure], outcomes: Iterable[str] | No
 def telling(failures: Iterable[FirstFailure]) -> Sequence[FirstFailure]:
     """Without what was left over at the end of a load, unless there is nothing else."""
     known = tuple(failures)
-    return [each for each in known if each.outcome not in LEFT_OVER] or known
+    return [failure for failure in known if failure.outcome not in LEFT_OVER] or known
 
 
 def all_failed(traffic: Traffic) -> str:
@@ -96,7 +96,7 @@ def _nothing_due(cell: Cell, traffic: Traffic) -> Observation | None:
     """Whether all users waited for the server all the time, or the load asked for nothing in so short a time."""
     shape = cell.load.shape
     before = [interval.counts for interval in traffic.intervals if interval.phase == "warmup"]
-    waiting = sum(each.due - each.outcomes.total for each in before)
+    waiting = sum(counts.due - counts.outcomes.total for counts in before)
     if isinstance(shape, Closed) and waiting >= max(1.0, shape.mean_users(cell.load.duration_ns)):
         message = (
             f"Nothing fell due in {duration(traffic.seconds * 1e9)}: all users waited for answers to {waiting:,} "

@@ -98,7 +98,10 @@ def engine_paused(traffic: Traffic) -> Observation | None:
         )
         return Observation(traffic.paused_share, message)
     warm_up = [interval for interval in traffic.intervals if interval.phase == "warmup"]
-    paused_ns, length_ns = sum(each.paused_ns for each in warm_up), sum(each.lasts_ns for each in warm_up)
+    paused_ns, length_ns = (
+        sum(interval.paused_ns for interval in warm_up),
+        sum(interval.lasts_ns for interval in warm_up),
+    )
     message = f"{_stood_still(traffic, paused_ns)} of its warm-up of {duration(length_ns)}: the server had less of it."
     return Observation(paused_ns / max(length_ns, 1), message, at_most=Grade.NOTE)
 

@@ -216,9 +216,9 @@ def _tail(trial: Trial) -> _Tail | None:
         return None
     measured = [interval for interval in trial.intervals if interval.phase == "measure" and interval.lasts_ns > 0]
     median_ns, slow_ns = traffic.response.quantiles_ns((0.5, 1 - SLOWEST))
-    table = HistogramTable([one.response for one in measured])
+    table = HistogramTable([interval.response for interval in measured])
     delays = np.zeros(len(measured))
-    ends = np.array([one.end_ns for one in measured])
+    ends = np.array([interval.end_ns for interval in measured])
     for pause in facts.longest_pauses:
         at_ns = pause.end_unix_ns - traffic.epoch_unix_ns
         delay_ns = pause.duration_ns - (slow_ns - median_ns)

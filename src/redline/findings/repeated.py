@@ -48,8 +48,8 @@ def gathered(findings: Iterable[Finding]) -> tuple[Gathered, ...]:
     kinds: dict[str, list[Finding]] = {}
     for finding in findings:
         kinds.setdefault(finding.kind, []).append(finding)
-    alike = (Gathered(tuple(sorted(ones, key=lambda one: -one.grade.weight))) for ones in kinds.values())
-    return tuple(sorted(alike, key=lambda one: (-one.worst.grade.weight, RULES[one.worst.kind].reassures)))
+    alike = (Gathered(tuple(sorted(ones, key=lambda finding: -finding.grade.weight))) for ones in kinds.values())
+    return tuple(sorted(alike, key=lambda group: (-group.worst.grade.weight, RULES[group.worst.kind].reassures)))
 
 
 def said_once(said: Iterable[tuple[str, str]]) -> tuple[str, ...]:

@@ -65,7 +65,7 @@ def server_limited(cell: Cell, used: Sequence[Trial]) -> Observation | None:
     """
     if cell.role == "ceiling" or not cell.load.saturates:
         return None
-    shares = [share for one in used if (share := _share_with_an_idle_engine(one)) is not None]
+    shares = [share for trial in used if (share := _share_with_an_idle_engine(trial)) is not None]
     if 2 * len(shares) <= len(used):
         return None
     message = f"The server used {percent(min(median(shares), 1.0))} of its cores: the rate is the server's own."

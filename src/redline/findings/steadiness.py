@@ -69,14 +69,18 @@ def _unknown(traffic: Traffic, seen: int) -> Observation | None:
 
 def _speeds(trial: Trial, *, by_rate: bool) -> list[float]:
     """The rate or the p50 of the measured intervals, without a last interval that is much shorter than the others."""
-    intervals = [(i, one) for i, one in enumerate(trial.intervals) if one.phase == "measure" and one.lasts_ns > 0]
-    longest = max((one.lasts_ns for _, one in intervals), default=0)
-    whole = [(i, one) for i, one in intervals if 2 * one.lasts_ns >= longest]
+    intervals = [
+        (i, interval)
+        for i, interval in enumerate(trial.intervals)
+        if interval.phase == "measure" and interval.lasts_ns > 0
+    ]
+    longest = max((interval.lasts_ns for _, interval in intervals), default=0)
+    whole = [(i, interval) for i, interval in intervals if 2 * interval.lasts_ns >= longest]
     if by_rate:
         # Half an answer where there was none, which has no logarithm.
-        return [max(one.counts.completed, 0.5) / one.lasts_ns * 1e9 for _, one in whole]
+        return [max(interval.counts.completed, 0.5) / interval.lasts_ns * 1e9 for _, interval in whole]
     medians = trial.interval_quantiles_ns
-    return [float(medians[i][0]) for i, one in whole if one.counts.outcomes.total >= FEWEST_SAMPLES]
+    return [float(medians[i][0]) for i, interval in whole if interval.counts.outcomes.total >= FEWEST_SAMPLES]
 
 
 NEVER_STEADY = Rule(
@@ -193,7 +197,7 @@ def shrinking_answers(cell: Cell, traffic: Traffic) -> Observation | None:
     if _lengths_are_checked(cell) or _wrong(traffic):
         return None
     counted = [i.counts for i in traffic.intervals if i.phase == "measure" and i.counts.completed >= FEWEST_ANSWERS]
-    return _changed([one.bytes_received / one.completed for one in counted], "intervals")
+    return _changed([counts.bytes_received / counts.completed for counts in counted], "intervals")
 
 
 @shrinking_answers.also("cell")
@@ -202,8 +206,10 @@ def shrinking_between(cell: Cell, used: Sequence[Trial]) -> Observation | None:
     if _lengths_are_checked(cell):
         return None
     traffics = [trial.traffic for trial in used if trial.traffic]
-    counted = [one.counts for one in traffics if one.counts.completed >= FEWEST_ANSWERS and not _wrong(one)]
-    return _changed([one.bytes_received / one.completed for one in counted], "trials")
+    counted = [
+        traffic.counts for traffic in traffics if traffic.counts.completed >= FEWEST_ANSWERS and not _wrong(traffic)
+    ]
+    return _changed([counts.bytes_received / counts.completed for counts in counted], "trials")
 
 
 def _changed(sizes: list[float], parts: str) -> Observation | None:

@@ -215,15 +215,15 @@ def _cpu_costs(block: DuetBlock) -> list[float] | None:
     """CPU time of a request to each server; None where that of one is not known, or is 0."""
 
     def used(mine: list[DuetSlice]) -> int:
-        times = [each.cpu_ns[each.target] if each.cpu_ns else None for each in mine]
+        times = [slice_.cpu_ns[slice_.target] if slice_.cpu_ns else None for slice_ in mine]
         return 0 if None in times else sum(filter(None, times))
 
-    return _costs(block, used, lambda each: each.completed)
+    return _costs(block, used, lambda slice_: slice_.completed)
 
 
 def _wall_costs(block: DuetBlock) -> list[float] | None:
     """Measured time of a request to each server; None where one answered nothing."""
-    return _costs(block, lambda mine: sum(each.measured_ns for each in mine), lambda each: each.measured)
+    return _costs(block, lambda mine: sum(slice_.measured_ns for slice_ in mine), lambda slice_: slice_.measured)
 
 
 def _costs(

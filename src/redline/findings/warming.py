@@ -119,20 +119,20 @@ class TimelineBuilder:
         if interval.phase == "drain" or interval.lasts_ns <= 0:
             return
         self._waiting.append(interval)
-        if self._by_rate or sum(each.counts.outcomes.total for each in self._waiting) >= FEWEST_SAMPLES:
+        if self._by_rate or sum(interval.counts.outcomes.total for interval in self._waiting) >= FEWEST_SAMPLES:
             self._ends.append(interval.end_ns)
             self._speeds.append(self._speed(p50_ns if len(self._waiting) == 1 else None))
-            due = sum(each.counts.due for each in self._waiting)
-            self._kept_up.append(sum(each.counts.completed for each in self._waiting) / due if due else 1.0)
+            due = sum(interval.counts.due for interval in self._waiting)
+            self._kept_up.append(sum(interval.counts.completed for interval in self._waiting) / due if due else 1.0)
             self._waiting = []
 
     def _speed(self, p50_ns: int | None) -> float:
         if self._by_rate:
-            answered = sum(each.counts.completed for each in self._waiting)
+            answered = sum(interval.counts.completed for interval in self._waiting)
             # Half an answer where there was none, which has no logarithm.
             return math.log(max(answered, 0.5) / (self._waiting[-1].end_ns - self._waiting[0].start_ns))
         if p50_ns is None:
-            p50_ns = Histogram.merged(each.response for each in self._waiting).quantile_ns(0.5)
+            p50_ns = Histogram.merged(interval.response for interval in self._waiting).quantile_ns(0.5)
         return -math.log(max(p50_ns, 1))
 
     def timeline(self) -> Timeline:

@@ -30,7 +30,7 @@ class Peer:
 
 def find_peer(name: str, path: str | None = None) -> Peer | None:
     """The tool of that name on `path`, by default the PATH; None when it is not installed. Raises KeyError."""
-    adapter, binary = {each.name: each for each in ADAPTERS}[name], shutil.which(name, path=path)
+    adapter, binary = {peer.name: peer for peer in ADAPTERS}[name], shutil.which(name, path=path)
     return Peer(adapter, binary, _version(adapter, binary)) if binary else None
 
 

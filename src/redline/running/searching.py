@@ -119,7 +119,7 @@ class SearchSession:
                     turn.is_over.set()
                 while wait(searches, 1.0).not_done:
                     self.bench.interrupt()
-            interrupted = [each.result() for each in searches]  # what one raised is raised here
+            interrupted = [future.result() for future in searches]  # what one raised is raised here
             return any(interrupted)
 
     def _assigned(

@@ -164,7 +164,7 @@ class RunSession:
         begun = [one for one in (capacity_store(folder), store) if one.exists]
         for one in begun:
             one.check_parts()
-        runs = [one.run() for one in begun]
+        runs = [store.run() for store in begun]
         manifest = runs[0].manifest if runs else store.manifest()
         bench = bench_for(manifest)
         refuse_other_hosts(manifest.hosts, bench.hosts)
@@ -207,15 +207,15 @@ class RunSession:
 
     def _plan_second(self, first: RunStore) -> None:
         """Give the other loads their rates, and write the manifest of the run itself."""
-        found = first.run()
-        suite = found.manifest.plan.suite
-        plan = _profilable(make_plan(suite, self.unavailable, capacities(found)), self.bench, self.listener)
+        run = first.run()
+        suite = run.manifest.plan.suite
+        plan = _profilable(make_plan(suite, self.unavailable, capacities(run)), self.bench, self.listener)
         known = {skipped.slug for skipped in make_plan(suite, self.unavailable).skipped}
         for skipped in plan.skipped:
             if skipped.slug not in known:
                 self.listener.skipped(skipped)
         check_left(plan, "run", f"what was measured shows why: redline report {first.folder}")
-        begun = found.manifest
+        begun = run.manifest
         source = Source(begun.command, begun.suite_file, begun.suite_text, begun.kind)
         self.store.create(new_manifest(self.store.folder.resolve().name, source, plan, self.bench))
 
@@ -366,9 +366,9 @@ def build_all(
     variants: tuple[Variant, ...] = suite.variants if suite.ceiling is None else (*suite.variants, suite.ceiling)
     wanted = [variant for variant in variants if only is None or variant.slug in only]
     # A ceiling is compared with nothing, so one build of it is enough.
-    once = [each for each in wanted if suite.builds > 1 and each not in suite.variants]
+    once = [variant for variant in wanted if suite.builds > 1 and variant not in suite.variants]
     with listener.building() as progress:
-        outcome = launcher.build([each for each in wanted if each not in once], progress, suite.builds)
+        outcome = launcher.build([variant for variant in wanted if variant not in once], progress, suite.builds)
         outcome = outcome.joined(launcher.build(once, progress)) if once else outcome
     listener.built(outcome)
     return outcome

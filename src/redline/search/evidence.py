@@ -77,7 +77,7 @@ class Evidence:
     @cached_property
     def seconds(self) -> float:
         """How long load was put on."""
-        return sum(each.seconds for each in self.timed)
+        return sum(slice_.seconds for slice_ in self.timed)
 
     @cached_property
     def due(self) -> int:
@@ -92,7 +92,7 @@ class Evidence:
     @property
     def answered_per_s(self) -> float:
         """Right answers per second while load was put on."""
-        return sum(each.answered for each in self.timed) / self.seconds if self.seconds > 0 else 0.0
+        return sum(slice_.answered for slice_ in self.timed) / self.seconds if self.seconds > 0 else 0.0
 
     @cached_property
     def response(self) -> Histogram:
@@ -101,7 +101,7 @@ class Evidence:
 
     def counted(self, name: str) -> Floats:
         """One count (`due`, `answered`, `errors`, `ended`) of every timed slice."""
-        return np.array([getattr(each, name) for each in self.timed], dtype=np.float64)
+        return np.array([getattr(slice_, name) for slice_ in self.timed], dtype=np.float64)
 
     def all_counted(self, name: str) -> Floats:
         """The same, with what became known only after the last timed slice spread over all of them.
@@ -153,7 +153,7 @@ def capacity_of(evidence: Evidence) -> Capacity | None:
     per_s = evidence.answered_per_s
     if len(answered) < _BATCHES or per_s <= 0:
         return None
-    rates = batch_means(answered / np.array([each.seconds for each in evidence.timed]), _BATCHES)
+    rates = batch_means(answered / np.array([slice_.seconds for slice_ in evidence.timed]), _BATCHES)
     # Fewer than Poisson's spread only if the batches say so, and they are few: half of it at least.
     least = 0.5 * np.sqrt(answered.sum()) / evidence.seconds
     chance = max(float(rates.std(ddof=1)) / np.sqrt(len(rates)), float(least))
@@ -222,16 +222,16 @@ def answering(slices: Sequence[ProbeSlice]) -> Sequence[ProbeSlice]:
     Far past its capacity a server's response times grow nearly as fast as time goes by, and nothing would be left.
     There much of what falls due stays, and what ends does not become more: then all from the first outcome on.
     """
-    first = next((index for index, each in enumerate(slices) if each.ended), len(slices))
+    first = next((index for index, slice_ in enumerate(slices) if slice_.ended), len(slices))
     since = slices[first:]
-    seen = Histogram.merged(each.response for each in since)
+    seen = Histogram.merged(slice_.response for slice_ in since)
     if seen.count == 0:
         return since
-    long_s, passed_s = seen.quantile_ns(_LONG) / 1e9, np.cumsum([each.seconds for each in since])
+    long_s, passed_s = seen.quantile_ns(_LONG) / 1e9, np.cumsum([slice_.seconds for slice_ in since])
     rest = since[int(np.searchsorted(passed_s, long_s)) + 1 :]
     if len(since) < FEWEST or len(rest) >= FEWEST or growth(since).share < _MUCH_LEFT:
         return rest
-    half, ended = len(since) // 2, [each.ended for each in since]
+    half, ended = len(since) // 2, [slice_.ended for slice_ in since]
     before, after = sum(ended[:half]), sum(ended[-half:])
     more_ends = after - before > float(np.sqrt(before + after))  # by more than one standard deviation of a count
     return rest if more_ends else since

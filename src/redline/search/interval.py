@@ -100,8 +100,8 @@ def bounds_of(evidence: Sequence[Evidence], objective: Objective, confidence: fl
     low, high = bounds(tried)
     if objective.metric not in QUANTILES:
         return Bounds(low, high, modelled=False, fit=None, steps=tried)
-    usable = sorted((each for each in evidence if _is_usable(each)), key=lambda each: each.rate_per_s)
-    points = [ProbePoint.of(each) for each in usable]
+    usable = sorted((each for each in evidence if _is_usable(each)), key=lambda evidence: evidence.rate_per_s)
+    points = [ProbePoint.of(evidence) for evidence in usable]
     aim = Aim(QUANTILES[objective.metric], objective.limit / 1e9)
     # Of several starts, they are what was drawn, and not the probes.
     one_start = len({each.start for each in evidence}) < FEWEST_STARTS
@@ -129,18 +129,22 @@ def best_capacity(evidence: Sequence[Evidence]) -> Capacity | None:
     None where more was answered at a lower rate: then overload made the server slower, and its capacity is not known.
     """
     over = [each for each in evidence if overloaded(each) and not each.client]
-    found = [each for each in map(capacity_of, over) if each is not None]
-    if not found:
+    capacities = [capacity for capacity in map(capacity_of, over) if capacity is not None]
+    if not capacities:
         return None
-    surest = min(each.sd_per_s for each in found)
-    near = [each for each in found if each.tolerance_per_s <= _COMPARABLE * min(one.tolerance_per_s for one in found)]
-    weights = [1 / each.chance_per_s**2 for each in near]
-    per_s = sum(w * each.per_s for w, each in zip(weights, near, strict=True)) / sum(weights)
+    surest = min(capacity.sd_per_s for capacity in capacities)
+    near = [
+        each
+        for each in capacities
+        if each.tolerance_per_s <= _COMPARABLE * min(capacity.tolerance_per_s for capacity in capacities)
+    ]
+    weights = [1 / capacity.chance_per_s**2 for capacity in near]
+    per_s = sum(w * capacity.per_s for w, capacity in zip(weights, near, strict=True)) / sum(weights)
     kept_up = max((each.answered_per_s for each in evidence if not overloaded(each)), default=0.0)
     if per_s + 2 * surest < kept_up:
         return None
     # Many probes reduce the effect of chance, but the tolerance is the same for all of them.
-    return Capacity(per_s, sum(weights) ** -0.5, max(each.tolerance_per_s for each in near))
+    return Capacity(per_s, sum(weights) ** -0.5, max(capacity.tolerance_per_s for capacity in near))
 
 
 def capped(
@@ -162,12 +166,12 @@ def capped(
         default=0,
     )
     seen = [each for each in evidence if not each.client]
-    found = [each for each in map(capacity_of, filter(_saturated, seen)) if each is not None]
-    if not found or high is None or share <= 0:
+    capacities = [capacity for capacity in map(capacity_of, filter(_saturated, seen)) if capacity is not None]
+    if not capacities or high is None or share <= 0:
         return low, high
-    most = max(found, key=lambda each: each.per_s)
+    most = max(capacities, key=lambda capacity: capacity.per_s)
     least_per_s, most_per_s = ((most.per_s + sign * 2 * most.sd_per_s) / share for sign in (-1, 1))
-    if any(each.answered_per_s > share * most_per_s for each in seen if not _saturated(each)):
+    if any(evidence.answered_per_s > share * most_per_s for evidence in seen if not _saturated(evidence)):
         return low, high
     return low if low is None or low < most_per_s else least_per_s, min(high, most_per_s)
 
@@ -178,7 +182,7 @@ def _saturated(evidence: Evidence) -> bool:
 
 
 def _is_usable(evidence: Evidence) -> bool:
-    ended = any(each.ended for each in evidence.timed)
+    ended = any(slice_.ended for slice_ in evidence.timed)
     return ended and not overloaded(evidence) and not evidence.client and evidence.response.count > 0
 
 
@@ -277,7 +281,11 @@ def propagate_bounds(found: Sequence[tuple[Objective, Bounds]]) -> dict[str, Bou
     contradict each other, one of them is wrong, and nothing says which: both become the hull of the two.
     """
     known = {condition.text: bounds for condition, bounds in found}
-    pairs = [(one.text, other.text) for (one, _), (other, _) in permutations(found, 2) if implies(one, other)]
+    pairs = [
+        (objective.text, other.text)
+        for (objective, _), (other, _) in permutations(found, 2)
+        if implies(objective, other)
+    ]
     while crossings := [(strict, loose) for strict, loose in pairs if _cross(known[strict], known[loose])]:
         known = {text: _hull(own, [pair for pair in crossings if text in pair], known) for text, own in known.items()}
     return {

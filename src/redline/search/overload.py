@@ -227,7 +227,7 @@ class _SeenOverload:
 
     def response(self, which: NDArray[np.bool_]) -> Histogram:
         """The response times of what ended in these slices."""
-        return Histogram.merged(each.response for each, taken in zip(self.slices, which, strict=True) if taken)
+        return Histogram.merged(slice_.response for slice_, taken in zip(self.slices, which, strict=True) if taken)
 
     def share_under_overload(self) -> float | None:
         """What it answered per second of its capacity, once the overload had set in; None when that was not seen."""
@@ -286,12 +286,12 @@ class _SeenOverload:
             BeyondMoment(
                 at_s=round(float(self.ends_s[i]), 6),
                 stage="before" if self.before[i] else "after" if self.after[i] else "overload",
-                asked_per_s=each.due / each.seconds,
-                answered_per_s=each.answered / each.seconds,
-                errors_per_s=each.errors / each.seconds,
+                asked_per_s=slice_.due / slice_.seconds,
+                answered_per_s=slice_.answered / slice_.seconds,
+                errors_per_s=slice_.errors / slice_.seconds,
                 backlog=int(self.backlog[i]),
-                p50_ns=_quantile(each.response, 0.5),
-                p99_ns=_quantile(each.response, 0.99),
+                p50_ns=_quantile(slice_.response, 0.5),
+                p99_ns=_quantile(slice_.response, 0.99),
             )
-            for i, each in enumerate(self.slices)
+            for i, slice_ in enumerate(self.slices)
         )

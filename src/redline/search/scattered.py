@@ -47,20 +47,20 @@ def scattered(evidence: Sequence[Evidence], aim: Aim, tail: float) -> Scattered 
     `tail`: the share below the upper end, by the jackknife and Student's t.
     """
     usable = [each for each in evidence if not each.client and each.response.count > 0]
-    found = [(each, capacity_of(each) if overloaded(each) else None) for each in usable]
+    found = [(evidence, capacity_of(evidence) if overloaded(evidence) else None) for evidence in usable]
     roots_per_s = [capacity.per_s for _, capacity in found if capacity]
     if not roots_per_s:
         return None
     least_per_s = _NEAR * float(np.median(roots_per_s))
-    near = [(each, capacity) for each, capacity in found if each.offered_per_s >= least_per_s]
-    found = [(each, capacity) for each, capacity in near if capacity or not overloaded(each)]
-    settled = [ProbePoint.of(each) for each, capacity in found if capacity is None]
+    near = [(evidence, capacity) for evidence, capacity in found if evidence.offered_per_s >= least_per_s]
+    found = [(evidence, capacity) for evidence, capacity in near if capacity or not overloaded(evidence)]
+    settled = [ProbePoint.of(evidence) for evidence, capacity in found if capacity is None]
     if len(found) < FEWEST or len(settled) < FEWEST_SETTLED:
         return None
-    q, calmest = min(aim.q, WELL_KNOWN), ProbePoint.of(min(usable, key=lambda each: each.rate_per_s))
+    q, calmest = min(aim.q, WELL_KNOWN), ProbePoint.of(min(usable, key=lambda evidence: evidence.rate_per_s))
     over = np.array([capacity is not None for _, capacity in found])
-    at = np.array([each.offered_per_s for each, _ in found])
-    shown = np.array([capacity.per_s if capacity else each.offered_per_s for each, capacity in found])
+    at = np.array([evidence.offered_per_s for evidence, _ in found])
+    shown = np.array([capacity.per_s if capacity else evidence.offered_per_s for evidence, capacity in found])
     times = np.array([point.quantile_s(q) for point in settled])
     base_s = calmest.quantile_s(BASE)
     inverse = np.zeros(len(found))
@@ -73,7 +73,7 @@ def scattered(evidence: Sequence[Evidence], aim: Aim, tail: float) -> Scattered 
     if aim.below_s <= base_s:
         return None
     free = len(found) - 2
-    chance = np.sqrt(4 * at / np.array([each.seconds for each, _ in found]))
+    chance = np.sqrt(4 * at / np.array([evidence.seconds for evidence, _ in found]))
     chance[over] = [capacity.sd_per_s for _, capacity in found if capacity]
     chance[~over] *= diluted(times, base_s)
     spread = sqrt(max(float(((roots - roots.mean()) ** 2).sum()) / free - float((chance**2).mean()), 0.0)) / root

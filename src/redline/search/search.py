@@ -186,10 +186,16 @@ class Search:
         """The bounds of every condition of every set; made once for each probe, because a model is fitted for them."""
         if self._bounds[0] == len(self.evidence):
             return self._bounds[1]
-        conditions = {each.text: each for of_set in self.sets.values() for each in of_set}
-        found = [(each, bounds_of(self.evidence, each, self.settings.confidence)) for each in conditions.values()]
+        conditions = {objective.text: objective for of_set in self.sets.values() for objective in of_set}
+        found = [
+            (objective, bounds_of(self.evidence, objective, self.settings.confidence))
+            for objective in conditions.values()
+        ]
         allowed = propagate_bounds(found)
-        known = {name: {each.text: allowed[each.text] for each in of_set} for name, of_set in self.sets.items()}
+        known = {
+            name: {objective.text: allowed[objective.text] for objective in of_set}
+            for name, of_set in self.sets.items()
+        }
         self._bounds = len(self.evidence), known
         return known
 
@@ -208,11 +214,11 @@ class Search:
 
         For the sets of these names, or for any.
         """
-        conditions = [each for name in names or self.sets for each in self.sets[name]]
-        spoilt = [each for each in self.evidence if not shows(each, *conditions)]
-        limited = [each for each in spoilt if rate_per_s >= _SAME_RATE * each.rate_per_s]
-        always = [each for each in limited if all(other in spoilt for other in self._at(each.rate_per_s))]
-        return min(always, key=lambda each: each.rate_per_s, default=None)
+        conditions = [objective for name in names or self.sets for objective in self.sets[name]]
+        spoilt = [evidence for evidence in self.evidence if not shows(evidence, *conditions)]
+        limited = [evidence for evidence in spoilt if rate_per_s >= _SAME_RATE * evidence.rate_per_s]
+        always = [evidence for evidence in limited if all(other in spoilt for other in self._at(evidence.rate_per_s))]
+        return min(always, key=lambda evidence: evidence.rate_per_s, default=None)
 
     def _below(self, name: str) -> Proposal | None:
         """Where no higher rate can be tried: what is unclear is tried again, and one that passes is looked for."""
@@ -221,7 +227,7 @@ class Search:
             return None
         passed = max((each.rate_per_s for each in tried if each.verdict == "passed"), default=0.0)
         unclear = [each for each in tried if each.verdict == "unclear" and each.rate_per_s > passed]
-        if again := [each for each in unclear if each.probes < self.settings.repeats]:
+        if again := [tried for tried in unclear if tried.probes < self.settings.repeats]:
             return Proposal(again[-1].rate_per_s, "repeated: it is not clear whether that is met")
         rate = self._within(_tried_least(self.evidence) / 2)
         if passed or rate >= _tried_least(self.evidence):
@@ -230,7 +236,9 @@ class Search:
 
     def _at(self, rate_per_s: float) -> list[Evidence]:
         """The probes at about this rate."""
-        return [each for each in self.evidence if _SAME_RATE <= each.rate_per_s / rate_per_s <= 1 / _SAME_RATE]
+        return [
+            evidence for evidence in self.evidence if _SAME_RATE <= evidence.rate_per_s / rate_per_s <= 1 / _SAME_RATE
+        ]
 
     def _tried(self, name: str) -> tuple[TriedRate, ...]:
         """The rates that were tried, ascending, and whether each meets the whole set."""
@@ -272,23 +280,23 @@ class Search:
 
         Once the ends are confirmed the server that runs is a fresh one already.
         """
-        found = next((each.crossing for each in known.values() if each.crossing), None)
-        if found is None or self._crossings >= self.settings.repeats:
+        crossing = next((bounds.crossing for bounds in known.values() if bounds.crossing), None)
+        if crossing is None or self._crossings >= self.settings.repeats:
             return None
         self._crossings += 1
         fresh = 0 if self._checks.made else min(self.settings.trials, 1)
-        why = f"{found.strict} passed above where {found.loose} failed"
-        return Proposal(self._within(found.rate_per_s), why, fresh_start=fresh)
+        why = f"{crossing.strict} passed above where {crossing.loose} failed"
+        return Proposal(self._within(crossing.rate_per_s), why, fresh_start=fresh)
 
     def _again(self, known: Mapping[str, Bounds]) -> Proposal | None:
         """A rate that another one contradicts, once more: it may have been cold, or unlucky."""
-        found = [step for each in known.values() for step in contradicted(each.steps)]
-        again = next((step for step in found if step.probes < self.settings.repeats), None)
+        tried = [step for bounds in known.values() for step in contradicted(bounds.steps)]
+        again = next((step for step in tried if step.probes < self.settings.repeats), None)
         return None if again is None else Proposal(again.rate_per_s, "repeated: another rate contradicts it")
 
     def _spread(self, known: Mapping[str, Bounds]) -> Proposal | None:
         """Where probes differ by more than chance: far from the capacity, since near it each is overloaded or not."""
-        found = next((each.scattered for each in known.values() if each.scattered), None)
+        found = next((bounds.scattered for bounds in known.values() if bounds.scattered), None)
         if found is None:
             return None
         factor = _SPREAD[self._aimed % len(_SPREAD)]
@@ -300,10 +308,10 @@ class Search:
 
     def _calm(self, known: Mapping[str, Bounds]) -> Proposal | None:
         """One probe far below the limit: what of a response time is not waiting."""
-        fitted = [each.fit for each in known.values() if each.fit is not None]
+        fitted = [bounds.fit for bounds in known.values() if bounds.fit is not None]
         if not fitted:
             return None
-        root = min(each.root_per_s for each in fitted)
+        root = min(fit.root_per_s for fit in fitted)
         if _tried_least(self.evidence) <= CALM * root:
             return None
         return Proposal(self._within(_AT_EASE * root), "at ease, to see what is not waiting")
@@ -316,14 +324,14 @@ class Search:
         fitted = [fit for fit in fits(known) if len(fit.used) >= 2]
         if not fitted:
             return None
-        found = min(fitted, key=lambda each: each.root_per_s)
-        unsettled = found.unsettled_per_s(max(each.seconds for each in self.evidence))
+        found = min(fitted, key=lambda fit: fit.root_per_s)
+        unsettled = found.unsettled_per_s(max(evidence.seconds for evidence in self.evidence))
         if self._overloads >= (2 if found.gap_per_s < unsettled else 1):
             return None
         capacity = best_capacity(self.evidence)
         if capacity is not None and capacity.sd_per_s < _WELL_KNOWN * capacity.per_s:
             return None
-        most = _MOST_OVERLOAD * max(each.rate_per_s for each in self.evidence)
+        most = _MOST_OVERLOAD * max(evidence.rate_per_s for evidence in self.evidence)
         rate = self._within(min(_OVERLOAD * found.root_per_s, most))
         if self.client_limited(rate):
             return None
@@ -335,21 +343,21 @@ class Search:
         low, high = bracket_of(known)
         if binding.fit is None or binding.fit.bent or not plausible(binding.fit, low, high):
             return self._bisect(binding, low, high)
-        seconds = max(each.seconds for each in self.evidence)
-        found = binding.fit
-        apart = min(max(found.gap_per_s, 0.0), NEAR_SHARE * found.limit_per_s)
+        seconds = max(evidence.seconds for evidence in self.evidence)
+        fit = binding.fit
+        apart = min(max(fit.gap_per_s, 0.0), NEAR_SHARE * fit.limit_per_s)
         offset = _OFFSETS[self._aimed % len(_OFFSETS)]
         self._aimed += 1
-        nearest = found.root_per_s - found.unsettled_per_s(seconds) * (1 + max(offset, 0.0) / 2)
-        rate = min(found.limit_per_s - offset * apart, nearest)
-        if not _tried_least(self.evidence) * 0.5 < rate < found.root_per_s:
+        nearest = fit.root_per_s - fit.unsettled_per_s(seconds) * (1 + max(offset, 0.0) / 2)
+        rate = min(fit.limit_per_s - offset * apart, nearest)
+        if not _tried_least(self.evidence) * 0.5 < rate < fit.root_per_s:
             return self._bisect(binding, low, high)
         return Proposal(self._within(rate), "near where the model sees the limit")
 
     def _bisect(self, binding: Bounds, low: float | None, high: float | None) -> Proposal:
         """The middle of what is open; a rate in it that is unclear is repeated first, until it is undecidable."""
         low = low if low is not None else self.settings.lowest_per_s
-        high = high if high is not None else 2 * max(each.rate_per_s for each in self.evidence)
+        high = high if high is not None else 2 * max(evidence.rate_per_s for evidence in self.evidence)
         unclear = [step for step in binding.steps if step.verdict == "unclear" and low < step.rate_per_s < high]
         again = [step for step in unclear if step.probes < self.settings.repeats]
         if again:
@@ -383,9 +391,9 @@ class Search:
     def _end(self, known: Mapping[str, Mapping[str, Bounds]]) -> Converged | Exhausted | Doomed:
         limits = tuple(self._limit(name, each) for name, each in known.items())
         unknown = [limit for limit in limits if limit.low_per_s is None or limit.high_per_s is None]
-        if len(unknown) == len(limits) and all(each.reason for each in unknown):
-            return Doomed("; ".join(dict.fromkeys(each.reason for each in unknown)), limits)
-        if any(not each.reason for each in unknown):
+        if len(unknown) == len(limits) and all(limit.reason for limit in unknown):
+            return Doomed("; ".join(dict.fromkeys(limit.reason for limit in unknown)), limits)
+        if any(not limit.reason for limit in unknown):
             return Exhausted(limits)
         made = self._checks.settled(self._checked(known))
         decided = all(self._decided(each) for each in known.values())
@@ -397,8 +405,8 @@ class Search:
 
     def _limit(self, name: str, known: Mapping[str, Bounds]) -> Limit:
         low, high = bracket_of(known)
-        ends = [each for each in known.values() if low == each.low_per_s or high == each.high_per_s]
-        modelled = all(each.modelled for each in ends)
+        ends = [bounds for bounds in known.values() if low == bounds.low_per_s or high == bounds.high_per_s]
+        modelled = all(bounds.modelled for bounds in ends)
         low, high = capped(low, high, self.sets[name], self.evidence)
         decided = self._decided(known) or half_width(low, high) <= self.settings.precision
         return Limit(
@@ -410,8 +418,8 @@ class Search:
             modelled=modelled,
             binding=min(known, key=lambda text: high_of(known[text])),
             reason="" if decided else self._reasons.get(name) or _contradiction(known) or self._wanting(known, ends),
-            starts_differ=any(each.starts_differ for each in ends),
-            probes_differ=any(each.scattered for each in ends),
+            starts_differ=any(bounds.starts_differ for bounds in ends),
+            probes_differ=any(bounds.scattered for bounds in ends),
         )
 
     def _wanting(self, known: Mapping[str, Bounds], ends: Sequence[Bounds]) -> str:
@@ -420,11 +428,11 @@ class Search:
         Its width is inversely proportional to the root of their number, or to that of the starts'.
         """
         times = (width(known) / self.settings.precision) ** 2
-        if times == inf or not all(each.modelled for each in ends):
+        if times == inf or not all(bounds.modelled for bounds in ends):
             return ""
-        differ = max((each.scattered.spread for each in ends if each.scattered), default=0.0)
-        if any(each.starts_differ for each in ends):
-            starts = len({each.start for each in self.evidence})
+        differ = max((bounds.scattered.spread for bounds in ends if bounds.scattered), default=0.0)
+        if any(bounds.starts_differ for bounds in ends):
+            starts = len({evidence.start for evidence in self.evidence})
             return f"starts differ: about --trials {_round_up(times * starts)} would decide it"
         probes = f"about --probes {_round_up(times * len(self.evidence))} would decide it"
         if differ:
@@ -443,10 +451,10 @@ def _round_up(number: float) -> int:
 
 def _contradiction(known: Mapping[str, Bounds]) -> str:
     """Says which two answers contradict each other; empty where none do."""
-    found = next((each.crossing for each in known.values() if each.crossing), None)
-    if found is None:
+    crossing = next((bounds.crossing for bounds in known.values() if bounds.crossing), None)
+    if crossing is None:
         return ""
-    return f"the answers for {found.strict} and {found.loose} contradict each other: the interval spans both"
+    return f"the answers for {crossing.strict} and {crossing.loose} contradict each other: the interval spans both"
 
 
 def _tried_least(evidence: Sequence[Evidence]) -> float:

@@ -36,7 +36,7 @@ def steps(evidence: Sequence[Evidence], *objectives: Objective) -> tuple[TriedRa
 
     By those probes that show something of each objective.
     """
-    groups = by_rate((each for each in evidence if shows(each, *objectives)), lambda each: each.rate_per_s)
+    groups = by_rate((each for each in evidence if shows(each, *objectives)), lambda evidence: evidence.rate_per_s)
     return tuple(
         TriedRate(
             group[0].rate_per_s, all_of([verdict(tuple(group), objective) for objective in objectives]), len(group)
@@ -115,22 +115,22 @@ def _unclear(evidence: Evidence, objective: Objective) -> str:
     return "too near to tell"
 
 
-def bounds(found: Sequence[TriedRate]) -> tuple[float | None, float | None]:
+def bounds(tried: Sequence[TriedRate]) -> tuple[float | None, float | None]:
     """[highest rate that passed, lowest that failed]; where these contradict each other, the bounds re-expand.
 
     A rate that passed counts only below every failure, and a failure only above every pass: what lies between is open.
     """
-    passes = [step.rate_per_s for step in found if step.verdict == "passed"]
-    fails = [step.rate_per_s for step in found if step.verdict == "failed"]
+    passes = [step.rate_per_s for step in tried if step.verdict == "passed"]
+    fails = [step.rate_per_s for step in tried if step.verdict == "failed"]
     low = [rate for rate in passes if not fails or rate < min(fails)]
     high = [rate for rate in fails if not passes or rate > max(passes)]
     return (max(low) if low else None), (min(high) if high else None)
 
 
-def contradicted(found: Sequence[TriedRate]) -> list[TriedRate]:
+def contradicted(tried: Sequence[TriedRate]) -> list[TriedRate]:
     """The rates that failed though a higher one passed, and then those that passed though a lower one failed."""
-    passes = [step for step in found if step.verdict == "passed"]
-    fails = [step for step in found if step.verdict == "failed"]
+    passes = [step for step in tried if step.verdict == "passed"]
+    fails = [step for step in tried if step.verdict == "failed"]
     wrong_fails = [step for step in fails if any(step.rate_per_s < pass_.rate_per_s for pass_ in passes)]
     return wrong_fails + [step for step in passes if any(step.rate_per_s > fail.rate_per_s for fail in fails)]
 
@@ -144,9 +144,9 @@ def _allowed(objective: Objective) -> float:
 
 def _wrong_share(probes: Sequence[Evidence], objective: Objective) -> float:
     """The share of requests that took too long, or failed."""
-    due = max(1, sum(each.due for each in probes))
+    due = max(1, sum(evidence.due for evidence in probes))
     if objective.metric in QUANTILES:
-        return sum(_slow(each.response, objective.limit) for each in probes) / due
+        return sum(_slow(evidence.response, objective.limit) for evidence in probes) / due
     return (
         sum(slice_.errors for probe in probes for slice_ in probe.slices) / due if objective.metric == "errors" else 0.0
     )
@@ -202,7 +202,7 @@ def _batches(evidence: Evidence, objective: Objective) -> Floats:
 @lru_cache(maxsize=1024)
 def _beyond(evidence: Evidence, limit_ns: float) -> Floats:
     """The shares of requests that took as long, by stretch; what was known only at the end belongs to the last one."""
-    slow = np.array([_slow(each.response, limit_ns) for each in evidence.timed])
+    slow = np.array([_slow(slice_.response, limit_ns) for slice_ in evidence.timed])
     slow[-1] += sum(_slow(slice_.response, limit_ns) for slice_ in evidence.slices if slice_.seconds <= 0)
     return batch_means(slow, _BATCHES) / max(float(evidence.counted("due").mean()), 1.0)
 

@@ -238,7 +238,7 @@ def quantiles(histogram: Histogram) -> tuple[Quantile, ...]:
 
 def at(found: tuple[Quantile, ...], q: float) -> float:
     """The value at q in nanoseconds; 0 where it is not reported."""
-    return next((each.ns for each in found if each.q == q), 0.0)
+    return next((quantile.ns for quantile in found if quantile.q == q), 0.0)
 
 
 @dataclass(frozen=True)
@@ -280,7 +280,9 @@ class Ground:
     @property
     def shortest_ns(self) -> float:
         """The shortest median: other work may keep cores awake that would sleep."""
-        return min(each.quantile_ns(0.5) for way in (self.awake, self.resting) for each in (way.before, way.after))
+        return min(
+            histogram.quantile_ns(0.5) for way in (self.awake, self.resting) for histogram in (way.before, way.after)
+        )
 
 
 def noise(recording: Recording, traffic: Traffic, server_late: tuple[Quantile, ...], cores: int) -> Noise:

@@ -214,8 +214,8 @@ def unpaired(cell: Sample, baseline: Sample) -> Contrast | None:
 
 def unpaired_ratio(cell: Sample, baseline: Sample) -> Estimate | None:
     """The ratio of `unpaired`."""
-    found = unpaired(cell, baseline)
-    return found.ratio if found else None
+    contrast = unpaired(cell, baseline)
+    return contrast.ratio if contrast else None
 
 
 def paired_difference(cell: Sample, baseline: Sample, metric: Metric) -> Estimate:
@@ -366,7 +366,7 @@ def _contrast(cell: Sample, baseline: Sample, by_method: Mapping[str, Spread | N
         return None
     n, resolution = min(cell.n, baseline.n), math.hypot(cell.resolution, baseline.resolution)
     known = by_method if by_method[METHOD] is not None else {}
-    spreads = {f"{method}, {pairing}": one for method, one in known.items() if one is not None}
+    spreads = {f"{method}, {pairing}": spread for method, spread in known.items() if spread is not None}
     return contrast_of(over / under, spreads, n, resolution)
 
 
@@ -381,7 +381,9 @@ def contrast_of(
         return Contrast(_estimate(value, None, "ratio", n, METHOD_NONE), (), resolution)
     if math.isinf(bias):
         return Contrast(_estimate(value, None, "ratio", n, METHOD_COLD), (), resolution)
-    reached, method = _widest({name: _around(value, one.reach(resolution) + bias) for name, one in spreads.items()})
+    reached, method = _widest(
+        {name: _around(value, spread.reach(resolution) + bias) for name, spread in spreads.items()}
+    )
     return Contrast(_estimate(value, reached, "ratio", n, method), tuple(spreads.values()), resolution, bias)
 
 

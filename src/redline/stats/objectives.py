@@ -87,7 +87,7 @@ def excused(objective: Objective, measured: LoadTotals) -> str:
         return ""
     long_ns = measured.lateness.quantile_ns(max(service_q, _SURELY_LATE))
     often = long_ns > LATE * objective.limit
-    service_ns, response_ns = (each.quantile_ns(service_q) for each in (measured.service, measured.response))
+    service_ns, response_ns = (histogram.quantile_ns(service_q) for histogram in (measured.service, measured.response))
     by_server = service_ns >= objective.limit or response_ns - late_ns >= objective.limit
     if by_server or (not often and _beyond_without_late(objective, measured) > 1 - service_q + _ROUNDING):
         return ""

@@ -137,17 +137,17 @@ def flame_graph(
             branch = found
     heavy = [branch for branch in _preorder(root) if branch.weight >= least * total]
     # No frame outweighs the one above it, and of equals the one above comes first: whatever is kept hangs together.
-    kept = {id(branch) for branch in nlargest(most, heavy, key=lambda each: (each.weight, -each.depth))}
+    kept = {id(branch) for branch in nlargest(most, heavy, key=lambda branch: (branch.weight, -branch.depth))}
     shown = [branch for branch in _preorder(root) if id(branch) in kept]
     depths = {branch.frame: branch.depth for branch in reversed(shown)}  # where each stands first
     places = {frame: place for place, frame in enumerate(depths)}
     return FlameGraph(
         total=total,
         slow=slow_total,
-        least=max(least, min((each.weight for each in shown), default=0) / total if len(heavy) > most else 0.0),
+        least=max(least, min((branch.weight for branch in shown), default=0) / total if len(heavy) > most else 0.0),
         frames=tuple(places),
         libraries=tuple(library_of(frame, depth) for frame, depth in depths.items()),
-        nodes=tuple(FlameNode(each.depth, places[each.frame], each.weight, each.slow) for each in shown),
+        nodes=tuple(FlameNode(branch.depth, places[branch.frame], branch.weight, branch.slow) for branch in shown),
     )
 
 
@@ -166,4 +166,4 @@ def _preorder(root: _Branch) -> Iterable[_Branch]:
         branch = waiting.pop()
         if branch is not root:
             yield branch
-        waiting += sorted(branch.below.values(), key=lambda each: (each.weight, each.frame))
+        waiting += sorted(branch.below.values(), key=lambda branch: (branch.weight, branch.frame))

@@ -152,7 +152,9 @@ class MeasuredTraffic:
         """The numbers of this traffic."""
         measured = [interval for interval in traffic.intervals if interval.phase == "measure"]
         responses = [interval.response for interval in measured]
-        drained = [each.response for each in traffic.intervals if each.phase == "drain" and each.response.count]
+        drained = [
+            interval.response for interval in traffic.intervals if interval.phase == "drain" and interval.response.count
+        ]
         if drained:
             responses = [*responses[:-1], Histogram.merged([*responses[-1:], *drained])]
         return cls(
@@ -165,8 +167,8 @@ class MeasuredTraffic:
             one_way=traffic.measured_one_way,
             tls=traffic.tls,
             in_window=traffic.answered,
-            answered=tuple(each.counts.completed for each in measured),
-            lasted_s=tuple((each.end_ns - each.start_ns) / 1e9 for each in measured),
+            answered=tuple(interval.counts.completed for interval in measured),
+            lasted_s=tuple((interval.end_ns - interval.start_ns) / 1e9 for interval in measured),
             responses=tuple(responses),
         )
 
@@ -251,10 +253,10 @@ def _sample_of(trials: Sequence[TrialNumbers], metric: Metric, merged: Merged | 
     traffics = _traffics(trials)
     if metric is Metric.THROUGHPUT:
         in_window = [traffic.in_window for traffic in traffics]
-        return Ratios(_array(in_window), _array([each.seconds for each in traffics]), batches=_answered(traffics))
+        return Ratios(_array(in_window), _array([traffic.seconds for traffic in traffics]), batches=_answered(traffics))
     if metric is Metric.RECEIVED:
         received = [traffic.counts.bytes_received for traffic in traffics]
-        return Ratios(_array(received), _array([each.seconds for each in traffics]))
+        return Ratios(_array(received), _array([traffic.seconds for traffic in traffics]))
     if metric is Metric.MEAN:
         counts = _array([traffic.response.count for traffic in traffics])
         return Ratios(_array([traffic.response.mean_ns for traffic in traffics]) * counts, counts)
@@ -269,10 +271,10 @@ def _sample_of(trials: Sequence[TrialNumbers], metric: Metric, merged: Merged | 
 
 
 def _traffics(trials: Sequence[TrialNumbers]) -> list[MeasuredTraffic]:
-    found = [trial.traffic for trial in trials if trial.traffic is not None]
-    if len(found) < len(trials):
+    traffic = [trial.traffic for trial in trials if trial.traffic is not None]
+    if len(traffic) < len(trials):
         raise ValueError("a trial has no traffic")
-    return found
+    return traffic
 
 
 def _answered(traffics: Sequence[MeasuredTraffic]) -> tuple[Floats, Floats] | None:

@@ -40,9 +40,9 @@ def _warn(result: CompareResult) -> None:
     for line in (*result.unmatched, *result.environment_differs):
         grade = Grade.WARN if line in result.environment_grave else Grade.NOTE
         sys.stderr.write(f"{grade}: {line}\n")
-    for one in gathered(finding for finding in result.findings if finding.grade is not Grade.NOTE):
-        where = named(cell_id.rpartition("-")[0] for cell_id in one.cell_ids)
-        sys.stderr.write(f"{one.worst.grade}: {where}: {one.text}\n")
+    for group in gathered(finding for finding in result.findings if finding.grade is not Grade.NOTE):
+        where = named(cell_id.rpartition("-")[0] for cell_id in group.cell_ids)
+        sys.stderr.write(f"{group.worst.grade}: {where}: {group.text}\n")
 
 
 def gate(result: CompareResult, fail_on: set[Verdict]) -> None:

@@ -69,7 +69,7 @@ def _hosts(address: str) -> tuple[HostResult, ...]:
 
 def _of_one_role(environment: Environment) -> list[Advice]:
     """The advice for a host without both server and engine: how they would share its cores says nothing."""
-    return [each for each in examine(environment) if each.topic != "cores"]
+    return [advice for advice in examine(environment) if advice.topic != "cores"]
 
 
 def _print(advice: tuple[Advice, ...]) -> None:

@@ -30,48 +30,50 @@ def execute(flags: HistoryFlags) -> None:
     if flags.recent is not None:
         at_least_one("--recent", flags.recent)
     archive = open_archive(flags.folder)
-    found = _read(flags.folder, archive, _wanted(split(flags.servers), split(flags.scenarios)))
-    _refuse_nothing(found, asked=bool(flags.servers or flags.scenarios))
+    history = _read(flags.folder, archive, _wanted(split(flags.servers), split(flags.scenarios)))
+    _refuse_nothing(history, asked=bool(flags.servers or flags.scenarios))
     if flags.json:
-        sys.stdout.write(found.model_dump_json(indent=2) + "\n")
+        sys.stdout.write(history.model_dump_json(indent=2) + "\n")
     elif flags.form == "md":
-        write_document(markdown.render(OUTLINE.text(found, Medium.MARKDOWN)))
+        write_document(markdown.render(OUTLINE.text(history, Medium.MARKDOWN)))
     else:
-        show(OUTLINE.text(found, Medium.TERMINAL))
-    _tell_left_out(found)
+        show(OUTLINE.text(history, Medium.TERMINAL))
+    _tell_left_out(history)
     if flags.fail_on:
-        gate(found, flags.recent)
+        gate(history, flags.recent)
 
 
-def gate(found: History, recent: int | None) -> None:
+def gate(history: History, recent: int | None) -> None:
     """Exit with 3 for a regression that stands, and with 1 where the last run shows nothing or cannot be read.
 
     Too few runs are no failure, since every history begins with one; what is then not judged is said on stderr.
     """
-    worse = regressions(found, recent)
-    for one in worse:
-        since = found.runs[one.regressed_since or 0].name
-        sys.stderr.write(f"regression: {one.name}: {one.metric}, since {since}\n")
+    worse = regressions(history, recent)
+    for followed in worse:
+        since = history.runs[followed.regressed_since or 0].name
+        sys.stderr.write(f"regression: {followed.name}: {followed.metric}, since {since}\n")
     if worse:
         raise typer.Exit(exits.MISSED)
-    if not found.runs:
-        raise RedlineError(f"nothing could be judged: no run below {found.folder}", hint="name the folder of the runs")
-    unread = overlooked(found)
+    if not history.runs:
+        raise RedlineError(
+            f"nothing could be judged: no run below {history.folder}", hint="name the folder of the runs"
+        )
+    unread = overlooked(history)
     if unread:
         raise RedlineError(
             f"the newest run may not have been judged: {'; '.join(f'{one.folder}: {one.reason}' for one in unread)}",
             hint="mend it, go on with it (redline run --resume DIR), or move it away, and ask again",
         )
-    missing = silent(found)
+    missing = silent(history)
     if missing:
         said = said_once(sorted((one.name, one.points[-1].missing) for one in missing))
-        last = found.runs[max(one.points[-1].run for one in missing)]
+        last = history.runs[max(one.points[-1].run for one in missing)]
         raise RedlineError(
             f"the last run does not show everything: {last.name}: {'; '.join(said)}",
             hint=f"see why: redline report {last.folder}",
         )
-    newest = found.runs[-1].era
-    runs = sum(run.era == newest for run in found.runs)
+    newest = history.runs[-1].era
+    runs = sum(run.era == newest for run in history.runs)
     if runs < FEWEST_RUNS:
         sys.stderr.write(f"note: nothing is judged yet: the era has {runs} of the {FEWEST_RUNS} runs that it takes\n")
 
@@ -105,17 +107,17 @@ def _read(folder: Path, archive: Archive, wanted: Callable[[Cell], bool]) -> His
         return build_history(str(folder), seen, aside, archive.foreign)
 
 
-def _refuse_nothing(found: History, *, asked: bool) -> None:
-    if asked and found.runs and not found.cells:
+def _refuse_nothing(history: History, *, asked: bool) -> None:
+    if asked and history.runs and not history.cells:
         raise UsageError(
-            f"no cell of the runs below {found.folder} matches", hint="leave out -s and -m to see all that there are"
+            f"no cell of the runs below {history.folder} matches", hint="leave out -s and -m to see all that there are"
         )
 
 
-def _tell_left_out(found: History) -> None:
+def _tell_left_out(history: History) -> None:
     """What is no part of it, on stderr: runs one by one, foreign directories together."""
-    for one in found.left_out:
+    for one in history.left_out:
         grade = Grade.NOTE if one.going else Grade.WARN
         sys.stderr.write(f"{grade}: left out: {one.folder}: {one.reason}\n")
-    if found.foreign:
-        sys.stderr.write(f"note: no run is in {', '.join(found.foreign)}\n")
+    if history.foreign:
+        sys.stderr.write(f"note: no run is in {', '.join(history.foreign)}\n")

@@ -80,7 +80,7 @@ def _search_changes(result: SearchJudgeResult) -> Iterator[str]:
     for ending in result.endings_changed:
         yield f"{ending.slug}: was {ending.before or 'not there'}; now {ending.after or 'not there'}"
     for changed in result.answers_changed:
-        was, now = (answer_text(one) if one else "not known" for one in (changed.before, changed.after))
+        was, now = (answer_text(answer) if answer else "not known" for answer in (changed.before, changed.after))
         yield f"{changed.slug}: {changed.name}: was {was}; now {now}"
     if result.written:
         yield "report.html, results.csv and results.json are renewed"
@@ -102,8 +102,8 @@ def _sections(result: JudgeResult, now: Report) -> Iterator[Section]:
         lines = tuple(_findings(cell)) or (line(("nothing to doubt", "dim")),)
         yield Section(cell.slug, (Prose(lines, listed=True),), "" if cell.valid else "invalid")
     turns = (
-        line(f"{slug_of(one.cell_id)} {'can be used again' if one.valid_after else 'is invalid now'}")
-        for one in result.turned
+        line(f"{slug_of(change.cell_id)} {'can be used again' if change.valid_after else 'is invalid now'}")
+        for change in result.turned
     )
     written = ["report.html, results.csv and results.json are renewed"] if result.written else []
     changes = Prose((*turns, *map(_changed, result.changes)), listed=True)
@@ -112,8 +112,8 @@ def _sections(result: JudgeResult, now: Report) -> Iterator[Section]:
 
 def _findings(cell: CellReport) -> Iterator[Line]:
     """The gravest first, all of a kind once with the trials that they are about."""
-    for one in gathered(cell.findings):
-        yield line((f"{GRADE_MARKS[one.worst.grade]} {one.worst.grade}", one.worst.grade), f"  {one.text}")
+    for group in gathered(cell.findings):
+        yield line((f"{GRADE_MARKS[group.worst.grade]} {group.worst.grade}", group.worst.grade), f"  {group.text}")
 
 
 def _summary(result: JudgeResult) -> str:

@@ -248,24 +248,24 @@ class Transcript:
 
         Requests without an outcome were in flight. Nobody knows which: they pass for those that fell due last.
         """
-        measured = [each for each in self._intervals.all() if each.phase != "warmup"]
+        measured = [interval for interval in self._intervals.all() if interval.phase != "warmup"]
         if not self._started or not measured:
             return None
-        counts = Counts.merged(each.counts for each in measured)
+        counts = Counts.merged(interval.counts for interval in measured)
         left, waited = counts.due - counts.outcomes.total, _waited_ns(measured)
         if left < 0 or left != len(waited):
             return None
-        window = [each for each in measured if each.phase == "measure"] or measured
+        window = [interval for interval in measured if interval.phase == "measure"] or measured
         self._result = {
             "ended": "deadline",
             "measure_start_ns": window[0].start_ns,
             "measure_end_ns": window[-1].end_ns,
             "counts": counts.with_in_flight(left),
-            "response": Histogram.merged([*(each.response for each in measured), Histogram.of(waited)]),
-            "service": Histogram.merged(each.service for each in measured),
-            "lateness": Histogram.merged(each.lateness for each in measured),
-            "engine_cpu_ns": sum(each.engine_cpu_ns for each in measured),
-            "paused_ns": sum(each.paused_ns for each in measured),
+            "response": Histogram.merged([*(interval.response for interval in measured), Histogram.of(waited)]),
+            "service": Histogram.merged(interval.service for interval in measured),
+            "lateness": Histogram.merged(interval.lateness for interval in measured),
+            "engine_cpu_ns": sum(interval.engine_cpu_ns for interval in measured),
+            "paused_ns": sum(interval.paused_ns for interval in measured),
         }
         return self.traffic()
 
@@ -284,7 +284,11 @@ class Transcript:
 
 def _waited_ns(measured: Sequence[Interval]) -> list[float]:
     """How long the requests that have no response time had waited by the end of the last interval."""
-    left, end_ns, waited = sum(each.counts.due - each.response.count for each in measured), measured[-1].end_ns, []
+    left, end_ns, waited = (
+        sum(interval.counts.due - interval.response.count for interval in measured),
+        measured[-1].end_ns,
+        [],
+    )
     for each in reversed(measured):
         here = min(max(left, 0), each.counts.due)
         waited += [float(end_ns - (each.start_ns + each.end_ns) // 2)] * here

@@ -171,14 +171,14 @@ def _size_of(path: Path) -> int | None:
 
 def _logs(process: str, words: Iterable[str]) -> tuple[Path, ...]:
     """Paths of its safepoint log according to its command: as the JVM sees it, and as this process does."""
-    for found in filter(None, map(_LOGS_INTO.fullmatch, words)):
-        if "safepoint" in found[1]:
-            own = Path(found[2])
+    for match in filter(None, map(_LOGS_INTO.fullmatch, words)):
+        if "safepoint" in match[1]:
+            own = Path(match[2])
             return (Path(f"{process}/root{own}"), own) if own.is_absolute() else (Path(f"{process}/cwd/{own}"),)
     return ()
 
 
 def _max_heap_bytes(words: Iterable[str]) -> int | None:
     """The value of a command's last `-Xmx`."""
-    sizes = [found for found in map(_MAX_HEAP.fullmatch, words) if found]
+    sizes = [match for match in map(_MAX_HEAP.fullmatch, words) if match]
     return int(sizes[-1][1]) << 10 * " KMGT".index(sizes[-1][2].upper() or " ") if sizes else None

@@ -157,8 +157,8 @@ class JvmLog:
         clock_ns = uptime_ns = None
         tags: list[str] = []
         at = 0
-        while found := _DECORATION.match(line, at):
-            word, at = found[1].strip(), found.end()
+        while match := _DECORATION.match(line, at):
+            word, at = match[1].strip(), match.end()
             if _CLOCK.fullmatch(word):
                 clock_ns = _unix_ns(word)
             elif uptime := _UPTIME.fullmatch(word):
@@ -172,13 +172,13 @@ class JvmLog:
         return None if clock_ns is None else _Line(clock_ns, tags, line[at:].strip())
 
     def _safepoint(self, line: _Line) -> Iterator[Event]:
-        if found := _ENTERING_11.fullmatch(line.text):
-            self._cause = found[1]
+        if match := _ENTERING_11.fullmatch(line.text):
+            self._cause = match[1]
             return
-        if found := _SAFEPOINT.match(line.text):
-            total_ns, reach_ns, cause = int(found["total"]), int(found["reach"]), found["cause"]
-        elif found := _STOPPED_11.match(line.text):
-            total_ns, reach_ns = round(float(found["total"]) * 1e9), round(float(found["reach"]) * 1e9)
+        if match := _SAFEPOINT.match(line.text):
+            total_ns, reach_ns, cause = int(match["total"]), int(match["reach"]), match["cause"]
+        elif match := _STOPPED_11.match(line.text):
+            total_ns, reach_ns = round(float(match["total"]) * 1e9), round(float(match["reach"]) * 1e9)
             cause, self._cause = self._cause, ""
         else:
             return
@@ -186,15 +186,15 @@ class JvmLog:
         yield Pause(start_unix_ns=start_ns, duration_ns=total_ns, to_safepoint_ns=reach_ns, cause=cause or "unknown")
 
     def _gc(self, line: _Line) -> Iterator[Event]:
-        if found := _CAPACITY.fullmatch(line.text):
-            yield Named(max_heap_bytes=_bytes(found[1]))
-        elif found := _NUMBERED.fullmatch(line.text):
-            yield from self._numbered(line, int(found[1]), found[2])
-        elif found := _STALL.fullmatch(line.text):
-            took_ns = _took_ns(found)
+        if match := _CAPACITY.fullmatch(line.text):
+            yield Named(max_heap_bytes=_bytes(match[1]))
+        elif match := _NUMBERED.fullmatch(line.text):
+            yield from self._numbered(line, int(match[1]), match[2])
+        elif match := _STALL.fullmatch(line.text):
+            took_ns = _took_ns(match)
             yield Stall(line.at_ns - took_ns, took_ns)
-        elif line.tags == ["gc"] and (found := _USING.fullmatch(line.text)):
-            yield Named(collector=found[1])
+        elif line.tags == ["gc"] and (match := _USING.fullmatch(line.text)):
+            yield Named(collector=match[1])
 
     def _numbered(self, line: _Line, number: int, text: str) -> Iterator[Event]:
         """Read a line of a numbered collection."""
@@ -205,31 +205,31 @@ class JvmLog:
             self._open[number] = _OpenCollection(line.at_ns)
         known = self._open[number]
         known.end_ns = line.at_ns
-        if found := _ROW.fullmatch(text):
-            yield from self._row(line.at_ns, known, found, _COLUMN.findall(found[3]))
-        elif line.tags == ["gc"] and (found := _LINE.fullmatch(text)):
+        if match := _ROW.fullmatch(text):
+            yield from self._row(line.at_ns, known, match, _COLUMN.findall(match[3]))
+        elif line.tags == ["gc"] and (match := _LINE.fullmatch(text)):
             if _NO_ROOM.search(text):
                 known.no_room = True
                 yield CollectorWarning(line.at_ns, "evacuation")
-            began_ns = line.at_ns - _took_ns(found)
+            began_ns = line.at_ns - _took_ns(match)
             known.start_ns = min(known.start_ns, began_ns)
-            yield from self._ended(line.at_ns, began_ns, number, found)
+            yield from self._ended(line.at_ns, began_ns, number, match)
 
-    def _ended(self, at_ns: int, began_ns: int, number: int, found: re.Match[str]) -> Iterator[Event]:
+    def _ended(self, at_ns: int, began_ns: int, number: int, match: re.Match[str]) -> Iterator[Event]:
         """End a collection, or a part of it."""
-        known, what = self._open[number], f"{found['what']}  ".split(" ")
-        marks = _IN_BRACKETS.findall(found["what"])
+        known, what = self._open[number], f"{match['what']}  ".split(" ")
+        marks = _IN_BRACKETS.findall(match["what"])
         cause = next((mark for mark in marks if mark not in _MODES), "")
-        before, after = (_bytes(found[each]) if found[each] else None for each in ("before", "after"))
+        before, after = (_bytes(match[each]) if match[each] else None for each in ("before", "after"))
         if before is None or after is None:
-            if what[0] == "Concurrent" and "Cycle" in what[1:3] and found["took"]:
+            if what[0] == "Concurrent" and "Cycle" in what[1:3] and match["took"]:
                 # Of G1. It frees no region that something lives in: the mixed collections after it do.
                 self._marked = what[1] != "Undo" and not known.aborted
                 del self._open[number]
                 yield known.ended("cycle", cause, concurrent=True)
             return
         known.before, known.after = before if known.before is None else known.before, after
-        known.capacity = _bytes(found["capacity"]) if found["capacity"] else None
+        known.capacity = _bytes(match["capacity"]) if match["capacity"] else None
         if what[1] == "Collection" and what[0] in _Z_KINDS:
             del self._open[number]
             kind = _Z_KINDS[what[0]]
@@ -305,8 +305,8 @@ def _unix_ns(text: str) -> int | None:
         return None
 
 
-def _took_ns(found: re.Match[str]) -> int:
-    return round(float(found["took"]) * _NS[found["unit"]]) if found["took"] else 0
+def _took_ns(match: re.Match[str]) -> int:
+    return round(float(match["took"]) * _NS[match["unit"]]) if match["took"] else 0
 
 
 def _bytes(text: str) -> int:

@@ -71,7 +71,7 @@ class MachineShare:
     def sample(self, stat: str) -> Values:
         """Its counters, given the text of /proc/stat. Without a quota it reads nothing else."""
         values: Values = {}
-        times = [one for cpu in self.cores if (one := cpu_times(stat, cpu)) is not None]
+        times = [times for cpu in self.cores if (times := cpu_times(stat, cpu)) is not None]
         if times:
             values["cores_busy_ns"] = sum(one.busy_ns for one in times)
         interrupts = [one.interrupts_ns for one in times if one.interrupts_ns is not None]

@@ -60,12 +60,12 @@ class _Longest(Generic[_T]):
         self._most, self._order = most, count()
         self._kept: list[tuple[int, int, _T]] = []
 
-    def add(self, one: _T) -> None:
+    def add(self, pause: _T) -> None:
         put = heapq.heappush if len(self._kept) < self._most else heapq.heappushpop
-        put(self._kept, (one.duration_ns, next(self._order), one))
+        put(self._kept, (pause.duration_ns, next(self._order), pause))
 
     def in_order(self) -> tuple[_T, ...]:
-        return tuple(sorted((one for *_, one in self._kept), key=lambda one: one.start_unix_ns))
+        return tuple(sorted((pause for *_, pause in self._kept), key=lambda pause: pause.start_unix_ns))
 
 
 @dataclass
@@ -121,19 +121,19 @@ class RuntimeTally:
         """The part of a span within the window."""
         return max(min(end_unix_ns, self.window_unix_ns[1]) - max(start_unix_ns, self.window_unix_ns[0]), 0)
 
-    def _collection(self, one: Collection) -> None:
-        self._longest_collections.add(one)
-        key = (one.kind, one.cause)
+    def _collection(self, collection: Collection) -> None:
+        self._longest_collections.add(collection)
+        key = (collection.kind, collection.cause)
         if key not in self._sums and len(self._sums) >= _MOST_CAUSES:
-            key = (one.kind, "")
+            key = (collection.kind, "")
         sums = self._sums.setdefault(key, [0, 0])
         sums[0] += 1
-        sums[1] += self._inside(one.start_unix_ns, one.end_unix_ns)
-        if one.before_bytes is not None:
-            self._most_used = max(one.before_bytes, self._most_used or 0)
-        if one.live_bytes is not None:
-            self._lives(one.end_unix_ns, one.live_bytes, mixed=one.kind == "mixed")
-        elif one.kind == "cycle":
+        sums[1] += self._inside(collection.start_unix_ns, collection.end_unix_ns)
+        if collection.before_bytes is not None:
+            self._most_used = max(collection.before_bytes, self._most_used or 0)
+        if collection.live_bytes is not None:
+            self._lives(collection.end_unix_ns, collection.live_bytes, mixed=collection.kind == "mixed")
+        elif collection.kind == "cycle":
             self._mixed = ""
 
     def _lives(self, at_unix_ns: int, size: int, *, mixed: bool) -> None:

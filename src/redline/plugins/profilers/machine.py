@@ -115,16 +115,16 @@ class TrialProfiler:
 
     def facts(self, traffic: Traffic | None) -> ProfileFacts:
         """Read the samples, in slices that are the engine's intervals, and store them."""
-        found: list[Sampled] = []
+        sampled: list[Sampled] = []
         if not self._began:
             self._problem = self._problem or "the measurement did not begin"
         if not self._problem:
             during = Slice(self._started.end, self._stopped.start) if self._started and self._stopped else None
-            self._try(lambda: found.append(self._sampler.read(self._folder, _slices(traffic, during))))
+            self._try(lambda: sampled.append(self._sampler.read(self._folder, _slices(traffic, during))))
         files = list[ProfileFile]()
-        if found:
-            self._try(lambda: files.extend(self._kept(found[0])))
-        if found and not self._problem and not found[0].samples:
+        if sampled:
+            self._try(lambda: files.extend(self._kept(sampled[0])))
+        if sampled and not self._problem and not sampled[0].samples:
             self._problem = "it took no sample during the measurement"
         return ProfileFacts(
             kind=self._kind,
@@ -133,9 +133,9 @@ class TrialProfiler:
             event=self._sampler.event,
             interval=self._sampler.interval,
             unit=self._sampler.unit,
-            samples=found[0].samples if found else 0,
-            lost=found[0].lost if found else 0,
-            native=found[0].native if found else (),
+            samples=sampled[0].samples if sampled else 0,
+            lost=sampled[0].lost if sampled else 0,
+            native=sampled[0].native if sampled else (),
             started=self._started,
             stopped=self._stopped,
             files=tuple(ProfileFile(name=self._relative(file.name), form=file.form) for file in files),
@@ -173,5 +173,5 @@ def _slices(traffic: Traffic | None, during: Slice | None) -> tuple[Slice, ...]:
         return ()
     epoch = traffic.epoch_unix_ns
     measured = (interval for interval in traffic.intervals if interval.phase == "measure")
-    slices = (Slice(epoch + each.start_ns, epoch + each.end_ns) for each in measured)
+    slices = (Slice(epoch + interval.start_ns, epoch + interval.end_ns) for interval in measured)
     return slices_of(slice_ for slice_ in slices if during.start <= (slice_.start + slice_.end) / 2 < during.end)

@@ -59,7 +59,9 @@ def native_memory(summary: str) -> tuple[NativeMemory, ...]:
         NativeMemory(purpose=line["purpose"], committed_bytes=int(line["kib"]) << 10)
         for line in _NATIVE.finditer(summary)
     )
-    return tuple(sorted((one for one in purposes if one.committed_bytes), key=lambda one: -one.committed_bytes))
+    return tuple(
+        sorted((memory for memory in purposes if memory.committed_bytes), key=lambda memory: -memory.committed_bytes)
+    )
 
 
 def perf_stacks(script: Iterable[str], slices: Sequence[Slice], offset_ns: int) -> tuple[Stacks, int]:

@@ -62,7 +62,7 @@ def _check_duets(sheet: Sheet, schema: SuiteSchema, compared: Compared) -> None:
     path: Path = ("design",) if schema.design else ("budget",)
     if schema.design and schema.baseline is None and schema.budget is None:
         sheet.wrong(path, "a duet compares servers with a baseline, and there is none", "add `baseline`")
-    attached = any(isinstance(each.entry, AttachedServer) for group in compared.groups for each in group)
+    attached = any(isinstance(variant.entry, AttachedServer) for group in compared.groups for variant in group)
     if schema.design == "parallel-duet" and attached:
         message = "the servers behind URLs are running already, so nobody can give them cores"
         sheet.wrong(path, message, "write `design: duet`, or give commands")
@@ -85,7 +85,7 @@ def _check_budget(sheet: Sheet, schema: SuiteSchema, compared: Compared, loads: 
     if len(compared.variants) == 1:
         hint = "add a second server, or write `trials`"
         sheet.wrong(("budget",), "a budget is for comparing servers, and there is only one", hint)
-    inside = {each.slug for group in compared.groups for each in group}
+    inside = {variant.slug for group in compared.groups for variant in group}
     for variant in compared.variants if len(compared.variants) > 1 else ():
         if variant.slug not in inside:
             message = f"`{variant.slug}` is compared with nothing, and a budget is for comparing servers"
@@ -121,7 +121,7 @@ def within_budget(suite: Suite, *, warms_up: bool) -> tuple[Suite, list[Problem]
     if not sizes:
         return suite, [Problem("no comparison is left of this suite", "select a baseline and what is compared with it")]
     parts, servers = len(suite.scenarios) * len(suite.loads), 1 + max(sizes)  # the control is one more
-    once = all(isinstance(each.entry, AttachedServer) for group in compared.groups for each in group)
+    once = all(isinstance(variant.entry, AttachedServer) for group in compared.groups for variant in group)
     share_ns = auto.budget_ns // len(sizes)
     times = start_times(share_ns, servers, parts, once=once)
     loads = tuple(load.lasting(times.measure_ns) if load.duration_ns == UNSAID_NS else load for load in suite.loads)

@@ -82,7 +82,7 @@ def read_suite(  # noqa: PLR0913, PLR0917 - what is read, where, and with what
         same_answers=schema.same_answers,
         timeout_ns=schema.timeout,
         threshold=schema.threshold,
-        objectives=tuple(dict.fromkeys(each for one in objectives.values() for each in one)),
+        objectives=tuple(dict.fromkeys(objective for one in objectives.values() for objective in one)),
         objective_sets={name: one for name, one in objectives.items() if name},
         profile=tuple(dict.fromkeys(schema.profile)),
         engine=EngineMode.model_validate(schema.engine.model_dump()),
@@ -232,7 +232,7 @@ def _check_http2(sheet: Sheet, path: Path, written: OwnScenarioSchema, variants:
     if not any(variant.http == "2" for variant in variants):
         return
     requests = [(path, written.headers)]
-    requests += [((*path, "requests", index), one.headers) for index, one in enumerate(written.requests)]
+    requests += [((*path, "requests", index), entry.headers) for index, entry in enumerate(written.requests)]
     for where, headers in requests:
         for name, value in headers.items():
             if http2_forbids(name, value):
