@@ -29,10 +29,11 @@ def start(rng: np.random.Generator, blocks: int, truth: float, stolen: float, mo
     for at in range(1, len(speed)):
         speed[at] = KEPT * speed[at - 1] + steps[at]
     logs = effects[servers] + speed + rng.normal(0, SCATTER, len(servers))
-    logs[1:][servers[1:] == servers[:-1]] += AGAIN
+    again = np.concatenate(([False], servers[1:] == servers[:-1]))
+    logs[again] += AGAIN
     hit = rng.random(len(servers)) < stolen
     logs[hit] += rng.uniform(most / 10, most, hit.sum())
-    return Slices(servers, logs)
+    return Slices(servers, logs, again)
 
 
 def main(seeds: int) -> None:

@@ -2,12 +2,14 @@
 
 import math
 from collections.abc import Callable, Collection
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from redline.analysis import build_report
 from redline.analysis.unanswered import nothing_due
@@ -275,6 +277,7 @@ def test_cold_starts_are_left_out_where_enough_others_were_warm() -> None:
     some, warm = made(range(7), range(3)), made(range(3, 7), range(0))
     assert (some.ratio, some.verdict, some.unsettled) == (warm.ratio, Verdict.SLOWER, "")
     assert some.said("cold") == ["In 3 of 7 starts the servers were not warm: the ratio is that of the others."]
+    assert some.said("few-starts") == ["There were only 4 starts: with more, intervals are narrower."]
     for starts, cold in ((range(6), range(3)), (range(3), range(1))):  # not most of them, and too few
         (said,) = made(starts, cold).said("cold")
         assert said.startswith(f"In {len(cold)} of {len(starts)} starts the servers were not warm: the ratio may yet ")
@@ -291,6 +294,24 @@ def test_the_end_of_a_detected_warm_up_counts() -> None:
     detected, fixed = (of_starts([start(number) for number in range(8)], detects=each) for each in (True, False))
     assert fixed.ratio.value == pytest.approx(1.03, abs=0.004)
     assert detected.ratio.value == pytest.approx(1.037, abs=0.004)
+
+
+def test_the_end_of_a_warm_up_does_not_count_if_the_engine_measured_in_longer_slices() -> None:
+    def start(number: int) -> DuetRecording:
+        made = duet(number, cost=1.0, warmup=WARM, cold=lambda block, server: 0.05 * (block < WARM and server == 1))
+        assert made.traffic is not None
+        blocks = [
+            block.model_copy(update={"slices": tuple(map(shortened, block.slices))})
+            if block.phase == "warmup"
+            else block
+            for block in made.traffic.blocks
+        ]
+        return made.model_copy(update={"traffic": made.traffic.model_copy(update={"blocks": tuple(blocks)})})
+
+    def shortened(slice_: DuetSlice) -> DuetSlice:
+        return slice_.model_copy(update={"end_ns": slice_.end_ns - (slice_.end_ns - slice_.start_ns) // 2})
+
+    assert of_starts([start(number) for number in range(8)]).ratio.value == pytest.approx(1.0, abs=0.004)
 
 
 def test_too_few_blocks_to_know_anything_leave_no_interval() -> None:
@@ -401,7 +422,12 @@ def slices(rng: np.random.Generator, blocks: int, ratio: float, scatter: float =
     speed = np.zeros(len(servers))
     for at in range(1, len(speed)):
         speed[at] = 0.8 * speed[at - 1] + 0.04 * rng.standard_t(2)
-    return Slices(servers, np.where(servers == 1, ratio, 0) + speed + rng.normal(0, scatter, len(servers)))
+    logs = np.where(servers == 1, ratio, 0) + speed + rng.normal(0, scatter, len(servers))
+    return Slices(servers, logs, in_a_row(servers))
+
+
+def in_a_row(servers: NDArray[np.int64]) -> NDArray[np.bool_]:
+    return np.concatenate(([False], servers[1:] == servers[:-1]))
 
 
 @given(st.floats(-1, 1), st.integers(20, 100), st.floats(1, 9), st.integers(0, 2**32))
@@ -410,13 +436,13 @@ def test_steal_in_a_tenth_of_the_slices_moves_little(value: float, blocks: int, 
     quiet = slices(rng, blocks, value)
     stolen = quiet.logs.copy()
     stolen[rng.choice(len(stolen), len(stolen) // 10, replace=False)] += factor
-    moved = Slices(quiet.servers, stolen).ratio(CONTRAST).value - quiet.ratio(CONTRAST).value
+    moved = Slices(quiet.servers, stolen, quiet.again).ratio(CONTRAST).value - quiet.ratio(CONTRAST).value
     assert abs(moved) < 0.1  # the mean of the blocks would move by up to .6 times the factor
 
 
 def test_slices_that_agree_exactly_have_their_ratio() -> None:
     servers = np.tile([0, 1, 2, 2, 1, 0], 20)
-    found = Slices(servers, np.where(servers == 1, 0.5, 0.0)).ratio(CONTRAST)
+    found = Slices(servers, np.where(servers == 1, 0.5, 0.0), in_a_row(servers)).ratio(CONTRAST)
     assert found.value == pytest.approx(0.5)
     assert found.standard_error == pytest.approx(0, abs=1e-9)
 
@@ -425,8 +451,7 @@ def test_slices_that_agree_exactly_have_their_ratio() -> None:
 def test_which_server_was_loaded_twice_in_a_row_does_not_matter(seed: int, ratio: float, again: float) -> None:
     """A server that was loaded just before has its code and data in the caches."""
     plain = slices(np.random.default_rng(seed), 20, ratio)
-    repeated = np.concatenate(([False], plain.servers[1:] == plain.servers[:-1]))
-    cached = Slices(plain.servers, plain.logs + again * repeated)
+    cached = replace(plain, logs=plain.logs + again * plain.again)
     assert cached.ratio(CONTRAST).value == pytest.approx(plain.ratio(CONTRAST).value, abs=1e-5)
 
 

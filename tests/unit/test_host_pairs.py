@@ -39,6 +39,9 @@ def test_a_server_behind_a_url_may_be_loaded_by_other_hosts(host: str) -> None:
     [
         ("{command: './a {port}'}", "servers by their commands", "start them yourself, and write `url: http://HOST"),
         ("{name: B, url: 'http://127.0.0.1'}", "a URL that no other host can reach, B", "by which the load hosts"),
+        ("{name: B, url: 'http://127.1'}", "a URL that no other host can reach, B", "by which the load hosts"),
+        ("{name: B, url: 'http://0.0.0.0:80'}", "a URL that no other host can reach, B", "by which the load hosts"),
+        ("{name: B, url: 'http://[::ffff:127.0.0.1]'}", "a URL that no other host can reach, B", "the load hosts"),
         ("{url: 'http://localhost.:8080'}", "a URL that no other host can reach, localhost.:8080", "the load hosts"),
         ("{url: 'http://[::1]:80'}", "a URL that no other host can reach, ::1:80", "the load hosts reach"),
     ],

@@ -26,7 +26,6 @@ from redline.model import (
     DuetBlock,
     DuetRecording,
     DuetSlice,
-    DuetTraffic,
     Finding,
     Metric,
     Run,
@@ -80,8 +79,9 @@ class Duet:
         return {server for start in self.starts for server in start.servers} == {None}
 
     def requests(self) -> int:
-        """How many requests were due of the server that got the fewest, over all starts."""
-        due = np.array([[target.counts.due for target in traffic_of(start).targets] for start in self.starts])
+        """How many requests were due of the server that got the fewest, over all starts that count."""
+        starts = [start for start, out in zip(self.starts, self._left_out, strict=True) if not out]
+        due = np.array([[target.counts.due for target in traffic_of(start).targets] for start in starts])
         return int(due.sum(axis=0).min())
 
     def too_few(self, metric: Metric) -> str:
@@ -137,10 +137,7 @@ class Duet:
     @cached_property
     def _slices(self) -> Mapping[Metric, list[Slices | None]]:
         return {
-            metric: [
-                _slices(metric, traffic_of(start), blocks)
-                for start, blocks in zip(self.starts, self._counted, strict=True)
-            ]
+            metric: [_slices(metric, start, blocks) for start, blocks in zip(self.starts, self._counted, strict=True)]
             for metric in _OF_SLICE
         }
 
@@ -306,20 +303,20 @@ def in_duet(comparison: Comparison, duet: Duet) -> Comparison:
     return comparison.by_duet(about, contrast.ratio, contrast.p, contrast.p_equivalent(comparison.threshold))
 
 
-def _slices(metric: Metric, traffic: DuetTraffic, blocks: Sequence[DuetBlock]) -> Slices | None:
+def _slices(metric: Metric, start: DuetRecording, blocks: Sequence[DuetBlock]) -> Slices | None:
     """The slices of these blocks of a start; None where a server has no value."""
+    traffic = traffic_of(start)
+    slices = [slice_ for block in blocks for slice_ in block.slices]
     known = [
-        (slice_.target, math.log(value))
-        for block in blocks
-        for slice_ in block.slices
+        (slice_.target, math.log(value), before is not None and before.target == slice_.target and not start.places)
+        for before, slice_ in zip((None, *slices), slices, strict=False)
         if (value := _OF_SLICE[metric](slice_))
     ]
-    if {server for server, _ in known} != set(range(len(traffic.targets))):
+    if {server for server, _, _ in known} != set(range(len(traffic.targets))):
         return None
     if metric is Metric.CPU_PER_REQUEST and any(cpu_unknown(traffic, at) for at in range(len(traffic.targets))):
         return None
-    servers, logs = zip(*known, strict=True)
-    return Slices(np.array(servers), np.array(logs))
+    return Slices(*map(np.array, zip(*known, strict=True)))
 
 
 def _cpu_per_request(of: DuetSlice) -> float | None:

@@ -232,6 +232,8 @@ def _ratio_of(duet: Duet | None, metric: Metric) -> Level | str:
     ratio = duet.ratio(metric)
     if few or ratio is None:
         return few or f"no start knows {metric} of both"
+    if ratio.contrast.ratio.low is None and duet.unsettled:
+        return duet.unsettled
     return Level(ratio.contrast.ratio, duet.logs(metric))
 
 

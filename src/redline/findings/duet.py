@@ -110,7 +110,7 @@ def few_starts(duet: SeenDuet) -> Observation:
 
     Advice: Give it more time, or more rounds.
     """
-    starts, running = len(duet.starts), duet.running
+    starts, running = len(duet.starts) - duet.left_out, duet.running
     if running and starts > 1:
         was, its = ("was", "its") if len(running) == 1 else ("were", "their")
         message = (

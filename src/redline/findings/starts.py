@@ -14,6 +14,8 @@ BASELINE, COMPARED = 0, 1
 """The places of the first servers in a start; the last one, the control, is the baseline once more."""
 WARM_BLOCKS = 10
 """The later half of the shortest stretch of a warm-up that is called warm."""
+ALIKE = 0.2
+"""Slices whose lengths differ by a smaller share are of one length."""
 FAILING = 0.01
 """If a server fails more of its requests, nobody knows what the others cost."""
 
@@ -70,9 +72,17 @@ def measured(traffic: DuetTraffic) -> list[DuetBlock]:
 def counted(traffic: DuetTraffic) -> list[DuetBlock]:
     """The blocks that say what a request costs, where the warm-up ended because the servers were warm.
 
-    Those after the warm-up, and the last ones of it: it ended because nothing moved in them.
+    Those after the warm-up, and the last ones of it: it ended because nothing moved in them. But the engine may have
+    measured in longer slices, which caches that are cold at first make cheaper: then those after it alone.
     """
-    return [block for block in traffic.blocks if block.phase == "warmup"][-WARM_BLOCKS:] + measured(traffic)
+    warm, after = [block for block in traffic.blocks if block.phase == "warmup"][-WARM_BLOCKS:], measured(traffic)
+    alike = abs(_median_length_ns(warm) - _median_length_ns(after)) <= ALIKE * _median_length_ns(after)
+    return warm + after if warm and alike else after
+
+
+def _median_length_ns(blocks: Sequence[DuetBlock]) -> float:
+    lengths_ns = [slice_.end_ns - slice_.start_ns for block in blocks for slice_ in block.slices]
+    return float(np.median(lengths_ns)) if lengths_ns else 0.0
 
 
 def cpu_unknown(traffic: DuetTraffic, target: int) -> str:

@@ -175,7 +175,7 @@ def segments(values: Floats, penalty: float = PENALTY) -> list[Segment]:
 def last_stretch(timeline: Timeline, *, hasty: bool = False) -> Stretch:
     """The last level of a timeline of one point or more: back through all that is of one level with its end.
 
-    If `hasty`, less observation is enough for a change or a trend.
+    If `hasty`, less evidence is enough for a change or a trend.
     """
     values = clipped(timeline.speeds)
     found = segments(values, HASTY_PENALTY if hasty else PENALTY)

@@ -2,12 +2,13 @@
 
 import itertools
 import queue
+import socket
 import threading
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from ipaddress import ip_address
+from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import Any
 
 from redline.errors import UsageError
@@ -239,12 +240,19 @@ def check_for_hosts(suite: Suite) -> None:
 
 
 def _is_of_here(server: AttachedServer) -> bool:
-    """Whether the address means this machine alone: a loopback address, or one with a zone."""
+    """Whether the address means this machine alone: a loopback or unspecified address, or one with a zone."""
+    host = server.host.rstrip(".").lower()
+    address: IPv4Address | IPv6Address
     try:
-        address = ip_address(server.host)
+        address = ip_address(host)
     except ValueError:
-        return server.host.rstrip(".").endswith("localhost")
-    return address.is_loopback or "%" in server.host
+        try:
+            address = ip_address(socket.inet_aton(host))  # short forms, such as 127.1
+        except OSError:
+            return host == "localhost" or host.endswith(".localhost")
+    if isinstance(address, IPv6Address):
+        address = address.ipv4_mapped or address
+    return address.is_loopback or address.is_unspecified or "%" in host
 
 
 def assigned_steps(steps: Sequence[Step], plan: Plan, pairs: int) -> tuple[tuple[Step, ...], ...]:

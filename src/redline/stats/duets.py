@@ -21,6 +21,7 @@ from redline.stats.estimate import METHOD_HOSTS, Contrast, Spread, contrast_of, 
 from redline.stats.samples import BATCHES, Floats
 
 Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
 USUAL = 1.345
 """In robust standard deviations: what lies beyond is weighted down. Normal data would lose 5% of their precision."""
 ROUNDS, SAME = 20, 1e-6
@@ -86,11 +87,13 @@ class LogRatio:
 class Slices:
     """One metric in the slices of one start, in their order: which server was loaded, and the metric's logarithm.
 
-    Servers are counted from 0, the baseline, to the last one, which is the baseline once more.
+    Servers are counted from 0, the baseline, to the last one, which is the baseline once more. `again` tells whether
+    the slice before was of the same server.
     """
 
     servers: Ints
     logs: Floats
+    again: Bools
 
     @cached_property
     def _effects(self) -> Floats:
@@ -110,7 +113,8 @@ class Slices:
 
     def _effects_of(self, part: Ints | slice) -> Floats:
         servers = self.servers[part]
-        again = np.concatenate(([False], servers[1:] == servers[:-1]))
+        again = self.again[part].copy()
+        again[0] = False  # it is compared with nothing before it
         columns = np.column_stack((servers[:, np.newaxis] == np.arange(1, self._count), again))
         if not again.any():
             columns = columns[:, :-1]
