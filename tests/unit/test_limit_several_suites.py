@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from typer.testing import Result
 
+from redline.cli.limit_flags import is_suite
 from redline.errors import UsageError
 from redline.model import Manifest
 from redline.model.limits import LimitReport
@@ -144,3 +145,30 @@ def refused(done: Result, says: str) -> None:
     assert isinstance(done.exception, UsageError), (done.exception, done.stderr)
     assert says in str(done.exception)
     assert "hint:" in str(done.exception)
+
+
+@pytest.mark.parametrize(
+    ("target", "is_file"),
+    [
+        ("two.yaml", True),
+        ("suites/limit.yml", True),
+        ("./server --port {port} -c conf.yaml", False),
+        ("./server{port}.yaml", False),
+        ("http://127.0.0.1/openapi.yaml", False),
+    ],
+)
+def test_a_suite_is_a_file_and_no_command_or_url(target: str, *, is_file: bool) -> None:
+    assert is_suite(target) is is_file
+
+
+def test_a_suite_of_several_that_asks_for_nothing_is_named(suites: Suites) -> None:
+    suites.write(ONE, TWO.replace("objective: p99 < 20ms\n", ""))
+    done = suites.search()
+    assert isinstance(done.exception, UsageError)
+    assert done.exception.message == "two.yaml: nothing says what is to be met"
+
+
+def test_too_many_targets_are_refused(suites: Suites) -> None:
+    done = suites("one.yaml", *(f"http://127.0.0.1:{port}" for port in range(1, 27)))
+    assert isinstance(done.exception, UsageError)
+    assert done.exception.message == "27 targets are too many"

@@ -1,7 +1,9 @@
 """The flags of `redline limit` as a search: of suites, or of servers that the flags name."""
 
+import re
 import string
 from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -54,7 +56,7 @@ class AskedSearch:
 
 def is_suite(target: str) -> bool:
     """Whether a target is the file of a suite."""
-    return Path(target).suffix in {".yaml", ".yml"}
+    return Path(target).suffix in {".yaml", ".yml"} and not is_url(target) and not re.search(r"[\s{]", target)
 
 
 def read_suites_search(flags: LimitFlags, repository: FromRepository) -> AskedSearch:
@@ -64,16 +66,17 @@ def read_suites_search(flags: LimitFlags, repository: FromRepository) -> AskedSe
     files = [target for target in flags.targets if is_suite(target)]
     for file in files:
         written, text = read_suite_file(Path(file), flags)
-        suite, closed = to_search(written, trials)
-        sets = _suite_sets(flags, suite)
-        within_timeout(sets, suite.timeout_ns, f"`timeout` {duration(suite.timeout_ns)}")
-        _refuse_without_objective(sets, suite)
+        with naming(file) if len(files) > 1 else nullcontext():
+            suite, closed = to_search(written, trials)
+            sets = _suite_sets(flags, suite)
+            within_timeout(sets, suite.timeout_ns, f"`timeout` {duration(suite.timeout_ns)}")
+            _refuse_without_objective(sets, suite)
         parts.append(SearchPart(file, suite, sets))
         texts.append(text)
         ignored += closed
         unprofiled += written.profile
     first = parts[0]
-    if servers := _servers_beside(flags, first.name, repository):
+    if servers := _servers_beside(flags, first, repository):
         names = ", ".join(target for target in flags.targets if not is_suite(target))
         parts.insert(1, SearchPart(names, first.suite.keeping(servers), first.sets))
     whole = join_suites(parts)
@@ -82,7 +85,8 @@ def read_suites_search(flags: LimitFlags, repository: FromRepository) -> AskedSe
     else:
         sets, asked = join_sets(parts)
         terms = _terms(flags, sets, asked=asked, trials=trials, beyond=not flags.no_beyond)
-        text = "---\n".join(f"# {Path(file).name}\n{text}" for file, text in zip(files, texts, strict=True))
+        named = (f"# {Path(file).name}\n{text.rstrip()}\n" for file, text in zip(files, texts, strict=True))
+        text = "---\n".join(named)
     return AskedSearch(
         SearchRequest(whole, terms, tuple(part.suite for part in parts)),
         Source(command_line(), str(Path(files[0]).resolve()), text),
@@ -96,21 +100,27 @@ def read_suites_search(flags: LimitFlags, repository: FromRepository) -> AskedSe
     )
 
 
-def _servers_beside(flags: LimitFlags, suite: str, repository: FromRepository) -> tuple[Variant, ...]:
-    """The servers that are named besides suites; `suite` says what they are asked. Raises UsageError."""
+def _servers_beside(flags: LimitFlags, first: SearchPart, repository: FromRepository) -> tuple[Variant, ...]:
+    """The servers that are named besides suites; the first suite says what they are asked. Raises UsageError."""
     letters = zip(string.ascii_uppercase, flags.targets, strict=False)
     targets = {letter: target for letter, target in letters if not is_suite(target)}
     if not targets:
         return ()
+    if len(flags.targets) > len(string.ascii_uppercase):
+        most = len(string.ascii_uppercase)
+        raise UsageError(f"{len(flags.targets)} targets are too many", hint=f"give {most} at most")
     check_targets_are_whole(tuple(targets.values()))
     for target in targets.values():
         if is_url(target) and read_url(target)[1] != "/":
-            raise UsageError(f"{target}: {suite} says what is requested", hint=f"give {base_of(target)}")
+            raise UsageError(f"{target}: {first.name} says what is requested", hint=f"give {base_of(target)}")
     entries = servers(targets, flags, str)
     if len(entries) == 1:
         del entries[0]["name"]  # its address, program or revision says more
     load = {"open": {"rate": FIRST_PER_S, "connections": CONNECTIONS}, "for": RUNNING_PROBE}
-    document = {"servers": entries, "scenarios": [{"name": REQUEST, "get": "/"}], "loads": {PROBE: load}}
+    request = first.suite.scenarios[0].request
+    path = request.path if request.method == "GET" and "{" not in request.path else "/"
+    asked = {"name": REQUEST, "get": path}  # what makes them ready
+    document = {"servers": entries, "scenarios": [asked], "loads": {PROBE: load}}
     return read_written(document, "limit", referenced(flags), repository.origins())[0].variants
 
 

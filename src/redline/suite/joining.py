@@ -10,7 +10,7 @@ from redline.suite.planning import make_plan
 
 T = TypeVar("T")
 
-_FOR_ALL = {"seed": "seed", "threshold": "threshold", "load_hosts": "hosts"}
+_FOR_ALL = {"seed": "seed", "threshold": "threshold", "load_hosts": "hosts", "host_retries": "hosts"}
 """What joined suites have once, and the key that says it in a suite."""
 
 

@@ -121,7 +121,7 @@ def _plots(place: int, group: Group, colours: dict[str, int]) -> Plots | None:
         Legend(f"{cell.server} (ceiling)" if cell.role == "ceiling" else cell.server, colours[cell.server], cell.role)
         for cell in cells
     )
-    label = f"{group.title}: a line for {names}"
+    label = f"{group.title}: lines for {names}"
     timed = any(cell.timeline for cell in cells)
     kinds = {
         kind: title for kind, title in _TITLES.items() if (share_one_plot(group) if kind == "percentiles" else timed)
@@ -140,7 +140,7 @@ def _overlay(place: int, overlay: Overlay, colours: dict[str, int]) -> Fold:
     """A plot with a line per collector, and the percentiles as a table."""
     legend = (Legend(value, colours[value]) for value in overlay.cells)
     title = f"{overlay.title}: {_TITLES['percentiles'].lower()}"
-    plot = Plot("percentiles", title, f"{title}: a line for {', '.join(overlay.cells)}")
+    plot = Plot("percentiles", title, f"{title}: lines for {', '.join(overlay.cells)}")
     plots = Plots(place, (plot,), tuple(legend), toggles=True)
     return Fold(line((overlay.title, "strong")), (plots, percentile_table(overlay)))
 

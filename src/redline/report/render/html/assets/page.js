@@ -96,7 +96,7 @@
   function specOf(kind, place) {
     const group = data.groups[place], spec = KINDS[kind](group);
     if (kind === "latency") spec.above = plot => pauses(plot, group, place);
-    spec.series.forEach((each, i) => { if (i > 0) course.show = !hidden.has(`${place}/${spec.owner[i]}`); });
+    spec.series.forEach((series, i) => { if (i > 0) series.show = !hidden.has(`${place}/${spec.owner[i]}`); });
     return { ...spec, title: TITLES[kind]?.(), names: spec.owner.map(s => data.servers[s]),
       below: plot => { if (spec.shade) shade(plot, -Infinity, spec.shade, token("--shade"), "warm-up"); } };
   }
