@@ -1,6 +1,5 @@
 """The flags of `redline limit` as a search: of suites, or of servers that the flags name."""
 
-import re
 import string
 from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
@@ -55,8 +54,8 @@ class AskedSearch:
 
 
 def is_suite(target: str) -> bool:
-    """Whether a target is the file of a suite."""
-    return Path(target).suffix in {".yaml", ".yml"} and not is_url(target) and not re.search(r"[\s{]", target)
+    """Whether a target is the file of a suite, and no URL or command (which has its port in braces)."""
+    return Path(target).suffix in {".yaml", ".yml"} and not is_url(target) and "{" not in target
 
 
 def read_suites_search(flags: LimitFlags, repository: FromRepository) -> AskedSearch:
