@@ -1,9 +1,11 @@
 """The caveats of a report are three lines."""
 
+from redline.analysis import build_report
 from redline.model import Grade, Report, Verdict
 from redline.report.document import Prose, Section
 from redline.report.sections.doubt import caveats_section, limit_caveats
 from tests.fakes import limits, reports
+from tests.fakes.compared import compared_run
 from tests.fakes.report_cells import finding
 
 
@@ -73,3 +75,17 @@ def test_a_search_has_the_three_lines_too() -> None:
     assert limits_.startswith("What limits precision: ")
     assert biases.startswith("What biases, and which way: ")
     assert " of 5 probes, of which nothing is known of the server" in left_out
+
+
+def test_cold_starts_that_do_not_count_are_said() -> None:
+    report = build_report(compared_run(starts=4))
+    comparisons = tuple(
+        comparison.model_copy(update={"duet": comparison.duet.model_copy(update={"left_out": 2})})
+        for comparison in report.comparisons
+        if comparison.duet is not None
+    )
+    (slug,) = {cell.slug for cell in report.cells if cell.cell_id == comparisons[0].cell_id}
+    *_, before = said(report)
+    assert before == "What was left out: nothing: all of 4 starts count"
+    *_, after = said(report.model_copy(update={"comparisons": comparisons}))
+    assert after == f"What was left out: cold starts: 2 of 6 of {slug}"

@@ -277,6 +277,8 @@ def test_cold_starts_are_left_out_where_enough_others_were_warm() -> None:
     some, warm = made(range(7), range(3)), made(range(3, 7), range(0))
     assert (some.ratio, some.verdict, some.unsettled) == (warm.ratio, Verdict.SLOWER, "")
     assert some.said("cold") == ["In 3 of 7 starts the servers were not warm: the ratio is that of the others."]
+    assert some.comparison.duet is not None
+    assert (some.comparison.duet.starts, some.comparison.duet.left_out) == (4, 3)
     assert some.said("few-starts") == ["There were only 4 starts: with more, intervals are narrower."]
     for starts, cold in ((range(6), range(3)), (range(3), range(1))):  # not most of them, and too few
         (said,) = made(starts, cold).said("cold")

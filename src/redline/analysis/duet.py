@@ -145,6 +145,11 @@ class Duet:
     def _cold(self) -> list[bool]:
         return [self._was_cold(start) for start in self.starts]
 
+    @property
+    def left_out(self) -> int:
+        """How many starts do not count, because they were cold and enough others were not."""
+        return sum(self._left_out)
+
     @cached_property
     def _left_out(self) -> list[bool]:
         """Which starts do not count: cold ones, where enough others were warm, and most were.
@@ -179,7 +184,7 @@ class Duet:
             ratios=ratios,
             cpu=self._of_starts(Metric.CPU_PER_REQUEST, self._against_baseline),
             unsettled=self.unsettled,
-            left_out=sum(self._left_out),
+            left_out=self.left_out,
             to_come=self._to_come,
         )
         return judge_duet(seen)
@@ -291,6 +296,7 @@ def in_duet(comparison: Comparison, duet: Duet) -> Comparison:
 
     about = DuetComparison(
         starts=ratio.starts,
+        left_out=duet.left_out,
         parallel=any(start.places for start in duet.starts),
         attached=duet.attached,
         between_sd=ratio.between_sd,

@@ -101,6 +101,7 @@ class DuetComparison(Frozen):
     """Details of a comparison by duets. Standard deviations and errors are of the logarithm of the ratio."""
 
     starts: int = Field(description="fresh starts of all servers")
+    left_out: int = omitted_if_default(0, "further starts that do not count: cold, where enough others were warm")
     parallel: bool = omitted_if_default(default=False, description="they were loaded at the same time, not in turn")
     attached: bool = omitted_if_default(default=False, description="somebody else runs them: one start is enough")
     between_sd: float | None = Field(description="how starts differ beyond the scatter of batches; null if unknown")

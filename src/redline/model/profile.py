@@ -80,8 +80,8 @@ class ProfileFacts(Frozen):
     samples: int = Field(ge=0, description="while it was profiled")
     lost: int = omitted_if_default(0, "samples without a stack, or that the profiler dropped", ge=0)
     native: tuple[NativeMemory, ...] = omitted_if_default((), "of a JVM, when an `alloc` profile ended")
-    started: Slice | None = omitted_if_default(None, "from when it was told to begin until it sampled, in Unix ns")
-    stopped: Slice | None = omitted_if_default(None, "from when it was told to end until it had, if it did")
+    started: Slice | None = omitted_if_default(None, "from the command to begin until it sampled, in Unix ns")
+    stopped: Slice | None = omitted_if_default(None, "from the command to end until it ended, if it did")
     files: tuple[ProfileFile, ...] = ()
     problem: str = omitted_if_default("", "why there are no stacks; empty if there are")
 

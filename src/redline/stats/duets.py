@@ -87,8 +87,8 @@ class LogRatio:
 class Slices:
     """One metric in the slices of one start, in their order: which server was loaded, and the metric's logarithm.
 
-    Servers are counted from 0, the baseline, to the last one, which is the baseline once more. `again` tells whether
-    the slice before was of the same server.
+    Servers are counted from 0, the baseline, to the last one, which is the baseline once more. `again` is
+    true where the slice before was of the same server.
     """
 
     servers: Ints

@@ -154,6 +154,18 @@ def _kinds(kinds: Iterable[FindingKind], cells: int) -> list[str]:
     ]
 
 
+def _cold_starts(report: Report) -> list[str]:
+    """Starts without which comparisons were made, since their servers were not warm: `1 of 4 of B.r5`."""
+    slugs = {cell.cell_id: cell.slug for cell in report.cells}
+    known = [(comparison.cell_id, comparison.duet) for comparison in report.comparisons if comparison.duet is not None]
+    duets = dict(sorted(known, key=lambda pair: pair[1].starts))  # of all metrics, the one that most starts know
+    return [
+        f"{duet.left_out:,} of {duet.starts + duet.left_out:,} of {slugs.get(cell_id, cell_id)}"
+        for cell_id, duet in duets.items()
+        if duet.left_out
+    ]
+
+
 def _left_out(report: Report) -> str:
     trials = [(cell, trial) for cell in report.cells for trial in cell.trials]
     unused = {(cell.cell_id, trial.position) for cell, trial in trials if not trial.used}
@@ -174,6 +186,8 @@ def _left_out(report: Report) -> str:
         )
     if report.skipped:
         parts.append(f"{fmt.count(len(report.skipped), 'cell')} skipped")
+    if cold := _cold_starts(report):
+        parts.append(f"cold starts: {', '.join(cold)}")
     if repeated := report.run.trials_repeated:
         # Trials with their partners, and duets; what they measured was not looked at.
         parts.append(f"{fmt.count(repeated, 'recording')}, repeated because of steal")
