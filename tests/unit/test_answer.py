@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
+from redline.analysis import build_report
 from redline.cli.commands.compare import gate
 from redline.cli.contracts import CompareResult
 from redline.errors import RedlineError
@@ -17,6 +18,7 @@ from redline.report.sections.answer import difference, limit_answer, run_answer
 from redline.report.sections.comparison import comparison_sections
 from redline.report.sections.main_effects import sentence
 from tests.fakes import limits, reports, studies
+from tests.fakes.compared import Cost, compared_run
 
 
 def test_objectives_met_and_missed_are_reported_alike() -> None:
@@ -219,6 +221,14 @@ def test_a_large_report_is_counted_and_its_largest_differences_are_reported() ->
     assert len(lines) == 13
     assert lines[0].startswith("2,471 verdicts: 92 faster, ")
     assert lines[0].endswith(". The largest differences:")
+
+
+@pytest.mark.parametrize(("factor", "says"), [(1.2, "These differ:"), (1.0, "No difference is significant.")])
+def test_a_comparison_of_many_requests_announces_what_follows(factor: float, says: str) -> None:
+    costs = {f"r{number}": Cost(factor if number == 7 else 1.0) for number in range(13)}
+    lines = said(build_report(compared_run(costs)))
+    assert lines[0].endswith(f". {says}")
+    assert [line.startswith("r7: B needs ") for line in lines[1:]] == [True] * (factor > 1)
 
 
 def test_it_is_first_on_the_page_and_in_markdown_and_last_on_the_terminal() -> None:

@@ -182,7 +182,9 @@ def _compared(report: Report) -> Iterator[Line]:
     if len(decided) + len(rest) > _MOST:
         verdicts = tally(report)
         counts = ", ".join(f"{number:,} {verdict.words}" for verdict, number in verdicts.items())
-        yield line(f"{fmt.count(sum(verdicts.values()), 'verdict')}: {counts}. The largest differences:")
+        follow = "These differ:" if decided else "No difference is significant."
+        follow = "The largest differences:" if len(decided) > _MOST else follow
+        yield line(f"{fmt.count(sum(verdicts.values()), 'verdict')}: {counts}. {follow}")
         decided, rest = sorted(decided, key=lambda sized: -sized[0])[:_MOST], []
     yield from (sentence_ for _, sentence_ in decided)
     yield from rest
