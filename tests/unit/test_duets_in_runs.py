@@ -1,6 +1,7 @@
 """A suite with `design: duet`: planned, run, resumed, judged and shown."""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -31,11 +32,12 @@ from redline.model import (
     Verdict,
 )
 from redline.model.traffic import Counts, Outcomes
-from redline.ports import Placement
+from redline.ports import DuetDrive, Placement
 from redline.report import format as fmt
 from redline.report.render import RENDERERS
 from redline.report.sections.trials import precision_text
 from redline.report.sections.views import finding_groups
+from redline.running.duet import DuetStart, run_start
 from redline.running.executors import LocalExecutor
 from redline.running.record import Tools
 from redline.running.session import run_trials
@@ -428,3 +430,28 @@ def test_a_comparison_within_a_budget_repeats_no_start(tmp_path: Path) -> None:
     assert listener.again == []
     assert executor.asked == [duet.position for duet in run.duets]
     assert len(store.duets()) == len(run.duets)
+
+
+@dataclass
+class WarmingDriver(FakeDriver):
+    """Duets have 20 blocks of warm-up; in the first `cold` of them, servers that are not loaded work."""
+
+    cold: int = 0
+
+    def duet(self, drive: DuetDrive) -> DuetTraffic:
+        idle = 0.2 if len(self.duets) < self.cold else 0.0
+        super().duet(drive)
+        traffic = simulated_duet(0, (1.0,) * len(drive.other_servers), idle=idle, warmup=20).traffic
+        assert traffic is not None
+        return traffic
+
+
+@pytest.mark.parametrize(("cold", "after_mix"), [(0, [False, True, True]), (1, [False, False, False])])
+def test_requests_after_a_warm_mix_are_known(cold: int, after_mix: list[bool], tmp_path: Path) -> None:
+    scenarios = "scenarios: [{name: a, get: /a}, {name: b, get: /b}, {name: mix, requests: [{get: /a}, {get: /b}]}]"
+    text = TEXT.partition("  ramp")[0].replace("scenarios: [Get]", scenarios)
+    plan = plan_of(tmp_path, text + "warmup: {detect: {at_most: 60s}}\n")
+    duets = tuple(duet for duet in plan.duets if duet.round == 0)
+    tools = Tools(FakeLauncher([]), WarmingDriver([], cold=cold), lambda _server: (), Placement())
+    made = run_start(DuetStart(duets, plan.cells, logs=lambda _duet: tmp_path), tools)
+    assert [recording.after_mix for recording in made] == after_mix

@@ -190,6 +190,13 @@ def test_orders_differ_from_start_to_start() -> None:
     assert len({tuple(each) for each in starts(make_plan(read(TEXT)))}) == 2
 
 
+def test_a_start_begins_with_the_mix_of_its_requests() -> None:
+    mix = "{name: mix, requests: [{get: /, weight: 2}, {get: /items, headers: {X: '1'}}]}"
+    found = starts(make_plan(read(TEXT.replace("}]\nloads", f"}}, {mix}]\nloads"))))
+    assert {scenarios[0] for scenarios in found} == {"mix"}
+    assert {tuple(scenarios[1:]) for scenarios in found} == {("items", "root"), ("root", "items")}
+
+
 def test_parallel_duets_of_a_start_have_the_same_cores() -> None:
     duets = make_plan(read(TEXT + "design: parallel-duet\n")).duets
     assert all(one.places == other.places for one, other in zip(duets[::2], duets[1::2], strict=True))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from redline.findings.warm_duet import FEWEST_BLOCKS, DuetWarmth, are_warm, warm
+from redline.findings.warm_duet import FEWEST_AFTER_MIX, FEWEST_BLOCKS, DuetWarmth, are_warm, warm
 from redline.model import DuetBlock, DuetSlice
 from redline.stats.duets import Floats
 from tests.fakes.duets import simulated_duet
@@ -113,6 +113,12 @@ def test_blocks_say_it() -> None:
     assert are_warm(warm_up(idle=0.0))
     assert not are_warm(warm_up(idle=0.1))
     assert not are_warm(warm_up(idle=0.0, blocks=FEWEST_BLOCKS - 1))
+
+
+def test_a_request_of_a_warm_mix_needs_a_shorter_stretch() -> None:
+    assert are_warm(warm_up(idle=0.0, blocks=FEWEST_AFTER_MIX), after_mix=True)
+    assert not are_warm(warm_up(idle=0.0, blocks=FEWEST_AFTER_MIX - 1), after_mix=True)
+    assert not are_warm(warm_up(idle=0.2, blocks=FEWEST_AFTER_MIX), after_mix=True)
     assert not are_warm(())
 
 

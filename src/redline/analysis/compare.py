@@ -9,7 +9,6 @@ from redline.analysis.duet import Duet, Duets, in_duet
 from redline.analysis.environments import Difference, differences
 from redline.analysis.judged import JudgedCell, judge_run, subjects_by_name
 from redline.model import COMPARED, FEWEST_TRIALS, Closed, Comparison, Grade, Load, Metric, Run, Suite, Verdict
-from redline.model.exchange import Request, Scenario
 from redline.quantities import percent
 from redline.stats import (
     QUANTILE_OF,
@@ -22,6 +21,7 @@ from redline.stats import (
     sample_of,
     unpaired,
 )
+from redline.suite.planning import is_mix
 
 Pairing = Literal["by round", "none"]
 
@@ -97,17 +97,6 @@ class _Questions:
         of = f" of {cell.scenario.name}" if is_mix(cell.scenario, self.suite.scenarios) else ""
         baseline = self.judged[comparison.baseline_id].cell.variant.slug
         return Question(f"{comparison.metric.words}{of} against {baseline}", cell.variant.slug)
-
-
-def is_mix(scenario: Scenario, scenarios: Iterable[Scenario]) -> bool:
-    """Whether the scenario holds all the requests of two others or more."""
-    held = set(map(_unweighted, scenario.requests))
-    others = [set(map(_unweighted, other.requests)) for other in scenarios if other.name != scenario.name]
-    return sum(other <= held for other in others) > 1
-
-
-def _unweighted(request: Request) -> str:
-    return request.model_dump_json(exclude={"weight"})
 
 
 def not_run(run: Run) -> tuple[str, ...]:

@@ -163,7 +163,9 @@ class Duet:
     def _counted(self) -> list[list[DuetBlock]]:
         """The blocks of each start that its ratios rest on."""
         return [
-            counted(traffic_of(start)) if self.detects and not cold else measured(traffic_of(start))
+            counted(traffic_of(start), after_mix=start.after_mix)
+            if self.detects and not cold
+            else measured(traffic_of(start))
             for start, cold in zip(self.starts, self._cold, strict=True)
         ]
 
@@ -226,7 +228,7 @@ class Duet:
             blocks = tuple(block for block in blocks if block.phase == "warmup")
         elif len(blocks) < FEWEST_BLOCKS:
             return False
-        return not are_warm(blocks, apart=start.control_is_apart, saturates=self.saturates)
+        return not are_warm(blocks, apart=start.control_is_apart, saturates=self.saturates, after_mix=start.after_mix)
 
     def hinges_on_warmth(self, ratio: LogRatio, verdict_of: Callable[[LogRatio], Verdict]) -> bool:
         """Whether servers that were not warm, rather than chance, are why it is not known more precisely."""

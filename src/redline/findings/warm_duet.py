@@ -21,6 +21,8 @@ from redline.stats.duets import Floats
 
 FEWEST_BLOCKS = 20
 """The shortest stretch that is called warm: 7 s of three servers on a JVM, whose slices are long, 2 s of others."""
+FEWEST_AFTER_MIX = 10
+"""The same for a request that a warm mix of requests held: its code is compiled, and its data are in memory."""
 SHARE = 1 / 4
 """Share of the blocks so far that have to be warm: compilers rest for some seconds at a time."""
 IDLE = 0.03
@@ -55,11 +57,13 @@ class DuetWarmth:
     """Collects the blocks of a warm-up. The last server is the first one once more, as a control.
 
     `apart` says that these two are processes of their own: servers that run already are one, which is never idle.
-    `saturates`: the servers set the rate, so it says how fast they are where their CPU time is not known.
+    `saturates`: the servers set the rate, so it says how fast they are where their CPU time is not known. `after_mix`:
+    they are warm in a mix that holds these requests.
     """
 
-    def __init__(self, *, apart: bool = True, saturates: bool = True) -> None:
+    def __init__(self, *, apart: bool = True, saturates: bool = True, after_mix: bool = False) -> None:
         self._apart, self._saturates, self._blocks = apart, saturates, 0
+        self._fewest = fewest_blocks(after_mix=after_mix)
         self._by_cpu: list[tuple[list[float], float]] = []
         self._by_wall: list[tuple[list[float], float]] = []
 
@@ -74,22 +78,31 @@ class DuetWarmth:
             known = self._by_cpu
         else:
             known = self._by_wall if self._saturates else []
-        return bool(known) and warm(np.log([costs for costs, _ in known]), np.array([share for _, share in known]))
+        if not known:
+            return False
+        return warm(np.log([costs for costs, _ in known]), np.array([share for _, share in known]), self._fewest)
 
 
-def are_warm(blocks: Sequence[DuetBlock], *, apart: bool = True, saturates: bool = True) -> bool:
+def fewest_blocks(*, after_mix: bool) -> int:
+    """The shortest stretch that is called warm."""
+    return FEWEST_AFTER_MIX if after_mix else FEWEST_BLOCKS
+
+
+def are_warm(
+    blocks: Sequence[DuetBlock], *, apart: bool = True, saturates: bool = True, after_mix: bool = False
+) -> bool:
     """Whether the servers were warm at some time in these blocks of a warm-up; the rest as in `DuetWarmth`."""
-    warmth = DuetWarmth(apart=apart, saturates=saturates)
+    warmth = DuetWarmth(apart=apart, saturates=saturates, after_mix=after_mix)
     return any(warmth.is_warm(block) for block in blocks)
 
 
-def warm(costs: Floats, idle: Floats) -> bool:
-    """Whether the last blocks are those of warm servers.
+def warm(costs: Floats, idle: Floats, fewest: int = FEWEST_BLOCKS) -> bool:
+    """Whether the last blocks, `fewest` at least, are those of warm servers.
 
     `costs` has for each block the logarithm of what a request to each server costs, `idle` the share of a core that
     servers used while they were not loaded.
     """
-    last = max(FEWEST_BLOCKS, math.ceil(len(idle) * SHARE))
+    last = max(fewest, math.ceil(len(idle) * SHARE))
     if len(idle) < last or np.quantile(idle[-last:], 0.75) > IDLE:
         return False
     stretch = costs[-last:]

@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from redline.errors import DriveError, LaunchError
-from redline.findings.warm_duet import DuetWarmth
+from redline.findings.warm_duet import DuetWarmth, are_warm
 from redline.model import Cell, DuetBlock, DuetRecording, DuetTraffic, Failure, PlannedDuet, ServerFacts
 from redline.model.duet import CpuOwner
 from redline.ports import Drive, Driver, DuetDrive, Launch, LoadOptions, Placement, RunningServer, ServerWatch
 from redline.running.aborting import FailingDuetAbort
 from redline.running.parallel import sides
 from redline.running.record import Tools, failure_of, verify, warm_up
+from redline.suite.planning import is_mix
 
 SLICE_NS, GUARD_NS = {"jvm": 50_000_000}, {"jvm": 10_000_000}
 """The length of a slice and of its unmeasured beginning, by runtime."""
@@ -50,6 +51,16 @@ class DuetStart:
             cells = [cell.warming_up_for(planned.warmup_ns) for cell in cells]
         return (*cells, cells[0])
 
+    def warmed_by_mix(self, made: DuetRecording) -> bool:
+        """Whether this recording is of a mix that holds other scenarios, in which the servers were warm."""
+        cell = self.cells[made.cell_ids[0]]
+        if made.traffic is None or not cell.warmup_detect:
+            return False
+        blocks = [block for block in made.traffic.blocks if block.phase == "warmup"]
+        scenarios = {other.scenario.name: other.scenario for other in self.cells.values()}
+        warm = are_warm(blocks, apart=made.control_is_apart, saturates=cell.load.saturates)
+        return warm and is_mix(cell.scenario, scenarios.values())
+
 
 def run_start(start: DuetStart, tools: Tools) -> Iterator[DuetRecording]:
     """Start the servers, the baseline twice, check and load them, and stop them. Yields the recording of each duet.
@@ -73,25 +84,38 @@ def run_start(start: DuetStart, tools: Tools) -> Iterator[DuetRecording]:
 
 def _one_start(start: DuetStart, planned: Sequence[PlannedDuet], tools: Tools) -> Iterator[DuetRecording]:
     """The recordings of the first duets, until servers die."""
+    mix_is_warm = False
     with ExitStack() as running:
         for number, duet in enumerate(planned):
             start.on_begin(duet)
-            clock = _DuetClock(duet, tools)
-            if number == 0:
+            turn = _Turn(duet, is_first=number == 0, after_mix=mix_is_warm)
+            clock = _DuetClock(turn, tools)
+            if turn.is_first:
                 try:
                     servers = _launched(start, duet, tools, running)
                 except LaunchError as error:
                     failed = _Served(failure=failure_of("launch", error.kind, error, error.log_tail))
                     yield clock.recording(failed)
-                    yield from (_DuetClock(other, tools).recording(failed) for other in planned[1:])
+                    yield from (_DuetClock(_Turn(other), tools).recording(failed) for other in planned[1:])
                     return
-            seen = _measured(start, duet, servers, tools, first=number == 0)
+            seen = _measured(start, turn, servers, tools)
             died = seen.failure is not None and any(server.death() for server in servers)
             if died or duet is planned[-1]:
                 running.close()
-            yield clock.recording(seen)
+            recording = clock.recording(seen)
+            yield recording
             if died:
                 return
+            mix_is_warm = mix_is_warm or start.warmed_by_mix(recording)
+
+
+@dataclass(frozen=True)
+class _Turn:
+    """A duet among those of its start. `after_mix`: the servers are warm in a mix that holds its requests."""
+
+    planned: PlannedDuet
+    is_first: bool = False
+    after_mix: bool = False
 
 
 @dataclass(frozen=True)
@@ -107,19 +131,20 @@ class _Served:
 class _DuetClock:
     """Measures the time of a duet, and looks at its hosts, from now on."""
 
-    def __init__(self, planned: PlannedDuet, tools: Tools) -> None:
-        self._planned, self._hosts = planned, tools.hosts()
+    def __init__(self, turn: _Turn, tools: Tools) -> None:
+        self._turn, self._hosts = turn, tools.hosts()
         self._began_ns, self._began_unix_ns = time.monotonic_ns(), time.time_ns()
 
     def recording(self, seen: _Served) -> DuetRecording:
         """The recording of a duet that ends now."""
-        planned = self._planned
+        planned = self._turn.planned
         return DuetRecording(
             cell_ids=(*planned.cell_ids, planned.cell_ids[0]),
             round=planned.round,
             position=planned.position,
             seed=planned.seed,
             places=planned.places,
+            after_mix=self._turn.after_mix,
             started_unix_ns=self._began_unix_ns,
             took_ns=time.monotonic_ns() - self._began_ns,
             servers=seen.servers,
@@ -150,11 +175,10 @@ def _launched(start: DuetStart, first: PlannedDuet, tools: Tools, running: ExitS
     )
 
 
-def _measured(
-    start: DuetStart, planned: PlannedDuet, servers: Sequence[RunningServer], tools: Tools, *, first: bool
-) -> _Served:
+def _measured(start: DuetStart, turn: _Turn, servers: Sequence[RunningServer], tools: Tools) -> _Served:
     """Check the answers of running servers, warm them up, and load them."""
-    cells, driver = start.cells_of(planned, first=first), tools.driver
+    planned, driver = turn.planned, tools.driver
+    cells = start.cells_of(planned, first=turn.is_first)
     facts = tuple(server.facts for server in servers)
     for place, (cell, server) in enumerate(zip(cells, servers, strict=True)):
         wrong = verify(cell, server, driver)
@@ -184,7 +208,7 @@ def _measured(
     )
     runtimes = {runtime for cell in cells for runtime in cell.variant.runtimes}.union(*(s.runtimes for s in servers))
     duet = DuetDrive(
-        drive=_drive(cells, servers, options, planned.seed, cpus),
+        drive=_drive(cells, servers, options, turn, cpus),
         other_servers=tuple(
             (cell.variant, server.endpoint) for cell, server in zip(cells[1:], servers[1:], strict=True)
         ),
@@ -232,15 +256,21 @@ class _Watches:
 
 
 def _drive(
-    cells: Sequence[Cell], servers: Sequence[RunningServer], options: LoadOptions, seed: int, cpus: tuple[int, ...]
+    cells: Sequence[Cell],
+    servers: Sequence[RunningServer],
+    options: LoadOptions,
+    turn: _Turn,
+    cpus: tuple[int, ...],
 ) -> Drive:
     """The load on the first server, for the time that all of them have."""
     first, number = cells[0].settling if cells[0].warmup_by else cells[0], len(cells)
     apart = servers[0].facts is not None  # not where the control is the same process
     entire = first.under(first.load.lasting(first.load.duration_ns * number), warmup_ns=first.warmup_ns * number)
-    drive = Drive.of(options, entire, servers[0].endpoint, seed, cpus)
-    warmth = DuetWarmth(apart=apart, saturates=first.load.saturates) if first.warmup_detect else None
-    return replace(drive, is_warm=warmth.is_warm) if warmth else drive
+    drive = Drive.of(options, entire, servers[0].endpoint, turn.planned.seed, cpus)
+    if not first.warmup_detect:
+        return drive
+    warmth = DuetWarmth(apart=apart, saturates=first.load.saturates, after_mix=turn.after_mix)
+    return replace(drive, is_warm=warmth.is_warm)
 
 
 def _names(cells: Sequence[Cell]) -> list[str]:

@@ -1,7 +1,7 @@
 """Suite -> Plan: which trials, in which order, with which seeds; and an estimate of how long they take. Pure."""
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal
@@ -21,6 +21,7 @@ from redline.model import (
     Variant,
 )
 from redline.model.catalogue import as_written, is_among
+from redline.model.exchange import Request
 from redline.quantities import HIGHEST_RATE_PER_S
 from redline.suite.budget import MOST_COMPARED
 
@@ -224,14 +225,28 @@ def _place(suite: Suite, cells: Mapping[str, Cell], cell_ids: tuple[str, ...], r
     """
     cell = cells[cell_ids[0]]
     if len(cell_ids) > 1:
-        drawn_of = (_servers(cells, cell_ids), "/".join(cell_ids))
-        return tuple(_draw(suite.seed, round_index, text) for text in drawn_of)
+        servers, cells_drawn = (
+            _draw(suite.seed, round_index, text) for text in (_servers(cells, cell_ids), "/".join(cell_ids))
+        )
+        # A mix warms the servers up for all requests that it holds.
+        return servers, not is_mix(cell.scenario, suite.scenarios), cells_drawn
     if cell.role == "ceiling":
         return (_draw(suite.seed, round_index, cell_ids[0]),)
     where, chain = f"{cell.scenario.name}.{cell.load.name}", suite.chain_of(cell.variant.slug)
     draws = (_draw(suite.seed, round_index, f"{slug}.{where}") / 2**_SEED_BITS for slug in chain)
     around = sum((draw - 0.5) * _CLOSE**depth for depth, draw in enumerate(draws))
     return _draw(suite.seed, round_index, where), around
+
+
+def is_mix(scenario: Scenario, scenarios: Iterable[Scenario]) -> bool:
+    """Whether the scenario holds all the requests of two others or more."""
+    held = set(map(_unweighted, scenario.requests))
+    others = [set(map(_unweighted, other.requests)) for other in scenarios if other.name != scenario.name]
+    return sum(other <= held for other in others) > 1
+
+
+def _unweighted(request: Request) -> str:
+    return request.model_dump_json(exclude={"weight"})
 
 
 def _servers(cells: Mapping[str, Cell], cell_ids: Sequence[str]) -> str:
