@@ -238,7 +238,10 @@ class LoadFlags(RequestFlags):
     The load is closed with -c users, or open with -R requests per second.
     """
 
-    url: str = _argument("URL", "Such as http://127.0.0.1:8080/path, or https://.")
+    url: str | None = _argument("URL", "Such as http://127.0.0.1:8080/path, or https://.", None)
+    like: str | None = _flag(
+        "--like", "'COMMAND'", "The load of a command of wrk, wrk2, hey, oha, h2load, vegeta, ab or k6."
+    )
     connections: int = _flag(
         "-c --connections --users", "N", "Connections; users in a closed load.", defaults.LOAD_CONNECTIONS
     )

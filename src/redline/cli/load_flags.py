@@ -6,7 +6,18 @@ from redline.cli.request_flags import Placed, path_of, placed_here, referenced, 
 from redline.cli.written import Given, read_written
 from redline.errors import UsageError
 from redline.model import Closed, Suite
-from redline.suite.urls import base_of
+from redline.peers.like import Like, read_like
+from redline.suite.urls import base_of, is_secure
+
+
+def as_like(flags: LoadFlags) -> tuple[LoadFlags, Like | None]:
+    """The flags with the load of `--like`, if given; what is given besides takes precedence. Raises UsageError."""
+    like = None if flags.like is None else read_like(flags.like)
+    given = {name: value for name, value in vars(flags).items() if flags.given(among={name})}
+    values = vars(flags) | dict(like.flags if like else {}) | given
+    if like and values["url"] is not None and not is_secure(str(values["url"])):
+        values |= {"insecure": flags.insecure, "cacert": flags.cacert}
+    return LoadFlags(**values), like
 
 
 def load_suite(flags: LoadFlags) -> tuple[Suite, str]:
@@ -21,6 +32,8 @@ def load_suite(flags: LoadFlags) -> tuple[Suite, str]:
 
 def load_document(flags: LoadFlags, placed: Placed) -> dict[str, object]:
     """The suite of one load that the flags ask for: one server, one scenario, one trial. Raises UsageError."""
+    if flags.url is None:
+        raise UsageError("no server is named", hint="give its URL: redline load http://127.0.0.1:8080/")
     target = {"server": base_of(flags.url)}
     *_, asked = scenarios(flags, path_of({"server": flags.url}, None), placed)
     if flags.warmup == DETECTED and (flags.stages or flags.replay):

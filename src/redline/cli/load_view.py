@@ -7,6 +7,7 @@ from redline.findings import judge, warm_up
 from redline.findings.failed import telling
 from redline.findings.load import cut_short
 from redline.model import Cell, Counts, Estimate, Grade, Interval, Objective, Recording, Traffic
+from redline.peers.like import Like
 from redline.report.document import Column, Item, Items, Prose, Section, Table, filled, line
 from redline.report.format import agreed, duration, integer, other_time, quantile_name, rate
 from redline.report.sections.answer import objective_line
@@ -102,6 +103,13 @@ def load_section(result: LoadResult) -> Section:
         Prose(tuple(map(objective_line, result.objectives))),
     )
     return Section(result.url, tuple(blocks), result.load)
+
+
+def like_section(like: Like) -> Section:
+    """What the other tool does not say of such a load, and what of its command has no counterpart."""
+    said = [f"- {text[0].upper()}{text[1:]}." for text in like.says]
+    ignored = [f"Without a counterpart here: {' '.join(like.ignored)}."] if like.ignored else []
+    return Section(f"What {like.tool} does not say", (Prose.of((*said, *ignored)),))
 
 
 def _throughput(result: LoadResult) -> str:
