@@ -8,12 +8,10 @@ from functools import cached_property
 from redline.findings.failed import trial_failed
 from redline.findings.starts import cpu_of_all, is_whole, measured, traffic_of
 from redline.model import (
-    Counts,
     DuetRecording,
     Estimate,
     Finding,
     Grade,
-    Histogram,
     Metric,
     Run,
 )
@@ -40,21 +38,6 @@ class SlicedCell:
     def traffic(self) -> tuple[TargetTraffic, ...]:
         """What was measured of it in each start."""
         return tuple(traffic_of(start).targets[place] for start, place in self.made)
-
-    @property
-    def counts(self) -> Counts:
-        """The sums over the starts that were measured."""
-        return Counts.merged(target.counts for target in self.traffic)
-
-    @cached_property
-    def response(self) -> Histogram:
-        """The response times of all starts that were measured."""
-        return Histogram.merged(target.response for target in self.traffic)
-
-    @property
-    def service(self) -> Histogram:
-        """The service times of all starts that were measured."""
-        return Histogram.merged(target.service for target in self.traffic)
 
     def estimates(self) -> dict[Metric, Estimate]:
         """Throughput, CPU per request and percentiles, as far as every start that was measured knows them."""
