@@ -1,4 +1,4 @@
-"""Run -> Report: pure, and the same run gives the same report. A run that was cut short gives one of what is there."""
+"""Run -> Report: pure, and the same run gives the same report. A run that was cut short has a report too."""
 
 from collections.abc import Iterable, Iterator, Mapping
 

@@ -150,7 +150,7 @@ def _nines() -> Iterator[float]:
 
 
 def _clock_bound_ns(judged: JudgedCell) -> int | None:
-    """How far the clocks of hosts may be apart in any of its usable trials; None if one does not say."""
+    """How far the clocks of hosts may be apart in any of its usable trials; None if a trial does not say."""
     bounds = [trial.clock_bound_ns for trial in judged.used]
     known = [bound for bound in bounds if bound is not None]
     return max(known, default=0) if len(known) == len(bounds) else None

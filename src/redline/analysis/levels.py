@@ -55,7 +55,7 @@ class SlicedCell:
         }
 
     def facts(self, name: str) -> str:
-        """What its servers said of themselves, each text once: `build` or `runtime_version`."""
+        """The distinct texts of its servers about themselves: `build` or `runtime_version`."""
         servers = [start.servers[place] for start, place in self.starts if place < len(start.servers)]
         return ", ".join(dict.fromkeys(filter(None, (str(getattr(server, name)) for server in servers if server))))
 
@@ -95,6 +95,6 @@ def _cpu_ns(start: DuetRecording, place: int) -> float | None:
 
 
 def _estimate(metric: Metric, values: Sequence[float]) -> Estimate:
-    """The geometric mean over starts; without an interval for one."""
+    """The geometric mean over starts; a single start has no interval."""
     ratio = over_starts([StartRatio(math.log(value), None) for value in values]).contrast.ratio
     return Estimate(value=ratio.value, low=ratio.low, high=ratio.high, unit=metric.unit, n=len(values), method=METHOD)

@@ -20,7 +20,7 @@ def with_curve(limit: CellLimit, beyond: Beyond | str) -> CellLimit:
 
 
 def answer(limit: Limit, search: Search) -> LimitAnswer:
-    """The answer for one set of objectives, with what it was asked."""
+    """The answer for a set of objectives, with its conditions."""
     conditions = search.sets[limit.name]
     seen = [_verdict(evidence, conditions) for evidence in search.evidence if shows(evidence, *conditions)]
     return LimitAnswer(

@@ -13,7 +13,6 @@ from redline.analysis.own_servers import own_server
 from redline.findings import judge_probe, judge_server
 from redline.findings.failed import LEFT_OVER, all_failed
 from redline.model import Cell, Finding, Interval, Load, Manifest, Objective, Plan, Traffic
-from redline.model.failures import FirstFailure
 from redline.model.limits import Beyond, CellLimit, LimitProbe, LimitReport, LimitStart, ProbePhase, SearchEnd
 from redline.model.search import LoadPhase, ProbeRecording, SearchTerms
 from redline.quantities import duration, rate, significant
@@ -45,7 +44,7 @@ _OVERLOAD_TEST = 8
 """The length of the overload test in probes, at most."""
 
 FIRST_PER_S = 1000.0
-"""The first rate, where neither the terms nor the cell's load has one."""
+"""The first rate, where neither the terms nor the cell's load says it."""
 FIRST_SHARE = 0.7
 """The first rate's share of what users got at the end of the warm-up: mostly below the limit, and its double above."""
 
@@ -184,6 +183,8 @@ class SearchState:
         if recording.traffic is None or phase is None:
             return None
         evidence = self._evidence(made, recording.traffic)
+        ignored = LEFT_OVER if made.cut else ()  # what was left over when Redline ended the probe is no failure
+        failures = tuple(failure for failure in recording.traffic.failures if failure.outcome not in ignored)
         self.probes.append(
             probe(
                 evidence,
@@ -192,7 +193,7 @@ class SearchState:
                 phase,
                 fresh=phase == "confirm",
                 start=made.start,
-                failures=_failures(recording.traffic, cut=made.cut),
+                failures=failures,
                 recording=f"probes/{self.cell.slug}/{recording.position:04d}.json",
             )
         )
@@ -402,11 +403,6 @@ class SearchState:
         return failure.message
 
 
-def _failures(traffic: Traffic, *, cut: bool) -> tuple[FirstFailure, ...]:
-    """Why requests of a probe failed, without what was left over when Redline `cut` it."""
-    return tuple(failure for failure in traffic.failures if not (cut and failure.outcome in LEFT_OVER))
-
-
 def search_order(plan: Plan) -> tuple[str, ...]:
     """The ids of the cells, in the order in which they are searched: the seeded order of the plan's first round."""
     return tuple(trial.cell_id for trial in plan.trials if trial.round == 0)
@@ -421,7 +417,7 @@ def search_state(manifest: Manifest, cell: Cell, made: Iterable[ProbeRecording])
 
 
 def limit_report(manifest: Manifest, made: Mapping[str, Iterable[ProbeRecording]]) -> LimitReport:
-    """What a search found so far, from its recordings by cell id.
+    """The report of a search so far, from its recordings by cell id.
 
     Cells are in the plan's order: those that have recordings, and the next one to be searched.
     """
