@@ -4,7 +4,7 @@ from functools import cache
 
 import numpy as np
 
-from redline.analysis.limits import Ending, Subject, answer, cell_limit, probe
+from redline.analysis.limits import answer, probe, with_curve
 from redline.model import AttachedServer, Cell, Histogram, Objective, Skipped, Suite, Variant
 from redline.model.limits import Beyond, BeyondMoment, CellLimit, LimitAnswer, LimitProbe, LimitReport
 from redline.search import Converged, Doomed, Proposal, Search, Settings
@@ -40,17 +40,20 @@ def searched(slug: str, queue: Queue, server: Server, *, seed: int, scenario: st
     probes.extend(probe(queue.probe(rate, rng), search.sets, "for the curve", "curve") for rate in lacking)
     low = [(each.low_per_s, each.high_per_s) for each in step.limits]
     plan = overload_plan(low, max(each.answered_per_s for each in search.evidence), PROBE_S)
-    return cell_limit(
-        Subject(slug, slug.partition("+")[0], scenario, LOAD, "0123abcd" * 8, "rustc 1.95.0"),
-        Ending(
-            "converged" if isinstance(step, Converged) else "doomed" if isinstance(step, Doomed) else "exhausted",
-            reason=getattr(step, "reason", ""),
-            confirmed=getattr(step, "confirmed", False),
-        ),
-        [answer(each, search) for each in step.limits],
-        probes,
-        judge_overload(plan, server.slices(plan, rng)),
+    limit = CellLimit(
+        slug=slug,
+        server=slug.partition("+")[0],
+        scenario=scenario,
+        load=LOAD,
+        build="0123abcd" * 8,
+        runtime_version="rustc 1.95.0",
+        ended="converged" if isinstance(step, Converged) else "doomed" if isinstance(step, Doomed) else "exhausted",
+        reason=getattr(step, "reason", ""),
+        confirmed=getattr(step, "confirmed", False),
+        limits=tuple(answer(each, search) for each in step.limits),
+        probes=tuple(probes),
     )
+    return with_curve(limit, judge_overload(plan, server.slices(plan, rng)))
 
 
 @cache
@@ -156,16 +159,20 @@ def by_hand() -> LimitReport:
         missed_somewhere=True,
     )
     low = good.model_copy(update={"name": "p50 < 1us", "failed_per_s": 250, "passed_per_s": None, "confidence": None})
-    cell = cell_limit(
-        Subject("rust.hyper+http2", "rust.hyper", "SimpleGet", LOAD, "0123abcd" * 8, "rustc 1.95.0"),
-        Ending("converged", confirmed=True),
-        (
-            good,
-            low.model_copy(update={"method": "single rates", "met_somewhere": False, "reason": "even 50/s does not"}),
-        ),
-        (*kept, fresh, client_limited().model_copy(update=times)),
-        beyond,
+    single = low.model_copy(update={"method": "single rates", "met_somewhere": False, "reason": "even 50/s does not"})
+    limit = CellLimit(
+        slug="rust.hyper+http2",
+        server="rust.hyper",
+        scenario="SimpleGet",
+        load=LOAD,
+        build="0123abcd" * 8,
+        runtime_version="rustc 1.95.0",
+        ended="converged",
+        confirmed=True,
+        limits=(good, single),
+        probes=(*kept, fresh, client_limited().model_copy(update=times)),
     )
+    cell = with_curve(limit, beyond)
     return report(cell, bare(), skipped=(Skipped(slug="play.vanilla.SimpleGet", reason="needs a JDK of 21 at least"),))
 
 
@@ -269,12 +276,16 @@ def rivals(*answers: tuple[LimitAnswer, ...]) -> tuple[Suite, tuple[Cell, ...], 
         update={"variants": tuple(cell.variant for cell in cells), "baseline": "A", "baselines": {}, "threshold": 0.02}
     )
     found = {
-        cell.id: cell_limit(
-            Subject(cell.slug, name, "requests", "open", target=f"./{name} --port {{port}}"),
-            Ending("converged"),
-            answer,
-            (),
-            "not wanted",
+        cell.id: CellLimit(
+            slug=cell.slug,
+            server=name,
+            target=f"./{name} --port {{port}}",
+            scenario="requests",
+            load="open",
+            ended="converged",
+            confirmed=False,
+            limits=tuple(answer),
+            probes=(),
         )
         for cell, name, answer in zip(cells, names, answers, strict=True)
     }

@@ -119,4 +119,4 @@ def test_a_reason_that_repeats_is_said_once() -> None:
 
 
 def test_a_difference_that_does_not_matter_passes() -> None:
-    gate(result(said(Metric.THROUGHPUT, Verdict.SLOWER).judged(Verdict.SLOWER, matters=False)), {Verdict.SLOWER})
+    gate(result(said(Metric.THROUGHPUT, Verdict.SLOWER).with_verdict(Verdict.SLOWER, matters=False)), {Verdict.SLOWER})

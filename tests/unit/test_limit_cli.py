@@ -8,7 +8,7 @@ from rich.console import Console
 from typer.testing import CliRunner, Result
 
 from redline.analysis import search_state
-from redline.analysis.limits import Ending, Subject, answer, cell_limit
+from redline.analysis.limits import answer
 from redline.cli.command_line import app
 from redline.cli.limit_flags import read_sets
 from redline.cli.show import show
@@ -272,7 +272,8 @@ def printed(**changes: object) -> str:
         met_somewhere=True,
         missed_somewhere=True,
     ).model_copy(update=changes)
-    cell = cell_limit(Subject("", "", "", ""), Ending("exhausted"), [limit], [], "")
+    empty = {"slug": "", "server": "", "scenario": "", "load": "", "no_knee": "", "no_beyond": ""}
+    cell = limits.bare().model_copy(update={"ended": "exhausted", "limits": (limit,), **empty})
     console = Console(width=200)
     with console.capture() as captured:
         show(summary(limits.report(cell)), console)

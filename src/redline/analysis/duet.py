@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
+from redline.analysis.judged import too_few_for
 from redline.findings import judge_duet
 from redline.findings.duet import SeenDuet
 from redline.findings.starts import (
@@ -32,7 +33,7 @@ from redline.model import (
     Verdict,
 )
 from redline.model.estimate import FEWEST_TRIALS, DuetComparison
-from redline.stats import QUANTILE_OF, LogRatios, decide, enough_beyond
+from redline.stats import QUANTILE_OF, LogRatios, decide
 from redline.stats.duets import Floats, LogRatio, Slices, StartRatio, over_starts
 
 
@@ -86,8 +87,7 @@ class Duet:
 
     def too_few(self, metric: Metric) -> str:
         """Why there are too few requests for the metric; empty where there are enough."""
-        q, requests = QUANTILE_OF.get(metric), self.requests()
-        return "" if q is None or enough_beyond(requests, q) else f"{requests:,} requests are too few for {metric}"
+        return too_few_for(metric, self.requests())
 
     @property
     def build(self) -> str:
