@@ -26,8 +26,6 @@ from redline.stats.builds import differing
 from redline.stats.duets import Floats, LogRatio, StartRatio, over_starts
 
 WANTED_STARTS = 5
-BUSY = 0.8
-"""Under users with zero think time, a server that uses less of its cores than this waits for the client."""
 
 
 @dataclass(frozen=True)
@@ -58,12 +56,6 @@ class SeenDuet:
     unsettled: str
     left_out: int
     to_come: float
-    position: None = None
-
-    @property
-    def duet(self) -> "SeenDuet":
-        """Itself, which is what judges take."""
-        return self
 
     @property
     def cell_id(self) -> str:

@@ -3,12 +3,12 @@
 Rules stand in the modules of this package, each beside the function that judges by it. `table` collects both.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
 from inspect import signature
 from operator import attrgetter
-from typing import Literal, Protocol
+from typing import Literal
 
 from redline.model import Finding, FindingKind, Grade
 
@@ -61,7 +61,7 @@ class Observation:
 
 
 Judging = Callable[..., Observation | Iterable[Observation] | None]
-"""A function that judges. Its parameters are attributes of `SeenTrial`, `SeenCell` or `SeenDuet`."""
+"""A function that judges. The names of its parameters say what it needs: `cell`, `trial`, `traffic`, …"""
 
 
 @dataclass(frozen=True)
@@ -99,11 +99,6 @@ class Rule:
     def __call__(self, function: Judging) -> "Rule":
         """The rule with the function that judges by it."""
         return replace(self, text=function.__doc__ or "", function=function)
-
-    @property
-    def judge(self) -> "Judge | None":
-        """The function that judges by it."""
-        return Judge(self.function, self.when, self.probes, self) if self.function else None
 
     @property
     def measures(self) -> str:
@@ -147,20 +142,6 @@ class Rule:
             )
 
 
-class Seen(Protocol):
-    """What judges look at, and where their findings belong."""
-
-    @property
-    def cell_id(self) -> str:
-        """The cell of the findings."""
-        ...
-
-    @property
-    def position(self) -> int | None:
-        """The trial of the findings; None if they are about the cell."""
-        ...
-
-
 @dataclass(frozen=True)
 class Judge:
     """A function that judges, and when it can be asked. Without a `rule`, its observation names rules."""
@@ -170,13 +151,13 @@ class Judge:
     probes: Probes = ""
     rule: Rule | None = None
 
-    def findings(self, seen: Seen) -> Iterator[Finding]:
-        """Its findings, from the attributes of `seen` that its parameters name."""
-        said = self.function(*(getattr(seen, name) for name in self._takes))
+    def findings(self, seen: Mapping[str, object], cell_id: str, position: int | None) -> Iterator[Finding]:
+        """Its findings about this cell, or the trial at this position, from what its parameters name."""
+        said = self.function(*(seen[name] for name in self._takes))
         for observation in (said,) if isinstance(said, Observation) else said or ():
             rule = observation.rule or self.rule
             assert rule is not None, "a judge without a rule names it with its observation"
-            yield from rule.findings(observation, seen.cell_id, seen.position)
+            yield from rule.findings(observation, cell_id, position)
 
     @cached_property
     def _takes(self) -> tuple[str, ...]:
