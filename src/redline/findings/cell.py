@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from redline.findings.rules import (
     AUTOCORRELATION_P,
@@ -27,25 +26,13 @@ UNUSABLE = "Find out first why none is usable: more trials help only then."
 REPEAT = "Enough were planned: find out why trials were left out or not run, fix that, and run the suite again."
 
 
-@dataclass(frozen=True)
-class _TrialValues:
-    """A number for every usable trial, in the run's order, and its name."""
-
-    name: str
-    values: tuple[float, ...]
-
-    def text(self, value: float) -> str:
-        """One of them as people read it."""
-        return rate(value) if self.name == "rate" else duration(value)
-
-
-def _series(cell: Cell, used: Sequence[Trial]) -> _TrialValues:
-    """Rates where they are the server's to choose, else median response times, in the order of the run."""
+def _series(cell: Cell, used: Sequence[Trial]) -> tuple[str, list[float]]:
+    """Rates where they are the server's to choose, else median response times, in the order of the run; with a name."""
     traffics = [trial.traffic for trial in used if trial.traffic]
     if cell.load.saturates:
-        return _TrialValues("rate", tuple(traffic.rate_per_s for traffic in traffics if traffic.rate_per_s > 0))
+        return "rate", [traffic.rate_per_s for traffic in traffics if traffic.rate_per_s > 0]
     medians = (float(traffic.response.quantile_ns(0.5)) for traffic in traffics)
-    return _TrialValues("p50 response time", tuple(median for median in medians if median > 0))
+    return "p50 response time", [median for median in medians if median > 0]
 
 
 @Rule("run-drift", when="cell", note=0.02, warn=0.10, scatters=True)
@@ -58,10 +45,10 @@ def run_drift(cell: Cell, used: Sequence[Trial]) -> Observation | None:
 
     Advice: Compare within this run only. Look for what changed: heat, clock rate, other work, a disk that fills.
     """
-    series = _series(cell, used)
-    drift = trend(series.values, TREND_P)
+    name, values = _series(cell, used)
+    drift = trend(values, TREND_P)
     message = (
-        f"From the first to the last of {len(series.values)} trials the {series.name} "
+        f"From the first to the last of {len(values)} trials the {name} "
         f"{'rose' if drift > 0 else 'fell'} by {percent(abs(drift))}: something changed during the run."
     )
     return Observation(abs(drift), message)
@@ -77,13 +64,13 @@ def autocorrelation(cell: Cell, used: Sequence[Trial]) -> Observation | None:
 
     Advice: Do not trust the interval. Run on another day as well, and look for what comes and goes on this machine.
     """
-    series = _series(cell, used)
-    if trend(series.values, TREND_P):
+    name, values = _series(cell, used)
+    if trend(values, TREND_P):
         return None  # a drift makes neighbours alike, and is reported itself
-    excess = interval_excess(series.values, AUTOCORRELATION_P)
+    excess = interval_excess(values, AUTOCORRELATION_P)
     message = (
-        f"Consecutive trials were more alike in their {series.name} than chance allows over {len(series.values)} "
-        f"trials: the interval is too narrow by a factor of about {excess:.2g}."
+        f"Consecutive trials were more alike in their {name} than chance allows over {len(values)} trials: the "
+        f"interval is too narrow by a factor of about {excess:.2g}."
     )
     return Observation(excess - 1.0, message)
 
@@ -98,14 +85,15 @@ def bimodal(cell: Cell, used: Sequence[Trial]) -> Observation | None:
 
     Advice: Read the single trials, and compare modes with modes. Find what differs between starts of the server.
     """
-    series = _series(cell, used)
-    groups = two_groups(series.values)
+    name, values = _series(cell, used)
+    groups = two_groups(values)
     if groups is None:
         return None
     below, above = groups.sizes
+    text = rate if name == "rate" else duration
     message = (
-        f"The trials fall into two groups: {below} with a {series.name} near {series.text(groups.lower)}, {above} "
-        f"near {series.text(groups.upper)}, {percent(groups.apart)} apart and nothing between. Their mean is neither."
+        f"The trials fall into two groups: {below} with a {name} near {text(groups.lower)}, {above} near "
+        f"{text(groups.upper)}, {percent(groups.apart)} apart and nothing between. Their mean is neither."
     )
     if groups.one_after_the_other:
         message += " All of one group came before all of the other, as when something changes during the run."
@@ -121,14 +109,12 @@ def builds_differ(cell: Cell, used: Sequence[Trial]) -> Observation | None:
 
     Advice: Take the scatter of the builds for the precision, and more builds (`builds`) for a better one.
     """
-    series = _series(cell, used)
+    name, values = _series(cell, used)
     builds = [server.build_number for trial in used if (server := trial.recording.server)]
-    if len(builds) != len(series.values):
+    if len(builds) != len(values):
         return None  # a trial has no value, so nobody knows which is whose
-    scatter = differing([math.log(value) for value in series.values], builds)
-    if scatter is None:
-        return None
-    return Observation(scatter.between_sd, f"{builds_text(scatter)} in their {series.name}.")
+    scatter = differing([math.log(value) for value in values], builds)
+    return Observation(scatter.between_sd, f"{builds_text(scatter)} in their {name}.") if scatter else None
 
 
 def builds_text(scatter: BuildScatter) -> str:
@@ -186,13 +172,10 @@ def in_modes(speeds: Sequence[float]) -> str:
     note = HOST_MODE.note or 0.0
     fast = [speed - 1 for speed in speeds if speed - 1 > note]
     slow = [1 - speed for speed in speeds if 1 / speed - 1 > note]
-    counts = [f"in {len(fast)} of {len(speeds)} trials the server's cores were {_from_to(fast)} faster"] if fast else []
-    if slow:
-        counts.append(
-            f"in {len(slow)} {_from_to(slow)} slower"
-            if fast
-            else f"in {len(slow)} of {len(speeds)} trials the server's cores were {_from_to(slow)} slower"
-        )
+    counts, of_all = [], f" of {len(speeds)} trials the server's cores were"
+    for shares, how in ((fast, "faster"), (slow, "slower")):
+        if shares:
+            counts.append(f"in {len(shares)}{'' if counts else of_all} {_from_to(shares)} {how}")
     return f"{' and '.join(counts)} than in the run's median trial" if counts else ""
 
 

@@ -101,15 +101,14 @@ PAIRS_DIFFER = Rule(
 
 def pairs_differ(cell: Cell, pairs: Sequence[PairSpeed]) -> tuple[Finding, ...]:
     """Whether one of the pairs of hosts on which a cell ran differs from the others by more than chance."""
-    sure = [pair for pair in pairs if pair.ratio and _excludes_one(pair.ratio)]
-    apart = {pair.host: abs(pair.ratio.value - 1) for pair in sure if pair.ratio}
-    if not apart:
+    sure = {pair.host: pair.ratio.value for pair in pairs if pair.ratio and _excludes_one(pair.ratio)}
+    if not sure:
         return ()
-    host = max(apart, key=lambda each: apart[each])
-    ratio = next(pair.ratio for pair in sure if pair.host == host and pair.ratio)
-    says = f"{percent(apart[host])} {'more' if ratio.value > 1 else 'less'} CPU time"
+    host = max(sure, key=lambda name: abs(sure[name] - 1))
+    apart = abs(sure[host] - 1)
+    says = f"{percent(apart)} {'more' if sure[host] > 1 else 'less'} CPU time"
     message = f"Before the run one server took {says} for a request on {host} than on the other hosts."
-    return tuple(PAIRS_DIFFER.findings(Observation(apart[host], message), cell.id))
+    return tuple(PAIRS_DIFFER.findings(Observation(apart, message), cell.id))
 
 
 def _excludes_one(ratio: Estimate) -> bool:

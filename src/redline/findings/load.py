@@ -4,7 +4,7 @@ import math
 
 from redline.findings.failed import instead_of_cores
 from redline.findings.rules import TOO_SLOW, Observation, Rule
-from redline.model import Cell, Closed, Histogram, Interval, Open, Traffic
+from redline.model import Cell, Closed, Histogram, Open, Traffic
 from redline.quantities import duration, percent
 from redline.stats import Trial
 
@@ -61,17 +61,13 @@ def rate_missed(cell: Cell, traffic: Traffic) -> Observation | None:
         f"{traffic.rate_per_s:,.0f} right answers/s of {traffic.counts.due / traffic.seconds:,.0f} requests/s due: "
         f"{percent(max(missed, 0.0))} of the rate was missed."
     )
-    return Observation(missed, message, advice=_FAILED if _by_failing(traffic) else None)
+    ended = traffic.counts.outcomes
+    failed = ended.errors - (ended.timeout + ended.in_flight + ended.unsent)
+    advice = _FAILED if 2 * failed > traffic.counts.due - traffic.answered else None
+    return Observation(missed, message, advice=advice)
 
 
 _FAILED = "Most of what was missed failed, rather than came late: see `errors` and `wrong-answers` first."
-
-
-def _by_failing(traffic: Traffic) -> bool:
-    """Whether requests that failed in another way than by waiting are most of what was missed."""
-    ended = traffic.counts.outcomes
-    waited = ended.timeout + ended.in_flight + ended.unsent
-    return 2 * (ended.errors - waited) > traffic.counts.due - traffic.answered
 
 
 @Rule("backlog", when="answers", warn=0.01, invalid=0.05, biases=TOO_SLOW)
@@ -117,8 +113,9 @@ def send_lateness(cell: Cell, traffic: Traffic) -> Observation | None:
 
     Advice: Give the engine a core of its own, lower the rate, or read the service time, which has no lateness.
     """
-    if not _due_by_timer(cell):
-        return None
+    shape = cell.load.shape
+    if not isinstance(shape, Open) and shape.think is None and shape.pace_per_s is None:
+        return None  # with zero think time requests are due upon the last answer
     share, message = late_share(traffic.lateness, traffic.response)
     return Observation(share, f"{message}.", advice=instead_of_cores(cell, traffic))
 
@@ -154,12 +151,6 @@ def client_queueing(cell: Cell, traffic: Traffic) -> Observation | None:
     return Observation(waited / due, message, advice=instead_of_cores(cell, traffic))
 
 
-def _due_by_timer(cell: Cell) -> bool:
-    """Whether requests fall due at a time of their own; with zero think time they are due upon the last answer."""
-    shape = cell.load.shape
-    return isinstance(shape, Open) or shape.think is not None or shape.pace_per_s is not None
-
-
 @Rule("tls-insecure", when="traffic", note=0.0)
 def tls_insecure(cell: Cell) -> Observation | None:
     """The server's certificate was not checked (`insecure: true`).
@@ -182,15 +173,13 @@ def carried_over(cell: Cell, traffic: Traffic) -> Observation | None:
     Advice: Measure for longer, or warm up until no connection waits any more; see which connections the server leaves
     waiting.
     """
-    kept, share = _in_flight(cell, traffic), carried_over_share(cell, traffic)
-    late = [(_from_before(interval), interval) for interval in traffic.intervals if interval.phase == "measure"]
-    last = next((interval for number, interval in reversed(late) if number), None)
-    if last is None or not kept:
+    late = _from_before(traffic)
+    if not late or not _in_flight(cell, traffic):
         return None
-    number = sum(number for number, _ in late)
+    share, number = carried_over_share(cell, traffic), sum(number for number, _ in late)
     message = (
         f"{number:,} requests that were due before the measurement were answered in it, the last ones after more than "
-        f"{duration(last.start_ns - traffic.measure_start_ns)}: they took {percent(share)} of the users' time or more."
+        f"{duration(late[-1][1])}: they took {percent(share)} of the users' time or more."
     )
     return Observation(share, message)
 
@@ -204,17 +193,17 @@ def carried_over_share(cell: Cell, traffic: Traffic) -> float:
     kept = _in_flight(cell, traffic)
     if not kept:
         return 0.0
-    waited_ns = sum(
-        _from_before(interval) * (interval.start_ns - traffic.measure_start_ns)
-        for interval in traffic.intervals
-        if interval.phase == "measure"
-    )
+    waited_ns = sum(number * after_ns for number, after_ns in _from_before(traffic))
     return waited_ns / 1e9 / (kept * traffic.seconds)
 
 
-def _from_before(interval: Interval) -> int:
-    """Right answers in an interval to requests that were due before the measurement."""
-    return max(0, interval.counts.completed - interval.counts.outcomes.ok)
+def _from_before(traffic: Traffic) -> list[tuple[int, int]]:
+    """By measured interval, the right answers to requests that were due before the measurement, and its begin in ns."""
+    return [
+        (interval.counts.completed - interval.counts.outcomes.ok, interval.start_ns - traffic.measure_start_ns)
+        for interval in traffic.intervals
+        if interval.phase == "measure" and interval.counts.completed > interval.counts.outcomes.ok
+    ]
 
 
 def _in_flight(cell: Cell, traffic: Traffic) -> float:
@@ -264,7 +253,7 @@ def _missing_s(traffic: Traffic) -> float:
     """
     missing_s = 0.0
     for interval in traffic.intervals:
-        seconds = (interval.end_ns - interval.start_ns) / 1e9
+        seconds = interval.lasts_ns / 1e9
         if interval.phase == "measure" and seconds > 0:
             share = min(interval.counts.due / seconds / (traffic.counts.due / traffic.seconds), 1.0)
             missing_s += seconds * (1.0 - share)

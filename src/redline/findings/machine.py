@@ -29,12 +29,10 @@ def client_saturated(cell: Cell, trial: Trial, traffic: Traffic) -> Observation 
     busy = engine_share(trial, traffic)
     server = server_share(trial)
     of_server = f", the server used {percent(server)} of its cores" if server is not None else ""
-    message = (
-        f"The engine ran or waited for a core {percent(min(busy, 1.0))} of the time{of_server}: "
-        f"{_meaning(cell, server)}."
-    )
+    gravest, meaning = _meaning(cell, server)
+    message = f"The engine ran or waited for a core {percent(min(busy, 1.0))} of the time{of_server}: {meaning}."
     advice = instead_of_cores(cell, traffic)
-    return Observation(busy, message, at_most=_gravest(cell, server), advice=advice)
+    return Observation(busy, message, at_most=gravest, advice=advice)
 
 
 def engine_share(trial: Trial, traffic: Traffic) -> float:
@@ -92,24 +90,16 @@ def engine_paused(traffic: Traffic) -> Observation | None:
     Advice: Find out what stopped the engine (a paused or suspended machine, a frozen cgroup, a stopped process, a
     quota), and measure again.
     """
-    if traffic.paused_ns:
-        message = (
-            f"{_stood_still(traffic, traffic.paused_ns)} of the {duration(traffic.seconds * 1e9)} that it measured."
-        )
-        return Observation(traffic.paused_share, message)
     warm_up = [interval for interval in traffic.intervals if interval.phase == "warmup"]
-    paused_ns, length_ns = (
-        sum(interval.paused_ns for interval in warm_up),
-        sum(interval.lasts_ns for interval in warm_up),
-    )
-    message = f"{_stood_still(traffic, paused_ns)} of its warm-up of {duration(length_ns)}: the server had less of it."
-    return Observation(paused_ns / max(length_ns, 1), message, at_most=Grade.NOTE)
-
-
-def _stood_still(traffic: Traffic, paused_ns: int) -> str:
-    workers = traffic.engine.workers
+    paused_ns, workers = traffic.paused_ns or sum(interval.paused_ns for interval in warm_up), traffic.engine.workers
     on_average = f" (the mean of its {workers} workers)" if workers > 1 else ""
-    return f"The engine stood still for {duration(paused_ns / workers)}{on_average}"
+    stood_still = f"The engine stood still for {duration(paused_ns / workers)}{on_average} of"
+    if traffic.paused_ns:
+        message = f"{stood_still} the {duration(traffic.seconds * 1e9)} that it measured."
+        return Observation(traffic.paused_share, message)
+    length_ns = sum(interval.lasts_ns for interval in warm_up)
+    message = f"{stood_still} its warm-up of {duration(length_ns)}: the server had less of it."
+    return Observation(paused_ns / max(length_ns, 1), message, at_most=Grade.NOTE)
 
 
 @Rule("cpu-steal", when="requests", probes="all", note=0.02, warn=0.10, biases=SLOWED, scatters=True, passes=True)
@@ -215,11 +205,8 @@ def noisy_neighbour(trial: Trial, traffic: Traffic) -> Observation | None:
     often = "" if preempted is None else f" and were interrupted {preempted / traffic.seconds:,.0f} times a second"
     looked = trial.recording.find("cores_busy_ns", "server") is not None
     held_up = f", the server waited {percent(min(of_server, 1.0))}" if looked else ""
-    message = (
-        f"Other work ran on reserved cores: the engine's workers waited "
-        f"{percent(min(engine, 1.0))} of the time"
-        f"{often}{held_up}{_named(trial)}."
-    )
+    waited = f"the engine's workers waited {percent(min(engine, 1.0))} of the time{often}{held_up}"
+    message = f"Other work ran on reserved cores: {waited}{_named(trial)}."
     return Observation(max(engine, of_server), message)
 
 
@@ -276,7 +263,7 @@ def throttled(trial: Trial) -> Observation | None:
     names: dict[Subject, str] = {"server": "server", "engine": "engine"}
     names |= {subject: f"proxy {name}" for subject, name in trial.recording.parts.items() if subject not in names}
     shares = {subject: _throttled_share(trial, subject) for subject in names}
-    subject = max(names, key=lambda one: shares[one])
+    subject = max(names, key=lambda name: shares[name])
     lost_ms = (trial.increase("throttled_ns", subject) or 0.0) / 1e6
     message = (
         f"The {names[subject]} had used up its CPU quota in {percent(shares[subject])} of the quota's periods, and "
@@ -286,26 +273,19 @@ def throttled(trial: Trial) -> Observation | None:
 
 
 def _throttled_share(trial: Trial, subject: Subject) -> float:
-    periods = trial.increase("quota_periods", subject)
-    often = trial.increase("throttled_periods", subject)
+    periods, often = (trial.increase(name, subject) for name in ("quota_periods", "throttled_periods"))
     return min(often / periods, 1.0) if periods and often is not None else 0.0
 
 
-def _gravest(cell: Cell, server: float | None) -> Grade:
-    if server is not None and server >= FULL_SERVER:
-        return Grade.NOTE
-    if not isinstance(cell.load.shape, Closed) or server is None or server >= BUSY_SERVER:
-        return Grade.WARN
-    return Grade.INVALID
-
-
-def _meaning(cell: Cell, server: float | None) -> str:
+def _meaning(cell: Cell, server: float | None) -> tuple[Grade, str]:
+    """The gravest grade for a busy engine beside a server that uses this share of its cores, and what it means."""
+    full = server is not None and server >= FULL_SERVER
     if not isinstance(cell.load.shape, Closed):
-        return "requests may have queued in the client"
+        return Grade.NOTE if full else Grade.WARN, "requests may have queued in the client"
     if server is None:
-        return "the two share cores, or it is not known what each used, so the rate is of both together"
-    if server >= FULL_SERVER:
-        return "both are at their limit, and a faster server will need a stronger client"
+        return Grade.WARN, "the two share cores, or it is not known what each used, so the rate is of both together"
+    if full:
+        return Grade.NOTE, "both are at their limit, and a faster server will need a stronger client"
     if server >= BUSY_SERVER:
-        return "both are near their limit, and the rate is of the two together"
-    return "the rate is the client's limit, not the server's"
+        return Grade.WARN, "both are near their limit, and the rate is of the two together"
+    return Grade.INVALID, "the rate is the client's limit, not the server's"

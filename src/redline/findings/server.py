@@ -91,8 +91,7 @@ def debug_logging(cell: Cell, trial: Trial, traffic: Traffic) -> Observation | N
         f"The server wrote {size(written)} to its output during the load, {written / requests:,.0f} bytes for each "
         f"request{f', which its option {option} may explain' if option else ''}."
     )
-    at_most = Grade.NOTE if option else Grade.INVALID
-    return Observation(written / requests, message, at_most=at_most)
+    return Observation(written / requests, message, at_most=Grade.NOTE if option else Grade.INVALID)
 
 
 @Rule("server-restarted", when="requests", unit=" processes", warn=0.0, biases=TOO_SLOW)
@@ -104,7 +103,7 @@ def server_restarted(trial: Trial) -> Observation | None:
     Advice: Read in the server's output why its processes end, and fix that, or raise its limit of requests per worker.
     """
     parts = trial.recording.parts
-    subject = max(parts, key=lambda one: _replaced(trial, one))
+    subject = max(parts, key=lambda part: _replaced(trial, part))
     replaced = _replaced(trial, subject)
     whose = "the server's processes" if subject == "server" else f"the processes of the proxy {parts[subject]}"
     message = (
@@ -114,9 +113,10 @@ def server_restarted(trial: Trial) -> Observation | None:
 
 
 def _replaced(trial: Trial, subject: Subject) -> float:
-    known = trial.recording.find("processes_replaced", subject)
-    counted = min(_counted(trial, name, subject) for name in ("processes_ended", "processes_started"))
-    return counted if known is None else max(known.values)
+    if known := trial.recording.find("processes_replaced", subject):
+        return max(known.values)
+    series = [trial.recording.find(name, subject) for name in ("processes_ended", "processes_started")]
+    return min(counter.values[-1] - counter.values[0] if counter else 0.0 for counter in series)
 
 
 @Rule("upstream-protocol", when="traffic", probes="all", unit="", note=0.0, warn=1.0)
@@ -192,16 +192,14 @@ def _cores_in_use(trial: Trial, traffic: Traffic, server: float, engine: float) 
     window_ns, used = traffic.seconds * 1e9, trial.increase("cpu_ns", "server") or 0.0
     others_ns = max((trial.increase("busy_ns", "machine") or 0.0) - used - traffic.engine_cpu_ns, 0.0)
     cores = len(trial.recording.server.cpus) if trial.recording.server else 0
-    sides: tuple[tuple[Subject, int, float], ...]
-    sides = (("server", cores, server), ("engine", len(traffic.engine.cpus), engine))
-    shares = []
-    for subject, count, own in sides:
+
+    def share(subject: Subject, count: int, own: float) -> float:
         busy_ns = trial.increase("cores_busy_ns", subject)
         if busy_ns is None or count == 0:
-            shares.append(own + others_ns / (max(count, 1) * window_ns))
-        else:
-            shares.append(busy_ns / (count * window_ns))
-    return shares[0], shares[1]
+            return own + others_ns / (max(count, 1) * window_ns)
+        return busy_ns / (count * window_ns)
+
+    return share("server", cores, server), share("engine", len(traffic.engine.cpus), engine)
 
 
 def _share_with_an_idle_engine(trial: Trial) -> float | None:
@@ -219,9 +217,3 @@ def _logging_option(cell: Cell) -> str:
         if text.lower() not in _OFF and (_NAMES_LOG.search(name) or _NAMES_LOG.search(text)):
             return f"{name}={text}"
     return ""
-
-
-def _counted(trial: Trial, name: str, subject: Subject) -> float:
-    """Growth of a counter from the first sample to the last; 0 if no monitor took it."""
-    series = trial.recording.find(name, subject)
-    return series.values[-1] - series.values[0] if series is not None else 0.0
