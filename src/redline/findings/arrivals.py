@@ -38,8 +38,7 @@ def arrivals(cell: Cell, traffic: Traffic) -> Observation | None:
     """*Open loads that were complete.* The number of requests that fell due, in total or in an interval, is not that of
     the schedule; for Poisson arrivals, three tests at p < 0.00001 decide.
 
-    The number of requests due is known: exactly, or for Poisson arrivals by its distribution. Another load answers
-    another question.
+    The number due is known: exactly, or for Poisson arrivals by its distribution.
 
     Advice: Do not use these numbers. Report a fault of the engine, with the recording.
     """
@@ -68,8 +67,7 @@ def _fault(shape: Open, traffic: Traffic, slices: Sequence[DueSlice]) -> str:
 def bunched_sends(cell: Cell, traffic: Traffic) -> Observation | None:
     """*Open loads.* Requests that fall due between the p10 and the p90 of the engine's lateness.
 
-    What falls due while the engine is late goes out at once: the last request of a bunch of ten waits for nine service
-    times that are not in the load.
+    What falls due while the engine is late goes out at once: the last of a bunch of ten waits for nine service times.
 
     Advice: Give the engine a core of its own or more workers, or lower the rate.
     """

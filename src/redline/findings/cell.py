@@ -40,8 +40,8 @@ def run_drift(cell: Cell, used: Sequence[Trial]) -> Observation | None:
     """*From seven trials on.* Change of the rate (zero think time) or p50 (other loads) from the first trial to the
     last; tested as in [unsteady](#unsteady).
 
-    Trials are interleaved, so a drift affects all cells alike and spares the ratios; but levels depend on when they
-    were measured. Past 10% the rounds are of different machines.
+    Trials are interleaved, so a drift spares the ratios, but levels depend on the time. Past 10% the rounds are of
+    different machines.
 
     Advice: Compare within this run only. Look for what changed: heat, clock rate, other work, a disk that fills.
     """
@@ -59,8 +59,7 @@ def autocorrelation(cell: Cell, used: Sequence[Trial]) -> Observation | None:
     """*From ten trials on.* By how much wider the interval should be because consecutive trials are alike, if the rank
     version of von Neumann's ratio (Bartels, 1982) has p < 0.001.
 
-    An interval takes trials for independent. With a correlation r between neighbours it should be sqrt((1 + r) / (1 -
-    r)) times as wide.
+    With a correlation r between neighbours, the interval should be sqrt((1 + r) / (1 - r)) times as wide.
 
     Advice: Do not trust the interval. Run on another day as well, and look for what comes and goes on this machine.
     """
@@ -80,8 +79,8 @@ def bimodal(cell: Cell, used: Sequence[Trial]) -> Observation | None:
     """*From five trials on.* Distance of two groups of two or more trials with nothing between: a gap that one group
     shows once in 1,000 times.
 
-    A mean between two modes is neither, and which mode a start draws is a lottery: of the JIT, of memory layout, of how
-    connections are assigned to threads.
+    A mean between two modes is neither. Which mode a start draws is a lottery: of the JIT, memory layout, or the
+    assignment of connections to threads.
 
     Advice: Read the single trials, and compare modes with modes. Find what differs between starts of the server.
     """
@@ -105,7 +104,7 @@ def builds_differ(cell: Cell, used: Sequence[Trial]) -> Observation | None:
     """Standard deviation of [builds](../reference/suite.md#builds) beyond that of their trials or starts, if a
     permutation test of the F ratio has p < 0.01.
 
-    An interval takes trials for independent, and trials of one build share its layout of code.
+    Trials of one build share its layout of code, and are not independent.
 
     Advice: Take the scatter of the builds for the precision, and more builds (`builds`) for a better one.
     """
@@ -127,7 +126,7 @@ def builds_text(scatter: BuildScatter) -> str:
 def builds_alike(used: Sequence[Trial]) -> Observation | None:
     """All builds of the server are the same bytes.
 
-    Several builds of a reproducible build are one build, and say nothing of what another layout of code would do.
+    They say nothing of what another layout of code would do.
 
     Advice: Leave out `builds`, which costs time here and adds nothing.
     """
@@ -148,8 +147,8 @@ HOST_MODE = Rule(
     text="""*From five trials on.* How much faster or slower the server's cores were than in the run's median trial, by
     a fixed piece of work before and after the load. [What it shows](statistics.md#the-speed-of-cores).
 
-    A core slows down by a third or more while another hardware thread runs on it, which may be another guest's, and no
-    steal. Fixed work varies by 15% within one mode.
+    A core slows down by a third or more while another hardware thread, perhaps another guest's, runs on it. Fixed work
+    varies by 15% within one mode.
 
     Advice: Compare by duets (`design: duet`), whose slices alternate faster than the host's modes; for levels, run more
     trials, or use a machine whose cores are not shared.
@@ -188,8 +187,8 @@ def _from_to(shares: Sequence[float]) -> str:
 def too_few_trials(used: Sequence[Trial], planned: int) -> Observation | None:
     """Usable trials missing to five: **note** for four or three, **warn** for two or one, **invalid** for none.
 
-    An interval over 5 trials is 1.4 times as wide as with many, over 2 it is 6.5 times as wide, and over a single trial
-    there is none.
+    An interval over 5 trials is 1.4 times as wide as over many, over 2 it is 6.5 times as wide; a single trial has
+    none.
 
     Advice: Run more trials: --trials 5 or more.
     """
@@ -225,8 +224,7 @@ RESOLUTION = Rule(
     text="""The smallest difference that an undecided comparison could have shown: half its interval, on logarithms. The
     message says what would show 5%.
 
-    An undecided comparison says nothing about differences smaller than its interval: 5% is what many a change is made
-    for.
+    It says nothing about smaller differences, and many a change is made for 5%.
 
     Advice: Compare by duets, or add rounds; a quieter machine needs fewer.
     """,
@@ -249,8 +247,7 @@ def undecided(cell: Cell, shown: Sequence[tuple[Metric, float]], takes: str) -> 
 def near_ceiling(cell: Cell, used: Sequence[Trial], ceiling_per_s: float | None) -> Observation | None:
     """*Users with zero think time.* Throughput over that of the ceiling server in the same scenario and load.
 
-    From 80% on most of an exchange is work of the kernel and the client, which all servers share, so throughput ratios
-    move towards 1.
+    From 80% on most work is that of kernel and client, which all servers share: throughput ratios move towards 1.
 
     Advice: Compare CPU per request instead, or give the scenario more work.
     """

@@ -97,8 +97,8 @@ class SeenDuet:
 def few_starts(duet: SeenDuet) -> Observation:
     """Starts missing to five: **note** for four to two, **warn** for one.
 
-    How starts differ is part of the interval. Over 4 starts it is 1.6 times as wide as over many, and over one it is
-    not known.
+    How starts differ is part of the interval: over 4 starts it is 1.6 times as wide as over many, over one it is
+    unknown.
 
     Advice: Give it more time, or more rounds.
     """
@@ -122,7 +122,7 @@ def few_starts(duet: SeenDuet) -> Observation:
 def failed_starts(duet: SeenDuet) -> Observation | None:
     """Starts that failed.
 
-    The ratio rests on the starts in which all servers worked, and these may be the better ones.
+    The ratio rests on the starts in which all servers worked, perhaps the better ones.
 
     Advice: Look in the servers' output for why they failed.
     """
@@ -136,7 +136,7 @@ def failed_starts(duet: SeenDuet) -> Observation | None:
 def control(duet: SeenDuet) -> Observation | None:
     """The baseline differs from itself, as two servers in the same starts. By chance that happens in 5 of 100 duets.
 
-    The baseline runs twice in each start. If these two processes differ, so may any two servers by as much.
+    The baseline runs twice in each start. Any two servers may differ by as much as these two processes.
 
     Advice: Compare again. If it persists, look for what makes two processes of one server differ.
     """
@@ -152,7 +152,7 @@ CPU_BEHIND = Rule(
     biases=TOO_CHEAP,
     text="""A server that runs already asked another to answer, whose CPU time is not counted.
 
-    A proxy that passes requests on costs little itself. What answers costs the rest.
+    A proxy costs little itself. What answers costs the rest.
 
     Advice: Compare the addresses of the servers themselves, or read throughput and response times.
     """,
@@ -200,8 +200,7 @@ def engine_paused(duet: SeenDuet) -> Observation | None:
 def cold(duet: SeenDuet) -> Iterator[Observation]:
     """Servers were not warm when they were measured, or it is not known.
 
-    Servers that still get faster are compared by how far they are. The interval is wider by how far the ratio may yet
-    move.
+    The interval is wider by how far the ratio may yet move.
 
     Advice: Give it more time.
     """
@@ -227,7 +226,7 @@ def cold(duet: SeenDuet) -> Iterator[Observation]:
 def rare_costs(duet: SeenDuet) -> Observation | None:
     """Distance of the ratio by all CPU time from the ratio of usual slices.
 
-    What is in few slices looks like a disturbance and moves the ratio little, but it is a cost.
+    What is in few slices looks like a disturbance, but is a cost.
 
     Advice: Compare CPU time over all slices, or measure levels by trials of each server alone.
     """
@@ -254,7 +253,7 @@ def rare_costs(duet: SeenDuet) -> Observation | None:
 def disagreement(duet: SeenDuet) -> Observation | None:
     """*Users with zero think time.* One server needs less CPU time per request and has the lower rate, both surely.
 
-    A server that needs less CPU time and is slower all the same waits for something else.
+    The slower server waits for something else.
 
     Advice: See what the slower server waits for: a lock, a thread pool, another service.
     """
@@ -337,8 +336,7 @@ def tls_insecure(duet: SeenDuet) -> Observation | None:
 def idle_work(duet: SeenDuet) -> Observation | None:
     """Part of a core that servers used while others were loaded.
 
-    What others do meanwhile (compilers, collectors, timers) disturbs a server's slices. 1% of a core is as much as many
-    a difference.
+    Compilers, collectors and timers disturb others' slices. 1% of a core is as much as many a difference.
 
     Advice: Give the servers more time to warm up, or switch off what they do on their own.
     """
@@ -357,7 +355,7 @@ def idle_work(duet: SeenDuet) -> Observation | None:
 def client_limited(duet: SeenDuet) -> Observation | None:
     """*Users with zero think time.* Idle cores of the servers.
 
-    Under such users, a server with idle cores waits for the client.
+    A server with idle cores then waits for the client.
 
     Advice: Read CPU per request, or load the servers by more users.
     """
@@ -393,8 +391,7 @@ def connections(duet: SeenDuet) -> Iterator[Observation]:
 def answer_sizes(duet: SeenDuet) -> Observation | None:
     """Difference of the mean length of two servers' answers, with headers.
 
-    Where no right answer is specified, the servers may do different work. A header with a date or a number changes the
-    length by less than 1%.
+    Without a specified answer, servers may do different work. A date or a number changes the length by less than 1%.
 
     Advice: Compare the answers, or let Redline do so: `--same-answers`.
     """
@@ -427,7 +424,7 @@ def _answer_size(duet: SeenDuet, target: int) -> float | None:
 def parallel(duet: SeenDuet) -> Observation | None:
     """Servers were loaded at the same time, each on its own cores.
 
-    Sets of cores are never quite alike; drawing them for each start makes that a part of the interval.
+    Sets of cores differ; drawing them for each start makes that a part of the interval.
 
     Advice: Nothing needs to be done. Load the servers in turn for a narrower interval.
     """

@@ -43,7 +43,7 @@ SERVER_DIED = Rule(
     blames="server",
     text="""The server ended during the trial.
 
-    The trial measured a server that was about to fail, and the errors after it.
+    It measured a server about to fail, and the errors after it.
 
     Advice: Read the end of its output in the run directory; the kernel's log shows if it ran out of memory.
     """,
@@ -56,7 +56,7 @@ def trial_failed(cell: Cell, trial: Trial) -> Observation | None:
 
     There is nothing to estimate from.
 
-    Advice: Look in the server's output for why no right answer came.
+    Advice: See the server's output for why.
     """
     failure, traffic = trial.recording.failure, trial.traffic
     if failure is not None:
@@ -84,10 +84,9 @@ NOTHING_DUE = Rule(
     invalid=0.0,
     text="""No request fell due within the measurement.
 
-    The load's rate, or its users' think time, leaves no request for a measurement this short, which says nothing of the
-    server.
+    The rate, or the users' think time, leaves no request for so short a time. That says nothing of the server.
 
-    Advice: Measure for longer, at a higher rate, or with more users.
+    Advice: Measure longer, at a higher rate, or with more users.
     """,
 )
 
@@ -120,10 +119,10 @@ def errors(traffic: Traffic) -> Observation | None:
     """Requests due that got no answer: connection refused, handshake failed, reset, closed, timed out, or unsent at the
     end.
 
-    A failed request has a response time too: the time until it failed. 0.1% of requests can be everything beyond p99.9,
-    and 1% everything beyond p99.
+    A failed request's response time is the time until it failed. 0.1% can be everything beyond p99.9, and 1% beyond
+    p99.
 
-    Advice: Look in the server's output for what happened then, beginning with the first failure of each kind.
+    Advice: See the server's output at the time of the first failures.
     """
     outcomes = traffic.counts.outcomes_on_the_way
     kinds = (*UNANSWERED, *LEFT_OVER) if traffic.ended == "complete" else UNANSWERED
@@ -146,10 +145,9 @@ def errors(traffic: Traffic) -> Observation | None:
     blames="client",
 )
 def exhausted(traffic: Traffic) -> Observation | None:
-    """Requests due for which the engine's own side had no port, descriptor or memory left. They are no `errors`, though
-    objectives count them.
+    """Requests due for which the engine's side had no port, descriptor or memory left. They are no `errors`.
 
-    These requests never reached the server, which had that much less to do. Limits as for `errors`.
+    They never reached the server, which had less to do. Limits as for `errors`.
 
     Advice: Use fewer connections or longer-lived ones (`requests_per_connection`), widen the port range (`sysctl
     net.ipv4.ip_local_port_range`), raise the descriptor limit (`ulimit -n`); `redline doctor` shows the limits.
@@ -167,11 +165,9 @@ def wrong_answers(traffic: Traffic) -> Observation | None:
     """Requests due with another answer than expected. The first wrong body, or bytes that are not HTTP, make it
     **invalid**.
 
-    A server that sheds load with 503 answers fast: from 1% on, such answers may set the percentiles. After a wrong body
-    the work was not done.
+    Refusals by 503 are fast: from 1% on, they may set the percentiles. After a wrong body the work was not done.
 
-    Advice: Send the request by hand and compare the answer with the scenario's `expect`. If the server sheds load,
-    lower the load.
+    Advice: Compare an answer with the scenario's `expect`. If the server sheds load, lower the load.
     """
     outcomes = traffic.counts.outcomes
     wrong = sum(getattr(outcomes, kind) for kind in _WRONG)
@@ -215,11 +211,10 @@ def _turned(traffic: Traffic, began_ns: int) -> str:
 
 @Rule("surplus-bytes", when="requests", probes="all", note=0.0, warn=0.01, biases=TOO_SLOW)
 def surplus_bytes(traffic: Traffic) -> Observation | None:
-    """Answers after which the server sent bytes that nobody had requested, per request due. The engine closes such
-    connections.
+    """Answers followed by bytes that nobody requested, per request due. The engine closes such connections.
 
-    HTTP ends an answer where its head says. A trusting client reads bytes beyond that as the next answer, and a
-    cautious one closes the connection. 1% of new connections can be everything beyond p99.
+    A client reads bytes beyond an answer's end as the next answer, or closes the connection. 1% of new connections can
+    be everything beyond p99.
 
     Advice: Fix what writes them: a body on an answer to HEAD or with 204, a second last chunk, or a wrong length.
     """
@@ -236,10 +231,10 @@ def reconnecting(cell: Cell, traffic: Traffic) -> Observation | None:
     """Connections opened again per request due, where the load keeps connections and most requests succeed. In duets:
     for most requests.
 
-    A new connection costs the server more than many an answer, and its handshake is part of the response time.
+    A new connection costs more than many an answer, and its handshake is part of the response time.
 
-    Advice: Let the server keep connections (its keep-alive timeout, or how many requests it takes on one), or ask for
-    new ones by `requests_per_connection: 1`, so that all servers are loaded alike.
+    Advice: Let the server keep connections (its keep-alive timeout and limit of requests), or ask for new ones from all
+    servers by `requests_per_connection: 1`.
     """
     message = (
         f"{traffic.counts.reconnects:,} connections were opened again for {traffic.counts.due:,} requests: the load "

@@ -22,8 +22,8 @@ FEW = 100
 def clock_bound(trial: Trial, traffic: Traffic) -> Observation | None:
     """How far the hosts' clocks may be apart, of the shorter median one-way time.
 
-    A one-way time is the difference of two clocks, and off by as much as they are. Above a tenth the report does not
-    show it. Response times are of one clock, and not affected.
+    A one-way time is off by as much as its two clocks. Above a tenth the report does not show it. Response times are of
+    one clock.
 
     Advice: Let chrony follow a nearer source on both hosts, or the same one; see docs/guide/many-machines.md.
     """
@@ -68,8 +68,8 @@ def clock_error_share(recording: Recording) -> float:
 def clock_stepped(trial: Trial, traffic: Traffic) -> Observation | None:
     """Share of the measurement's length by which a host's clock was set during it.
 
-    Clocks put what was seen on a server's host beside the load. At 1%, CPU time, memory and pauses are those of another
-    time, and a load host may have begun before or after the others.
+    At 1%, CPU time, memory and pauses are those of another time, and a load host may have begun before or after the
+    others.
 
     Advice: Let chrony slew the clock (`makestep` only at its start), and keep other programs from setting it.
     """
@@ -91,8 +91,8 @@ PAIRS_DIFFER = Rule(
     scatters=True,
     text="""CPU time per request of one server on a pair of hosts, against the others, before the run.
 
-    A cell's trials are dealt to all pairs, so its interval is as wide as these are apart. Comparisons stay on one pair
-    in each round, where that cancels.
+    A cell's trials are dealt to all pairs, so its interval is as wide as these are apart. Comparisons of one pair in a
+    round are not affected.
 
     Advice: Use hosts of one kind and setting (clock rate, cores, kernel, `redline doctor --hosts`), or one pair.
     """,
@@ -119,8 +119,8 @@ def _excludes_one(ratio: Estimate) -> bool:
 def load_hosts_differ(trial: Trial) -> Observation | None:
     """Distance of the slowest load host's median response time from the fastest one's.
 
-    All load hosts put like parts of one load on one server. A differing host has a local or network problem; the total
-    describes no host.
+    All put like parts of one load on one server. A host that differs has a local or network problem; the total
+    describes none.
 
     Advice: See that host's clock rate, cores, network card and way; measure with the others alone.
     """

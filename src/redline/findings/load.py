@@ -14,9 +14,9 @@ BY_CHANCE = 4.0
 
 @Rule("perturbed", when="trial", warn=0.0, biases="costs are too high")
 def perturbed(trial: Trial) -> Observation | None:
-    """A profiler or another monitor ran that slows down what it watches.
+    """A profiler or another monitor ran that slows what it watches.
 
-    A profiler takes time from what it watches, so the trial is never compared.
+    The trial is never compared.
 
     Advice: Take comparisons from a run without profilers.
     """
@@ -26,10 +26,9 @@ def perturbed(trial: Trial) -> Observation | None:
 
 @Rule("cut-short", when="traffic", warn=0.0, invalid=0.5, scatters=True)
 def cut_short(cell: Cell, trial: Trial, traffic: Traffic) -> Observation | None:
-    """Missing part of the planned measurement, which you interrupted, or which ran into the engine's deadline (always
-    **invalid**).
+    """Missing part of a measurement that was interrupted, or ran into the engine's deadline (always **invalid**).
 
-    Half a measurement is still one, of less weight than it seems. At the engine's deadline something hung.
+    Half a measurement has less weight than it seems. At the deadline something hung.
 
     Advice: Run it again, in full.
     """
@@ -48,10 +47,10 @@ def cut_short(cell: Cell, trial: Trial, traffic: Traffic) -> Observation | None:
 def rate_missed(cell: Cell, traffic: Traffic) -> Observation | None:
     """*Open loads.* Requests due in the window without a right answer within it.
 
-    A queue that never drains grows as long as the load lasts, so its percentiles measure the length of the trial. 1% of
-    requests can be everything beyond p99; at 5% the load was not the one specified.
+    Percentiles of a queue that never drains measure the length of the trial. 1% can be everything beyond p99; at 5% the
+    load was not the specified one.
 
-    Advice: Lower the rate until the server keeps up, or search for the highest rate that meets the objective.
+    Advice: Lower the rate, or search for the highest that meets the objective.
     """
     if not isinstance(cell.load.shape, Open):
         return None
@@ -75,11 +74,9 @@ def backlog(cell: Cell, traffic: Traffic) -> Observation | None:
     """*Open loads, and users with a pace.* Requests due in the warm-up and answered in the measurement, beyond those
     left at its end and chance (four standard deviations).
 
-    What waits from the warm-up is served first, so response times are those of a server that catches up. 1% of requests
-    can be everything beyond p99.
+    Response times are those of a server that catches up. 1% can be everything beyond p99.
 
-    Advice: Warm up for longer, or by few users (`warmup_by: {users: 2}`), so that the server has caught up when the
-    measurement begins.
+    Advice: Warm up for longer, or by few users (`warmup_by: {users: 2}`).
     """
     shape = cell.load.shape
     if not isinstance(shape, Open) and shape.pace_per_s is None:
@@ -105,11 +102,11 @@ def backlog(cell: Cell, traffic: Traffic) -> Observation | None:
     lengthens=True,
 )
 def send_lateness(cell: Cell, traffic: Traffic) -> Observation | None:
-    """*Loads with due times.* Time from when a request was due to when the engine took it up, over the response time,
-    at p50 or p99, whichever is larger.
+    """*Loads with due times.* Time from a request's due time until the engine took it up, over the response time: at
+    p50 or p99, whichever is larger.
 
-    Response time counts from the due time, so it includes the engine's lateness: always some microseconds, a sixth of
-    the median of a fast idle server. Past one half, most of it was not the server's.
+    Response times include the engine's lateness: always some microseconds, a sixth of the median of a fast idle server.
+    Past one half, most is not the server's.
 
     Advice: Give the engine a core of its own, lower the rate, or read the service time, which has no lateness.
     """
@@ -133,10 +130,10 @@ def late_share(lateness: Histogram, times: Histogram) -> tuple[float, str]:
 
 @Rule("client-queueing", when="answers", note=0.01, warn=0.10, biases=TOO_SLOW)
 def client_queueing(cell: Cell, traffic: Traffic) -> Observation | None:
-    """*Open loads.* Requests due that found no connection with room and waited in the client.
+    """*Open loads.* Requests due that waited in the client for a connection with room.
 
-    The wait is in the response time. With more connections these requests would have queued in the server, or not at
-    all. 1% of them can be everything beyond p99.
+    The wait is in the response time. With more connections they would have queued in the server, or not at all. 1% can
+    be everything beyond p99.
 
     Advice: Allow more `connections`; if the server is overloaded, lower the rate. The service time does not include
     this wait.
@@ -168,10 +165,9 @@ def tls_insecure(cell: Cell) -> Observation | None:
 def carried_over(cell: Cell, traffic: Traffic) -> Observation | None:
     """*Users who always wait.* Their time in the measurement for which requests from before it held them.
 
-    Such a request is in none of the measured response times, and while it holds its user, the others are served faster.
+    Such a request is in no measured response time, and meanwhile others are served faster.
 
-    Advice: Measure for longer, or warm up until no connection waits any more; see which connections the server leaves
-    waiting.
+    Advice: Measure for longer, or warm up until no connection waits; see which connections the server leaves waiting.
     """
     late = _from_before(traffic)
     if not late or not _in_flight(cell, traffic):
@@ -219,7 +215,7 @@ def littles_law(cell: Cell, traffic: Traffic) -> Observation | None:
     """*Users without a pace.* Share by which rate x (response time + think time) is not the number of users, beyond
     what the ends of the window explain.
 
-    L = lambda W (Little, 1961) holds for any server. Where it fails, requests or time were lost in counting.
+    L = lambda W (Little, 1961) holds for any server. Where it fails, the counting lost requests or time.
 
     Advice: Do not use these numbers. Check that all users could connect, then report a fault of the engine.
     """

@@ -19,8 +19,8 @@ def client_saturated(cell: Cell, trial: Trial, traffic: Traffic) -> Observation 
     """Time for which the engine's workers ran or waited for a core. **invalid** only for closed loads whose server has
     capacity to spare; **note** if the server's cores are full.
 
-    A client without idle time sets the pace itself. That is certain for a closed load, cores of its own for each side,
-    and a server with capacity to spare. `send-lateness` judges open loads.
+    A client without idle time sets the pace itself: surely so for a closed load, with separate cores and a server that
+    has capacity to spare. `send-lateness` judges open loads.
 
     Advice: Give the engine more cores or workers, or lower the load, until the server is the limit.
     """
@@ -84,11 +84,11 @@ def interrupts_ns(trial: Trial, subject: Subject) -> float:
 def engine_paused(traffic: Traffic) -> Observation | None:
     """Time for which the engine stood still. At most **note** in a warm-up, and in duets, which leave out the block.
 
-    Nothing is sent, and answers wait to be read: a closed load reads as a slower server, an open load as a server that
-    stalled. 0.1% of the time can be everything beyond p99.9, and 1% everything beyond p99.
+    A closed load reads as a slower server, an open load as one that stalled. 0.1% of the time can be everything beyond
+    p99.9, and 1% beyond p99.
 
-    Advice: Find out what stopped the engine (a paused or suspended machine, a frozen cgroup, a stopped process, a
-    quota), and measure again.
+    Advice: Find what stopped the engine (a suspended machine, a frozen cgroup, a stopped process, a quota), and measure
+    again.
     """
     warm_up = [interval for interval in traffic.intervals if interval.phase == "warmup"]
     paused_ns, workers = traffic.paused_ns or sum(interval.paused_ns for interval in warm_up), traffic.engine.workers
@@ -107,8 +107,8 @@ def cpu_steal(trial: Trial) -> Observation | None:
     """CPU time that the host took away, of what the machine needed; in duets, of what servers and engine needed. Trials
     and duets that steal disturbed are [repeated](statistics.md#starts-that-steal-disturbed).
 
-    Stolen time adds to whatever runs, and looks like the server's. Below 2% it is less than the differences worth
-    acting on; interleaved trials average what is above.
+    Stolen time looks like the server's. Below 2% it is less than differences worth acting on; interleaved trials
+    average more.
 
     Advice: Use a machine with dedicated cores, or more trials.
     """
@@ -132,10 +132,10 @@ def _stolen_share(seen: Trial | Recording) -> float:
 def cpu_sampled(trial: Trial, traffic: Traffic) -> Observation | None:
     """Processes of the server began or ended during the load, so its CPU time comes from samples.
 
-    Only processes that live through the whole window have exact times. Samples may be some ticks off, and miss
-    processes that live for less than the time between samples.
+    Only processes that live through the window have exact times. Samples may be some ticks off, and miss short-lived
+    processes.
 
-    Advice: Read CPU per request with care, or let the server start its processes before the load.
+    Advice: Let the server start its processes before the load.
     """
     clocks, sampled = traffic.clocks, trial.recording.find("cpu_ns", "server") is not None
     if clocks is None or clocks.server_cpu_ns is not None or not sampled:
@@ -149,10 +149,9 @@ def cpu_unknown(trial: Trial, traffic: Traffic) -> Observation | None:
     """The processes taken for the server used no CPU time while requests were answered. In duets: for most slices it is
     not known.
 
-    Answering takes CPU time. Where the known processes used none, others answered, so the cost is unknown, and not 0.
+    Answering takes CPU time, so others answered, and the cost is unknown, not 0.
 
-    Advice: Start what answers itself, not a command that asks something else to start it or that only passes requests
-    on.
+    Advice: Start what answers itself, not a command that has it started or passes requests on.
     """
     used, answers = trial.recording.increase("cpu_ns", "server"), traffic.counts.completed
     if used is None or used > 0 or not answers:
@@ -166,8 +165,8 @@ def cpu_pressure(trial: Trial, traffic: Traffic) -> Observation | None:
     """Time for which tasks waited for a core, if processes other than server and engine used 10% of the CPU time or
     more.
 
-    A saturated server causes pressure by itself; together with other work it means that they competed. Where tasks
-    waited 40% of the time, throughput was seen to halve.
+    A saturated server causes pressure too; beside other work, they competed. Where tasks waited 40% of the time,
+    throughput was seen to halve.
 
     Advice: Stop other work on this machine, or pin it away from the server's and the engine's cores.
     """
@@ -192,8 +191,8 @@ def cpu_pressure(trial: Trial, traffic: Traffic) -> Observation | None:
 def noisy_neighbour(trial: Trial, traffic: Traffic) -> Observation | None:
     """Time for which server or engine waited for the cores that they have to themselves.
 
-    Reserved cores are waited for only if other work runs there. The kernel and the lab cause at most 4% in quiet runs;
-    10% takes as much as steal that earns a warning.
+    Then other work runs there. The kernel and the lab cause at most 4% in quiet runs; 10% takes as much as steal with a
+    warning.
 
     Advice: Find what else ran on these cores (`top`, then `1`), and stop it or pin it elsewhere.
     """
@@ -255,8 +254,8 @@ def _server_held_up(trial: Trial, traffic: Traffic) -> float:
 def throttled(trial: Trial) -> Observation | None:
     """Periods of a CPU quota in which the server, a proxy or the engine had used it up.
 
-    A process without quota stands still until the period ends, for up to 100 ms, and so do its requests. 1% of the
-    periods can be everything beyond p99. The quota may be intended, so this is never invalid.
+    Requests stand still until the period ends, for up to 100 ms. 1% of the periods can be everything beyond p99. The
+    quota may be intended.
 
     Advice: Raise the quota (`cpu.max`, `--cpus` of a container), or read the number as that of the quota.
     """

@@ -57,8 +57,8 @@ def live_bytes(facts: RuntimeFacts) -> int | None:
 def heap_pressure(cell: Cell, trial: Trial, facts: RuntimeFacts | None) -> Observation | None:
     """The live set after collections, of the largest heap; or the memory in use, of the limit of a container.
 
-    With a share s of the heap alive, a collector looks at s / (1 - s) bytes for each that it frees: 2.3 at 70%, 5.7 at
-    85%. A process at the limit of its container is killed.
+    With a share s alive, a collector looks at s / (1 - s) bytes for each that it frees: 2.3 at 70%, 5.7 at 85%. At its
+    container's limit a process is killed.
 
     Advice: Give it a larger heap (`heap`), or a container with more memory; compare servers at heaps that all of them
     have room in.
@@ -80,8 +80,7 @@ def allocation_stall(traffic: Traffic, facts: RuntimeFacts) -> Observation | Non
     """Time for which threads waited for memory, or the application stood still because a concurrent collector came too
     late.
 
-    Threads that wait for memory do not answer: the heap is too small for this rate. 1% of the time can be everything
-    beyond p99.
+    The heap is too small for this rate. 1% of the time can be everything beyond p99.
 
     Advice: Give it a larger heap or more cores, lower the rate, or use a collector that stops the application.
     """
@@ -113,7 +112,7 @@ def leak_suspected(traffic: Traffic, facts: RuntimeFacts) -> Observation | None:
     """*From 30 s on.* Growth of the live set over the measurement, by Kendall's test at p < 0.001, of at least 2% of
     the heap.
 
-    The live set grows in the first seconds, as caches fill, and then stays. What grows on fills the heap in the end.
+    Caches fill in the first seconds. What grows on fills the heap in the end.
 
     Advice: Measure for longer: growth that ends was a cache. Compare two heap dumps (`jcmd PID GC.heap_dump`).
     """
@@ -149,8 +148,7 @@ def _smallest(facts: RuntimeFacts, start_unix_ns: int, end_unix_ns: int) -> dict
 def collector_log(facts: RuntimeFacts) -> Observation | None:
     """Distance of the collector's log from the JVM's own counters, beyond two safepoints or 10 ms.
 
-    Pauses in reports come from the log. Other code writes the counters, so where the two agree, no line was lost or
-    misread.
+    Reported pauses come from the log. Where the counters agree, no line was lost or misread.
 
     Advice: Do not use the pauses of this trial. Report a fault, with the recording and the version of the JDK.
     """
@@ -170,7 +168,7 @@ def collector_log(facts: RuntimeFacts) -> Observation | None:
 def pauses_in_tail(used: Sequence[Trial]) -> Observation | None:
     """Requests among the slowest 1% that ended where a long pause ends, beyond those that do by chance (p < 0.01).
 
-    No doubt, but the reason of the tail: its requests waited for pauses of the collector, or for other safepoints.
+    The reason of the tail: its requests waited for the collector's pauses, or other safepoints.
 
     Advice: Compare collectors and heap sizes; the section on memory and pauses has the causes of the pauses.
     """

@@ -33,8 +33,8 @@ def lock_limited(cell: Cell, trial: Trial, traffic: Traffic) -> Observation | No
     """*Users who always wait.* Idle cores of the server, where enough requests were in flight to fill them and the
     engine was idle too.
 
-    If neither the server's cores nor the engine is full, the server waits: for a lock, its own limit on threads, a
-    disk, another service. More cores will not raise the rate, and CPU per request does not explain it.
+    The server waits for a lock, its own limit on threads, a disk or another service. More cores will not raise the
+    rate, and CPU per request does not explain it.
 
     Advice: Find out where its threads wait (a wall-clock profile, a thread dump), and check its limits on threads and
     CPU.
@@ -76,8 +76,8 @@ def server_limited(cell: Cell, used: Sequence[Trial]) -> Observation | None:
 def debug_logging(cell: Cell, trial: Trial, traffic: Traffic) -> Observation | None:
     """Bytes written to the server's output per request. At most **note** if an option of the server explains it.
 
-    A line has about 100 bytes, and writing it costs as much as many a request. Servers that log by default are compared
-    with servers that do not.
+    Writing a line, about 100 bytes, costs as much as many a request. Servers that log by default are compared with
+    others.
 
     Advice: Set its log level to errors, or make logging an option, so that the suite states it.
     """
@@ -98,7 +98,7 @@ def debug_logging(cell: Cell, trial: Trial, traffic: Traffic) -> Observation | N
 def server_restarted(trial: Trial) -> Observation | None:
     """Processes of the server or a proxy that ended during the load and were replaced.
 
-    A worker that is replaced takes its connections with it, and the new process is cold.
+    A worker takes its connections with it, and the new one is cold.
 
     Advice: Read in the server's output why its processes end, and fix that, or raise its limit of requests per worker.
     """
@@ -124,7 +124,7 @@ def upstream_protocol(trial: Trial) -> Iterator[Observation]:
     """A proxy spoke another protocol to what is behind it than its route says (**warn**), or it could not be seen
     (**note**).
 
-    Settings of a proxy do not always do what they say, and HTTP/2 to the server has another price than HTTP/1.1.
+    A proxy's settings do not always do what they say, and HTTP/2 has another price than HTTP/1.1.
 
     Advice: Name the leg in the route that the proxy really speaks, or change its configuration.
     """
@@ -141,7 +141,7 @@ def upstream_protocol(trial: Trial) -> Iterator[Observation]:
 def upstream_certificate(trial: Trial) -> Iterator[Observation]:
     """A proxy accepted a certificate that is not valid.
 
-    A proxy that accepts any certificate has cheaper handshakes, and any server could have answered it.
+    Its handshakes are cheaper, and any server could have answered.
 
     Advice: Build the server's certificate again, and let the proxy check it (`{upstream_ca}`).
     """
@@ -155,8 +155,7 @@ def upstream_certificate(trial: Trial) -> Iterator[Observation]:
 def runtime_differs(cell: Cell, trial: Trial) -> Iterator[Observation]:
     """A server or proxy runs on something else than `runtime` declares.
 
-    The declared runtime decides, before the start, on the options of a suite's `jvm`, the log of the collector and the
-    profiler.
+    The declared runtime decides on a suite's `jvm` options, the collector's log and the profiler.
 
     Advice: Declare what runs it, such as `runtime: jvm`. Let the command of a JVM begin with `{java}`: then the suite
     chooses its JDK, and the log of its collector is read.

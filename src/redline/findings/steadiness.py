@@ -23,8 +23,8 @@ def unsteady(cell: Cell, trial: Trial, traffic: Traffic) -> Observation | None:
     """Change of the rate (closed loads) or of the p50 (open loads, at most **warn**) over the measurement: a Theil-Sen
     line, if Kendall's test has p < 0.001. Loads that change by design are not judged.
 
-    The mean of a number that still moves depends on when it was measured. 10% would pass for a difference between
-    servers; past 50% no single state is described. Open loads are invalid by `rate-missed` instead.
+    The mean of what still moves depends on the time. 10% would pass for a difference between servers; past 50% no
+    single state is described. `rate-missed` judges open loads.
 
     Advice: Warm up longer, measure longer, and look for other work on the machine.
     """
@@ -50,9 +50,9 @@ STEADINESS_UNKNOWN = Rule(
     note=0.0,
     text="""Fewer than seven intervals could be judged.
 
-    With six intervals even a perfect trend has p = 2 / 6! = 0.003 in Kendall's test, so it may be noise.
+    With six, even a perfect trend has p = 2 / 6! = 0.003 in Kendall's test.
 
-    Advice: Measure for half a second or longer; under an open load, with 20 requests or more in each tenth of it.
+    Advice: Measure for half a second or longer; open loads need 20 requests in each tenth of that.
     """,
 )
 
@@ -90,11 +90,10 @@ NEVER_STEADY = Rule(
     text="""*With `warmup: detect`.* The server still changed when its warm-up reached its limit, or again in the
     measurement. See [warm-up](warm-up.md).
 
-    The numbers do not describe one speed, and a later measurement would have others. That may be the answer, so it is
-    shown.
+    The numbers describe no single speed, which may be the answer, so they are shown.
 
     Advice: Give it more time (`warmup: {detect: {at_most: 3m}}`), more cores to compile on, or a machine without other
-    work. If nothing helps, the result is that this server is never steady.
+    work. Otherwise this server is never steady.
     """,
 )
 
@@ -105,10 +104,9 @@ SLOWING_DOWN = Rule(
     biases=TIME_DEPENDENT,
     text="""*With `warmup: detect`.* How much slower the steady server is than at its best before.
 
-    It was faster once: a heap that fills, code compiled for the worse, a lower clock rate. Levels within 5% of each
-    other count as equal.
+    It was faster: a heap fills, code was compiled for the worse, the clock rate fell. Levels within 5% count as equal.
 
-    Advice: Look at its collector, its memory and the machine's clock rate; a longer trial shows whether it continues.
+    Advice: See its collector, its memory and the clock rate; a longer trial shows whether it continues.
     """,
 )
 
@@ -139,8 +137,8 @@ def warmed(cell: Cell, trial: Trial, traffic: Traffic) -> Observation | None:
 def still_compiling(trial: Trial, traffic: Traffic) -> Observation | None:
     """*JVMs.* Cores that compilers used and waited for during the measurement.
 
-    Code that is not compiled yet runs several times slower, and compilers take CPU time from requests. Those of a warm
-    server use some hundredths of a core.
+    Code not yet compiled runs several times slower, and compilers take CPU time from requests. A warm server's use some
+    hundredths of a core.
 
     Advice: Warm up by few users (`warmup_by: {users: 2}`), who leave the compilers a core; for longer; or until the
     compilers rest (`warmup: {detect: {at_most: 3m}}`). Give the server more cores to compile on.
@@ -157,14 +155,13 @@ def still_compiling(trial: Trial, traffic: Traffic) -> Observation | None:
 
 @Rule("not-warmed-up", when="answers", probes="first", unit=" s", note=0.0, biases=TOO_SLOW)
 def not_warmed_up(cell: Cell, trial: Trial) -> Observation | None:
-    """The server's runtime compiles while it runs, its compilers were not watched, and a fixed warm-up took less than
-    five seconds.
+    """The runtime compiles while it runs, its compilers were not watched, and a fixed warm-up took less than five
+    seconds.
 
-    Code that is not compiled yet runs several times slower. Compilers rest for seconds at a time, so a shorter warm-up
-    shows nothing.
+    Code not yet compiled runs several times slower. Compilers rest for seconds at a time.
 
-    Advice: Warm up until the server is steady (`--warmup auto`), or for a time such as `--warmup 30s`. A server that
-    earlier load has warmed up needs neither.
+    Advice: Warm up until the server is steady (`--warmup auto`), or for a time such as `--warmup 30s`, unless earlier
+    load has warmed it up.
     """
     compiling = trial.recording.runtimes & COMPILES_WHILE_RUNNING
     watched = trial.increase("compiler_cpu_ns", "server") is not None
@@ -189,10 +186,9 @@ def shrinking_answers(cell: Cell, traffic: Traffic) -> Observation | None:
     """Change of the mean length of right answers, with headers, over the measurement or between trials (p < 0.001). Not
     judged where lengths are checked.
 
-    A server that answers less under load does less work, with the right status. A longer number in a header can change
-    the length by 1%.
+    A server that answers less under load does less work. A longer number in a header can change the length by 1%.
 
-    Advice: Compare the body under load too (`under_load: length`), and look at what the short answers leave out.
+    Advice: Compare the body under load too (`under_load: length`); see what short answers leave out.
     """
     if _lengths_are_checked(cell) or _wrong(traffic):
         return None
