@@ -12,15 +12,7 @@ from redline.findings import cell, failed, load, machine
 from redline.findings.rules import TIME_DEPENDENT, TOO_ALIKE, TOO_CHEAP, Observation, Rule, judges
 from redline.findings.starts import BASELINE, cpu_of_all, cpu_unknown, first_failures, is_whole, measured, traffic_of
 from redline.findings.warm_duet import cost_of
-from redline.model import (
-    FEWEST_TRIALS,
-    Counts,
-    DuetRecording,
-    DuetSlice,
-    DuetTraffic,
-    Grade,
-    Histogram,
-)
+from redline.model import FEWEST_TRIALS, Counts, DuetRecording, DuetSlice, DuetTraffic, Grade, Histogram
 from redline.quantities import percent
 from redline.stats.builds import differing
 from redline.stats.duets import Floats, LogRatio, StartRatio, over_starts
@@ -82,16 +74,6 @@ class SeenDuet:
         """The name and the places of the baseline, which runs twice, and of the server that is compared with it."""
         yield from zip(self.names, ((BASELINE, self.servers - 1), (self.target,)), strict=True)
 
-    @property
-    def running(self) -> tuple[str, ...]:
-        """The names of servers that were running already."""
-        places, servers = (BASELINE, self.target), self.starts[0].servers
-        return tuple(name for name, at in zip(self.names, places, strict=True) if servers[at : at + 1] == (None,))
-
-    def counts(self, places: Sequence[int]) -> Counts:
-        """What the servers at these places were asked and answered."""
-        return Counts.merged(traffic.targets[at].counts for traffic in self.traffics for at in places)
-
 
 @Rule("few-starts", when="duet", unit="", note=0.0, warn=3.0, scatters=True)
 def few_starts(duet: SeenDuet) -> Observation:
@@ -102,7 +84,9 @@ def few_starts(duet: SeenDuet) -> Observation:
 
     Advice: Give it more time, or more rounds.
     """
-    starts, running = len(duet.starts) - duet.left_out, duet.running
+    places, servers = (BASELINE, duet.target), duet.starts[0].servers
+    running = [name for name, at in zip(duet.names, places, strict=True) if servers[at : at + 1] == (None,)]
+    starts = len(duet.starts) - duet.left_out
     if running and starts > 1:
         was, its = ("was", "its") if len(running) == 1 else ("were", "their")
         message = (
@@ -133,17 +117,16 @@ def failed_starts(duet: SeenDuet) -> Observation | None:
 
 
 @Rule("control", when="duet", warn=0.0, scatters=True)
-def control(duet: SeenDuet) -> Observation | None:
+def control(duet: SeenDuet) -> Observation:
     """The baseline differs from itself, as two servers in the same starts. By chance that happens in 5 of 100 duets.
 
     The baseline runs twice in each start. Any two servers may differ by as much as these two processes.
 
     Advice: Compare again. If it persists, look for what makes two processes of one server differ.
     """
-    if duet.control is None or not _excludes_zero(duet.control) or duet.unsettled:
-        return None
+    differs = duet.control is not None and _excludes_zero(duet.control) and not duet.unsettled
     message = f"{duet.names[0]} against itself reads as different, which happens by chance in 5 of 100 duets."
-    return Observation(1.0, message)
+    return Observation(float(differs), message)
 
 
 CPU_BEHIND = Rule(
@@ -186,11 +169,9 @@ def owners(duet: SeenDuet) -> Iterator[Observation]:
 
 
 @machine.engine_paused.also("duet")
-def engine_paused(duet: SeenDuet) -> Observation | None:
+def engine_paused(duet: SeenDuet) -> Observation:
     """Blocks that were left out."""
     left_out = sum(traffic.paused_blocks for traffic in duet.traffics)
-    if not left_out:
-        return None
     share = left_out / (left_out + sum(len(measured(traffic)) for traffic in duet.traffics))
     message = f"{left_out:,} blocks were left out, because the engine stood still while they were measured."
     return Observation(share, message, at_most=Grade.NOTE)
@@ -240,10 +221,10 @@ def rare_costs(duet: SeenDuet) -> Observation | None:
     apart = over_starts(differences)
     if not _excludes_zero(apart):
         return None
-    one, other = duet.names
+    first, second = duet.names
     message = (
-        f"By all its CPU time, {other} takes {percent(abs(math.expm1(apart.value)))} "
-        f"{'more' if apart.value > 0 else 'less'} than the ratio to {one} says: what it does in few slices, such as "
+        f"By all its CPU time, {second} takes {percent(abs(math.expm1(apart.value)))} "
+        f"{'more' if apart.value > 0 else 'less'} than the ratio to {first} says: what it does in few slices, such as "
         "collecting garbage, counts too little there."
     )
     return Observation(abs(apart.value), message)
@@ -260,8 +241,7 @@ def disagreement(duet: SeenDuet) -> Observation | None:
     both = duet.ratios
     if len(both) < 2 or not all(map(_excludes_zero, both)) or math.prod(ratio.value for ratio in both) <= 0:
         return None
-    one, other = duet.names
-    message = f"CPU per request and throughput disagree: one is better for {one}, the other for {other}."
+    message = "CPU per request and throughput disagree: one is better for {}, the other for {}.".format(*duet.names)
     return Observation(1.0, message)
 
 
@@ -278,11 +258,9 @@ def errors(duet: SeenDuet) -> Iterator[Observation]:
 
 
 @machine.cpu_steal.also("duet")
-def steal(duet: SeenDuet) -> Observation | None:
+def steal(duet: SeenDuet) -> Observation:
     """CPU time that the host took away; slices that it disturbed weigh little, so this is never more than a note."""
     share, stolen_ns = _stolen_share(duet.slices), sum(slice_.steal_ns or 0 for slice_ in duet.slices)
-    if not stolen_ns:
-        return None
     message = (
         f"The host took away {percent(share)} of the CPU time that servers and engine needed ({stolen_ns / 1e6:,.0f} "
         "ms): intervals are wider."
@@ -307,7 +285,7 @@ def _stolen_share(slices: Sequence[DuetSlice]) -> float:
 
 
 @load.cut_short.also("duet")
-def cut_short(duet: SeenDuet) -> Observation | None:
+def cut_short(duet: SeenDuet) -> Observation:
     """Starts whose measurement was interrupted."""
     cut = sum(traffic.ended != "complete" for traffic in duet.traffics)
     message = f"{cut} of {len(duet.starts)} starts were cut short: they count as far as they were measured."
@@ -326,7 +304,7 @@ def send_lateness(duet: SeenDuet) -> Iterator[Observation]:
 
 
 @load.tls_insecure.also("duet")
-def tls_insecure(duet: SeenDuet) -> Observation | None:
+def tls_insecure(duet: SeenDuet) -> Observation:
     """Whether any server could have answered."""
     message = "A server's certificate was not checked: any server could have answered."
     return Observation(float(duet.insecure), message)
@@ -377,7 +355,7 @@ def client_limited(duet: SeenDuet) -> Observation | None:
 def connections(duet: SeenDuet) -> Iterator[Observation]:
     """Connections that do not last, though the load would keep them, and bytes that nobody requested."""
     for name, places in duet.sides:
-        counts = duet.counts(places)
+        counts = Counts.merged(traffic.targets[at].counts for traffic in duet.traffics for at in places)
         # No figures, and no milder grade: reconnections at the ends of slices count, and requests there do not.
         if duet.keeps and counts.due and counts.connects_often:
             message = f"Connections to {name} were opened again for most of its requests."
@@ -395,29 +373,22 @@ def answer_sizes(duet: SeenDuet) -> Observation | None:
 
     Advice: Compare the answers, or let Redline do so: `--same-answers`.
     """
-    sizes = [_answer_size(duet, place) for place in (BASELINE, duet.target)]
-    known = [size for size in sizes if size]
-    if len(known) < 2:
+    (first, second), (ours, theirs) = duet.names, (_answer_size(duet, place) for place in (BASELINE, duet.target))
+    if not ours or not theirs:
         return None
-    one, other = duet.names
     message = (
-        f"An answer of {one} has {known[0]:.0f} bytes, an answer of {other} {known[1]:.0f}: do both do the same work?"
+        f"An answer of {first} has {ours:.0f} bytes, an answer of {second} {theirs:.0f}: do both do the same work?"
     )
-    return Observation(abs(math.log(known[1] / known[0])), message)
+    return Observation(abs(math.log(theirs / ours)), message)
 
 
 def _answer_size(duet: SeenDuet, target: int) -> float | None:
-    """The mean number of bytes of an answer with its head; None where it is not known.
-
-    A slice waits for all of its answers, so it holds whole ones. What came in the measured time alone would not do: it
-    lacks the answers at the end of each slice, whose share depends on how fast the server is.
-    """
-    received = answers = 0
-    for each in (slice_ for traffic in duet.traffics for block in traffic.blocks for slice_ in block.slices):
-        if each.target == target and each.bytes_received is not None and not each.failed:
-            received += each.bytes_received
-            answers += each.completed
-    return received / answers if answers else None
+    """The mean bytes of an answer with its head, over whole slices, which wait for their answers; None if unknown."""
+    slices = (slice_ for traffic in duet.traffics for block in traffic.blocks for slice_ in block.slices)
+    own = [slice_ for slice_ in slices if slice_.target == target and not slice_.failed]
+    known = [(slice_.bytes_received, slice_.completed) for slice_ in own if slice_.bytes_received is not None]
+    answers = sum(completed for _, completed in known)
+    return sum(received for received, _ in known) / answers if answers else None
 
 
 @Rule("parallel", when="duet", note=0.0)
@@ -432,16 +403,14 @@ def parallel(duet: SeenDuet) -> Observation | None:
     if not places:
         return None
     sets = [Counter(place[server] for place in places) for server in (BASELINE, duet.target)]
+    first, second = (
+        ", ".join(f"set {place + 1} in {starts}" for place, starts in sorted(drawn.items())) for drawn in sets
+    )
     message = (
         "Servers were loaded at the same time, each on cores of its own, which were drawn for each start: "
-        f"{duet.names[0]} had {_often(sets[0])}, {duet.names[1]} {_often(sets[1])}."
+        f"{duet.names[0]} had {first}, {duet.names[1]} {second}."
     )
     return Observation(1.0, message)
-
-
-def _often(sets: Counter[int]) -> str:
-    """`set 1 in 4 starts, set 2 in 5`."""
-    return ", ".join(f"set {place + 1} in {starts}" for place, starts in sorted(sets.items()))
 
 
 @judges("duet")

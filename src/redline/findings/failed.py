@@ -61,8 +61,8 @@ def trial_failed(cell: Cell, trial: Trial) -> Observation | None:
     failure, traffic = trial.recording.failure, trial.traffic
     if failure is not None:
         message = f"Failed in stage {failure.stage}: {failure.message.rstrip('.')}."
-        rule = SERVER_DIED if failure.kind == "died" else None
-        return Observation(1.0, message, advice=_sentence(failure.hint), rule=rule)
+        advice = f"{failure.hint[0].upper()}{failure.hint[1:].rstrip('.')}." if failure.hint else None
+        return Observation(1.0, message, advice=advice, rule=SERVER_DIED if failure.kind == "died" else None)
     if traffic is None:
         return Observation(1.0, "The trial has no traffic and gives no reason.")
     if traffic.counts.due == 0 and traffic.seconds > 0:
@@ -72,11 +72,6 @@ def trial_failed(cell: Cell, trial: Trial) -> Observation | None:
         message = f"No right answer arrived within the measurement; {due:,} requests were due.{_first(traffic)}"
         return Observation(1.0, message)
     return None
-
-
-def _sentence(hint: str) -> str | None:
-    """A hint as the advice of a finding; None without one."""
-    return f"{hint[0].upper()}{hint[1:].rstrip('.')}." if hint else None
 
 
 NOTHING_DUE = Rule(
@@ -93,16 +88,13 @@ NOTHING_DUE = Rule(
 
 def _nothing_due(cell: Cell, traffic: Traffic) -> Observation | None:
     """Whether all users waited for the server all the time, or the load asked for nothing in so short a time."""
-    shape = cell.load.shape
+    shape, lasted = cell.load.shape, duration(traffic.seconds * 1e9)
     before = [interval.counts for interval in traffic.intervals if interval.phase == "warmup"]
     waiting = sum(counts.due - counts.outcomes.total for counts in before)
     if isinstance(shape, Closed) and waiting >= max(1.0, shape.mean_users(cell.load.duration_ns)):
-        message = (
-            f"Nothing fell due in {duration(traffic.seconds * 1e9)}: all users waited for answers to {waiting:,} "
-            f"requests that were due before.{_first(traffic)}"
-        )
-        return Observation(1.0, message, rule=trial_failed)
-    message = f"Nothing fell due in {duration(traffic.seconds * 1e9)}: the load asked for nothing in that time."
+        waited = f"all users waited for answers to {waiting:,} requests that were due before"
+        return Observation(1.0, f"Nothing fell due in {lasted}: {waited}.{_first(traffic)}", rule=trial_failed)
+    message = f"Nothing fell due in {lasted}: the load asked for nothing in that time."
     return Observation(1.0, message, rule=NOTHING_DUE)
 
 
@@ -191,12 +183,12 @@ _MALFORMED = "Fix what writes these bytes, in the server or in front of it; the 
 
 def _began_ns(traffic: Traffic) -> int:
     """How long after the begin of the measurement wrong answers began; 0 for at once, or if none before was right."""
-    measured = [interval for interval in traffic.intervals if interval.phase == "measure"]
     right = False
-    for interval in measured:
-        if any(_occurred(interval.counts.outcomes, _WRONG)):
-            return interval.start_ns - traffic.measure_start_ns if right else 0
-        right = right or interval.counts.outcomes.ok > 0
+    for interval in traffic.intervals:
+        if interval.phase == "measure":
+            if _occurred(interval.counts.outcomes, _WRONG):
+                return interval.start_ns - traffic.measure_start_ns if right else 0
+            right = right or interval.counts.outcomes.ok > 0
     return 0
 
 

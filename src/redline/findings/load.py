@@ -194,7 +194,7 @@ def carried_over_share(cell: Cell, traffic: Traffic) -> float:
 
 
 def _from_before(traffic: Traffic) -> list[tuple[int, int]]:
-    """By measured interval, the right answers to requests that were due before the measurement, and its begin in ns."""
+    """Right answers to requests that were due before the measurement, with the begin of their interval in ns."""
     return [
         (interval.counts.completed - interval.counts.outcomes.ok, interval.start_ns - traffic.measure_start_ns)
         for interval in traffic.intervals

@@ -90,7 +90,7 @@ def allocation_stall(traffic: Traffic, facts: RuntimeFacts) -> Observation | Non
         if collection.kind == "degenerated"
         or (collection.kind == "full" and facts.collector in _CONCURRENT and collection.cause not in _ASKED_FOR)
     ]
-    stopped, stopped_ns = sum(one.count for one in late), sum(one.total_ns for one in late)
+    stopped, stopped_ns = sum(kind.count for kind in late), sum(kind.total_ns for kind in late)
     stalls = facts.stalls
     parts = []
     if stalls.count:
@@ -136,12 +136,12 @@ def leak_suspected(traffic: Traffic, facts: RuntimeFacts) -> Observation | None:
 
 def _smallest(facts: RuntimeFacts, start_unix_ns: int, end_unix_ns: int) -> dict[int, float]:
     """The smallest live set by block of the window, in order of time; blocks without one are missing."""
-    found: dict[int, float] = {}
+    smallest: dict[int, float] = {}
     for at, live in zip(facts.live_unix_ns, facts.live_bytes, strict=True):
         block = (at - start_unix_ns) * BLOCKS // max(end_unix_ns - start_unix_ns, 1)
         if 0 <= block < BLOCKS:
-            found[block] = min(found.get(block, float(live)), float(live))
-    return {block: max(found[block], 1.0) for block in sorted(found)}
+            smallest[block] = min(smallest.get(block, float(live)), float(live))
+    return {block: max(smallest[block], 1.0) for block in sorted(smallest)}
 
 
 @Rule("collector-log", when="runtime", note=0.05, warn=0.20)
@@ -180,10 +180,10 @@ def pauses_in_tail(used: Sequence[Trial]) -> Observation | None:
     random, met = np.random.default_rng(0), [tail.met() for tail in tails]
     shifts = np.array([random.integers(len(tail.slow), size=ROTATIONS) for tail in tails])
     weights, counts = (
-        sum((one[which][shift] for one, shift in zip(met, shifts, strict=True)), np.zeros(ROTATIONS))
+        sum((trial[which][shift] for trial, shift in zip(met, shifts, strict=True)), np.zeros(ROTATIONS))
         for which in (0, 1)
     )
-    seen_weight, seen = (sum(float(one[which][0]) for one in met) for which in (0, 1))
+    seen_weight, seen = (sum(float(trial[which][0]) for trial in met) for which in (0, 1))
     p, expected = (1 + int((weights >= seen_weight).sum())) / (1 + ROTATIONS), float(counts.mean())
     if p > ROTATION_P:
         return None

@@ -101,10 +101,10 @@ def cpu_unknown(traffic: DuetTraffic, target: int) -> str:
 def cpu_of_all(traffic: DuetTraffic) -> Floats | None:
     """The CPU time per request of each server, over all of its slices; None where that of one is not known."""
     used, answered = np.zeros(len(traffic.targets)), np.zeros(len(traffic.targets))
-    for each in (slice_ for block in measured(traffic) for slice_ in block.slices):
-        time_ns = each.cpu_ns[each.target] if each.cpu_ns else None
+    for slice_ in (slice_ for block in measured(traffic) for slice_ in block.slices):
+        time_ns = slice_.cpu_ns[slice_.target] if slice_.cpu_ns else None
         if time_ns is None:
             return None
-        used[each.target] += time_ns
-        answered[each.target] += each.completed
+        used[slice_.target] += time_ns
+        answered[slice_.target] += slice_.completed
     return used / answered if used.all() and answered.all() else None

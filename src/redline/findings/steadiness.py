@@ -7,7 +7,7 @@ import numpy as np
 
 from redline.findings.rules import TIME_DEPENDENT, TOO_CHEAP, TOO_SLOW, TREND_P, Observation, Rule, judges
 from redline.findings.warming import FEWEST_SAMPLES, LEAST_S, compiler_cores, warm_up
-from redline.model import Cell, Closed, Expected, Grade, Traffic, WarmUp
+from redline.model import Cell, Closed, Grade, Traffic
 from redline.model.runtime import COMPILES_WHILE_RUNNING
 from redline.quantities import duration, percent
 from redline.stats import Trial
@@ -60,22 +60,16 @@ STEADINESS_UNKNOWN = Rule(
 def _unknown(traffic: Traffic, seen: int) -> Observation | None:
     if traffic.ended != "complete":
         return None  # that it was cut short is a finding, and this follows from it
-    message = (
-        f"Whether it was steady is not known: {seen} interval{'' if seen == 1 else 's'} could be judged, and it takes "
-        f"{FEWEST_FOR_TREND}."
-    )
+    intervals = f"{seen} interval{'' if seen == 1 else 's'}"
+    message = f"Whether it was steady is not known: {intervals} could be judged, and it takes {FEWEST_FOR_TREND}."
     return Observation(FEWEST_FOR_TREND - seen, message, rule=STEADINESS_UNKNOWN)
 
 
 def _speeds(trial: Trial, *, by_rate: bool) -> list[float]:
     """The rate or the p50 of the measured intervals, without a last interval that is much shorter than the others."""
-    intervals = [
-        (i, interval)
-        for i, interval in enumerate(trial.intervals)
-        if interval.phase == "measure" and interval.lasts_ns > 0
-    ]
-    longest = max((interval.lasts_ns for _, interval in intervals), default=0)
-    whole = [(i, interval) for i, interval in intervals if 2 * interval.lasts_ns >= longest]
+    measured = [(i, interval) for i, interval in enumerate(trial.intervals) if interval.phase == "measure"]
+    longest = max((interval.lasts_ns for _, interval in measured), default=0)
+    whole = [(i, interval) for i, interval in measured if 0 < interval.lasts_ns >= longest / 2]
     if by_rate:
         # Half an answer where there was none, which has no logarithm.
         return [max(interval.counts.completed, 0.5) / interval.lasts_ns * 1e9 for _, interval in whole]
@@ -125,7 +119,11 @@ def warmed(cell: Cell, trial: Trial, traffic: Traffic) -> Observation | None:
         message = "Too few intervals were seen to decide whether it was ever steady."
         return Observation(float(in_vain), message, rule=NEVER_STEADY)
     if seen.kind == "never steady":
-        return Observation(1.0, _never(seen, in_vain=in_vain), rule=NEVER_STEADY)
+        since = duration(seen.measured_from_ns)
+        message = f"It was steady enough to be measured after {since}, and changed again while it was measured."
+        if in_vain:
+            message = f"It was still changing when its warm-up had taken all of {since}, and while it was measured."
+        return Observation(1.0, message, rule=NEVER_STEADY)
     message = (
         f"Steady from {duration(seen.steady_from_ns or 0)} after its first request on, and "
         f"{percent(seen.lost or 0.0)} slower then than at its best before."
@@ -172,13 +170,6 @@ def not_warmed_up(cell: Cell, trial: Trial) -> Observation | None:
         f"{duration(cell.warmup_ns)}: it may not have been compiled yet."
     )
     return Observation(LEAST_S - cell.warmup_ns / 1e9, message)
-
-
-def _never(seen: WarmUp, *, in_vain: bool) -> str:
-    since = duration(seen.measured_from_ns)
-    if in_vain:
-        return f"It was still changing when its warm-up had taken all of {since}, and while it was measured."
-    return f"It was steady enough to be measured after {since}, and changed again while it was measured."
 
 
 @Rule("shrinking-answers", when="answers", note=0.01, warn=0.05, biases=TOO_CHEAP)
@@ -244,13 +235,11 @@ def from_end_to_end(sizes: Sequence[float]) -> float:
 
 def _lengths_are_checked(cell: Cell) -> bool:
     """Whether an answer of another length is a wrong one: then it has its own finding."""
-    return all(_fixes_length(request.expect) for request in cell.scenario.requests)
-
-
-def _fixes_length(expect: Expected) -> bool:
-    if expect.under_load == "status":
-        return False
-    return expect.body_length is not None or (expect.under_load == "hash" and expect.body_sha256 is not None)
+    return all(
+        (expect.body_length is not None and expect.under_load != "status")
+        or (expect.body_sha256 is not None and expect.under_load == "hash")
+        for expect in (request.expect for request in cell.scenario.requests)
+    )
 
 
 def _wrong(traffic: Traffic) -> bool:

@@ -70,10 +70,9 @@ class DuetWarmth:
         for cost, course in ((_cpu_costs, self._by_cpu), (_wall_costs, self._by_wall)):
             if (costs := cost(block)) is not None:
                 course.append((costs, idle))
-        if _is_mostly(len(self._by_cpu), self._blocks):
+        known = self._by_wall if self._saturates else []
+        if 2 * len(self._by_cpu) >= self._blocks:
             known = self._by_cpu
-        else:
-            known = self._by_wall if self._saturates else []
         return bool(known) and warm(np.log([costs for costs, _ in known]), np.array([share for _, share in known]))
 
 
@@ -138,9 +137,8 @@ def course(
 def _to_come(values: Floats, measured: int, *, falls: bool = False) -> float:
     """How far the mean of the last `measured` values may be from where their course ends, at most.
 
-    The course is taken for exponential. Three stretches of one length say what it loses from one to the next, and what
-    is left then is the sum of a geometric series, which is begun one stretch early to be safe. `falls` says that it
-    can only fall.
+    The course is taken for exponential: three stretches say what it loses from one to the next. What is left is a
+    geometric series, begun one stretch early to be safe. `falls`: it can only fall.
     """
     length = min(len(values) // 3, measured)
     stretches = np.split(values[-3 * length :], 3)
@@ -160,12 +158,12 @@ def still_to_come(courses: Sequence[Course]) -> float:
 
     Servers that were warm move by no more than chance; if their starts have more in common, it counts all the same.
     """
-    cold = sum(each.cold for each in courses if each.cold is not None)
-    warm = [each for each in courses if each.cold is None and math.isfinite(each.error)]
+    cold = sum(start.cold for start in courses if start.cold is not None)
+    warm = [start for start in courses if start.cold is None and math.isfinite(start.error)]
     if not warm:
         return cold / len(courses)
-    moved = np.array([each.moved for each in warm])
-    within = math.sqrt(sum(each.error**2 for each in warm)) / len(warm)
+    moved = np.array([start.moved for start in warm])
+    within = math.sqrt(sum(start.error**2 for start in warm)) / len(warm)
     between = float(moved.std(ddof=1)) / math.sqrt(len(warm)) if len(warm) > 1 else 0.0
     common = abs(float(moved.mean()))
     of_starts = t_quantile(SURE_OF_STARTS, len(warm) - 1) * between if between else 0.0
@@ -201,14 +199,9 @@ def cost_of(blocks: Sequence[DuetBlock], *, saturates: bool) -> Cost | None:
 
     One of both for all blocks, since they do not compare. None where neither is known: a schedule sets the rate.
     """
-    if _is_mostly(sum(_cpu_costs(block) is not None for block in blocks), len(blocks)):
+    if 2 * sum(_cpu_costs(block) is not None for block in blocks) >= len(blocks):
         return _cpu_costs
     return _wall_costs if saturates else None
-
-
-def _is_mostly(known: int, blocks: int) -> bool:
-    """Whether CPU time is known in enough blocks to judge by it."""
-    return 2 * known >= blocks
 
 
 def _cpu_costs(block: DuetBlock) -> list[float] | None:
@@ -229,14 +222,14 @@ def _wall_costs(block: DuetBlock) -> list[float] | None:
 def _costs(
     block: DuetBlock, spent: Callable[[list[DuetSlice]], int], answered: Callable[[DuetSlice], int]
 ) -> list[float] | None:
-    found = []
+    costs = []
     for target in range(1 + max(slice_.target for slice_ in block.slices)):
-        mine = [slice_ for slice_ in block.slices if slice_.target == target]
-        time_ns, answers = spent(mine), sum(map(answered, mine))
+        own = [slice_ for slice_ in block.slices if slice_.target == target]
+        time_ns, answers = spent(own), sum(map(answered, own))
         if not time_ns or not answers:
             return None
-        found.append(time_ns / answers)
-    return found
+        costs.append(time_ns / answers)
+    return costs
 
 
 def _idle_share(block: DuetBlock, *, apart: bool) -> float:
