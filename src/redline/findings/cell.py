@@ -171,7 +171,8 @@ def in_modes(speeds: Sequence[float]) -> str:
     note = HOST_MODE.note or 0.0
     fast = [speed - 1 for speed in speeds if speed - 1 > note]
     slow = [1 - speed for speed in speeds if 1 / speed - 1 > note]
-    counts, of_all = [], f" of {len(speeds)} trials the server's cores were"
+    counts: list[str] = []
+    of_all = f" of {len(speeds)} trials the server's cores were"
     for shares, how in ((fast, "faster"), (slow, "slower")):
         if shares:
             counts.append(f"in {len(shares)}{'' if counts else of_all} {_from_to(shares)} {how}")

@@ -60,11 +60,10 @@ def busy_connections(traffic: Traffic, connections: int, calm_ns: float | None, 
 
 
 def _slower(traffic: Traffic, room: int, calm_ns: float) -> bool:
-    """Whether the server was slower than when it is calm.
+    """Whether the server was slower than when it is calm; so it was where no answer came.
 
-    What was due before the window may have been all that was sent in it. Then the answers that came give the mean time
-    of service, by Little's law, since there was always as much under way as there is room for. A mean may be twice a
-    median. Where nothing came, the server was.
+    All that was sent in the window may have been due before it. Then the answers give the mean time of service by
+    Little's law, since as much was under way as there is room for; a mean may be twice a median.
     """
     if traffic.service.count >= _FEWEST_TIMES:
         return traffic.service.quantile_ns(0.5) > UNMOVED * calm_ns

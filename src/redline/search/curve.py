@@ -45,14 +45,11 @@ def curve(probes: Sequence[LimitProbe]) -> tuple[CurvePoint, ...]:
     Probes of one rate (within half a percent) that kept up are one point, and those that did not another.
     """
     usable = [probe for probe in probes if not probe.client and probe.seconds > 0 and probe.response.count]
-    groups = [
-        group
-        for overloaded in (False, True)
-        for group in by_rate(
-            (probe for probe in usable if probe.overloaded == overloaded), lambda probe: probe.rate_per_s
-        )
-    ]
-    return tuple(sorted(map(_point, groups), key=lambda point: (point.rate_per_s, point.overloaded)))
+    points: list[CurvePoint] = []
+    for overloaded in (False, True):
+        alike = (probe for probe in usable if probe.overloaded == overloaded)
+        points += map(_point, by_rate(alike, lambda probe: probe.rate_per_s))
+    return tuple(sorted(points, key=lambda point: (point.rate_per_s, point.overloaded)))
 
 
 def _point(probes: Sequence[LimitProbe]) -> CurvePoint:

@@ -121,11 +121,11 @@ class Evidence:
 def by_rate(items: Iterable[T], rate_of: Callable[[T], float]) -> list[list[T]]:
     """Groups of about the same rate, by ascending rate: within half a percent of the lowest."""
     groups: list[list[T]] = []
-    for each in sorted(items, key=rate_of):
-        if groups and rate_of(each) <= rate_of(groups[-1][0]) * SAME_RATE:
-            groups[-1].append(each)
+    for item in sorted(items, key=rate_of):
+        if groups and rate_of(item) <= rate_of(groups[-1][0]) * SAME_RATE:
+            groups[-1].append(item)
         else:
-            groups.append([each])
+            groups.append([item])
     return groups
 
 
@@ -210,10 +210,10 @@ def hopeless(slices: Sequence[ProbeSlice], patience_s: float = inf) -> bool:
 def _grows(slices: Sequence[ProbeSlice]) -> bool:
     if len(slices) < FEWEST:
         return False
-    found = growth(slices)
+    grown = growth(slices)
     steps = np.array([slice_.due - slice_.ended for slice_ in slices], dtype=np.float64)
-    each_quarter = all(part.sum() > 0 for part in np.array_split(steps, _QUARTERS))
-    return found.errors >= SURE and found.share >= LEAST_SHARE and each_quarter
+    in_quarters = all(part.sum() > 0 for part in np.array_split(steps, _QUARTERS))
+    return grown.errors >= SURE and grown.share >= LEAST_SHARE and in_quarters
 
 
 def answering(slices: Sequence[ProbeSlice]) -> Sequence[ProbeSlice]:

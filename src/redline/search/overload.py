@@ -91,8 +91,8 @@ def overload_plan(
 
     Where no rate passed, half of what was answered is taken for calm.
     """
-    low = max((each for each, _ in ends if each is not None), default=None)
-    high = max((each for _, each in ends if each is not None), default=0.0)
+    low = max((low for low, _ in ends if low is not None), default=None)
+    high = max((high for _, high in ends if high is not None), default=0.0)
     capacity = max(answered_per_s, low or 0.0)
     overload = OVERLOAD * max(high, capacity)
     calm = CALM * low if low is not None else 0.5 * capacity
@@ -141,7 +141,7 @@ def judge_overload(
         p99_after_ns=_quantile(late, 0.99),
         errors_overload=int(seen.errors[seen.overload].sum()),
         errors_after=int(seen.errors[seen.after].sum()),
-        reason="; ".join(dict.fromkeys(each for each in (why_not, reason) if each)),
+        reason="; ".join(dict.fromkeys(filter(None, (why_not, reason)))),
         course=seen.course(),
     )
 
@@ -174,8 +174,7 @@ def _recovery(seen: "_SeenOverload", died: str, stopped: str, client: str) -> tu
         return "does not come back", seen.behind()
     answered = float(seen.answered[seen.late].sum() / max(seen.due[seen.late].sum(), 1.0))
     if answered < ANSWERED:
-        reason = f"late after the overload it answered {percent(answered)} of what was due"
-        return "does not come back", reason
+        return "does not come back", f"late after the overload it answered {percent(answered)} of what was due"
     return ("stays slow" if seen.slow() else "recovers"), ""
 
 
@@ -259,8 +258,7 @@ class _SeenOverload:
         most_ns = SLOWER * before.quantile_ns(0.99)
         later = np.flatnonzero(self.ends_s >= self.end_s + self.gone_s - self.plan.slice_s / 2)
         fast = (i for i in later if 0 < (_quantile(self.slices[i].response, 0.99) or 0) <= most_ns)
-        first = next(fast, None)
-        return None if first is None else max(0.0, float(self.ends_s[first]) - self.end_s)
+        return next((max(0.0, float(self.ends_s[i]) - self.end_s) for i in fast), None)
 
     def behind(self) -> str:
         """How much still waited in the end, and how that changed, for people."""

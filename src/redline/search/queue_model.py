@@ -55,8 +55,7 @@ class ProbePoint:
     def of(cls, evidence: Evidence) -> "ProbePoint":
         """The view of a probe with at least one response."""
         values, counts = evidence.response.buckets()
-        shares = counts / counts.sum()
-        return cls(evidence.offered_per_s, evidence.seconds, values / 1e9, shares, evidence.start)
+        return cls(evidence.offered_per_s, evidence.seconds, values / 1e9, counts / counts.sum(), evidence.start)
 
     def quantile_s(self, q: float) -> float:
         """What a share `q` of its response times does not exceed."""
@@ -116,19 +115,20 @@ def fit(points: Sequence[ProbePoint], known: Known, aim: Aim) -> QueueFit | None
     """The model through these points; None where there are too few, or they rise, or the limit is no more than base."""
     kept = tuple(range(len(points)))
     for _ in range(_TURNS):
-        found = _fitted([points[i] for i in kept], known, aim)
-        if found is None:
+        fitted = _fitted([points[i] for i in kept], known, aim)
+        if fitted is None:
             return None
-        settled = _settled(points, kept, found)
+        settled = _settled(points, kept, fitted)
         if settled == kept:
             break
         kept = settled
-    return replace(found, used=kept) if found else None
+    return replace(fitted, used=kept) if fitted else None
 
 
-def _settled(points: Sequence[ProbePoint], kept: tuple[int, ...], found: QueueFit) -> tuple[int, ...]:
+def _settled(points: Sequence[ProbePoint], kept: tuple[int, ...], fitted: QueueFit) -> tuple[int, ...]:
     """The points far enough from the root; if there are none, the farthest two."""
-    far = [i for i in kept if found.root_per_s - points[i].rate_per_s >= 0.7 * found.unsettled_per_s(points[i].seconds)]
+    gaps = [(i, fitted.root_per_s - points[i].rate_per_s, points[i].seconds) for i in kept]
+    far = [i for i, gap, seconds in gaps if gap >= 0.7 * fitted.unsettled_per_s(seconds)]
     return tuple(far) or tuple(sorted(sorted(kept, key=lambda i: points[i].rate_per_s)[:2]))
 
 
@@ -264,11 +264,13 @@ def _bent(x: Floats, y: Floats, weights: Floats) -> bool:
 
 def scatter(points: Sequence[ProbePoint], known: Known, aim: Aim) -> float:
     """The standard error of the limit, by leaving out one probe at a time (the jackknife); infinite if none is left."""
-    limits: list[float] = []
-    for i in range(len(points)):
-        found = fit([*points[:i], *points[i + 1 :]], known, aim)
-        if found is None:
-            return float("inf")
-        limits.append(found.limit_per_s)
-    left = np.array(limits)
-    return float(np.sqrt((len(left) - 1) / len(left) * ((left - left.mean()) ** 2).sum()))
+    fits = [fit([*points[:i], *points[i + 1 :]], known, aim) for i in range(len(points))]
+    limits = np.array([fitted.limit_per_s for fitted in fits if fitted])
+    if len(limits) < len(fits):
+        return float("inf")
+    return jackknife_error(limits)
+
+
+def jackknife_error(values: Floats) -> float:
+    """The standard error of an estimate, from its values without each of the points it was made of."""
+    return float(np.sqrt((len(values) - 1) / len(values) * ((values - values.mean()) ** 2).sum()))

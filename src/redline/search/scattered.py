@@ -15,7 +15,7 @@ import scipy
 from numpy.typing import NDArray
 
 from redline.search.evidence import Evidence, Floats, capacity_of, overloaded
-from redline.search.queue_model import BASE, WELL_KNOWN, Aim, ProbePoint, diluted, stretch_of
+from redline.search.queue_model import BASE, WELL_KNOWN, Aim, ProbePoint, diluted, jackknife_error, stretch_of
 
 Flags = NDArray[np.bool_]
 
@@ -83,13 +83,13 @@ def scattered(evidence: Sequence[Evidence], aim: Aim, tail: float) -> Scattered 
     signal = gaps / diluted(np.array([point.quantile_s(aim.q) for point in settled]), base_s)
     gap = stretch_of(settled, base_s, gaps, signal, aim.q) / (aim.below_s - base_s)
     # Without one probe, the scale is another, and the gap with it.
-    left = []
-    for one in range(len(found)):
-        rest = np.arange(len(found)) != one
+    limits = []
+    for left_out in range(len(found)):
+        rest = np.arange(len(found)) != left_out
         other = _scale(at[rest], shown[rest], inverse[rest])
-        left.append(_typical((shown + other * inverse)[rest]) - gap * other / scale)
-    error = sqrt((len(left) - 1) / len(left) * float(((np.array(left) - np.mean(left)) ** 2).sum()))
-    return Scattered(root - gap, float(scipy.stats.t.ppf(tail, free)) * error, root, spread)
+        limits.append(_typical((shown + other * inverse)[rest]) - gap * other / scale)
+    half = float(scipy.stats.t.ppf(tail, free)) * jackknife_error(np.array(limits))
+    return Scattered(root - gap, half, root, spread)
 
 
 def _contradict(at: Floats, shown: Floats, scaled: Floats, chance: Floats, over: Flags) -> bool:

@@ -126,10 +126,8 @@ class Slices:
 
         Each server must have a slice.
         """
-        value, batches = (
-            float(contrast @ self._effects),
-            [float(contrast @ batch) for batch in self._effects_of_batches],
-        )
+        value = float(contrast @ self._effects)
+        batches = [float(contrast @ batch) for batch in self._effects_of_batches]
         return StartRatio(value, float(np.std(batches, ddof=1)) / math.sqrt(BATCHES) if batches else None)
 
 
@@ -143,15 +141,15 @@ class StartRatio:
 
 def _huber(differences: Floats, values: Floats) -> Floats:
     """Coefficients of `differences` that fit `values`: those that are usual by least squares, the others robustly."""
-    found = _least_squares(differences, values, np.ones(len(values)))
+    fitted = _least_squares(differences, values, np.ones(len(values)))
     for _ in range(ROUNDS):
-        apart = np.abs(values - differences @ found)
+        apart = np.abs(values - differences @ fitted)
         usual = max(USUAL * 1.4826 * float(np.median(apart)), EXACT)
-        before = found
-        found = _least_squares(differences, values, usual / np.maximum(apart, usual))
-        if np.abs(found - before).max() < SAME:
+        before = fitted
+        fitted = _least_squares(differences, values, usual / np.maximum(apart, usual))
+        if np.abs(fitted - before).max() < SAME:
             break
-    return found
+    return fitted
 
 
 def _least_squares(columns: Floats, values: Floats, weights: Floats) -> Floats:

@@ -185,7 +185,7 @@ def estimate(sample: Sample, metric: Metric) -> Estimate:
     for method, spread in ((METHOD_WITHIN, within_trials(sample)), (METHOD_HOSTS, _over_hosts(sample))):
         if spread is not None:
             ends[method] = _around(value, spread.reach(sample.resolution))
-    held = sample.held(CONFIDENCE)
+    held = sample.held
     if held is not None:
         ends[METHOD_ORDER] = min(held[0], value), max(held[1], value)
     reached, method = _widest(ends)

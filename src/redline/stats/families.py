@@ -17,7 +17,7 @@ def holm_adjust(ps: Sequence[float]) -> tuple[float, ...]:
     """
     adjusted = [1.0] * len(ps)
     largest = 0.0
-    for place, index in enumerate(sorted(range(len(ps)), key=lambda each: ps[each])):
+    for place, index in enumerate(sorted(range(len(ps)), key=lambda index: ps[index])):
         largest = max(largest, min(1.0, (len(ps) - place) * ps[index]))
         adjusted[index] = largest
     return tuple(adjusted)
@@ -36,7 +36,7 @@ def adjust(ps: Sequence[float], servers: Sequence[Hashable]) -> tuple[float, ...
         places.setdefault(server, []).append(place)
     own = [1.0] * len(ps)
     for of_server in places.values():
-        for place, p in zip(of_server, holm_adjust([ps[each] for each in of_server]), strict=True):
+        for place, p in zip(of_server, holm_adjust([ps[place] for place in of_server]), strict=True):
             own[place] = p
     if not ps:
         return ()
