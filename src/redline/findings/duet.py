@@ -22,15 +22,13 @@ WANTED_STARTS = 5
 
 @dataclass(frozen=True)
 class SeenDuet:
-    """What findings look at: the measured starts of a duet, of which there is one at least, and what they say.
+    """The measured starts of a duet, of which there is one at least, and what they say.
 
-    `names` are those of the baseline and of the server at `target`. `failed` says what went wrong in other starts.
-    `saturates`: the servers set the rate. `cores` of each server, 0 if unknown. `keeps`: the load keeps connections.
-    `insecure`: a certificate was not checked.
-    `control` is the baseline over itself, `ratios` are those of the metrics that a duet compares well, and `cpu` has
-    the ratio of CPU per request of each start, all logarithms; `contrast` weights the servers for it. `unsettled` says
-    why the ratio may yet move, and `to_come` how far, as a logarithm. `left_out` counts the cold starts without which
-    there are enough.
+    `names`: of the baseline and of the server at `target`. `failed`: what went wrong in other starts. `saturates`: the
+    servers set the rate. `cores`: of a server, 0 if unknown. `keeps`: the load keeps connections. `insecure`: a
+    certificate was not checked. `contrast` weights the servers. Logarithms: `control`, the baseline over itself;
+    `ratios`, of the metrics that a duet compares well; `cpu`, of CPU per request by start; `to_come`, how far the ratio
+    may yet move, and `unsettled` why. `left_out` counts the cold starts without which there are enough.
     """
 
     starts: tuple[DuetRecording, ...]

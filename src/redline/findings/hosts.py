@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from redline.findings.rules import LONG_TAILS, Observation, Rule
-from redline.model import Cell, Estimate, Finding, LoadShare, PairSpeed, Recording, Traffic
+from redline.model import Cell, Estimate, Finding, LoadShare, PairSpeed, Traffic
 from redline.model.hosts import MOST_CLOCK_ERROR, one_way_bound_ns
 from redline.quantities import duration, percent
 from redline.stats import Trial
@@ -30,31 +30,21 @@ def clock_bound(trial: Trial, traffic: Traffic) -> Observation | None:
     ways = traffic.measured_one_way
     if ways is None or not ways.to_server.count or not trial.recording.hosts:
         return None
-    share = clock_error_share(trial.recording)
-    bound_ns, shortest_ns = one_way_bound_ns(trial.recording.hosts), _shortest_median_ns(traffic)
+    bound_ns = one_way_bound_ns(trial.recording.hosts)
+    shortest_ns = min(way.quantiles_ns((0.5,))[0] for way in (ways.to_server, ways.from_server))
+    share = 0.0 if bound_ns == 0 else float("inf")
     if bound_ns is None:
         silent = [host.name for host in trial.recording.hosts if host.clock_bound_ns is None]
         message = f"Nobody says how far the clock of {' and '.join(silent)} is off, so one-way times mean nothing."
     elif shortest_ns <= 0:
         message = "A median one-way time is not above 0, so the clocks of the hosts are further apart than they say."
     else:
+        share = bound_ns / shortest_ns
         message = (
             f"The clocks of the hosts may be {duration(bound_ns)} apart, which is {percent(share)} of a one-way time"
             f" of {duration(shortest_ns)}."
         )
     return Observation(share, message)
-
-
-def clock_error_share(recording: Recording) -> float:
-    """How far the clocks of the hosts may be apart, as a share of the shorter one-way median; 0 on one host.
-
-    Infinite where that is not known, or a median is not above 0: then the clocks are off by more than the way takes.
-    """
-    bound_ns = one_way_bound_ns(recording.hosts)
-    if recording.traffic is None or bound_ns == 0:
-        return 0.0
-    shortest_ns = _shortest_median_ns(recording.traffic)
-    return float("inf") if bound_ns is None or shortest_ns <= 0 else bound_ns / shortest_ns
 
 
 @Rule(
@@ -146,10 +136,3 @@ def _why(slow: LoadShare, fast: LoadShare) -> str:
     if late > 2 * early and late > 1_000_000:
         return f"its engine was later (p99 {duration(late)} against {duration(early)})"
     return "their ways to the server may differ"
-
-
-def _shortest_median_ns(traffic: Traffic) -> int:
-    ways = traffic.measured_one_way
-    if ways is None or not ways.to_server.count:
-        return 0
-    return min(ways.to_server.quantiles_ns((0.5,))[0], ways.from_server.quantiles_ns((0.5,))[0])

@@ -183,7 +183,7 @@ def carried_over(cell: Cell, traffic: Traffic) -> Observation | None:
 def carried_over_share(cell: Cell, traffic: Traffic) -> float:
     """Share of the users' time in the measurement for which they waited for what was due before it.
 
-    At least: of right answers alone, and each to the beginning of the interval in which it came. 0 where users do not
+    A lower bound: of right answers alone, up to the begin of the interval in which they came. 0 where users do not
     always wait.
     """
     kept = _in_flight(cell, traffic)
@@ -242,11 +242,7 @@ def littles_law(cell: Cell, traffic: Traffic) -> Observation | None:
 
 
 def _missing_s(traffic: Traffic) -> float:
-    """For how many seconds at its beginning the window has no requests, because users still wait for earlier ones.
-
-    That shows as intervals in which fewer requests fell due than on average. At the end, the longest response time
-    bounds what reaches over it.
-    """
+    """The seconds at the beginning for which the window lacks requests, because users still wait for earlier ones."""
     missing_s = 0.0
     for interval in traffic.intervals:
         seconds = interval.lasts_ns / 1e9

@@ -1,7 +1,4 @@
-"""What a rule is: from which value on a finding is a note, a warning or invalid, why there, and what to do.
-
-Rules stand in the modules of this package, each beside the function that judges by it. `table` collects both.
-"""
+"""What a rule is: from which value on a finding is a note, a warning or invalid, why there, and what to do."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, replace
@@ -101,22 +98,9 @@ class Rule:
         return replace(self, text=function.__doc__ or "", function=function)
 
     @property
-    def measures(self) -> str:
-        """What its value is."""
-        return self._paragraph(0)
-
-    @property
-    def reason(self) -> str:
-        """Why its limits are where they are."""
-        return self._paragraph(1)
-
-    @property
-    def advice(self) -> str:
-        """What to do."""
-        return self._paragraph(2).removeprefix("Advice: ")
-
-    def _paragraph(self, place: int) -> str:
-        return " ".join(self.text.split("\n\n")[place].split())
+    def paragraphs(self) -> tuple[str, ...]:
+        """What its value is; why its limits are where they are; and what to do."""
+        return tuple(" ".join(text.split()).removeprefix("Advice: ") for text in self.text.split("\n\n"))
 
     def also(self, when: When) -> Callable[[Judging], "Judge"]:
         """Have another function judge by this rule."""
@@ -136,7 +120,7 @@ class Rule:
                 kind=self.kind,
                 grade=min(grade, observation.at_most, key=attrgetter("weight")),
                 message=observation.message,
-                advice=observation.advice or self.advice,
+                advice=observation.advice or self.paragraphs[2],
                 cell_id=cell_id,
                 position=position,
             )

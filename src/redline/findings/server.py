@@ -184,10 +184,7 @@ def _always_enough(cell: Cell, trial: Trial, traffic: Traffic) -> bool:
 
 
 def _cores_in_use(trial: Trial, traffic: Traffic, server: float, engine: float) -> tuple[float, float]:
-    """Shares of the server's and of the engine's cores that somebody used, given their own shares of them.
-
-    Where no monitor looked at single cores, whatever others did on this machine is taken to have been there.
-    """
+    """Shares of both sides' cores that anybody used; without a monitor of cores, all others are taken to be there."""
     window_ns, used = traffic.seconds * 1e9, trial.increase("cpu_ns", "server") or 0.0
     others_ns = max((trial.increase("busy_ns", "machine") or 0.0) - used - traffic.engine_cpu_ns, 0.0)
     cores = len(trial.recording.server.cpus) if trial.recording.server else 0

@@ -72,8 +72,8 @@ def measured(traffic: DuetTraffic) -> list[DuetBlock]:
 def counted(traffic: DuetTraffic) -> list[DuetBlock]:
     """The blocks that say what a request costs, where the warm-up ended because the servers were warm.
 
-    Those after the warm-up, and the last ones of it: it ended because nothing moved in them. But the engine may have
-    measured in longer slices, which caches that are cold at first make cheaper: then those after it alone.
+    The last blocks of the warm-up count too, unless the engine then measured in longer slices, which cold caches make
+    cheaper.
     """
     warm, after = [block for block in traffic.blocks if block.phase == "warmup"][-WARM_BLOCKS:], measured(traffic)
     alike = abs(_median_length_ns(warm) - _median_length_ns(after)) <= ALIKE * _median_length_ns(after)

@@ -1,12 +1,8 @@
 """Whether the servers of a duet are warm, and how far their ratio may yet move if they are not. Pure.
 
-Warm servers get no faster any more, their ratio is flat, and those not loaded are idle, whatever they run on: much
-compiles, fills caches or grows a heap while it runs.
-
-The compilers of a virtual machine work on while its server is not loaded: those of three Vert.x servers on one core
-took 10 to 35% of the slices of the others for 40 s, and .2% from then on. In that time, a ratio fell from 4.4 to 1.8.
-Node compiles sooner and shows less of it: a request took 250 us of CPU time for a second, and 50 from then on. On the
-way the ratio of two servers went from +16% over -24% to +20%, because the one with more work was compiled first.
+Warm servers get no faster, their ratio is flat, and those not loaded are idle. Compilers of a virtual machine work on
+meanwhile: those of three Vert.x servers on one core took 10 to 35% of the slices of the others for 40 s, and a ratio
+fell from 4.4 to 1.8. Between two Node servers it went from +16% over -24% to +20%.
 """
 
 import math
@@ -54,8 +50,8 @@ Cost = Callable[[DuetBlock], list[float] | None]
 class DuetWarmth:
     """Collects the blocks of a warm-up. The last server is the first one once more, as a control.
 
-    `apart` says that these two are processes of their own: servers that run already are one, which is never idle.
-    `saturates`: the servers set the rate, so it says how fast they are where their CPU time is not known.
+    `apart`: these two are separate processes; running servers are one, which is never idle. `saturates`: the servers
+    set the rate, which shows their speed where their CPU time is not known.
     """
 
     def __init__(self, *, apart: bool = True, saturates: bool = True) -> None:
@@ -85,7 +81,7 @@ def are_warm(blocks: Sequence[DuetBlock], *, apart: bool = True, saturates: bool
 def warm(costs: Floats, idle: Floats) -> bool:
     """Whether the last blocks are those of warm servers.
 
-    `costs` has for each block the logarithm of what a request to each server costs, `idle` the share of a core that
+    `costs`: by block and server, the logarithm of what a request costs. `idle`: by block, the share of a core that
     servers used while they were not loaded.
     """
     last = max(FEWEST_BLOCKS, math.ceil(len(idle) * SHARE))
@@ -100,10 +96,10 @@ def warm(costs: Floats, idle: Floats) -> bool:
 
 @dataclass(frozen=True)
 class Course:
-    """How the log ratio of two servers moved while a start was measured, with the standard error of that.
+    """How the log ratio of two servers moved while a start was measured, with its standard error.
 
-    `cold` is how far it may yet move where the servers were not warm when the measurement began, infinite where too
-    little is known; it is None of servers that were warm.
+    `cold` is how far it may yet move if the servers were not warm when the measurement began: infinite where too little
+    is known, None for warm servers.
     """
 
     moved: float

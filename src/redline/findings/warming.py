@@ -87,10 +87,9 @@ class Timeline:
 
 @dataclass(frozen=True)
 class Stretch:
-    """The last level of a timeline: from which point on it lasts, and how fast the server is then.
+    """The last level of a timeline: its first point, its level, and the fastest level before it.
 
-    `best` is the fastest level before it, `tolerance` how far apart (of logs) two levels may be and still be one, and
-    `moves` says whether it rises or falls all the time.
+    `tolerance` is by how much (of logs) levels may differ and still be one. `moves`: it rises or falls all the time.
     """
 
     start: int
@@ -229,10 +228,9 @@ def compiler_cores(trial: Trial, traffic: Traffic) -> tuple[float, float] | None
 
 
 def still_compiling(compiled: Sequence[tuple[int, int]]) -> bool:
-    """Whether compilers worked, or wanted to, over the last seconds.
+    """Whether compilers worked, or waited for a core, over the last seconds.
 
-    `compiled` are instants, and the time that compilers had used and waited for a core by then. A compiler that waits
-    has work to do: on a single core it gets no further for as long as the server is busy.
+    `compiled`: instants, with the time that compilers had used and waited for a core by then.
     """
     if not compiled:
         return False

@@ -45,9 +45,8 @@ def busy_workers(traffic: Traffic, workers: int) -> str:
 def busy_connections(traffic: Traffic, connections: int, calm_ns: float | None, room: int | None = None) -> str:
     """Says that requests waited for a connection though the server was no slower than it is when it is calm.
 
-    An overloaded server keeps all connections busy as well, but by its own queue: each answer then takes far longer
-    than `calm_ns`, the median when it was calm. Where that is not known, nothing is said. Nor is it where most of them
-    had nothing to do.
+    An overloaded server keeps connections busy by its own queue: then answers take far longer than `calm_ns`, the
+    median when it was calm. Nothing is said where that is not known, or where most connections had nothing to do.
     """
     places = room or connections
     if not _waits(traffic) or calm_ns is None or _slower(traffic, places, calm_ns):

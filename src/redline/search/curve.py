@@ -1,10 +1,7 @@
-"""The latency-throughput curve of a search, and its knee. Pure.
+"""The latency-throughput curve of a search, and its knee, where *power*, rate over mean response time, is highest.
 
-The knee is where *power*, the rate over the mean response time, is highest: to its left 1% more requests cost less than
-1% more time, to its right more. M/M/1 has it at half of its capacity, whatever that is.
-
-Sources: A. Giessler and others, Free buffer allocation, Computer Networks 2, 1978, who named power; L. Kleinrock, Power
-and deterministic rules of thumb for probabilistic problems in computer communications, ICC 1979.
+Sources: A. Giessler and others, Free buffer allocation, Computer Networks 2, 1978; L. Kleinrock, Power and
+deterministic rules of thumb for probabilistic problems in computer communications, ICC 1979.
 """
 
 from collections.abc import Sequence

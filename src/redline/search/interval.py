@@ -40,12 +40,9 @@ def between_starts(
 ) -> tuple[float, float] | None:
     """The limit of the typical start, and half the width of its interval; None where starts differ by chance alone.
 
-    Each start has the same weight.
-
-    `whole` is the model through all points, `tail` the share below the upper end. What each start says alone follows
-    from leaving it out: with *h* times as many points in all as it has, h * whole - (h - 1) * rest. Of these, Student's
-    *t*.
-    Source: Busing, Meijer and van der Leeden, Delete-m jackknife for unequal m, Statistics and Computing 9, 1999.
+    Starts weigh alike. `whole` is the model through all points, `tail` the share below the upper end. A start's own
+    value is h * whole - (h - 1) * rest, with *h* times as many points in all as it has. Source: Busing, Meijer and van
+    der Leeden, Delete-m jackknife for unequal m, Statistics and Computing 9, 1999.
     """
     starts = sorted({point.start for point in points})
     if len(starts) < FEWEST_STARTS:
@@ -78,10 +75,10 @@ class Crossing:
 class Bounds:
     """[highest rate that passed, lowest that failed] of one objective; None where no such rate is known yet.
 
-    `fit` is the model's direction, where there is one; `modelled` says that the bounds come from it, and
-    `starts_differ` that starts of the server did by more than chance, so that the bounds are those of so few draws.
-    `crossing`: the bounds of another condition contradict these, which are therefore the hull of both. `scattered`:
-    probes differ by more than chance, and the bounds are those of the typical one.
+    `fit`: the model's direction, if any; `modelled`: the bounds come from it. `starts_differ`: starts of the server do
+    by more than chance, so the bounds are those of so few draws. `crossing`: another condition's bounds contradict
+    these, which are the hull of both. `scattered`: probes differ by more than chance, and the bounds are those of the
+    typical one.
     """
 
     low_per_s: float | None

@@ -1,12 +1,9 @@
 """The overload test: a load of three stages, and what a server's answers in it show. Pure.
 
-First a rate that the server surely sustains, then more than it can do, then the first rate again, on one server in one
-load. A server that is only busy keeps answering as much as it can, and recovers when its queue is gone: a backlog b
-drains at capacity - rate, so after b / (capacity - rate). A server that does more work the longer its queue is answers
-less and less, and may stay so at a rate that it sustained before.
-
-Sources: J. C. Mogul and K. K. Ramakrishnan, Eliminating receive livelock in an interrupt-driven kernel, ACM TOCS 15(3),
-1997; N. Bronson and others, Metastable failures in distributed systems, HotOS 2021.
+First a rate that the server surely sustains, then more than it can do, then the first rate again. A busy server keeps
+answering, and drains a backlog b in b / (capacity - rate). Others answer less the longer their queue is, and may stay
+so. Sources: Mogul and Ramakrishnan, Eliminating receive livelock in an interrupt-driven kernel, ACM TOCS 15(3), 1997;
+Bronson and others, Metastable failures in distributed systems, HotOS 2021.
 """
 
 from collections.abc import Sequence
@@ -199,10 +196,9 @@ def _quantile(response: Histogram, q: float) -> int | None:
 class _SeenOverload:
     """The slices of the load, all of which have a length, and its plan.
 
-    `before`, `overload` and `after` say which slices are of each stage, by their middles. `settled` are those of the
-    overload once it has set in. `gone_s` is how long after the overload the backlog was no more than it had been at
-    most before it; None when it stayed. `late` is the last third of the time after the overload; of that what is after
-    the backlog was gone, where it was.
+    `before`, `overload` and `after`: the slices of each stage, by their middles; `settled`: of the overload, once it
+    has set in. `gone_s`: how long after the overload the backlog was back at its most from before; None when it stayed.
+    `late`: the last third after the overload, once the backlog was gone, if it was.
     """
 
     def __init__(self, plan: OverloadPlan, slices: tuple[ProbeSlice, ...]) -> None:

@@ -1,14 +1,10 @@
 """The rate at which a percentile reaches its limit, from probes around it: a model of queues, fitted to all of them.
 
-Near its capacity a server's response times are a *scale family*: waiting times times (capacity - rate) have the same
-distribution at every rate (Kingman's heavy traffic, 1962; for M/M/1 exactly so, at any rate). So
-
-    1 / (percentile - base)  is a straight line in the rate, and falls to 0 at the root, the capacity,
-
-where `base` is the part of a response time that no load changes. The line is fitted to a percentile that a few seconds
-can measure (p90 at most). How far out the wanted percentile lies is taken from all probes together: their histograms,
-each scaled by its distance from the root, are merged (merge histograms, never percentiles). What an overloaded probe
-answered per second is one more point on the line, at 0.
+Near capacity, waiting times times (capacity - rate) have the same distribution at every rate (Kingman's heavy traffic,
+1962; exact for M/M/1). So 1 / (percentile - base) is a straight line in the rate that falls to 0 at the root, the
+capacity; `base` is what no load changes. The line is fitted to p90 at most. How far out the wanted percentile lies is
+taken from the merged histograms of all probes, scaled by their distance from the root. An overloaded probe's answers
+per second are one more point, at 0.
 """
 
 from collections.abc import Sequence
@@ -87,10 +83,9 @@ class Known:
 class QueueFit:
     """The model's answer: the rate at which the percentile reaches its limit, and the root, where queues do not settle.
 
-    `spread` is c, half the sum of the squared coefficients of variation of arrivals and service: a measure of how
-    much the queue varies. `chance_per_s` is the standard deviation of `limit_per_s` by chance alone.
-    `typical_gap_per_s` is how far the points are from the root; `used` are the indices of those that counted. `bent`:
-    they do not lie on a line.
+    `spread` is c, half the sum of the squared coefficients of variation of arrivals and service. `chance_per_s`: the
+    standard deviation of `limit_per_s` by chance alone. `typical_gap_per_s`: how far the points are from the root;
+    `used`: their indices. `bent`: they do not lie on a line.
     """
 
     limit_per_s: float

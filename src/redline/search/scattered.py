@@ -1,9 +1,8 @@
 """The limit of a server whose speed differs from probe to probe by more than a queue does by chance.
 
-Each probe is then a draw of the server's speed, with a capacity of its own, its *root*. An overloaded probe shows it,
-as what it answered per second. Any other shows how far it was from it: 1 / (percentile - base) times a scale (see
-queue_model.py). Slow draws are overloaded more often than fast ones, so all probes count; and the scale is the one by
-which roots do not depend on the rate that was asked, since least squares would flatten the line.
+Each probe draws a capacity of its own, its *root*. An overloaded probe answers it; any other shows its distance: 1 /
+(percentile - base) times a scale (see queue_model.py). Slow draws are overloaded more often, so all probes count, and
+the scale is that by which roots do not depend on the rate: least squares would flatten the line.
 """
 
 from collections.abc import Sequence

@@ -48,9 +48,8 @@ _SAME_RATE = 0.995
 class Settings:
     """Where the search begins, and when it is content.
 
-    `precision` is the half width of an interval relative to its middle, `confidence` that of its two sides together.
-    `trials`: with more than 0, both ends of every answer are probed on so many fresh starts of the server, which are
-    not counted in `probes`; with 0, once more on the server that is running.
+    `precision`: the half width of an interval relative to its middle; `confidence`: of both sides together. `trials`:
+    the fresh starts on which both ends of every answer are probed, beyond `probes`; 0: once more on the running server.
     """
 
     start_per_s: float = 1000.0
@@ -84,10 +83,9 @@ class Proposal:
 class Limit:
     """The limit for one set of objectives: [highest rate that passed, lowest that failed], and how that is known.
 
-    `confidence` is None where the interval comes from single rates: nobody has studied how often those hold the truth.
-    `decided` when it is as narrow as was wanted. `binding` is the condition that fails first. `reason` says why the set
-    has no better answer, where more probes would not give one. `starts_differ`: by more than chance; the interval is by
-    how they do, and they are few. `probes_differ`: the same of the probes of one start.
+    `confidence`: None for single rates, whose coverage is unknown. `decided`: as narrow as wanted. `binding`: the
+    condition that fails first. `reason`: why more probes would give no better answer. `starts_differ`: by more than
+    chance, and the interval is by these few. `probes_differ`: so do the probes of one start.
     """
 
     name: str

@@ -166,10 +166,7 @@ def _far(probes: Sequence[Evidence], objective: Objective) -> float:
 
 
 def _far_below(evidence: Evidence, objective: Objective) -> bool:
-    """Whether nothing came near the limit: the percentile and four times its error lie below it, and so does all else.
-
-    The error is that of an exponential tail, of which so many clusters were seen.
-    """
+    """Whether all lies below the limit, and the percentile by four errors of a clustered exponential tail."""
     q = QUANTILES[objective.metric]
     beyond = max(evidence.due * (1 - q), 1e-9)
     error = np.sqrt(_clusters(evidence, min(0.9, q)) / beyond) / np.log(1 / (1 - q))
@@ -178,10 +175,7 @@ def _far_below(evidence: Evidence, objective: Objective) -> bool:
 
 
 def _achieved(probes: Sequence[Evidence], objective: Objective) -> float:
-    """How far the answered share lies above the objective, with answers after the end of the load.
-
-    What the warm-up left open was answered as well: at least as much as the backlog fell below where it began.
-    """
+    """How far the answered share, with late answers, is above the objective; what the warm-up left is no gain."""
     due = sum(float(probe.counted("due").sum()) for probe in probes)
     answered = sum(float(probe.all_counted("answered").sum()) for probe in probes)
     left_over = sum(max(0.0, -float(probe.backlog().min(initial=0.0))) for probe in probes)

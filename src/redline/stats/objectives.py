@@ -61,8 +61,7 @@ class JudgedObjective:
 def judge_objective(objective: Objective, measured: LoadTotals) -> JudgedObjective:
     """Whether it was met. What is not surely missed by the server's doing is not known.
 
-    A client that is late only lengthens response times: what is met is met in spite of it, and what is missed has to be
-    missed by more than that.
+    A late client only lengthens response times: what is met stays met, and what is missed must be missed by more.
     """
     actual = _actual(objective.metric, measured)
     if actual is None:
@@ -118,9 +117,8 @@ def nothing_left(requests: int) -> str:
 def surely_missed(share: float, allowed: float) -> bool:
     """Whether so large a share of all requests was wrong that no chance explains it, however few they were.
 
-    Half of them have to be, and fifty times what is allowed: of stationary loads at the limit at most one in fifty
-    shows that much (Markov's inequality), and of queues far fewer. So only objectives that allow 2% or less are missed
-    in this way; for p90 and p50 there have to be enough requests.
+    Half of them, and fifty times what is allowed: at the limit at most one load in fifty shows that (Markov's
+    inequality). So only objectives that allow 2% or less are missed in this way.
     """
     return share >= _HALF and allowed <= _CHANCE * share + _ROUNDING
 

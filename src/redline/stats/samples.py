@@ -1,7 +1,6 @@
-"""What is computed from a set of trials, as a function of how often each trial counts.
+"""What is computed from a set of trials, as a function of how often each trial counts: an estimate, or a resample.
 
-A statistic is always that of the trials put together: a quantile of their merged histograms, a ratio of their sums.
-Given as a function of weights, the same code serves the estimate (each trial once) and its resampling.
+A statistic is that of the trials put together: a quantile of their merged histograms, a ratio of their sums.
 """
 
 import math

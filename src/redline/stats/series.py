@@ -69,9 +69,9 @@ def slope(at: Sequence[float], values: Sequence[float] | Floats) -> float:
 def interval_excess(values: Sequence[float], chance: float) -> float:
     """The factor by which an interval over these numbers is too narrow; 1 if they may be independent.
 
-    With a correlation r from each to the next the variance of a mean is (1 + r) / (1 - r) times what it is without
-    (Bartlett 1946). It counts only where the rank version of von Neumann's ratio excludes chance (Bartels 1982), which
-    a single wild value does not move.
+    Neighbours with correlation r widen the variance of a mean by (1 + r) / (1 - r) (Bartlett 1946). It counts only
+    where the rank version of von Neumann's ratio excludes chance (Bartels 1982), which a single wild value does not
+    move.
     """
     n = len(values)
     if n < FEWEST_FOR_AUTOCORRELATION:
