@@ -102,6 +102,11 @@ class Rule:
         """What its value is; why its limits are where they are; and what to do."""
         return tuple(" ".join(text.split()).removeprefix("Advice: ") for text in self.text.split("\n\n"))
 
+    @property
+    def advice(self) -> str:
+        """What to do."""
+        return self.paragraphs[2]
+
     def also(self, when: When) -> Callable[[Judging], "Judge"]:
         """Have another function judge by this rule."""
         return lambda function: Judge(function, when, "", self)
@@ -120,7 +125,7 @@ class Rule:
                 kind=self.kind,
                 grade=min(grade, observation.at_most, key=attrgetter("weight")),
                 message=observation.message,
-                advice=observation.advice or self.paragraphs[2],
+                advice=observation.advice or self.advice,
                 cell_id=cell_id,
                 position=position,
             )

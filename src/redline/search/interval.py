@@ -50,10 +50,10 @@ def between_starts(
     alone = []
     for start in starts:
         rest = [point for point in points if point.start != start]
-        found = fit(rest, known, aim)
-        if found is not None:  # few probes at two rates may make no model: then the other starts decide
+        fitted = fit(rest, known, aim)
+        if fitted is not None:  # few probes at two rates may make no model: then the other starts decide
             weight = len(points) / (len(points) - len(rest))
-            alone.append(weight * whole.limit_per_s - (weight - 1) * found.limit_per_s)
+            alone.append(weight * whole.limit_per_s - (weight - 1) * fitted.limit_per_s)
     if len(alone) < FEWEST_STARTS:
         return None
     free, error = len(alone) - 1, float(np.std(alone, ddof=1)) / sqrt(len(alone))
@@ -183,29 +183,29 @@ def _near(
     Where it is bent all the same, without what an overload showed.
     """
     kept, known = list(points), Known(points[0], capacity)
-    found = fit(kept, known, aim)
+    fitted = fit(kept, known, aim)
     for _ in range(3):
-        local = kept if found is None else _around(points, found)
+        local = kept if fitted is None else _around(points, fitted)
         again = None if local == kept else fit(local, known, aim)
         if again is None:
             break
-        kept, found = local, again
-    if found is not None and found.bent and capacity is not None:
+        kept, fitted = local, again
+    if fitted is not None and fitted.bent and capacity is not None:
         alone = Known(points[0])
         again = fit(kept, alone, aim)
         if again is not None and not again.bent:
             return again, kept, alone
-    return None if found is None else (found, kept, known)
+    return None if fitted is None else (fitted, kept, known)
 
 
-def _around(points: Sequence[ProbePoint], found: QueueFit) -> list[ProbePoint]:
-    reach = max(min(abs(found.gap_per_s), NEAR_SHARE * found.limit_per_s), found.unsettled_per_s(points[0].seconds))
-    near = [point for point in points if point.rate_per_s >= found.limit_per_s - _NEAR * reach]
+def _around(points: Sequence[ProbePoint], fitted: QueueFit) -> list[ProbePoint]:
+    reach = max(min(abs(fitted.gap_per_s), NEAR_SHARE * fitted.limit_per_s), fitted.unsettled_per_s(points[0].seconds))
+    near = [point for point in points if point.rate_per_s >= fitted.limit_per_s - _NEAR * reach]
     return near if len(near) > FEWEST_POINTS else list(points[-FEWEST_POINTS - 1 :])
 
 
 def _interval(
-    points: Sequence[ProbePoint], known: Known, aim: Aim, found: QueueFit, confidence: float
+    points: Sequence[ProbePoint], known: Known, aim: Aim, fitted: QueueFit, confidence: float
 ) -> tuple[float, float, bool]:
     """The ends by Student's t, and whether they rest on how starts differ.
 
@@ -214,18 +214,18 @@ def _interval(
     Where starts of the server differ by more than chance, they are what was drawn, and not the probes.
     What errs are distances to the root, by a factor: so the lower side is the longer one.
     """
-    tail, free, least = (1 + confidence) / 2, len(points) - 1, found.chance_per_s
+    tail, free, least = (1 + confidence) / 2, len(points) - 1, fitted.chance_per_s
     scattered = scatter(points, known, aim)
     if (scattered / least) ** 2 > scipy.stats.chi2.ppf(_MORE_THAN_CHANCE, free) / free:
         half = float(scipy.stats.t.ppf(tail, free)) * scattered
     else:
         both = sqrt((free * scattered**2 + _WORTH * least**2) / (free + _WORTH))
         half = float(scipy.stats.t.ppf(tail, free + _WORTH)) * max(both, least)
-    starts, limit = between_starts(points, known, aim, found, tail), found.limit_per_s
+    starts, limit = between_starts(points, known, aim, fitted, tail), fitted.limit_per_s
     differ = starts is not None and starts[1] > half
     if starts is not None and differ:
         limit, half = starts
-    skew = min(half / found.typical_gap_per_s, 1.0) / 2
+    skew = min(half / fitted.typical_gap_per_s, 1.0) / 2
     return limit - half * (1 + skew), limit + half, differ
 
 
@@ -316,10 +316,10 @@ def fits(known: Mapping[str, Bounds]) -> list[QueueFit]:
     return [bounds.fit for bounds in known.values() if bounds.fit and bounds.fit.limit_per_s <= high]
 
 
-def plausible(found: QueueFit, low: float | None, high: float | None) -> bool:
+def plausible(fitted: QueueFit, low: float | None, high: float | None) -> bool:
     """Whether the model's limit lies about where the answer is open."""
     least = -inf if low is None else (1 - NEAR_SHARE) * low
-    return least <= found.limit_per_s <= (inf if high is None else high)
+    return least <= fitted.limit_per_s <= (inf if high is None else high)
 
 
 def first_to_fail(known: Mapping[str, Bounds]) -> Bounds:

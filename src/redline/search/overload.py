@@ -216,8 +216,8 @@ class _SeenOverload:
         # At the end of each slice; what the warm-up left open would make it negative.
         self.backlog = grown - min(float(grown.min(initial=0.0)), 0.0)
         level = max(float(self.backlog[self.before].max(initial=0.0)), 1.0)
-        found = np.flatnonzero(self.after & (self.backlog <= level))
-        self.gone_s = max(0.0, float(self.ends_s[found[0]]) - self.end_s) if len(found) else None
+        gone = np.flatnonzero(self.after & (self.backlog <= level))
+        self.gone_s = max(0.0, float(self.ends_s[gone[0]]) - self.end_s) if len(gone) else None
         self.late = middles >= max(plan.seconds - _LATE * plan.after_s, self.end_s + (self.gone_s or 0.0))
 
     def response(self, which: NDArray[np.bool_]) -> Histogram:

@@ -45,24 +45,24 @@ def scattered(evidence: Sequence[Evidence], aim: Aim, tail: float) -> Scattered 
 
     `tail`: the share below the upper end, by the jackknife and Student's t.
     """
-    usable = [each for each in evidence if not each.client and each.response.count > 0]
-    found = [(evidence, capacity_of(evidence) if overloaded(evidence) else None) for evidence in usable]
-    roots_per_s = [capacity.per_s for _, capacity in found if capacity]
+    usable = [probe for probe in evidence if not probe.client and probe.response.count > 0]
+    probes = [(evidence, capacity_of(evidence) if overloaded(evidence) else None) for evidence in usable]
+    roots_per_s = [capacity.per_s for _, capacity in probes if capacity]
     if not roots_per_s:
         return None
     least_per_s = _NEAR * float(np.median(roots_per_s))
-    near = [(evidence, capacity) for evidence, capacity in found if evidence.offered_per_s >= least_per_s]
-    found = [(evidence, capacity) for evidence, capacity in near if capacity or not overloaded(evidence)]
-    settled = [ProbePoint.of(evidence) for evidence, capacity in found if capacity is None]
-    if len(found) < FEWEST or len(settled) < FEWEST_SETTLED:
+    near = [(evidence, capacity) for evidence, capacity in probes if evidence.offered_per_s >= least_per_s]
+    probes = [(evidence, capacity) for evidence, capacity in near if capacity or not overloaded(evidence)]
+    settled = [ProbePoint.of(evidence) for evidence, capacity in probes if capacity is None]
+    if len(probes) < FEWEST or len(settled) < FEWEST_SETTLED:
         return None
     q, calmest = min(aim.q, WELL_KNOWN), ProbePoint.of(min(usable, key=lambda evidence: evidence.rate_per_s))
-    over = np.array([capacity is not None for _, capacity in found])
-    at = np.array([evidence.offered_per_s for evidence, _ in found])
-    shown = np.array([capacity.per_s if capacity else evidence.offered_per_s for evidence, capacity in found])
+    over = np.array([capacity is not None for _, capacity in probes])
+    at = np.array([evidence.offered_per_s for evidence, _ in probes])
+    shown = np.array([capacity.per_s if capacity else evidence.offered_per_s for evidence, capacity in probes])
     times = np.array([point.quantile_s(q) for point in settled])
     base_s = calmest.quantile_s(BASE)
-    inverse = np.zeros(len(found))
+    inverse = np.zeros(len(probes))
     inverse[~over] = 1 / np.maximum(times - base_s, times * 1e-3)
     scale = _scale(at, shown, inverse)
     if scale <= 0:
@@ -71,9 +71,9 @@ def scattered(evidence: Sequence[Evidence], aim: Aim, tail: float) -> Scattered 
     root = _typical(roots)
     if aim.below_s <= base_s:
         return None
-    free = len(found) - 2
-    chance = np.sqrt(4 * at / np.array([evidence.seconds for evidence, _ in found]))
-    chance[over] = [capacity.sd_per_s for _, capacity in found if capacity]
+    free = len(probes) - 2
+    chance = np.sqrt(4 * at / np.array([evidence.seconds for evidence, _ in probes]))
+    chance[over] = [capacity.sd_per_s for _, capacity in probes if capacity]
     chance[~over] *= diluted(times, base_s)
     spread = sqrt(max(float(((roots - roots.mean()) ** 2).sum()) / free - float((chance**2).mean()), 0.0)) / root
     if spread < LEAST or not _contradict(at, shown, scale * inverse, chance, over):
@@ -83,8 +83,8 @@ def scattered(evidence: Sequence[Evidence], aim: Aim, tail: float) -> Scattered 
     gap = stretch_of(settled, base_s, gaps, signal, aim.q) / (aim.below_s - base_s)
     # Without one probe, the scale is another, and the gap with it.
     limits = []
-    for left_out in range(len(found)):
-        rest = np.arange(len(found)) != left_out
+    for left_out in range(len(probes)):
+        rest = np.arange(len(probes)) != left_out
         other = _scale(at[rest], shown[rest], inverse[rest])
         limits.append(_typical((shown + other * inverse)[rest]) - gap * other / scale)
     half = float(scipy.stats.t.ppf(tail, free)) * jackknife_error(np.array(limits))

@@ -389,7 +389,7 @@ class Search:
         if any(not limit.reason for limit in unknown):
             return Exhausted(limits)
         made = self._checks.settled(self._checked(known))
-        decided = all(self._decided(each) for each in known.values())
+        decided = all(map(self._decided, known.values()))
         confirmed = decided and made is not None and all(self._stands(check) for check in made)
         return Converged(limits, confirmed=confirmed)
 
@@ -451,4 +451,4 @@ def _contradiction(known: Mapping[str, Bounds]) -> str:
 
 
 def _tried_least(evidence: Sequence[Evidence]) -> float:
-    return min(each.rate_per_s for each in evidence)
+    return min(probe.rate_per_s for probe in evidence)

@@ -224,7 +224,7 @@ def switched(values: Floats, at: Floats, on: NDArray[np.bool_]) -> Switched:
     residuals, freedom = values - columns @ fitted, len(values) - len(fitted)
     squares = float(residuals @ residuals)
     # A fit makes neighbouring residuals differ, so their correlation is too small by about this.
-    found = float(residuals[1:] @ residuals[:-1]) / squares + len(fitted) / len(values) if squares else 0.0
-    correlation = min(max(found, 0.0), _MOST_CORRELATION)
+    estimated = float(residuals[1:] @ residuals[:-1]) / squares + len(fitted) / len(values) if squares else 0.0
+    correlation = min(max(estimated, 0.0), _MOST_CORRELATION)
     variance = squares / freedom * unscaled[-1, -1] * (1 + correlation) / (1 - correlation)
     return Switched(float(fitted[-1]), math.sqrt(variance), freedom)
