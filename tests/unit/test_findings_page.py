@@ -31,9 +31,8 @@ def test_every_rule_has_its_section_and_every_link_to_one_arrives() -> None:
         section = text.split(f"\n### {rule.kind}\n")[1].split("\n##")[0]
         plain = " ".join(section.split())
         assert re.fullmatch(r"\S.*?\n\n.*?\n\n *Advice: .*?\n *", rule.text, re.DOTALL), rule.kind
-        assert rule.measures in plain
-        assert rule.reason in plain
-        assert rule.advice in plain
+        for paragraph in rule.paragraphs:
+            assert paragraph in plain
         for grade in Grade:
             assert (getattr(rule, grade) is not None) <= (f"**{grade}**" in plain), (rule.kind, grade)
     anchors = set(re.findall(r"^#+ (.+)$", PAGE.read_text(encoding="utf-8"), re.MULTILINE))
@@ -55,8 +54,9 @@ def _sections() -> Iterator[list[str]]:
         for rule in (one for one in vars(module).values() if isinstance(one, Rule)):
             if rule.kind not in told:
                 told.add(rule.kind)
-                yield [f"### {rule.kind}", "", *_paragraph(f"{rule.measures} {_limits(rule)}{rule.reason}"), ""]
-                yield [*_paragraph(f"*Advice:* {rule.advice}"), ""]
+                measures, reason, advice = rule.paragraphs
+                yield [f"### {rule.kind}", "", *_paragraph(f"{measures} {_limits(rule)}{reason}"), ""]
+                yield [*_paragraph(f"*Advice:* {advice}"), ""]
 
 
 def _limits(rule: Rule) -> str:

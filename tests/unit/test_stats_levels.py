@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from redline.model import Histogram, HistogramTable, Metric
-from redline.stats import CONFIDENCE, Quantiles, Ratios, Trial, estimate, paired, requests_needed, unpaired
+from redline.stats import Quantiles, Ratios, Trial, estimate, paired, requests_needed, unpaired
 from redline.stats.distributions import quantile_ranks
 from redline.stats.estimate import over_trials, within_trials
 from redline.stats.samples import Merged, batch_sums
@@ -137,7 +137,7 @@ def test_a_deep_percentile_of_trials_that_agree_has_the_interval_of_its_requests
     same = Histogram.of(rng.lognormal(13, 0.5, 20_000))
     sample = Quantiles((same,) * 3, 0.999)
     made = estimate(sample, Metric.P999)
-    held = sample.held(CONFIDENCE)
+    held = sample.held
     assert held is not None
     assert "order statistics" in made.method
     assert (made.low, made.high) == held

@@ -71,8 +71,8 @@ def measured(traffic: DuetTraffic) -> list[DuetBlock]:
 def counted(traffic: DuetTraffic, *, after_mix: bool = False) -> list[DuetBlock]:
     """The blocks that say what a request costs, where the warm-up ended because the servers were warm.
 
-    Those after the warm-up, and the later half of the shortest stretch that is called warm. But the engine may have
-    measured in longer slices, which caches that are cold at first make cheaper: then those after it alone.
+    The last blocks of the warm-up count too, unless the engine then measured in longer slices, which cold caches make
+    cheaper.
     """
     warm = [block for block in traffic.blocks if block.phase == "warmup"][-fewest_blocks(after_mix=after_mix) // 2 :]
     after = measured(traffic)
@@ -101,10 +101,10 @@ def cpu_unknown(traffic: DuetTraffic, target: int) -> str:
 def cpu_of_all(traffic: DuetTraffic) -> Floats | None:
     """The CPU time per request of each server, over all of its slices; None where that of one is not known."""
     used, answered = np.zeros(len(traffic.targets)), np.zeros(len(traffic.targets))
-    for each in (slice_ for block in measured(traffic) for slice_ in block.slices):
-        time_ns = each.cpu_ns[each.target] if each.cpu_ns else None
+    for slice_ in (slice_ for block in measured(traffic) for slice_ in block.slices):
+        time_ns = slice_.cpu_ns[slice_.target] if slice_.cpu_ns else None
         if time_ns is None:
             return None
-        used[each.target] += time_ns
-        answered[each.target] += each.completed
+        used[slice_.target] += time_ns
+        answered[slice_.target] += slice_.completed
     return used / answered if used.all() and answered.all() else None
