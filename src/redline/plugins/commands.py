@@ -16,6 +16,7 @@ _SUPERVISOR = (
     "import sys; sys.path.append(sys.argv[1]); from redline.plugins import supervisor; supervisor.main()",
     str(Path(__file__).parents[2]),
 )
+_READ_AT_MOST = 65_536
 
 
 @contextmanager
@@ -56,3 +57,9 @@ def started(command: Sequence[str], folder: Path | None = None) -> Iterator["sub
         os.close(failed)
         if alive >= 0:
             os.close(alive)
+
+
+def lines_of(process: "subprocess.Popen[bytes]") -> Iterator[bytes]:
+    """Its lines as it prints them; a line without an end, such as a progress bar, in pieces of 64 KiB."""
+    while process.stdout and (raw := process.stdout.readline(_READ_AT_MOST)):
+        yield raw

@@ -23,9 +23,8 @@ from redline.plugins.hosts.remote import Pair
 from redline.plugins.launchers.attached import processes_of
 from redline.plugins.launchers.builds import Builds
 from redline.plugins.launchers.process import ProcessLauncher
-from redline.plugins.launchers.revision import RevisionLauncher
 from redline.plugins.launchers.route import RouteLauncher
-from redline.plugins.launchers.servers import ServersLauncher
+from redline.plugins.launchers.servers import RevisionLauncher, ServersLauncher
 from redline.plugins.launchers.watching import watch
 from redline.plugins.machine import plan_placement, read_environment
 from redline.plugins.monitors.jvm import compilers_of

@@ -38,9 +38,9 @@ from redline.plugins.hosts.engine import Ended, HeldEngine
 from redline.plugins.hosts.shipping import Parcel, Received
 from redline.plugins.launchers.process import ProcessLauncher
 from redline.plugins.launchers.route import RouteLauncher, RunningHops
+from redline.plugins.linux.cgroup import started_by
 from redline.plugins.linux.host import Host as Machine
 from redline.plugins.linux.host import read_clock
-from redline.plugins.linux.members import started_by
 from redline.plugins.machine import read_environment
 from redline.plugins.monitors.jvm import compilers_of
 from redline.plugins.monitors.process_tree import ProcessTreeMonitor
@@ -292,7 +292,7 @@ class HostAgent:
 
         Raises DriveError when it does neither in time.
         """
-        self._begin(job)
+        self.begin(job)
         engine = self._held()
         event = engine.wait_for(lambda event: event["event"] == "connected", within_s)
         if event is not None:
@@ -304,8 +304,12 @@ class HostAgent:
         )
 
     def begin(self, job: dict[str, Any]) -> None:
-        """Start the engine with a load that it does alone. Raises DriveError."""
-        self._begin(job)
+        """Start the engine with a load. Raises DriveError."""
+        self.end_engine()
+        cpus = list(self._placement.engine_cpus)
+        self._engine = HeldEngine(find_engine(), job | ({"cpus": cpus} if cpus else {}), self._scratch / "engine.log")
+        self._engine_monitor = ProcessTreeMonitor(peer=(job["target"]["host"], job["target"]["port"]))
+        self._engine_monitor.follow("engine", self._engine.pid)
 
     def order(self, command: dict[str, Any]) -> None:
         """Give the engine a command."""
@@ -342,13 +346,6 @@ class HostAgent:
         self.end_clocks()
         for number in tuple(self._running):
             self.stop(number)
-
-    def _begin(self, job: dict[str, Any]) -> None:
-        self.end_engine()
-        cpus = list(self._placement.engine_cpus)
-        self._engine = HeldEngine(find_engine(), job | ({"cpus": cpus} if cpus else {}), self._scratch / "engine.log")
-        self._engine_monitor = ProcessTreeMonitor(peer=(job["target"]["host"], job["target"]["port"]))
-        self._engine_monitor.follow("engine", self._engine.pid)
 
     def _held(self) -> HeldEngine:
         if self._engine is None:

@@ -5,7 +5,7 @@ import itertools
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -85,20 +85,16 @@ def call(host: RemoteHost, method: str, *arguments: Any, within_s: float = CALL_
     return host.submit(method, *arguments).result(within_s)
 
 
-@dataclass
-class SeenByHosts:
-    """What load hosts saw of the last load besides traffic: shares by host, and series of engines and hosts."""
-
-    shares: dict[str, LoadShare] = field(default_factory=dict)
-    series: tuple[Series, ...] = ()
-
-
 class PartsDriver:
-    """Drives a load from several hosts, and merges what they saw."""
+    """Drives a load from several hosts, and merges what they saw.
+
+    Of the last load, `shares` has the parts by host, and `series` those of the load hosts and their engines.
+    """
 
     def __init__(self, hosts: Sequence[RemoteHost], server: RemoteHost | None, proxy: RemoteHost | None = None) -> None:
         self._hosts, self._server, self._proxy = tuple(hosts), server, proxy
-        self.seen = SeenByHosts()
+        self.shares: dict[str, LoadShare] = {}
+        self.series: tuple[Series, ...] = ()
 
     def verify(self, cell: Cell, endpoint: Endpoint) -> str | None:
         """The first wrong answer of a server to the first load host, or None."""
@@ -208,10 +204,8 @@ class PartsDriver:
         self, hosts: Sequence[RemoteHost], traffics: Sequence[Traffic], series: Sequence[tuple[Series, ...]]
     ) -> None:
         names = [host.report.name for host in hosts]
-        self.seen.shares = {name: _share_of(traffic) for name, traffic in zip(names, traffics, strict=True)}
-        self.seen.series = tuple(
-            line.of_host(name) for name, of_host in zip(names, series, strict=True) for line in of_host
-        )
+        self.shares = {name: _share_of(traffic) for name, traffic in zip(names, traffics, strict=True)}
+        self.series = tuple(line.of_host(name) for name, of_host in zip(names, series, strict=True) for line in of_host)
 
     def _duet(self, duet: DuetDrive) -> DuetTraffic:
         host, drive = self._hosts[0], duet.drive
@@ -228,7 +222,7 @@ class PartsDriver:
         traffic = transcript.duet_traffic()
         if traffic is None:
             raise _no_result(host, ended)
-        self.seen.series = tuple(line.of_host(host.report.name) for line in series)
+        self.series = tuple(line.of_host(host.report.name) for line in series)
         return traffic
 
     def _follow_duet(self, host: RemoteHost, drive: Drive) -> None:
@@ -259,7 +253,7 @@ class PartsDriver:
     @contextmanager
     def _loading(self) -> Iterator[None]:
         """End all engines if the block fails. Raises DriveError for a lost host."""
-        self.seen = SeenByHosts()
+        self.shares, self.series = {}, ()
         try:
             yield
         except BaseException as error:
@@ -327,7 +321,7 @@ class LoadHostsMonitor:
 
     def finish(self) -> tuple[Series, ...]:
         """The series of the last load."""
-        return self._driver.seen.series
+        return self._driver.series
 
     def runtime(self, window_unix_ns: tuple[int, int], server_log: Path | None) -> RuntimeFacts | None:
         """None: no server runs there."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from redline.errors import LaunchError
 from redline.model import AttachedServer, Failure, ServerFacts, Variant
 from redline.plugins.launchers import observed
-from redline.plugins.linux.members import started_by
+from redline.plugins.linux.cgroup import started_by
 from redline.plugins.linux.owners import owner_of
 from redline.plugins.linux.runtimes import runtimes_of
 from redline.ports import Building, BuildOutcome, Endpoint, Launch, RunningServer

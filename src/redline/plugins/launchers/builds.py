@@ -17,11 +17,11 @@ from redline.errors import BuildError, LaunchError
 from redline.files import open_anew, open_lock, write_atomically
 from redline.model import ServerEntry
 from redline.model.base import Frozen
-from redline.plugins.commands import started
+from redline.plugins.commands import lines_of, started
 from redline.plugins.decisive import decisive
 from redline.plugins.launchers.executable import why_missing, why_not_executed
 from redline.plugins.launchers.failures import tail
-from redline.plugins.launchers.guard import signal_name
+from redline.plugins.launchers.guard import how_ended
 from redline.plugins.launchers.inputs import Contents, ToolVersions, cache_writes, input_files
 from redline.plugins.linux.mounts import said_of_noexec
 from redline.plugins.locks import locked
@@ -31,8 +31,6 @@ _KEPT_LINES = 15
 _LONGEST_LINE = 500
 _TICK_NS = 10_000_000
 """The kernel stamps files with a clock that is behind by up to one tick."""
-_READ_AT_MOST = 65_536
-"""Bytes of an endless line, such as a progress bar."""
 _SHOWN_LINES = 15
 _READ_LINES = 200
 """Lines of output in which the line that names the error is looked for."""
@@ -272,7 +270,7 @@ class Builds:
                 reason = f"its build command {first.catalogue_build.run[0]} could not be run: {refusal.reason}"
                 hint = refusal.advice or "fix `build.run` in its server.yaml"
                 raise BuildError.of_server(", ".join(names), reason, hint=hint) from error
-            while process.stdout and (raw := process.stdout.readline(_READ_AT_MOST)):
+            for raw in lines_of(process):
                 with cache_writes(self._cache, ", ".join(names)):
                     kept.write(raw)
                 line = raw.decode(errors="replace").strip()
@@ -302,7 +300,7 @@ class Builds:
             listed, reason = (f" {reasons[0]}", reasons[0]) if len(reasons) == 1 else (_indented(reasons), "")
             raise BuildError(f"building {entry.name} failed:{listed}", hint=hint, reason=reason)
         if ended.code != 0:
-            how = f"with code {ended.code}" if ended.code > 0 else f"by {signal_name(-ended.code)}"
+            how = how_ended(ended.code)
             lines, cause = tail(ended.log, _SHOWN_LINES).splitlines(), decisive(tail(ended.log, _READ_LINES))
             if cause and cause not in map(str.strip, lines):
                 lines = [cause, "…", *lines]

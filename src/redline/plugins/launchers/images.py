@@ -15,6 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from redline.plugins.jdks import Jdk
+from redline.plugins.launchers.executable import ELF, first_line, head_of
 
 _WITHIN_S = 60.0
 _MOST_LINKS = 40
@@ -73,15 +74,14 @@ def needed(
         closure.add([jdk.home], [jdk.home / name for name in _NOT_RUN])
     closure.paths.update(on_the_way(folder))
     closure.add([*(folder / name for name in outputs), *_named(words, folder), *_NAMES, *_programs((words[0], *tools))])
-    scripts = [path for path in closure.paths if _may_be_run(path) and _head(path)[:2] == b"#!"]
-    if scripts:
-        interpreters = {word for path in scripts for word in _interpreter(path)}
+    interpreters = {word for path in closure.paths if _may_be_run(path) for word in first_line(head_of(path))}
+    if interpreters:
         closure.add(_programs((*interpreters, *_SCRIPT_TOOLS)))
     for python in sorted(path for path in closure.paths if _PYTHON.fullmatch(path.name) and _may_be_run(path)):
         for library in map(Path, _said((str(python), "-c", _LIBRARY_OF_PYTHON)).split()):
             closure.add([library], [library / name for name in _NOT_OF_PYTHON])
     binaries = [
-        path for path in closure.paths if (_may_be_run(path) or ".so" in path.name) and _head(path) == b"\x7fELF"
+        path for path in closure.paths if (_may_be_run(path) or ".so" in path.name) and head_of(path).startswith(ELF)
     ]
     # What is not linked, or with what is not here, says so on stderr, and is left as it is.
     libraries = [Path(library) for library in _LIBRARY.findall(_said(("ldd", *map(str, binaries))))]
@@ -161,18 +161,6 @@ def _programs(names: Iterable[str]) -> list[Path]:
 
 def _may_be_run(path: Path) -> bool:
     return path.is_file() and not path.is_symlink() and os.access(path, os.X_OK)
-
-
-def _head(path: Path) -> bytes:
-    with suppress(OSError), path.open("rb") as file:
-        return file.read(4)
-    return b""
-
-
-def _interpreter(script: Path) -> list[str]:
-    """The words of a script's first line: `/usr/bin/env bash` needs both."""
-    with script.open("rb") as file:
-        return file.readline(256)[2:].decode(errors="replace").split()
 
 
 def _said(command: Sequence[str]) -> str:

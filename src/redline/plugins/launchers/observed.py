@@ -11,7 +11,7 @@ from typing import NamedTuple, Self
 import psutil
 
 from redline.plugins.linux import procfs
-from redline.plugins.linux.members import started_by
+from redline.plugins.linux.cgroup import started_by
 from redline.plugins.linux.network import Address, Namespace
 from redline.plugins.linux.owners import owner_of
 from redline.plugins.linux.sockets import At, Tcp, answering, is_this_machine, listeners, plain
@@ -70,9 +70,6 @@ class Whereabouts:
         while (seen := cls.of(pid, host, port)).living and not seen.listening and time.monotonic() < deadline:
             time.sleep(0.02)
         return seen
-
-
-NOTHING_SEEN = Whereabouts()
 
 
 def said(listening: Collection[Listener]) -> str:

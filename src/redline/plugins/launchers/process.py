@@ -4,7 +4,7 @@ import os
 import random
 import socket
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
@@ -20,16 +20,16 @@ from redline.plugins.jdks import Jdk, Jdks, runtime_version
 from redline.plugins.launchers import failures, observed
 from redline.plugins.launchers.builds import Availability, Builds, StandingBuild
 from redline.plugins.launchers.containers import EVERYWHERE, BoxedStart, Containers, Image, cores_of
-from redline.plugins.launchers.failures import OF_CATALOGUE, LaunchAdvice, NotIts, tail
+from redline.plugins.launchers.failures import OF_CATALOGUE, FailedStart, LaunchAdvice, NotIts, tail
 from redline.plugins.launchers.guard import Guard, LaunchOrder, NotStarted, Started
 from redline.plugins.launchers.observed import Whereabouts, listens
 from redline.plugins.launchers.readiness import wait_until_ready
 from redline.plugins.linux import cgroup
-from redline.plugins.linux.members import started_by
+from redline.plugins.linux.cgroup import started_by
 from redline.plugins.linux.runtimes import runtimes_of
 from redline.plugins.monitors.jvm import log_flag
 from redline.plugins.temporary import temporary_folder
-from redline.ports import Building, BuildOutcome, Endpoint, Launch, Upstream
+from redline.ports import Building, BuildOutcome, Endpoint, Launch
 
 _LOWEST = 10_000
 _ENOUGH = 1_000
@@ -107,7 +107,6 @@ class _Attempt:
     port: int
     scratch: Path
     padding_bytes: int
-    upstream: Upstream | None
 
     @property
     def variant(self) -> Variant:
@@ -116,8 +115,8 @@ class _Attempt:
     @property
     def ready(self) -> Ready:
         """Its readiness request; that of a proxy is its server's."""
-        own = self.variant.catalogued.ready
-        return self.upstream.ready.within(own.within_ns) if self.upstream else own
+        own, upstream = self.variant.catalogued.ready, self.launch.upstream
+        return upstream.ready.within(own.within_ns) if upstream else own
 
     def order(self) -> LaunchOrder:
         built, jdk = self.prepared.built, self.prepared.jdk
@@ -154,7 +153,7 @@ class _Attempt:
 
     def _upstream_values(self) -> dict[str, str]:
         """Placeholders that describe a proxy's upstream."""
-        upstream = self.upstream
+        upstream = self.launch.upstream
         if upstream is None:
             return dict.fromkeys(UPSTREAM, "")
         endpoint, authority = upstream.endpoint, ""
@@ -180,12 +179,12 @@ class _Attempt:
 
     def bring_up(self, guard: Guard, order: LaunchOrder) -> ServerFacts | NotIts:
         """The facts of the server once it is ready, or the owner of its port. Raises LaunchError."""
-        name, ready, log = self.variant.slug, self.ready, self.launch.log
-        host, advice = self.prepared.host, self.prepared.advice
+        ready, host = self.ready, self.prepared.host
+        failed = FailedStart(self.variant.slug, host, self.port, order, self.prepared.advice)
         started = guard.started()
         if isinstance(started, NotStarted):
             guard.stop()
-            raise failures.not_started(name, order, started, advice)
+            raise failed.not_started(started)
 
         def alive(pause: float) -> bool:
             return guard.poll(pause) is None
@@ -207,13 +206,10 @@ class _Attempt:
             seen = replace(seen, holders=())
         guard.stop()
         if exited is None:
-            where = self._where(seen)
-            raise failures.not_ready(
-                name, ready, self.port, waited.last_answer, log, where=where, host=host, advice=advice
-            )
-        if failures.says_port_is_taken(tail(log)):
-            return failures.not_its(name, self.port, seen, log)
-        raise failures.exited_early(name, exited, exited.at_ns - started.at_ns, order, seen=seen, advice=advice)
+            raise failed.not_ready(ready, waited.last_answer, self._where(seen))
+        if failures.says_port_is_taken(tail(order.log)):
+            return failed.not_its(seen)
+        raise failed.exited_early(exited, exited.at_ns - started.at_ns, seen)
 
     def _where(self, seen: Whereabouts) -> str:
         """Where the server listens, if not where it should."""
@@ -257,7 +253,7 @@ class Prepared:
 
 
 @contextmanager
-def started(launch: Launch, prepared: Prepared, upstream: Upstream | None = None) -> Iterator[ProcessServer]:
+def started(launch: Launch, prepared: Prepared) -> Iterator[ProcessServer]:
     """Start a server or a proxy, wait until it is ready, and stop it whatever happens. Raises LaunchError."""
     variant, built = launch.variant, prepared.built
     drawn = random.Random(launch.seed)  # noqa: S311 - not a secret
@@ -266,7 +262,7 @@ def started(launch: Launch, prepared: Prepared, upstream: Upstream | None = None
     for _ in range(_PORTS_TRIED):
         with ExitStack() as stack:
             folder = _scratch_folder(variant, prepared.scratch, stack)
-            attempt = _Attempt(launch, prepared, free_port(), folder, padding_bytes, upstream)
+            attempt = _Attempt(launch, prepared, free_port(), folder, padding_bytes)
             try:
                 order = attempt.order()
                 guard = attempt.guard(order)
@@ -349,17 +345,9 @@ class ProcessLauncher:
         """Whether the server is built or why it cannot be; builds nothing."""
         return self._of_catalogue.availability(entry)
 
-    @contextmanager
-    def running(self, launch: Launch) -> Iterator[ProcessServer]:
-        """Start a server, wait until it is ready, and stop it whatever happens. Raises LaunchError."""
-        with started(launch, self._prepared(launch)) as server:
-            yield server
-
-    @contextmanager
-    def in_front(self, launch: Launch, upstream: Upstream) -> Iterator[ProcessServer]:
-        """Start a proxy in front of a running server or proxy, as `running` does. Raises LaunchError."""
-        with started(launch, self._prepared(launch), upstream) as server:
-            yield server
+    def running(self, launch: Launch) -> AbstractContextManager[ProcessServer]:
+        """Start a server or a proxy, wait until it is ready, and stop it whatever happens. Raises LaunchError."""
+        return started(launch, self._prepared(launch))
 
     def _numbered(self, number: int) -> FindsBuilds:
         """The builds with this number."""
