@@ -18,7 +18,7 @@ from redline.model import (
 )
 from redline.plugins.drivers.engine import EngineDriver
 from redline.plugins.engine_process import find_engine
-from redline.plugins.hosts.launcher import RemoteLauncher, Sender
+from redline.plugins.hosts.launcher import RemoteLauncher
 from redline.plugins.hosts.remote import Pair
 from redline.plugins.launchers.attached import processes_of
 from redline.plugins.launchers.builds import Builds
@@ -101,8 +101,8 @@ def on_hosts(pairs: tuple[Pair, ...], catalogue: Path, cache: Path) -> Workbench
     driver, here = EngineDriver(find_engine()), RouteLauncher(ProcessLauncher(catalogue, cache))
     servers = tuple(pair.server for pair in pairs)
     proxies = tuple(pair.proxy for pair in pairs if pair.proxy)
-    sender = Sender(Builds(catalogue, cache).find, catalogue.absolute().parent)
-    launcher = RemoteLauncher(here, sender, servers, proxies)
+    find, project = Builds(catalogue, cache).find, catalogue.absolute().parent
+    launcher = RemoteLauncher(here, find, project, servers, proxies)
     tools = tuple(PairTools.of(pair, launcher) for pair in pairs)
     environment = read_environment(driver.version(), driver.sha256(), Placement())
     return Workbench(tools[0].tools, environment, tools)

@@ -31,10 +31,8 @@ from redline.ports import Drive, DuetDrive, Endpoint, NoResultError
 
 CALL_S = 30.0
 """Time limit for a short call to a host."""
-START_NOTICE_NS = 1_000_000_000
-"""Notice with which a load starts, so that every host gets the command in time."""
-MEASURE_NOTICE_NS = 1_500_000_000
-"""Notice for a measurement that begins when the server is warm."""
+START_NOTICE_NS, MEASURE_NOTICE_NS = 1_000_000_000, 1_500_000_000
+"""Notice of a start, and of a measurement that begins when the server is warm: every host gets the command in time."""
 BEYOND_DEADLINE_S = 15.0
 """How long the result of an engine may take after its deadline."""
 SPARE_FILES = 200
@@ -117,37 +115,29 @@ class PartsDriver:
         Raises DriveError when a host, or its engine, gives no result: part of a load is not that load.
         """
         with self._loading():
-            return self._drive(drive)
-
-    def duet(self, drive: DuetDrive) -> DuetTraffic:
-        """Several servers of a host in slices, from the first load host. Raises DriveError."""
-        with self._loading():
-            return self._duet(drive)
-
-    def _drive(self, drive: Drive) -> Traffic:
-        load = drive.cell.load
-        parts = parts_of([_workers(host, drive, len(self._hosts)) for host in self._hosts], load.connections)
-        hosts = self._hosts[: len(parts)]
-        self._keep_alive(drive)
-        # The clocks of a server and of its proxies are read together, on the same host.
-        same_host = self._proxy is None or not drive.cell.variant.hops
-        clocks = self._clocks((drive.pids,)) if same_host else {}
-        entire = job(drive) | {"deadline_ns": deadline_ns(drive) + START_NOTICE_NS, **clocks}
-        for key in ("pids", "cpus"):
-            entire.pop(key, None)
-        self._connect(hosts, parts, entire, deadline_ns(drive) / 1e9)
-        epoch_unix_ns = time.time_ns() + START_NOTICE_NS
-        _all(hosts, "order", {"command": "start", "at_unix_ns": epoch_unix_ns})
-        self._follow_warmup(hosts, drive, epoch_unix_ns)
-        ended = self._finished(hosts, drive)
-        interval_ns = entire["interval_ns"]
-        traffics = [_traffic_of(host, lines, interval_ns) for host, (lines, _) in zip(hosts, ended, strict=True)]
-        self._keep(hosts, traffics, [series for _, series in ended])
-        traffic = merged(traffics, interval_ns)
-        for interval in traffic.intervals:
-            if interval.phase != "warmup":
-                drive.on_interval(interval)
-        return traffic
+            load = drive.cell.load
+            parts = parts_of([_workers(host, drive, len(self._hosts)) for host in self._hosts], load.connections)
+            hosts = self._hosts[: len(parts)]
+            self._keep_alive(drive)
+            # The clocks of a server and of its proxies are read together, on the same host.
+            same_host = self._proxy is None or not drive.cell.variant.hops
+            clocks = self._clocks((drive.pids,)) if same_host else {}
+            entire = job(drive) | {"deadline_ns": deadline_ns(drive) + START_NOTICE_NS, **clocks}
+            for key in ("pids", "cpus"):
+                entire.pop(key, None)
+            self._connect(hosts, parts, entire, deadline_ns(drive) / 1e9)
+            epoch_unix_ns = time.time_ns() + START_NOTICE_NS
+            _all(hosts, "order", {"command": "start", "at_unix_ns": epoch_unix_ns})
+            self._follow_warmup(hosts, drive, epoch_unix_ns)
+            ended = self._finished(hosts, drive)
+            interval_ns = entire["interval_ns"]
+            traffics = [_traffic_of(host, lines, interval_ns) for host, (lines, _) in zip(hosts, ended, strict=True)]
+            self._keep(hosts, traffics, [series for _, series in ended])
+            traffic = merged(traffics, interval_ns)
+            for interval in traffic.intervals:
+                if interval.phase != "warmup":
+                    drive.on_interval(interval)
+            return traffic
 
     def _connect(
         self, hosts: Sequence[RemoteHost], parts: Sequence[Part], entire: dict[str, Any], within_s: float
@@ -207,23 +197,25 @@ class PartsDriver:
         self.shares = {name: _share_of(traffic) for name, traffic in zip(names, traffics, strict=True)}
         self.series = tuple(line.of_host(name) for name, of_host in zip(names, series, strict=True) for line in of_host)
 
-    def _duet(self, duet: DuetDrive) -> DuetTraffic:
-        host, drive = self._hosts[0], duet.drive
-        self._keep_alive(drive)
-        wanted = duet_job(duet) | self._clocks(duet.pids)
-        wanted["duet"] = {**wanted["duet"], "pids": []}
-        wanted.pop("cpus", None)
-        wanted["workers"] = min(_workers(host, drive, 1), drive.cell.load.connections)
-        call(host, "begin", wanted)
-        if drive.is_warm is not None:
-            self._follow_duet(host, drive)
-        ((ended, series),) = self._finished((host,), drive)
-        transcript = _read(host, ended, Transcript(on_block=duet.on_block))
-        traffic = transcript.duet_traffic()
-        if traffic is None:
-            raise _no_result(host, ended)
-        self.series = tuple(line.of_host(host.report.name) for line in series)
-        return traffic
+    def duet(self, duet: DuetDrive) -> DuetTraffic:
+        """Several servers of a host in slices, from the first load host. Raises DriveError."""
+        with self._loading():
+            host, drive = self._hosts[0], duet.drive
+            self._keep_alive(drive)
+            wanted = duet_job(duet) | self._clocks(duet.pids)
+            wanted["duet"] = {**wanted["duet"], "pids": []}
+            wanted.pop("cpus", None)
+            wanted["workers"] = min(_workers(host, drive, 1), drive.cell.load.connections)
+            call(host, "begin", wanted)
+            if drive.is_warm is not None:
+                self._follow_duet(host, drive)
+            ((ended, series),) = self._finished((host,), drive)
+            transcript = _read(host, ended, Transcript(on_block=duet.on_block))
+            traffic = transcript.duet_traffic()
+            if traffic is None:
+                raise _no_result(host, ended)
+            self.series = tuple(line.of_host(host.report.name) for line in series)
+            return traffic
 
     def _follow_duet(self, host: RemoteHost, drive: Drive) -> None:
         """End the warm-up of a duet when its servers are warm."""
@@ -333,7 +325,7 @@ def _workers(host: RemoteHost, drive: Drive, hosts: int) -> int:
     """The number of a host's workers: at least its cores, and as many as its connections need."""
     cores = len(host.report.environment.engine_cpus) or host.report.environment.cores
     mine = -(-drive.cell.load.connections // hosts)
-    return max(cores, -(-mine // max(1, host.report.open_files - SPARE_FILES)))
+    return max(cores, -(-mine // max(1, host.report.environment.open_files_hard - SPARE_FILES)))
 
 
 def _all(hosts: Sequence[RemoteHost], method: str, *arguments: Any) -> list[Any]:

@@ -65,8 +65,8 @@ class NotStarted:
 class Exited:
     """The server ended: its exit code, or the signal that ended it. Neither is known when the warden was killed.
 
-    `because` says under which limits it got the signal, where it has some; `oom_kills`, how many processes of this
-    machine the kernel ended for want of memory while it ran, as far as that is known.
+    `because` names the limits under which it got the signal; `oom_kills` are the kernel's kills for want of memory on
+    this machine while it ran, if known.
     """
 
     code: int | None

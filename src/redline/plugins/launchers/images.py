@@ -18,8 +18,7 @@ from redline.plugins.jdks import Jdk
 from redline.plugins.launchers.executable import ELF, first_line, head_of
 
 _WITHIN_S = 60.0
-_MOST_LINKS = 40
-"""The most links that the kernel follows on the way to a file."""
+_MOST_LINKS = 40  # that the kernel follows on the way to a file
 _LIBRARY = re.compile(r"(?:=>\s+|^\s+)(/\S+)\s+\(0x", re.MULTILINE)
 _OF_LIBC = ("libgcc_s.so.1", "libnss_files.so.2")
 """Libraries that glibc loads only when needed: to cancel threads, and to find users and hosts."""
@@ -131,7 +130,7 @@ def pack(paths: Iterable[Path], file: Path) -> None:
 
 
 def on_the_way(path: Path) -> Iterator[Path]:
-    """The folders and links through which a path leads, and what it leads to; nothing if that does not exist."""
+    """The folders and links through which a path leads, and its target; nothing if that does not exist."""
     steps: list[Path] = []
     at, left, links = Path("/"), list(path.parts[1:]), 0
     while left:

@@ -38,17 +38,15 @@ HOST = "127.0.0.1"
 _PORTS_TRIED = 4
 _MOST_OF_AUTHORITIES = 4 * 1024 * 1024
 PADDING = "REDLINE_PADDING"
-"""The variable that makes a server's environment larger."""
-
-_MOST_PADDING = 4096
-"""A page: more padding repeats positions of the stack within its page."""
+"""The variable that makes a server's environment larger, by less than a page: more repeats positions of the stack."""
+_MOST_PADDING_BYTES = 4096
 
 
 def free_port(port_range: Path = Path("/proc/sys/net/ipv4/ip_local_port_range")) -> int:
-    """A port on which nothing listens now, below the kernel's range for outgoing connections if that leaves room.
+    """A port on which nothing listens now. Raises LaunchError when there is none.
 
-    There no client can take it before the server binds it, and no connection to it can be answered by its own socket
-    (TCP's simultaneous open). Raises LaunchError when there is none.
+    It is below the kernel's range for outgoing connections if that leaves room. There no client can take it before the
+    server binds it, and no connection to it can be answered by its own socket (TCP's simultaneous open).
     """
     try:
         lowest_outgoing = int(port_range.read_text().split()[0])
@@ -121,8 +119,8 @@ class _Attempt:
     def order(self) -> LaunchOrder:
         built, jdk = self.prepared.built, self.prepared.jdk
         entry, cpus = self.variant.catalogued, self.launch.placement.server_cpus
-        # The catalogue has made sure that every name is known and that the port is among them: a server on a port of
-        # its own choice could not be distinguished from another server.
+        # The catalogue makes sure that the port is among the names: a server on a port of its own choice could not be
+        # distinguished from another server.
         values = {name: option_text(value) for name, value in self.variant.options.items()} | {
             "port": str(self.port),
             "folder": str(built.folder),
@@ -257,7 +255,7 @@ def started(launch: Launch, prepared: Prepared) -> Iterator[ProcessServer]:
     """Start a server or a proxy, wait until it is ready, and stop it whatever happens. Raises LaunchError."""
     variant, built = launch.variant, prepared.built
     drawn = random.Random(launch.seed)  # noqa: S311 - not a secret
-    padding_bytes = 0 if launch.seed is None else drawn.randrange(_MOST_PADDING)
+    padding_bytes = 0 if launch.seed is None else drawn.randrange(_MOST_PADDING_BYTES)
     last = NotIts()
     for _ in range(_PORTS_TRIED):
         with ExitStack() as stack:
@@ -410,19 +408,17 @@ def authorities(variant: Variant, built: StandingBuild) -> str | None:
     if entry.tls is None or entry.tls.ca is None or not has_tls(variant.serves):
         return None
     try:
-        return _certificates(built.folder, entry.tls.ca)
-    except (OSError, UsageError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else getattr(error, "message", "it is no text")
-        raise LaunchError(
-            f"{entry.name}: who signed its certificate cannot be read: {built.folder / entry.tls.ca}: {reason}",
-            hint="the build leaves this file in its folder: see `tls.ca` in server.yaml",
-        ) from None
-
-
-def _certificates(folder: Path, name: str) -> str:
-    """The certificates of a file in the folder. Raises OSError, UsageError and UnicodeDecodeError."""
-    with open_within(folder, name) as file:
-        authorities = certificates(file.read(_MOST_OF_AUTHORITIES).decode())
-    if not authorities:
-        raise UsageError("it holds no certificate", hint="name a PEM file")
-    return authorities
+        with open_within(built.folder, entry.tls.ca) as file:
+            if authorities := certificates(file.read(_MOST_OF_AUTHORITIES).decode()):
+                return authorities
+        reason = "it holds no certificate"
+    except UnicodeDecodeError:
+        reason = "it is no text"
+    except OSError as error:
+        reason = str(error.strerror)
+    except UsageError as error:
+        reason = error.message
+    raise LaunchError(
+        f"{entry.name}: who signed its certificate cannot be read: {built.folder / entry.tls.ca}: {reason}",
+        hint="the build leaves this file in its folder: see `tls.ca` in server.yaml",
+    )

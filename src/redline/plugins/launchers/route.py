@@ -85,9 +85,9 @@ class RouteLauncher:
 
     @contextmanager
     def running(self, launch: Launch) -> Iterator[RunningServer]:
-        """Start it with its proxies, wait until all are ready, and stop them whatever happens, the first proxy first.
+        """Start it, then its proxies from back to front, and stop them whatever happens. Raises LaunchError.
 
-        Raises LaunchError. The output of the `n`-th proxy goes to `LOG-hop-n`.
+        The output of the `n`-th proxy goes to `LOG-hop-n`.
         """
         with ExitStack() as stack:
             server = stack.enter_context(self._launcher.running(launch))
@@ -164,10 +164,7 @@ class _Hop:
         return (*self.variant.hops, self.variant)[self.number + 1]
 
     def certificate_problem(self) -> str:
-        """What is wrong with the certificate of what is behind it; empty if nothing is, or if it says nothing.
-
-        Raises LaunchError when the engine cannot ask.
-        """
+        """What is wrong with the certificate of what is behind it; empty if nothing. Raises LaunchError."""
         if not has_tls(self.upstream.leg):
             return ""
         loosely, request = reached(self.behind), request_of(self.upstream.ready)

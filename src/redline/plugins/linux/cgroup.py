@@ -170,7 +170,7 @@ def _text(path: Path) -> str:
 class Throttling(NamedTuple):
     """Since the groups were made, by series: periods with work in them, those in which the quota ran out, for how long.
 
-    The time counts once for each core on which something had to wait for the next period.
+    The time counts once for every core on which something had to wait for the next period.
     """
 
     quota_periods: int
@@ -179,12 +179,10 @@ class Throttling(NamedTuple):
 
 
 def throttling(groups: Iterable[Path]) -> Throttling | None:
-    """The sum over these groups, of version 1 or 2; None when none of them has counters.
-
-    Version 1 counts nanoseconds (`throttled_time`), version 2 microseconds (`throttled_usec`).
-    """
+    """The sum over these groups, of version 1 or 2; None when none of them has counters."""
     counters = []
     for stat in map(_cpu_stat, groups):
+        # Version 1 counts nanoseconds, version 2 microseconds.
         time_ns = stat.get(b"throttled_time", stat.get(b"throttled_usec", 0) * 1000)
         if b"nr_periods" in stat and b"nr_throttled" in stat:
             counters.append((stat[b"nr_periods"], stat[b"nr_throttled"], time_ns))

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -54,7 +54,7 @@ def read_bytes(path: str) -> bytes:
 def temporary_files(process: str) -> Iterator[int]:
     """A descriptor of the `/tmp` that a process sees, where /proc has it. Raises OSError, also where that is a link.
 
-    An absolute one would lead from its root into a folder of this machine.
+    An absolute link would lead from its root into a folder of this machine.
     """
     root = os.open(f"{process}/root", os.O_PATH | os.O_DIRECTORY)
     try:
@@ -138,6 +138,11 @@ def tree(root: int) -> tuple[int, ...]:
     below = children()
     if read_stat(root) is None:
         return ()
+    return with_descendants(root, below)
+
+
+def with_descendants(root: int, below: Mapping[int, Iterable[int]]) -> tuple[int, ...]:
+    """The process and its descendants, by the children of processes."""
     pids = [root]
     for pid in pids:
         pids += below.get(pid, ())
