@@ -138,9 +138,9 @@ class Builds:
         return self._cache / "copies" / str(self._number) / _short_hash(str(origin)) if self._number else origin
 
     def build(
-        self, entries: Iterable[ServerEntry], progress: Callable[[Building], None], *, one_of_several: bool = False
+        self, entries: Iterable[ServerEntry], progress: Callable[[Building], None], *, hash_outputs: bool = False
     ) -> BuildOutcome:
-        """Build the entries that do not stand; the outcome is by name. `one_of_several` has its outputs hashed too."""
+        """Build the entries that do not stand, and hash what was built if `hash_outputs`. The outcome is by name."""
         outcome = BuildOutcome()
         requested = {entry.name: entry for entry in entries}
         wanted = {build.entry.name: build for build in self._wanted(requested.values(), outcome)}
@@ -150,7 +150,7 @@ class Builds:
             if name not in outcome.failures:
                 outcome.hashes[name] = build.hash
                 outcome.runtimes[name] = build.runtime_version
-                self._done[name] = replace(build, outputs=hash_of_outputs(build)) if one_of_several else build
+                self._done[name] = replace(build, outputs=hash_of_outputs(build)) if hash_outputs else build
         return outcome
 
     def availability(self, entry: ServerEntry) -> Availability:

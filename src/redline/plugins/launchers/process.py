@@ -294,7 +294,7 @@ class FindsBuilds(Protocol):
     """A source of builds: see `Builds`."""
 
     def build(
-        self, entries: Iterable[ServerEntry], progress: Callable[[Building], None], *, one_of_several: bool = False
+        self, entries: Iterable[ServerEntry], progress: Callable[[Building], None], *, hash_outputs: bool = False
     ) -> BuildOutcome:
         """Build the entries that need it; the outcome is by their names."""
 
@@ -334,7 +334,7 @@ class ProcessLauncher:
         entries = [variant.catalogued for variant in servers.values()]
         done = BuildOutcome()
         for number in range(builds):
-            made = self._numbered(number).build(entries, progress, one_of_several=builds > 1)
+            made = self._numbered(number).build(entries, progress, hash_outputs=builds > 1)
             done = done.joined(made) if number else made
         outcome = done.renamed({slug: variant.catalogued.name for slug, variant in servers.items()})
         return self._with_jdks(servers, outcome, progress)
