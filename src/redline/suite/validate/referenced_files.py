@@ -91,7 +91,7 @@ def noted(sheet: Sheet, path: Path, read: Callable[[], T]) -> T | None:
     except UsageError as error:
         for problem in error.problems:
             place = f"{problem.place}: " if problem.place else ""
-            sheet.wrong(path, f"{place}{problem.message}", problem.hint, once=True)
+            sheet.wrong(path, f"{place}{problem.message}", problem.hint)
         return None
 
 
