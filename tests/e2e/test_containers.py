@@ -22,6 +22,7 @@ from redline.plugins.launchers.container_engine import CHOICE, ContainerEngine, 
 from redline.plugins.launchers.containers import LABEL, Containers
 from redline.plugins.launchers.process import ProcessLauncher
 from redline.plugins.linux import cgroup
+from redline.plugins.linux.mounts import read_mounts
 from redline.ports import Launch, Placement, Upstream
 from redline.suite import load_catalogue
 from tests.e2e.conftest import CHECKOUT, Redline
@@ -62,7 +63,7 @@ def left_of_labs(engine: ContainerEngine) -> list[str]:
         *re.findall("redline/.*", engine.call("images", "--format", "{{.Repository}}")),
     ]
     known = engine.call("ps", "--all", "--quiet", "--no-trunc").split()
-    folders = [point for kind in ("cgroup", "cgroup2") for point, _ in cgroup.mount_points(kind)]
+    folders = [mount.point for mount in read_mounts() if mount.kind in ("cgroup", "cgroup2")]
     groups = [str(group) for folder in folders for group in folder.rglob("libpod-*")]
     gone = [group for group in groups if not any(container in group for container in known)]
     return [name for name in names if not is_of_another(name)] + gone
@@ -168,7 +169,7 @@ def test_a_proxy_in_a_container_reaches_a_server_in_another(nothing_left: Contai
         hop = built(launcher, Variant(entry=nginx, container=host))
         with launcher.running(Launch(server, ONE_CORE, tmp_path / "log")) as running:
             upstream = Upstream(running.endpoint, "h1", hyper.ready)
-            with launcher.in_front(Launch(hop, ONE_CORE, tmp_path / "hop.log"), upstream) as front:
+            with launcher.running(Launch(hop, ONE_CORE, tmp_path / "hop.log", upstream=upstream)) as front:
                 assert request_status("127.0.0.1", front.endpoint.port, "/path0", 5) == 200
                 assert front.facts.pid != running.facts.pid
 

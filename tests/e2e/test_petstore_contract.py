@@ -120,7 +120,7 @@ def test_a_proxy_trusts_no_server_of_another_authority(workshop: Workshop, tmp_p
         proxy = hop.model_copy(update={"entry": impatient})
         with (
             pytest.raises(LaunchError, match=r"50[23]"),
-            launcher.in_front(Launch(proxy, nowhere, tmp_path / "proxy.log"), upstream),
+            launcher.running(Launch(proxy, nowhere, tmp_path / "proxy.log", upstream=upstream)),
         ):
             pass
 

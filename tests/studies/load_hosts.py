@@ -72,7 +72,7 @@ def study(number: int, report: HostReport, ended: Ended) -> tuple[int, float, fl
     begun = time.process_time()
     traffic = driver.drive(Drive(cell=cell, endpoint=Endpoint("10.0.0.1", 80), seed=1, cpus=(), workers=1, log=log))
     took_s = time.process_time() - begun
-    assert traffic.counts.due == sum(share.counts.due for share in driver.seen.shares.values())
+    assert traffic.counts.due == sum(share.counts.due for share in driver.shares.values())
     most_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     return sum(len(host.calls) for host in hosts), took_s, most_mb
 

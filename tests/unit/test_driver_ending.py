@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from redline.plugins.drivers import ending
-from redline.plugins.drivers.ending import EngineEnding, memory_kills
+from redline.plugins.drivers.ending import EngineEnding
+from redline.plugins.linux import procfs
 
 
 @pytest.mark.parametrize(
@@ -41,5 +41,5 @@ def test_the_kernels_kills_for_memory_are_counted(
     file = tmp_path / "vmstat"
     if text is not None:
         file.write_text(text)
-    monkeypatch.setattr(ending, "_KILLS", file)
-    assert memory_kills() == kills
+    monkeypatch.setattr(procfs, "VMSTAT", str(file))
+    assert procfs.oom_kills() == kills

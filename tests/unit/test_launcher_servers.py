@@ -11,8 +11,7 @@ import pytest
 from redline.model import AttachedServer, ServerEntry, Start, Variant
 from redline.model.catalogue import Checkout
 from redline.plugins.launchers.process import ProcessLauncher
-from redline.plugins.launchers.revision import RevisionLauncher
-from redline.plugins.launchers.servers import ServersLauncher
+from redline.plugins.launchers.servers import RevisionLauncher, ServersLauncher
 from redline.plugins.launchers.watching import AttachedWatch, KnownProcesses, watch
 from redline.plugins.revisions import Repository
 from redline.ports import Building, Launch, Placement

@@ -29,7 +29,7 @@ IN_TURN = [0, 1, 2] * 3
 def copies(family: Family, number: int, script: str = WITH_ITS_PATH) -> list[tuple[Builds, BuildOutcome]]:
     made = [Builds(family.catalogue, family.root / "cache", copy) for copy in range(number)]
     entry = family.entry(script)
-    return [(each, each.build([entry], lambda _building: None, one_of_several=True)) for each in made]
+    return [(each, each.build([entry], lambda _building: None, hash_outputs=True)) for each in made]
 
 
 def test_each_build_is_made_once_in_a_folder_of_its_own(tmp_path: Path) -> None:

@@ -302,6 +302,13 @@ def test_a_revision_needs_a_repository() -> None:
     assert place.field == "servers[0].revision"
 
 
+def test_a_revision_without_a_repository_is_reported_once_where_its_project_has_the_scenarios() -> None:
+    with pytest.raises(UsageError) as caught:
+        read_suite(f"servers: [{{revision: HEAD}}]\n{LOADS}", "mine.yaml", Catalogue(), NOTHING)
+    messages = [problem.message for problem in caught.value.problems]
+    assert messages.count("there is no git repository here") == 1
+
+
 @pytest.mark.parametrize(
     ("lines", "design"),
     [

@@ -15,10 +15,9 @@ from pathlib import Path
 import pytest
 
 from redline.files import open_lock
-from redline.plugins import locks
-from redline.plugins.commands import started
+from redline.plugins import commands
+from redline.plugins.commands import locked, started
 from redline.plugins.linux import procfs
-from redline.plugins.locks import locked
 from redline.plugins.supervisor import _become
 from tests.fakes.servers.entries import eventually
 
@@ -37,9 +36,9 @@ LAB = """
 import sys
 from pathlib import Path
 from redline.files import open_lock
-from redline.plugins import locks
+from redline.plugins import commands
 from redline.plugins.commands import started
-from redline.plugins.locks import locked
+from redline.plugins.commands import locked
 with locked(open_lock(Path(sys.argv[1]))), started(sys.argv[2:]) as process:
     print(process.pid, flush=True)
     process.wait()
@@ -220,5 +219,4 @@ def test_threads_that_lock_and_start_are_not_in_each_others_way(tmp_path: Path) 
 
     with ThreadPoolExecutor() as threads:
         assert [code for codes in threads.map(lock_and_start, range(4)) for code in codes] == [0] * 40
-    with locks.held() as held:
-        assert held == ()
+    assert commands._held == set()

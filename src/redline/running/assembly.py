@@ -18,14 +18,13 @@ from redline.model import (
 )
 from redline.plugins.drivers.engine import EngineDriver
 from redline.plugins.engine_process import find_engine
-from redline.plugins.hosts.launcher import RemoteLauncher, Sender
+from redline.plugins.hosts.launcher import RemoteLauncher
 from redline.plugins.hosts.remote import Pair
 from redline.plugins.launchers.attached import processes_of
 from redline.plugins.launchers.builds import Builds
 from redline.plugins.launchers.process import ProcessLauncher
-from redline.plugins.launchers.revision import RevisionLauncher
 from redline.plugins.launchers.route import RouteLauncher
-from redline.plugins.launchers.servers import ServersLauncher
+from redline.plugins.launchers.servers import RevisionLauncher, ServersLauncher
 from redline.plugins.launchers.watching import watch
 from redline.plugins.machine import plan_placement, read_environment
 from redline.plugins.monitors.jvm import compilers_of
@@ -102,8 +101,8 @@ def on_hosts(pairs: tuple[Pair, ...], catalogue: Path, cache: Path) -> Workbench
     driver, here = EngineDriver(find_engine()), RouteLauncher(ProcessLauncher(catalogue, cache))
     servers = tuple(pair.server for pair in pairs)
     proxies = tuple(pair.proxy for pair in pairs if pair.proxy)
-    sender = Sender(Builds(catalogue, cache).find, catalogue.absolute().parent)
-    launcher = RemoteLauncher(here, sender, servers, proxies)
+    find, project = Builds(catalogue, cache).find, catalogue.absolute().parent
+    launcher = RemoteLauncher(here, find, project, servers, proxies)
     tools = tuple(PairTools.of(pair, launcher) for pair in pairs)
     environment = read_environment(driver.version(), driver.sha256(), Placement())
     return Workbench(tools[0].tools, environment, tools)

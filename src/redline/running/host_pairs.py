@@ -172,7 +172,7 @@ def _reading(host: RemoteHost) -> _Reading:
 
 def _facts(pair: PairTools, before: Sequence[_Reading]) -> tuple[HostFacts, ...]:
     """The facts of hosts whose load has just ended."""
-    shares = pair.driver.seen.shares
+    shares = pair.driver.shares
     facts = []
     for host, first, last in zip(pair.pair.hosts, before, _readings(pair.pair), strict=True):
         report = host.report

@@ -16,10 +16,11 @@ from pydantic import PositiveInt, TypeAdapter
 from redline.errors import DriveError
 from redline.files import as_store_error
 from redline.model import Cell, DuetTraffic, Traffic
-from redline.plugins.drivers.ending import EngineEnding, kills_since, memory_kills
+from redline.plugins.drivers.ending import EngineEnding
 from redline.plugins.drivers.protocol import Transcript, deadline_ns, duet_job, job
 from redline.plugins.drivers.verifying import differ, verify
 from redline.plugins.engine_process import end_engine, log_tail, say, start_engine
+from redline.plugins.linux import procfs
 from redline.plugins.linux.scheduling import give_way
 from redline.ports import Drive, DuetDrive, Endpoint, NoResultError
 
@@ -86,12 +87,12 @@ class EngineDriver:
 
     def _run(self, drive: Drive, wanted: dict[str, Any], transcript: Transcript) -> EngineEnding:
         """Run a job and read its events."""
-        overdue, kills = threading.Event(), memory_kills()
+        overdue, kills = threading.Event(), procfs.oom_kills()
         with self._running(drive, wanted, overdue) as process:
             drive.on_start(process.pid)
             _follow(process, transcript, drive)
-        said = log_tail(drive.log)
-        return EngineEnding(process.returncode, said, overdue=overdue.is_set(), memory_kills=kills_since(kills))
+        said, killed = log_tail(drive.log), procfs.oom_kills_since(kills)
+        return EngineEnding(process.returncode, said, overdue=overdue.is_set(), memory_kills=killed)
 
     @contextlib.contextmanager
     def _running(

@@ -8,13 +8,11 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import NamedTuple, Self
 
-import psutil
-
 from redline.plugins.linux import procfs
-from redline.plugins.linux.members import started_by
-from redline.plugins.linux.network import Address, Namespace
+from redline.plugins.linux.cgroup import started_by
+from redline.plugins.linux.network import Namespace
 from redline.plugins.linux.owners import owner_of
-from redline.plugins.linux.sockets import At, Tcp, answering, is_this_machine, listeners, plain
+from redline.plugins.linux.sockets import At, Tcp, answering, is_this_machine, listeners
 
 _MOST_NAMED = 4
 _LISTENS_WITHIN_S = 1.0
@@ -72,9 +70,6 @@ class Whereabouts:
         return seen
 
 
-NOTHING_SEEN = Whereabouts()
-
-
 def said(listening: Collection[Listener]) -> str:
     """`python3 (4711) listens at [::1]:8080`, by process."""
     by_process: dict[str, list[str]] = {}
@@ -105,8 +100,8 @@ def listening(pid: int) -> tuple[Listener, ...]:
     """Where a process, its descendants or its group listen, as far as the kernel says."""
     namespace = Namespace.of(pid)
     if not namespace.ours and (heard := namespace.listening()):
-        return tuple(sorted(Listener.of(pid, _at(address)) for address in heard))
-    owners = {_at(address): child for child in reversed(started_by(pid)) for address in _addresses(child)}
+        return tuple(sorted({Listener.of(pid, at) for at, _ in heard}))
+    owners = {at: child for child in reversed(started_by(pid)) for at in _addresses(child)}
     return tuple(sorted(Listener.of(owner, at) for at, owner in owners.items()))
 
 
@@ -152,12 +147,6 @@ def _sockets_of(pids: Iterable[int]) -> set[int]:
     return {inode for pid in pids for inode in procfs.open_sockets(pid) or ()}
 
 
-def _addresses(pid: int) -> set[Address]:
-    with suppress(psutil.Error):
-        connections = psutil.Process(pid).net_connections("tcp")
-        return {Address(*connection.laddr) for connection in connections if connection.status == psutil.CONN_LISTEN}
-    return set()
-
-
-def _at(address: Address) -> At:
-    return At(plain(ip_address(address.ip)), address.port)
+def _addresses(pid: int) -> set[At]:
+    held = procfs.open_sockets(pid) or ()
+    return {at for at, inode in Namespace.of(pid).listening() if inode in held}
