@@ -66,7 +66,7 @@ class CellSearch:
     store: RunStore
     listener: SearchListener
     log_is_kept: bool = True
-    pause: Callable[[float], None] = time.sleep
+    pause: Callable[[float], object] = time.sleep
     is_over: Callable[[], bool] = lambda: False
     _prober: Prober | None = None
     _cold: bool = True

@@ -59,7 +59,7 @@ class Prober:
     workers: int | None = None
     log_is_kept: bool = True
     on_interval: Callable[[Interval], None] = field(default=lambda _interval: None)
-    pause: Callable[[float], None] = time.sleep
+    pause: Callable[[float], object] = time.sleep
     is_over: Callable[[], bool] = lambda: False
     _unserved_s: float = 0.0
 
