@@ -7,15 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from redline.errors import UsageError
-from redline.model import (
-    DuetRecording,
-    Environment,
-    Manifest,
-    Plan,
-    ServerEntry,
-    Suite,
-    UsedHost,
-)
+from redline.model import DuetRecording, Environment, Manifest, Plan, ServerEntry, Suite, UsedHost
 from redline.plugins.drivers.engine import EngineDriver
 from redline.plugins.engine_process import find_engine
 from redline.plugins.hosts.launcher import RemoteLauncher, Sender
@@ -66,12 +58,10 @@ class Workbench:
     @property
     def hosts(self) -> tuple[UsedHost, ...]:
         """The other hosts."""
+        roles = [(host.role, host.report) for pair in self.pairs for host in pair.pair.hosts]
         return tuple(
-            UsedHost(
-                name=host.report.name, role=host.role, address=host.report.address, environment=host.report.environment
-            )
-            for pair in self.pairs
-            for host in pair.pair.hosts
+            UsedHost(name=report.name, role=role, address=report.address, environment=report.environment)
+            for role, report in roles
         )
 
 
@@ -91,10 +81,10 @@ def workbench(suite: Suite, catalogue: Path, cache: Path, stack: ExitStack) -> W
         processes=processes_of,
         fixed_work_ns=driver.fixed_work_ns,
         profilers=MachineProfilers(cache),
-        compilers_of=_compilers_of,
+        compilers_of=lambda server: compilers_of(watch(server).pids),
         watch=watch,
     )
-    return _with_environment(tools, driver)
+    return Workbench(tools, read_environment(driver.version(), driver.sha256(), tools.placement))
 
 
 def on_hosts(pairs: tuple[Pair, ...], catalogue: Path, cache: Path) -> Workbench:
@@ -144,7 +134,7 @@ class Workplace:
     def _places(self, file: Path, suite: Suite) -> tuple[Path, Path]:
         """The catalogue and the cache; a suite without any server of a catalogue needs none."""
         servers = suite.variants if suite.ceiling is None else (*suite.variants, suite.ceiling)
-        entries = [each.entry for variant in servers for each in (variant, *variant.hops)]
+        entries = [part.entry for variant in servers for part in (variant, *variant.hops)]
         if any(isinstance(entry, ServerEntry) and entry.build is not None for entry in entries):
             return self.places(file)
         # What is fetched for servers of the user's, such as a profiler, is for all of their projects.
@@ -171,11 +161,3 @@ class Workplace:
 def _monitors_of(server: RunningServer) -> tuple[ProcessTreeMonitor]:
     peer = (server.endpoint.host, server.endpoint.port) if server.facts is None else None
     return (ProcessTreeMonitor(peer=peer),)
-
-
-def _compilers_of(server: RunningServer) -> Callable[[], int | None]:
-    return compilers_of(watch(server).pids)
-
-
-def _with_environment(tools: Tools, driver: EngineDriver) -> Workbench:
-    return Workbench(tools, read_environment(driver.version(), driver.sha256(), tools.placement))
