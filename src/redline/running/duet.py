@@ -76,20 +76,20 @@ def _one_start(start: DuetStart, planned: Sequence[PlannedDuet], tools: Tools) -
     with ExitStack() as running:
         for number, duet in enumerate(planned):
             start.on_begin(duet)
-            clock = _DuetClock(duet, tools)
+            recorded = _begun(duet, tools)
             if number == 0:
                 try:
                     servers = _launched(start, duet, tools, running)
                 except LaunchError as error:
                     failed = _Served(failure=failure_of("launch", error.kind, error, error.log_tail))
-                    yield clock.recording(failed)
-                    yield from (_DuetClock(other, tools).recording(failed) for other in planned[1:])
+                    yield recorded(failed)
+                    yield from (_begun(other, tools)(failed) for other in planned[1:])
                     return
             seen = _measured(start, duet, servers, tools, first=number == 0)
             died = seen.failure is not None and any(server.death() for server in servers)
             if died or duet is planned[-1]:
                 running.close()
-            yield clock.recording(seen)
+            yield recorded(seen)
             if died:
                 return
 
@@ -104,50 +104,34 @@ class _Served:
     failure: Failure | None = None
 
 
-class _DuetClock:
-    """Measures the time of a duet, and looks at its hosts, from now on."""
-
-    def __init__(self, planned: PlannedDuet, tools: Tools) -> None:
-        self._planned, self._hosts = planned, tools.hosts()
-        self._began_ns, self._began_unix_ns = time.monotonic_ns(), time.time_ns()
-
-    def recording(self, seen: _Served) -> DuetRecording:
-        """The recording of a duet that ends now."""
-        planned = self._planned
-        return DuetRecording(
-            cell_ids=(*planned.cell_ids, planned.cell_ids[0]),
-            round=planned.round,
-            position=planned.position,
-            seed=planned.seed,
-            places=planned.places,
-            started_unix_ns=self._began_unix_ns,
-            took_ns=time.monotonic_ns() - self._began_ns,
-            servers=seen.servers,
-            owners=seen.owners,
-            traffic=seen.traffic,
-            failure=seen.failure,
-            hosts=self._hosts(),
-        )
+def _begun(planned: PlannedDuet, tools: Tools) -> Callable[[_Served], DuetRecording]:
+    """Begin a duet. The returned function ends it, and makes its recording."""
+    hosts, began_ns, began_unix_ns = tools.hosts(), time.monotonic_ns(), time.time_ns()
+    return lambda seen: DuetRecording(
+        cell_ids=(*planned.cell_ids, planned.cell_ids[0]),
+        round=planned.round,
+        position=planned.position,
+        seed=planned.seed,
+        places=planned.places,
+        started_unix_ns=began_unix_ns,
+        took_ns=time.monotonic_ns() - began_ns,
+        servers=seen.servers,
+        owners=seen.owners,
+        traffic=seen.traffic,
+        failure=seen.failure,
+        hosts=hosts(),
+    )
 
 
 def _launched(start: DuetStart, first: PlannedDuet, tools: Tools, running: ExitStack) -> tuple[RunningServer, ...]:
     """The servers of all duets, which `running` stops; their logs are with the first duet's. Raises LaunchError."""
     cells, logs = start.cells_of(first), start.logs(first)
     where, _ = _placements(first, tools.placement, 0)
-    return tuple(
-        running.enter_context(
-            tools.launcher.running(
-                Launch(
-                    cell.variant,
-                    where[place],
-                    logs / f"server-{place}.log",
-                    first.seed * len(cells) + place,
-                    first.build_number,
-                )
-            )
-        )
-        for place, cell in enumerate(cells)
-    )
+    launches = [
+        Launch(cell.variant, at, logs / f"server-{place}.log", first.seed * len(cells) + place, first.build_number)
+        for place, (cell, at) in enumerate(zip(cells, where, strict=True))
+    ]
+    return tuple(running.enter_context(tools.launcher.running(launch)) for launch in launches)
 
 
 def _measured(
@@ -195,9 +179,10 @@ def _measured(
         parallel=bool(planned.places),
         on_block=seen,
     )
+    names = [cell.variant.slug for cell in cells]
     traffic, failure = None, None
     try:
-        traffic, failure = abort.ended(driver.duet(duet), _names(cells))
+        traffic, failure = abort.ended(driver.duet(duet), [*names[:-1], f"the second {names[-1]}"])
     except DriveError as error:
         failure = failure_of("load", "engine", error)
     died = next((death for server in servers if (death := server.death()) is not None), None)
@@ -241,12 +226,6 @@ def _drive(
     drive = Drive.of(options, entire, servers[0].endpoint, seed, cpus)
     warmth = DuetWarmth(apart=apart, saturates=first.load.saturates) if first.warmup_detect else None
     return replace(drive, is_warm=warmth.is_warm) if warmth else drive
-
-
-def _names(cells: Sequence[Cell]) -> list[str]:
-    """The names of the servers of a start; the last is the baseline again."""
-    names = [cell.variant.slug for cell in cells]
-    return [*names[:-1], f"the second {names[-1]}"]
 
 
 def _placements(

@@ -91,7 +91,7 @@ class PairTools:
 
     def follow(self) -> Callable[[], tuple[HostFacts, ...]]:
         """Look at the hosts now. The returned function looks again, and gives their facts for the time between."""
-        before = _readings(self.pair)
+        before = [_reading(host) for host in self.pair.hosts]
         return lambda: _facts(self, before)
 
     def interrupt(self) -> None:
@@ -160,12 +160,8 @@ class _Reading:
     usage: AgentUsage | None
 
 
-def _readings(pair: Pair) -> list[_Reading]:
-    """Readings of all hosts; None for those of a lost host."""
-    return [_reading(host) for host in pair.hosts]
-
-
 def _reading(host: RemoteHost) -> _Reading:
+    """Readings of a host; None for those of a lost host."""
     clock, ahead_ns = _or_none(host, "clock") or (None, None)
     return _Reading(clock, ahead_ns, _or_none(host, "usage"))
 
@@ -174,8 +170,8 @@ def _facts(pair: PairTools, before: Sequence[_Reading]) -> tuple[HostFacts, ...]
     """The facts of hosts whose load has just ended."""
     shares = pair.driver.seen.shares
     facts = []
-    for host, first, last in zip(pair.pair.hosts, before, _readings(pair.pair), strict=True):
-        report = host.report
+    for host, first in zip(pair.pair.hosts, before, strict=True):
+        report, last = host.report, _reading(host)
         used = (first.usage, last.usage) if first.usage and last.usage else None
         facts.append(
             HostFacts(
