@@ -77,7 +77,6 @@ _WRK_FAULTS = re.compile(r"Socket errors: .*|Non-2xx.*")
 
 
 def _wrk(load: PeerLoad) -> list[list[str]]:
-    """Call wrk with a single thread."""
     return [["-t1", f"-c{load.connections}", f"-d{load.whole_seconds}s", "--latency", *load.extra, load.url]]
 
 
@@ -141,7 +140,6 @@ def _read_h2load(output: str) -> PeerOutput:
 
 
 def _oha(load: PeerLoad) -> list[list[str]]:
-    """Call oha with JSON output."""
     rate = [] if load.rate_per_s is None else ["-q", f"{load.rate_per_s:g}", "--latency-correction"]
     length = ["-z", f"{load.seconds:g}s", "-c", str(load.connections)]
     return [[*length, *rate, "--no-tui", "--output-format", "json", *load.extra, load.url]]

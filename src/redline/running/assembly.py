@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from redline.errors import UsageError
-from redline.model import DuetRecording, Environment, Manifest, Plan, ServerEntry, Suite, UsedHost
+from redline.model import Environment, Manifest, Plan, ServerEntry, Suite, UsedHost
 from redline.plugins.drivers.engine import EngineDriver
 from redline.plugins.engine_process import find_engine
 from redline.plugins.hosts.launcher import RemoteLauncher, Sender
@@ -25,7 +25,7 @@ from redline.plugins.monitors.process_tree import ProcessTreeMonitor
 from redline.plugins.profilers.machine import MachineProfilers
 from redline.ports import Executor, Placement, RunningServer
 from redline.running.executors import HostsExecutor, LocalExecutor, check_for_hosts
-from redline.running.host_pairs import PairTools, calibrate
+from redline.running.host_pairs import PairTools
 from redline.running.record import Tools
 from redline.running.trial import TrialListener
 from redline.storage.runs import RunStore
@@ -45,10 +45,6 @@ class Workbench:
         if self.pairs:
             return HostsExecutor(plan, self.pairs, store, listener)
         return LocalExecutor(plan, self.tools, store, listener, log_is_kept)
-
-    def calibration(self, plan: Plan, logs: Path) -> tuple[DuetRecording, ...]:
-        """How pairs of hosts compare, by duets of one server of the plan with itself."""
-        return calibrate(self.pairs, plan, logs)
 
     def interrupt(self) -> None:
         """End the loads that run on other hosts early."""
@@ -94,7 +90,7 @@ def on_hosts(pairs: tuple[Pair, ...], catalogue: Path, cache: Path) -> Workbench
     proxies = tuple(pair.proxy for pair in pairs if pair.proxy)
     sender = Sender(Builds(catalogue, cache).find, catalogue.absolute().parent)
     launcher = RemoteLauncher(here, sender, servers, proxies)
-    tools = tuple(PairTools.of(pair, launcher) for pair in pairs)
+    tools = tuple(PairTools(pair, launcher) for pair in pairs)
     environment = read_environment(driver.version(), driver.sha256(), Placement())
     return Workbench(tools[0].tools, environment, tools)
 

@@ -41,10 +41,7 @@ class DuetStart:
     log_is_kept: bool = True
 
     def cells_of(self, planned: PlannedDuet, *, first: bool = True) -> tuple[Cell, ...]:
-        """The cells of a duet, the baseline's first, and again last as a control.
-
-        After the `first` duet of a start, servers need less warm-up.
-        """
+        """The cells of a duet, and the baseline's again as a control; after the `first` duet they warm up for less."""
         cells = [self.cells[cell_id] for cell_id in planned.cell_ids]
         if planned.warmup_ns is not None and not first:
             cells = [cell.warming_up_for(planned.warmup_ns) for cell in cells]
@@ -199,11 +196,9 @@ class _Watches:
 
     @property
     def pids(self) -> tuple[tuple[int, ...], ...]:
-        """The processes of each server."""
         return tuple(self._watches[endpoint].pids for endpoint in self._endpoints)
 
     def look(self) -> None:
-        """See which processes there are now."""
         for watch in self._watches.values():
             watch.look()
 

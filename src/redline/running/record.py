@@ -195,7 +195,6 @@ class _Profiled:
 
     @property
     def monitors(self) -> tuple[Monitor, ...]:
-        """The profiler as a monitor."""
         return (self._profiler,) if self._profiler else ()
 
     def opens(self) -> None:
@@ -204,7 +203,6 @@ class _Profiled:
             self._profiler.begin()
 
     def seen(self, interval: Interval) -> None:
-        """Note another interval."""
         if self._profiler is None:
             return
         if interval.phase == "drain":

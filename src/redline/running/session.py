@@ -43,6 +43,7 @@ from redline.ports import Building, BuildOutcome, Executor, Launcher
 from redline.quantities import duration
 from redline.running.assembly import Workbench
 from redline.running.cell_search import SearchListener
+from redline.running.host_pairs import calibrate
 from redline.running.repeats import Repeats
 from redline.running.trial import Made, Step, TrialListener
 from redline.running.views import write_run_views
@@ -221,7 +222,7 @@ class RunSession:
         """Compare pairs of hosts, if there are several and they were not compared before."""
         if len(self.bench.pairs) > 1 and not store.positions() and not store.calibration():
             self.listener.calibrating(len(self.bench.pairs))
-            store.save_calibration(self.bench.calibration(plan, store.folder / "logs" / "calibration"))
+            store.save_calibration(calibrate(self.bench.pairs, plan, store.folder / "logs" / "calibration"))
 
     def _measure(self, store: RunStore, *, is_kept: bool) -> bool:
         """Run what is left of the plan. Returns whether it was interrupted."""
@@ -326,7 +327,6 @@ class _Kept:
 
     @property
     def run(self) -> Run:
-        """The run as it stands."""
         recordings = tuple(made for made in self._made.values() if isinstance(made, Recording))
         duets = tuple(made for made in self._made.values() if isinstance(made, DuetRecording))
         return Run(manifest=self._manifest, recordings=recordings, duets=duets)
@@ -429,7 +429,6 @@ def refuse_changed(built: BuildOutcome, run: Run, environment: Environment) -> N
 
 
 def _refuse_changed_process(built: BuildOutcome, name: str, was: ServerFacts, hint: str) -> None:
-    """The same of one server or proxy."""
     if built.hashes.get(name) != was.build:
         raise RedlineError(f"{name} is not what it was when this run began", hint=hint)
     before, now = was.runtime_version or "nothing known", built.runtimes.get(name)

@@ -94,7 +94,7 @@ def compilers_of(pids: Iterable[int], proc: str = "/proc") -> Callable[[], int |
 class Jvm:
     """A JVM: its counters, the clocks of its threads, and the log that it writes.
 
-    The log is read from now on, and its beginning, which names the collector: a search makes many
+    Of its log it reads the beginning, which names the collector, and what is written from now on: a search makes many
     loads on one server.
     """
 

@@ -197,7 +197,6 @@ class JvmLog:
             yield Named(collector=match[1])
 
     def _numbered(self, line: _Line, number: int, text: str) -> Iterator[Event]:
-        """Read a line of a numbered collection."""
         if number not in self._open:
             yield from self._end_shenandoah()
             for old in [known for known in self._open if known <= number - _MOST_OPEN]:

@@ -203,7 +203,6 @@ class _Paced:
         self.due_ns = time.monotonic_ns() + int((time.thread_time_ns() - began_ns) / self.share)
 
     def is_due(self) -> bool:
-        """Whether the task may run again."""
         return time.monotonic_ns() >= self.due_ns
 
 
