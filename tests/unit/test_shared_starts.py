@@ -101,9 +101,8 @@ def test_a_plan_has_a_start_for_each_round() -> None:
     trials = plan_of(TEXT.replace("budget: 60s", "trials: 2\nbaseline: A").replace("users: 2}}", "users: 2}, for: 1s}"))
     starts = list(starts_of(trials.steps, trials))
     assert [len(start) for start in starts if isinstance(start[0], PlannedDuet)] == [3, 3]
-    assert (
-        [len(start) for start in starts if isinstance(start[0], PlannedTrial)] == [1] * len(trials.trials) == [1] * 12
-    )
+    assert [len(start) for start in starts if isinstance(start[0], PlannedTrial)] == [1] * 12
+    assert len(trials.trials) == 12
 
 
 def test_what_does_not_start_fails_for_all(tmp_path: Path) -> None:

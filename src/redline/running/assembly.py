@@ -62,10 +62,7 @@ class Workbench:
 
 
 def workbench(suite: Suite, catalogue: Path, cache: Path, stack: ExitStack) -> Workbench:
-    """What servers of any kind are measured with on this machine. Raises DriveError when there is no engine.
-
-    Worktrees of revisions are removed when `stack` ends.
-    """
+    """The tools on this machine; `stack` removes worktrees of revisions. Raises DriveError when there is no engine."""
     driver = EngineDriver(find_engine())
     # Where no server is started, all cores are the load's; in a duet they are divided as for any other.
     is_given = suite.has_duets or any(isinstance(variant.entry, ServerEntry) for variant in suite.variants)

@@ -49,7 +49,7 @@ class DuetStart:
 
 
 def run_start(start: DuetStart, tools: Tools) -> Iterator[DuetRecording]:
-    """Start the servers, the baseline twice, check and load them, and stop them. Yields the recording of each duet.
+    """Start the servers, the baseline twice, check and load them, and stop them. Yields a recording for every duet.
 
     Failures of servers and loads are in the recordings. If servers die under load, the remaining duets get a start of
     their own; if they do not start, all duets have that failure. After an interrupt there are no further recordings.

@@ -122,7 +122,7 @@ class SearchSession:
                     site.is_over.set()
                 while wait(searches, 1.0).not_done:
                     self.bench.interrupt()
-            interrupted = [future.result() for future in searches]  # what one raised is raised here
+            interrupted = [future.result() for future in searches]  # raises what a search raised
             return any(interrupted)
 
     def _sites(self, left: Sequence[_NumberedState], cells: int) -> list["_SiteSearch"]:
@@ -146,10 +146,7 @@ def _side_by_side(cell: Cell) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class _SiteSearch:
-    """The `share` of a pair of hosts, or of this machine, in a search of so many `cells`.
-
-    With `is_over` set, the next load is an interrupt.
-    """
+    """The `share` of a pair of hosts, or of this machine, in so many `cells`; `is_over` interrupts the next load."""
 
     session: SearchSession
     tools: Tools
@@ -159,10 +156,7 @@ class _SiteSearch:
     is_over: threading.Event = field(default_factory=threading.Event)
 
     def search(self) -> bool:
-        """Search the cells. Returns whether that was interrupted.
-
-        Servers that are alive at once are those of one scenario and load.
-        """
+        """Search the cells, at once only those of a scenario and load. Returns whether that was interrupted."""
         if not self.session.manifest.terms.by_probe:
             return self._in_turns(self.share)
         groups: dict[tuple[str, str], list[_NumberedState]] = {}

@@ -179,9 +179,8 @@ class RunSession:
         return cls(store, bench, built.unavailable, listener)
 
     def execute(self, *, is_kept: bool = True) -> Outcome:
-        """Run what is left of it, and write the views of what was measured.
+        """Run what is left of it, and write the views. Messages name no log unless the directory `is_kept`.
 
-        `is_kept` says whether its directory outlives the command: messages name no log that a user will not find.
         Raises DriveError where a comparison within a budget ends without an answer: a start of it failed, or too little
         was measured.
         """
@@ -275,10 +274,9 @@ def _decide(growing: GrowingRun, listener: TrialListener, run: Run) -> Enough | 
 def run_trials(plan: Plan, store: RunStore, executor: Executor, listener: TrialListener, decide: Decide) -> None:
     """Run every trial and duet of the plan that has no recording yet, in the plan's order, storing each as it ends.
 
-    What steal disturbed is repeated at the end of its round, a trial with its partner, within a budget.
-    A suite that leaves the number of trials open gets rounds until they are enough. Then come the trials with a
-    profiler. Whatever ends the session early (an interrupt, a full disk), the recordings made so far stand and a later
-    session runs the rest.
+    What steal disturbed is repeated at the end of its round, a trial with its partner, within a budget. A suite that
+    leaves the number of trials open gets rounds until they are enough. Then come the trials with a profiler. Whatever
+    ends the session early (an interrupt, a full disk), the recordings stand and a later session runs the rest.
 
     Where servers are only compared, the first failure ends the session, and an interrupt keeps what a duet has measured
     so far; a later session makes both again. Raises KeyboardInterrupt, StoreError, and DriveError for that failure.

@@ -32,10 +32,7 @@ class _File:
     name: str
 
     def content(self) -> bytes:
-        """The file's content, empty unless it is a file of the process's user; follows no link.
-
-        Everybody can make files of such names there.
-        """
+        """The content, without following links; empty unless the process's user owns: anybody can make such a file."""
         try:
             with procfs.temporary_files(self.process) as temporary:
                 folder = os.open(self.folder, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=temporary)
