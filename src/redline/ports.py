@@ -259,10 +259,7 @@ class Driver(Protocol):
         """Warm up, load and measure. Raises DriveError when there is no traffic to speak of."""
 
     def differ(self, cell: Cell, names: tuple[str, str], endpoints: tuple[Endpoint, Endpoint]) -> str | None:
-        """Ask two servers, and say in one line where they first answer differently; None where they do not.
-
-        Raises DriveError if nobody can ask.
-        """
+        """Where two servers first answer differently, in one line; None without a difference. Raises DriveError."""
 
     def duet(self, drive: DuetDrive) -> DuetTraffic:
         """Load several servers in slices. An interrupt ends it early. Raises DriveError when there is no traffic."""

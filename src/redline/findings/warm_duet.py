@@ -53,7 +53,8 @@ class DuetWarmth:
     """Collects the blocks of a warm-up. The last server is the first one once more, as a control.
 
     `apart`: these two are separate processes; running servers are one, which is never idle. `saturates`: the servers
-    set the rate, which shows their speed where their CPU time is not known. `after_mix`: they are warm in a mix that holds these requests.
+    set the rate, which shows their speed where their CPU time is not known. `after_mix`: they are
+    warm in a mix that holds these requests.
     """
 
     def __init__(self, *, apart: bool = True, saturates: bool = True, after_mix: bool = False) -> None:

@@ -42,10 +42,7 @@ class DuetStart:
     log_is_kept: bool = True
 
     def cells_of(self, planned: PlannedDuet, *, first: bool = True) -> tuple[Cell, ...]:
-        """The cells of a duet, the baseline's first, and again last as a control.
-
-        After the `first` duet of a start, servers need less warm-up.
-        """
+        """The cells of a duet, and the baseline's again as a control; after the `first` duet they warm up for less."""
         cells = [self.cells[cell_id] for cell_id in planned.cell_ids]
         if planned.warmup_ns is not None and not first:
             cells = [cell.warming_up_for(planned.warmup_ns) for cell in cells]
@@ -63,7 +60,7 @@ class DuetStart:
 
 
 def run_start(start: DuetStart, tools: Tools) -> Iterator[DuetRecording]:
-    """Start the servers, the baseline twice, check and load them, and stop them. Yields the recording of each duet.
+    """Start the servers, the baseline twice, check and load them, and stop them. Yields a recording for every duet.
 
     Failures of servers and loads are in the recordings. If servers die under load, the remaining duets get a start of
     their own; if they do not start, all duets have that failure. After an interrupt there are no further recordings.
@@ -89,20 +86,20 @@ def _one_start(start: DuetStart, planned: Sequence[PlannedDuet], tools: Tools) -
         for number, duet in enumerate(planned):
             start.on_begin(duet)
             turn = _Turn(duet, is_first=number == 0, after_mix=mix_is_warm)
-            clock = _DuetClock(turn, tools)
+            recorded = _begun(turn, tools)
             if turn.is_first:
                 try:
                     servers = _launched(start, duet, tools, running)
                 except LaunchError as error:
                     failed = _Served(failure=failure_of("launch", error.kind, error, error.log_tail))
-                    yield clock.recording(failed)
-                    yield from (_DuetClock(_Turn(other), tools).recording(failed) for other in planned[1:])
+                    yield recorded(failed)
+                    yield from (_begun(_Turn(other), tools)(failed) for other in planned[1:])
                     return
             seen = _measured(start, turn, servers, tools)
             died = seen.failure is not None and any(server.death() for server in servers)
             if died or duet is planned[-1]:
                 running.close()
-            recording = clock.recording(seen)
+            recording = recorded(seen)
             yield recording
             if died:
                 return
@@ -128,51 +125,36 @@ class _Served:
     failure: Failure | None = None
 
 
-class _DuetClock:
-    """Measures the time of a duet, and looks at its hosts, from now on."""
-
-    def __init__(self, turn: _Turn, tools: Tools) -> None:
-        self._turn, self._hosts = turn, tools.hosts()
-        self._began_ns, self._began_unix_ns = time.monotonic_ns(), time.time_ns()
-
-    def recording(self, seen: _Served) -> DuetRecording:
-        """The recording of a duet that ends now."""
-        planned = self._turn.planned
-        return DuetRecording(
-            cell_ids=(*planned.cell_ids, planned.cell_ids[0]),
-            round=planned.round,
-            position=planned.position,
-            seed=planned.seed,
-            places=planned.places,
-            after_mix=self._turn.after_mix,
-            started_unix_ns=self._began_unix_ns,
-            took_ns=time.monotonic_ns() - self._began_ns,
-            servers=seen.servers,
-            owners=seen.owners,
-            traffic=seen.traffic,
-            failure=seen.failure,
-            hosts=self._hosts(),
-        )
+def _begun(turn: _Turn, tools: Tools) -> Callable[[_Served], DuetRecording]:
+    """Begin a duet. The returned function ends it, and makes its recording."""
+    planned = turn.planned
+    hosts, began_ns, began_unix_ns = tools.hosts(), time.monotonic_ns(), time.time_ns()
+    return lambda seen: DuetRecording(
+        cell_ids=(*planned.cell_ids, planned.cell_ids[0]),
+        round=planned.round,
+        position=planned.position,
+        seed=planned.seed,
+        places=planned.places,
+        after_mix=turn.after_mix,
+        started_unix_ns=began_unix_ns,
+        took_ns=time.monotonic_ns() - began_ns,
+        servers=seen.servers,
+        owners=seen.owners,
+        traffic=seen.traffic,
+        failure=seen.failure,
+        hosts=hosts(),
+    )
 
 
 def _launched(start: DuetStart, first: PlannedDuet, tools: Tools, running: ExitStack) -> tuple[RunningServer, ...]:
     """The servers of all duets, which `running` stops; their logs are with the first duet's. Raises LaunchError."""
     cells, logs = start.cells_of(first), start.logs(first)
     where, _ = _placements(first, tools.placement, 0)
-    return tuple(
-        running.enter_context(
-            tools.launcher.running(
-                Launch(
-                    cell.variant,
-                    where[place],
-                    logs / f"server-{place}.log",
-                    first.seed * len(cells) + place,
-                    first.build_number,
-                )
-            )
-        )
-        for place, cell in enumerate(cells)
-    )
+    launches = [
+        Launch(cell.variant, at, logs / f"server-{place}.log", first.seed * len(cells) + place, first.build_number)
+        for place, (cell, at) in enumerate(zip(cells, where, strict=True))
+    ]
+    return tuple(running.enter_context(tools.launcher.running(launch)) for launch in launches)
 
 
 def _measured(start: DuetStart, turn: _Turn, servers: Sequence[RunningServer], tools: Tools) -> _Served:
@@ -219,9 +201,10 @@ def _measured(start: DuetStart, turn: _Turn, servers: Sequence[RunningServer], t
         parallel=bool(planned.places),
         on_block=seen,
     )
+    names = [cell.variant.slug for cell in cells]
     traffic, failure = None, None
     try:
-        traffic, failure = abort.ended(driver.duet(duet), _names(cells))
+        traffic, failure = abort.ended(driver.duet(duet), [*names[:-1], f"the second {names[-1]}"])
     except DriveError as error:
         failure = failure_of("load", "engine", error)
     died = next((death for server in servers if (death := server.death()) is not None), None)
@@ -238,11 +221,9 @@ class _Watches:
 
     @property
     def pids(self) -> tuple[tuple[int, ...], ...]:
-        """The processes of each server."""
         return tuple(self._watches[endpoint].pids for endpoint in self._endpoints)
 
     def look(self) -> None:
-        """See which processes there are now."""
         for watch in self._watches.values():
             watch.look()
 
@@ -271,12 +252,6 @@ def _drive(
         return drive
     warmth = DuetWarmth(apart=apart, saturates=first.load.saturates, after_mix=turn.after_mix)
     return replace(drive, is_warm=warmth.is_warm)
-
-
-def _names(cells: Sequence[Cell]) -> list[str]:
-    """The names of the servers of a start; the last is the baseline again."""
-    names = [cell.variant.slug for cell in cells]
-    return [*names[:-1], f"the second {names[-1]}"]
 
 
 def _placements(

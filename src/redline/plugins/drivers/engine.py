@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -86,18 +85,8 @@ class EngineDriver:
         return transcript.duet_traffic() or _no_result(drive.drive, ending, transcript)
 
     def _run(self, drive: Drive, wanted: dict[str, Any], transcript: Transcript) -> EngineEnding:
-        """Run a job and read its events."""
         overdue, kills = threading.Event(), procfs.oom_kills()
-        with self._running(drive, wanted, overdue) as process:
-            drive.on_start(process.pid)
-            _follow(process, transcript, drive)
-        said, killed = log_tail(drive.log), procfs.oom_kills_since(kills)
-        return EngineEnding(process.returncode, said, overdue=overdue.is_set(), memory_kills=killed)
 
-    @contextlib.contextmanager
-    def _running(
-        self, drive: Drive, wanted: dict[str, Any], overdue: threading.Event
-    ) -> Iterator["subprocess.Popen[str]"]:
         def kill() -> None:
             overdue.set()
             process.kill()
@@ -113,11 +102,14 @@ class EngineDriver:
             with contextlib.suppress(OSError):  # it takes them itself as well, and says so when it may not
                 os.sched_setaffinity(process.pid, drive.cpus or os.sched_getaffinity(0))
             say(process, json.dumps(wanted), more=drive.is_warm is not None)
-            yield process
+            drive.on_start(process.pid)
+            _follow(process, transcript, drive)
             process.wait()
         finally:
             watchdog.cancel()
             end_engine(process)
+        said, killed = log_tail(drive.log), procfs.oom_kills_since(kills)
+        return EngineEnding(process.returncode, said, overdue=overdue.is_set(), memory_kills=killed)
 
 
 def _no_result(drive: Drive, ending: EngineEnding, transcript: Transcript) -> NoReturn:
