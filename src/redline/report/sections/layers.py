@@ -7,15 +7,12 @@ from dataclasses import dataclass, replace
 from redline.model import CellReport, Comparison, Estimate, Layer, Metric, Report, Waterfall
 from redline.report import format as fmt
 from redline.report.document import (
-    Bar,
-    BarChart,
     Block,
     ChangeCell,
     Column,
     Fold,
     Line,
     Medium,
-    Panels,
     Prose,
     Section,
     Table,
@@ -25,6 +22,7 @@ from redline.report.document import (
     refused,
     words,
 )
+from redline.report.figures import Bar, BarChart, Panels
 from redline.report.scales import Scale, amount_scale
 from redline.report.sections import dots
 from redline.report.sections.views import better, load_line, signs

@@ -13,10 +13,7 @@ from redline.report.document import (
     Figures,
     Fold,
     Head,
-    Legend,
     Medium,
-    Plot,
-    Plots,
     Prose,
     Section,
     Span,
@@ -29,6 +26,7 @@ from redline.report.document import (
     line,
     words,
 )
+from redline.report.figures import Legend, Plot, Plots
 from redline.report.outline import Chapter, Outline
 from redline.report.scales import Scale, rate_scale
 from redline.report.sections.answer import limit_answer

@@ -9,7 +9,8 @@ from statistics import median
 from typing import NotRequired, TypedDict
 
 from redline.model import CellReport, Moment, PauseMark, Percentile, Report
-from redline.report.document import Choices, Fold, Legend, Plot, Plots, Prose, Section, filled, line
+from redline.report.document import Choices, Fold, Prose, Section, filled, line
+from redline.report.figures import Legend, Plot, Plots
 from redline.report.sections.overlays import Overlay, overlays, percentile_table, values
 from redline.report.sections.views import Group, groups, servers
 

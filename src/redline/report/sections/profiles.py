@@ -10,18 +10,13 @@ from redline.report import format as fmt
 from redline.report.document import (
     Block,
     Column,
-    Flames,
     Fold,
-    Heat,
-    Legend,
     Line,
     Look,
     Medium,
     Prose,
     Section,
     Span,
-    Stacked,
-    StackedBars,
     Table,
     TableCell,
     filled,
@@ -29,6 +24,7 @@ from redline.report.document import (
     line,
     words,
 )
+from redline.report.figures import Flames, Heat, Legend, Stacked, StackedBars
 
 TITLE = "Where the time goes"
 OF: Mapping[ProfileKind, str] = {
