@@ -12,7 +12,7 @@ SCENARIO = "scenario"
 
 @dataclass(frozen=True)
 class ServerPair:
-    """One server against another, both with the same `setting`, such as `interceptor=off`; empty when none varies."""
+    """A server against another, both with the same `setting`, such as `interceptor=off`; empty when none varies."""
 
     server: str
     against: str
@@ -104,7 +104,7 @@ class Workload:
 
 @dataclass(frozen=True)
 class Board:
-    """One metric's comparisons by line and column, with the report's cells; what was never compared has no entry."""
+    """The comparisons of a metric by line and column, with the report's cells; what was never compared has no entry."""
 
     metric: Metric
     comparisons: dict[tuple[ServerPair, Workload], Comparison]

@@ -150,7 +150,7 @@ def _cold_starts(report: Report) -> list[str]:
     """Starts without which comparisons were made, since their servers were not warm: `1 of 4 of B.r5`."""
     slugs = {cell.cell_id: cell.slug for cell in report.cells}
     known = [(comparison.cell_id, comparison.duet) for comparison in report.comparisons if comparison.duet is not None]
-    duets = dict(sorted(known, key=lambda pair: pair[1].starts))  # of all metrics, the one that most starts know
+    duets = dict(sorted(known, key=lambda pair: pair[1].starts))  # of all metrics, what most starts know
     return [
         f"{duet.left_out:,} of {duet.starts + duet.left_out:,} of {slugs.get(cell_id, cell_id)}"
         for cell_id, duet in duets.items()

@@ -33,7 +33,7 @@ _Cells = Mapping[tuple[str, str, str], CellReport]
 
 @dataclass(frozen=True)
 class LayerLine:
-    """One layer of a waterfall, or all of them: what it changes, and under which number a refusal is explained."""
+    """A layer of a waterfall, or all of them: what it changes, or the number of the reason why that is not known."""
 
     name: str
     throughput: ChangeCell

@@ -64,7 +64,7 @@ def _figures(report: LimitReport) -> Figures:
 
 
 def _scale(report: LimitReport) -> Scale | None:
-    """One scale for all answers and knees; None where no rate is known."""
+    """The scale of all answers and knees; None where no rate is known."""
     rates = [cell.knee.rate_per_s for cell in report.cells if cell.knee]
     for answer in (answer for cell in report.cells for answer in cell.limits):
         rates += [end for end in (answer.passed_per_s, answer.failed_per_s) if end is not None]

@@ -50,7 +50,7 @@ def _effect_lines(effects: Iterable[MainEffects]) -> Iterator[Line]:
 def sentence(effects: Sequence[MainEffect]) -> str:
     """Which axes matter, are too small to, and do not show; empty where nothing is judged."""
     said, held_back = [], [effect for effect in effects if _held_back(effect)]
-    for verdict, one_does, several_do in (
+    for verdict, singular, plural in (
         ("matters", "matters", "matter"),
         ("too small", "is too small to matter", "are too small to matter"),
         ("not shown", "does not show", "do not show"),
@@ -61,7 +61,7 @@ def sentence(effects: Sequence[MainEffect]) -> str:
         names = " and ".join(filter(None, (", ".join(effect.axis for effect in those[:-1]), those[-1].axis)))
         widest = max((effect.resolution for effect in those if effect.resolution is not None), default=None)
         resolution = f" (resolution {fmt.percent(widest)})" if verdict == "not shown" and widest is not None else ""
-        said.append(f"{names} {several_do if len(those) > 1 else one_does}{resolution}")
+        said.append(f"{names} {plural if len(those) > 1 else singular}{resolution}")
     for effect in held_back:
         chance = "" if effect.p_adjusted is None else f" (p {effect.p_adjusted:.2g} among all axes)"
         said.append(f"{effect.axis} reads {_largest(effect)}, which may be chance{chance}")

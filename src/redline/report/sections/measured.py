@@ -95,7 +95,7 @@ def _objectives(cells: _Cells) -> _Rows:
 
 
 def _estimates(cell: CellReport) -> Iterator[TableCell]:
-    """Each with its interval below it, and what they rest on; of an invalid cell why there are none."""
+    """The estimates with their intervals, and what they rest on; of an invalid cell why there are none."""
     if not cell.valid:
         yield InvalidCell(invalid_reason(cell))
         return

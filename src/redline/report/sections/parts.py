@@ -48,7 +48,7 @@ def machine_line(machine: Environment) -> str:
 
 
 def machine_facts(machine: Environment) -> Iterator[tuple[str, str]]:
-    """Each fact of the environment with a name and a text; what is not known is `unknown`."""
+    """The facts of the environment, by name; what is not known is `unknown`."""
     for name in Environment.model_fields:
         value = getattr(machine, name)
         if value is None or value in ("", ()):
@@ -67,7 +67,7 @@ def machine_facts(machine: Environment) -> Iterator[tuple[str, str]]:
 
 
 def hosts_section(hosts: Sequence[UsedHost], pairs: Sequence[PairSpeed] = ()) -> Iterator[Section]:
-    """Each host on which trials ran, and how pairs compared before; nothing where that was this machine."""
+    """The hosts of trials, and how pairs compared before the run; nothing where all ran on this machine."""
     compared = {pair.host: _speed_line(pair) for pair in pairs}
     items = (
         Item(
@@ -95,7 +95,7 @@ def _speed_line(pair: PairSpeed) -> str:
 
 
 def skipped_section(skipped: Sequence[Skipped]) -> Iterator[Section]:
-    """Each reason with its cells; nothing where nothing was skipped."""
+    """The reasons, with the cells; nothing where nothing was skipped."""
     reasons: dict[str, list[str]] = {}
     for skip in skipped:
         reasons.setdefault(skip.reason, []).append(skip.slug)

@@ -8,7 +8,7 @@ from itertools import pairwise
 from statistics import median
 from typing import NotRequired, TypedDict
 
-from redline.model import CellReport, Moment, PauseMark, Percentile, Report
+from redline.model import CellReport, Moment, Percentile, Report
 from redline.report.document import Choices, Fold, Prose, Section, filled, line
 from redline.report.figures import Legend, Plot, Plots
 from redline.report.sections.overlays import Overlay, overlays, percentile_table, values
@@ -163,14 +163,12 @@ def payload(report: Report) -> RunPlots:
     most = max(_LEAST_INSTANTS, min(_MOST_INSTANTS, _MOST_POINTS // max(cells, 1)))
     laid = _laid(report)
     own = [_group(group, index, most) for group in every]
-    by_value = [_by_value(overlay, laid) for group in every for overlay in overlays(group)]
+    by_value: list[GroupPlots] = []
+    for overlay in (overlay for group in every for overlay in overlays(group)):
+        curves = [_distribution(laid[value], cell) for value, cell in overlay.cells.items()]
+        by_value.append({"curves": curves, "t": [], "warm": 0.0, "courses": []})
     gap = [""] * (min(laid.values(), default=len(index)) - len(index))
     return {"servers": (*index, *gap, *laid), "ceilings": ceilings, "groups": [*own, *by_value]}
-
-
-def _by_value(overlay: Overlay, series: dict[str, int]) -> GroupPlots:
-    curves = [_distribution(series[value], cell) for value, cell in overlay.cells.items()]
-    return {"curves": curves, "t": [], "warm": 0.0, "courses": []}
 
 
 def drawn(group: Group) -> tuple[CellReport, ...]:
@@ -187,7 +185,15 @@ def _group(group: Group, index: dict[str, int], most: int) -> GroupPlots:
     cells = drawn(group)
     moments = [[m for m in cell.timeline if m.phase != "drain"] for cell in cells]
     starts = _instants(moments, most)
-    pauses = [_pauses(index[cell.server], cell.memory.longest) for cell in cells if cell.memory]
+    pauses: list[PlotPauses] = [
+        {
+            "s": index[cell.server],
+            "t": [round(mark.at_s, 3) for mark in cell.memory.longest],
+            "ns": [mark.duration_ns for mark in cell.memory.longest],
+        }
+        for cell in cells
+        if cell.memory
+    ]
     plots: GroupPlots = {
         "curves": [_distribution(index[cell.server], cell) for cell in cells if share_one_plot(group)],
         "t": [round(start, 3) for start in starts],
@@ -197,10 +203,6 @@ def _group(group: Group, index: dict[str, int], most: int) -> GroupPlots:
         ],
     }
     return {**plots, "pauses": pauses} if pauses else plots
-
-
-def _pauses(server: int, marks: tuple[PauseMark, ...]) -> PlotPauses:
-    return {"s": server, "t": [round(mark.at_s, 3) for mark in marks], "ns": [mark.duration_ns for mark in marks]}
 
 
 def _distribution(server: int, cell: CellReport) -> Distribution:

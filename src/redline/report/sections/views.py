@@ -139,7 +139,7 @@ def colours(report: Report) -> dict[str, int]:
 
 
 def comparisons_by_cell(report: Report) -> dict[str, dict[Metric, Comparison]]:
-    """Each cell's comparisons by metric; a cell that is compared with nothing is not in it."""
+    """The comparisons by cell and metric, without cells that are compared with nothing."""
     by_cell: dict[str, dict[Metric, Comparison]] = {}
     for comparison in report.comparisons:
         by_cell.setdefault(comparison.cell_id, {})[comparison.metric] = comparison
