@@ -11,7 +11,8 @@ from rich.console import Console
 
 from redline.cli.show import show
 from redline.model import Estimate, Layer, Verdict
-from redline.report.document import Bar, BarChart, Fold, Panels
+from redline.report.document import Fold
+from redline.report.figures import Bar, BarChart, Panels
 from redline.report.render import RENDERERS
 from redline.report.render.html import ROW, WIDTH, Drawn, draw
 from redline.report.sections.layers import layer_sections, name_of, waterfall_lines, waterfall_scale

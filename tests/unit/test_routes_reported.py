@@ -10,7 +10,7 @@ from redline.analysis import build_report
 from redline.model import HOPS, CellReport, Clocks, HopFacts, Metric, PlannedTrial, Recording, Report, Route, Variant
 from redline.ports import LoadOptions, Placement, RunningServer
 from redline.report.render import RENDERERS
-from redline.report.sections.views import BuildLine, built
+from redline.report.sections.measured import built
 from redline.running.record import Tools, record_load
 from redline.stats import Trial
 from tests.fakes.plugins import FACTS, FakeDriver, FakeLauncher, FakeMonitor, FakeServer
@@ -125,9 +125,7 @@ def test_a_report_has_the_route_in_words_and_each_part_by_itself() -> None:
         ("server", ""),
         ("proxy.nginx", "nginx/1.22.1"),
     ]
-    assert [line for line in built(report) if line.server == "proxy.nginx"] == [
-        BuildLine("proxy.nginx", "nginx/1.22.1", "def")
-    ]
+    assert [line for line in built(report) if line[0] == "proxy.nginx"] == [("proxy.nginx", "nginx/1.22.1", "def")]
     whole = behind.estimates[Metric.CPU_PER_REQUEST].value
     of_parts = [part.estimates[Metric.CPU_PER_REQUEST].value for part in behind.parts]
     assert sum(of_parts) == pytest.approx(whole)
