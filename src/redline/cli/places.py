@@ -34,13 +34,11 @@ def catalogue(near: Path | None = None) -> Path:
     return project(near) / "catalogue"
 
 
-def check_one_catalogue(suites: tuple[Path, ...]) -> None:
-    """Raise UsageError for suites that are beside different catalogues: a search builds the servers of one."""
-    first, *others = suites
-    for file in others:
-        if project(file) != project(first):
-            hint = "copy one of the suites beside the other, or search each alone"
-            raise UsageError(f"{file} is beside another catalogue than {first}", hint=hint)
+def check_one_catalogue(first: Path, file: Path) -> None:
+    """Raise UsageError for a suite beside another catalogue than the first: a search builds the servers of one."""
+    if project(file) != project(first):
+        hint = "copy one of the suites beside the other, or search them alone"
+        raise UsageError(f"{file} is beside another catalogue than {first}", hint=hint)
 
 
 def suites(near: Path | None = None) -> tuple[Path, ...]:

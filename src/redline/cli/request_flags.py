@@ -4,12 +4,14 @@ import fnmatch
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from redline.cli.command_line import RequestFlags
+from redline.cli.command_line import AbFlags, RequestFlags
 from redline.cli.flags import split
 from redline.cli.written import Given, of_file
 from redline.errors import UsageError
+from redline.model.template import with_picks
 from redline.plugins.revisions import WORK_TREE
 from redline.quantities import did_you_mean
 from redline.suite import read_body, read_data, read_text, referenced_files
@@ -87,10 +89,32 @@ def scenarios(flags: RequestFlags, path: Given | None, placed: Placed) -> list[o
         raise UsageError(
             f"{described[0]}: --requests says what is requested", hint=f"leave out {described[0]} or --requests"
         )
-    return listed(parse_document(read_text(flags.requests), str(flags.requests)), split(flags.scenarios))
+    document = parse_document(read_text(flags.requests), str(flags.requests))
+    if isinstance(flags, AbFlags) and flags.write_suite is not None:
+        folder = flags.requests.parent
+        document = _with_files(document, lambda name: placed(str(folder / name)))
+    return _listed(document, split(flags.scenarios))
 
 
-def listed(document: Document, globs: Sequence[str] = ()) -> list[object]:
+def _with_files(document: Document, rename: Callable[[str], str]) -> Document:
+    """A list of requests whose bodies and picks have their files by other names."""
+
+    def renamed(value: Plain) -> Plain:
+        if isinstance(value, list):
+            return [renamed(item) for item in value]
+        if isinstance(value, dict):
+            return {key: item if key == "expect" else renamed(item) for key, item in value.items()}
+        return with_picks(value, rename) if isinstance(value, str) else value
+
+    requests = renamed(document.value)
+    for request in requests if isinstance(requests, list) else ():
+        body = request.get("body") if isinstance(request, dict) else None
+        if isinstance(body, dict) and isinstance(file := body.get("file"), str):
+            body["file"] = rename(file)
+    return replace(document, value=requests)
+
+
+def _listed(document: Document, globs: Sequence[str]) -> list[object]:
     """Each request of a list as a scenario by its name, and, of several, a mix of them by weight. Raises UsageError.
 
     `globs` select requests by their names; without any, all count.
