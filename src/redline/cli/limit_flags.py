@@ -117,8 +117,6 @@ def _servers_beside(flags: LimitFlags, first: SearchPart, repository: FromReposi
         if is_url(target) and read_url(target)[1] != "/":
             raise UsageError(f"{target}: {first.name} says what is requested", hint=f"give {base_of(target)}")
     entries = servers(targets, flags, str)
-    if len(entries) == 1:
-        del entries[0]["name"]  # its address, program or revision says more
     load = {"open": {"rate": FIRST_PER_S, "connections": CONNECTIONS}, "for": RUNNING_PROBE}
     request = first.suite.scenarios[0].request
     path = request.path if request.method == "GET" and "{" not in request.path else "/"

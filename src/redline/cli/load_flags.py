@@ -28,7 +28,7 @@ def load_document(flags: LoadFlags, placed: Placed) -> dict[str, object]:
         raise UsageError("--warmup auto needs a load that does not change by design", hint=hint)
     written = flags.written()
     document: dict[str, object] = {
-        "servers": [{key: value for key, value in servers(target, flags, placed)[0].items() if key != "name"}],
+        "servers": servers(target, flags, placed),
         "scenarios": [asked],
         "loads": {"load": _load(flags, placed)},
         "warmup": Given(written["warmup"], {"detect": {}} if flags.warmup == DETECTED else flags.warmup),

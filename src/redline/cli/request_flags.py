@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from redline.cli.command_line import AbFlags, RequestFlags
+from redline.cli.command_line import AbFlags, LimitFlags, RequestFlags
 from redline.cli.flags import split
 from redline.cli.written import Given, of_file
 from redline.errors import UsageError
@@ -31,13 +31,35 @@ _LIST_HINT = "write one such as `- {name: items, get: /items, weight: 3}` for ea
 
 
 def servers(targets: Mapping[str, str], flags: RequestFlags, placed: Placed) -> list[dict[str, object]]:
-    """The servers of a document by their names: URLs, commands of the current folder, or revisions. Raises UsageError.
+    """The servers of a document: URLs, commands of the current folder, or revisions. Raises UsageError.
 
     A command has spaces or braces, or begins with `.`, `/` or `~`; what is neither a URL nor a command is a revision.
+    Several have names; of a single server its address, program or revision says more.
     """
     if not any(map(is_url, targets.values())):
         _tls("", flags, placed)
-    return [{"name": name, **_server(name, target, flags, placed)} for name, target in targets.items()]
+    entries = {name: _server(name, target, flags, placed) for name, target in targets.items()}
+    return [{"name": name, **entry} for name, entry in entries.items()] if len(entries) > 1 else [*entries.values()]
+
+
+def compared(targets: Mapping[str, str], flags: AbFlags | LimitFlags, placed: Placed) -> dict[str, object]:
+    """The servers of a document by their names, the first as baseline, and their requests. Raises UsageError."""
+    urls = {name: target for name, target in targets.items() if is_url(target)}
+    has_project = any(not is_url(target) and not is_command(target) for target in targets.values())
+    path = path_of(urls, flags.path)
+    if urls and has_project and path and path.value == "/":
+        path = None  # the URL says only where the server is, and redline.yaml what is requested
+    asked = scenarios(flags, path or (None if has_project else Given("--path /", "/")), placed)
+    document: dict[str, object] = {"servers": servers(targets, flags, placed)}
+    if len(targets) > 1:
+        document["baseline"] = next(iter(targets))
+    return document | ({"scenarios": asked} if asked else {})
+
+
+def settings(flags: AbFlags | LimitFlags) -> dict[str, object]:
+    """The keys of a document that have the name of their flag."""
+    keys = [key for key in ("timeout", "threshold", "seed") if flags.given(among={key})]
+    return {key: Given(flags.written()[key], getattr(flags, key)) for key in keys}
 
 
 def check_targets_are_whole(targets: Sequence[str]) -> None:

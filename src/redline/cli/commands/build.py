@@ -1,6 +1,5 @@
 """`redline build`: build servers of the catalogue, and show which are built."""
 
-import sys
 from fnmatch import fnmatchcase
 
 import typer
@@ -12,7 +11,7 @@ from redline.cli.build_view import BuildView, print_failures
 from redline.cli.command_line import BuildFlags
 from redline.cli.contracts import BuildResult, BuiltServer
 from redline.cli.flags import split
-from redline.cli.show import Terminal
+from redline.cli.show import Terminal, write_json
 from redline.errors import BuildError, Problem, UsageError
 from redline.model import ServerEntry, Variant
 from redline.plugins.launchers.process import ProcessLauncher
@@ -33,7 +32,7 @@ def execute(flags: BuildFlags) -> None:
         outcome = launcher.build([_as_it_is(entry) for entry in entries], view)
     result = build_result(entries, outcome)
     if flags.json:
-        sys.stdout.write(result.model_dump_json(indent=2) + "\n")
+        write_json(result)
     else:
         print_failures(_with_long_reasons(outcome), console)
         Terminal().print(_table(result, outcome))

@@ -1,7 +1,6 @@
 """`redline check`: validate a suite and print its plan."""
 
 import socket
-import sys
 from collections import Counter
 from collections.abc import Sequence, Sized
 from pathlib import Path
@@ -16,7 +15,7 @@ from redline.cli import places
 from redline.cli.command_line import CheckFlags
 from redline.cli.contracts import check_result
 from redline.cli.flags import read_suite_file
-from redline.cli.show import Terminal
+from redline.cli.show import Terminal, write_json
 from redline.model import AutoTrials, Cell, Plan, Report
 from redline.plugins.machine import plan_placement
 from redline.quantities import percent
@@ -49,9 +48,7 @@ def execute(flags: CheckFlags) -> None:
     folder, shows = last_run(plan)
     if flags.json:
         length_ns = expected_length_ns(first) + expected_length_ns(plan)
-        sys.stdout.write(
-            check_result(plan, length_ns, least_length_ns(plan), first, shows).model_dump_json(indent=2) + "\n"
-        )
+        write_json(check_result(plan, length_ns, least_length_ns(plan), first, shows))
     else:
         show_plans(first, plan, Terminal())
         if text := power_text(plan, folder, shows):

@@ -13,7 +13,7 @@ from redline.analysis.history import SeenRun, build_history, overlooked, regress
 from redline.cli import exits
 from redline.cli.command_line import HistoryFlags
 from redline.cli.flags import at_least_one, split
-from redline.cli.show import OneLine, Terminal, show
+from redline.cli.show import OneLine, Terminal, show, write_json
 from redline.cli.streams import write_document
 from redline.errors import RedlineError, StoreError, UsageError
 from redline.findings import said_once
@@ -33,7 +33,7 @@ def execute(flags: HistoryFlags) -> None:
     history = _read(flags.folder, archive, _wanted(split(flags.servers), split(flags.scenarios)))
     _refuse_nothing(history, asked=bool(flags.servers or flags.scenarios))
     if flags.json:
-        sys.stdout.write(history.model_dump_json(indent=2) + "\n")
+        write_json(history)
     elif flags.form == "md":
         write_document(markdown.render(OUTLINE.text(history, Medium.MARKDOWN)))
     else:
