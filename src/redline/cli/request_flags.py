@@ -13,11 +13,11 @@ from redline.cli.written import Given, of_file
 from redline.errors import UsageError
 from redline.model.template import with_picks
 from redline.plugins.revisions import WORK_TREE
-from redline.quantities import did_you_mean
 from redline.suite import read_body, read_data, read_text, referenced_files
 from redline.suite.schema.document import Document, Plain, parse_document
 from redline.suite.schema.scenario import METHODS
 from redline.suite.urls import as_url, base_of, is_like_a_url, is_secure, is_url, read_url
+from redline.suite.validate.checking import suggest
 from redline.suite.validate.referenced_files import Files
 
 REQUEST = "requests"
@@ -148,8 +148,7 @@ def _listed(document: Document, globs: Sequence[str]) -> list[object]:
     names = [str(entry["name"]) for entry in document.value if isinstance(entry, dict) and "name" in entry]
     for glob in globs:
         if not fnmatch.filter(names, glob):
-            hint = did_you_mean(glob, tuple(names)) or f"{document.file} has: {', '.join(names)}"
-            raise UsageError(f"-m {glob}: there is no such request", hint=hint)
+            raise UsageError(f"-m {glob}: there is no such request", hint=suggest(glob, names, f"{document.file} has"))
     paths: list[tuple[int]] = [
         (index,)
         for index in range(len(document.value))

@@ -26,8 +26,7 @@ def jvm_axes(sheet: Sheet) -> Axes:
 
 def flag_sets(sheet: Sheet) -> tuple[FlagSet | None, ...]:
     """The sets of flags that the suite gives to all of its JVM servers; None is a JVM without further flags."""
-    path = (*_JVM, FLAGS)
-    written = sheet.sound(FlagSets, path) if sheet.document.at(path) is not None else None
+    written = sheet.sound(FlagSets, (*_JVM, FLAGS))
     return tuple(dict.fromkeys(written)) if written else (None,)
 
 

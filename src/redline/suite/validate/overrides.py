@@ -13,6 +13,7 @@ from redline.suite.catalogue import Catalogue
 from redline.suite.schema.load import MOST_CONNECTIONS
 from redline.suite.schema.suite import DETECTION_NS, HIGHEST_SEED, MOST_TRIALS, PROFILES, QuickSchema
 from redline.suite.schema.types import SHORTEST_LOAD_NS
+from redline.suite.validate.checking import suggest
 from redline.suite.validate.loads import DETECTS_ITSELF, WARM_UP_HINT, never_steady
 
 T = TypeVar("T", Scenario, Load)
@@ -123,10 +124,10 @@ def _select_options(
     for name, value in wanted:
         values.setdefault(name, set()).add(value)
         if name not in there:
-            hint = did_you_mean(name, tuple(there)) or f"their options: {', '.join(there) or 'none'}"
+            hint = suggest(name, there, "their options")
             problems.append(Problem(f"no server of this suite has an option `{clip(name)}`", hint))
         elif value not in there[name]:
-            hint = did_you_mean(value, tuple(there[name])) or f"this suite has: {', '.join(there[name])}"
+            hint = suggest(value, there[name], "this suite has")
             problems.append(Problem(f"no server of this suite has {name}={clip(value)}", hint))
     return tuple(
         variant
@@ -206,9 +207,8 @@ def _range_problems(overrides: Overrides) -> Problems:
 
 
 def _profile_problems(overrides: Overrides) -> Problems:
-    known = f"choose of: {', '.join(PROFILES)}"
     return [
-        Problem(f"there is no profile `{clip(name)}`", did_you_mean(name, PROFILES) or known)
+        Problem(f"there is no profile `{clip(name)}`", suggest(name, PROFILES, "choose of"))
         for name in overrides.profile
         if name not in PROFILES
     ]

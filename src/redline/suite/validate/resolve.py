@@ -2,11 +2,12 @@
 
 import re
 from functools import partial
+from itertools import chain
 from pathlib import PurePath
 
 from redline.errors import Problem, WrongValueError
 from redline.model import AutoTrials, EngineMode, Load, Metric, Objective, Scenario, Suite, Variant
-from redline.quantities import clip, did_you_mean
+from redline.quantities import clip
 from redline.suite.budget import FEWEST_STARTS
 from redline.suite.catalogue import Catalogue, check_against
 from redline.suite.project import Origins
@@ -16,11 +17,11 @@ from redline.suite.schema.scenario import BODIES, http2_forbids
 from redline.suite.schema.suite import OwnScenarioSchema, ServerSchema, SuiteSchema
 from redline.suite.screening import screened
 from redline.suite.validate.baselines import read_baselines
-from redline.suite.validate.checking import Sheet, raise_all
+from redline.suite.validate.checking import Sheet, raise_all, suggest
 from redline.suite.validate.experiment import UNSAID_NS, Compared, read_design, within_budget
 from redline.suite.validate.loads import Loads, check_loads, read_warm_up
 from redline.suite.validate.overrides import Overrides, apply_overrides, quickened
-from redline.suite.validate.referenced_files import NO_FILES, Files, noted, picks_of, read_times
+from redline.suite.validate.referenced_files import NO_FILES, Files, noted, picks_of
 from redline.suite.validate.routes import read_routes
 from redline.suite.validate.servers import Names, read_ceiling, read_variants
 
@@ -82,8 +83,8 @@ def read_suite(  # noqa: PLR0913, PLR0917 - what is read, where, and with what
         same_answers=schema.same_answers,
         timeout_ns=schema.timeout,
         threshold=schema.threshold,
-        objectives=tuple(dict.fromkeys(objective for one in objectives.values() for objective in one)),
-        objective_sets={name: one for name, one in objectives.items() if name},
+        objectives=tuple(dict.fromkeys(chain.from_iterable(objectives.values()))),
+        objective_sets={name: conditions for name, conditions in objectives.items() if name},
         profile=tuple(dict.fromkeys(schema.profile)),
         engine=EngineMode.model_validate(schema.engine.model_dump()),
         load_hosts=schema.hosts.load if schema.hosts else 1,
@@ -106,13 +107,13 @@ def read_suite(  # noqa: PLR0913, PLR0917 - what is read, where, and with what
 def _objectives(sheet: Sheet, schema: SuiteSchema, scenarios: list[Scenario]) -> dict[str, tuple[Objective, ...]]:
     """The sets of objectives, after noting what is wrong with one."""
     known = Selectable(tuple(schema.loads), tuple(scenario.name for scenario in scenarios))
-    has_names, found = "" not in schema.objective, {}
+    has_names, sets = "" not in schema.objective, {}
     for name, texts in schema.objective.items():
         try:
-            found[name] = parse_objectives(", ".join(texts), known)
+            sets[name] = parse_objectives(", ".join(texts), known)
         except WrongValueError as error:
             sheet.wrong(("objective", name) if has_names else ("objective",), error.message, error.hint)
-    return found
+    return sets
 
 
 def _warmup_by(schema: SuiteSchema) -> Load | None:
@@ -143,16 +144,12 @@ def _name(file: str) -> str:
 
 def _replayed(sheet: Sheet, loads: Loads, files: Files) -> dict[str, tuple[int, ...]]:
     """The due times of every load whose arrivals are replayed, by the load's name."""
-    found = {}
+    times = {}
     for name, load in loads.items():
         if load and load.open and (file := load.open.replayed):
             path = ("loads", name, "open", "arrivals", "replay")
-            found[name] = noted(sheet, path, partial(_times, file, files)) or ()
-    return found
-
-
-def _times(file: str, files: Files) -> tuple[int, ...]:
-    return read_times(files.text(file), file)
+            times[name] = noted(sheet, path, partial(files.times, file)) or ()
+    return times
 
 
 def _scenarios(sheet: Sheet, catalogue: Catalogue, files: Files, origins: Origins) -> list[Scenario]:
@@ -195,8 +192,7 @@ def _is_revision(sheet: Sheet, path: Path) -> bool:
 def _named_scenario(sheet: Sheet, path: Path, name: str, catalogue: Catalogue) -> Scenario | None:
     scenario = catalogue.scenarios.get(name)
     if scenario is None:
-        known = tuple(catalogue.scenarios)
-        hint = did_you_mean(name, known) or f"the catalogue has: {', '.join(known) or 'none'}"
+        hint = suggest(name, catalogue.scenarios, "the catalogue has")
         sheet.wrong(path, f"there is no scenario `{clip(name)}` in the catalogue", hint)
     return scenario
 
@@ -221,9 +217,8 @@ def _check_scenarios(sheet: Sheet, variants: list[Variant]) -> None:
             continue
         for option in written.requires:
             if variants and option not in known:
-                hint = did_you_mean(option, known) or f"their options: {', '.join(known) or 'none'}"
                 message = f"no server of this suite has an option `{clip(option)}`"
-                sheet.wrong((*path, "requires", option), message, hint, key=True)
+                sheet.wrong((*path, "requires", option), message, suggest(option, known, "their options"), key=True)
         _check_http2(sheet, path, written, variants)
 
 

@@ -55,7 +55,7 @@ def read_variants(sheet: Sheet, names: Names) -> list[Variant]:
 
 def read_ceiling(sheet: Sheet, names: Names) -> Variant | None:
     """The server under `ceiling`, if there is one."""
-    written = sheet.sound(ServerSchema, ("ceiling",)) if sheet.document.at(("ceiling",)) is not None else None
+    written = sheet.sound(ServerSchema, ("ceiling",))
     if written is None:
         return None
     variants = _expanded(sheet, ("ceiling",), written, names)
