@@ -60,9 +60,9 @@ class Flags:
     def written(self) -> dict[str, str]:
         """Each flag with its value, as users write it, by its field."""
         return {
-            name: f"{each.param_decls[0]} {getattr(self, name)}"
-            for name, each in self.declared().items()
-            if each.param_decls
+            name: f"{declared.param_decls[0]} {getattr(self, name)}"
+            for name, declared in self.declared().items()
+            if declared.param_decls
         }
 
     def given(self, *, among: Container[str] = (), but: Container[str] = ()) -> tuple[str, ...]:

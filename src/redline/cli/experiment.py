@@ -137,7 +137,7 @@ def exit_code(reports: Sequence[Report], fail_on: Sequence[Verdict] = ()) -> int
     1 as well if a verdict may fail the command, and one could not be given: what was not judged has not passed.
     Objectives are for what the suite asks about: a server whose capacity is sought is asked for all it has.
     """
-    if any(_could_not_run(report) for report in reports):
+    if any(map(_could_not_run, reports)):
         return exits.COULD_NOT_RUN
     last = reports[-1]
     missed = any(result.state != "met" for cell in _subjects(last) for result in cell.objectives)
@@ -165,13 +165,11 @@ def _subjects(report: Report) -> list[CellReport]:
 
 def _could_not_run(report: Report) -> bool:
     subjects = _subjects(report)
-    answered = any(cell.valid or _knows_objectives(cell) for cell in subjects)
+    # An invalid cell may show all of its objectives to be met or missed.
+    answered = any(
+        cell.valid or (cell.objectives and all(result.known for result in cell.objectives)) for cell in subjects
+    )
     return not answered or any(map(_never_answered, subjects))
-
-
-def _knows_objectives(cell: CellReport) -> bool:
-    """Whether all of its objectives are known to be met or missed, though the cell may be invalid."""
-    return bool(cell.objectives) and all(result.known for result in cell.objectives)
 
 
 def _never_answered(cell: CellReport) -> bool:

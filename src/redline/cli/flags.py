@@ -76,7 +76,7 @@ def read_suite_file(file: Path, flags: SuiteFlags | LimitFlags) -> tuple[Suite, 
 def _catalogue(file: Path) -> Catalogue:
     """The catalogue near a suite; an empty one where there is none."""
     try:
-        folder = places.catalogue(file)
+        folder, _ = places.of_suite(file)
     except UsageError:
         return Catalogue(servers={}, scenarios={})
     return load_catalogue(folder)

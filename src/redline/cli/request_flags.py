@@ -141,7 +141,7 @@ def _listed(document: Document, globs: Sequence[str]) -> list[object]:
 
     `globs` select requests by their names; without any, all count.
     """
-    if not isinstance(document.value, list) or not all(isinstance(each, dict) for each in document.value):
+    if not isinstance(document.value, list) or not all(isinstance(request, dict) for request in document.value):
         raise UsageError("this is not a list of requests", hint=_LIST_HINT, place=document.place(()))
     if not document.value:
         raise UsageError("this list has no request", hint=_LIST_HINT, place=document.place(()))

@@ -47,9 +47,8 @@ def read_family(text: str, file: str, family_folder: str) -> dict[str, ServerEnt
         )
     shared = _shared(sheet)
     entries = {}
-    for path in sheet.items(("servers",)):
-        written = sheet.sound(EntrySchema, path)
-        entry = _entry(sheet, path, family_folder, shared, written) if shared and written else None
+    for path, written in sheet.sound_items(EntrySchema, ("servers",)):
+        entry = _entry(sheet, path, family_folder, shared, written) if shared else None
         if entry:
             entries[entry.name] = entry
     sheet.raise_problems()

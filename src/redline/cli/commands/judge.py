@@ -120,8 +120,8 @@ def _summary(result: JudgeResult) -> str:
         return f"not compared with how it was judged: {result.not_compared}"
     if not result.changes and not result.turned:
         return f"{VIEW} has the same findings"
-    counts = Counter(one.change for one in result.changes)
-    changes = ", ".join(f"{counts[each]} {each}" for each in ("new", "gone", "graded otherwise") if counts[each])
+    counts = Counter(change.change for change in result.changes)
+    changes = ", ".join(f"{counts[kind]} {kind}" for kind in ("new", "gone", "graded otherwise") if counts[kind])
     return f"against {VIEW}: {changes or 'no other findings'}"
 
 

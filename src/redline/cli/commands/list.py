@@ -22,9 +22,9 @@ _STATE_STYLE = {"built": "green", "not built": "dim", "cannot be built": "yellow
 
 def execute(flags: ListFlags) -> None:
     """List servers, scenarios and suites, or only some servers, with the state of their builds."""
-    folder = places.catalogue()
+    folder, cache = places.of_suite()
     catalogue, globs = load_catalogue(folder), split(flags.names)
-    launcher = ProcessLauncher(folder, places.cache())
+    launcher = ProcessLauncher(folder, cache)
     suites = () if globs else places.suites()
     scenarios = () if globs else catalogue.scenarios.values()
     result = ListResult(

@@ -67,8 +67,7 @@ def _run(order: SelftestPlan, console: Console) -> SelftestResult:
     driver = EngineDriver(find_engine())
     with OneLine(console) as line, tempfile.TemporaryDirectory() as scratch:
         oracle = build_oracle(
-            places.catalogue(_OURS),
-            places.cache(_OURS),
+            *places.of_suite(_OURS),
             placement,
             lambda progress: line.show(Text(f"building the oracle: {progress}")),
         )

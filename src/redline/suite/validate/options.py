@@ -60,10 +60,9 @@ def check_jvm(sheet: Sheet, catalogue: Catalogue) -> None:
     if sheet.document.at(_JVM) is None or not sheet.is_sound(("servers",)):
         return
     servers: list[tuple[ServerEntry, Axes]] = []
-    for path in sheet.items(("servers",)):
-        written = sheet.sound(ServerSchema, path)
-        entry = catalogue.servers.get(written.use or "") if written else None
-        if written and entry and entry.runtime == "jvm":
+    for _, written in sheet.sound_items(ServerSchema, ("servers",)):
+        entry = catalogue.servers.get(written.use or "")
+        if entry and entry.runtime == "jvm":
             servers.append((entry, written.options))
     if not servers:
         hint = "remove it, or add a server whose runtime is `jvm`, as `redline list` shows it"

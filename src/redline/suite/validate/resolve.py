@@ -5,8 +5,8 @@ from functools import partial
 from itertools import chain
 from pathlib import PurePath
 
-from redline.errors import Problem, WrongValueError
-from redline.model import AutoTrials, EngineMode, Load, Metric, Objective, Scenario, Suite, Variant
+from redline.errors import UsageError, WrongValueError
+from redline.model import AutoTrials, EngineMode, Metric, Objective, Scenario, Suite, Variant
 from redline.quantities import clip
 from redline.suite.budget import FEWEST_STARTS
 from redline.suite.catalogue import Catalogue, check_against
@@ -60,6 +60,7 @@ def read_suite(  # noqa: PLR0913, PLR0917 - what is read, where, and with what
     sheet.raise_problems()
     assert schema is not None, "a file without problems was read"
     assert design is not None, "a file without problems was read"
+    by = schema.warmup_by
     warmup_ns, warmup_detect = read_warm_up(_WARMUP_NS if schema.warmup is None else schema.warmup)
     suite = Suite(
         name=_name(file),
@@ -72,7 +73,7 @@ def read_suite(  # noqa: PLR0913, PLR0917 - what is read, where, and with what
         loads=tuple(load.load(name, replayed.get(name, ()), UNSAID_NS) for name, load in schema.loads.items()),
         warmup_ns=warmup_ns,
         warmup_detect=warmup_detect,
-        warmup_by=_warmup_by(schema),
+        warmup_by=schema.loads[by].load(by) if isinstance(by, str) else by and by.load,
         trials=schema.trials if isinstance(schema.trials, int) else schema.trials.auto.at_most,
         auto=_auto(schema),
         builds=schema.builds,
@@ -100,7 +101,9 @@ def read_suite(  # noqa: PLR0913, PLR0917 - what is read, where, and with what
         changed, problems = within_budget(changed, warms_up=warms_up)
         raise_all(problems)
     changed = screened(changed) if overrides.screen else changed
-    raise_all(_too_much(changed))
+    trials = len(changed.variants) * len(changed.scenarios) * len(changed.loads) * changed.trials
+    if trials > MOST_TRIALS_IN_ALL:
+        raise UsageError(f"this suite has {trials} trials; at most {MOST_TRIALS_IN_ALL}", hint="write shorter axes")
     return changed
 
 
@@ -116,11 +119,6 @@ def _objectives(sheet: Sheet, schema: SuiteSchema, scenarios: list[Scenario]) ->
     return sets
 
 
-def _warmup_by(schema: SuiteSchema) -> Load | None:
-    by = schema.warmup_by
-    return schema.loads[by].load(by) if isinstance(by, str) else by.load if by else None
-
-
 def _auto(schema: SuiteSchema) -> AutoTrials | None:
     if schema.budget is not None:
         return AutoTrials(at_least=FEWEST_STARTS, budget_ns=schema.budget)
@@ -128,13 +126,6 @@ def _auto(schema: SuiteSchema) -> AutoTrials | None:
         return None
     auto = schema.trials.auto
     return AutoTrials(precision=auto.precision, at_least=auto.at_least, budget_ns=auto.budget)
-
-
-def _too_much(suite: Suite) -> list[Problem]:
-    trials = len(suite.variants) * len(suite.scenarios) * len(suite.loads) * suite.trials
-    if trials <= MOST_TRIALS_IN_ALL:
-        return []
-    return [Problem(f"this suite has {trials} trials; at most {MOST_TRIALS_IN_ALL}", "write shorter axes")]
 
 
 def _name(file: str) -> str:
@@ -155,20 +146,15 @@ def _replayed(sheet: Sheet, loads: Loads, files: Files) -> dict[str, tuple[int, 
 def _scenarios(sheet: Sheet, catalogue: Catalogue, files: Files, origins: Origins) -> list[Scenario]:
     """The scenarios that are written, or those of redline.yaml where a revision is compared and none is."""
     if sheet.document.at(("scenarios",)) is None:
-        revision = next((path for path in sheet.items(("servers",)) if _is_revision(sheet, path)), None)
-        if revision is None and not isinstance(sheet.document.value, dict):
-            return []
-        if revision is None:
-            hint = "add it, such as `scenarios: [SimpleGet]` or `scenarios: [{name: Root, get: /}]`"
-            sheet.wrong(("scenarios",), "`scenarios` is missing", hint, once=True)
-            return []
-        project = noted(sheet, (*revision, "revision"), origins.project)
-        return list(project.scenarios) if project else []
+        return _scenarios_of_project(sheet, origins)
     scenarios: list[Scenario] = []
     for path in sheet.items(("scenarios",)):
         name = sheet.document.at(path)
         if isinstance(name, str):
-            scenario = _named_scenario(sheet, path, name, catalogue)
+            scenario = catalogue.scenarios.get(name)
+            if scenario is None:
+                hint = suggest(name, catalogue.scenarios, "the catalogue has")
+                sheet.wrong(path, f"there is no scenario `{clip(name)}` in the catalogue", hint)
         else:
             scenario = _own_scenario(sheet, path, catalogue, files)
         if scenario is None:
@@ -177,24 +163,22 @@ def _scenarios(sheet: Sheet, catalogue: Catalogue, files: Files, origins: Origin
             sheet.wrong(path, f"the scenario `{scenario.name}` is given twice", "remove one, or give it another name")
         scenarios.append(scenario)
     known = (*catalogue.scenarios, *(scenario.name for scenario in scenarios))
-    for path in sheet.items(("scenarios",)):
-        written = sheet.sound(OwnScenarioSchema, path)
-        if written is not None:
-            check_against(sheet, path, written.name, written.against, known)
+    for path, written in sheet.sound_items(OwnScenarioSchema, ("scenarios",)):
+        check_against(sheet, path, written.name, written.against, known)
     return scenarios
 
 
-def _is_revision(sheet: Sheet, path: Path) -> bool:
-    written = sheet.sound(ServerSchema, path)
-    return written is not None and written.revision is not None
-
-
-def _named_scenario(sheet: Sheet, path: Path, name: str, catalogue: Catalogue) -> Scenario | None:
-    scenario = catalogue.scenarios.get(name)
-    if scenario is None:
-        hint = suggest(name, catalogue.scenarios, "the catalogue has")
-        sheet.wrong(path, f"there is no scenario `{clip(name)}` in the catalogue", hint)
-    return scenario
+def _scenarios_of_project(sheet: Sheet, origins: Origins) -> list[Scenario]:
+    """Those of redline.yaml; none after noting that no revision is compared."""
+    servers = sheet.sound_items(ServerSchema, ("servers",))
+    revision = next((path for path, written in servers if written.revision is not None), None)
+    if revision is not None:
+        project = noted(sheet, (*revision, "revision"), origins.project)
+        return list(project.scenarios) if project else []
+    if isinstance(sheet.document.value, dict):
+        hint = "add it, such as `scenarios: [SimpleGet]` or `scenarios: [{name: Root, get: /}]`"
+        sheet.wrong(("scenarios",), "`scenarios` is missing", hint, once=True)
+    return []
 
 
 def _own_scenario(sheet: Sheet, path: Path, catalogue: Catalogue, files: Files) -> Scenario | None:
@@ -211,10 +195,7 @@ def _own_scenario(sheet: Sheet, path: Path, catalogue: Catalogue, files: Files) 
 def _check_scenarios(sheet: Sheet, variants: list[Variant]) -> None:
     """Note what scenarios need that no server of the suite has, and what one of them cannot be sent."""
     known = tuple(dict.fromkeys(name for variant in variants for name in variant.options))
-    for path in sheet.items(("scenarios",)):
-        written = sheet.sound(OwnScenarioSchema, path)
-        if written is None:
-            continue
+    for path, written in sheet.sound_items(OwnScenarioSchema, ("scenarios",)):
         for option in written.requires:
             if variants and option not in known:
                 message = f"no server of this suite has an option `{clip(option)}`"
