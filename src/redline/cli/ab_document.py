@@ -28,7 +28,7 @@ def ab_document(flags: AbFlags, ends: Callable[[str], tuple[str, str]], placed: 
         document["same_answers"] = Given("--same-answers", True)
     if flags.parallel:
         document["design"] = Given("--parallel", "parallel-duet")
-    return document | settings(flags)
+    return document | settings(flags, "timeout", "threshold", "seed")
 
 
 def _targets(flags: AbFlags, ends: Callable[[str], tuple[str, str]]) -> tuple[str, str]:

@@ -30,10 +30,9 @@ def limit_document(flags: LimitFlags, ends: Callable[[str], tuple[str, str]], pl
         "rate": FIRST_PER_S if flags.start is None else Given(f"--start {flags.start}", flags.start),
         "connections": Given(f"-c {connections}", connections),
     }
-    if flags.arrivals is not None:
-        shape["arrivals"] = Given(f"--arrivals {flags.arrivals}", flags.arrivals)
-    loads = {PROBE: {"open": shape, "for": lasts}}
-    return compared(names, flags, placed) | {"loads": loads, "warmup": warmup} | settings(flags)
+    loads = {PROBE: {"open": shape | settings(flags, "arrivals"), "for": lasts}}
+    document = compared(names, flags, placed) | {"loads": loads, "warmup": warmup}
+    return document | settings(flags, "timeout", "threshold", "seed")
 
 
 def _targets(flags: LimitFlags, ends: Callable[[str], tuple[str, str]]) -> tuple[str, ...]:

@@ -56,10 +56,10 @@ def compared(targets: Mapping[str, str], flags: AbFlags | LimitFlags, placed: Pl
     return document | ({"scenarios": asked} if asked else {})
 
 
-def settings(flags: AbFlags | LimitFlags) -> dict[str, object]:
-    """The keys of a document that have the name of their flag."""
-    keys = [key for key in ("timeout", "threshold", "seed") if flags.given(among={key})]
-    return {key: Given(flags.written()[key], getattr(flags, key)) for key in keys}
+def settings(flags: RequestFlags, *keys: str) -> dict[str, object]:
+    """The values of the flags of these names that differ from their defaults, for keys of the same names."""
+    given = [key for key in keys if flags.given(among={key})]
+    return {key: Given(flags.written()[key], getattr(flags, key)) for key in given}
 
 
 def check_targets_are_whole(targets: Sequence[str]) -> None:
@@ -137,10 +137,7 @@ def _with_files(document: Document, rename: Callable[[str], str]) -> Document:
 
 
 def _listed(document: Document, globs: Sequence[str]) -> list[object]:
-    """Each request of a list as a scenario by its name, and, of several, a mix of them by weight. Raises UsageError.
-
-    `globs` select requests by their names; without any, all count.
-    """
+    """A scenario for every request that a glob selects, and a mix of several by weight. Raises UsageError."""
     if not isinstance(document.value, list) or not all(isinstance(request, dict) for request in document.value):
         raise UsageError("this is not a list of requests", hint=_LIST_HINT, place=document.place(()))
     if not document.value:

@@ -102,10 +102,7 @@ def _select_variants(
 def _select_options(
     suite: Suite, variants: tuple[Variant, ...], wanted: tuple[tuple[str, str], ...], problems: Problems
 ) -> tuple[Variant, ...]:
-    """The variants that have, of every option that is named, a value that is named, or not the option at all.
-
-    A route and a set of flags are selected like an option, by their names.
-    """
+    """The variants with a named value of every named option that they have. Routes and flags are selected alike."""
     absent = {PLACE}
     absent |= set() if any(variant.route for variant in suite.variants) else {ROUTE}
     absent |= set() if any(variant.flags for variant in suite.variants) else {FLAGS}
