@@ -101,8 +101,9 @@ def test_an_empty_directory_says_so_and_is_no_pass(tmp_path: Path) -> None:
 
 def test_no_directory_is_reported(tmp_path: Path) -> None:
     done = redline(tmp_path / "nowhere")
-    assert isinstance(done.exception, StoreError)
-    assert done.exception.exit_code == 1
+    assert isinstance(done.exception, UsageError)
+    assert done.exception.exit_code == 2
+    assert "is no directory" in str(done.exception)
 
 
 def test_what_the_last_run_lacks_is_no_pass() -> None:

@@ -60,9 +60,9 @@ class Flags:
     def written(self) -> dict[str, str]:
         """Each flag with its value, as users write it, by its field."""
         return {
-            name: f"{each.param_decls[0]} {getattr(self, name)}"
-            for name, each in self.declared().items()
-            if each.param_decls
+            name: f"{declared.param_decls[0]} {getattr(self, name)}"
+            for name, declared in self.declared().items()
+            if declared.param_decls
         }
 
     def given(self, *, among: Container[str] = (), but: Container[str] = ()) -> tuple[str, ...]:
@@ -288,12 +288,10 @@ class LimitFlags(RequestFlags):
         "[NAME:]'p99 < 200ms, …'",
         "The objective, in place of the suite's; several share their probes.",
     )
-    servers: list[str] = _list("-s --server", "GLOB,…", "Only these servers, such as 'rust.*'.")
-    loads: list[str] = _list("-l --load", "NAME,…", "Only these loads.")
-    options: list[str] = _list(
-        "-w --with", "NAME=VALUE,…", "Only servers with this value of an option; servers without the option stay."
-    )
-    quick: bool = _switch("--quick", "Every cell, but shorter: as `quick` in the suite says.")
+    servers: list[str] = SuiteFlags.servers
+    loads: list[str] = SuiteFlags.loads
+    options: list[str] = SuiteFlags.options
+    quick: bool = SuiteFlags.quick
     lasts: str | None = _flag("--for", "TIME", "About the most that it takes in all; sets the length of probes.")
     duration: str | None = _flag("-d --duration", "TIME", "Length of a probe; the suite's, or 5s.")
     warmup: str | None = _flag(
@@ -331,8 +329,8 @@ class AbFlags(RequestFlags):
 
     a: str | None = _argument("A", "A command, such as './old --port {port}', a URL, or a revision.", None)
     b: str | None = _argument("B", "What is compared with it; by default the work tree with a revision.", None)
-    git: str | None = _flag("--git", "A..B", "Two revisions, built and started as redline.yaml says.")
-    path: str | None = _flag("--path", "PATH", "Commands and revisions: what is requested; / by default.")
+    git: str | None = LimitFlags.git
+    path: str | None = LimitFlags.path
     lasts: str | None = _flag("--for", "TIME", "How long to measure in all.", shown=defaults.AB_BUDGET)
     load: str = _flag("--load", "closed:N|open:RATE", "Users, or requests per second.", defaults.AB_LOAD)
     metric: DuetMetric = _flag("--metric", "cpu|throughput|p50|p75|p90|p95|p99", "What the verdicts are about.", "cpu")

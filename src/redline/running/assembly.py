@@ -60,6 +60,13 @@ class Workbench:
         )
 
 
+def builds_servers(suite: Suite) -> bool:
+    """Whether a suite has servers or proxies of a catalogue."""
+    servers = suite.variants if suite.ceiling is None else (*suite.variants, suite.ceiling)
+    entries = (placed.entry for variant in servers for placed in (variant, *variant.hops))
+    return any(isinstance(entry, ServerEntry) and entry.build is not None for entry in entries)
+
+
 def workbench(suite: Suite, catalogue: Path, cache: Path, stack: ExitStack) -> Workbench:
     """The tools on this machine; `stack` removes worktrees of revisions. Raises DriveError when there is no engine."""
     driver = EngineDriver(find_engine())
@@ -125,9 +132,7 @@ class Workplace:
 
     def _places(self, file: Path, suite: Suite) -> tuple[Path, Path]:
         """The catalogue and the cache; a suite without any server of a catalogue needs none."""
-        servers = suite.variants if suite.ceiling is None else (*suite.variants, suite.ceiling)
-        entries = [part.entry for variant in servers for part in (variant, *variant.hops)]
-        if any(isinstance(entry, ServerEntry) and entry.build is not None for entry in entries):
+        if builds_servers(suite):
             return self.places(file)
         # What is fetched for servers of the user's, such as a profiler, is for all of their projects.
         return Path("catalogue"), Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "redline"

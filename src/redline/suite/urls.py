@@ -127,7 +127,8 @@ def _address(url: str, inner: str) -> str:
     if not name:
         hint = f"write it like http://[{text}%25{known[-1]}]/; this machine has {', '.join(known)}"
         raise UsageError(f"{url}: {text} is reached over a network interface, and none is named", hint=hint)
-    if name not in known and not _is_index(name):
+    is_index = name.isascii() and name.isdecimal() and int(name) in dict(socket.if_nameindex())
+    if name not in known and not is_index:
         raise UsageError(
             f"{url}: there is no network interface `{clip(name)}`", hint=f"this machine has {', '.join(known)}"
         )
@@ -140,7 +141,3 @@ def _is_ipv6(text: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _is_index(zone: str) -> bool:
-    return zone.isascii() and zone.isdecimal() and int(zone) in dict(socket.if_nameindex())

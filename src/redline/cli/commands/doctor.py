@@ -1,6 +1,5 @@
 """`redline doctor`: how this machine affects measurements, with advice."""
 
-import sys
 import tempfile
 from pathlib import Path
 
@@ -10,7 +9,7 @@ from rich.text import Text
 from redline.analysis.doctor import Advice, clock_advice, container_advice, examine
 from redline.cli.command_line import DoctorFlags
 from redline.cli.contracts import DoctorResult, HostResult
-from redline.cli.show import Terminal
+from redline.cli.show import Terminal, write_json
 from redline.errors import DriveError, UsageError
 from redline.model import Environment
 from redline.plugins.drivers.engine import EngineDriver
@@ -34,7 +33,7 @@ def execute(flags: DoctorFlags) -> None:
     advice = () if flags.hosts else (*examine(environment), _containers())
     if flags.json:
         result = DoctorResult(environment=environment, advice=advice, hosts=hosts)
-        sys.stdout.write(result.model_dump_json(indent=2) + "\n")
+        write_json(result)
         return
     for host in hosts:
         Terminal().print(f"{host.name}  {host.role}  {host.address}", style="bold", highlight=False)

@@ -1,6 +1,5 @@
 """`redline load`: the engine on a server that is already running."""
 
-import sys
 import tempfile
 from contextlib import ExitStack
 from pathlib import Path
@@ -15,7 +14,7 @@ from redline.cli.contracts import LoadResult
 from redline.cli.flags import command_line, read_workers
 from redline.cli.load_flags import as_like, load_suite
 from redline.cli.load_view import like_section, live_line, load_result, load_section
-from redline.cli.show import OneLine, Terminal, show
+from redline.cli.show import OneLine, Terminal, show, write_json
 from redline.cli.targets import check_targets
 from redline.errors import DriveError
 from redline.model import Cell, PlannedTrial, Recording
@@ -47,7 +46,7 @@ def execute(flags: LoadFlags) -> None:
             write_run_views(store)
     result = load_result(str(flags.url), cell, recording, suite.objectives)
     if flags.json:
-        sys.stdout.write(result.model_dump_json(indent=2) + "\n")
+        write_json(result)
     else:
         show([load_section(result), *([like_section(like)] if like else [])])
     if result.ended == "interrupted":
