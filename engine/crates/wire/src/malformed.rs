@@ -21,7 +21,7 @@ impl std::error::Error for Malformed {}
 
 /// A rule that an answer can break. Its text says what was wrong, and by which section of which RFC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the text of each says what it is")]
+#[expect(missing_docs, reason = "the text of a rule says what it is")]
 pub enum Rule {
     NotHttp,
     BlankLine,
