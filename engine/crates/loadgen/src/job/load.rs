@@ -8,11 +8,11 @@ use serde::Deserialize;
 
 use super::{LONGEST_NS, bad};
 
-/// The most connections of one job.
+/// The most connections of a job.
 const MOST_CONNECTIONS: u32 = 10_000_000;
-/// The deepest pipeline, and the most streams of one connection.
+/// The deepest pipeline, and the most streams of a connection.
 const DEEPEST: u32 = 10_000;
-/// The most stages of one load.
+/// The most stages of a load.
 const MOST_STAGES: usize = 10_000;
 
 #[derive(Deserialize)]
@@ -87,7 +87,7 @@ pub struct Load {
     pub shape: Shape,
     /// The most requests in flight on one connection.
     pub depth: u32,
-    /// After how many requests a connection is replaced.
+    /// The number of requests after which a connection is replaced.
     pub requests_per_connection: Option<u32>,
 }
 
@@ -108,7 +108,7 @@ impl Load {
 }
 
 impl RawLoad {
-    /// Whether it changes at times that are relative to the start of the measurement.
+    /// Whether the load changes at times relative to the start of the measurement.
     pub fn changes_over_time(&self) -> bool {
         match self {
             Self::Closed(closed) => !closed.stages.is_empty(),

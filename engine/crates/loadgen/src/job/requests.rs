@@ -74,7 +74,7 @@ enum RawUnit {
     Ns,
 }
 
-/// One of the requests of a job.
+/// A request of a job.
 #[derive(Clone, Debug)]
 pub struct Request {
     pub template: Template,
@@ -84,7 +84,7 @@ pub struct Request {
     pub options: ReadOptions,
 }
 
-/// Validate all requests, and how often each is drawn.
+/// Validate all requests and their weights.
 pub fn check(raw: Vec<RawRequest>, picks: &Picks, target: &Target) -> Result<(Vec<Request>, Weights), EngineError> {
     if raw.is_empty() {
         return Err(bad("requests", "there is none", "give at least one request"));
@@ -101,7 +101,7 @@ pub fn check(raw: Vec<RawRequest>, picks: &Picks, target: &Target) -> Result<(Ve
 }
 
 impl RawRequest {
-    /// Validate it. `place` is where it stands in the job.
+    /// Validate the request. `place` is its field in the job.
     pub fn check(self, place: &str, picks: &Picks, target: &Target) -> Result<Request, EngineError> {
         let within = |field: &str| format!("{place}.{field}");
         let is_head = self.method == "HEAD";
