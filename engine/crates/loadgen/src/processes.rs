@@ -28,8 +28,8 @@ struct Member {
     reaped: u64,
 }
 
-/// The processes of a server, and all that they start. If this process descends from one of them, that counts without its
-/// children.
+/// The processes of a server, and all that they start. Of this process and its ancestors, only the process itself counts, not
+/// its children.
 pub struct Processes {
     members: Vec<Member>,
     /// This process and its ancestors.

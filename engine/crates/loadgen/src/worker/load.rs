@@ -292,8 +292,8 @@ impl WorkerLoad {
         self.tally
     }
 
-    /// End waiting requests, with their age as their time, and the last interval. With a pace, the end of a request makes the
-    /// next fall due, if it was due in time.
+    /// End waiting requests, with their age as their time, and the last interval. With a pace, the end of a request may
+    /// make another fall due that was due in time.
     pub fn finish(&mut self, now_ns: u64, failures: &mut FirstFailures) {
         while let Some(due) = self.demand.take() {
             let (outcome, reason) = match due.written_ns {

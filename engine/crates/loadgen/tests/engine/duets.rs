@@ -153,10 +153,10 @@ fn targets_of_a_parallel_duet_are_loaded_at_the_same_time() {
                 last_start_ns = start_ns;
                 for slice in at_once {
                     assert_eq!(slice["start_ns"], start_ns);
-                    // What the other servers used is in their own slices, so an idle server would show nearly none here.
+                    // A slice has the CPU time of its own target only: the others have slices of their own.
                     let target = slice["target"].as_u64().unwrap();
                     let read: Vec<bool> =
-                        slice["cpu_ns"].as_array().unwrap().iter().map(|each| !each.is_null()).collect();
+                        slice["cpu_ns"].as_array().unwrap().iter().map(|cpu| !cpu.is_null()).collect();
                     assert_eq!(read, [target == 0, target == 1, target == 2]);
                 }
             }
