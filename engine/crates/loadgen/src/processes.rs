@@ -28,8 +28,7 @@ struct Member {
     reaped: u64,
 }
 
-/// The processes of a server, and all that they start. Of this process and its ancestors, only the process itself counts, not
-/// its children.
+/// The processes of a server, and all that they start. This process and its ancestors count without their children.
 pub struct Processes {
     members: Vec<Member>,
     /// This process and its ancestors.
