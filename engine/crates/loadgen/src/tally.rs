@@ -290,7 +290,7 @@ impl Tally {
         }
     }
 
-    /// A connection was opened in place of an earlier one.
+    /// A connection was opened in place of an earlier connection.
     pub fn reconnected(&mut self) {
         self.slice.counts.reconnects += 1;
     }

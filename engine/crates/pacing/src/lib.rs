@@ -44,7 +44,7 @@ pub enum Impossible {
     Workers(u32),
     /// The replayed due time at this index is before the previous due time.
     Backwards(usize),
-    /// There are no weights, they are all 0, their sum is not finite, or this one is negative or not a number.
+    /// There are no weights, they are all 0, their sum is not finite, or this weight is negative or not a number.
     Weight(f64),
 }
 

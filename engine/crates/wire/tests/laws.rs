@@ -214,7 +214,7 @@ proptest! {
         prop_assert_eq!(&see(&options, &random_pieces(&bytes, &lengths)), &expected);
     }
 
-    /// A part of a response is never taken for a complete one.
+    /// A part of a response is never taken for a complete response.
     #[test]
     fn what_is_cut_off_is_not_an_answer(response in response(), options in read_options()) {
         let bytes = response.bytes(options);

@@ -30,7 +30,7 @@ pub enum ClientEvent {
     /// An answer contained the server's clock.
     Clock(ClockReading),
     Handshake(Handshake),
-    /// A connection was opened in place of an earlier one.
+    /// A connection was opened in place of an earlier connection.
     Reconnected,
     /// A connection was closed because bytes came on it that nobody requested.
     Surplus,

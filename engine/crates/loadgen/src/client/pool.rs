@@ -197,7 +197,7 @@ impl<I: Io> Pool<I> {
         self.states.count(ConnectionState::Idle) + self.states.count(ConnectionState::Busy) > 0
     }
 
-    /// The connection for the next request: an idle one, or one with room.
+    /// The connection for the next request: an idle connection, or a connection with room.
     #[inline]
     pub fn next_with_room(&self) -> Option<ConnectionId> {
         self.states.front(ConnectionState::Idle).or_else(|| self.states.front(ConnectionState::Busy))

@@ -118,7 +118,7 @@ impl Scenario {
         opened.map_err(|error| error.to_string())
     }
 
-    /// Compare an answer with the expected one.
+    /// Compare an answer with the expected answer.
     #[inline]
     pub fn judge(&self, request: usize, answer: &Answer, body: &[u8]) -> Judged {
         let request = &self.job.requests[request];

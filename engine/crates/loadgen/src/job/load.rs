@@ -26,7 +26,7 @@ pub enum RawLoad {
 #[serde(deny_unknown_fields)]
 pub struct RawClosed {
     users: u32,
-    #[serde(default = "one")]
+    #[serde(default = "default_depth")]
     depth: u32,
     #[serde(default)]
     think: Option<RawThink>,
@@ -47,7 +47,7 @@ pub struct RawOpen {
     connections: u32,
     #[serde(default)]
     connections_at_start: Option<u32>,
-    #[serde(default = "one")]
+    #[serde(default = "default_depth")]
     depth: u32,
     #[serde(default)]
     requests_per_connection: Option<u32>,
@@ -55,7 +55,7 @@ pub struct RawOpen {
     stages: Vec<RawStage>,
 }
 
-fn one() -> u32 {
+fn default_depth() -> u32 {
     1
 }
 

@@ -19,7 +19,7 @@ pub type Picks = BTreeMap<String, Vec<String>>;
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RawRequest {
-    #[serde(default = "one")]
+    #[serde(default = "default_weight")]
     weight: f64,
     method: String,
     path: String,
@@ -34,7 +34,7 @@ pub struct RawRequest {
     timestamp: Option<RawTimestamp>,
 }
 
-fn one() -> f64 {
+fn default_weight() -> f64 {
     1.0
 }
 

@@ -268,7 +268,7 @@ fn verdict_of(output: &EngineOutput) -> (String, Value) {
 
 /// Compare what a check and a load report of a request, except for its time.
 fn agree(checked: &Value, loaded: &(String, Value)) {
-    // If an answer arrives in pieces, one of them may have received more.
+    // If an answer arrives in pieces, the check or the load may have received more.
     let bytes =
         |failure: &Value| failure["bytes_base64"].as_str().map_or(Vec::new(), |text| STANDARD.decode(text).unwrap());
     let (of_check, of_load) = (bytes(&checked["failure"]), bytes(&loaded.1));
