@@ -1,4 +1,4 @@
-"""Certificates for one test run; nothing of them is kept."""
+"""Certificates for one test run, which are not kept."""
 
 import ssl
 import subprocess
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 class Certificate:
-    """For these names: what a server shows, and what a client trusts."""
+    """For these names: the server's certificate and key, and the authority that a client trusts."""
 
     def __init__(self, folder: Path, names: str = "DNS:localhost,IP:127.0.0.1") -> None:
         self._certificate, self._key = folder / "certificate.pem", folder / "key.pem"
@@ -23,7 +23,7 @@ class Certificate:
 
     @property
     def files(self) -> tuple[Path, Path]:
-        """Those of certificate and key."""
+        """The files of certificate and key."""
         return self._certificate, self._key
 
     @property
@@ -32,7 +32,7 @@ class Certificate:
         return self._certificate.read_text()
 
     def context(self, *alpn: str) -> ssl.SSLContext:
-        """A server's side, which agrees to these protocols."""
+        """A server's TLS context, which agrees to these protocols."""
         made = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         made.load_cert_chain(self._certificate, self._key)
         if alpn:

@@ -1,4 +1,4 @@
-"""Containers without an engine: what goes into an image, how an engine is called and found, what is verified."""
+"""Containers without an engine: the content of an image, how an engine is called and located, what is verified."""
 
 import os
 import signal
@@ -40,7 +40,7 @@ esac
 
 
 def client(folder: Path, name: str = "podman", rest: str = "true", text: str = SCRIPT) -> Path:
-    """A client that knows its version, and does `rest` for all else."""
+    """A client that knows its version, and runs `rest` for all else."""
     folder.mkdir(exist_ok=True)
     file = folder / name
     file.write_text(text.format(rest=rest))

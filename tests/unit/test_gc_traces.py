@@ -1,4 +1,4 @@
-"""The traces of Node's and Go's collectors are read among what else a server writes."""
+"""The traces of Node's and Go's collectors are recognized among a server's other output."""
 
 import re
 from pathlib import Path
