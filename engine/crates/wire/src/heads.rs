@@ -62,7 +62,7 @@ impl Heads {
         parsed
     }
 
-    /// Keep a head, in place of the oldest head after the last hit.
+    /// Keep a head, in place of the kept head that follows the last hit or the newest head.
     fn keep(&mut self, bytes: &[u8], is_head: bool, head: Head) {
         if bytes.len() > LONGEST_KEPT {
             return;

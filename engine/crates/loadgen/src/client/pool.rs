@@ -146,12 +146,12 @@ impl<I: Io> Pool<I> {
         let writer = &mut self.connections[connection.index()];
         let mut written = 0;
         while writer.is_writable() {
-            let is_first = writer.in_flight() <= 1;
+            let is_only = writer.in_flight() <= 1;
             let next = writer.next_out(&self.tapes, &mut self.plain).map_err(io::Error::other)?;
             let Some(next) = next else {
                 break;
             };
-            let alone = is_first && next.is_tape;
+            let alone = is_only && next.is_tape;
             // SAFETY: a write that is `alone` is of a tape. Tapes live as long as the pool, which drops its backend first.
             // Other bytes are in the part of an outbox that does not change until the connection consumes them (here, or in
             // `sent`) or ends (in `drop_socket`, after the backend has closed the socket): while a write is submitted, the
