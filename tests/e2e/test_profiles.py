@@ -227,7 +227,7 @@ def test_py_spy_finds_the_share_of_a_function(redline: Redline, tmp_path: Path) 
     assert (facts.kind, facts.event) == ("cpu", "running threads")
     assert weight(stacks, "often") > weight(stacks, "seldom") > 0
     if len(os.sched_getaffinity(0)) >= 4:  # on fewer cores py-spy runs only when the engine does not
-        check_report(tmp_path, METHOD_COUNT, 0.0)  # threads that wait for a connection may pass for running ones
+        check_report(tmp_path, METHOD_COUNT, 0.0)  # threads that wait for a connection may pass for running threads
     facts, stacks = stacks_of(tmp_path, wall)
     assert (facts.kind, facts.event) == ("wall", "all threads")
     assert weight(stacks, "serve") > 0

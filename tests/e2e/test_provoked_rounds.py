@@ -66,7 +66,7 @@ Kinds = dict[str, set[FindingKind]]
 def found(redline: Redline, expected: Kinds, among: set[FindingKind], **suite: str) -> None:
     """Check that each of these servers has these findings, and no others of them.
 
-    If others use this machine's cores they may be the ones that change, so the run is repeated then.
+    If others use this machine's cores they may be what changes, so the run is repeated then.
     """
     for _ in range(TRIES):
         kinds = _once(redline, list(expected), suite)

@@ -143,7 +143,7 @@ def test_a_limit_that_is_not_in_force_is_named(
     monkeypatch: pytest.MonkeyPatch, limits: Limits, found: list[tuple[str, str, str]]
 ) -> None:
     monkeypatch.setattr(cgroup, "read_limits", lambda **_: limits)
-    # Half a page more than whole pages: the kernel keeps whole ones.
+    # Half a page more than whole pages: the kernel keeps whole pages.
     wanted = Container(cpus=0.5, memory_bytes=(64 << 20) + 2048, pids=100)
     assert box(wanted).differences(os.getpid(), ()) == found
     assert box(Container()).differences(os.getpid(), ()) == []

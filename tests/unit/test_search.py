@@ -252,7 +252,7 @@ def test_the_limits_of_nested_objectives_never_contradict_each_other(seed: int) 
 
 
 def contradicting(evidence: Sequence[Evidence], objective: Objective, confidence: float) -> Bounds:
-    """A looser objective that is said to fail long before the stricter objective."""
+    """A looser objective that is reported to fail long before the stricter objective."""
     low, high = {"p99 < 200ms": (4000.0, 4400.0), "p99 < 1s": (300.0, 345.0)}[objective.text]
     return Bounds(low, high, modelled=True, fit=None, steps=steps(evidence, objective))
 

@@ -73,7 +73,7 @@ def test_servers_that_get_faster_together_are_waited_for(compiled: int) -> None:
 
 
 def test_the_order_in_which_servers_are_compiled_is_not_their_ratio() -> None:
-    """The course of two servers on Node: the one with more work is compiled first."""
+    """The course of two servers on Node: the server with more work is compiled first."""
     place = np.arange(BLOCKS)
     one = np.where(place < 12, 1.6, np.where(place < 25, 0.1, 0.0))
     other = np.where(place < 7, 1.75, np.where(place < 12, 1.2, np.where(place < 25, 0.27, 0.18)))

@@ -95,7 +95,7 @@ def begin(how: str, host: str, port: int, more: list[str]) -> tuple[list[int], C
         forked(beside)
         neighbour.close()
         os.close(closes)
-        os.read(closed, 1)  # until the other server no longer holds this one's socket
+        os.read(closed, 1)  # until the other server no longer holds this server's socket
         return [own, worker], lambda: wait(listener)
     if how == "hands":
         return [own], hand_over(listener)
