@@ -41,7 +41,7 @@ class Certificate:
 
 
 def write_certificate(folder: Path, *, name: str = "localhost", days: int = 2) -> None:
-    """`server.pem` for this name and this many days, which may be negative, `server.key`, and its authority, `ca.pem`."""
+    """`server.pem` for this name and this many days, maybe negative, `server.key`, and the authority `ca.pem`."""
     key = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
     made = ("-subj", f"/CN={name}", "-addext", f"subjectAltName=DNS:{name}", "-keyout", "server.key")
     signed = ("-copy_extensions", "copyall", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial")
