@@ -1,4 +1,4 @@
-"""Reports of searches, made by searching simulated servers: seeded, and each with a known truth."""
+"""Reports of searches on simulated servers: seeded, and with known truths."""
 
 from functools import cache
 
@@ -28,7 +28,7 @@ def sets(**texts: str) -> dict[str, tuple[Objective, ...]]:
 
 
 def searched(slug: str, queue: Queue, server: Server, *, seed: int, scenario: str = "SimpleGet") -> CellLimit:
-    """A search on a queue, and an overload test on a server that is meant to be the same one."""
+    """A search on a queue, and an overload test on a server that stands for the same server."""
     rng = np.random.default_rng([seed, 5])
     search = Search(sets(good=GOOD, acceptable=LOOSE), Settings(start_per_s=500, lowest_per_s=50, precision=0.06))
     whys = []
@@ -71,14 +71,14 @@ def collapsing() -> CellLimit:
 
 @cache
 def doomed() -> CellLimit:
-    """One that meets nothing: every response takes 300 ms."""
+    """A search that meets nothing: every response takes 300 ms."""
     queue = Queue(exponential(400), base_s=0.3, seconds=PROBE_S)
     cell = searched("clojure.ring", queue, Server(400), seed=3)
     return cell.model_copy(update={"beyond": None, "no_beyond": "no rate above the limit is known"})
 
 
 def bare() -> CellLimit:
-    """One that was interrupted before its first probe was over."""
+    """A search that was interrupted before its first probe was over."""
     return CellLimit(
         slug="go.nethttp",
         server="go.nethttp",
@@ -94,7 +94,7 @@ def bare() -> CellLimit:
 
 
 def by_hand() -> LimitReport:
-    """A small one in which nothing is simulated: its bytes do not change with the search."""
+    """A small search without simulation: its bytes do not change with the search."""
     times = {"p50_ns": 1_000_000, "p90_ns": 2_000_000, "p99_ns": None, "p999_ns": None}
     kept = [
         client_limited().model_copy(
@@ -177,7 +177,7 @@ def by_hand() -> LimitReport:
 
 
 def client_limited() -> LimitProbe:
-    """One in which the load generator was the limit."""
+    """A search in which the load generator was the limit."""
     return LimitProbe(
         phase="search",
         fresh=False,
@@ -213,7 +213,7 @@ def report(*cells: CellLimit, **changes: object) -> LimitReport:
 
 
 def whole() -> LimitReport:
-    """Several servers, one of which has no answer, and one that was skipped."""
+    """Several servers, one without an answer, and a server that was skipped."""
     skipped = Skipped(slug="play.vanilla.SimpleGet", reason="needs a JDK of 21 at least")
     return report(busy(), collapsing(), doomed(), skipped=(skipped,))
 

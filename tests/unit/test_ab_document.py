@@ -1,4 +1,4 @@
-"""The suite that the flags of `redline ab` write, and what is said of flags that mean nothing."""
+"""The suite that the flags of `redline ab` write, and the errors for meaningless flags."""
 
 from pathlib import Path
 from typing import Any
@@ -259,7 +259,7 @@ def test_a_suite_sends_files_and_has_any_method(tmp_path: Path) -> None:
 
 
 def test_a_list_of_requests_sends_files_of_its_folder(tmp_path: Path) -> None:
-    """Only what flags name themselves may be anywhere."""
+    """Only files that flags name themselves may be anywhere."""
     (tmp_path / "lists").mkdir()
     file, ca = tmp_path / "lists" / "requests.yaml", tmp_path / "ca.pem"
     (file.parent / "item.bin").write_bytes(b"\xff\x00")

@@ -1,4 +1,4 @@
-"""Bars have laws: in order, within the picture, from where nothing changes, and what is cut says so."""
+"""Bars have laws: in order, within the picture, starting at no change, and cut bars are marked."""
 
 import re
 

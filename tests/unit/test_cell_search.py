@@ -1,4 +1,4 @@
-"""A cell is searched on fresh servers, each verified and warm before it is probed; with fakes, in no time."""
+"""A cell is searched on fresh servers, each verified and warm before its probes; with fakes, in no time."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -95,7 +95,7 @@ def test_a_warm_up_that_is_watched_ends_when_the_server_is_steady(tmp_path: Path
 
 
 def test_the_first_rate_is_by_what_users_got_in_the_warm_up(tmp_path: Path) -> None:
-    """The fake answers users 20,000 a second, so it begins at 14,000, calmed at 70% of that."""
+    """The fake answers users 20,000 a second, so the search begins at 14,000, 70% of that."""
     bench = bench_in(tmp_path)
     terms = bench.state.terms.model_copy(update={"start_per_s": None, "by_warm_up": True})
     manifest = bench.state.manifest.model_copy(update={"search": terms})
@@ -247,7 +247,7 @@ def test_one_probe_leaves_repetitions_for_the_others(bench: Bench, monkeypatch: 
 
 
 THIRD_PROBE = 4
-"""Its load's number: two loads warm the server up."""
+"""The number of its load: two loads warm the server up."""
 
 
 def test_what_is_stored_is_the_state_of_the_search(bench: Bench) -> None:

@@ -1,4 +1,4 @@
-"""What `redline` imports before it works, and that each command is declared as it is implemented."""
+"""The imports of `redline` before it works, and that every command is declared as it is implemented."""
 
 import os
 import subprocess
@@ -27,7 +27,7 @@ sys.stderr.write("imported: " + " ".join(name for name, module in sys.modules.it
 
 
 def redline(args: list[str], **env: str) -> tuple[str, set[str]]:
-    """What it prints, and every module that it imports for that."""
+    """Its output, and every module that it imports for that."""
     command = [sys.executable, "-c", IMPORTED, *args]
     done = subprocess.run(
         command, capture_output=True, text=True, timeout=120, check=True, env={**os.environ, "COLUMNS": "80", **env}

@@ -1,4 +1,4 @@
-"""Containers without an engine: what goes into an image, how an engine is called and found, what is verified."""
+"""Containers without an engine: the content of an image, how an engine is called and located, what is verified."""
 
 import os
 import signal
@@ -42,7 +42,7 @@ esac
 
 
 def client(folder: Path, name: str = "podman", rest: str = "true", text: str = SCRIPT) -> Path:
-    """A client that knows its version, and does `rest` for all else."""
+    """A client that knows its version, and runs `rest` for all else."""
     folder.mkdir(exist_ok=True)
     file = folder / name
     file.write_text(text.format(rest=rest))
@@ -145,7 +145,7 @@ def test_a_limit_that_is_not_in_force_is_named(
     monkeypatch: pytest.MonkeyPatch, limits: Limits, found: list[tuple[str, str, str]]
 ) -> None:
     monkeypatch.setattr(cgroup, "read_limits", lambda **_: limits)
-    # Half a page more than whole pages: the kernel keeps whole ones.
+    # Half a page more than whole pages: the kernel keeps whole pages.
     wanted = Container(cpus=0.5, memory_bytes=(64 << 20) + 2048, pids=100)
     assert box(wanted).differences(os.getpid(), ()) == found
     assert box(Container()).differences(os.getpid(), ()) == []

@@ -1,4 +1,4 @@
-"""An engine that ended without a result is named, with what was seen and what was checked of why."""
+"""An engine that ended without a result is reported, with observations and with the causes that were checked."""
 
 from pathlib import Path
 

@@ -113,7 +113,7 @@ def test_a_duet_needs_a_baseline(tmp_path: Path) -> None:
 
 
 def run_with_duets(costs: float = AXUM_COSTS, *, rounds: int = 6, auto: bool = False) -> Run:
-    """hyper and axum, which needs so much more CPU time a request; by trials alone nobody would know."""
+    """hyper and axum, which needs this much more CPU time per request; trials alone would not show it."""
     run = simulated_run(trials=rounds, trial_effect=0.3)
     plan = run.manifest.plan
     pairs = [
@@ -193,7 +193,7 @@ def test_what_a_layer_adds_in_microseconds_is_what_its_duet_says() -> None:
     level = judged[hyper].estimate(Metric.CPU_PER_REQUEST).value
     assert found.value == pytest.approx(level * (AXUM_COSTS - 1), rel=0.1)
     assert found.low is not None
-    assert found.low > 0  # by trials alone nobody would know
+    assert found.low > 0  # trials alone would not show it
     alone = _difference(judged[ours], judged[hyper], cpu.model_copy(update={"duet": None}))
     assert alone is not None
     assert alone.low is not None
@@ -373,7 +373,7 @@ def test_findings_of_duets_stand_with_the_others_in_a_report() -> None:
 
 
 class DisturbedOnce:
-    """Gives simulated recordings. Steal takes this share of the CPU time from the first start of one duet."""
+    """Returns simulated recordings. Steal takes this share of the CPU time from the first start of a duet."""
 
     def __init__(self, run: Run, position: int, share: float) -> None:
         self._made = {recording.position: recording for recording in (*run.recordings, *run.duets)}
@@ -391,7 +391,7 @@ class DisturbedOnce:
 
 
 def disturbed(recording: DuetRecording, share: float) -> DuetRecording:
-    """The same start, where steal took this share of the CPU time that each slice needed."""
+    """The same start, but steal took this share of the CPU time that each slice needed."""
 
     def stolen_from(slice_: DuetSlice) -> DuetSlice:
         needed_ns = slice_.engine_cpu_ns + sum(filter(None, slice_.cpu_ns))

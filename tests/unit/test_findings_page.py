@@ -60,7 +60,7 @@ def _sections() -> Iterator[list[str]]:
 
 
 def _limits(rule: Rule) -> str:
-    """`**note** above 2%, **warn** above 10%. `: empty where the rule says in words when it has which grade."""
+    """`**note** above 2%, **warn** above 10%. `: empty if the rule describes its grades in words."""
     limits = {grade: limit for grade in Grade if (limit := getattr(rule, grade)) is not None}
     if not rule.unit:
         return ""

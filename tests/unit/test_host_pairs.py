@@ -1,4 +1,4 @@
-"""Pairs of hosts: what is assigned to them, how they compare, and what that does to intervals."""
+"""Pairs of hosts: their assignment, their comparison, and the effect on intervals."""
 
 import threading
 

@@ -1,4 +1,4 @@
-"""What is said of commands that are servers in another way than they should be: only what was seen."""
+"""Reports about commands that are unusual servers: only observations."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""Servers of every kind behind one launcher: the catalogue's, commands, revisions, and what runs already."""
+"""Servers of every kind behind the same launcher: the catalogue's, commands, revisions, and running servers."""
 
 import os
 import subprocess
@@ -42,7 +42,7 @@ def own(name: str, folder: Path, *, checkout: Checkout | None = None, command: t
 
 
 def silent(_building: Building) -> None:
-    """Nobody looks."""
+    """No watching."""
 
 
 @pytest.fixture

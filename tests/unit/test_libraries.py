@@ -1,4 +1,4 @@
-"""The table of libraries, and which of them a sample counts for."""
+"""The table of libraries, and the library that a sample counts for."""
 
 from pathlib import Path
 

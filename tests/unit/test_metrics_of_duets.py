@@ -1,4 +1,4 @@
-"""Comparisons by duets alone: which metric has the verdict, what is described, and which family each belongs to."""
+"""Comparisons by duets alone: the metric with the verdict, the described metrics, and their families."""
 
 import pytest
 

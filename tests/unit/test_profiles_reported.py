@@ -1,4 +1,4 @@
-"""What is shown of profiles: sentences, tables, bars, heat maps, and the data of flame graphs."""
+"""The display of profiles: sentences, tables, bars, heat maps, and the data of flame graphs."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Waterfalls in every form: names of layers, signed texts, pictures with laws, and what is refused said once."""
+"""Waterfalls in every form: names of layers, signed texts, pictures with laws, and refusals stated once."""
 
 import io
 import re
@@ -94,7 +94,7 @@ def test_the_axis_begins_at_zero_and_has_few_ticks(made: list[Bar | None]) -> No
 
 
 def ends_of(drawn: Drawn) -> list[tuple[int, int]]:
-    """Every bar's two ends in the order of rows."""
+    """The two ends of all bars in the order of rows."""
     found = [
         (int(y), int(x), int(end))
         for _, path in drawn.fills
@@ -104,7 +104,7 @@ def ends_of(drawn: Drawn) -> list[tuple[int, int]]:
 
 
 def charts(load: Fold) -> list[BarChart]:
-    """Those of the first chain under a load."""
+    """The waterfalls of the first chain under a load."""
     first = load.blocks[0]
     assert isinstance(first, Fold)
     panels = first.blocks[0]

@@ -1,4 +1,4 @@
-"""What every renderer asks of a report."""
+"""What all renderers need of a report."""
 
 from redline.model import Grade, Verdict
 from redline.report.format import VerdictSign

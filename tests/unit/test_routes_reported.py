@@ -1,4 +1,4 @@
-"""What proxies cost: part of CPU time and memory, and each by itself in recordings and reports."""
+"""The cost of proxies: part of CPU time and memory, and separately in recordings and reports."""
 
 import csv
 import io
@@ -67,7 +67,7 @@ def test_what_is_not_known_of_one_process_is_not_known_of_all(lost: str) -> None
 
 
 def test_the_engines_clock_reads_all_of_them() -> None:
-    """It gets the processes of all: what each used by itself comes from samples."""
+    """It gets the processes of all: the use of each comes from samples."""
     trial = Trial(routed(simulated_recording(simulated_cell()), clocks=True))
     assert trial.server_cpu_ns == 123_000_000
     assert sum(part.cpu_ns or 0.0 for part in trial.numbers.parts) > 0

@@ -1,4 +1,4 @@
-"""`builds: N`: each server built apart, rounds that take the builds in turn, and what is said of them."""
+"""`builds: N`: every server built several times, rounds that take the builds in turn, and their report."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -106,7 +106,7 @@ def test_of_single_starts_nothing_is_known(builds: list[int]) -> None:
 
 
 def of_builds(outputs: Sequence[str], recordings: Sequence[Recording]) -> dict[FindingKind, Finding]:
-    """What is found in trials that took three builds in turn."""
+    """The findings of trials that took three builds in turn."""
     made = []
     for build, recording in zip(IN_TURN, recordings, strict=True):
         server = FACTS.model_copy(update={"build_number": build, "outputs": outputs[build]})

@@ -1,4 +1,4 @@
-"""One start of servers serves all duets of a round: its failures, its interrupts, and the budget that starts fill."""
+"""A single start of servers serves all duets of a round: its failures, its interrupts, and the budget of starts."""
 
 import itertools
 from dataclasses import dataclass, field
@@ -58,7 +58,7 @@ class Servers(FakeDriver):
         traffic = super().duet(drive)
         if name in self.dies_in and self.launcher is not None:
             self.launcher.server.dead = DEATH
-            self.launcher.server = FakeServer()  # the next start has a new one
+            self.launcher.server = FakeServer()  # the next start has a new server
         return traffic.model_copy(update={"ended": "interrupted"}) if name in self.interrupted_in else traffic
 
 
@@ -140,7 +140,7 @@ def test_an_interrupt_ends_a_start_and_keeps_what_there_is(tmp_path: Path) -> No
 
 @pytest.fixture
 def _seconds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each look at the clock is a second later."""
+    """Every look at the clock is a second later."""
     ticks = itertools.count()
     monkeypatch.setattr("redline.running.duet.time.monotonic_ns", lambda: next(ticks) * S)
 

@@ -92,7 +92,7 @@ def test_what_every_trial_does_is_no_chance() -> None:
 
 
 def test_what_both_cells_of_a_round_do_cancels() -> None:
-    """The same arrivals reach both, so they answer as many in each batch: their ratio is one, for certain."""
+    """The same arrivals reach both, so they answer as many in every batch: their ratio is one, for certain."""
     arrivals = np.random.default_rng(1).poisson(100, (4, 10)).astype(float)
     cell = Ratios(arrivals.sum(axis=1), np.full(4, 10.0), batches=(arrivals, np.ones((4, 10))))
     together, apart = paired(cell, cell), unpaired(cell, cell)
@@ -165,7 +165,7 @@ def test_recordings_are_cut_into_batches() -> None:
 
 @pytest.mark.parametrize("q", [0.5, 0.99])
 def test_batches_show_how_much_a_quantile_varies_where_trials_do_not_differ(q: float) -> None:
-    """The variance that the batches of one cell show is, on average, that of the quantile from cell to cell."""
+    """The variance estimated from a cell's batches is, on average, the quantile's variance from cell to cell."""
     logs, variances = [], []
     for seed in range(60):
         rng = np.random.default_rng(seed)

@@ -1,4 +1,4 @@
-"""Suites that compare servers of the user's within a budget: what is read, what is planned, and what is refused."""
+"""Suites that compare a user's servers within a budget: how they are read and planned, and what is refused."""
 
 import io
 from collections.abc import Iterable
@@ -158,7 +158,7 @@ def test_a_selection_has_the_whole_budget() -> None:
 
 
 def starts(plan: Plan) -> list[list[str]]:
-    """The scenarios of each start, in the order of positions."""
+    """The scenarios of all starts, in the order of positions."""
 
     def key(position: int) -> tuple[int, tuple[str, ...]]:
         duet = duets[position]
@@ -248,7 +248,7 @@ def test_three_starts_take_some_time_whatever_the_budget(
 
 
 def test_twelve_routes_of_a_native_server_in_five_minutes() -> None:
-    """Each is seen to be warm after 2 s, so there are at least six starts; of a JVM in twelve minutes, five."""
+    """A start is warm after 2 s, so there are at least six starts; of a JVM in twelve minutes, five."""
     native, jvm = (start_times(minutes * 60 * S, 3, 12, once=False) for minutes in (5, 12))
     assert 300 / (12 * (2 + 3 * native.measure_ns / S)) > 6
     assert 3 * native.warmup_again_ns > 2 * S

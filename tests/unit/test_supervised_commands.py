@@ -1,4 +1,4 @@
-"""Commands that the lab starts: how they end, what they leave, and what they keep locked."""
+"""Commands that the lab starts: their end, their leftovers, and their locks."""
 
 import contextlib
 import ctypes
@@ -57,7 +57,7 @@ def is_locked(file: Path) -> bool:
 
 
 def alive(folder: Path) -> list[int]:
-    """The processes that have written their numbers here and still run: one that has ended has no command."""
+    """The processes that have written their ids here and still run: an ended process has no command."""
     return [int(file.name) for file in folder.iterdir() if runs(int(file.name))]
 
 
@@ -71,7 +71,7 @@ def a_lab(lock: Path, *command: str) -> "subprocess.Popen[str]":
 
 @pytest.fixture
 def wanderers(tmp_path: Path) -> tuple[Path, list[str]]:
-    """A folder, and a command that starts three processes which go their own ways and write their numbers there."""
+    """A folder, and a command that starts three independent processes, which write their ids there."""
     folder = tmp_path / "wanderers"
     folder.mkdir()
     return folder, [sys.executable, "-c", WANDERS, str(folder)]
@@ -88,7 +88,7 @@ def test_it_ends_as_the_command_does_and_its_output_is_read(tmp_path: Path, scri
 
 
 RESTORED = (signal.SIGINT, signal.SIGHUP, signal.SIGTERM, signal.SIGPIPE, signal.SIGXFSZ)
-"""What Python ignores, and what this process may have been started with, as by nohup."""
+"""The signals that Python ignores, and that this process may have inherited as ignored, as by nohup."""
 
 
 def ignored_signals() -> int:

@@ -1,4 +1,4 @@
-"""Whom a load may go to."""
+"""Permitted targets of a load."""
 
 import socket
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What `redline load` and `redline selftest` print: everything of the result, within the terminal's width."""
+"""The output of `redline load` and `redline selftest`: the whole result, within the terminal's width."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""URLs as users write them: what is read, and the one thing that is said of what cannot be."""
+"""URLs as users write them: how they are read, and the single error for an invalid URL."""
 
 import socket
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The watch over a server under load: who answers its connections, and whom it asks, is seen and said."""
+"""The watch over a server under load: which processes answer its connections, and which it calls, is reported."""
 
 import socket
 import subprocess
