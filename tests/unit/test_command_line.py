@@ -88,6 +88,15 @@ def test_every_command_takes_the_flags_that_are_declared() -> None:
         assert get_type_hints(execute) == {"flags": flags, "return": type(None)}
 
 
+@pytest.mark.parametrize(("line", "says"), [("help", "Usage: redline "), ("help load", "Usage: redline load ")])
+def test_help_is_a_command_too(line: str, says: str) -> None:
+    script = "import sys; sys.argv[0] = 'redline'; from redline.cli.main import main; main()"
+    command = [sys.executable, "-c", script, *line.split()]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert says in done.stdout
+
+
 @pytest.mark.parametrize(
     ("line", "says"),
     [

@@ -56,6 +56,9 @@ def test_what_is_read(url: str, host: str, port: int, path: str) -> None:
     [
         ("", "the URL is empty", "write it like http://"),
         ("  ", "the URL is empty", "write it like http://"),
+        ("unix:/run/a.sock", "over TCP, not over a Unix socket", "UNIX-CONNECT:/run/a.sock"),
+        ("UNIX:///run/a.sock", "over TCP, not over a Unix socket", "UNIX-CONNECT:/run/a.sock"),
+        ("site.har", "site.har is a recording of a browser, not a server", "--requests FILE"),
         ("http://", "no host to connect to", "write it like http://"),
         ("http://:80/", "no host to connect to", "write it like http://"),
         ("http:/h:1/", "`//` is missing after `http:`", "write http://h:1/"),
@@ -138,7 +141,12 @@ def test_half_a_url_gets_the_whole_one_as_a_hint(
 )
 def test_every_command_reads_them_alike(args: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
-    for url, says in (("HTTP://h:0/", "no port 0"), ("http://[fe80::1%25eth0]/", "fe80::1%eth0 is another machine")):
+    for url, says in (
+        ("HTTP://h:0/", "no port 0"),
+        ("http://[fe80::1%25eth0]/", "fe80::1%eth0 is another machine"),
+        ("unix:/run/a.sock", "not over a Unix socket"),
+        ("site.har", "a recording of a browser"),
+    ):
         raised = CliRunner().invoke(app, [*args, url]).exception
         assert isinstance(raised, UsageError)
         assert says in raised.message

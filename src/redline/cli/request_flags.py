@@ -16,7 +16,7 @@ from redline.plugins.revisions import WORK_TREE
 from redline.suite import read_body, read_data, read_text, referenced_files
 from redline.suite.schema.document import Document, Plain, parse_document
 from redline.suite.schema.scenario import METHODS
-from redline.suite.urls import as_url, base_of, is_like_a_url, is_secure, is_url, read_url
+from redline.suite.urls import as_url, base_of, check_is_reachable, is_like_a_url, is_secure, is_url, read_url
 from redline.suite.validate.checking import suggest
 from redline.suite.validate.referenced_files import Files
 
@@ -63,8 +63,9 @@ def settings(flags: RequestFlags, *keys: str) -> dict[str, object]:
 
 
 def check_targets_are_whole(targets: Sequence[str]) -> None:
-    """Raise UsageError for what looks like a URL and is none."""
+    """Raise UsageError for what looks like a URL and is none, and for what is no server."""
     for target in targets:
+        check_is_reachable(target)
         if is_like_a_url(target):
             message = f"{target} is neither a command nor a URL of http:// or https://"
             raise UsageError(message, hint=f"try {as_url(target)}")

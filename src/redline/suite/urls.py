@@ -21,6 +21,17 @@ _NAME = re.compile(r"(?:[A-Za-z0-9_-]{1,63}\.)*[A-Za-z0-9_-]{1,63}\.?")
 _LIKE_A_URL = re.compile(r"\w+://\S*|[^/\s]+:\d+(/\S*)?|localhost(/\S*)?")
 
 
+def check_is_reachable(target: str) -> None:
+    """Raise UsageError for what people give in place of a server: a Unix socket, or a file of requests."""
+    if target.lower().startswith("unix:"):
+        path = f"/{target[5:].lstrip('/')}"
+        hint = f"let it listen on 127.0.0.1, or put `socat TCP-LISTEN:8080,fork,reuseaddr UNIX-CONNECT:{path}` in front"
+        raise UsageError(f"{target}: a load goes over TCP, not over a Unix socket", hint=hint)
+    if target.lower().endswith(".har") and not is_url(target):
+        hint = "write its requests as a list (--requests FILE), and give the server's URL"
+        raise UsageError(f"{target} is a recording of a browser, not a server", hint=hint)
+
+
 def is_url(text: str) -> bool:
     """Whether this is a URL of http or https."""
     return re.match("https?://", text, re.IGNORECASE) is not None
@@ -74,6 +85,7 @@ def _split(url: str) -> tuple[str, str, str]:
     text = url.strip()
     if not text:
         raise UsageError("the URL is empty", hint=_HINT)
+    check_is_reachable(text)
     if start := _ONE_SLASH.match(text):
         if not is_url(text):
             meant = f"{start[1].lower()}://{text[start.end() :]}"
