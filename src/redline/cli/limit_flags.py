@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from redline.analysis.search_state import FIRST_PER_S
+from redline.cli import places
 from redline.cli.command_line import LimitFlags
 from redline.cli.flags import at_least_one, command_line, naming, read_flag, read_suite_file, read_workers, refuse
 from redline.cli.limit_document import limit_document
@@ -64,7 +65,7 @@ def read_suites_search(flags: LimitFlags, repository: FromRepository) -> AskedSe
     parts, texts, ignored, unprofiled = list[SearchPart](), list[str](), list[str](), list[Profile]()
     files = [target for target in flags.targets if is_suite(target)]
     for file in files:
-        written, text = read_suite_file(Path(file), flags)
+        written, text = read_suite_file(places.ready_suite(Path(file)), flags)
         with naming(file) if len(files) > 1 else nullcontext():
             suite, closed = to_search(written, trials)
             sets = _suite_sets(flags, suite)

@@ -1,12 +1,12 @@
 """Puts the built-in plugins together: what trials on this machine are made with."""
 
-import os
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
 from redline.errors import UsageError
+from redline.files import user_cache
 from redline.model import (
     DuetRecording,
     Environment,
@@ -17,7 +17,7 @@ from redline.model import (
     UsedHost,
 )
 from redline.plugins.drivers.engine import EngineDriver
-from redline.plugins.engine_process import find_engine
+from redline.plugins.engine_process import check_version, find_engine
 from redline.plugins.hosts.launcher import RemoteLauncher, Sender
 from redline.plugins.hosts.remote import Pair
 from redline.plugins.launchers.attached import processes_of
@@ -105,7 +105,7 @@ def on_hosts(pairs: tuple[Pair, ...], catalogue: Path, cache: Path) -> Workbench
     sender = Sender(Builds(catalogue, cache).find, catalogue.absolute().parent)
     launcher = RemoteLauncher(here, sender, servers, proxies)
     tools = tuple(PairTools.of(pair, launcher) for pair in pairs)
-    environment = read_environment(driver.version(), driver.sha256(), Placement())
+    environment = _environment(driver, Placement())
     return Workbench(tools[0].tools, environment, tools)
 
 
@@ -148,7 +148,7 @@ class Workplace:
         if any(isinstance(entry, ServerEntry) and entry.build is not None for entry in entries):
             return self.places(file)
         # What is fetched for servers of the user's, such as a profiler, is for all of their projects.
-        return Path("catalogue"), Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "redline"
+        return Path("catalogue"), user_cache()
 
     def _pairs(self, suite: Suite) -> tuple[Pair, ...]:
         """Pairs of hosts; none to run it on this one."""
@@ -178,4 +178,11 @@ def _compilers_of(server: RunningServer) -> Callable[[], int | None]:
 
 
 def _with_environment(tools: Tools, driver: EngineDriver) -> Workbench:
-    return Workbench(tools, read_environment(driver.version(), driver.sha256(), tools.placement))
+    return Workbench(tools, _environment(driver, tools.placement))
+
+
+def _environment(driver: EngineDriver, placement: Placement) -> Environment:
+    """This machine with the engine, which has to be of the lab's version. Raises DriveError and UsageError."""
+    version = driver.version()
+    check_version(find_engine(), version)
+    return read_environment(version, driver.sha256(), placement)

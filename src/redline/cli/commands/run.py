@@ -29,7 +29,7 @@ def execute(flags: RunFlags) -> None:
             )
             finish_resumed(flags.resume, workplace, _output(flags), console, trials=flags.trials)
         elif flags.suite is not None:
-            finish(_create(flags.suite, flags, workplace, console), _output(flags), console)
+            finish(_create(places.ready_suite(flags.suite), flags, workplace, console), _output(flags), console)
         else:
             raise UsageError(
                 "no suite is named", hint="try `redline run suites/quickstart.yaml`; `redline list` shows the suites"

@@ -26,8 +26,6 @@ from redline.selftest.rig import Rig, build_oracle
 from redline.selftest.run import SelftestPlan, run
 
 _SHORTEST_S, _LONGEST_S = 0.5, 600.0
-_OURS = Path(__file__)
-"""The catalogue above this file comes first: a user's own has no server with known answers."""
 
 
 def execute(flags: SelftestFlags) -> None:
@@ -68,8 +66,8 @@ def _run(order: SelftestPlan, console: Console) -> SelftestResult:
     driver = EngineDriver(find_engine())
     with OneLine(console) as line, tempfile.TemporaryDirectory() as scratch:
         oracle = build_oracle(
-            places.catalogue(_OURS),
-            places.cache(_OURS),
+            places.own_project() / "catalogue",
+            places.own_project() / ".cache",
             placement,
             lambda progress: line.show(Text(f"building the oracle: {progress}")),
         )
