@@ -113,7 +113,7 @@ def installed(wheels: list[Path]) -> Iterator[Installed]:
             (folder / name).mkdir()
         (folder / "server.py").write_text(SERVER)
         for program in _PROGRAMS:
-            (folder / "path" / program).symlink_to(str(shutil.which(program)))
+            (folder / "path" / program).symlink_to(str(shutil.which(program, path="/usr/bin:/bin")))
         become, python = who_and_python()
         run(uv, "venv", "--quiet", "--python", python, folder / "env")
         pinned = folder / "requirements.txt"
@@ -185,6 +185,7 @@ def test_it_lists_its_catalogue_and_checks_a_suite_by_its_name(installed: Instal
 
 def test_the_selftest_builds_nothing(installed: Installed) -> None:
     done = installed("selftest", "--case", "fixed", "--seconds", "0.5", "--json")
+    assert done.stdout, done.stderr
     assert [case["name"] for case in json.loads(done.stdout)["cases"]] == ["fixed"], done.stderr
 
 
