@@ -78,7 +78,6 @@ def _opened(path: Path, called: Path) -> BinaryIO:
 
 
 def _without_waiting(path: str, flags: int) -> int:
-    """Open without waiting for a writer of a pipe."""
     return os.open(path, flags | os.O_NONBLOCK)
 
 

@@ -70,7 +70,8 @@ class Launch:
     """One start of a server: what runs, on which CPUs, where its output goes, and how it differs from other starts.
 
     With a `seed` its environment has a random size, which moves the stack. `build_number` says which of its builds
-    runs, from 0. The text of each variable in `env` is appended to what that variable has, after a space.
+    runs, from 0. The text of each variable in `env` is appended to what that variable has, after a space. A proxy
+    is in front of its `upstream`, which runs already.
     """
 
     variant: Variant
@@ -79,6 +80,7 @@ class Launch:
     seed: int | None = None
     build_number: int = 0
     env: Mapping[str, str] = field(default_factory=dict)
+    upstream: Upstream | None = None
 
 
 class RunningServer(Protocol):
@@ -158,13 +160,6 @@ class Launcher(Protocol):
 
     def running(self, launch: Launch) -> AbstractContextManager[RunningServer]:
         """Start a server, wait until it is ready, and stop it whatever happens. Raises LaunchError."""
-
-
-class HopLauncher(Launcher, Protocol):
-    """A launcher that can start proxies too."""
-
-    def in_front(self, launch: Launch, upstream: Upstream) -> AbstractContextManager[RunningServer]:
-        """Start a proxy in front of what runs already, as `running` does. Raises LaunchError."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -264,10 +259,7 @@ class Driver(Protocol):
         """Warm up, load and measure. Raises DriveError when there is no traffic to speak of."""
 
     def differ(self, cell: Cell, names: tuple[str, str], endpoints: tuple[Endpoint, Endpoint]) -> str | None:
-        """Ask two servers, and say in one line where they first answer differently; None where they do not.
-
-        Raises DriveError if nobody can ask.
-        """
+        """Where two servers first answer differently, in one line; None without a difference. Raises DriveError."""
 
     def duet(self, drive: DuetDrive) -> DuetTraffic:
         """Load several servers in slices. An interrupt ends it early. Raises DriveError when there is no traffic."""

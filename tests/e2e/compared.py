@@ -1,23 +1,23 @@
-"""What a report of `redline ab` says of its two servers."""
+"""Reads the comparison of two servers in a report of `redline ab`."""
 
 from redline.model import Comparison, Metric, Report
 from redline.model.estimate import DuetComparison
 
 
 def answer(report: Report) -> Comparison:
-    """The comparison that has the verdict, of a report with one scenario."""
+    """The comparison with the verdict, in a report with one scenario."""
     (found,) = (comparison for comparison in report.comparisons if comparison.primary)
     return found
 
 
 def in_metric(report: Report, metric: Metric) -> Comparison:
-    """The comparison in a metric, of a report with one scenario."""
+    """The comparison in a metric, in a report with one scenario."""
     (found,) = (comparison for comparison in report.comparisons if comparison.metric is metric)
     return found
 
 
 def duet(report: Report) -> DuetComparison:
-    """How the answer came about."""
+    """The notes on how the answer was reached."""
     found = answer(report).duet
     assert found is not None
     return found

@@ -19,7 +19,7 @@ from tests.e2e.workshop import CHECKOUT, workshop
 __all__ = ["CHECKOUT", "workshop"]
 REDLINE = Path(sys.executable).with_name("redline")
 LIMIT_S = 420
-"""A search waits for up to 255 s in all while the host takes CPU time."""
+"""A search waits for up to 255 s in total while the host takes CPU time."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -28,7 +28,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @dataclass(frozen=True)
 class Done:
-    """How a command ended."""
+    """The result of a command."""
 
     code: int
     out: str
@@ -39,7 +39,7 @@ class Done:
         return json.loads(self.out)
 
     def refused(self, code: int, *words: str) -> None:
-        """It ended with this code, these words, a hint, and no stack trace."""
+        """Check that it ended with this code, this message, a hint, and no stack trace."""
         assert self.code == code, (self.code, self.out, self.err)
         assert "Traceback" not in self.err
         assert "hint:" in self.err, self.err
@@ -55,7 +55,7 @@ class Redline:
         self.environment = {**os.environ, "NO_COLOR": "1", "COLUMNS": "120"}
 
     def __call__(self, *args: str | Path) -> Done:
-        """Run it to its end, without the time that its imports take."""
+        """Run it to its end, in a process that has already imported `redline`."""
         return Done(*preloaded().call([str(arg) for arg in args], self.folder, self.environment, LIMIT_S))
 
     def start(self, *args: str | Path) -> "subprocess.Popen[str]":
@@ -71,7 +71,7 @@ class Redline:
         )
 
     def in_own_mounts(self, script: str) -> Done:
-        """Run a script that knows `redline`, in a mount namespace of its own; skips where there can be none."""
+        """Run a script that uses `redline` in a mount namespace of its own; skips where none can be made."""
         done = subprocess.run(
             ["unshare", "--mount", "sh", "-c", script],
             cwd=self.folder,
@@ -88,7 +88,7 @@ class Redline:
 
 @cache
 def preloaded() -> Preloaded:
-    """The process that forks for each call."""
+    """The process that forks for every call."""
     return Preloaded(REDLINE)
 
 

@@ -1,4 +1,4 @@
-"""A small project of a user's own: a catalogue with good and bad servers, and a suite over them."""
+"""A small project of a user: a catalogue with good and bad servers, and a suite over them."""
 
 import sys
 from pathlib import Path
@@ -39,7 +39,7 @@ scenarios:
 
 
 class Lab:
-    """The project's folder: `good.*` are `redline-oracle null`, `bad.X` has habit X of the fake server."""
+    """The project's folder: `good.*` are `redline-oracle null`, `bad.X` has the habit X of the fake server."""
 
     def __init__(self, folder: Path, oracle: Path) -> None:
         self.folder = folder
@@ -83,7 +83,7 @@ servers:
 
 
 def _bad() -> str:
-    own = {"silent": ", ready: {path: /, within: 1500ms}"}  # it is waited for in vain
+    own = {"silent": ", ready: {path: /, within: 1500ms}"}  # the run waits for it in vain
     habits = ("exits", "silent", "wrong", "flooding", "dying", "crashes", "taken", "expires")
     servers = "\n".join(
         f"  {habit}: {{about: {habit}, start: {{command: ['{sys.executable}', '{SERVER}', '{{port}}', {habit}]}}"

@@ -1,4 +1,4 @@
-"""What a command that runs has written so far, and what it has left behind: processes and temporary files."""
+"""What a running command has written so far, and what it leaves behind: processes and temporary files."""
 
 import contextlib
 import time
@@ -8,7 +8,7 @@ from tests.e2e.conftest import Redline
 
 
 def exists_below(folder: Path, name: str) -> bool:
-    """Whether a file or folder of this name (a glob) is somewhere in this folder, which may come and go meanwhile."""
+    """Whether a file or folder matches this glob somewhere in this folder, which may change meanwhile."""
     try:
         return any(folder.rglob(name))
     except FileNotFoundError:
@@ -16,7 +16,7 @@ def exists_below(folder: Path, name: str) -> bool:
 
 
 def wait_for_the_second_start(folder: Path) -> None:
-    """Until the first start of a duet has been measured: each has a folder for its logs, somewhere in this one."""
+    """Wait until the first start of a duet has been measured: every start has a folder for its logs in this folder."""
     deadline = time.monotonic() + 120
     while not exists_below(folder, "0001-*"):
         assert time.monotonic() < deadline, "no second start"
@@ -24,7 +24,7 @@ def wait_for_the_second_start(folder: Path) -> None:
 
 
 def left_of(redline: Redline) -> list[str]:
-    """What has the folder for temporary files that only this `redline` was given, and what is in that folder."""
+    """The processes that use the folder for temporary files given to this `redline` alone, and the folder's content."""
     mark = f"TMPDIR={redline.environment['TMPDIR']}".encode()
     alive = []
     for process in Path("/proc").glob("[0-9]*/environ"):

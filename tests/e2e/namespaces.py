@@ -1,4 +1,4 @@
-"""Hosts made of namespaces: each has a network, processes, a name and a folder of Ray; all share a bridge."""
+"""Hosts made of namespaces: every host has its own network, processes, name and folder of Ray; all share a bridge."""
 
 import itertools
 import os
@@ -20,18 +20,18 @@ FOLDER = Path("/tmp/ray")
 TOKEN = "redline-test-token-of-32-characters"
 UP_WITHIN_S = 60.0
 _CLUSTERS = itertools.count()
-"""The kernel removes a namespace some time after it was deleted, and its ends of links with it."""
+"""The kernel removes a deleted namespace, and its ends of links, some time later."""
 
 
 def skip_unless_possible() -> None:
-    """Skip, with the reason, where there can be no such hosts, or no Ray."""
+    """Skip, with the reason, where such hosts cannot be made or Ray is missing."""
     skip_without_namespaces()
     if not RAY.exists():
         pytest.skip("Ray is not installed: uv sync --extra ray")
 
 
 def skip_without_namespaces() -> None:
-    """Skip, with the reason, where there can be no such hosts."""
+    """Skip, with the reason, where such hosts cannot be made."""
     if os.geteuid() != 0:
         pytest.skip("only root can make network namespaces")
     for command in NEEDED:
@@ -54,9 +54,9 @@ def _must(*words: str) -> None:
 
 @dataclass
 class NetHost:
-    """One host: its name, its address, its part of the cores, and what runs in it.
+    """A host: its name, its address, its cores, and its processes.
 
-    `before` is a command that starts what the first process is to find there, and then that process: its last words.
+    `before` is a command that prepares the host and then runs the first process, which is appended to it.
     """
 
     name: str
@@ -68,7 +68,7 @@ class NetHost:
 
     @property
     def environment(self) -> dict[str, str]:
-        """That of the lab and of Ray here."""
+        """The environment of the lab and of Ray on this host."""
         return {
             **os.environ,
             "HOME": str(self.folder),
@@ -87,13 +87,13 @@ class NetHost:
         }
 
     def command(self, *words: str) -> list[str]:
-        """How a command is run on this host, beside what runs there first."""
+        """The command line that runs a command on this host, beside what it runs first."""
         inner = self._first_process()
         spaces = ("--net", "--mount", "--uts", "--ipc", "--pid")
         return ["nsenter", "--target", inner, *spaces, "--wd=.", "taskset", "-c", self.cpus, *words]
 
     def _first_process(self) -> str:
-        """The number of its first process, once that is there."""
+        """The id of its first process, once that exists."""
         unshare = self.processes[0].pid
         deadline = time.monotonic() + UP_WITHIN_S
         while not (children := Path(f"/proc/{unshare}/task/{unshare}/children").read_text().split()):
@@ -102,18 +102,18 @@ class NetHost:
         return children[0]
 
     def run_chrony(self, head: "NetHost") -> None:
-        """Let chronyd run here, beside what is started first, and follow that of the head."""
+        """Run chronyd here, beside what is started first, and let it follow the chronyd of the head."""
         follows = (
             ["local stratum 8", "allow"] if self is head else [f"server {head.address} iburst minpoll 0 maxpoll 0"]
         )
         file = self.folder / "chrony.conf"
         file.write_text("\n".join([*follows, f"pidfile {self.folder}/chronyd.pid", ""]))
-        # `-x`: it sets no clock, which is the machine's. chronyc finds it by a socket in /run/chrony.
+        # `-x`: it does not set the clock, which is the machine's. chronyc reaches it by a socket in /run/chrony.
         start = 'mkdir -p /run/chrony && mount -t tmpfs tmpfs /run/chrony && chronyd -x -u root -f "$0" && exec "$@"'
         self.before = ("sh", "-c", start, str(file))
 
     def start(self, *words: str) -> "subprocess.Popen[bytes]":
-        """Start a command as the first process of this host; all processes of it end with it."""
+        """Start a command as the first process of this host; all processes of the host end with it."""
         script = f'mount --bind {self.folder}/ray {FOLDER} && hostname {self.name} && exec "$@"'
         log = (self.folder / f"{len(list(self.folder.glob('*.log')))}.log").open("wb")
         pinned = ("taskset", "-c", self.cpus)
@@ -142,11 +142,11 @@ class NetHost:
         return process
 
     def said(self) -> str:
-        """What its processes have written."""
+        """The output of its processes."""
         return "\n".join(file.read_text(errors="replace")[-2000:] for file in sorted(self.folder.glob("*.log")))
 
     def end(self) -> None:
-        """Kill all of it."""
+        """Kill all its processes."""
         while self.processes:
             process = self.processes.pop()
             if process.poll() is None:
@@ -154,37 +154,37 @@ class NetHost:
             process.wait()
 
     def running(self, *words: str) -> list[str]:
-        """The processes in this host's network whose command line has one of these words, by their numbers here."""
+        """The processes in this host's network whose command line has one of these words, by their ids here."""
         found, own = [], Path(f"/run/netns/{self.name}").stat().st_ino
         for folder in Path("/proc").iterdir():
             if not folder.name.isdecimal():
                 continue
             with suppress(OSError):
                 line = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-                entered = line.startswith("nsenter")  # it waits for what it has started
+                entered = line.startswith("nsenter")  # it waits for the processes that it started
                 if (folder / "ns/net").stat().st_ino == own and not entered and any(word in line for word in words):
                     found.append(folder.name)
         return found
 
     def slow(self, rate: str) -> None:
-        """Let it send no more than this."""
+        """Limit the rate at which it sends."""
         words = ("qdisc", "add", "dev", "eth0", "root", "tbf", "rate", rate, "burst", "4kb", "latency", "500ms")
         done = subprocess.run(["tc", "-n", self.name, *words], capture_output=True, text=True, timeout=20, check=False)
         if done.returncode != 0:
             pytest.skip(f"no token bucket here: {done.stderr.strip()}")
 
     def cut(self) -> None:
-        """Take its network away."""
+        """Disconnect its network."""
         _must("link", "set", f"to-{self.name}", "down")
 
     def mend(self) -> None:
-        """Give it back."""
+        """Connect its network again."""
         _must("link", "set", f"to-{self.name}", "up")
 
 
 @contextmanager
 def hosts(folder: Path, cpus: dict[str, str]) -> Iterator[dict[str, NetHost]]:
-    """Hosts by their names, each on these cores, connected with each other and with nothing else."""
+    """Hosts by name, each on its cores, connected with each other and with nothing else."""
     number = (os.getpid() + next(_CLUSTERS)) % 250
     FOLDER.mkdir(exist_ok=True)
     bridge = f"rl{number}"
@@ -215,7 +215,7 @@ def hosts(folder: Path, cpus: dict[str, str]) -> Iterator[dict[str, NetHost]]:
 
 @contextmanager
 def cluster(folder: Path, cpus: dict[str, str]) -> Iterator[dict[str, NetHost]]:
-    """The same hosts as a Ray cluster: `head` without a role, others with that which their name begins with."""
+    """The same hosts as a Ray cluster: `head` has no role, the others have the role with which their names begin."""
     with hosts(folder, cpus) as found:
         start_cluster(found)
         yield found

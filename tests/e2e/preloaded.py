@@ -1,6 +1,6 @@
-"""A process that has imported `redline` and forks for each call: importing it costs more CPU time than most calls do.
+"""A process that has imported `redline` and forks for every call: the import costs more CPU time than most calls.
 
-As with the script, a call is a process of its own, with its own arguments, environment, folder and output, which runs
+Like the script, a call is a process of its own, with its own arguments, environment, folder and output, which runs
 `main` and ends as Python does. Tests of signals, and of what happens before and during the imports, run the script.
 """
 
@@ -17,11 +17,11 @@ import time
 from pathlib import Path
 
 LARGEST = 1 << 17
-"""Bytes of a call; one packet holds it."""
+"""The most bytes of a call, which is a single packet."""
 
 
 class Preloaded:
-    """The tests' side. One call at a time."""
+    """The tests' side. It makes one call at a time."""
 
     def __init__(self, script: Path) -> None:
         self.script = script
@@ -37,7 +37,7 @@ class Preloaded:
         theirs.close()
 
     def call(self, args: list[str], folder: Path, environment: dict[str, str], limit_s: float) -> tuple[int, str, str]:
-        """The exit code, as `subprocess` gives it, stdout and stderr. Raises TimeoutError."""
+        """The exit code, as `subprocess` returns it, stdout and stderr. Raises TimeoutError."""
         out, err, status = pipes = [os.pipe() for _ in range(3)]
         call = json.dumps([[str(self.script), *args], str(folder), environment]).encode()
         socket.send_fds(self._calls, [call], [write for _, write in pipes])
@@ -49,13 +49,13 @@ class Preloaded:
         return int(read[status[0]].split()[1]), read[out[0]].decode(), read[err[0]].decode()
 
     def end(self) -> None:
-        """There are no more calls."""
+        """End the process."""
         self._calls.close()
         self._process.communicate(timeout=60)
 
 
 def _read_all(pipes: list[int], limit_s: float, status: int) -> dict[int, bytes]:
-    """What comes out of each pipe until nobody holds its other end. `status` begins with the id of the process."""
+    """The output of each pipe until its other end is closed. `status` begins with the id of the process."""
     read = dict.fromkeys(pipes, b"")
     deadline = time.monotonic() + limit_s
     with selectors.DefaultSelector() as selector:
@@ -75,7 +75,7 @@ def _read_all(pipes: list[int], limit_s: float, status: int) -> dict[int, bytes]
 
 
 def _serve(calls: socket.socket) -> None:
-    """Fork for each call. Returns in the process of a call, as the script is after its imports."""
+    """Fork for every call. Returns in the process of a call, in the state of the script after its imports."""
     assert len(list(Path("/proc/self/task").iterdir())) == 1
     gc.freeze()
     while call := (received := socket.recv_fds(calls, LARGEST, 3))[0]:

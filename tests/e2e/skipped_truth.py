@@ -1,4 +1,4 @@
-"""Notices a run that skipped every upper bound of the truth tests: the engine's times may be too long in it."""
+"""Detects a run that skipped every upper bound of the truth tests: the engine may then be too slow unnoticed."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -11,10 +11,10 @@ from bench.cost.place import BUSY_SHARE, Use
 
 @dataclass(eq=False)
 class SkippedTruth:
-    """A pytest plugin. Truth tests that bound a time from above allow for noise, and skip at too much of it.
+    """A pytest plugin. Truth tests that bound a time from above allow for noise, and skip if there is too much.
 
-    When all of these skip, the run's last lines say so. When moreover the machine was quiet, by the share of CPU time
-    that other processes and the hypervisor took, the run fails: then the engine or the oracle made the noise.
+    If all of these skip, the last lines of the run report it. If the machine was also quiet, judged by the share of CPU
+    time that other processes and the hypervisor took, the run fails: the engine or the oracle made the noise.
     """
 
     now: Callable[[], Use] = Use.now
@@ -26,12 +26,12 @@ class SkippedTruth:
         self.before = self.now()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Count how each upper bound ended; a skip is reported in its setup or its call."""
+        """Count the result of every upper bound; a skip is reported in its setup or its call."""
         if "upper_bound" in report.keywords and (report.when == "call" or report.skipped or report.failed):
             self.outcomes[report.outcome] += 1
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Fail where all were skipped on a quiet machine."""
+        """Fail if all were skipped on a quiet machine."""
         if set(self.outcomes) != {"skipped"}:
             return
         others, stolen = self.now().others_since(self.before)
@@ -45,7 +45,7 @@ class SkippedTruth:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def pytest_unconfigure(self, config: pytest.Config) -> None:
-        """Say so below pytest's own summary."""
+        """Report it below pytest's own summary."""
         reporter = config.pluginmanager.get_plugin("terminalreporter")
         if self.message and reporter is not None:
             reporter.write_line(self.message, red=True, bold=True)

@@ -1,4 +1,4 @@
-"""`redline ab` on real servers: what was planted is found, and what is wrong is said."""
+"""`redline ab` on real servers: it detects planted differences and reports errors."""
 
 import shlex
 import signal

@@ -1,4 +1,4 @@
-"""`redline ab --git` on a small repository: what it builds, what it says, and that nothing is left."""
+"""`redline ab --git` on a small repository: what it builds and reports, and that it leaves nothing behind."""
 
 import json
 import os
@@ -30,7 +30,7 @@ check: {get: /path0, expect: {body: path0}}
 
 
 class Project:
-    """A repository with a server that answers later and later: `v1`, `v2`, and `broken`, which does not build."""
+    """A repository with a server that answers ever later: `v1`, `v2`, and `broken`, which does not build."""
 
     def __init__(self, folder: Path, oracle: Path) -> None:
         self.folder, self._oracle = folder, oracle
@@ -45,7 +45,7 @@ class Project:
         self.git("checkout", "--quiet", "v2")
 
     def write(self, delay: str) -> None:
-        """The build makes a file that the start needs, so that it fails where it was not built."""
+        """The build makes a file that the start needs, so that the start fails without a build."""
         made = f'printf "fixed --delay {delay}" > mode' if delay else "echo undefined reference to main; exit 7"
         (self.folder / "make it.sh").write_text(f"{made}\n")
         (self.folder / "run.sh").write_text(f'exec "{self._oracle}" $(cat mode) --port "$1"\n')
@@ -73,7 +73,7 @@ def wait_for_a_build(running: "subprocess.Popen[str]") -> None:
 
 
 def nothing_is_left(redline: Redline, project: Project) -> bool:
-    deadline = time.monotonic() + 5  # what was killed is there until its new parent has heard of it
+    deadline = time.monotonic() + 5  # a killed process exists until its new parent has reaped it
     while left_of(redline) and time.monotonic() < deadline:
         time.sleep(0.05)
     return not left_of(redline) and len(project.git("worktree", "list").splitlines()) == 1
@@ -205,7 +205,7 @@ def test_a_virtual_machine_is_measured_when_it_is_warm(redline: Redline, project
 
 
 def test_what_a_killed_command_left_is_removed_by_the_next(redline: Redline, project: Project) -> None:
-    """Its build ends at once; its worktrees are there until then."""
+    """Its build ends immediately; its worktrees exist until then."""
     (project.folder / "redline.yaml").write_text("build: sleep 300\nstart: sh run.sh {port}\n")
     killed = redline.start("ab", "--git", "v1..v2")
     wait_for_a_build(killed)

@@ -1,4 +1,4 @@
-"""`redline ab --git` in git's hooks: what is committed, staged and changed is what it would be without them."""
+"""`redline ab --git` in git's hooks: commits, the index and files are the same as without them."""
 
 import os
 import subprocess
@@ -26,7 +26,7 @@ FAILS = f"{BUILD}exit 1\n"
 
 @dataclass(frozen=True)
 class Work:
-    """A folder in which somebody works: the main worktree of a repository, or a linked one."""
+    """A folder that a user works in: the main worktree of a repository, or a linked worktree."""
 
     folder: Path
     environment: dict[str, str]
@@ -43,7 +43,7 @@ class Work:
             (self.folder / name).write_text(text)
 
     def state(self) -> tuple[str, ...]:
-        """The last commit's tree, the index, and how the files differ from it."""
+        """The tree of the last commit, the index, and how the files differ from it."""
         asked = (("rev-parse", "HEAD^{tree}"), ("ls-files", "--stage"), ("status", "--porcelain"), ("diff",))
         return tuple(self.git(*words) for words in asked)
 
@@ -71,7 +71,7 @@ def made(folder: Path, *, linked: bool, build: str = FAILS, start: str = "false 
 
 
 def hook(work: Work, name: str, command: str) -> None:
-    """Let git run a command, as a hook or as that of `rebase --exec`, whose end does not matter to it."""
+    """Let git run a command, as a hook or by `rebase --exec`; its exit code is ignored."""
     file = work.folder / work.git("rev-parse", "--git-path", f"hooks/{name}").strip()
     file = work.folder.parent / name if name == EXEC else file
     file.parent.mkdir(exist_ok=True)
@@ -128,7 +128,7 @@ def test_a_hook_changes_nothing_that_git_does(tmp_path: Path, situation: str, li
 
 
 def test_servers_in_a_hook_have_no_repository_either(redline: Redline, tmp_path: Path, oracle: Path) -> None:
-    """And the partial commit that waits for them takes the file that it names alone."""
+    """A partial commit that waits for the hooks takes only the file that it names."""
     start = f"""sh -c 'env | grep ^GIT_ >> "$SEEN"; exec "{oracle}" fixed --delay 1ms --port "$0"' {{port}}"""
     with_hook, without = (
         made(tmp_path / each, linked=True, build=BUILD, start=f"|-\n  {start}") for each in ("with", "without")
@@ -147,7 +147,7 @@ def test_servers_in_a_hook_have_no_repository_either(redline: Redline, tmp_path:
 
 
 def test_the_work_tree_is_read_beside_the_index(redline: Redline, tmp_path: Path) -> None:
-    """What is staged, a conflict, a file that is to be added, and a locked index make no difference."""
+    """Staged files, a conflict, a file that is marked to be added, and a locked index make no difference."""
     work = made(tmp_path / "made", linked=False)
     work.git("commit", "--quiet", "--message", "ours", "--", "tracked")
     work.git("checkout", "--quiet", "-b", "theirs", "HEAD^")
@@ -220,7 +220,7 @@ def test_a_repository_of_another_users_is_refused_with_gits_advice(redline: Redl
 
 
 def test_a_worktree_that_git_was_making_is_forgotten(redline: Redline, tmp_path: Path) -> None:
-    """Git locks it until it stands, and the lab and git may be killed meanwhile."""
+    """Git locks the worktree until it is complete, and the lab and git may be killed meanwhile."""
     work = made(tmp_path / "made", linked=False)
     redline.folder, redline.environment = work.folder, {**redline.environment, **work.environment}
     redline("ab", "--git", "HEAD").refused(1, "does not build")

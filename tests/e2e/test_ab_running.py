@@ -1,4 +1,4 @@
-"""A server that is started against one that is running: `redline ab COMMAND URL`, and the suite that it is."""
+"""A server that is started, compared with a running server: `redline ab COMMAND URL`, and the equivalent suite."""
 
 from pathlib import Path
 
@@ -34,7 +34,7 @@ def test_a_running_server_is_reached_at_each_start_of_the_other(
     assert answer(report).metric is Metric.CPU_PER_REQUEST
     ratio = answer(report).ratio
     assert ratio is not None
-    assert (ratio.value > 1) is (runs == "B")  # the running one burns CPU time
+    assert (ratio.value > 1) is (runs == "B")  # the running server burns CPU time
     assert "few-starts" in kinds(report)
     started = [server.pid for recording in store.duets() for server in recording.servers if server]
     assert len(started) == len(set(started)) == (1 if runs == "A" else 2) * duet(report).starts

@@ -1,4 +1,4 @@
-"""`redline ab -o`: what is measured is kept, judged again, and resumed, whatever ended the command."""
+"""`redline ab -o`: measurements are kept, judged again, and resumed, however the command ended."""
 
 import os
 import shlex
@@ -23,7 +23,7 @@ SHORT = ("--for", "6s", "--load", "closed:2")
 
 @pytest.fixture
 def servers(redline: Redline, tmp_path: Path, oracle: Path) -> tuple[str, str]:
-    """Two commands, of which the first starts a copy of the oracle."""
+    """Two commands, the first of which starts a copy of the oracle."""
     (tmp_path / "tmp").mkdir()
     redline.environment["TMPDIR"] = str(tmp_path / "tmp")
     shutil.copy(oracle, tmp_path / "old")
@@ -31,7 +31,7 @@ def servers(redline: Redline, tmp_path: Path, oracle: Path) -> tuple[str, str]:
 
 
 def started(redline: Redline, servers: tuple[str, str]) -> "subprocess.Popen[str]":
-    """A comparison that is kept, in its second start."""
+    """A stored comparison, interrupted in its second start."""
     running = redline.start("ab", *servers, *SHORT, "-o", "kept")
     wait_for_the_second_start(redline.folder / "kept")
     return running

@@ -1,4 +1,4 @@
-"""`redline ab` on servers that compile while they run: it says what warm servers need, or that it cannot say."""
+"""`redline ab` on servers that compile while they run: it reports what warm servers need, or that it is not known."""
 
 import shlex
 import shutil
@@ -25,12 +25,12 @@ server.keepAliveTimeout = 600000;
 server.listen(port, '127.0.0.1');
 """
 PLANTED = 16_000
-"""A second loop, of so many rounds beside 20,000: some 30% of the CPU time of a request."""
+"""The rounds of a second loop, beside 20,000: some 30% of the CPU time of a request."""
 
 
 @pytest.fixture
 def node(tmp_path: Path) -> str:
-    """The command of a server on Node; with ` N` behind it, its second loop has N rounds."""
+    """The command of a server on Node; with ` N` appended, its second loop has N rounds."""
     found = shutil.which("node")
     if found is None:
         pytest.skip("node is not installed")
@@ -39,7 +39,7 @@ def node(tmp_path: Path) -> str:
 
 
 def warm_cpu_per_request(redline: Redline, command: str) -> float:
-    """What a request to the server alone costs, by the kernel's clock, after it was loaded for a while."""
+    """The CPU time of a request to the server alone, by the kernel's clock, after a load for a while."""
     port = 18_471
     server = psutil.Popen(shlex.split(command.format(port=port)))
     try:
@@ -65,7 +65,7 @@ def test_a_difference_of_servers_on_node_is_that_of_warm_ones(redline: Redline, 
     assert ratio is not None
     assert ratio.low is not None
     assert ratio.high is not None
-    # The truth is measured by itself, at another time, so it is known to a few percent. Cold starts halve a difference.
+    # The truth is measured separately, at another time, so it is known to a few percent. Cold starts halve a change.
     assert ratio.low / 1.06 < truth < ratio.high * 1.06
     assert ratio.high / ratio.low < 1.5
     assert answer(report).verdict is Verdict.SLOWER

@@ -1,4 +1,4 @@
-"""Some 300 answers, right and wrong, through `load`, `limit`, `ab` and `run`: all commands say the same of each."""
+"""Some 300 answers, right and wrong, through `load`, `limit`, `ab` and `run`: all commands give the same verdict."""
 
 import sys
 from pathlib import Path
@@ -52,19 +52,19 @@ def words(text: str) -> str:
 
 
 def said(done: Done) -> str:
-    """All that a command printed, however its lines are wrapped."""
+    """All output of a command, without its line breaks."""
     return words(done.out + done.err)
 
 
 def as_loaded(vector: Vector) -> tuple[str, ...]:
-    """What tells a load of the vector's protocol and status."""
+    """The flags for the vector's protocol and status."""
     return ("--status", str(vector.status), *(("--http2",) if vector.http == "2" else ()))
 
 
 def reason_of(load: Done) -> tuple[str, str]:
     """Outcome and reason of the first failure of a load."""
     first = failures_of(load)[0]
-    # How long an answer may take is the load's own.
+    # The time allowed for an answer differs between loads.
     reason = "no answer within" if first["outcome"] == "timeout" else words(first["reason"])
     return first["outcome"], reason
 
@@ -80,14 +80,14 @@ def test_a_wrong_answer_has_one_reason_in_load_limit_and_ab(redline: Redline, ve
     with targets.target(vector.serve) as url:
         load = redline("load", url, *LOAD, *as_loaded(vector))
         search = redline("limit", url, *SEARCH, *as_loaded(vector))
-        # `ab` speaks HTTP/1.1 with a server that is running already.
+        # `ab` uses HTTP/1.1 with a running server.
         duet = redline("ab", url, url, "--for", "3s") if vector.http == "1.1" else search
     outcome, reason = reason_of(load)
     assert (load.code, outcome) == (1, vector.outcome)
     for done in (search, duet):
         assert done.code == 1, said(done)
         assert reason in said(done), reason
-        # A status says by itself what it is.
+        # A wrong status is its own reason.
         assert outcome == "unexpected_status" or outcome in said(done)
 
 

@@ -1,4 +1,4 @@
-"""`redline build`, with a catalogue of its own whose build is a script."""
+"""`redline build`, with a catalogue whose build is a script."""
 
 import json
 import signal
@@ -126,7 +126,7 @@ def test_an_interrupt_ends_the_build_and_leaves_nothing_built(redline: Redline, 
 
 
 def test_no_build_gets_the_repository_of_a_hook(redline: Redline, family: Path) -> None:
-    """That of `redline run` in a hook neither: it is one way."""
+    """Nor does that of `redline run` in a hook, which uses the same code."""
     (family / "build").write_text("#!/bin/sh\nenv > environment\ncp source first.out\n")
     redline.environment |= {"GIT_DIR": "/repository/.git", "GIT_INDEX_FILE": "/repository/.git/index.lock"}
     redline.environment |= {"GIT_AUTHOR_NAME": "somebody"}

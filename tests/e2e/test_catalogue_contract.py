@@ -1,4 +1,4 @@
-"""Every server with routes, built and started by the lab's launcher, held to the contract in catalogue/README.md."""
+"""Every server with routes, built and started by the lab's launcher, satisfies the contract in catalogue/README.md."""
 
 import socket
 import time
@@ -141,7 +141,7 @@ def logging(entry: ServerEntry) -> dict[str, OptionValue]:
 
 
 def lines_of(log: Path, at_least: int) -> list[str]:
-    """What was logged, once so many lines are there: a server may write a moment after it has answered."""
+    """The log, once it has this many lines: a server may write a moment after it has answered."""
     deadline = time.monotonic() + WAIT_S
     lines: list[str] = []
     while len(lines) < at_least and time.monotonic() < deadline:

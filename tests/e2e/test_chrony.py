@@ -1,4 +1,4 @@
-"""What a host says of its clock while a real chronyd runs there: one namespace follows another one's."""
+"""A host's report of its clock while chronyd runs there: one namespace follows the chronyd of another."""
 
 import json
 import shutil
@@ -22,7 +22,7 @@ print(found.model_dump_json() if found else "null")
 """
 FOLLOWS_WITHIN_S = 30.0
 BOUND_NS = 50_000_000
-"""Both read the same clock of one kernel, and a busy machine answers late."""
+"""Both read the same clock of the kernel, but a busy machine answers late."""
 NAMES = {"head": "0", "server-0": "0", "load-0": "1"}
 
 
@@ -49,7 +49,7 @@ def read(host: NetHost) -> ClockReading | None:
 
 def test_a_clock_that_follows_one_in_its_network_is_known_to_a_millisecond(net: dict[str, NetHost]) -> None:
     deadline = time.monotonic() + FOLLOWS_WITHIN_S
-    # chronyd allows for a whole second after its first answer, and for less with each that follows.
+    # chronyd allows for a whole second after its first answer, and for less after every further answer.
     while (found := read(net["server-0"])) is None or found.stratum < 9 or found.bound_ns >= BOUND_NS:
         assert time.monotonic() < deadline, (found, net["server-0"].said())
         time.sleep(0.5)

@@ -14,13 +14,13 @@ pytestmark = [pytest.mark.e2e, pytest.mark.long, pytest.mark.jvm]
 
 PLUS = "/math/plus"
 KEPT = 120
-"""Requests on one connection."""
+"""Requests on a single connection."""
 UNMATCHED = {"study", "stream"}
-"""Without its match in the request, reitit does not know that another method would have been right."""
+"""Without its match in the request, reitit does not know that another method is allowed."""
 
 
 def cases() -> list[object]:
-    """Each server with each of its stacks in each mode, and with each other setting."""
+    """Every server with all its stacks in all modes, and with all other settings."""
     made: list[object] = []
     for entry in ENTRIES.values():
         names = [name for name in ("stack", "mode") if name in entry.options]

@@ -1,4 +1,4 @@
-"""Servers in containers, with the container engine of this machine: what they get, and that nothing of them is left.
+"""Servers in containers, with the container engine of this machine: their limits, and that nothing is left behind.
 
 Without an engine that can run containers these tests skip. On Debian, podman and runc are enough.
 """
@@ -22,6 +22,7 @@ from redline.plugins.launchers.container_engine import CHOICE, ContainerEngine, 
 from redline.plugins.launchers.containers import LABEL, Containers
 from redline.plugins.launchers.process import ProcessLauncher
 from redline.plugins.linux import cgroup
+from redline.plugins.linux.mounts import read_mounts
 from redline.ports import Launch, Placement, Upstream
 from redline.suite import load_catalogue
 from tests.e2e.conftest import CHECKOUT, Redline
@@ -40,7 +41,7 @@ SMALL = Container(cpus=0.5, memory_bytes=64 << 20, pids=100)
 
 @pytest.fixture(scope="module")
 def engine(tmp_path_factory: pytest.TempPathFactory) -> ContainerEngine:
-    """One that can run containers, or a skip with its reason."""
+    """A container engine that works here, or a skip with its reason."""
     lab = Containers(tmp_path_factory.mktemp("engine"))
     try:
         found = lab.engine()
@@ -54,7 +55,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> ContainerEngine:
 
 
 def left_of_labs(engine: ContainerEngine) -> list[str]:
-    """What there is of labs that have ended, or of this process, and the groups of containers that are not there."""
+    """The leftovers of labs that have ended, or of this process, and the control groups whose containers are gone."""
     label = ("--filter", f"label={LABEL}")
     names = [
         *engine.call("ps", "--all", "--format", "{{.Names}}", *label).split(),
@@ -62,21 +63,21 @@ def left_of_labs(engine: ContainerEngine) -> list[str]:
         *re.findall("redline/.*", engine.call("images", "--format", "{{.Repository}}")),
     ]
     known = engine.call("ps", "--all", "--quiet", "--no-trunc").split()
-    folders = [point for kind in ("cgroup", "cgroup2") for point, _ in cgroup.mount_points(kind)]
+    folders = [mount.point for mount in read_mounts() if mount.kind in ("cgroup", "cgroup2")]
     groups = [str(group) for folder in folders for group in folder.rglob("libpod-*")]
     gone = [group for group in groups if not any(container in group for container in known)]
     return [name for name in names if not is_of_another(name)] + gone
 
 
 def is_of_another(name: str) -> bool:
-    """Whether the lab whose process id is in a name is another one that runs."""
+    """Whether a name has the process id of another lab that is running."""
     pid = int(re.split("[-/]", name)[1])
     return pid != os.getpid() and Path("/proc", str(pid)).exists()
 
 
 @pytest.fixture
 def nothing_left(engine: ContainerEngine) -> Iterator[ContainerEngine]:
-    """After the test there are no containers, networks, images and control groups of it."""
+    """Check that the test leaves no containers, networks, images and control groups."""
     yield engine
     assert eventually(lambda: not left_of_labs(engine)), left_of_labs(engine)
 
@@ -168,7 +169,7 @@ def test_a_proxy_in_a_container_reaches_a_server_in_another(nothing_left: Contai
         hop = built(launcher, Variant(entry=nginx, container=host))
         with launcher.running(Launch(server, ONE_CORE, tmp_path / "log")) as running:
             upstream = Upstream(running.endpoint, "h1", hyper.ready)
-            with launcher.in_front(Launch(hop, ONE_CORE, tmp_path / "hop.log"), upstream) as front:
+            with launcher.running(Launch(hop, ONE_CORE, tmp_path / "hop.log", upstream=upstream)) as front:
                 assert request_status("127.0.0.1", front.endpoint.port, "/path0", 5) == 200
                 assert front.facts.pid != running.facts.pid
 
@@ -286,7 +287,7 @@ def test_an_engine_that_does_not_remove_a_container_is_named_and_the_server_is_d
 
 @pytest.fixture
 def service(engine: ContainerEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """podman as a service that the docker client talks to."""
+    """podman as a service for the docker client."""
     docker = shutil.which("docker")
     if docker is None or engine.name != "podman":
         pytest.skip("this needs the docker client and podman")
@@ -314,7 +315,7 @@ def test_the_docker_client_works_with_the_service_of_podman(
 def test_a_suite_compares_a_container_with_a_process(
     oracle: Path, redline: Redline, nothing_left: ContainerEngine
 ) -> None:
-    """Throttled by its own quota, which is a finding of that cell alone."""
+    """The server is throttled by its own quota, which is a finding of that cell alone."""
     servers = "{use: good.one, in: [process, container]}, {use: good.one, in: container, container: {cpus: 0.1}}"
     suite = Lab(redline.folder, oracle).suite(servers, more="baseline: good.one")
     _, report = run(redline, suite)
@@ -329,7 +330,7 @@ def test_a_suite_compares_a_container_with_a_process(
 def test_a_lab_that_is_ended_leaves_nothing(
     number: int, network: str, oracle: Path, redline: Redline, nothing_left: ContainerEngine
 ) -> None:
-    """With a published port the server does not become ready, so the lab is ended while it waits for that."""
+    """With a published port the server does not become ready, so the lab is ended while it waits."""
     servers = f"{{use: good.one, in: container, container: {{network: {network}}}}}"
     suite = Lab(redline.folder, oracle).suite(servers, trials=50)
     with redline.start("run", suite, "-o", redline.folder / "out") as process:

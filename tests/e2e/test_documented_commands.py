@@ -1,4 +1,4 @@
-"""Every command that the documentation shows is run, with its lengths cut and its places filled in."""
+"""Every command in the documentation is run, with shorter durations and its placeholders filled in."""
 
 import re
 import shlex
@@ -35,7 +35,7 @@ SHORT_SELFTEST = ["--seconds", "0.5"]
 ONE_CASE = ["--case", "fixed"]
 SHORT_AB = ["--for", "4s", "--load", "closed:2"]
 OWN_SUITES = ("mine.yaml", "axum.yaml")
-"""The files of the guide to the first suite: servers of the user's own with a budget, and servers of the catalogue."""
+"""The files of the guide to the first suite: the user's own servers with a budget, and servers of the catalogue."""
 
 
 def commands(text: str) -> list[list[str]]:
@@ -71,7 +71,7 @@ def test_the_documentation_shows_every_command() -> None:
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory, oracle: Path) -> Path:
-    """A project with three small runs in it, a search, and a comparison that can be resumed."""
+    """A project with three small runs, a search, and a comparison that can be resumed."""
     folder = tmp_path_factory.mktemp("documented")
     lab, redline = Lab(folder, oracle), Redline(folder)
     suite = lab.suite("good.one, good.two", trials=2, more="baseline: good.one")
@@ -98,7 +98,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Certificate:
 
 
 def _yaml_of(page: str, begins: str) -> str:
-    """The YAML of a guide that begins or has a line that begins like this."""
+    """The YAML block of a guide that has a line beginning with this."""
     text = (CHECKOUT / "docs" / "guide" / page).read_text()
     found = [
         str(block)
@@ -111,14 +111,14 @@ def _yaml_of(page: str, begins: str) -> str:
 
 @pytest.fixture(scope="module")
 def selftests() -> dict[tuple[str, ...], Done]:
-    """What selftests said: those that differ in their length alone are the same one when they are cut."""
+    """The output of selftests: those that differ only in their duration are the same when shortened."""
     return {}
 
 
 def short_ab(args: list[str], url: str, oracle: Path, kept: Path) -> list[str]:
-    """The same for a short while, with a server in the place of each that the page names.
+    """The same command with short durations, and with a server for every placeholder of the page.
 
-    What is resumed lacks a start, and the place where something is to be kept is empty.
+    What is resumed lacks a start, and output folders are empty.
     """
     if "--resume" in args:
         max((kept / "duets").iterdir()).unlink()
@@ -136,13 +136,13 @@ def with_servers(args: list[str], oracle: Path) -> list[str]:
 
 
 def replaced(args: list[str], flags: list[str]) -> list[str]:
-    """The arguments with these flags and their values in place of the same ones."""
+    """The arguments with these flags and their values in place of the same flags."""
     names = flags[::2]
     return [arg for i, arg in enumerate(args) if not {arg, args[i - 1]} & set(names)] + flags
 
 
 def write_first_suites(folder: Path, oracle: Path) -> None:
-    """The suites of the guide, with less time for that of the user's own servers."""
+    """The suites of the guide, with less time for the user's own servers."""
     text = _yaml_of("first-suite.md", "budget: 60s").replace("budget: 60s", "budget: 4s")
     (folder / "mine.yaml").write_text("\n".join(with_servers(text.split("\n"), oracle)))
     (folder / "axum.yaml").write_text(_yaml_of("first-suite.md", "servers: [rust.hyper"))
@@ -165,7 +165,7 @@ def make_revisions(folder: Path, oracle: Path) -> None:
 
 
 def short_selftest(args: list[str]) -> list[str]:
-    """The same case for a short while; one case where all were asked for."""
+    """The same case for a short while; a single case if all were requested."""
     return [*replaced(args, SHORT_SELFTEST), *([] if "--case" in args else ONE_CASE)]
 
 
@@ -212,11 +212,11 @@ def test_a_documented_command_works(
         done = selftests.get(tuple(sorted(args))) or redline(*args)
     if args[0] == "selftest":
         selftests[tuple(sorted(args))] = done
-    if "--on" in args:  # tests/e2e/test_ray.py runs it, on a cluster; here there is none, or no Ray
+    if "--on" in args:  # tests/e2e/test_ray.py runs it, on a cluster; here is no cluster, or no Ray
         assert done.code == 2, (args, done.err)
         assert "no Ray cluster could be reached at auto" in done.err or "--extra ray" in done.err
         return
-    # On a busy machine so short a measurement may be invalid, and then the exit code has to say so.
+    # On a busy machine so short a measurement may be invalid, which the exit code must show.
     depends = "--fail-on" in args or args[0] in {"run", "load", "limit", "ab", "selftest"}
     assert done.code in ({0, 1, 3} if depends else {0}), (args, done.err)
     assert "Traceback" not in done.err

@@ -1,4 +1,4 @@
-"""An engine that is stopped for a while says so, whatever else is stopped; a stopped server is blamed itself."""
+"""A stopped engine reports its pause, whatever else is stopped; a stopped server is blamed itself."""
 
 import contextlib
 import json
@@ -49,7 +49,7 @@ def url_of(server: "subprocess.Popen[str]") -> str:
 
 
 def below(pid: int) -> Iterator[int]:
-    """All processes below this one."""
+    """All descendants of this process."""
     for task in Path(f"/proc/{pid}/task").glob("*"):
         with contextlib.suppress(OSError):
             for child in map(int, (task / "children").read_text().split()):
@@ -79,7 +79,7 @@ def stop_for_a_while(pids: list[int]) -> None:
 
 
 def loaded(redline: Redline, url: str, flags: str, stopped: Callable[[int, int], list[int]]) -> LoadResult:
-    """A load of two seconds, in the middle of which these processes stand still, given the lab's and the engine's."""
+    """A load of two seconds, during which the processes that a function chooses from lab and engine are stopped."""
     lab = redline.start("load", url, *flags.split(), "-d", "2s", "--warmup", "100ms", "--timeout", "500ms", "--json")
     try:
         engine = engine_of(lab)
@@ -108,7 +108,7 @@ def test_an_engine_that_stood_still_is_reported_and_nothing_else_blamed(
 def test_a_server_that_stood_still_is_blamed_itself(redline: Redline, server: "subprocess.Popen[str]") -> None:
     result = loaded(redline, url_of(server), "-c 4", lambda _lab, _engine: [server.pid])
     assert result.counts.outcomes.timeout > 0
-    # A busy machine may keep the engine from its core for a moment, but never for a share of the second.
+    # A busy machine may keep the engine from its core for a moment, but never for a large part of the second.
     paused = [each.grade for each in result.findings if each.kind == "engine-paused"]
     assert Grade.INVALID not in paused
 

@@ -1,4 +1,4 @@
-"""Why requests failed comes before any verdict, in all commands; and a load that asks for nothing blames nobody."""
+"""Why requests failed comes before any verdict, in all commands; and a load without requests blames nobody."""
 
 import os
 import signal
@@ -55,7 +55,7 @@ def turning(habit: str) -> Iterator[str]:
 
 
 def suite(folder: Path, habit: str, load: str) -> Path:
-    """A suite over it in a catalogue of its own."""
+    """A suite over this server in a catalogue of its own."""
     family = folder / "catalogue" / "turning"
     family.mkdir(parents=True)
     (family / "server.yaml").write_text(CATALOGUE.format(python=sys.executable, file=TURNING, habit=habit))
@@ -65,7 +65,7 @@ def suite(folder: Path, habit: str, load: str) -> Path:
 
 
 def named(text: str, habit: str) -> bool:
-    """Whether the outcome, and what came, are named."""
+    """Whether the outcome, and the received bytes, are named."""
     return all(word in text for word in REASONS[habit])
 
 
@@ -107,7 +107,7 @@ class TestEveryAnswerIsWrong:
 
 
 class TestNothingFallsDue:
-    """It is said so, and the server is not blamed."""
+    """This is reported, and the server is not blamed."""
 
     @pytest.mark.parametrize("flags", [("-R", "0.01"), ("-c", "2", "--think", "1h")], ids=["rare", "thinking"])
     def test_load(self, redline: Redline, flags: tuple[str, ...]) -> None:
@@ -134,7 +134,7 @@ class TestNothingFallsDue:
 
 @pytest.mark.parametrize("command", ["load", "limit"])
 def test_a_server_that_ends_every_connection_meets_nothing_silently(redline: Redline, command: str) -> None:
-    """Ends each connection by a GOAWAY after one stream of HTTP/2."""
+    """Ends every connection by a GOAWAY after one stream of HTTP/2."""
     flags = {"load": ("-c", "2"), "limit": ("--objective", "p99 < 2s", "--probes", "3", "--start", "100")}[command]
     with targets.target(targets.goes_away) as url:
         done = redline(command, url, "--http2", *flags, "-d", "1s", "--warmup", "100ms", "--json")

@@ -1,4 +1,4 @@
-"""What a server says of itself is printed, and acts on no terminal."""
+"""Text from a server is printed, and cannot control the terminal."""
 
 import socket
 from pathlib import Path
@@ -18,13 +18,13 @@ SHORTEST = ("--for", "3s", "--same-answers")
 
 
 def harmless(done: Done, *words: str) -> None:
-    """It is refused, and both streams hold these words and nothing that acts."""
+    """The command is refused, and both streams hold these words and no control characters."""
     done.refused(1, *words)
     assert not obeyed(done.out + done.err)
 
 
 def hostile_head(connection: socket.socket) -> None:
-    """Answers rightly, with a type of content that a terminal would obey and HTTP allows."""
+    """Answers correctly, with a content type that a terminal would obey and HTTP allows."""
     while connection.recv(65536):
         kind = b"Content-Type: text\xc2\x9b31m"
         connection.sendall(b"HTTP/1.1 200 OK\r\n" + kind + b"\r\nContent-Length: 5\r\n\r\npath0")

@@ -1,4 +1,4 @@
-"""A run whose output cannot be written, whose folder has a name that is no text, or that is asked to end."""
+"""A run whose output cannot be written, whose folder has a name that is not text, or that receives a signal to end."""
 
 import os
 import shutil

@@ -58,7 +58,7 @@ def run(text: str, lab: Lab, *pairs: Pair) -> tuple[Recording, ...]:
 
 @contextmanager
 def two_pairs(folder: Path) -> Iterator[tuple[Pair, ...]]:
-    """Two pairs, which are calibrated for a shorter time than those of a user."""
+    """Two pairs, with a shorter calibration than users have."""
     pairs = tuple(near_pair(folder / f"pair-{number}", number=number) for number in range(2))
     short = host_pairs.LOAD.model_copy(update={"duration_ns": 500_000_000})
     try:
@@ -91,7 +91,7 @@ def test_two_hosts_load_a_third_with_one_load(lab: Lab, pair: Pair) -> None:
         assert traffic.counts.outcomes.ok == traffic.counts.due
         assert abs(shares[0].epoch_unix_ns - shares[1].epoch_unix_ns) < 5_000_000
         assert traffic.clocks is not None
-        # Zero where a busy machine made the readings so late that the server had nothing left to answer.
+        # Zero if a busy machine made the readings so late that the server had nothing left to answer.
         assert traffic.clocks.server_cpu_ns is not None
         assert traffic.clock_increase("cpu_ns", "server") != 0, "such readings are not used"
         assert recording.find("cpu_ns", "server") is not None
@@ -105,7 +105,7 @@ def test_hosts_are_left_alone_while_they_measure(lab: Lab, pair: Pair) -> None:
     load = pair.loads[0]
     assert isinstance(load, NearHost)
     after_start = "".join(f"{name} " for name in load.calls).split("order ")[1:]
-    # Once the schedule is set nothing is asked but to wait for its end.
+    # Once the schedule is set, the only call is the wait for its end.
     assert all(calls.startswith("finish ") for calls in after_start), load.calls
 
 
@@ -280,7 +280,7 @@ def test_a_search_goes_to_pairs_in_parallel(lab: Lab, tmp_path: Path) -> None:
         assert len(probes) > 3
         assert all(each.recording.failure is None for each in probes)
         hosts.setdefault(cell.load.name, set()).update(each.recording.host for each in probes)
-    # Servers that are read side by side are searched on one pair.
+    # Servers that are measured side by side are searched on a single pair.
     assert sorted(hosts.values(), key=str) == [{"server-0"}, {"server-0-of-1"}]
     assert all(cell.probes for cell in report.cells)
     assert {cell.host for cell in report.cells} == {"server-0", "server-0-of-1"}
@@ -342,7 +342,7 @@ def test_a_duet_reads_the_clocks_of_both_servers_on_their_host(lab: Lab, tmp_pat
         assert duet.failure is None
         assert duet.traffic is not None
         slices = [each for block in duet.traffic.blocks for each in block.slices]
-        # A clock is that of the host: the servers' CPU time of some slice is more than nothing.
+        # The clocks are the host's: in some slice the servers' CPU time is more than nothing.
         assert any(each.cpu_ns[each.target] for each in slices), slices[:3]
         assert [(host.name, host.role) for host in duet.hosts] == [("server-0", "server"), ("load-0", "load")]
         assert [host.clock_step_ns for host in duet.hosts] == [0, 0]

@@ -1,4 +1,4 @@
-"""What is read of a live JVM is what `jstat` and JMX say of it, for each JDK of this machine and each collector."""
+"""The readings of a live JVM equal those of `jstat` and JMX, for every JDK of this machine and every collector."""
 
 import re
 import shutil
@@ -28,7 +28,7 @@ COLLECTORS = (*PAUSING, "Shenandoah", "Z")
 
 @dataclass(frozen=True)
 class Live:
-    """A JVM that has collected and now waits: its process, what is read of it, and JMX's counts by bean."""
+    """A JVM that has collected and now waits: its process, its readings, and JMX's counts by bean."""
 
     process: "subprocess.Popen[str]"
     jdk: Jdk
@@ -48,7 +48,7 @@ def classes(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def combinations() -> list[object]:
-    """Each release of this machine, or that may be fetched, with each collector."""
+    """Every release on this machine, or that may be fetched, with every collector."""
     return [
         pytest.param((release, collector), id=f"{release}-{collector}", marks=if_provided(release, HERE))
         for release in sorted({*HERE, *RELEASES})
@@ -66,7 +66,7 @@ def live(request: pytest.FixtureRequest, classes: Path, tmp_path_factory: pytest
     if asked.returncode and f"Use{collector}GC" in words:
         pytest.skip(f"{jdk.name} has no {collector}: {words.splitlines()[0]}")
     assert asked.returncode == 0, words
-    if collector == "Z":  # else it goes on while the program waits
+    if collector == "Z":  # otherwise collection continues while the program waits
         flags += ["-XX:+UnlockDiagnosticVMOptions", "-XX:-ZProactive"]
     log = log_flag(jdk.feature, tmp_path_factory.mktemp("log") / "jvm.log")
     process = subprocess.Popen(
@@ -152,7 +152,7 @@ def test_counters_and_jstat_agree(live: Live) -> None:
     compiled = int(asked("-compiler")["Compiled"])
     assert values["compiles"] == pytest.approx(compiled, abs=20), "it may compile something meanwhile"
     if facts.collector not in PAUSING:
-        return  # jstat counts the phases of others
+        return  # jstat counts the phases of other collectors
     collected, found, total_ns = asked("-gc"), Counter[str](), Counter[str]()
     for one in facts.collections:
         if one.kind != "cycle":
@@ -160,7 +160,7 @@ def test_counters_and_jstat_agree(live: Live) -> None:
             total_ns[one.kind] += one.total_ns
     assert found["young"] + found["mixed"] == int(collected["YGC"])
     assert found["full"] == int(collected["FGC"])
-    # The counter's clock runs within the log's, and that within the safepoint, however busy the machine is.
+    # The counter's interval lies within the log's, and the log's within the safepoint, however busy the machine is.
     counted_s, logged_s = float(collected["YGCT"]) + float(collected["FGCT"]), sum(total_ns.values()) / 1e9
     rounding_s = 1e-3 + 1e-6 * sum(found.values())
     assert 0 < counted_s - rounding_s < logged_s < facts.pauses.total_ns / 1e9 + rounding_s

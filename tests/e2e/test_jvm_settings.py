@@ -1,4 +1,4 @@
-"""Settings of real JVMs: collectors start on all JDKs, what a JVM refuses is skipped, a screen finds what matters."""
+"""Settings of real JVMs: collectors start on all JDKs, refused settings are skipped, a screen detects what matters."""
 
 import shutil
 from itertools import product

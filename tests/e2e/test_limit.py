@@ -1,4 +1,4 @@
-"""`redline limit` on a queue whose limit is known: short here; the study has the figures."""
+"""`redline limit` on a queue with a known limit: short here; the study has the figures."""
 
 import shlex
 import signal
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.e2e
 TRUTH_PER_S = 2000 - log(100) / 0.050
 """The limit of M/M/1 at 2000/s with p99 < 50 ms is 1908/s."""
 SLACK = 0.03
-"""One in twenty intervals misses by design; hardly one by as much again as it was asked to be narrow."""
+"""One in twenty intervals misses by design; hardly any by as much again as its requested width."""
 
 SHORT = ("-d", "2s", "--warmup", "500ms", "--start", "500")
 
@@ -44,7 +44,7 @@ def test_the_limit_of_a_queue_is_between_its_bounds(redline: Redline, url: str) 
     assert limit.passed_per_s is not None
     assert limit.failed_per_s is not None
     assert limit.passed_per_s < limit.failed_per_s
-    if limit.confidence is not None:  # by single rates it claims none
+    if limit.confidence is not None:  # by single rates it claims no limit
         assert limit.passed_per_s <= TRUTH_PER_S * (1 + SLACK)
         assert limit.failed_per_s >= TRUTH_PER_S * (1 - SLACK)
 
@@ -56,7 +56,7 @@ def test_what_cannot_be_met_is_doomed_with_a_reason(redline: Redline, url: str) 
     assert done.code == 1
     (cell,) = LimitReport.model_validate(done.json).cells
     assert cell.limits[0].passed_per_s is None
-    # A host that takes the cores in all repetitions of a probe leaves it unknown whose doing that was.
+    # A host that takes the cores in all repetitions of a probe leaves the cause unknown.
     assert cell.ended == "doomed"
     assert "even 100/s does not meet" in cell.reason or "not the server" in cell.reason
 

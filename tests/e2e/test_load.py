@@ -1,4 +1,4 @@
-"""`redline load` against servers of every habit: each ends in counted outcomes, never in a hang or a trace."""
+"""`redline load` against servers of every habit: a load ends in counted outcomes, never in a hang or a stack trace."""
 
 import signal
 import socket
@@ -19,7 +19,7 @@ SHORT = ("-c", "4", "-d", "300ms", "--warmup", "100ms")
 
 
 def load(redline: Redline, habit: targets.Habit, *more: str) -> LoadResult:
-    """The result; whether it is valid is for the machine to say too, and the exit code says the same."""
+    """The result. Whether it is valid depends on the machine too, and the exit code agrees with it."""
     short = [part for i, part in enumerate(SHORT) if SHORT[i - i % 2] not in more]
     with targets.target(habit) as url:
         done = redline("load", url, *short, "--json", *more)
@@ -46,7 +46,7 @@ def test_an_open_load_offers_its_rate(redline: Redline) -> None:
 
 
 def test_the_backend_can_be_set_and_workers_may_poll(redline: Redline) -> None:
-    # Long enough for a first answer where the polling worker keeps the server from its core.
+    # Long enough for a first answer if the polling worker keeps the server from its core.
     result = load(redline, targets.healthy, "--backend", "epoll", "--spin", "-d", "3s")
     assert result.engine.backend == "epoll"
     assert result.counts.outcomes.ok > 0
@@ -78,11 +78,11 @@ def test_the_same_seed_offers_the_same_arrivals(redline: Redline) -> None:
     ],
 )
 def test_a_bad_server_is_counted_by_kind(redline: Redline, habit: targets.Habit, kinds: set[str]) -> None:
-    # Longer than the timeout, or users who wait send nothing in it.
+    # Longer than the timeout; otherwise users who wait send nothing in it.
     result = load(redline, habit, "--timeout", "400ms", "-d", "900ms")
     ended = {kind for kind, count in result.counts.outcomes.model_dump().items() if count}
     assert ended & kinds
-    assert ended <= kinds | {"connect", "timeout"}  # users wait for a connection, more and more slowly tried again
+    assert ended <= kinds | {"connect", "timeout"}  # users wait for a connection, which is tried again ever more slowly
     assert not result.valid
     assert any(finding.grade == "invalid" for finding in result.findings)
 

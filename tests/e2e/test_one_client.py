@@ -1,4 +1,4 @@
-"""Whoever asks, an answer has one verdict: `load`, `limit`, `ab` and `run` have one HTTP client."""
+"""An answer has the same verdict in every command: `load`, `limit`, `ab` and `run` share an HTTP client."""
 
 import contextlib
 import json
@@ -28,7 +28,7 @@ AUTHORIZATION = "Authorization: Bearer key"
 
 @dataclass(frozen=True)
 class Case:
-    """A request and its verdict: `wrong` is what everybody says of its answer, empty if that is right."""
+    """A request and its verdict: `wrong` is the reason that all commands give, empty if the answer is right."""
 
     path: str
     wrong: str = ""
@@ -41,13 +41,13 @@ class Case:
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """Those of the commands that take a URL."""
+        """The verdicts of the commands that take a URL."""
         header = ("-H", self.header) if self.header else ()
         return ("--status", str(self.status), *header)
 
     @property
     def scenario(self) -> dict[str, Any]:
-        """The same in a suite."""
+        """The verdict in a suite."""
         name, _, value = self.header.partition(": ")
         headers = {"headers": {name: value}} if self.header else {}
         return {self.method.lower(): self.path, "expect": {"status": self.status}, **headers}

@@ -1,4 +1,4 @@
-"""The real engine against servers with answers in closed form. `truth` says where every tolerance comes from."""
+"""The real engine against servers with answers in closed form. `truth` derives every tolerance."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,13 +38,13 @@ def closed_load(users: int, seconds: float) -> Load:
 
 @dataclass(frozen=True)
 class Observed:
-    """One run against one discipline, with what the oracle says of its own lateness."""
+    """A run against a discipline, with the oracle's report of its own lateness."""
 
     traffic: Traffic
     own: OwnLateness
 
     def noise(self, null: Traffic, at_most_ns: float) -> Noise:
-        """What the machine may have added; skips where that is too much for anything to be judged."""
+        """The noise of the machine; skips if that is too much for a judgement."""
         found = noise(self.traffic, null, self.own, at_most_ns)
         if found is None:
             late_us = self.traffic.lateness.quantile_ns(0.99) / 1000
@@ -66,7 +66,7 @@ def observe(binary: Path, load: Load, *arguments: str) -> Observed:
 
 
 def conserved(traffic: Traffic) -> None:
-    """Every request that fell due is in one outcome and in the response histogram, and all were answered rightly."""
+    """Every request that fell due has exactly one outcome, is in the response histogram, and was answered correctly."""
     counts = traffic.counts
     assert traffic.ended == "complete"
     assert counts.outcomes.total == counts.due == traffic.response.count
@@ -79,7 +79,7 @@ def conserved(traffic: Traffic) -> None:
 
 @pytest.fixture(scope="module")
 def null(oracle: Path) -> Traffic:
-    """The machine's own way there and back."""
+    """The round trip of the machine."""
     with running(oracle, "null") as server:
         traffic = drive(server, open_load(1000, 3, 64))
     conserved(traffic)
@@ -88,7 +88,7 @@ def null(oracle: Path) -> Traffic:
 
 @pytest.fixture(scope="module")
 def per_request_ns(oracle: Path) -> float:
-    """What one request costs engine and oracle together when a burst of them keeps both busy."""
+    """The cost of a request in engine and oracle together when a burst of requests keeps both busy."""
     with running(oracle, "null") as server:
         traffic = drive(server, closed_load(64, 1))
     conserved(traffic)
@@ -123,10 +123,10 @@ def test_closed_users_ask_as_often_as_their_answers_allow(oracle: Path) -> None:
     users, seconds = 16, 2
     traffic = observe(oracle, closed_load(users, seconds), "fixed", "--delay", "20ms").traffic
     assert share_above(traffic.response, DELAY) == 1.0
-    # A user waits at least D for each answer, so in the window each can be given one more than fits in it.
+    # A user waits at least D for every answer, so in the window a user can get one answer more than fits in it.
     assert traffic.counts.completed <= users * (seconds * SECOND / DELAY + 1)
-    # Little's law without a model: every user waits all the time, so the response times of one user add up to the
-    # window, but for the request that was under way at its start and the one at its end.
+    # Little's law without a model: every user waits all the time, so the response times of a user add up to the
+    # window, except for the request that was in flight at its start and the request at its end.
     waited_ns = traffic.response.mean_ns * traffic.response.count
     asked_ns = users * (traffic.measure_end_ns - traffic.measure_start_ns)
     assert abs(waited_ns - asked_ns) <= users * traffic.response.max_ns + PRECISION * waited_ns
@@ -205,7 +205,7 @@ def test_the_longest_wait_is_a_whole_stall(stalls: Observed) -> None:
 @pytest.mark.upper_bound
 @pytest.mark.parametrize("q", HELD_BEYOND)
 def test_a_stall_is_seen_no_longer_than_it_is(stalls: Observed, null: Traffic, per_request_ns: float, q: float) -> None:
-    # All that a stall held is answered at once, and the last of it waits for the rest.
+    # All requests that a stall held are answered together, and the last of them waits for the rest.
     noise = stalls.noise(null, STALL / 2 - HELD * per_request_ns)
     allowance_ns = noise.allowance_ns + HELD * per_request_ns
     # A request due up to the allowance before a stall may arrive in it.

@@ -1,4 +1,4 @@
-"""A suite of two commands and a budget runs as it stands: each route is compared, and the slower one is found."""
+"""A suite of two commands and a budget runs as it is: every route is compared, and the slower route is detected."""
 
 import json
 import shlex

@@ -88,6 +88,6 @@ def test_workers_that_come_and_go_are_followed(redline: Redline, tmp_path: Path)
     of_b = [each for block in recording.traffic.blocks for each in block.slices if each.target == 1 and each.completed]
     known = [each.cpu_ns[1] for each in of_b if each.cpu_ns[1] is not None]
     assert all(known)
-    assert None in {each.cpu_ns[1] for each in of_b}  # of slices in which a worker came or went
+    assert None in {each.cpu_ns[1] for each in of_b}  # slices in which a worker started or ended
     assert len(known) > len(of_b) / 2
     assert answer(report).metric is Metric.CPU_PER_REQUEST

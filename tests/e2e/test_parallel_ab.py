@@ -1,6 +1,6 @@
 """`redline ab --parallel` on real servers, each with its load on cores of its own.
 
-A machine with fewer cores than that takes lends the same ones several times: only then do servers share them.
+On a machine with too few cores, the same cores are used several times: only then do servers share cores.
 """
 
 import os
@@ -26,12 +26,12 @@ pytestmark = pytest.mark.e2e
 
 SERVERS = 3  # A, B, and A again
 CORES = 1 + 3 * SERVERS
-"""A core of the lab, and for each server two, and one for its load."""
+"""A core for the lab, two for every server, and one for its load."""
 
 
 @pytest.fixture
 def cores() -> Iterator[tuple[tuple[int, ...], ...]]:
-    """The machine's cores, again and again if they are too few. The command leaves this process on one of them."""
+    """The machine's cores, repeated if they are too few. The command leaves this process on one of them."""
     cpus, mine = os.sched_getaffinity(0), plan_placement().cores
     yield tuple((mine[number % len(mine)]) for number in range(max(CORES, len(mine))))
     os.sched_setaffinity(0, cpus)
@@ -62,7 +62,7 @@ def test_servers_are_loaded_at_the_same_time_on_cores_of_their_own(
         assert len(used) == len(set(used)) or not is_apart
         assert not set(own[0].lab_cpus) & set(used) or not is_apart
         for block in start.traffic.blocks:
-            assert len({each.start_ns for each in block.slices}) == 2  # all three at once, twice
+            assert len({each.start_ns for each in block.slices}) == 2  # all three together, twice
     report = read_report(Path("kept") / "results.json")
     assert isinstance(report, Report)
     assert (answer(report).metric, answer(report).verdict) == (Metric.P50, Verdict.SLOWER)

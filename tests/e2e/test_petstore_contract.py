@@ -1,4 +1,4 @@
-"""Every petstore server, and every proxy in front of one, on each protocol: the contract in catalogue/README.md."""
+"""Every petstore server, and every proxy in front of a server, in every protocol: catalogue/README.md's contract."""
 
 import json
 import time
@@ -17,7 +17,7 @@ from redline.suite import Overrides, load_catalogue, make_plan
 from redline.suite.validate.resolve import read_suite
 from tests.e2e.workshop import CATALOGUE, CEILING, ENTRIES, Workshop, check_built, routed, started
 
-pytestmark = [pytest.mark.e2e, pytest.mark.long]  # all of them are built, and what some need is downloaded
+pytestmark = [pytest.mark.e2e, pytest.mark.long]  # all of them are built, and the downloads of some are large
 
 PLAIN = str.maketrans("+.", "--")
 PROXIED = "axum.petstore"
@@ -28,7 +28,7 @@ PETSTORES = [
     if entry.kind == "server" and entry.name != CEILING and not {"routes", "mode"} & entry.options.keys()
 ]
 SPOKEN = {("proxy.light-proxy", "h2+tls"): "h1+tls"}
-"""What a proxy really speaks to the server, where its own setting for HTTP/2 has no effect."""
+"""The protocol that a proxy really uses to the server, where its setting for HTTP/2 has no effect."""
 SECURED = {"security", "to-security", "to-body", "to-audit", "to-sanitizer", "full"}
 AUDITED = {"audit", "to-audit", "to-sanitizer", "full"}
 REQUESTS = 20
@@ -57,13 +57,13 @@ def named(cell: Cell) -> object:
 
 
 def direct() -> list[Cell]:
-    """Each petstore on each leg that it serves."""
+    """Every petstore on every leg that it serves."""
     names = {entry.name: [leg.replace("+", "-") for leg in entry.serves] for entry in PETSTORES}
     return planned(names, {leg.replace("+", "-"): [leg] for entry in PETSTORES for leg in entry.serves})
 
 
 def proxied() -> list[Cell]:
-    """Each proxy on each leg that it serves in front of HTTP/1.1, and on each that it speaks behind HTTP/1.1."""
+    """Every proxy on every leg that it serves in front of HTTP/1.1, and on every leg that it uses behind HTTP/1.1."""
     pairs = [(entry.name, leg, "h1") for entry in PROXIES for leg in entry.serves]
     pairs += [(entry.name, "h1", leg) for entry in PROXIES for leg in entry.upstream if leg != "h1"]
     routes = {f"{leg}-{proxy}-{behind}".translate(PLAIN): [leg, proxy, behind] for proxy, leg, behind in pairs}
@@ -120,13 +120,13 @@ def test_a_proxy_trusts_no_server_of_another_authority(workshop: Workshop, tmp_p
         proxy = hop.model_copy(update={"entry": impatient})
         with (
             pytest.raises(LaunchError, match=r"50[23]"),
-            launcher.in_front(Launch(proxy, nowhere, tmp_path / "proxy.log"), upstream),
+            launcher.running(Launch(proxy, nowhere, tmp_path / "proxy.log", upstream=upstream)),
         ):
             pass
 
 
 def with_middleware() -> list[Cell]:
-    """light-4j with each part of its chain, and its older version with all of it."""
+    """light-4j with every part of its chain, and its older version with the whole chain."""
     options = ENTRIES["light-4j.petstore"].options["middleware"].values
     return planned({"light-4j.petstore": ["h1"]}, {"h1": ["h1"]}, {"middleware": list(options)}) + planned(
         {"light-4j.petstore-2-2": ["h1"]}, {"h1": ["h1"]}, {"middleware": "full"}
@@ -134,7 +134,7 @@ def with_middleware() -> list[Cell]:
 
 
 def lines_of(file: Path, wanted: int) -> list[str]:
-    """Its lines, once there are as many as wanted: light-4j writes them after it has answered."""
+    """The lines of its log, once there are enough: light-4j writes them after it has answered."""
     deadline = time.monotonic() + 5
     while len(lines := file.read_text().splitlines()) < wanted and time.monotonic() < deadline:
         time.sleep(0.05)
@@ -162,7 +162,7 @@ def test_middleware_passes_the_pets_and_security_refuses_without_a_token(
 
 
 def with_large_bodies() -> list[Cell]:
-    """Requests with 5 MB through each proxy, which came in HTTP/1.1 and in HTTP/2."""
+    """Requests with 5 MB through every proxy, from HTTP/1.1 and from HTTP/2."""
     pairs = [(leg, entry.name) for entry in PROXIES for leg in ("h1", "h2+tls")]
     routes = {f"{leg}-{proxy}".translate(PLAIN): [leg, proxy, "h1"] for leg, proxy in pairs}
     return planned({"rust.axum": list(routes)}, routes, scenario="PostLongBytes")

@@ -1,4 +1,4 @@
-"""The process that answers for `redline` in these tests is what the script is."""
+"""The preloaded process behaves as the script of `redline` does."""
 
 import subprocess
 from pathlib import Path

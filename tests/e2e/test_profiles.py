@@ -24,15 +24,15 @@ pytestmark = pytest.mark.e2e
 
 SOURCES = Path(__file__).parents[1] / "fakes" / "servers"
 TRUE_SHARES = {"often": 0.7, "seldom": 0.3}
-"""The share that both have: the rest is HTTP, of which nothing is known."""
+"""The share of both functions: the rest is HTTP, whose share is not known."""
 WIDER = 3.0
-"""Than the report's 95% interval: of 10 blocks or more, by chance one profile of ten thousand has the truth outside."""
+"""Allowance on the report's 95% interval: of 10 blocks or more, one profile of ten thousand misses by chance."""
 WIDEST = 0.15
-"""However few the samples: a share that is wrong by so much has to be outside."""
+"""The most by which a share may be wrong, however few the samples."""
 FEWEST = 1000
 """Samples."""
 REQUESTS = "for: 60s, count: 16000"
-"""Some 0.2 to 0.4 ms each: thousands of samples, however fast and however busy the machine is."""
+"""Some 0.2 to 0.4 ms per request: thousands of samples, however fast and however busy the machine is."""
 
 NATIVE = """\
 runtime: native
@@ -94,7 +94,7 @@ libraries:
 - {name: often, symbols: ['(?:JS:|main\.|Burning\.)?often(?: .*)?']}
 - {name: seldom, symbols: ['(?:JS:|main\.|Burning\.)?seldom(?: .*)?']}
 """
-"""Each function is a library, so that the report says an interval for its share."""
+"""Every function is a library, so that the report gives an interval for its share."""
 
 SUITE = """\
 servers: [{server}]
@@ -123,7 +123,7 @@ def profiled(
     length: str = "for: 6s",
     warmup: str = "2s",
 ) -> tuple[Recording, ...]:
-    """The recordings of a run that profiles these kinds of one server."""
+    """The recordings of a run that profiles a server in these ways."""
     suite = folder / "suite.yaml"
     suite.write_text(SUITE.format(server=server, kinds=", ".join(kinds), users=users, length=length, warmup=warmup))
     done = redline("run", suite, "-o", folder / "run")
@@ -153,9 +153,9 @@ def weight(stacks: Stacks, function: str) -> int:
 
 
 def check_report(folder: Path, method: str = METHOD_BATCHES, least_part: float = 0.5) -> None:
-    """The report names both functions, the hot one first, and gives each its known share, within the interval it says.
+    """The report names both functions, the hotter first, each with its known share within the interval.
 
-    Both together are so much of all samples at least.
+    Both together have at least this share of all samples.
     """
     results = json.loads((folder / "run" / "results.json").read_text())
     (profile,) = (each for each in results["profiles"] if (each["kind"], each["subject"]) == ("cpu", "server"))
@@ -208,7 +208,7 @@ def test_perf_finds_the_share_of_a_function_and_the_engine_its_own(redline: Redl
 def test_perf_finds_the_share_of_a_function_of_another_runtime(
     redline: Redline, tmp_path: Path, family: str, text: str, source: str
 ) -> None:
-    """Neither compiles the two functions into their caller, by a flag and a comment: perf could not tell them apart."""
+    """A flag and a comment keep both compilers from inlining the functions, which perf could not tell apart then."""
     if shutil.which(family) is None:
         pytest.skip(f"there is no {family}")
     catalogue(tmp_path, family, text, source)
@@ -226,8 +226,8 @@ def test_py_spy_finds_the_share_of_a_function(redline: Redline, tmp_path: Path) 
     facts, stacks = stacks_of(tmp_path, cpu)
     assert (facts.kind, facts.event) == ("cpu", "running threads")
     assert weight(stacks, "often") > weight(stacks, "seldom") > 0
-    if len(os.sched_getaffinity(0)) >= 4:  # on fewer cores py-spy runs when the engine does not
-        check_report(tmp_path, METHOD_COUNT, 0.0)  # threads that wait for a connection may pass for running ones
+    if len(os.sched_getaffinity(0)) >= 4:  # on fewer cores py-spy runs only when the engine does not
+        check_report(tmp_path, METHOD_COUNT, 0.0)  # threads that wait for a connection may pass for running threads
     facts, stacks = stacks_of(tmp_path, wall)
     assert (facts.kind, facts.event) == ("wall", "all threads")
     assert weight(stacks, "serve") > 0
@@ -255,7 +255,7 @@ def test_what_cannot_be_profiled_is_reported_and_fails_no_run(redline: Redline, 
 
 
 def releases() -> list[object]:
-    """Each JDK release of this machine, and the others that a test may fetch."""
+    """Every JDK release on this machine, and the others that a test may fetch."""
     here = {jdk.feature for jdk in installed()}
     return [pytest.param(release, marks=if_provided(release, here)) for release in RELEASES]
 
@@ -291,7 +291,7 @@ def test_async_profiler_finds_the_share_of_a_method_on_every_jdk(
 def test_async_profiler_sees_threads_that_wait_all_the_time_and_for_how_long(
     redline: Redline, tmp_path: Path, release: int
 ) -> None:
-    """One thread does nothing; two pass a lock to each other: at any time one sleeps with it, and one waits for it."""
+    """One thread does nothing; two pass a lock to each other: at any time one sleeps with it, and the other waits."""
     if shutil.which("javac") is None or shutil.which("mvn") is None:
         pytest.skip("there is no JDK with javac, or no Maven")
     catalogue(tmp_path, "java", JVM, "Burning.java")

@@ -1,4 +1,4 @@
-"""A server that leaks is suspected of it, and one that allocates as much and keeps nothing is not."""
+"""A server that leaks is suspected of it; a server that allocates as much and keeps nothing is not."""
 
 import re
 import shutil

@@ -1,7 +1,7 @@
 """A full link, provoked for real: a network with another in it, and between them a link that carries 20 Mbit/s.
 
-Only what the kernel reports of the link is made up: its two devices are of software, which have no speed to report, so
-one of them is said to be of hardware. What goes over it, what it carries and what is counted is the kernel's.
+Only the kernel's report of the link is faked: its two devices are software, which have no speed to report, so
+one of them is presented as hardware. The traffic, the capacity and the counters are the kernel's.
 """
 
 import shutil

@@ -1,4 +1,4 @@
-"""What a load of its own shows, provoked for real: failures, a rate that is missed, a cut, a ceiling that is near."""
+"""Findings of a single load, provoked for real: failures, a missed rate, a cut, a close ceiling."""
 
 import json
 import os
@@ -50,7 +50,7 @@ def dawdles(connection: socket.socket) -> None:
 
 
 def kinds(output: str) -> set[FindingKind]:
-    """Those of what `redline load --json` printed."""
+    """The findings in the output of `redline load --json`."""
     return {finding.kind for finding in LoadResult.model_validate(json.loads(output)).findings}
 
 
@@ -132,11 +132,11 @@ def test_others_on_all_cores_are_reported(redline: Redline, oracle: Path) -> Non
         pytest.skip("this kernel does not report how long tasks waited for a core (/proc/pressure/cpu)")
     if os.sched_getscheduler(0) == os.SCHED_IDLE:
         pytest.skip("what is run here gives way to everybody, and would not be heard of again")
-    # They give way, so that the lab gets on; they are more than there are cores, so some of them always waits.
+    # They have low priority, so that the lab progresses; they are more than the cores, so some always wait.
     busy = "import os, time\nos.nice(15)\nend = time.time() + 120\nwhile time.time() < end: pass"
     crowd = [subprocess.Popen([sys.executable, "-c", busy]) for _ in range(2 * (os.cpu_count() or 1))]
     try:
-        # A suite, since of a server that the lab did not start it is not known which of the CPU time is its own.
+        # A suite, because of a server that the lab did not start it is not known which CPU time is its own.
         done = redline(
             "run", Lab(redline.folder, oracle).suite("good.one", trials=1), "-d", "1s", "-o", "out", "--json"
         )

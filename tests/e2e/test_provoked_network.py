@@ -1,4 +1,4 @@
-"""What is wrong with the network, a quota or a neighbour, provoked for real: each is reported, a clean load is not."""
+"""Problems of the network, a quota or a neighbour, provoked for real: each is reported, and a clean load has none."""
 
 import os
 import shutil
@@ -38,7 +38,7 @@ servers:
 
 
 def alone(redline: Redline, habit: str, *flags: str, ports: str = "32768 60999") -> set[str]:
-    """The kinds of findings of a load on a server with this habit, in a network that has nobody else in it."""
+    """The kinds of findings of a load on a server with this habit, in a network without anybody else."""
     if shutil.which("unshare") is None:
         pytest.skip("unshare is not installed")
     command = [str(REDLINE), "load", f"http://127.0.0.1:{PORT}/", "--json", *flags]
@@ -67,7 +67,7 @@ def test_a_clean_network_is_left_alone(redline: Redline) -> None:
 
 def test_a_listener_with_a_full_queue_is_reported(redline: Redline) -> None:
     found = alone(redline, "turns_away", "-c", "16", "-d", "2500ms", "--warmup", "0s", "--timeout", "2s")
-    assert {"listen-overflow", "retransmits"} <= found  # what was turned away was sent again
+    assert {"listen-overflow", "retransmits"} <= found  # refused connections were tried again
 
 
 def test_ports_that_rest_are_reported(redline: Redline) -> None:
@@ -86,7 +86,7 @@ def test_a_server_that_has_used_up_its_quota_is_reported(redline: Redline, oracl
 
 
 def test_a_neighbour_on_the_servers_core_is_reported(redline: Redline, oracle: Path) -> None:
-    # Not on the engine's: where cores are few the lab is there too, and would be held up with it.
+    # Not on the engine's core: if cores are few, the lab runs there too, and would be slowed down.
     server_cpus = plan_placement().server_cpus
     if not server_cpus or os.sched_getscheduler(0) == os.SCHED_IDLE:
         pytest.skip("server and engine have no cores of their own here, or give way to everybody")

@@ -1,4 +1,4 @@
-"""What only several trials show, and what a detected warm-up shows, provoked by servers that change for real."""
+"""Findings of several trials, and of a detected warm-up, provoked by servers that really change."""
 
 import shutil
 import sys
@@ -41,13 +41,13 @@ trials: {trials}
 """
 BY_ROUND = {"load": "{closed: {users: 8, think: 5ms}, for: 300ms}", "warmup": "20ms"}
 AT_LENGTH = {"load": "{open: {rate: 250, connections: 64}, for: 1s}", "trials": "1"}
-"""The p50 is judged in both loads: single stalls of a busy machine do not move it."""
+"""The p50 is judged in both loads: single stalls of a busy machine do not change it."""
 
 TRIES = 2
 
 
 def lab(folder: Path) -> None:
-    """A catalogue of servers that change; each habit is a server."""
+    """A catalogue of servers that change; every habit is a server."""
     family = folder / "catalogue" / "changing"
     family.mkdir(parents=True)
     start = f"command: ['{sys.executable}', -m, tests.fakes.servers.changing, '{{port}}', {{habit}}, '{folder}']"
@@ -64,9 +64,9 @@ Kinds = dict[str, set[FindingKind]]
 
 
 def found(redline: Redline, expected: Kinds, among: set[FindingKind], **suite: str) -> None:
-    """Each of these servers has these findings, and no others among those.
+    """Check that each of these servers has these findings, and no others of them.
 
-    Where others use this machine's cores it may be they who change, so then it is tried again.
+    If others use this machine's cores they may be what changes, so the run is repeated then.
     """
     for _ in range(TRIES):
         kinds = _once(redline, list(expected), suite)

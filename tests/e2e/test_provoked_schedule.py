@@ -1,7 +1,7 @@
-"""An engine that does another load than it was given, and one that is kept from sending in time, provoked for real.
+"""An engine that does another load than its job, and an engine that is kept from sending in time, provoked for real.
 
-The first is a fault of its own: the real engine is given another job than the lab thinks. The second is the machine's:
-the engine is stopped (SIGSTOP) while it sends, which may never pass for the first.
+The first is a fault of its own: the real engine gets another job than the lab thinks. The second is the machine's:
+the engine is stopped (SIGSTOP) while it sends, which may never be taken for the first.
 """
 
 import contextlib
@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.long, pytest.mark.alone]
 
 OF_SCHEDULES = {"arrivals", "littles-law"}
 OPEN = ("-R", "100", "-c", "32", "-d", "3s", "--warmup", "0s")
-"""So slow, and for so long, that what a busy machine holds up by some milliseconds is nothing in an interval."""
+"""So slow, and for so long, that a delay of some milliseconds on a busy machine does not matter in an interval."""
 
 CLOSED = ("-c", "8", "--think", "5ms", "-d", "800ms", "--warmup", "100ms")
 
@@ -48,7 +48,7 @@ def with_fault(redline: Redline, fault: str, *flags: str) -> set[FindingKind]:
 
 
 def kinds(output: str) -> set[FindingKind]:
-    """Those of what `redline load --json` printed."""
+    """The findings in the output of `redline load --json`."""
     return {finding.kind for finding in LoadResult.model_validate(json.loads(output)).findings}
 
 
@@ -72,7 +72,7 @@ def test_an_engine_between_which_and_the_lab_nothing_is_changed_is_left_alone(
 
 
 def engine_of(lab: "subprocess.Popen[str]") -> int:
-    """The process of the engine that this lab started; the bound is only there so that a broken test ends."""
+    """The process of the engine that this lab started; the bound only ends a broken test."""
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline and lab.poll() is None:
         for pid in process_ids():

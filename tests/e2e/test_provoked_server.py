@@ -1,6 +1,6 @@
-"""What servers do under load, as the report shows it: each habit of a real server is a finding, a good one has none.
+"""Servers with bad habits under load, as the report shows them: every habit is a finding, a good server has none.
 
-How busy this machine is decides what else is found; so each test looks for its own finding.
+How busy this machine is decides which other findings there are; so a test looks only for its own finding.
 """
 
 import hashlib
@@ -28,11 +28,11 @@ HABITS = {
 BUSY = ("burning", "heavy")
 MEGABYTE = hashlib.sha256(b"x" * 1_000_000).hexdigest()
 OTHERS_ARE_HERE = {"cpu-pressure", "cpu-steal", "noisy-neighbour"}
-"""Where others use the cores of server and engine, it cannot be known that these were idle."""
+"""If others use the cores of server and engine, it cannot be known that these were idle."""
 
 CORES = max(len(os.sched_getaffinity(0)), 2)
 MOST_CORES = 16
-"""Whether a server waits is judged with 8 users for each core; more of them would be too many for these servers."""
+"""Whether a server waits is judged with 8 users per core; more of them would be too many for these servers."""
 
 BUILD = "build: {run: ['true'], inputs: [server.yaml], outputs: [server.yaml]}"
 SUITE = """\
@@ -47,7 +47,7 @@ trials: 1
 
 
 def lab(folder: Path, oracle: Path) -> None:
-    """A catalogue of the servers with habits, and of one that answers after 5 ms however many ask."""
+    """A catalogue of the servers with habits, and of a server that answers after 5 ms under any load."""
     servers = "\n".join(
         f"  {habit}: {{about: {habit}, start: {{command: ['{sys.executable}', '{SERVER}', '{{port}}', {habit}]}}}}"
         for habit in (*HABITS, *BUSY)

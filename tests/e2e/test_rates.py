@@ -51,7 +51,7 @@ def rates(run: Run) -> dict[str, float | None]:
 
 
 def has_no_capacity(redline: Redline) -> bool:
-    """A machine may be too busy to measure anything validly; then the run says so and ends, which is right as well."""
+    """A machine may be too busy for a valid measurement; the run then reports it and ends, which is right as well."""
     return bool(capacities(stored(redline, "out/capacity")).missing)
 
 
@@ -186,7 +186,7 @@ def test_check_shows_both_parts_and_starts_nothing(redline: Redline, lab: Lab) -
     assert checked["trials"] == 8
     assert (
         checked["expected_length_ns"] == (8 + 4 * 3) * (50 + 300 + 100) * 1_000_000
-    )  # each of four duets has three servers
+    )  # each of the four duets has three servers
     assert not (redline.folder / "runs").exists()
 
 

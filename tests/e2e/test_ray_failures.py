@@ -1,6 +1,6 @@
-"""What becomes of a run when a host of it, its network, or the lab itself goes away.
+"""A run whose host, network or lab goes away.
 
-With `-s`, each prints how long that took: docs/guide/many-machines.md has the figures.
+With `-s`, every test prints how long that took: docs/guide/many-machines.md has the figures.
 """
 
 import os
@@ -35,7 +35,7 @@ hosts: {load: 2}
 CPUS = {"head": "1", "server-0": "0", "load-0": "1", "load-1": "1"}
 WITHIN_S = 90.0
 GONE_WITHIN_S = 60.0
-"""The engine's own deadline is its load with half a minute; servers end with their agents."""
+"""The engine's own deadline is its load plus half a minute; servers end with their agents."""
 Net = dict[str, NetHost]
 
 
@@ -100,7 +100,7 @@ def ended(process: "subprocess.Popen[str]") -> Done:
 
 
 def failure(lab: Lab) -> str:
-    """Why the one trial of the run does not count."""
+    """Why the single trial of the run does not count."""
     store = RunStore(lab.folder / "run")
     (recording,) = store.recordings()
     cell = store.manifest().plan.cells[recording.cell_id]
@@ -167,7 +167,7 @@ def test_a_head_that_restarts_ends_the_run_which_is_resumed(net: Net, lab: Lab) 
         host.end()
     start_cluster(net)
     for file in (lab.folder / "run/recordings").glob("*.json"):
-        file.unlink()  # of a trial that the end of the cluster made invalid; `--resume` makes it again
+        file.unlink()  # of a trial that the end of the cluster made invalid; `--resume` repeats it
     with running(net, lab, "run", "--resume", "run", "--on", "auto") as process:
         done = ended(process)
     (recording,) = RunStore(lab.folder / "run").recordings()

@@ -1,4 +1,4 @@
-"""The page in a real browser: plots are drawn, nothing is logged or loaded, nothing overflows, nothing hostile runs."""
+"""The page in a browser: it draws plots, logs and loads nothing, overflows nowhere, and runs nothing hostile."""
 
 import re
 import shutil
@@ -57,7 +57,7 @@ INKED = """canvas => {
 
 @dataclass
 class Opened:
-    """A page with everything that it complained of or asked for."""
+    """A page, with everything that it logged or requested."""
 
     page: Page
     complaints: list[str] = field(default_factory=list)

@@ -217,7 +217,7 @@ def test_what_a_proxy_costs_is_a_duet(lab: Lab) -> None:
     compared = {one.metric: one for one in report.comparisons if one.duet is not None}
     cpu = compared[Metric.CPU_PER_REQUEST]
     assert cpu.ratio is not None
-    # A relay in Python costs more than all that the server does: its CPU time is part of what is compared.
+    # A relay in Python costs more than the server itself: its CPU time is part of what is compared.
     assert cpu.ratio.value > 2
 
 

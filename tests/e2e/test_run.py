@@ -1,4 +1,4 @@
-"""`redline run` as a user meets it: from suite to report, with bad servers and wrong words."""
+"""`redline run` as a user meets it: from suite to report, with bad servers and wrong arguments."""
 
 import csv
 from pathlib import Path
@@ -19,7 +19,7 @@ def lab(redline: Redline, oracle: Path) -> Lab:
 
 
 def run(redline: Redline, suite: Path, *more: str | Path) -> tuple[Done, Report]:
-    """Run it. Whether a cell is valid is for the machine to say too; the exit code says the same as the report."""
+    """Run it. Whether a cell is valid depends on the machine too; the exit code agrees with the report."""
     done = redline("run", suite, "-o", redline.folder / "out", "--json", *more)
     assert "Traceback" not in done.err
     report = Report.model_validate_json(done.out)
@@ -29,7 +29,7 @@ def run(redline: Redline, suite: Path, *more: str | Path) -> tuple[Done, Report]
 
 
 def measured(report: Report) -> list[str]:
-    """The servers of whose cells every trial was made, with answers, valid or not."""
+    """The servers in whose cells every trial was made, with answers, valid or not."""
     return [
         cell.server
         for cell in report.cells
@@ -216,7 +216,7 @@ def test_servers_of_a_comparison_are_alive_at_once_in_a_duet(redline: Redline, l
         assert all(target.counts.completed for target in duet.traffic.targets)
     assert report.run.trials_done == 2 * 3 + 3
     found = {each.metric: each for each in report.comparisons if not each.refused}
-    if Metric.CPU_PER_REQUEST in found:  # a machine that is busy enough makes trials alone invalid
+    if Metric.CPU_PER_REQUEST in found:  # a busy machine alone may make trials invalid
         about = found[Metric.CPU_PER_REQUEST].duet
         assert about is not None
         assert about.starts == 3
@@ -233,4 +233,4 @@ def test_each_round_runs_the_next_build(redline: Redline, lab: Lab) -> None:
     assert len({server.outputs for server in servers}) == 1
     (cell,) = report.cells
     found = {finding.message for finding in cell.findings}
-    assert "All 2 builds are identical." in found or not cell.valid  # its trials, by a busy machine
+    assert "All 2 builds are identical." in found or not cell.valid  # trials that a busy machine made invalid

@@ -1,4 +1,4 @@
-"""A run that is interrupted, killed or out of disk keeps what it measured, and goes on with `--resume`."""
+"""A run that is interrupted, killed or out of disk keeps its measurements, and continues with `--resume`."""
 
 import os
 import signal
@@ -114,7 +114,7 @@ def _wait_for_recordings(redline: Redline, count: int) -> list[Path]:
 
 
 def _nothing_is_left(redline: Redline) -> None:
-    """No process works in the test's folder any more: no server, warden or engine."""
+    """Check that no process runs in the test's folder any more: no server, warden or engine."""
     mark = str(redline.folder)
     for _ in range(100):
         left = [process for process in psutil.process_iter() if _belongs(process, mark)]

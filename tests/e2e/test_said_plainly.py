@@ -1,4 +1,4 @@
-"""What users see of commands, addresses and repositories that cannot be used: what is the matter, and no guess."""
+"""Messages about commands, addresses and repositories that cannot be used: they state the problem, without guesses."""
 
 import os
 import shlex
@@ -34,7 +34,7 @@ def odd(habit: str, more: str = "") -> tuple[str, ...]:
 
 
 def in_all(redline: Redline, lab: Lab, command: tuple[str, ...]) -> Iterator[tuple[str, Done]]:
-    """What the commands that start a server say of it."""
+    """The messages of the commands that start a server."""
     folder = lab.folder / "catalogue" / "odd"
     folder.mkdir(exist_ok=True)
     (folder / "server.yaml").write_text(f"{CATALOGUE}  one: {{about: one, start: {{command: {list(command)!r}}}}}\n")

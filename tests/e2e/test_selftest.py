@@ -1,4 +1,4 @@
-"""The command as a user runs it. What it finds depends on the machine, so only the form of it is held to something."""
+"""The command as a user runs it. Its findings depend on the machine, so only the form of the output is checked."""
 
 import json
 from pathlib import Path
@@ -52,7 +52,7 @@ def test_the_table_fits_a_terminal(redline: Redline, oracle: Path) -> None:
 
 @pytest.mark.long
 def test_peers_are_asked_where_there_are_any(redline: Redline, oracle: Path, tmp_path: Path) -> None:
-    """A wrk of ours, which says the same of every server."""
+    """A fake wrk, which reports the same of every server."""
     fake = tmp_path / "bin" / "wrk"
     fake.parent.mkdir()
     golden = CHECKOUT / "tests" / "golden" / "peers" / "wrk.txt"
@@ -65,7 +65,7 @@ def test_peers_are_asked_where_there_are_any(redline: Redline, oracle: Path, tmp
     (wrk,) = (peer for peer in fixed.peers if peer.peer == "wrk")
     assert (wrk.version, wrk.loop) == ("9.8.7", "closed")
     assert {point.q: round(point.ns) for point in wrk.points}[0.99] == 5_150_000
-    assert queue.peers == ()  # nobody but Redline has poisson arrivals
+    assert queue.peers == ()  # only Redline supports Poisson arrivals
 
 
 def test_what_there_is_not_is_refused(redline: Redline) -> None:

@@ -1,4 +1,4 @@
-"""The CPU time of a server that the engine reads is that of the kernel."""
+"""The CPU time of a server as the engine reads it equals the kernel's."""
 
 from pathlib import Path
 
@@ -15,13 +15,13 @@ LOAD = Load(name="closed", shape=Closed(users=4), duration_ns=1_000_000_000)
 
 
 def cpu_ns(pid: int) -> float:
-    """As the kernel counts it in /proc, in ticks."""
+    """The kernel's count in /proc, in ticks."""
     times = psutil.Process(pid).cpu_times()
     return (times.user + times.system) * 1e9
 
 
 def test_the_engine_reads_what_the_kernel_counts(oracle: Path) -> None:
-    """Without a warm-up the window holds all of the load, and the server does hardly anything but answer it."""
+    """Without a warm-up the window holds all of the load, and the server hardly does anything but answer it."""
     with running(oracle, "null") as server:
         before_ns = cpu_ns(server.pid)
         clocks = drive(server, LOAD, warmup_ns=0).clocks

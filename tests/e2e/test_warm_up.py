@@ -1,4 +1,4 @@
-"""Detected warm-ups with the real engine: it is instructed to measure, and the measurement has its length."""
+"""Detected warm-ups with the real engine: it obeys the command to measure, and the measurement has its length."""
 
 import json
 import socket
@@ -32,7 +32,7 @@ def test_a_server_that_gets_faster_is_measured_afterwards(redline: Redline) -> N
         done = redline("load", url, "-c", "4", "-d", "1s", "--warmup", "auto", "--json")
     result = LoadResult.model_validate(done.json)
     assert result.warm_up is not None
-    # A busy machine may make it wait for longer, or never find it steady.
+    # A busy machine may make it wait for longer, or never reach a steady state.
     assert 5 * S <= result.warm_up.measured_from_ns <= 60 * S
     assert result.measured_ns == S
     assert result.counts.outcomes.ok > 0

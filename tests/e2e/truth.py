@@ -1,16 +1,16 @@
-"""How the engine is held to a closed form: what of a difference is the machine's, and what is chance.
+"""How the engine is compared with a closed form: which part of a difference is the machine's, and which is chance.
 
-What the engine sees of a request is X = T + N: its true response time T and the noise N >= 0 of the machine. For every
+The engine's response time of a request is X = T + N: its true response time T and the machine's noise N >= 0. For every
 t and every allowance a,
 
     P(T > t)  <=  P(X > t)                          (noise only adds)
     P(X > t + a)  <=  P(T > t) + P(N > a)           (union bound)
 
 so the first bound needs no knowledge of the noise, and the second only one point of its distribution. N has parts: the
-engine took the request up late, or received its answer late; the oracle read it late, or answered late; and the way
-there and back. The engine's and the oracle's lateness are measured *in the same run*. A process that is kept from its
-core for a while is as likely to keep an arrival waiting as a departure, so each of the two lateness distributions
-stands for both parts. The way is measured by a run against `null` on the same machine.
+engine took the request up late, or received its answer late; the oracle read it late, or answered late; and the round
+trip. The engine's and the oracle's lateness are measured *in the same run*. A process that is kept from its core for a
+while delays an arrival as likely as a departure, so each of the two lateness distributions stands for both parts. The
+round trip is measured by a run against `null` on the same machine.
 """
 
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ from redline.selftest.truth import ManyServers, one_server
 ALPHA = 1e-6
 Z = float(norm.isf(ALPHA / 2))
 PRECISION = 1e-3
-"""The histogram's: a bucket's highest value lies at most this share above what was recorded."""
+"""The histogram's: a bucket's highest value lies at most this share above the recorded value."""
 
 
 def share_above(histogram: Histogram, t_ns: float) -> float:
@@ -35,13 +35,13 @@ def share_above(histogram: Histogram, t_ns: float) -> float:
 
 
 def share_surely_above(histogram: Histogram, t_ns: float) -> float:
-    """The same without those of its bucket, which may lie below."""
+    """The same without the durations in its bucket, which may lie below."""
     return share_above(histogram, t_ns * (1 + PRECISION) + 1)
 
 
 @dataclass(frozen=True)
 class Noise:
-    """An allowance and the share of requests that may exceed it, for arrival and departure apart."""
+    """An allowance, and the share of requests that may exceed it, for arrival and departure separately."""
 
     allowance_ns: int
     arriving: float
@@ -56,7 +56,7 @@ class Noise:
 def noise(traffic: Traffic, null: Traffic, oracle: OwnLateness, at_most_ns: float) -> Noise | None:
     """The finest noise level whose allowance is at most `at_most_ns`; None on a machine too noisy for that.
 
-    The way there and back, the engine twice and the oracle twice may each take their quantile of that level, and each
+    The round trip, the engine twice and the oracle twice may each take their quantile of that level, and each
     exceed it with the remaining probability.
     """
     for level, oracle_ns in ((0.999, oracle.late_p999_ns), (0.99, oracle.late_p99_ns)):
@@ -69,7 +69,7 @@ def noise(traffic: Traffic, null: Traffic, oracle: OwnLateness, at_most_ns: floa
 
 
 def binomial_slack(share: float, n: int, inflation: float = 1.0) -> float:
-    """How far a share of `n` draws strays from its truth with probability at most ALPHA.
+    """The deviation of a share of `n` draws from its truth that is exceeded with probability at most ALPHA.
 
     `inflation` multiplies the variance of independent draws. One draw in `n` is added for the step of the empirical
     distribution.

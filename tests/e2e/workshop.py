@@ -1,4 +1,4 @@
-"""The servers of the catalogue, built and started by the lab's own launcher, for the tests of their contracts."""
+"""The servers of the catalogue, built and started by the lab's launcher, for the tests of their contracts."""
 
 import os
 from collections.abc import Collection, Iterator
@@ -21,27 +21,27 @@ ENTRIES = load_catalogue(CATALOGUE).servers
 CEILING = "oracle.null"
 UNRESOLVED = {"pekko.tapir", "play.tapir", "http4s.blaze-tapir"} | {
     f"clojure.{name}" for name in ("httpkit", "jetty", "aleph", "pohjavirta", "undertow")
-}  # what they need is not in every mirror
+}  # not every mirror has what they need
 RELEASES = (11, 17, 21, 25)
 """A release of the JDK that the lab can fetch."""
 NOT_RESOLVED = ("could not be resolved", "Could not resolve dependencies")
 
 
 def marked(entry: ServerEntry) -> object:
-    """As the server of a test; what builds it decides when."""
+    """The server as a parameter of a test; its build tool decides when the test runs."""
     runtime = [pytest.mark.jvm, pytest.mark.long] if entry.runtime == "jvm" else []  # sbt takes minutes to build them
     return pytest.param(entry, id=entry.name, marks=runtime)
 
 
 def if_provided(release: int, here: Collection[int]) -> list[pytest.MarkDecorator]:
-    """The mark of a test of a JDK release, which says how to get one that is not among those here; none for others."""
+    """The mark of a test of a JDK release, which says how to get a release that is missing; none for others."""
     if release in here or str(release) in os.environ.get("REDLINE_TEST_JDKS", "").split(","):
         return []
     return [pytest.mark.skip(f"there is no JDK {release} here; REDLINE_TEST_JDKS={release} lets the lab fetch it")]
 
 
 def excused(entry: ServerEntry, failed: BuildError) -> bool:
-    """Whether that one cannot be built is known and no fault of the catalogue. All others have to be built."""
+    """Whether this server is known not to build here, through no fault of the catalogue. All others must build."""
     return entry.name in UNRESOLVED and any(words in str(failed) for words in NOT_RESOLVED)
 
 
@@ -61,7 +61,7 @@ class Workshop:
 
 @pytest.fixture(scope="session")
 def workshop(request: pytest.FixtureRequest) -> Workshop:
-    """All that the tests of this session need are built at once: what cannot be built would be tried again for each."""
+    """Everything that the tests of this session need is built together: failing builds would otherwise be repeated."""
     launcher = ProcessLauncher(CATALOGUE, CHECKOUT / ".cache")
     needed = {CEILING, *(name for item in request.session.items for name in _servers(item))}
     known = [variant_of(entry) for entry in ENTRIES.values() if entry.name in needed]
@@ -80,7 +80,7 @@ def _servers(item: pytest.Item) -> list[str]:
 
 @contextmanager
 def started(workshop: Workshop, variant: Variant, folder: Path) -> Iterator[ProcessServer]:
-    """The server by itself; skips, saying why, where it cannot be built."""
+    """The server by itself; skips with the reason if it cannot be built."""
     check_built(workshop, variant)
     with workshop.launcher.running(Launch(variant, Placement(), folder / "server.log")) as server:
         yield server
@@ -89,7 +89,7 @@ def started(workshop: Workshop, variant: Variant, folder: Path) -> Iterator[Proc
 
 @contextmanager
 def routed(workshop: Workshop, variant: Variant, folder: Path) -> Iterator[RunningServer]:
-    """The server behind its proxies; skips, saying why, where one of them cannot be built."""
+    """The server behind its proxies; skips with the reason if one of them cannot be built."""
     check_built(workshop, variant)
     with RouteLauncher(workshop.launcher).running(Launch(variant, Placement(), folder / "server.log")) as server:
         yield server
@@ -97,7 +97,7 @@ def routed(workshop: Workshop, variant: Variant, folder: Path) -> Iterator[Runni
 
 
 def check_built(workshop: Workshop, variant: Variant) -> None:
-    """Skip the test if a server or proxy cannot be built here; raise the error of one that should have been built."""
+    """Skip the test if a server or proxy cannot be built here; raise the error if it should have been built."""
     for each in (variant, *variant.hops):
         entry = each.catalogued
         available = workshop.launcher.availability(entry)

@@ -1,4 +1,4 @@
-"""A client for tests of what starts servers: not the engine, which is what they test."""
+"""A client for tests of code that starts servers: not the engine, which they test."""
 
 import http.client
 

@@ -1,6 +1,6 @@
-"""`redline` with an engine that does another load than its job says: `astray.py FAULT FOLDER ARGUMENTS...`.
+"""`redline` with an engine that does another load than its job: `astray.py FAULT FOLDER ARGUMENTS...`.
 
-All of the engine is the real one; only the job is changed on its way. FOLDER gets what stands between.
+The engine is the real one; only the job is changed on its way. FOLDER gets the script between them.
 """
 
 import json
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 CLUMP_NS = 300_000_000
-"""In this all that should fall due in the double of it does."""
+"""Twice the time for all that should fall due."""
 
 AT_MOST = 5_000
 
@@ -21,12 +21,12 @@ def slower(load: dict[str, Any]) -> None:
 
 
 def even(load: dict[str, Any]) -> None:
-    """Random arrivals have the distances of a clock."""
+    """Random arrivals at the distances of a clock."""
     load["open"]["arrivals"] = "uniform"
 
 
 def clumped(load: dict[str, Any]) -> None:
-    """As many as there should be: twice as many for a while, and then none."""
+    """The right number of requests: twice as many for a while, and then none."""
     gap_ns = 1e9 / load["open"].pop("rate_per_s")
     due_ns = (index * gap_ns for index in range(AT_MOST))
     load["open"]["arrivals"] = {"replayed_ns": [int(at_ns - at_ns % (2 * CLUMP_NS) / 2) for at_ns in due_ns]}
@@ -38,14 +38,14 @@ def lonelier(load: dict[str, Any]) -> None:
 
 
 def none(_load: dict[str, Any]) -> None:
-    """The job as it is."""
+    """The job unchanged."""
 
 
 FAULTS = {each.__name__: each for each in (slower, even, clumped, lonelier, none)}
 
 
 def engine(fault: str, real: str, arguments: list[str]) -> None:
-    """Become the engine, with a job that is not quite the one that came."""
+    """Become the engine, with a changed job."""
     if not arguments:
         job = json.loads(sys.stdin.readline())
         FAULTS[fault](job["load"])
@@ -58,7 +58,7 @@ def engine(fault: str, real: str, arguments: list[str]) -> None:
 
 
 def lab(fault: str, folder: Path, arguments: list[str]) -> None:
-    """Become `redline`, which finds its engine beside its Python: here that is a script."""
+    """Become `redline`, which expects its engine beside its Python: here that is a script."""
     from redline.cli.main import main  # noqa: PLC0415 - the engine's side does without
     from redline.plugins.engine_process import ENGINE, find_engine  # noqa: PLC0415
 

@@ -100,7 +100,7 @@ def suite_of(folder: Path, text: str = SUITE, overrides: Overrides | None = None
 
 
 def problems_of(folder: Path, text: str, overrides: Overrides | None = None) -> tuple[Problem, ...]:
-    """What is wrong with a suite; fails when nothing is."""
+    """The errors of a suite; fails when there are none."""
     try:
         suite_of(folder, text, overrides)
     except UsageError as error:

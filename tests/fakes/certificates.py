@@ -1,4 +1,4 @@
-"""Certificates for one test run; nothing of them is kept."""
+"""Certificates for one test run, which are not kept."""
 
 import ssl
 import subprocess
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 class Certificate:
-    """For these names: what a server shows, and what a client trusts."""
+    """For these names: the server's certificate and key, and the authority that a client trusts."""
 
     def __init__(self, folder: Path, names: str = "DNS:localhost,IP:127.0.0.1") -> None:
         self._certificate, self._key = folder / "certificate.pem", folder / "key.pem"
@@ -23,7 +23,7 @@ class Certificate:
 
     @property
     def files(self) -> tuple[Path, Path]:
-        """Those of certificate and key."""
+        """The files of certificate and key."""
         return self._certificate, self._key
 
     @property
@@ -32,7 +32,7 @@ class Certificate:
         return self._certificate.read_text()
 
     def context(self, *alpn: str) -> ssl.SSLContext:
-        """A server's side, which agrees to these protocols."""
+        """A server's TLS context, which agrees to these protocols."""
         made = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         made.load_cert_chain(self._certificate, self._key)
         if alpn:
@@ -41,7 +41,7 @@ class Certificate:
 
 
 def write_certificate(folder: Path, *, name: str = "localhost", days: int = 2) -> None:
-    """`server.pem` for this name and so many days, which may be negative, `server.key`, and its authority, `ca.pem`."""
+    """`server.pem` for this name and this many days, maybe negative, `server.key`, and the authority `ca.pem`."""
     key = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
     made = ("-subj", f"/CN={name}", "-addext", f"subjectAltName=DNS:{name}", "-keyout", "server.key")
     signed = ("-copy_extensions", "copyall", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial")

@@ -1,4 +1,4 @@
-"""Answers as the engine reports those to its checks."""
+"""Answers to checks as the engine reports them."""
 
 import hashlib
 from typing import Any
@@ -7,7 +7,7 @@ from redline.plugins.checks import Checked
 
 
 def checked(body: bytes = b"", status: int = 200, kind: str = "text/plain", **more: Any) -> Checked:
-    """A complete answer, of which all was kept."""
+    """A complete answer, kept as a whole."""
     return Checked(
         event="checked",
         status=status,

@@ -1,4 +1,4 @@
-"""Probes made by hand, and a server without a queue: as fast as ever up to a rate, and past it overrun."""
+"""Handmade probes, and a server without a queue: constantly fast up to a rate, and overrun past it."""
 
 from collections.abc import Callable
 
@@ -19,5 +19,5 @@ def probe(rate: float, *, response_ms: float = 1.0, answered: float = 1.0, error
 
 
 def cliff(at_per_s: float) -> Callable[[float], Evidence]:
-    """A server without a queue: one millisecond up to a rate, and past it more falls due than it can do."""
+    """A server without a queue: one millisecond up to a rate; past it more falls due than it can do."""
     return lambda rate: probe(rate, answered=min(1.0, at_per_s / rate))

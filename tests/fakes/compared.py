@@ -1,4 +1,4 @@
-"""Comparisons of two servers of the user's by duets alone, several scenarios in one start."""
+"""Comparisons of two user servers only by duets, several scenarios in a start."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ SECOND = 10**9
 
 @dataclass(frozen=True)
 class Cost:
-    """What B costs in a scenario over A, and how much slices scatter."""
+    """What B costs in a scenario relative to A, and how much slices scatter."""
 
     factor: float = 1.0
     noise: float = 0.003
@@ -62,7 +62,7 @@ def compared_run(
     load: Load = LOAD,
     first_start: int = 0,
 ) -> Run:
-    """B over A in each scenario, by name, in starts that serve all of them; the last may be cut short.
+    """B over A in every scenario, by name, in starts that serve all of them; the last may be cut short.
 
     The scenario `mix` holds the requests of the others. Starts scatter by their numbers, from `first_start` on.
     """
@@ -131,7 +131,7 @@ def _answered(recording: DuetRecording, *, cut: bool) -> DuetRecording:
 
 @dataclass(frozen=True)
 class ComparedStarts:
-    """What starts of A, B and A again say of B over A, in the metric that such a comparison is about."""
+    """The result of starts of A, B and A again for B over A, in the primary metric of the comparison."""
 
     duet: Duet
     metric: Metric
@@ -163,7 +163,7 @@ class ComparedStarts:
 
     @property
     def unsettled(self) -> str:
-        """Why the ratio may yet move, and its interval hinges on that; empty where it does not."""
+        """Why the ratio may yet move, if its interval depends on that; empty if not."""
         assert self.comparison.duet is not None
         return self.comparison.duet.unsettled
 

@@ -1,4 +1,4 @@
-"""Courses of servers that warm up, or do not: speeds from interval to interval, for the laws of warm-up detection."""
+"""Speeds of servers that warm up, or do not, from interval to interval, for the laws of warm-up detection."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,12 +17,12 @@ Shape = Callable[[Floats], Floats]
 
 
 def flat(seconds: Floats) -> Floats:
-    """As fast from the beginning on as in the end."""
+    """As fast from the beginning as at the end."""
     return np.zeros_like(seconds)
 
 
 def stepped(at_s: float, by: float) -> Shape:
-    """Faster by a share from then on; slower where it is negative."""
+    """Faster by a share from then on; slower if it is negative."""
     return lambda seconds: np.where(seconds < at_s, 0.0, np.log1p(by))
 
 
@@ -32,7 +32,7 @@ def compiled(over_s: float, from_share: float = 0.1) -> Shape:
 
 
 def rising(seconds: Floats) -> Floats:
-    """Faster by 5% each second, without end."""
+    """Faster by 5% every second, without end."""
     return 0.05 * seconds
 
 
@@ -43,14 +43,14 @@ def restless(every_s: float = 4.0, by: float = 0.3) -> Shape:
 
 @dataclass(frozen=True)
 class Noise:
-    """From interval to interval: `sigma` of the log, how alike neighbours are (AR(1)), and how often one is far off."""
+    """From interval to interval: `sigma` of the log, how alike neighbours are (AR(1)), and how often an outlier is."""
 
     sigma: float = 0.02
     alike: float = 0.0
     blips: float = 0.0
 
     def draw(self, n: int, rng: Generator) -> Floats:
-        """Noise of so many intervals."""
+        """Noise of this many intervals."""
         fresh = rng.normal(0.0, self.sigma * np.sqrt(1 - self.alike**2), n)
         values = np.empty(n)
         last = rng.normal(0.0, self.sigma)
@@ -60,14 +60,14 @@ class Noise:
 
 
 def course(shape: Shape, noise: Noise, rng: Generator, seconds: float = BUDGET_S) -> Timeline:
-    """So many seconds of a server of this shape."""
+    """This many seconds of a server of this shape."""
     ends = np.arange(1, round(seconds / INTERVAL_S) + 1, dtype=np.float64) * np.float64(INTERVAL_S)
     speeds = shape(ends - INTERVAL_S / 2) + noise.draw(len(ends), rng)
     return Timeline(tuple(int(end * 1e9) for end in ends), speeds)
 
 
 def begun_s(whole: Timeline) -> float | None:
-    """When the measurement would have begun, asked after every interval; None when the course was not long enough."""
+    """When the measurement would have begun, tested after every interval; None when the course was not long enough."""
     for n in range(1, len(whole.ends_ns) + 1):
         if is_warm(Timeline(whole.ends_ns[:n], whole.speeds[:n])):
             return whole.ends_ns[n - 1] / 1e9

@@ -1,4 +1,4 @@
-"""Duets of simulated servers, of which one needs a known multiple of another's CPU time."""
+"""Duets of simulated servers that need known multiples of CPU time."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -29,10 +29,10 @@ def simulated_duet(
     warmup: int = 0,
     cold: Callable[[int, int], float] = lambda _block, _server: 0.0,
 ) -> DuetRecording:
-    """One start of servers of which a request costs these multiples of CPU time, the first being the baseline.
+    """A start of servers whose requests cost these multiples of CPU time, the first being the baseline.
 
-    Starts differ by .3%, slices by `noise`. `idle` is the share of a core that each server uses in the others' slices,
-    `busy` that of its own. After `warmup` blocks 20 are measured. `cold` is what a server costs more in a
+    Starts differ by .3%, slices by `noise`. `idle` is the share of a core that a server uses in the others' slices,
+    `busy` its own use. After `warmup` blocks 20 are measured. `cold` is the additional cost of a server in a
     block, as a logarithm.
     """
     rng = np.random.default_rng(start)

@@ -1,4 +1,4 @@
-"""Simulated histories: runs of a server whose speed is given, seen at once or stored below a folder."""
+"""Simulated histories: runs of a server with a given speed, in memory or stored below a folder."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -22,7 +22,7 @@ CELL = "rust.hyper.SimpleGet.saturate-00000000"
 
 
 def level(speed: float, rng: Generator, *, trials: int = 5, trial_effect: float = 0.01) -> Level:
-    """What one run says whose trials differ by `trial_effect`, of a server of so many requests per second."""
+    """A run whose trials differ by `trial_effect`, of a server with this many requests per second."""
     answered = speed * np.exp(rng.normal(0.0, trial_effect, trials))
     sample = Ratios(answered, np.ones(trials))
     return Level(estimate(sample, Metric.THROUGHPUT), sample)
@@ -78,7 +78,7 @@ def stored_run(
 
 
 def comparison(place: int, factor: float = 1.0, *, kind: Kind = "comparison", b: str = "./b --port {port}") -> Run:
-    """The comparison of the `place`-th day, in which a request costs B so many times the CPU time of A."""
+    """The comparison of the `place`-th day, in which a request costs B this many times the CPU time of A."""
     run = compared_run({"home": Cost(factor)}, first_start=100 * place)
     changed = {"name": f"run-{place:02}", "created_unix_ns": EPOCH_UNIX_NS + place * DAY_NS, "kind": kind}
     manifest = run.manifest.model_copy(update=changed)

@@ -1,4 +1,4 @@
-"""Agents without a network: hosts that are this one, called as those of a cluster are."""
+"""Agents without a network: hosts that are this machine, called as those of a cluster are."""
 
 import pickle
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -31,7 +31,7 @@ class NearPending:
 
 @dataclass
 class NearHost:
-    """An agent of this process; what goes to it and comes from it is pickled. `is_lost` cuts it off."""
+    """An agent of this process; its arguments and results are pickled. `is_lost` cuts it off."""
 
     agent: HostAgent
     role: Role
@@ -55,13 +55,13 @@ class NearHost:
         return NearPending(self._threads.submit(lambda: pickle.dumps(self.agent.call(*pickle.loads(sent)))), self.name)
 
     def end(self) -> None:
-        """End what runs there."""
+        """End everything that runs there."""
         self.agent.end()
         self._threads.shutdown(wait=False, cancel_futures=True)
 
 
 def near_pair(cache: Path, loads: int = 1, number: int = 0, *, proxy: bool = False) -> Pair:
-    """A host for servers, so many that load it, and maybe one for proxies, all of which are this one."""
+    """A host for servers, several that load it, and maybe a host for proxies, all of which are this machine."""
     of = f"-of-{number}" if number else ""
 
     def host(role: Role, name: str) -> NearHost:
@@ -72,7 +72,7 @@ def near_pair(cache: Path, loads: int = 1, number: int = 0, *, proxy: bool = Fal
 
 
 def end(pair: Pair) -> None:
-    """End all of it."""
+    """End everything."""
     for host in pair.hosts:
         assert isinstance(host, NearHost)
         host.end()

@@ -1,4 +1,4 @@
-"""Reports with chains of baselines, made by hand: three layers in two scenarios, and one that may not be compared."""
+"""Handmade reports with chains of baselines: three layers in two scenarios, and a layer that may not be compared."""
 
 from functools import cache
 from itertools import pairwise
@@ -32,7 +32,7 @@ def layered() -> Report:
 
 
 def refusing() -> Report:
-    """The same, where the second layer may be compared with nothing in one of the scenarios, and one was not run."""
+    """The same, but in one scenario the second layer has nothing to be compared with, and a layer was not run."""
     made = layered()
     first, second, *rest = made.layers
     steps = tuple(_refused(step) if "rust.axum+log=on" in (step.server, step.against) else step for step in first.steps)

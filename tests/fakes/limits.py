@@ -1,10 +1,10 @@
-"""Reports of searches, made by searching simulated servers: seeded, and each with a known truth."""
+"""Reports of searches on simulated servers: seeded, and with known truths."""
 
 from functools import cache
 
 import numpy as np
 
-from redline.analysis.limits import Ending, Subject, answer, cell_limit, probe
+from redline.analysis.limits import answer, probe, with_curve
 from redline.model import AttachedServer, Cell, Histogram, Objective, Skipped, Suite, Variant
 from redline.model.limits import Beyond, BeyondMoment, CellLimit, LimitAnswer, LimitProbe, LimitReport
 from redline.search import Converged, Doomed, Proposal, Search, Settings
@@ -28,7 +28,7 @@ def sets(**texts: str) -> dict[str, tuple[Objective, ...]]:
 
 
 def searched(slug: str, queue: Queue, server: Server, *, seed: int, scenario: str = "SimpleGet") -> CellLimit:
-    """A search on a queue, and an overload test on a server that is meant to be the same one."""
+    """A search on a queue, and an overload test on a server that stands for the same server."""
     rng = np.random.default_rng([seed, 5])
     search = Search(sets(good=GOOD, acceptable=LOOSE), Settings(start_per_s=500, lowest_per_s=50, precision=0.06))
     whys = []
@@ -40,17 +40,20 @@ def searched(slug: str, queue: Queue, server: Server, *, seed: int, scenario: st
     probes.extend(probe(queue.probe(rate, rng), search.sets, "for the curve", "curve") for rate in lacking)
     low = [(each.low_per_s, each.high_per_s) for each in step.limits]
     plan = overload_plan(low, max(each.answered_per_s for each in search.evidence), PROBE_S)
-    return cell_limit(
-        Subject(slug, slug.partition("+")[0], scenario, LOAD, "0123abcd" * 8, "rustc 1.95.0"),
-        Ending(
-            "converged" if isinstance(step, Converged) else "doomed" if isinstance(step, Doomed) else "exhausted",
-            reason=getattr(step, "reason", ""),
-            confirmed=getattr(step, "confirmed", False),
-        ),
-        [answer(each, search) for each in step.limits],
-        probes,
-        judge_overload(plan, server.slices(plan, rng)),
+    limit = CellLimit(
+        slug=slug,
+        server=slug.partition("+")[0],
+        scenario=scenario,
+        load=LOAD,
+        build="0123abcd" * 8,
+        runtime_version="rustc 1.95.0",
+        ended="converged" if isinstance(step, Converged) else "doomed" if isinstance(step, Doomed) else "exhausted",
+        reason=getattr(step, "reason", ""),
+        confirmed=getattr(step, "confirmed", False),
+        limits=tuple(answer(each, search) for each in step.limits),
+        probes=tuple(probes),
     )
+    return with_curve(limit, judge_overload(plan, server.slices(plan, rng)))
 
 
 @cache
@@ -68,14 +71,14 @@ def collapsing() -> CellLimit:
 
 @cache
 def doomed() -> CellLimit:
-    """One that meets nothing: every response takes 300 ms."""
+    """A search that meets nothing: every response takes 300 ms."""
     queue = Queue(exponential(400), base_s=0.3, seconds=PROBE_S)
     cell = searched("clojure.ring", queue, Server(400), seed=3)
     return cell.model_copy(update={"beyond": None, "no_beyond": "no rate above the limit is known"})
 
 
 def bare() -> CellLimit:
-    """One that was interrupted before its first probe was over."""
+    """A search that was interrupted before its first probe was over."""
     return CellLimit(
         slug="go.nethttp",
         server="go.nethttp",
@@ -91,7 +94,7 @@ def bare() -> CellLimit:
 
 
 def by_hand() -> LimitReport:
-    """A small one in which nothing is simulated: its bytes do not change with the search."""
+    """A small search without simulation: its bytes do not change with the search."""
     times = {"p50_ns": 1_000_000, "p90_ns": 2_000_000, "p99_ns": None, "p999_ns": None}
     kept = [
         client_limited().model_copy(
@@ -156,21 +159,25 @@ def by_hand() -> LimitReport:
         missed_somewhere=True,
     )
     low = good.model_copy(update={"name": "p50 < 1us", "failed_per_s": 250, "passed_per_s": None, "confidence": None})
-    cell = cell_limit(
-        Subject("rust.hyper+http2", "rust.hyper", "SimpleGet", LOAD, "0123abcd" * 8, "rustc 1.95.0"),
-        Ending("converged", confirmed=True),
-        (
-            good,
-            low.model_copy(update={"method": "single rates", "met_somewhere": False, "reason": "even 50/s does not"}),
-        ),
-        (*kept, fresh, client_limited().model_copy(update=times)),
-        beyond,
+    single = low.model_copy(update={"method": "single rates", "met_somewhere": False, "reason": "even 50/s does not"})
+    limit = CellLimit(
+        slug="rust.hyper+http2",
+        server="rust.hyper",
+        scenario="SimpleGet",
+        load=LOAD,
+        build="0123abcd" * 8,
+        runtime_version="rustc 1.95.0",
+        ended="converged",
+        confirmed=True,
+        limits=(good, single),
+        probes=(*kept, fresh, client_limited().model_copy(update=times)),
     )
+    cell = with_curve(limit, beyond)
     return report(cell, bare(), skipped=(Skipped(slug="play.vanilla.SimpleGet", reason="needs a JDK of 21 at least"),))
 
 
 def client_limited() -> LimitProbe:
-    """One in which the load generator was the limit."""
+    """A search in which the load generator was the limit."""
     return LimitProbe(
         phase="search",
         fresh=False,
@@ -206,7 +213,7 @@ def report(*cells: CellLimit, **changes: object) -> LimitReport:
 
 
 def whole() -> LimitReport:
-    """Several servers, one of which has no answer, and one that was skipped."""
+    """Several servers, one without an answer, and a server that was skipped."""
     skipped = Skipped(slug="play.vanilla.SimpleGet", reason="needs a JDK of 21 at least")
     return report(busy(), collapsing(), doomed(), skipped=(skipped,))
 
@@ -269,12 +276,16 @@ def rivals(*answers: tuple[LimitAnswer, ...]) -> tuple[Suite, tuple[Cell, ...], 
         update={"variants": tuple(cell.variant for cell in cells), "baseline": "A", "baselines": {}, "threshold": 0.02}
     )
     found = {
-        cell.id: cell_limit(
-            Subject(cell.slug, name, "requests", "open", target=f"./{name} --port {{port}}"),
-            Ending("converged"),
-            answer,
-            (),
-            "not wanted",
+        cell.id: CellLimit(
+            slug=cell.slug,
+            server=name,
+            target=f"./{name} --port {{port}}",
+            scenario="requests",
+            load="open",
+            ended="converged",
+            confirmed=False,
+            limits=tuple(answer),
+            probes=(),
         )
         for cell, name, answer in zip(cells, names, answers, strict=True)
     }

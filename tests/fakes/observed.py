@@ -1,4 +1,4 @@
-"""What an engine and the monitors would have seen of one trial of a server with a given behaviour."""
+"""What an engine and the monitors would have seen of a trial of a server with a given behaviour."""
 
 import numpy as np
 from numpy.random import Generator
@@ -28,7 +28,7 @@ INTERVAL_NS = 100_000_000
 
 
 def observed_traffic(cell: Cell, behaviour: Behaviour, rng: Generator, started_unix_ns: int) -> Traffic:
-    """What the engine saw."""
+    """The engine's observations."""
     measured_ns = int(cell.load.duration_ns * behaviour.measured)
     end_ns = cell.warmup_ns + measured_ns
     intervals = [
@@ -151,7 +151,7 @@ def _rate_and_mean(
 
 
 def observed_series(behaviour: Behaviour, traffic: Traffic) -> tuple[Series, ...]:
-    """What the monitors saw, from a little before that traffic until a little after it."""
+    """The monitors' observations, from a little before that traffic until a little after it."""
     start = traffic.epoch_unix_ns - 20_000_000
     end = traffic.epoch_unix_ns + traffic.measure_end_ns + 120_000_000
     times = tuple(range(start, end, INTERVAL_NS))

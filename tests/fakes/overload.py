@@ -18,9 +18,9 @@ WARMUP_S = 1.0
 
 @dataclass
 class Server:
-    """One worker with exponential service of mean 1 / `per_s`, first come first served.
+    """One worker with exponential service of mean 1 / `per_s`, first in, first out.
 
-    `slower` gives a service time's factor from how many wait when it begins. `most` wait, and more are refused at once.
+    `slower` gives a service time's factor from how many wait when it begins. At most `most` wait; more are refused.
     A client that has waited `timeout_s` gives up, and the server does its work all the same.
     """
 
@@ -31,13 +31,13 @@ class Server:
     dies_at_s: float = float("inf")
 
     def slices(self, plan: OverloadPlan, rng: Generator) -> tuple[ProbeSlice, ...]:
-        """What a load of this plan showed, after a warm-up at its first rate."""
+        """The result of a load by this plan, after a warm-up at its first rate."""
         due = arrivals(plan, rng)
         ends, right = self._ends(due, rng)
         return _sliced(plan, due, ends, right, min(plan.seconds, self.dies_at_s))
 
     def _ends(self, due: Floats, rng: Generator) -> tuple[Floats, Floats]:
-        """When each ended for its client, and whether well."""
+        """When requests ended for their clients, and whether well."""
         services = rng.exponential(1 / self.per_s, len(due))
         ends, right = np.empty(len(due)), np.zeros(len(due))
         waiting: deque[float] = deque()  # when those before it will have been served
@@ -57,7 +57,7 @@ class Server:
 
 
 def arrivals(plan: OverloadPlan, rng: Generator) -> Floats:
-    """Poisson's, in seconds from the beginning of the measurement; the warm-up's are before it."""
+    """Poisson arrivals, in seconds from the beginning of the measurement; those of the warm-up are before it."""
     lengths = ((WARMUP_S + plan.before_s, plan.calm_per_s), (plan.overload_s, plan.overload_per_s))
     begin, found = -WARMUP_S, []
     for seconds, per_s in (*lengths, (plan.after_s, plan.calm_per_s)):

@@ -1,4 +1,4 @@
-"""A page as it is read without a browser: its elements and their text, and the data in it."""
+"""A page read without a browser: its elements and their text, and the data in it."""
 
 import json
 from html.parser import HTMLParser
@@ -54,5 +54,5 @@ def data(parsed: Page) -> Any:
 
 
 def section(html: str, name: str) -> Page:
-    """The section of that id alone."""
+    """The section with this id."""
     return Page(html.split(f'<section id="{name}"')[1].split("</section>", maxsplit=1)[0].partition(">")[2])

@@ -35,7 +35,7 @@ DEATH = Failure(stage="load", kind="died", message="killed by SIGKILL", hint="se
 
 @dataclass
 class FakeServer:
-    """A server that does what the test says, and notes that it was stopped."""
+    """A server that does what the test tells it, and notes that it was stopped."""
 
     dead: Failure | None = None
     slow_to_die: int = 0
@@ -75,7 +75,7 @@ class FakeLauncher:
 
 
 class WithoutDuets:
-    """The part of a driver that nothing asks for in a test without duets."""
+    """The part of a driver that is not used in a test without duets."""
 
     def duet(self, drive: DuetDrive) -> DuetTraffic:
         raise AssertionError(f"no duet was planned: {drive}")
@@ -86,7 +86,7 @@ class WithoutDuets:
 
 @dataclass
 class FakeDriver(WithoutDuets):
-    """Gives the traffic of a simulated trial, or fails to."""
+    """Returns the traffic of a simulated trial, or fails."""
 
     events: list[str]
     wrong: str | None = None
@@ -128,7 +128,7 @@ class FakeDriver(WithoutDuets):
 
 @dataclass
 class FakeMonitor:
-    """Notes whom it follows."""
+    """Notes the processes that it follows."""
 
     events: list[str]
     perturbs: bool = False
@@ -148,7 +148,7 @@ class FakeMonitor:
 
 @dataclass
 class QuietListener:
-    """Keeps what was reported to it."""
+    """Keeps all reports."""
 
     started: list[int] = field(default_factory=list)
     ended: list[int] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""A driver for probes that reports what it is given, and what probes are made of."""
+"""A driver for probes that reports given intervals, and the parts of probes."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -90,7 +90,7 @@ def prober(driver: ScriptedDriver) -> Prober:
 
 
 def shown(*made: ProbeRecording) -> Evidence:
-    """What the last of these probes showed to a search for p99 < 20 ms."""
+    """The evidence of the last of these probes for p99 < 20 ms."""
     state = SearchState(plan_of(cell()), cell())
     evidence = [state.add(each) for each in made][-1]
     assert evidence is not None
@@ -98,7 +98,7 @@ def shown(*made: ProbeRecording) -> Evidence:
 
 
 def evidence_of(traffic: Traffic) -> Evidence:
-    """A probe of 1,000/s with that traffic, of which nobody says that the client limited it."""
+    """A probe of 1,000/s with this traffic, which nobody says that the client limited."""
     slices = tuple(slice_of(each) for each in traffic.intervals if each.phase != "warmup")
     return Evidence(1000, slices)
 

@@ -1,4 +1,4 @@
-"""Profiles of servers that spend their time as specified: stacks with known shares, drawn slice by slice."""
+"""Profiles of servers with known shares of time: stacks, drawn slice by slice."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -60,7 +60,7 @@ TAPIR: Mix = {
     f"{_TAPIR};sttp/tapir/server/interpreter/DecodeBasicInputs$.apply_[j]": 0.08,
     f"{_TAPIR};sttp/tapir/EndpointInput$Path.matches_[j]": 0.04,
 }
-"""What vanilla does, and 24% of that again: 20 points in the interpreter and 4 in the rest of Tapir."""
+"""The profile of vanilla, and 24% of that in addition: 20 points in the interpreter and 4 in the rest of Tapir."""
 
 
 def stack_of(text: str) -> Stack:
@@ -72,7 +72,7 @@ def stack_of(text: str) -> Stack:
 def stacks_of(
     mix: Mix, window_unix_ns: tuple[int, int], *, samples: int = 20_000, slices: int = SLICES, seed: int = 1
 ) -> Stacks:
-    """So many samples of the mix, spread evenly over slices of the window; without slices in one piece."""
+    """This many samples of the mix, spread evenly over slices of the window; without slices in one piece."""
     rng = np.random.default_rng(seed)
     names = list(mix)
     chances = np.array([mix[name] for name in names])
@@ -92,7 +92,7 @@ def stacks_of(
 def profiled(
     recording: Recording, *, kind: ProfileKind = "cpu", samples: int = 20_000, stacks: bool = True
 ) -> Recording:
-    """The recording as one of a trial with a profiler, whose stacks are in a file named by its position."""
+    """The recording as that of a trial with a profiler, whose stacks are in a file named by its position."""
     name = f"profiles/{recording.position:04d}.{kind}"
     files = (ProfileFile(name=f"{name}.stacks.gz", form="stacks"),) if stacks else ()
     facts = ProfileFacts(
@@ -110,7 +110,7 @@ def profiled(
 def profiled_start(
     cell: Cell, behaviour: Behaviour = GOOD, *, position: int = 100, seed: int = 1, cost: float = 1.0
 ) -> Recording:
-    """One trial of the cell with a profiler, under which the server does its work in so many times the time."""
+    """A trial of the cell with a profiler, which multiplies the server's time by `slower`."""
     longer = cell.under_profiler
     one = profiled(simulated_recording(longer, behaviour, position=position, seed=seed))
     assert one.traffic is not None
@@ -151,7 +151,7 @@ def _with_samples(run: Run, behaviours: Mapping[str, Behaviour], mixes: Mapping[
 
 @cache
 def report_with_profiles() -> Report:
-    """Two servers, one of which does what the other does and more, profiled under two loads."""
+    """Two servers, the second doing the work of the first and more, profiled under two loads."""
     behaviours = {"http4s.vanilla": GOOD, "http4s.tapir": replace(GOOD, rate_per_s=GOOD.rate_per_s / 1.24)}
     run = simulated_run(behaviours, ceiling=None, baseline="http4s.vanilla", trial_effect=0.002)
     mixes = {"http4s.vanilla": VANILLA, "http4s.tapir": TAPIR}

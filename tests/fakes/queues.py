@@ -1,4 +1,4 @@
-"""Queues that answer a search's probes, thousands in a minute: no sockets, no clock, seeded."""
+"""Queues that answer a search's probes, thousands in a minute: without sockets or a clock, and seeded."""
 
 import heapq
 from collections.abc import Callable
@@ -34,16 +34,16 @@ class Queue:
 
     @property
     def capacity_per_s(self) -> float:
-        """What it can do at most."""
+        """Its capacity."""
         return self.servers / self.service.mean_s
 
     def probe(self, rate_per_s: float, rng: Generator, *, whole: bool = False) -> Evidence:
-        """One probe; ended early when it is hopeless, unless the whole of it is wanted."""
+        """A probe, ended early when it is hopeless, unless the whole probe is wanted."""
         due, responses = self.requests(rate_per_s, rng)
         return evidence(rate_per_s, due, responses, self.seconds, self.slice_s, self.warmup_s, whole=whole)
 
     def requests(self, rate_per_s: float, rng: Generator) -> tuple[Floats, Floats]:
-        """When requests fall due, from the warm-up's beginning, and how long each takes, in seconds."""
+        """When requests fall due, from the warm-up's beginning, and their service times, in seconds."""
         whole = self.warmup_s + self.seconds
         count = rng.poisson(rate_per_s * whole)
         due = np.sort(rng.random(count)) * whole
@@ -69,7 +69,7 @@ def evidence(
     *,
     whole: bool = False,
 ) -> Evidence:
-    """As an engine would report it: slices by when the outcome was known, and a last one for what came after."""
+    """As an engine would report it: slices by when the outcome was known, and a last slice for the later outcomes."""
     count = round(seconds / slice_s)
     known = due + responses
     measured = due >= warmup_s
@@ -101,7 +101,7 @@ def searched(search: Search, queue: Queue, seed: int) -> Converged | Exhausted |
 
 
 def searched_on_starts(search: Search, start: Callable[[int], Queue], seed: int) -> Converged | Exhausted | Doomed:
-    """The same where every fresh start has a queue of its own: `start` makes that of each number."""
+    """The same if every fresh start has a queue of its own: `start` makes the queue for a number."""
     rng, turn, number = np.random.default_rng([seed, 11]), 0, 0
     while isinstance(step := search.next(), Proposal):
         if step.fresh_start not in (0, turn):

@@ -1,4 +1,4 @@
-"""Control groups with a quota of CPU time, for tests that want one to run out."""
+"""Control groups with a quota of CPU time, for tests in which a quota runs out."""
 
 import os
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ PERIOD_US = 100_000
 
 @contextmanager
 def group_with_a_quota(share: float) -> Iterator[Path]:
-    """A group whose processes may use so much of a core, and have to end before it does; or the test is skipped."""
+    """A group whose processes may use this much of a core, and must end before it does; or the test is skipped."""
     group = (V1.resolve() if V1.is_dir() else V2) / f"redline-test-{os.getpid()}"
     quota_us = round(share * PERIOD_US)
     try:

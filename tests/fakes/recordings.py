@@ -1,4 +1,4 @@
-"""Simulated recordings and runs, put together of what would have been seen of servers with a given behaviour."""
+"""Simulated recordings and runs of servers with a given behaviour."""
 
 from dataclasses import replace
 
@@ -50,7 +50,7 @@ POST_BYTES = Scenario(
 
 
 def simulated_variant(name: str = "rust.hyper") -> Variant:
-    """A variant without options of an entry that nobody will build."""
+    """A variant without options of an entry that is never built."""
     entry = ServerEntry(
         name=name,
         about=f"simulated {name}",
@@ -83,7 +83,7 @@ def simulated_cell(
 def simulated_recording(
     cell: Cell, behaviour: Behaviour = GOOD, *, round_: int = 0, position: int = 0, seed: int = 1
 ) -> Recording:
-    """One trial of the cell on a server that behaves so; the same seed gives the same recording."""
+    """A trial of the cell on a server with this behaviour; the same seed gives the same recording."""
     failed_before_load = behaviour.failure is not None and behaviour.failure.stage in ("launch", "verify")
     started = EPOCH_UNIX_NS + position * TRIAL_NS
     traffic = None if failed_before_load else observed_traffic(cell, behaviour, np.random.default_rng(seed), started)
@@ -117,10 +117,10 @@ def simulated_run(
     drift: float = 0.0,
     done: int | None = None,
 ) -> Run:
-    """A whole run of the servers named in `behaviours` (and the ceiling), each trial with its own random effect.
+    """A whole run of the servers named in `behaviours` (and the ceiling); trials have random effects of their own.
 
     `trial_effect` is the sigma of the log of a trial's speed, `drift` the relative growth of the machine's speed from
-    first to last round; `done` cuts the run after so many trials.
+    first to last round; `done` cuts the run after this many trials.
     """
     subjects = behaviours or {"rust.hyper": GOOD, "rust.axum": replace(GOOD, rate_per_s=18_000.0)}
     servers = {**subjects, ceiling: replace(GOOD, rate_per_s=60_000.0)} if ceiling else dict(subjects)
@@ -168,7 +168,7 @@ def simulated_run(
 
 
 def with_trials(run: Run, changed: dict[int, Behaviour]) -> Run:
-    """The run with the trials at these positions behaving otherwise."""
+    """The run with another behaviour in the trials at these positions."""
     cells = run.manifest.plan.cells
     recordings = tuple(
         simulated_recording(cells[r.cell_id], changed[r.position], round_=r.round, position=r.position, seed=r.seed)

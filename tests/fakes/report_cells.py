@@ -1,4 +1,4 @@
-"""Cells of a report made by hand, without a run: their trials, estimates, percentiles and courses."""
+"""Handmade cells of a report: their trials, estimates, percentiles and timelines."""
 
 import math
 import random

@@ -1,4 +1,4 @@
-"""Reports made by hand, without a run: healthy, without a baseline, with invalid and skipped cells, and hostile."""
+"""Handmade reports: healthy, without a baseline, with invalid and skipped cells, and hostile."""
 
 from functools import cache
 
@@ -58,7 +58,7 @@ def _judged(subject: CellReport, objective: Objective) -> CellReport:
 
 
 def _compared(cells: list[CellReport]) -> tuple[Comparison, ...]:
-    """Each subject against the baseline of its group: every verdict comes up."""
+    """Each subject against the baseline of its group, with every verdict."""
     planted = {
         Metric.THROUGHPUT: (0.934, 0.011),
         Metric.P50: (1.058, 0.016),
@@ -105,7 +105,7 @@ def alone() -> Report:
 
 
 def doubtful() -> Report:
-    """The healthy one, with one invalid cell, its refused comparisons, and doubts that many cells share."""
+    """The healthy report, with an invalid cell, its refused comparisons, and doubts that many cells share."""
     report = healthy()
     bad = next(c for c in report.cells if c.slug == "rust.axum.PostBytes.steady")
     missed = finding(
@@ -151,7 +151,7 @@ def doubtful() -> Report:
 
 
 def died() -> Report:
-    """One cell, valid, one of whose trials is left out because its server died."""
+    """A valid cell, one of whose trials is left out because its server died."""
     only = cell("rust.hyper", "SimpleGet", "saturate", rate=96_000, p50_us=610, baseline="")
     lost = only.trials[3].model_copy(
         update={"used": False, "failure": "load: it panicked", "log_tail": "<b>panicked</b> at src/main.rs:7\nexit"}
@@ -164,7 +164,7 @@ def died() -> Report:
 
 
 def skipping() -> Report:
-    """The doubtful one, cut short, with cells that could not be built."""
+    """The doubtful report, cut short, with cells that could not be built."""
     report = doubtful()
     skipped = tuple(
         Skipped(slug=f"vertx.vanilla.{scenario}.{load}", reason="mvn is not on the PATH (install: apt install maven)")
@@ -273,5 +273,5 @@ def environment() -> Environment:
 
 
 def marks(cell: CellReport) -> tuple[Grade, ...]:
-    """The grades of its findings, each once, gravest first; what is good to know is none."""
+    """The grades of its findings without duplicates, gravest first; notes of what is good to know are left out."""
     return tuple(dict.fromkeys(one.grade for one in weighed_findings(cell) if not RULES[one.kind].reassures))

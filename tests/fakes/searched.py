@@ -1,4 +1,4 @@
-"""A search on a cell whose server, driver and listener are fakes: with them it takes no time."""
+"""A search on a cell whose server, driver and listener are fakes, so that it takes no time."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -27,7 +27,7 @@ CELL = simulated_cell(load=PROBE).model_copy(update={"warmup_ns": 20 * SECOND})
 
 @dataclass
 class Driver(WithoutDuets):
-    """A server of 3000/s as a driver sees it, and what was asked of it."""
+    """A server of 3000/s as a driver sees it, and the calls to it."""
 
     events: list[str] = field(default_factory=list)
     drives: list[Drive] = field(default_factory=list)
@@ -78,7 +78,7 @@ class Driver(WithoutDuets):
 
 @dataclass
 class Seen:
-    """A listener that keeps what it hears."""
+    """A listener that keeps all messages."""
 
     starts: list[int] = field(default_factory=list)
     warmed_up: list[LimitStart] = field(default_factory=list)
@@ -116,7 +116,7 @@ class Bench:
         return self.made.state
 
     def run(self) -> Converged | Exhausted | Doomed:
-        """To its end, turn by turn."""
+        """Run it to its end, turn by turn."""
         while self.made.turn():
             pass
         end = self.state.next()
@@ -135,7 +135,7 @@ class Bench:
 def plan_of(
     cell: Cell, *, trials: int = 2, beyond: bool = False, objectives: tuple[Objective, ...] = OBJECTIVES
 ) -> Manifest:
-    """What is asked of one cell."""
+    """The request for a single cell."""
     manifest = simulated_run().manifest
     rounds = tuple(PlannedTrial(cell_id=cell.id, round=each, position=each, seed=7) for each in range(max(trials, 1)))
     planned = Plan(suite=manifest.plan.suite, cells={cell.id: cell}, trials=rounds)

@@ -1,4 +1,4 @@
-"""Series that a simulated recording does not have by itself, given as what they do over the trial."""
+"""Series that a simulated recording does not have, given by their changes over the trial."""
 
 from redline.model import Recording, Series, Subject
 
@@ -7,12 +7,12 @@ AROUND_NS = 300_000_000
 
 
 def counting(recording: Recording, subject: Subject, **per_s: float) -> Recording:
-    """The same recording with counters that grow so much in a second, before, in and after the window."""
+    """The same recording with counters that grow by this much per second, before, in and after the window."""
     return _with(recording, subject, "counter", {name: (0.0, rate) for name, rate in per_s.items()})
 
 
 def showing(recording: Recording, subject: Subject, **values: tuple[float, float]) -> Recording:
-    """The same recording with gauges that go from one value to another, over the whole trial."""
+    """The same recording with gauges that change from one value to another over the whole trial."""
     seconds = len(_times(recording)) * STEP_NS / 1e9
     slopes = {name: (first, (last - first) / seconds) for name, (first, last) in values.items()}
     return _with(recording, subject, "gauge", slopes)

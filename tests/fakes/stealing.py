@@ -1,6 +1,6 @@
-"""Runs a command where the kernel says that the host takes a third of the CPU time: `stealing.py FILE COMMAND…`.
+"""Runs a command while the kernel reports that the host takes a third of the CPU time: `stealing.py FILE COMMAND…`.
 
-It takes a mount namespace of its own: FILE, which is made, lies over /proc/stat then, and is rewritten all the time.
+It needs a mount namespace of its own: FILE, which is made, is mounted over /proc/stat, and rewritten all the time.
 """
 
 import os
@@ -11,12 +11,12 @@ import time
 from pathlib import Path
 
 STEAL = 8
-"""The field of the line `cpu`, from 0."""
+"""The index of the field in the line `cpu`."""
 LENGTH = 1 << 16
 
 
 def with_steal(text: str, ticks: int) -> bytes:
-    """The same with so much more steal, and of one length, so that nobody reads half of it."""
+    """The same with this much more steal, and of a constant length, so that no reader gets half of it."""
     first, rest = text.split("\n", 1)
     fields = first.split()
     fields[STEAL] = str(int(fields[STEAL]) + ticks)

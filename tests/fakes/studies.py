@@ -1,4 +1,4 @@
-"""Reports of studies made by hand: many servers, baselines of their own, options, effects and rankings."""
+"""Handmade reports of studies: many servers, baselines of their own, options, effects and rankings."""
 
 import random
 from collections.abc import Iterable, Sequence
@@ -45,7 +45,7 @@ def study(
     users: Sequence[int] = USERS,
     interceptors: Sequence[str] = INTERCEPTORS,
 ) -> Report:
-    """Each server of `pairs` against its baseline at the same interceptor; some cells invalid, all verdicts."""
+    """Every server of `pairs` against its baseline at the same interceptor; some cells invalid, all verdicts."""
     servers = [server for base in dict.fromkeys(pairs.values()) for server in (base, *_on(base, pairs))]
     cells: dict[tuple[str, str, int], CellReport] = {}
     for scenario in scenarios:
@@ -82,7 +82,7 @@ def small() -> Report:
 
 
 def compared(cell: CellReport, baseline: CellReport) -> Iterable[Comparison]:
-    """In every compared metric the ratio of the two estimates, or why there is none."""
+    """The ratio of the two estimates in every compared metric, or why there is none."""
     for metric in COMPARED:
         sides = (("the cell", cell), ("the baseline", baseline))
         bad = next((f"{what} is invalid" for what, one in sides if not one.valid), "")
@@ -121,7 +121,7 @@ def _latencies(p50_us: int) -> Histogram:
 
 
 def _cell(server: str, scenario: str, users: int, is_baseline: bool) -> CellReport:
-    """As `report_cells.cell`, with what the layer, the body and the log cost, and latencies from few distributions."""
+    """As `report_cells.cell`, with the costs of layer, body and log, and latencies from few distributions."""
     slug = f"{server}.{scenario}.users{users}"
     rng = random.Random(slug)
     cost = random.Random(_name(server) + scenario).uniform(0.97, 1.25) if "tapir" in server else 1.0

@@ -1,4 +1,4 @@
-"""Servers in a thread of the test, each with one bad habit: what `redline load` may meet."""
+"""Servers in a thread of the test, each with a bad habit that `redline load` may meet."""
 
 import contextlib
 import socket
@@ -15,31 +15,31 @@ Habit = Callable[[socket.socket], None]
 
 
 def healthy(connection: socket.socket) -> None:
-    """Answers each request."""
+    """Answers every request."""
     while connection.recv(65536):
         connection.sendall(ANSWER)
 
 
 def resets(connection: socket.socket) -> None:
-    """Resets after each request."""
+    """Resets after every request."""
     connection.recv(65536)
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
 
 def stalls(connection: socket.socket) -> None:
-    """Takes requests and never answers."""
+    """Accepts requests and never answers."""
     while connection.recv(65536):
         pass
 
 
 def garbage(connection: socket.socket) -> None:
-    """Answers with what is no HTTP."""
+    """Answers with bytes that are not HTTP."""
     while connection.recv(65536):
         connection.sendall(b"\x00\xff<script>alert(1)</script>\r\n\r\n" * 20)
 
 
 def trickles(connection: socket.socket) -> None:
-    """Answers with a byte now and then, and is never done."""
+    """Answers with a byte now and then, without end."""
     connection.recv(65536)
     connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n")
     while True:
@@ -57,7 +57,7 @@ def trickles_its_head(connection: socket.socket) -> None:
 
 
 def floods(connection: socket.socket) -> None:
-    """Answers with a body that has no end."""
+    """Answers with an endless body."""
     connection.recv(65536)
     connection.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
     while True:
@@ -76,7 +76,7 @@ def breaks_off(connection: socket.socket) -> None:
 
 
 def answers_json(connection: socket.socket) -> None:
-    """Answers each request with its clock and a total, and with how many bytes the request had."""
+    """Answers every request with its clock and a total, and with the request's number of bytes."""
     while asked := connection.recv(65536):
         body = (
             f'{{"now": 1790000000000.5, "total": 3, "asked": {len(asked)}, "list": [null, {{"a/b": true}}]}}'.encode()
@@ -85,25 +85,25 @@ def answers_json(connection: socket.socket) -> None:
 
 
 def echoes(connection: socket.socket) -> None:
-    """Answers each request with the request."""
+    """Answers every request with the request."""
     while asked := connection.recv(65536):
         connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(asked), asked))
 
 
 def chunks(connection: socket.socket) -> None:
-    """Answers rightly, in chunks."""
+    """Answers correctly, in chunks."""
     while connection.recv(65536):
         connection.sendall(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\npa\r\n3\r\nth0\r\n0\r\n\r\n")
 
 
 def fails(connection: socket.socket) -> None:
-    """Answers each request with 500."""
+    """Answers every request with 500."""
     while connection.recv(65536):
         connection.sendall(b"HTTP/1.1 500 Oops\r\nContent-Length: 0\r\n\r\n")
 
 
 def speaks_http2(connection: socket.socket, fields: bytes = b"\x88") -> None:
-    """Answers each request of HTTP/2 (RFC 9113) with these fields in HPACK, by default `:status: 200`, and no body."""
+    """Answers every HTTP/2 request (RFC 9113) with these fields in HPACK, by default `:status: 200`, and no body."""
     stream = connection.makefile("rb")
     stream.read(len(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"))
     connection.sendall(_frame(_SETTINGS, 0, 0))
@@ -117,7 +117,7 @@ def speaks_http2(connection: socket.socket, fields: bytes = b"\x88") -> None:
 
 
 def goes_away(connection: socket.socket) -> None:
-    """Answers one request of HTTP/2 with 200, and ends the connection by a GOAWAY behind it."""
+    """Answers one HTTP/2 request with 200, and ends the connection by a GOAWAY after it."""
     stream = connection.makefile("rb")
     stream.read(len(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"))
     connection.sendall(_frame(_SETTINGS, 0, 0))
@@ -130,7 +130,7 @@ def goes_away(connection: socket.socket) -> None:
             answer = _frame(_HEADERS, _END_STREAM | _END_HEADERS, number, b"\x88")
             connection.sendall(answer + _frame(_GOAWAY, 0, 0, number.to_bytes(4) + bytes(4)))
             connection.shutdown(socket.SHUT_WR)
-            stream.read()  # closed with unread bytes, it would be reset, and the answer lost
+            stream.read()  # a close with unread bytes would be a reset, and lose the answer
             return
 
 
@@ -140,7 +140,7 @@ def _frame(kind: int, flags: int, number: int, payload: bytes = b"") -> bytes:
 
 @contextlib.contextmanager
 def target(habit: Habit, tls: ssl.SSLContext | None = None) -> Iterator[str]:
-    """A server with this habit, over TLS with a context, as a URL; it ends with the block."""
+    """The URL of a server with this habit, over TLS with a context; it ends with the block."""
     with socket.create_server(("127.0.0.1", 0), backlog=256) as listener:
         listener.settimeout(0.2)
         over = threading.Event()

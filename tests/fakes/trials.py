@@ -1,7 +1,7 @@
-"""Trials simulated at the level of what is estimated from, thousands in a second: for the laws of the statistics.
+"""Trials simulated as numbers to estimate from, thousands in a second: for the laws of the statistics.
 
-Each trial has an effect of its own (another memory layout, another neighbour), the machine drifts from round to round,
-and within a trial requests are sampled. A few trials may be slow by a lot, as they are on shared machines.
+A trial has an effect of its own (another memory layout, another neighbour), the machine drifts from round to round,
+and within a trial requests are sampled. A few trials may be much slower, as on shared machines.
 """
 
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ class World:
         return np.linspace(0.0, self.drift, self.trials)
 
     def cell(self, rng: Generator, ratio: float = 1.0) -> dict[Metric, Sample]:
-        """The trials of one cell whose response times are `ratio` times those of the standard one."""
+        """The trials of a cell whose response times are `ratio` times those of the standard cell."""
         logs = np.log(MEDIAN_NS * ratio) + self.effects(self.trials, rng) + self.drifts()
         responses = [rng.lognormal(log, self.spread, self.requests) for log in logs]
         seconds = np.array([response.mean() * self.requests / USERS / 1e9 for response in responses])

@@ -1,4 +1,4 @@
-"""The engine's vectors as servers: each answers every request with the bytes or frames of one vector."""
+"""The engine's vectors as servers that answer every request with the bytes or frames of a vector."""
 
 import contextlib
 import re
@@ -22,7 +22,7 @@ _ACK, _END_STREAM, _END_HEADERS = 1, 1, 4
 
 @dataclass(frozen=True)
 class Vector:
-    """One answer: its name, the status to expect, what becomes of a request for it, and its bytes."""
+    """An answer: its name, the status to expect, the outcome of a request for it, and its bytes."""
 
     name: str
     http: Literal["1.1", "2"]
@@ -120,12 +120,12 @@ def _http2_vector(number: int, verdict: str, frames: bytes) -> Vector:
 
 
 def _outcome_of(status: str) -> str:
-    """No status below 200 or above 599 can be expected."""
+    """Whether the status cannot be expected: below 200 or above 599."""
     return "ok" if 200 <= int(status) <= 599 else "unexpected_status"
 
 
 def _ended_before(frames: bytes) -> str:
-    """How stream 1 ended before the last frame; empty if it did not. What follows fails no answer."""
+    """How stream 1 ended before the last frame; empty if it did not. Later frames fail no answer."""
     for kind, flags, number, is_last in _heads(frames):
         if number == 1 and not is_last:
             if kind == _RESET:
@@ -156,7 +156,7 @@ def _unescaped(text: bytes) -> bytes:
 
 
 def _on_stream(frames: bytes, number: int) -> bytes:
-    """The frames, with those of stream 1 on the stream of this number."""
+    """The frames, with those of stream 1 on the stream with this number."""
     moved, at = b"", 0
     while at + 9 <= len(frames):
         end = at + 9 + int.from_bytes(frames[at : at + 3])

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from redline.plugins.linux import procfs
 
-# Carries out commands, a line each, and answers with its CPU time when that is done.
+# Executes commands, a line each, and answers with its CPU time when a command is done.
 WORKER = """
 import os, resource, subprocess, sys, threading, time
 hold = threading.Event()
@@ -36,7 +36,7 @@ for line in sys.stdin:
 
 
 class Worker:
-    """A process that carries out commands."""
+    """A process that executes commands."""
 
     def __init__(self, process: "subprocess.Popen[str]") -> None:
         self.process = process
@@ -53,7 +53,7 @@ class Worker:
 
 @contextmanager
 def started() -> Iterator[Worker]:
-    """Killed in the end, with all that it started."""
+    """Kill it in the end, with all that it started."""
     command = [sys.executable, "-I", "-S", "-c", WORKER]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         try:

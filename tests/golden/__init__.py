@@ -1,4 +1,4 @@
-"""Files that outputs are held to, byte for byte. `RENEW_GOLDEN=1 pytest` writes them anew; then read the diff."""
+"""Compares outputs with files, byte for byte. `RENEW_GOLDEN=1 pytest` writes them again; then read the diff."""
 
 import os
 from pathlib import Path
@@ -7,7 +7,7 @@ FOLDER = Path(__file__).parent
 
 
 def check(name: str, actual: bytes) -> None:
-    """The output is what the golden file says."""
+    """Check that the output equals the golden file."""
     file = FOLDER / name
     if os.environ.get("RENEW_GOLDEN"):
         file.write_bytes(actual)

@@ -24,7 +24,7 @@ from tests.fakes.queues import Queue
 
 @dataclass(frozen=True)
 class Setting:
-    """A queue of so many requests per second, and its mean response time in seconds at each rate."""
+    """A queue of this many requests per second, and its mean response time in seconds at a rate."""
 
     name: str
     queue: Queue
@@ -49,7 +49,7 @@ SETTINGS = (
 
 
 def knees(setting: Setting, searches: int) -> str:
-    """One row: how far the knees of so many searches are from the truth, and how often their stretch holds it."""
+    """A row: how far the knees of this many searches are from the truth, and how often their range holds it."""
     found: list[Knee] = []
     for seed in range(searches):
         rng = np.random.default_rng([seed, 23])
@@ -71,7 +71,7 @@ def knees(setting: Setting, searches: int) -> str:
 
 
 def verdicts(per_s: float, server: Server, loads: int) -> str:
-    """One row: the results of this many overload tests of one server."""
+    """A row: the results of this many overload tests of a server."""
     plan = overload_plan([(0.93 * per_s, 0.97 * per_s)], per_s, 5.0)
     judged = [judge_overload(plan, server.slices(plan, np.random.default_rng(seed))) for seed in range(loads)]
     said = Counter((each.goodput, each.recovery) for each in judged)

@@ -1,6 +1,6 @@
 """How often intervals hold the truth when trials are made until they are narrow: `python -m tests.studies.auto_trials`.
 
-Stopping at the first narrow interval stops at lucky ones (Chow and Robbins, 1965): what is simulated is how much of the
+Stopping at the first narrow interval stops at lucky intervals (Chow and Robbins, 1965): this simulates how much of the
 95% that costs. Trials are normal on the log scale, as `redline.stats` takes them; the truth is a ratio of 1.
 """
 

@@ -3,9 +3,9 @@
     python -m tests.studies.duet [SEEDS]
 
 A core shared with others runs at changing speed: the logarithm of the CPU time per request scatters by 18% from slice
-to slice of 10 ms, its correlation is .83 from one to the next and .2 after 20, and its steps have heavy tails. The
-hypervisor takes time in a share of the slices: those read 3 to 30% more. A server that was loaded just before costs
-less. Starts differ by .6%.
+to slice of 10 ms, its correlation is .83 between neighbours and .2 after 20 slices, and its steps have heavy tails.
+The hypervisor takes time in a share of the slices, which read 3 to 30% more. A server that was loaded just before
+costs less. Starts differ by .6%.
 """
 
 import sys
@@ -19,7 +19,7 @@ CONTRAST = np.array([-0.5, 1, -0.5])
 
 
 def start(rng: np.random.Generator, blocks: int, truth: float, stolen: float, most: float = 0.3) -> Slices:
-    """One start of A, B and A again; steal adds up to `most`, as a logarithm, to a share of the slices."""
+    """A start of A, B and A again; steal adds up to `most`, as a logarithm, to a share of the slices."""
     orders = [rng.permutation(3) for _ in range(blocks)]
     servers = np.concatenate([(*order, *order[::-1]) for order in orders])
     effects = np.array([0, truth, 0]) + rng.normal(0, BETWEEN / 1.5**0.5, 3)

@@ -1,6 +1,6 @@
 """How families of comparisons decide: `python -m tests.studies.families [SEEDS]` prints the tables of decision 35.
 
-One report compares servers with one baseline in some scenarios and in two primary metrics, throughput and CPU per
+A report compares servers with a baseline in some scenarios and in two primary metrics, throughput and CPU per
 request, which correlate at -.9. Rounds differ by 3% or by 16%, as on a quiet and on a busy virtual machine. The servers
 of a round share the baseline's trial of each scenario. P-values are Student's of the log ratios by round: those of
 duets' starts, and of trials alone where their blocks scatter less.
@@ -38,7 +38,7 @@ def _holm(ps: Floats) -> Floats:
 
 
 def _false_discovery(ps: Floats) -> Floats:
-    """Benjamini and Hochberg, of all: each comparison as if it were of a server of its own."""
+    """Benjamini and Hochberg over all comparisons, as if each were of a server of its own."""
     return np.reshape(adjust(ps.ravel().tolist(), range(ps.size)), ps.shape)
 
 
@@ -60,7 +60,7 @@ WAYS: dict[str, Callable[[Floats], Floats]] = {
 
 
 def rates(seeds: int, rounds: int, scatter: float, factors: Floats) -> dict[str, tuple[float, float, float]]:
-    """The power, false ones among those called different, and questions with any false one, by way."""
+    """The power, the false share of those called different, and questions with any false verdict, by method."""
     equal = factors == 1
     sums = {name: np.zeros(3) for name in WAYS}
     for seed in range(seeds):
@@ -74,7 +74,7 @@ def rates(seeds: int, rounds: int, scatter: float, factors: Floats) -> dict[str,
 
 
 def planted(shape: tuple[int, int], factor: float, share: str) -> Floats:
-    """So much slower: `one` comparison, or `half` of them, of whole servers if there are several."""
+    """The planted factors: in `one` comparison, or in `half` of them, of whole servers if there are several."""
     factors = np.ones(shape)
     if share == "one":
         factors[0, 0] = factor

@@ -28,7 +28,7 @@ MACHINES: dict[str, Machine] = {
 
 
 def changes(speeds: list[float], machine: Machine, seed: int) -> list[int]:
-    """Where one simulated history changes."""
+    """Where a simulated history changes."""
     rng = np.random.default_rng(seed)
     days = np.exp(machine(rng, len(speeds)))
     series = [level(speed * day, rng) for speed, day in zip(speeds, days, strict=True)]
@@ -47,7 +47,7 @@ def flat(histories: int) -> None:
 
 
 def planted(histories: int) -> None:
-    """How often a step is found, at most one run too early or too late."""
+    """How often a step is detected, at most one run too early or too late."""
     print("\n| of 30 runs, so many are slower | " + " | ".join(f"by {step:.0%}" for step in STEPS) + " |")
     print(f"|---|{'---|' * len(STEPS)}")
     for name, count in (("the last ten", 10), ("the last three", 3), ("the last two", 2), ("the last", 1)):

@@ -1,6 +1,6 @@
 """How often intervals hold the truth when trials are dealt to hosts that differ: `python -m tests.studies.hosts`.
 
-Simulated logarithms: each host has its own effect, each trial its own scatter, of standard deviation 1. Printed for
+Simulated logarithms: a host has its own effect, a trial its own scatter, of standard deviation 1. Printed for
 intervals that take trials for independent, and for those with hosts as a random effect (`over_hosts`).
 """
 

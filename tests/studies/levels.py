@@ -20,7 +20,7 @@ TRUTH = 1_000.0
 
 @dataclass(frozen=True)
 class Levels:
-    """Sigmas of the log: `follows` is how much of a batch's deviation the next one keeps, `ramp` what all trials do."""
+    """Sigmas of the log: `follows` is how much of a batch's deviation the next keeps, `ramp` all trials' course."""
 
     between: float
     within: float
@@ -28,7 +28,7 @@ class Levels:
     ramp: float = 0.0
 
     def cell(self, trials: int, rng: np.random.Generator) -> Ratios:
-        """Requests and seconds of so many trials, by batch."""
+        """Requests and seconds of this many trials, by batch."""
         noise = np.zeros((trials, BATCHES))
         last = rng.normal(size=trials)
         for batch in range(BATCHES):
@@ -44,7 +44,7 @@ class Levels:
 
 
 def in_use(cell: Ratios) -> float:
-    """What Redline does: the wider of the two levels."""
+    """Redline's method: the wider of the two levels."""
     made = estimate(cell, Metric.THROUGHPUT)
     assert made.high is not None
     return float(np.log(made.high / made.value))
@@ -58,7 +58,7 @@ def trials_alone(cell: Ratios) -> float:
 
 
 def resampled_twice(cell: Ratios) -> float:
-    """Trials are resampled, and batches within those that were drawn: the variances of both levels add."""
+    """Trials are resampled, and batches within the drawn trials: the variances of both levels add."""
     spread, within = over_trials(cell), within_trials(cell)
     assert spread is not None
     assert within is not None

@@ -3,8 +3,8 @@
 OF_OTHERS is how many searches the settings after the first four get.
 
 Truth: the law of each queue gives the rate at which its percentile reaches the objective. A hit: the search's interval
-holds it; one without a lower or an upper end misses. For comparison a bisection that trusts each probe, as load
-generators have it.
+holds it; an interval without a lower or an upper end misses. For comparison a bisection that trusts every probe, as
+load generators have it.
 """
 
 import re
@@ -78,7 +78,7 @@ _ASKED = re.compile(r"--probes (\d+)")
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome of one search relative to the truth; an unknown end is infinitely far away."""
+    """The outcome of a search relative to the truth; an unknown end is infinitely far away."""
 
     low: float
     high: float
@@ -106,7 +106,7 @@ def one(setting: Setting, seed: int, *, precision: float = 0.03, probes: int = 1
 
 
 def plain(setting: Setting, seed: int) -> Outcome:
-    """Double, then bisect to 3%, one probe a step, each taken at its word."""
+    """Double, then bisect to 3%, a probe per step, without repetitions."""
     rng = np.random.default_rng([seed, 12])
     queue, condition = setting.queue(), setting.condition
     rate, low, high, probes = setting.capacity * 2 ** np.random.default_rng([seed, 5]).uniform(-2, 0), 0.0, np.inf, 0
@@ -122,7 +122,7 @@ def plain(setting: Setting, seed: int) -> Outcome:
 
 
 def row(setting: Setting, searches: int) -> str:
-    """One line of the table."""
+    """A line of the table."""
     ours = [one(setting, seed) for seed in range(searches)]
     theirs = [plain(setting, seed) for seed in range(searches)]
     halves = [(each.high - each.low) / 2 for each in ours]
@@ -146,7 +146,7 @@ def row(setting: Setting, searches: int) -> str:
 
 
 def scattered_row(sigma: float, searches: int) -> str:
-    """The row for servers with this scatter between probes: 12 probes, then as many as the answer asks for."""
+    """The row for servers with this scatter between probes: 12 probes, then as many as the answer needs."""
     setting = Setting("mm1", 2000, "p99 < 20ms", trials=sigma)
     firsts = [one(setting, seed) for seed in range(searches)]
     asked = [int(found[1]) if (found := _ASKED.search(each.reason)) else 0 for each in firsts]

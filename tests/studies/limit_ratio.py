@@ -1,7 +1,7 @@
 """The figures of the ratio in docs/concepts/limit.md: `python -m tests.studies.limit_ratio [PAIRS]` prints them.
 
-Pairs of M/M/1 queues of 2,000/s and 2,100/s, each searched for p99 < 20 ms: the true limits differ by 5.6%. Both
-searches are independent, as the interval of their ratio takes them.
+Pairs of M/M/1 queues of 2,000/s and 2,100/s, both searched for p99 < 20 ms: the true limits differ by 5.6%. The
+searches are independent, as the interval of their ratio assumes.
 """
 
 import sys

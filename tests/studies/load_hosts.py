@@ -2,7 +2,7 @@
 
     python -m tests.studies.load_hosts 1 10 100 1000
 
-Every host reports what one simulated engine saw: one second in ten intervals, 24,000 requests. Nothing is sent over a
+Every host reports what a simulated engine saw: one second in ten intervals, 24,000 requests. Nothing is sent over a
 network, so the figures are the lab's own work: making the parts, reading what hosts report, and adding their counts.
 """
 
@@ -52,7 +52,7 @@ class Reporting:
 
 
 def lines_of(traffic: Traffic) -> tuple[str, ...]:
-    """What an engine would have written of this traffic."""
+    """The output of an engine with this traffic."""
     fields = traffic.model_dump(mode="json")
     intervals = fields.pop("intervals")
     begun = {name: fields.pop(name) for name in ("engine", "connections", "connect_ns", "epoch_unix_ns")}
@@ -62,7 +62,7 @@ def lines_of(traffic: Traffic) -> tuple[str, ...]:
 
 
 def study(number: int, report: HostReport, ended: Ended) -> tuple[int, float, float]:
-    """Messages, seconds of CPU time, and MB at the most, of one load from so many hosts."""
+    """Messages, seconds of CPU time, and MB at the most, of a load from this many hosts."""
     hosts = [Reporting(replace(report, name=f"load-{n}"), ended) for n in range(number)]
     cell = simulated_cell()
     shape = Closed(users=64 * number)
@@ -72,7 +72,7 @@ def study(number: int, report: HostReport, ended: Ended) -> tuple[int, float, fl
     begun = time.process_time()
     traffic = driver.drive(Drive(cell=cell, endpoint=Endpoint("10.0.0.1", 80), seed=1, cpus=(), workers=1, log=log))
     took_s = time.process_time() - begun
-    assert traffic.counts.due == sum(share.counts.due for share in driver.seen.shares.values())
+    assert traffic.counts.due == sum(share.counts.due for share in driver.shares.values())
     most_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     return sum(len(host.calls) for host in hosts), took_s, most_mb
 

@@ -23,7 +23,7 @@ CPUS = {"head": "1", "server-0": "0", "load-0": "1", "load-1": "1"}
 
 
 def main(folder: Path, suite: Path, words: list[str]) -> int:
-    """Run the suite; its exit code."""
+    """Run the suite. Returns its exit code."""
     try:
         skip_unless_possible()
     except pytest.skip.Exception as reason:

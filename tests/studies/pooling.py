@@ -1,6 +1,6 @@
 """The study behind docs/decisions/0020-no-pooling.md: `python -m tests.studies.pooling [REPORTS]` prints its table.
 
-Six comparisons of one report, each paired by round. Does it pay to let them share their variance? By itself (Student's
+Six comparisons of a report, each paired by round. Does it pay to let them share their variance? By itself (Student's
 t), moderated (G. K. Smyth, Statistical Applications in Genetics and Molecular Biology 3, 2004), and pooled where
 Bartlett's test at 10% does not object. The interval should hold the truth in 95%, of all comparisons and of the one
 that really varies most.
@@ -20,7 +20,7 @@ SPREADS = {
 
 
 def moderated(variances: np.ndarray, freedom: int) -> tuple[np.ndarray, np.ndarray]:
-    """The variances drawn towards what they have in common, and the degrees of freedom of each: shape (m,)."""
+    """The variances drawn towards their common part, and the degrees of freedom of each: shape (m,)."""
     logs = np.log(variances) - special.digamma(freedom / 2) + np.log(freedom / 2)
     more = logs.var(ddof=1) - special.polygamma(1, freedom / 2)
     if more <= 1e-3:
@@ -34,7 +34,7 @@ def moderated(variances: np.ndarray, freedom: int) -> tuple[np.ndarray, np.ndarr
 
 
 def pooled(variances: np.ndarray, freedom: int) -> tuple[np.ndarray, np.ndarray]:
-    """One variance for all where the test finds no difference, else each its own."""
+    """One variance for all if the test shows no difference, else separate variances."""
     m = len(variances)
     apart = freedom * (m * np.log(variances.mean()) - np.log(variances).sum())
     apart /= 1 + (m / freedom - 1 / (m * freedom)) / (3 * (m - 1))
@@ -44,7 +44,7 @@ def pooled(variances: np.ndarray, freedom: int) -> tuple[np.ndarray, np.ndarray]
 
 
 def alone(variances: np.ndarray, freedom: int) -> tuple[np.ndarray, np.ndarray]:
-    """As it is done."""
+    """Redline's method."""
     return variances, np.full_like(variances, freedom)
 
 

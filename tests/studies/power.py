@@ -1,6 +1,6 @@
 """How often verdicts are right: `python -m tests.studies.power [SEEDS]` prints the table of the statistics page.
 
-Each world is a matrix of cells against one baseline, compared in throughput as a report does it: paired by round, each
+A world is a matrix of cells against a baseline, compared in throughput as a report does it: paired by round, every
 comparison by itself, and by Holm for all of the matrix. Trials differ by a share of their rate, and within them batches
 of time differ so that a trial's mean differs by a fifth of that. A planted difference is in one of the comparisons.
 """
@@ -24,7 +24,7 @@ CHANGED = (Verdict.FASTER, Verdict.SLOWER)
 
 
 def cell(rng: np.random.Generator, trials: int, variation: float, rate: float = 1.0) -> Ratios:
-    """Requests and seconds of so many trials; `variation` is the standard deviation of a trial's rate, relative."""
+    """Requests and seconds of this many trials; `variation` is the standard deviation of a trial's rate, relative."""
     between, within = variation * np.array([np.sqrt(1 - 0.2**2), 0.2])
     noise = rng.normal(0, between, (trials, 1)) + rng.normal(0, within * np.sqrt(BATCHES), (trials, BATCHES))
     over = rate * (1 + noise) / BATCHES
@@ -32,7 +32,7 @@ def cell(rng: np.random.Generator, trials: int, variation: float, rate: float = 
 
 
 def compared(ours: Ratios, baseline: Ratios) -> Comparison:
-    """As a report compares two cells of one run."""
+    """Compares two cells of a run as a report does."""
     found = paired(ours, baseline)
     assert found is not None
     return Comparison(
@@ -48,7 +48,7 @@ def compared(ours: Ratios, baseline: Ratios) -> Comparison:
 
 
 def shares(seeds: int, trials: int, variation: float, difference: float) -> tuple[float, float, float]:
-    """The planted one called slower by itself, the same among `FAMILY`, and families that call an equal one different.
+    """Shares: the planted cell called slower alone, the same among `FAMILY`, families with any equal cell called so.
 
     Without a difference the first two are of being called different at all, either way.
     """

@@ -1,6 +1,6 @@
-"""How often trials of one server are called different from each other, and from trials made slower by a known share.
+"""How often trials of a server are called different from each other, and from trials made slower by a known share.
 
-`python -m tests.studies.same_server RUN SLUG`: the trials of one cell of a stored run, in the run's order, are taken in
+`python -m tests.studies.same_server RUN SLUG`: the trials of a cell of a stored run, in the run's order, are taken in
 pairs of neighbours, as if each pair were one round of two servers. Of these rounds as many as a run would have are
 drawn. Either of a pair is the baseline by lot, and a share of the other's answers is removed. The more trials, the
 better: `redline run suites/quickstart.yaml -s rust.hyper -m SimpleGet --trials 60 -d 1s` makes sixty.

@@ -25,7 +25,7 @@ SHAPES = (((4, 4, 2, 2), (2, 5)), ((2, 2, 2, 2), (2, 5)), ((3, 4), (1, 3)))
 
 
 def screen(levels: Sequence[int]) -> list[tuple[int, ...]]:
-    """The runs of a fraction of all combinations; all of them where they are too few for one."""
+    """The runs of a fraction of all combinations; all of them if they are too few for a fraction."""
     runs = list(product(*map(range, levels)))
     if len(levels) < SCREENED:
         return runs

@@ -21,7 +21,7 @@ _MOST_STARTS = 20
 
 
 def found(seed: int, sigma: float, trials: int = 3) -> Limit:
-    """What one search says."""
+    """The answer of a search."""
     factors = np.exp(sigma * np.random.default_rng([seed, 3]).standard_normal(_MOST_STARTS))
     search = Search({"good": parse_objectives("p99 < 5ms")}, Settings(start_per_s=2500, trials=trials))
 
@@ -34,7 +34,7 @@ def found(seed: int, sigma: float, trials: int = 3) -> Limit:
 
 
 def answer(seed: int, sigma: float, trials: int = 3) -> tuple[float, bool]:
-    """The half width of one search's interval, and whether it holds the truth."""
+    """The half width of a search's interval, and whether it holds the truth."""
     limit = found(seed, sigma, trials)
     if limit.low_per_s is None or limit.high_per_s is None:
         return float("inf"), False
@@ -43,7 +43,7 @@ def answer(seed: int, sigma: float, trials: int = 3) -> tuple[float, bool]:
 
 
 def row(sigma: float, trials: int, searches: int) -> str:
-    """How many of so many searches hold the truth, and their median half width."""
+    """How many of this many searches hold the truth, and their median half width."""
     answers = [answer(FIRST_SEED + seed, sigma, trials) for seed in range(searches)]
     held = sum(holds for _, holds in answers)
     return f"| {sigma:.0%} | {trials} | {held} of {searches} | {np.median([half for half, _ in answers]):.1%} |"

@@ -1,7 +1,7 @@
 """The study behind docs/concepts/statistics.md: `python -m tests.studies.statistics [SEEDS]` prints its tables.
 
-Coverage: how often a 95% interval holds the truth, for the method in use and those that were turned down. Verdicts: how
-often two equal cells are called different (A/A), and how often a planted difference is found.
+Coverage: how often a 95% interval holds the truth, for the method in use and rejected methods. Verdicts: how
+often two equal cells are called different (A/A), and how often a planted difference is detected.
 """
 
 import sys
@@ -56,7 +56,7 @@ def jackknife(sample: Sample) -> Interval:
 
 
 def in_use(sample: Sample) -> Interval:
-    """What Redline does."""
+    """Redline's method."""
     made = estimate(sample, Metric.P99)
     assert made.low is not None
     assert made.high is not None

@@ -1,8 +1,8 @@
-"""What a start of a duet is worth that steal disturbed: kept, repeated, left out, or kept with one more.
+"""The value of a start of a duet that steal disturbed: kept, repeated, left out, or kept with another start.
 
     python -m tests.studies.stolen_starts [SEEDS]
 
-Noise is that of `tests.studies.duet`. In one start of each comparison, steal hits a share of the slices: those read up
+Noise is that of `tests.studies.duet`. In one start of each comparison, steal hits a share of the slices: they read up
 to 30% more CPU time, and take up to 4.5 times as long.
 """
 

@@ -37,7 +37,7 @@ def rounds(rng: np.random.Generator, n: int, case: str) -> Floats:
 
 
 def in_use(values: Floats) -> Interval:
-    """What Redline does."""
+    """Redline's method."""
     variance, freedom = middle_variance(values)
     half = t_quantile(0.975, freedom) * variance**0.5
     return middle(values) - half, middle(values) + half
@@ -60,7 +60,7 @@ def trimmed(values: Floats) -> Interval | None:
 
 
 def signed_rank(values: Floats) -> Interval | None:
-    """The exact one of the Hodges-Lehmann estimate; none below six values."""
+    """The exact interval of the Hodges-Lehmann estimate; none below six values."""
     n, ways = len(values), np.ones(1)
     for rank in range(1, n + 1):
         ways = np.pad(ways, (0, rank)) + np.pad(ways, (rank, 0))
@@ -81,7 +81,7 @@ METHODS: dict[str, Callable[[Floats], Interval | None]] = {
 
 
 def coverage(n: int, case: str, seeds: int) -> str:
-    """One row."""
+    """A row."""
     cells = []
     for method in METHODS.values():
         rng = np.random.default_rng([n, 29])

@@ -1,4 +1,4 @@
-"""The suite that the flags of `redline ab` write, and what is said of flags that mean nothing."""
+"""The suite that the flags of `redline ab` write, and the errors for meaningless flags."""
 
 from pathlib import Path
 from typing import Any
@@ -6,15 +6,17 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from typer.testing import CliRunner, Result
 
 from redline.cli.ab_document import ab_document
-from redline.cli.command_line import AbFlags
+from redline.cli.command_line import AbFlags, app
 from redline.cli.origins import FromRepository
 from redline.cli.request_flags import referenced
 from redline.cli.written import Given, as_yaml, named_by_flags, plain, read_written
 from redline.errors import Location, Problem, UsageError
 from redline.model import Body
-from redline.suite import referenced_files
+from redline.suite import Catalogue, referenced_files
+from redline.suite.loading import load_suite
 from redline.suite.schema.document import parse_document
 
 A, B = "./old --port {port}", "./new --port={port} '--name=a b'"
@@ -218,12 +220,11 @@ VALUES = st.recursive(
 
 @given(st.dictionaries(TEXTS, VALUES, min_size=1))
 def test_a_written_suite_reads_as_it_was(value: dict[str, Any]) -> None:
-    assert parse_document(as_yaml(Given("-x", value), comment="redline run FILE"), "suite.yaml").value == value
+    assert parse_document(as_yaml(Given("-x", value)), "suite.yaml").value == value
 
 
 def test_a_written_suite_is_as_people_write_it() -> None:
-    assert as_yaml(written(path="/items"), "Measure it with: redline run new.yaml") == (
-        "# Measure it with: redline run new.yaml\n"
+    assert as_yaml(written(path="/items")) == (
         "servers:\n"
         "  - {name: A, command: './old --port {port}', folder: /here/.}\n"
         "  - {name: B, command: \"./new --port={port} '--name=a b'\", folder: /here/.}\n"
@@ -258,7 +259,7 @@ def test_a_suite_sends_files_and_has_any_method(tmp_path: Path) -> None:
 
 
 def test_a_list_of_requests_sends_files_of_its_folder(tmp_path: Path) -> None:
-    """Only what flags name themselves may be anywhere."""
+    """Only files that flags name themselves may be anywhere."""
     (tmp_path / "lists").mkdir()
     file, ca = tmp_path / "lists" / "requests.yaml", tmp_path / "ca.pem"
     (file.parent / "item.bin").write_bytes(b"\xff\x00")
@@ -272,3 +273,39 @@ def test_a_list_of_requests_sends_files_of_its_folder(tmp_path: Path) -> None:
         file.write_text(f"- {{name: b, put: /b, body: {{file: {outside}}}}}\n")
         with pytest.raises(UsageError, match=r"requests.yaml:1:\d+: .*leads out of the folder"):
             read_written(written(requests=file), "ab", referenced(flags))
+
+
+@pytest.fixture
+def requests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A list in a folder below that of the suite, with a body and a pick beside it."""
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "lists"
+    folder.mkdir()
+    (folder / "item.bin").write_bytes(b"\xff\x00")
+    (folder / "ids.txt").write_text("7\n")
+    file = Path("lists", "requests.yaml")
+    file.write_text("- {name: a, get: '/{pick:ids.txt}'}\n- {name: b, put: /b, body: {file: item.bin}}\n")
+    return file
+
+
+def write_suite(requests: Path) -> Result:
+    return CliRunner().invoke(app, ["ab", A, B, "--requests", str(requests), "--write-suite", "suite.yaml"])
+
+
+def test_a_written_suite_names_the_files_of_a_list_from_its_own_folder(requests: Path) -> None:
+    done = write_suite(requests)
+    assert done.exit_code == 0, done.exception
+    text = Path("suite.yaml").read_text()
+    assert text.startswith("# Measure it with: redline run suite.yaml\nservers:\n")
+    assert "{name: a, get: '/{pick:lists/ids.txt}'}" in text
+    suite = load_suite(Path("suite.yaml"), Catalogue())
+    assert suite.scenarios[0].picks == {"lists/ids.txt": ("7",)}
+    assert suite.scenarios[1].request.body == Body(raw=b"\xff\x00")
+
+
+def test_mistakes_of_a_list_are_placed_in_it_when_a_suite_is_written(requests: Path) -> None:
+    requests.write_text("- {name: a, get: /, expect: {status: 99}}\n")
+    done = write_suite(requests)
+    assert isinstance(done.exception, UsageError)
+    assert str(done.exception).startswith("lists/requests.yaml:1:38: [0].expect.status: must be at least 200")
+    assert not Path("suite.yaml").exists()

@@ -1,4 +1,4 @@
-"""A load in which every request fails ends early, with the reason; one that has a right answer goes on."""
+"""A load in which every request fails ends early, with the reason; a load with a right answer continues."""
 
 import subprocess
 from collections.abc import Callable, Iterator
@@ -82,7 +82,7 @@ class FailingDriver(WithoutDuets):
 
 
 def _has_ended(engine: subprocess.Popen[bytes]) -> bool:
-    """Whether it ended, or does so because it was interrupted just now."""
+    """Whether the load ended, or does so because of an interrupt just now."""
     try:
         engine.wait(0.2)
     except subprocess.TimeoutExpired:
@@ -92,7 +92,7 @@ def _has_ended(engine: subprocess.Popen[bytes]) -> bool:
 
 @pytest.fixture
 def engine() -> Iterator[subprocess.Popen[bytes]]:
-    """A process that ends when it hears of an interrupt."""
+    """A process that ends when it is interrupted."""
     with subprocess.Popen(["sleep", "60"]) as process:
         yield process
         process.kill()

@@ -1,4 +1,4 @@
-"""Run -> Report: every field filled, from all the trials of a cell put together."""
+"""Run -> Report: every field filled, from all trials of a cell."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""The capacity of a group is its weakest cell's throughput, and no cell is given what was not measured validly."""
+"""The capacity of a group is the throughput of its weakest cell, and no cell gets a value that was not measured."""
 
 from dataclasses import replace
 
@@ -18,7 +18,7 @@ BASELINES = {"a.two": "a.one", "b.two": "b.one"}
 
 
 def capacity_run(*, dead: str = "", scenarios: int = 1) -> Run:
-    """What the first part of a suite with `half` gives: two pairs and one server that stands alone."""
+    """The result of the first part of a suite with `half`: two pairs and a server that stands alone."""
     behaviours = {name: DEAD if name == dead else replace(GOOD, rate_per_s=rate) for name, rate in SPEEDS.items()}
     run = simulated_run(
         behaviours,

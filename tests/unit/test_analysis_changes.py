@@ -1,4 +1,4 @@
-"""Change points: a planted step is found where it is, and a flat history seldom has one."""
+"""Change points: a planted step is detected where it is, and a flat history seldom has a change."""
 
 from itertools import pairwise
 
@@ -31,7 +31,7 @@ def test_a_planted_step_is_found_where_it_is(seed: int) -> None:
 
 
 def test_a_flat_history_seldom_changes() -> None:
-    """With the machine's own luck each day, which the trials of a run do not show; see the table in the guide."""
+    """With a random effect of the machine per day, which trials of a run do not show; see the table in the guide."""
     changed = sum(bool(found(FLAT, seed)) for seed in range(60))
     assert changed <= 4
 

@@ -1,4 +1,4 @@
-"""Comparisons in a report and of two runs: each with its own baseline, paired by round, or refused and why."""
+"""Comparisons in a report and of two runs: with their own baselines, paired by round, or refused with a reason."""
 
 from dataclasses import replace
 

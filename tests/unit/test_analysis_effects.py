@@ -1,4 +1,4 @@
-"""Effects: one step on one axis of one server, all else being equal; and baselines of their own in the report."""
+"""Effects: one step on an axis of a server, all else being equal; and baselines of their own in the report."""
 
 from dataclasses import replace
 
@@ -45,7 +45,7 @@ def run_of(
     scenarios: tuple[Scenario, ...] = (SIMPLE_GET,),
     baselines: dict[str, str] | None = None,
 ) -> Run:
-    """A run of these variants; those that are not named by slug and scenario behave well."""
+    """A run of these variants; variants that are not named by slug and scenario behave well."""
     made = simulated_run({"rust.hyper": GOOD}, loads=(SATURATE,), scenarios=scenarios, ceiling=None)
     some = next(iter(made.manifest.plan.cells.values()))
     cells = [some.model_copy(update={"variant": v, "scenario": s}) for v in variants for s in scenarios]
@@ -78,7 +78,7 @@ def run_of(
 
 
 def steps(report: Report) -> list[tuple[str, str, str, str]]:
-    """Each effect once: its cell, axis, value and reference."""
+    """Every effect once: its cell, axis, value and reference."""
     slugs = {cell.cell_id: cell.slug for cell in report.cells}
     effects = [(slugs[made.comparison.cell_id], made.axis, made.value, made.reference) for made in report.effects]
     assert len(effects) == len(COMPARED) * len(set(effects))

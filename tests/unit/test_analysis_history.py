@@ -1,4 +1,4 @@
-"""Many runs as a history: their order, their eras, what of them is compared, and how that is reported."""
+"""Many runs as a history: their order, their eras, what is compared, and how that is reported."""
 
 from dataclasses import replace
 
@@ -140,7 +140,7 @@ def test_what_a_run_skipped_is_seen_with_it() -> None:
 
 
 def test_only_a_recent_change_of_its_own_era_is_recent() -> None:
-    """Two machines in turn: that the other one changed lately does not make an old regression a new one."""
+    """Two machines in turn: a recent change of the other machine does not make an old regression a new one."""
     turns = {place: (HERE, THERE)[place % 2] for place in range(24)}
     here = [1000.0] * 6 + [900.0] * 6
     there = [2000.0] * 10 + [2300.0] * 2
@@ -261,7 +261,7 @@ def test_a_ratio_that_stays_has_no_change() -> None:
 
 
 def test_a_comparison_of_other_commands_is_another_one() -> None:
-    """Flags name any two servers A and B."""
+    """Flags call any two servers A and B."""
     runs = [comparison(0), comparison(1), comparison(2, b="./c --port {port}"), comparison(3)]
     assert sorted(cpu_ratios(*runs)) == [("B.home.load against A", (0, 1, 3)), ("B.home.load against A", (2,))]
     assert all(cell.current for cell in compared(*runs, comparison(4, b="./c --port {port}")).cells)

@@ -1,4 +1,4 @@
-"""Chains of baselines as waterfalls: each step and the whole, in percent and in CPU time per request."""
+"""Chains of baselines as waterfalls: every step and the whole, in percent and in CPU time per request."""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -47,7 +47,7 @@ def only(report: Report) -> Waterfall:
 
 
 def holds(layer: Layer, percent: float, cpu_ns: float) -> None:
-    """Whether both of its intervals hold what was planted."""
+    """Whether both of its intervals hold the planted value."""
     assert layer.why_not == ()
     ratio = layer.throughput.ratio if layer.throughput else None
     for estimate, truth in ((ratio, percent), (layer.cpu_ns, cpu_ns)):

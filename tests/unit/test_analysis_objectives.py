@@ -1,4 +1,4 @@
-"""Objectives in a report: judged where they apply, and by what was lost too."""
+"""Objectives in a report: judged where they apply, and also by lost requests."""
 
 from dataclasses import replace
 
@@ -63,7 +63,7 @@ GONE = replace(GOOD, failure=Failure(stage="launch", kind="start", message="exit
 
 
 def objectives_when(*lost: Behaviour, load: Load = STEADY) -> CellReport:
-    """The cell of five trials, the first of which went so, held to p99, errors and achieved."""
+    """The cell of five trials, the first with this behaviour, judged by p99, errors and achieved."""
     objectives = (objective("p99", 1e9), objective("errors", 0.001), objective("achieved", 0.999, below=False))
     run = simulated_run({"rust.hyper": GOOD}, loads=(load,), ceiling=None, objectives=objectives)
     return build_report(with_trials(run, dict(enumerate(lost)))).cells[0]
@@ -163,7 +163,7 @@ def test_errors_are_the_servers_however_late_the_client_was() -> None:
 
 
 def test_users_who_think_bound_nothing_where_the_client_is_late() -> None:
-    """They come later then, and load the server less."""
+    """They arrive later then, and load the server less."""
     thinking = Load(name="think", shape=Closed(users=8, think=Think(mean_ns=1_000_000)), duration_ns=MEASURE_NS)
     cell = objectives_when(*[LATE] * 4, load=thinking)
     assert not cell.valid

@@ -1,4 +1,4 @@
-"""Rounds are made until the main comparisons are known well enough, and the report says how that went."""
+"""Rounds are made until the main comparisons are known well enough, and the report tells how that went."""
 
 from dataclasses import replace
 
@@ -109,7 +109,7 @@ def test_what_has_no_interval_keeps_nobody_waiting_but_is_reported() -> None:
 
 
 def test_two_that_share_a_single_usable_round_want_more_rounds() -> None:
-    """A pair is of one round: where each side lost other ones, it has no interval yet, and more rounds will give it."""
+    """A pair is of one round: if the sides lost different rounds, there is no interval yet; more rounds give it."""
     servers = dict.fromkeys(("rust.hyper", "rust.axum", "rust.other"), GOOD)
     made = simulated_run(servers, trials=5, loads=(SATURATE,), ceiling=None, trial_effect=0.002)
     lost = {"rust.hyper": (0, 1), "rust.axum": (2, 3)}

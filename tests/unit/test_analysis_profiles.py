@@ -1,4 +1,4 @@
-"""What profiles of two servers say, whose true shares are known."""
+"""The profiles of two servers whose true shares are known."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -30,7 +30,7 @@ def run_of_two() -> Run:
 def made(
     *, slices: int = 50, starts: int = 1, stacks: bool = True, ratio: Estimate | None = None
 ) -> tuple[ProfileReport, ...]:
-    """The reports of both servers, each profiled on so many starts; `ratio` in place of that of their CPU times."""
+    """The reports of both servers, each profiled on this many starts; `ratio` in place of the CPU times' ratio."""
     run, mixes = run_of_two(), dict[str, tuple[Mix, Recording]]()
     recordings = []
     for position, cell in enumerate(list(run.manifest.plan.cells.values()) * starts, 100):

@@ -137,7 +137,7 @@ ratios = st.dictionaries(
 def test_no_ranking_contradicts_a_comparison(
     written: dict[str, tuple[str, float, float]], levels: dict[str, float]
 ) -> None:
-    """Whatever trials alone say: what a comparison calls faster stands above its baseline, and shares no rank."""
+    """A server that a comparison calls faster stands above its baseline, and shares no rank, whatever trials show."""
     found = [compared(one, base, at / wide, at * wide) for one, (base, at, wide) in written.items() if base < one]
     ranked = places({name: estimate(at, at / 3, at * 3) for name, at in levels.items()}, found, higher_is_better=True)
     rank = {place.cell_id: place.rank for place in ranked}
@@ -154,7 +154,7 @@ FIELD = {
 
 
 def with_option(run: Run, name: str, values: dict[str, str]) -> Run:
-    """The run as if these servers had that option, each at its value; those that are not named do not have it."""
+    """The run as if these servers had that option, with these values; servers that are not named do not have it."""
     option = Option(values=tuple(sorted(set(values.values()))), default="default")
     plan = run.manifest.plan
     variants = {}

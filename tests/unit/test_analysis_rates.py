@@ -1,4 +1,4 @@
-"""Response times are compared only where as much was asked of both; where users wait for answers, that is said."""
+"""Response times are compared only under equal loads; where users wait for answers, this is reported."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""The answer in words says what verdicts say, and no more."""
+"""The answer in words matches the verdicts, and claims no more."""
 
 import pytest
 from hypothesis import given
@@ -101,7 +101,7 @@ COLD = "in 2 of 3 starts the servers were not warm"
 
 
 def unjudged(*, n: int, duet: bool, low: float = 1.45, high: float = 1.98, unsettled: str = "") -> Report:
-    """One comparison that has a ratio and no verdict, because of too few trials or servers that were `unsettled`."""
+    """A comparison with a ratio and no verdict, because of too few trials or servers that were `unsettled`."""
     report = reports.healthy()
     one = next(each for each in report.comparisons if each.verdict is Verdict.SLOWER)
     ratio = Estimate(value=1.69, low=low, high=high, unit="ratio", n=n, method="t")
@@ -121,7 +121,7 @@ def test_what_differs_and_has_no_verdict_says_both() -> None:
 
 
 def test_a_comparison_of_cold_servers_says_why_and_is_no_pass() -> None:
-    """What they may yet move makes the interval wide, so nobody says that they cannot be distinguished."""
+    """The possible movement makes the interval wide, so they are not called indistinguishable."""
     report = unjudged(n=3, duet=True, low=0.97, unsettled=COLD)
     assert said(report)[0].endswith(f"CPU per request has no verdict, +69.0% [\u22123.0, +98.0]: {COLD}")
     sections = comparison_sections(report.comparisons, base="a", other="b")

@@ -12,7 +12,7 @@ OPEN, CLOSED = simulated_cell(load=STEADY), simulated_cell(load=SATURATE)
 
 
 def with_backlog(cell: Cell, waiting: int, left: int = 0) -> Recording:
-    """A good trial in whose first measured interval so many requests from before are answered too.
+    """A good trial in whose first measured interval this many earlier requests are answered too.
 
     `left` of its own requests are answered after the window instead.
     """
@@ -52,7 +52,7 @@ def test_a_backlog_of_the_warm_up_is_reported_and_is_no_part_of_the_rate(waiting
 
 @pytest.mark.parametrize(("waiting", "left"), [(0, 0), (40, 0), (900, 900), (500, 900), (0, 900)])
 def test_what_is_carried_in_is_no_backlog_where_as_much_is_left_or_it_is_chance(waiting: int, left: int) -> None:
-    """A slow server has as much under way at both ends of the window, and one that is overloaded more at its end."""
+    """A slow server has as many requests in flight at both ends of the window, an overloaded server more at its end."""
     recording = with_backlog(OPEN, waiting, left)
     assert not backlogs(judge(OPEN, recording))
     assert recording.traffic is not None
@@ -64,7 +64,7 @@ def test_users_who_wait_for_their_answers_have_no_backlog() -> None:
 
 
 def test_a_load_that_shrinks_carries_more_into_its_measurement_than_out() -> None:
-    """A ramp down, or users who leave: nothing of that is a backlog, and no answer is lost."""
+    """A ramp down, or users who leave: neither is a backlog, and no answer is lost."""
     recording = with_backlog(OPEN, 500)
     assert recording.traffic is not None
     measured = [each for each in recording.traffic.intervals if each.phase == "measure"]

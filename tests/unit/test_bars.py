@@ -1,4 +1,4 @@
-"""Bars have laws: in order, within the picture, from where nothing changes, and what is cut says so."""
+"""Bars have laws: in order, within the picture, starting at no change, and cut bars are marked."""
 
 import re
 
@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redline.model import Comparison, Estimate, Metric, Verdict
-from redline.report.document import Bar, BarChart
+from redline.report.figures import Bar, BarChart
 from redline.report.format import change, change_bounds
 from redline.report.render.html import ROW, WIDTH, Drawn, draw
 from redline.report.scales import Scale, percent_of, value_scale

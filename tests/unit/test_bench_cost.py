@@ -1,4 +1,4 @@
-"""The pure parts of the benches: pairs, verdicts, what peers and the engine say, and the table."""
+"""The pure parts of the benches: pairs, verdicts, the output of peers and the engine, and the table."""
 
 import math
 from pathlib import Path

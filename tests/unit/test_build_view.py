@@ -1,4 +1,4 @@
-"""What is shown while servers are built and trials run, and what is said of each afterwards."""
+"""The display while servers are built and trials run, and the reports afterwards."""
 
 import io
 from dataclasses import replace
@@ -112,7 +112,7 @@ def test_on_a_terminal_the_last_line_is_shown_whatever_it_holds() -> None:
 
 
 class LauncherThatBuildsNothing(FakeLauncher):
-    """Every build fails, all by one reason."""
+    """Every build fails for the same reason."""
 
     def build(self, variants: object, progress: object, builds: int = 1) -> BuildOutcome:
         error = BuildError("no [red]compiler", hint="install one")

@@ -1,4 +1,4 @@
-"""Going on with a run never mixes builds, engines or machines."""
+"""A resumed run never mixes builds, engines or machines."""
 
 from dataclasses import replace
 
@@ -15,7 +15,7 @@ SAME = {cell.variant.slug: "" for cell in RUN.manifest.plan.cells.values()}
 
 
 def built(run: Run) -> BuildOutcome:
-    """What the recordings say that they were made with."""
+    """The build, engine and machine in the recordings."""
     hashes = {
         run.manifest.plan.cells[recording.cell_id].variant.slug: recording.server.build
         for recording in run.recordings

@@ -1,4 +1,4 @@
-"""Builds: done once for each content, reported with reasons, safe beside each other."""
+"""Builds: done once per content, reported with reasons, and safe in parallel."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""Builds where the cache cannot be written, or the disk is full: reported as what they are."""
+"""Builds where the cache cannot be written, or the disk is full: reported as such."""
 
 import errno
 import os

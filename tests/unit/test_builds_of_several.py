@@ -1,4 +1,4 @@
-"""Builds of several servers by one command: what fails costs one server, and nothing old passes for new."""
+"""Builds of several servers by one command: a failure costs one server, and no old output passes for new."""
 
 from pathlib import Path
 
@@ -32,7 +32,7 @@ exit $status
 
 
 class Project:
-    """A build of three targets in one folder, whose script notes with which targets it is run."""
+    """A build of three targets in a folder, whose script notes the targets with which it is run."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -70,7 +70,7 @@ class Project:
         return [self.entry(target) for target in ("one", "two", "three")]
 
     def build(self, *entries: ServerEntry) -> BuildOutcome:
-        """Build with a launcher that remembers nothing but its cache; all servers by default."""
+        """Build with a launcher whose only memory is its cache; all servers by default."""
         return self.builds().build(entries or self.all(), lambda _building: None)
 
     def break_target(self, target: str, *reasons: str) -> None:
@@ -156,7 +156,7 @@ def test_old_outputs_of_a_target_that_fails_do_not_count(project: Project) -> No
     assert not (project.folder / "one/classpath").exists()
     assert (project.folder / "one/classes").is_dir()
     assert project.builds().availability(project.entry("one")).state == "not built"
-    # Not even when the source is as it was when the old outputs were made.
+    # Not even if the source is again as when the old outputs were made.
     (project.folder / "one/source").write_text("one 1")
     assert project.builds().availability(project.entry("one")).state == "not built"
 

@@ -1,4 +1,4 @@
-"""Tools of builds and runtimes of servers: asked for their versions, and what is done without them."""
+"""Tools of builds and runtimes of servers: their versions, and what happens without them."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A catalogue is read whole, families share what they say at the top, and every mistake has its place."""
+"""A catalogue is read whole, families share their common keys, and every mistake is reported with its place."""
 
 from pathlib import Path
 
@@ -175,9 +175,9 @@ def test_the_shipped_catalogue_has_its_scenarios() -> None:
         body = scenario.request.body
         expected = scenario.request.expect.body
         if scenario.request.timestamp is not None:
-            continue  # nobody knows beforehand what the clock will say
+            continue  # nobody knows beforehand what the clock will be
         if scenario.name in ("Petstore", "MathPlus", "MathPlusUntyped"):
-            continue  # their answers are fixed, and held by the tests of their contracts
+            continue  # their answers are fixed, and checked by the tests of their contracts
         assert expected is not None
         if body is not None:
             assert expected == f"{scenario.request.path.removeprefix('/')} {len(body.content())}"

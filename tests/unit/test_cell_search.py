@@ -1,4 +1,4 @@
-"""A cell is searched on fresh servers, each verified and warm before it is probed; with fakes, in no time."""
+"""A cell is searched on fresh servers, each verified and warm before its probes; with fakes, in no time."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,7 +18,8 @@ from redline.running.probing import WARM_SHARE
 from redline.search import Converged
 from redline.suite import parse_objectives
 from tests.fakes.plugins import DEATH, FakeServer
-from tests.fakes.searched import CELL, SECOND, Bench, bench_in, plan_of
+from tests.fakes.recordings import simulated_run
+from tests.fakes.searched import CELL, SECOND, Bench, Seen, bench_in, plan_of
 
 
 @pytest.fixture
@@ -95,7 +96,7 @@ def test_a_warm_up_that_is_watched_ends_when_the_server_is_steady(tmp_path: Path
 
 
 def test_the_first_rate_is_by_what_users_got_in_the_warm_up(tmp_path: Path) -> None:
-    """The fake answers users 20,000 a second, so it begins at 14,000, calmed at 70% of that."""
+    """The fake answers users 20,000 a second, so the search begins at 14,000, 70% of that."""
     bench = bench_in(tmp_path)
     terms = bench.state.terms.model_copy(update={"start_per_s": None, "by_warm_up": True})
     manifest = bench.state.manifest.model_copy(update={"search": terms})
@@ -247,7 +248,7 @@ def test_one_probe_leaves_repetitions_for_the_others(bench: Bench, monkeypatch: 
 
 
 THIRD_PROBE = 4
-"""Its load's number: two loads warm the server up."""
+"""The number of its load: two loads warm the server up."""
 
 
 def test_what_is_stored_is_the_state_of_the_search(bench: Bench) -> None:
@@ -284,6 +285,17 @@ def test_a_search_is_resumed_where_it_was_interrupted_on_a_fresh_start(bench: Be
     assert all(each.start >= bench.listener.starts[0] for each in bench.state.probes[len(before) :])
     seeds = [made.recording.seed for made in bench.made.store.probes(CELL)]
     assert seeds == list(range(7, 7 + len(seeds)))
+
+
+def test_intervals_go_to_the_listener_of_their_turn(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = list[object]()
+    monkeypatch.setattr(Seen, "seen", lambda listener, _interval: seen.append(listener))
+    prober = bench.made._start_fresh()
+    bench.made.listener = Seen()
+    traffic = simulated_run().recordings[0].traffic
+    assert traffic is not None
+    prober.on_interval(traffic.intervals[0])
+    assert seen == [bench.made.listener]
 
 
 def test_a_search_of_a_running_server_is_resumed_on_its_only_start(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Once an answer stands, a cell is loaded above its limit and back; what goes wrong there leaves the answer alone."""
+"""After an answer, a cell is loaded above its limit and back; failures there leave the answer unchanged."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`redline check` says what difference a plan can show, by the last run of its cells on this machine."""
+"""`redline check` reports what difference a plan can show, by the last run of its cells on this machine."""
 
 import socket
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`scripts/check-tools` on machines that lack something, made of a PATH of small fakes."""
+"""`scripts/check-tools` on machines that lack something, with a PATH of small fakes."""
 
 import subprocess
 from pathlib import Path
@@ -45,7 +45,7 @@ class Machine:
 
 @pytest.fixture
 def machine(tmp_path: Path) -> Machine:
-    """One that has all."""
+    """A PATH with all tools."""
     made = Machine(tmp_path)
     made.has_python("python3", "3.12.1")
     made.has_rust("1.88.0")

@@ -1,4 +1,4 @@
-"""Checks by a process of the engine: what becomes of it, and of what it answers."""
+"""Checks by a process of the engine: the end of the process, and its answers."""
 
 import json
 import os
@@ -18,7 +18,7 @@ CHECK: dict[str, Any] = {"timeout_ns": 1_000_000_000, "keep_bytes": 8}
 
 
 def engine(folder: Path, script: str) -> Path:
-    """An engine that is a shell script, and answers `check` alone."""
+    """An engine that is a shell script, and answers only `check`."""
     made = folder / "engine"
     made.write_text(f'#!/bin/sh\n[ "$1" = check ] || exit 9\n{script}\n')
     made.chmod(0o755)

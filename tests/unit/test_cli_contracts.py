@@ -1,4 +1,4 @@
-"""What `--json` prints beside the report is published, command by command."""
+"""The output of `--json` besides the report is published, command by command."""
 
 import json
 import os
@@ -42,7 +42,7 @@ PUBLISHED = (
 
 
 def made() -> dict[str, Any]:
-    """One schema for all commands: a document is one of them, identified by its `format`."""
+    """A single schema for all commands: a document is identified by its `format`."""
     kinds, together = models_json_schema([(kind, "serialization") for kind in PUBLISHED])
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",

@@ -1,4 +1,4 @@
-"""`redline compare --fail-on`: which verdicts fail, and that what was not compared has not passed."""
+"""`redline compare --fail-on`: which verdicts fail, and that a missing comparison has not passed."""
 
 from typing import Literal
 
@@ -18,7 +18,7 @@ TOO_FEW = "500 requests are too few for it"
 
 
 def result(*unlike: Comparison) -> CompareResult:
-    """One cell of a closed load, equivalent where it is judged, but in these metrics."""
+    """A cell of a closed load, equivalent in the judged metric, but with these other metrics."""
     found = {
         metric: report_cells.comparison(
             metric, "b-00000001", "a-00000000", 1.0, 0.001, primary=metric in SATURATE.primary_metrics
@@ -119,4 +119,4 @@ def test_a_reason_that_repeats_is_said_once() -> None:
 
 
 def test_a_difference_that_does_not_matter_passes() -> None:
-    gate(result(said(Metric.THROUGHPUT, Verdict.SLOWER).judged(Verdict.SLOWER, matters=False)), {Verdict.SLOWER})
+    gate(result(said(Metric.THROUGHPUT, Verdict.SLOWER).with_verdict(Verdict.SLOWER, matters=False)), {Verdict.SLOWER})

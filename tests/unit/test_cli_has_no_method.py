@@ -1,4 +1,4 @@
-"""No constant of the method stands in the command line: how long, how often and how sure is for the rooms below."""
+"""The command line holds no constant of the method: lengths, numbers and confidences are for the rooms below."""
 
 import ast
 import re
@@ -22,7 +22,7 @@ LAYOUT = {
     "_SHORTEST_S",
     "_SPINNER_COLUMNS",
 }
-"""What is printed how, and what flags say."""
+"""How output is printed, and what flags mean."""
 EXIT_CODES = "exits.py"
 TIME = re.compile(r"[\d.]+\s*(ns|us|ms|s|m|h|%)|(closed|open):\d+")
 

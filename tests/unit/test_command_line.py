@@ -1,4 +1,4 @@
-"""What `redline` imports before it works, and that each command is declared as it is implemented."""
+"""The imports of `redline` before it works, and that every command is declared as it is implemented."""
 
 import os
 import subprocess
@@ -27,7 +27,7 @@ sys.stderr.write("imported: " + " ".join(name for name, module in sys.modules.it
 
 
 def redline(args: list[str], **env: str) -> tuple[str, set[str]]:
-    """What it prints, and every module that it imports for that."""
+    """Its output, and every module that it imports for that."""
     command = [sys.executable, "-c", IMPORTED, *args]
     done = subprocess.run(
         command, capture_output=True, text=True, timeout=120, check=True, env={**os.environ, "COLUMNS": "80", **env}
@@ -86,6 +86,15 @@ def test_every_command_takes_the_flags_that_are_declared() -> None:
     for name, flags in FLAGS.items():
         execute = import_module(f"redline.cli.commands.{name}").execute
         assert get_type_hints(execute) == {"flags": flags, "return": type(None)}
+
+
+@pytest.mark.parametrize(("line", "says"), [("help", "Usage: redline "), ("help load", "Usage: redline load ")])
+def test_help_is_a_command_too(line: str, says: str) -> None:
+    script = "import sys; sys.argv[0] = 'redline'; from redline.cli.main import main; main()"
+    command = [sys.executable, "-c", script, *line.split()]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert says in done.stdout
 
 
 @pytest.mark.parametrize(

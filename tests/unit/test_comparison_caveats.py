@@ -1,4 +1,4 @@
-"""How reports show what comparisons rest on: adjusted p-values, caveats, and percentiles not given."""
+"""How reports show the basis of comparisons: adjusted p-values, caveats, and percentiles not given."""
 
 import pytest
 

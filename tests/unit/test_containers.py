@@ -1,4 +1,4 @@
-"""Containers without an engine: what goes into an image, how an engine is called and found, what is verified."""
+"""Containers without an engine: the content of an image, how an engine is called and located, what is verified."""
 
 import os
 import signal
@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tarfile
 from contextlib import suppress
+from ipaddress import ip_address
 from itertools import pairwise
 from pathlib import Path
 
@@ -26,7 +27,8 @@ from redline.plugins.launchers.guard import LaunchOrder
 from redline.plugins.launchers.process import ProcessLauncher
 from redline.plugins.linux import cgroup, procfs
 from redline.plugins.linux.cgroup import Limits
-from redline.plugins.linux.network import Address, Namespace
+from redline.plugins.linux.network import Namespace
+from redline.plugins.linux.sockets import At
 from tests.fakes.servers.entries import eventually, make_catalogue, server
 
 SCRIPT = """\
@@ -40,7 +42,7 @@ esac
 
 
 def client(folder: Path, name: str = "podman", rest: str = "true", text: str = SCRIPT) -> Path:
-    """A client that knows its version, and does `rest` for all else."""
+    """A client that knows its version, and runs `rest` for all else."""
     folder.mkdir(exist_ok=True)
     file = folder / name
     file.write_text(text.format(rest=rest))
@@ -143,7 +145,7 @@ def test_a_limit_that_is_not_in_force_is_named(
     monkeypatch: pytest.MonkeyPatch, limits: Limits, found: list[tuple[str, str, str]]
 ) -> None:
     monkeypatch.setattr(cgroup, "read_limits", lambda **_: limits)
-    # Half a page more than whole pages: the kernel keeps whole ones.
+    # Half a page more than whole pages: the kernel keeps whole pages.
     wanted = Container(cpus=0.5, memory_bytes=(64 << 20) + 2048, pids=100)
     assert box(wanted).differences(os.getpid(), ()) == found
     assert box(Container()).differences(os.getpid(), ()) == []
@@ -192,9 +194,11 @@ def test_what_listens_in_another_network_is_read_from_its_tables(tmp_path: Path)
     folder = tmp_path / "proc/7/net"
     folder.mkdir(parents=True)
     head = "  sl  local_address rem_address   st tx_queue rx_queue\n"
-    (folder / "tcp").write_text(f"{head}0: 0100007F:1F90 00000000:0000 0A 0:0\n1: 0100007F:0050 0100007F:1 01 0:0\n")
-    (folder / "tcp6").write_text(f"{head}0: {'0' * 32}:0051 {'0' * 32}:0000 0A 0:0\n")
-    assert Namespace(7, tmp_path).listening() == {Address("127.0.0.1", 8080), Address("::", 81)}
+    (folder / "tcp").write_text(
+        f"{head}0: 0100007F:1F90 00000000:0000 0A 0:0 00:0 0 0 0 7\n1: 0100007F:0050 0100007F:1 01 0:0 00:0 0 0 0 8\n"
+    )
+    (folder / "tcp6").write_text(f"{head}0: {'0' * 32}:0051 {'0' * 32}:0000 0A 0:0 00:0 0 0 0 9\n")
+    assert Namespace(7, tmp_path).listening() == {(At(ip_address("127.0.0.1"), 8080), 7), (At(ip_address("::"), 81), 9)}
 
 
 def test_an_image_has_links_interpreters_and_what_words_name(tmp_path: Path) -> None:

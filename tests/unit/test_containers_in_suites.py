@@ -1,4 +1,4 @@
-"""Containers in suites: which variants they make, and what is wrong with them."""
+"""Containers in suites: which variants they make, and errors in them."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""CPU time that is not proved to be a server's is unknown, and a comparison says why and goes by what is known."""
+"""CPU time that is not proved to be a server's is unknown; a comparison says why and uses what is known."""
 
 import pytest
 
@@ -13,7 +13,7 @@ def compared(recordings: list[DuetRecording], *, closed: bool = True) -> Compare
 
 
 def using(recording: DuetRecording, target: int, cpu_ns: int | None) -> DuetRecording:
-    """The same start, in which one server used that much in each of its slices."""
+    """The same start, in which a server used this much in each of its slices."""
     assert recording.traffic is not None
     blocks = [
         block.model_copy(
@@ -36,7 +36,7 @@ def using(recording: DuetRecording, target: int, cpu_ns: int | None) -> DuetReco
 )
 @pytest.mark.parametrize(("target", "name"), [(0, "A"), (1, "B"), (2, "the second A")])
 def test_no_cpu_time_beside_answers_is_unknown(cpu_ns: int | None, why: str, target: int, name: str) -> None:
-    """Warm servers are known by their rates then, so that the rates are compared."""
+    """Warm servers are then known by their rates, so the rates are compared."""
     made = [simulated_duet(start, (1.0, 1.2), warmup=30) for start in range(5)]
     report = compared([using(each, target, cpu_ns) for each in made])
     assert (report.metric, report.verdict, report.unsettled) == (Metric.THROUGHPUT, Verdict.SLOWER, "")

@@ -1,4 +1,4 @@
-"""The doctor is a table: each finding of a machine has its grade, its effect on the numbers and its remedy."""
+"""The doctor is a table: every finding of a machine has its grade, its effect on the numbers and its remedy."""
 
 from pathlib import Path
 from typing import Any

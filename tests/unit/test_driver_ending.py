@@ -1,11 +1,11 @@
-"""An engine that ended without a result is named, with what was seen and what was checked of why."""
+"""An engine that ended without a result is reported, with observations and with the causes that were checked."""
 
 from pathlib import Path
 
 import pytest
 
-from redline.plugins.drivers import ending
-from redline.plugins.drivers.ending import EngineEnding, memory_kills
+from redline.plugins.drivers.ending import EngineEnding
+from redline.plugins.linux import procfs
 
 
 @pytest.mark.parametrize(
@@ -41,5 +41,5 @@ def test_the_kernels_kills_for_memory_are_counted(
     file = tmp_path / "vmstat"
     if text is not None:
         file.write_text(text)
-    monkeypatch.setattr(ending, "_KILLS", file)
-    assert memory_kills() == kills
+    monkeypatch.setattr(procfs, "VMSTAT", str(file))
+    assert procfs.oom_kills() == kills

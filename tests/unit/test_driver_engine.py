@@ -1,4 +1,4 @@
-"""The engine's driver: what becomes of engines that cannot be started and of logs that cannot be written."""
+"""The engine's driver: engines that cannot be started and logs that cannot be written."""
 
 import errno
 import hashlib
@@ -72,7 +72,7 @@ def test_a_machine_without_room_for_a_process_is_reported(tmp_path: Path, monkey
 
 
 def test_an_engine_is_on_its_cores_before_anybody_watches_it(tmp_path: Path) -> None:
-    """It takes them itself as well, but who looks at once would take those of the lab for its own."""
+    """The engine takes its cores itself as well, but an early look would show those of the lab."""
     cores = sorted(os.sched_getaffinity(0))
     if len(cores) < 2:
         pytest.skip("there is one core only")

@@ -1,4 +1,4 @@
-"""The engine's events become traffic: those of the protocol's own examples, and none that say something else."""
+"""The engine's events become traffic: the examples of the protocol do, contradicting events do not."""
 
 import json
 from pathlib import Path

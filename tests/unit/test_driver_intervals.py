@@ -23,7 +23,7 @@ def kept(intervals: list[Interval]) -> tuple[Interval, ...]:
 
 
 def measured(count: int, start_ns: int = 250) -> list[Interval]:
-    """So many intervals in a row, the last one shorter than the others."""
+    """This many intervals in a row, the last shorter than the others."""
     ends = [start_ns + (number + 1) * LENGTH_NS for number in range(count)]
     ends[-1] -= LENGTH_NS // 2
     return [interval("measure", start, end) for start, end in itertools.pairwise([start_ns, *ends])]

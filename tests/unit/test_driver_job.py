@@ -1,4 +1,4 @@
-"""A drive becomes a job in the very words of the engine's protocol."""
+"""A drive becomes a job exactly as in the engine's protocol."""
 
 import base64
 import json

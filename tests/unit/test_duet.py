@@ -50,7 +50,7 @@ def test_equal_servers_are_alike() -> None:
 
 
 def with_rare_costs(recording: DuetRecording, share: float, times: float) -> DuetRecording:
-    """The same where B needs this many times its CPU time in a share of its slices."""
+    """The same, but B needs this many times its CPU time in a share of its slices."""
     rng = np.random.default_rng(recording.round)
 
     def costly(each: DuetSlice) -> DuetSlice:
@@ -63,7 +63,7 @@ def with_rare_costs(recording: DuetRecording, share: float, times: float) -> Due
 
 
 def with_slices(recording: DuetRecording, change: Callable[[DuetSlice], DuetSlice]) -> DuetRecording:
-    """The same with each slice changed so."""
+    """The same with every slice changed by this function."""
     assert recording.traffic is not None
     blocks = [
         block.model_copy(update={"slices": tuple(map(change, block.slices))}) for block in recording.traffic.blocks
@@ -135,7 +135,7 @@ def test_a_server_that_runs_already_has_one_start(running: tuple[int, ...], said
 
 
 def with_servers(recording: DuetRecording, running: Collection[int]) -> DuetRecording:
-    """The same where servers at these places were running already."""
+    """The same, but servers at these places were already running."""
     servers = tuple(None if at in running else FACTS for at in range(3))
     return recording.model_copy(update={"servers": servers})
 
@@ -230,7 +230,7 @@ def of_starts(recordings: list[DuetRecording], *, detects: bool = True) -> Compa
 
 
 def falling(by: float, tau: float, *, of: tuple[int, ...] = (0, 1, 2)) -> Callable[[int, int], float]:
-    """Servers that cost more by this logarithm in the first block, and less and less."""
+    """Servers that cost more by this logarithm in the first block, and ever less."""
     return lambda block, server: by * math.exp(-block / tau) if server in of else 0.0
 
 
@@ -264,7 +264,7 @@ def test_a_difference_that_cold_servers_may_lose_has_no_verdict() -> None:
 
 
 def test_cold_servers_are_not_alike() -> None:
-    """Both get faster together, so their ratio is flat; nobody knows where it goes."""
+    """Both get faster together, so their ratio is flat, but where it will end is unknown."""
     found = of_starts([duet(number, cost=1.0, warmup=WARM, cold=falling(1.5, 40)) for number in range(5)])
     assert found.verdict is Verdict.INCONCLUSIVE
 
@@ -286,7 +286,7 @@ def test_cold_starts_are_left_out_where_enough_others_were_warm() -> None:
 
 
 def test_the_end_of_a_detected_warm_up_counts() -> None:
-    """In the last ten blocks of it, B costs 5% more, and 3% more after it."""
+    """In its last ten blocks, B costs 5% more, and 3% more afterwards."""
 
     def start(number: int) -> DuetRecording:
         return duet(
@@ -351,7 +351,7 @@ def test_a_warm_up_of_a_fixed_length_may_be_too_short() -> None:
 
 
 def test_what_all_starts_have_in_common_is_no_chance() -> None:
-    """Each start by itself is flat enough to be called warm."""
+    """Every start by itself is flat enough to be called warm."""
     moving = [duet(number, cost=1.0, cold=falling(0.04, 20, of=(1,))) for number in range(8)]
     found = of_starts(moving, detects=False)
     assert found.verdict is Verdict.INCONCLUSIVE
@@ -368,7 +368,7 @@ def test_steady_servers_are_not_called_cold(seed: int, starts: int, noise: float
 @pytest.mark.parametrize("truth", [0.7, 1.0, 1.3, 2.0])
 @pytest.mark.parametrize("tau", [10, 20, 40, 80])
 def test_the_interval_of_cold_servers_holds_the_ratio_of_warm_ones(truth: float, tau: float) -> None:
-    """However late A or B is compiled, as long as an exponential course says what is still to come."""
+    """However late A or B is compiled, as long as an exponential course tells what is still to come."""
     for late in ((0, 2), (1,), (0, 1, 2)):
         made = [duet(number, cost=truth, warmup=WARM, cold=falling(1.5, tau, of=late)) for number in range(3)]
         ratio = of_starts(made).ratio
@@ -376,7 +376,7 @@ def test_the_interval_of_cold_servers_holds_the_ratio_of_warm_ones(truth: float,
 
 
 def test_answers_are_as_long_as_they_are() -> None:
-    """However many were still to come when a slice ended: servers of other speeds answer with as many bytes."""
+    """However many requests are in flight at the end of a slice: servers of other speeds answer with as many bytes."""
 
     def answered(recording: DuetRecording, sizes: tuple[int, int, int]) -> DuetRecording:
         def sized(each: DuetSlice) -> DuetSlice:

@@ -1,6 +1,7 @@
 """A suite with `design: duet`: planned, run, resumed, judged and shown."""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -31,11 +32,12 @@ from redline.model import (
     Verdict,
 )
 from redline.model.traffic import Counts, Outcomes
-from redline.ports import Placement
+from redline.ports import DuetDrive, Placement
 from redline.report import format as fmt
 from redline.report.render import RENDERERS
 from redline.report.sections.trials import precision_text
 from redline.report.sections.views import finding_groups
+from redline.running.duet import DuetStart, run_start
 from redline.running.executors import LocalExecutor
 from redline.running.record import Tools
 from redline.running.session import run_trials
@@ -111,7 +113,7 @@ def test_a_duet_needs_a_baseline(tmp_path: Path) -> None:
 
 
 def run_with_duets(costs: float = AXUM_COSTS, *, rounds: int = 6, auto: bool = False) -> Run:
-    """hyper and axum, which needs so much more CPU time a request; by trials alone nobody would know."""
+    """hyper and axum, which needs this much more CPU time per request; trials alone would not show it."""
     run = simulated_run(trials=rounds, trial_effect=0.3)
     plan = run.manifest.plan
     pairs = [
@@ -191,7 +193,7 @@ def test_what_a_layer_adds_in_microseconds_is_what_its_duet_says() -> None:
     level = judged[hyper].estimate(Metric.CPU_PER_REQUEST).value
     assert found.value == pytest.approx(level * (AXUM_COSTS - 1), rel=0.1)
     assert found.low is not None
-    assert found.low > 0  # by trials alone nobody would know
+    assert found.low > 0  # trials alone would not show it
     alone = _difference(judged[ours], judged[hyper], cpu.model_copy(update={"duet": None}))
     assert alone is not None
     assert alone.low is not None
@@ -371,7 +373,7 @@ def test_findings_of_duets_stand_with_the_others_in_a_report() -> None:
 
 
 class DisturbedOnce:
-    """Gives simulated recordings. Steal takes this share of the CPU time from the first start of one duet."""
+    """Returns simulated recordings. Steal takes this share of the CPU time from the first start of a duet."""
 
     def __init__(self, run: Run, position: int, share: float) -> None:
         self._made = {recording.position: recording for recording in (*run.recordings, *run.duets)}
@@ -389,7 +391,7 @@ class DisturbedOnce:
 
 
 def disturbed(recording: DuetRecording, share: float) -> DuetRecording:
-    """The same start, where steal took this share of the CPU time that each slice needed."""
+    """The same start, but steal took this share of the CPU time that each slice needed."""
 
     def stolen_from(slice_: DuetSlice) -> DuetSlice:
         needed_ns = slice_.engine_cpu_ns + sum(filter(None, slice_.cpu_ns))
@@ -428,3 +430,30 @@ def test_a_comparison_within_a_budget_repeats_no_start(tmp_path: Path) -> None:
     assert listener.again == []
     assert executor.asked == [duet.position for duet in run.duets]
     assert len(store.duets()) == len(run.duets)
+
+
+@dataclass
+class WarmingDriver(FakeDriver):
+    """Duets have 20 blocks of warm-up; in the first `cold` of them, servers that are not loaded work."""
+
+    cold: int = 0
+
+    def duet(self, drive: DuetDrive) -> DuetTraffic:
+        idle = 0.2 if len(self.duets) < self.cold else 0.0
+        super().duet(drive)
+        traffic = simulated_duet(0, (1.0,) * len(drive.other_servers), idle=idle, warmup=20).traffic
+        assert traffic is not None
+        return traffic
+
+
+@pytest.mark.parametrize(("cold", "after_mix"), [(0, {"a", "b"}), (1, set())])
+def test_requests_after_a_warm_mix_are_known(cold: int, after_mix: set[str], tmp_path: Path) -> None:
+    """Not those that it does not hold."""
+    requests = "{name: a, get: /a}, {name: b, get: /b}, {name: other, get: /c}"
+    scenarios = f"scenarios: [{requests}, {{name: mix, requests: [{{get: /a, weight: 2}}, {{get: /b}}]}}]"
+    text = TEXT.partition("  ramp")[0].replace("scenarios: [Get]", scenarios)
+    plan = plan_of(tmp_path, text + "warmup: {detect: {at_most: 60s}}\n")
+    duets = tuple(duet for duet in plan.duets if duet.round == 0)
+    tools = Tools(FakeLauncher([]), WarmingDriver([], cold=cold), lambda _server: (), Placement())
+    made = run_start(DuetStart(duets, plan.cells, logs=lambda _duet: tmp_path), tools)
+    assert {plan.cells[start.cell_ids[0]].scenario.name for start in made if start.after_mix} == after_mix

@@ -1,4 +1,4 @@
-"""An engine that stood still: what is said of its load, and that nobody else is blamed."""
+"""An engine that stood still: what is reported of its load, and that nothing else is blamed."""
 
 from dataclasses import replace
 
@@ -20,7 +20,7 @@ CLOSED, OPEN = simulated_cell(load=SATURATE), simulated_cell(load=STEADY)
 
 
 def with_pause(cell: Cell, ms: int, *, phase: str = "measure", workers: int = 1) -> Recording:
-    """A good trial of a second whose workers each stood still for so long, in one interval of that phase."""
+    """A good trial of a second whose workers each stood still for this long, in an interval of that phase."""
     recording = simulated_recording(cell, GOOD)
     assert recording.traffic is not None
     seen = recording.traffic

@@ -1,4 +1,4 @@
-"""What may explain a difference between two runs, and for what they are not compared at all."""
+"""What may explain a difference between two runs, and why some are not compared at all."""
 
 import json
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Why a program is not executed: what the kernel says, and what is there."""
+"""Why a program is not executed: the kernel's error, and the file."""
 
 import errno
 import os
@@ -14,7 +14,7 @@ from redline.plugins.linux import mounts
 
 
 def refusal(program: str, folder: Path, path: str = "") -> str:
-    """Why the kernel refuses a program now."""
+    """The kernel's reason for refusing a program now."""
     env = {"PATH": path or os.environ["PATH"]}
     with pytest.raises(OSError) as caught:  # noqa: PT011 - any
         subprocess.Popen([str(folder / program) if "/" in program else program], cwd=folder, env=env).wait()

@@ -1,4 +1,4 @@
-"""Findings: a good trial is left alone, and each doubt is raised by what should raise it."""
+"""Findings: a good trial has none, and every doubt is raised by its cause."""
 
 import re
 from dataclasses import replace

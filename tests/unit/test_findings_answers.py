@@ -1,4 +1,4 @@
-"""The finding `shrinking-answers`: answers that change their length, by their cause, and none on a clean trial."""
+"""The finding `shrinking-answers`: answers that change their length, by cause, and none on a clean trial."""
 
 from dataclasses import replace
 

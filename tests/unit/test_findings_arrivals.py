@@ -1,4 +1,4 @@
-"""Findings about the schedule: arrivals that do not follow it, and none where they do."""
+"""Findings about the schedule: arrivals that do not follow it, and none if they do."""
 
 from dataclasses import replace
 
@@ -97,7 +97,7 @@ def test_what_a_stall_moves_over_the_end_of_an_interval_is_no_fault_of_the_sched
 
 
 def test_a_stall_of_several_intervals_is_no_fault_of_the_schedule() -> None:
-    """What fell due while the engine stood still is taken up, and counted, in the interval in which it goes on."""
+    """Requests due while the engine stood still are taken up, and counted, in the interval in which it continues."""
     recording = simulated_recording(UNIFORM)
     assert recording.traffic is not None
     intervals = list(recording.traffic.intervals)

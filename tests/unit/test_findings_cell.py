@@ -1,4 +1,4 @@
-"""Findings about how the trials of a cell differ: drift, likeness in turn, two groups; and independent ones."""
+"""Findings about differences between a cell's trials: drift, alternation, two groups; and independent trials."""
 
 import math
 import re
@@ -28,7 +28,7 @@ def judged(cell: Cell, recordings: Sequence[Recording]) -> tuple[Finding, ...]:
 
 
 def trials(speeds: list[float]) -> list[Recording]:
-    """A closed load's trials of which each answered at this share of the usual rate."""
+    """A closed load's trials, which answered at these shares of the usual rate."""
     assert ONE.traffic is not None
     usual = ONE.traffic.counts
     made = []
@@ -52,7 +52,7 @@ def noise(n: int, seed: int = 1, sigma: float = 0.01) -> list[float]:
 
 
 def wandering(n: int, rng: Generator) -> list[float]:
-    """Numbers of which each is much like the one before, without a trend."""
+    """Numbers that are much like their predecessors, without a trend."""
     values = [0.0]
     for _ in range(n - 1):
         values.append(0.93 * values[-1] + rng.normal(0, 0.01))

@@ -1,4 +1,4 @@
-"""Findings about requests that failed name the first failure of each kind; a load without requests blames nobody."""
+"""Findings about failed requests name the first failure of each kind; a load without requests blames nobody."""
 
 from dataclasses import replace
 from typing import Any

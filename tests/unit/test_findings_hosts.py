@@ -1,4 +1,4 @@
-"""Doubts about trials on several hosts: clocks that disagree, and load hosts that saw another server."""
+"""Doubts about trials on several hosts: clocks that disagree, and load hosts that saw different servers."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Doubts about cores and quotas: a quiet machine is left alone, and each doubt is raised by its cause."""
+"""Doubts about cores and quotas: a quiet machine raises none, and every doubt is raised by its cause."""
 
 from dataclasses import replace
 
@@ -73,7 +73,7 @@ def test_a_neighbour_of_the_server_is_reported(others: float, waited: float, gra
 
 
 def with_interrupts(behaviour: Behaviour, share: float) -> Recording:
-    """Where the kernel keeps interrupts apart from whom they interrupt: a trial with such a share of each core."""
+    """Where the kernel separates interrupts from the interrupted: a trial with this share of each core."""
     recording = on_cores(replace(behaviour, others_busy=behaviour.others_busy + 2 * share), others=share, waited=9.0)
     for side in ("server", "engine"):
         recording = counting(recording, "server" if side == "server" else "engine", cores_interrupts_ns=share * 1e9)
@@ -189,7 +189,7 @@ def test_processes_that_began_or_ended_during_the_load_are_reported() -> None:
 
 
 def sampled() -> Recording:
-    """The same trial as an engine records it that reads no clocks."""
+    """The same trial as recorded by an engine that reads no clocks."""
     made = with_clocks(None)
     assert made.traffic is not None
     return made.model_copy(update={"traffic": made.traffic.model_copy(update={"clocks": None})})

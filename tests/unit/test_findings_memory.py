@@ -1,4 +1,4 @@
-"""Findings about memory and collectors: each by its cause, none on a server of which nothing is to be doubted."""
+"""Findings about memory and collectors: each by its cause, and none on a good server."""
 
 import re
 from collections.abc import Iterable
@@ -242,7 +242,7 @@ FIRST = 3
 
 
 def of_tail(slow: Iterable[int], paused: Iterable[int], trials: int = 2) -> tuple[Finding, ...]:
-    """What is found where requests are slow in some of 100 intervals, and the log has pauses in some."""
+    """The findings if requests are slow in some of 100 intervals, and the log has pauses in some."""
     cell, used = a_cell(TEN_S), []
     behaviour = replace(GOOD, pauses_s={FIRST + at: 0.05 for at in slow})
     intervals = [FIRST + at for at in paused]

@@ -1,4 +1,4 @@
-"""Doubts about the network: a clean one is left alone, and each is raised by its cause."""
+"""Doubts about the network: a clean network raises none, and every doubt is raised by its cause."""
 
 from collections.abc import Callable
 

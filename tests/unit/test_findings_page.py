@@ -31,9 +31,8 @@ def test_every_rule_has_its_section_and_every_link_to_one_arrives() -> None:
         section = text.split(f"\n### {rule.kind}\n")[1].split("\n##")[0]
         plain = " ".join(section.split())
         assert re.fullmatch(r"\S.*?\n\n.*?\n\n *Advice: .*?\n *", rule.text, re.DOTALL), rule.kind
-        assert rule.measures in plain
-        assert rule.reason in plain
-        assert rule.advice in plain
+        for paragraph in rule.paragraphs:
+            assert paragraph in plain
         for grade in Grade:
             assert (getattr(rule, grade) is not None) <= (f"**{grade}**" in plain), (rule.kind, grade)
     anchors = set(re.findall(r"^#+ (.+)$", PAGE.read_text(encoding="utf-8"), re.MULTILINE))
@@ -55,12 +54,13 @@ def _sections() -> Iterator[list[str]]:
         for rule in (one for one in vars(module).values() if isinstance(one, Rule)):
             if rule.kind not in told:
                 told.add(rule.kind)
-                yield [f"### {rule.kind}", "", *_paragraph(f"{rule.measures} {_limits(rule)}{rule.reason}"), ""]
-                yield [*_paragraph(f"*Advice:* {rule.advice}"), ""]
+                measures, reason, advice = rule.paragraphs
+                yield [f"### {rule.kind}", "", *_paragraph(f"{measures} {_limits(rule)}{reason}"), ""]
+                yield [*_paragraph(f"*Advice:* {advice}"), ""]
 
 
 def _limits(rule: Rule) -> str:
-    """`**note** above 2%, **warn** above 10%. `: empty where the rule says in words when it has which grade."""
+    """`**note** above 2%, **warn** above 10%. `: empty if the rule describes its grades in words."""
     limits = {grade: limit for grade in Grade if (limit := getattr(rule, grade)) is not None}
     if not rule.unit:
         return ""

@@ -1,4 +1,4 @@
-"""Findings that repeat are said once with their number."""
+"""Findings that repeat are printed once with their number."""
 
 from collections.abc import Sequence
 

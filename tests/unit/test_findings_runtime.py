@@ -1,4 +1,4 @@
-"""Findings about what a server runs on: that it was measured cold, and that it is not what its entry declares."""
+"""Findings about a server's runtime: that it was measured cold, or differs from the entry's declaration."""
 
 import pytest
 

@@ -191,7 +191,7 @@ def test_a_recording_that_only_counts_processes_is_judged_by_their_numbers() -> 
 
 
 def through(*hops: HopFacts) -> list[tuple[FindingKind, Grade, str]]:
-    """What is found of a good trial through these proxies."""
+    """The findings of a good trial through these proxies."""
     recording = simulated_recording(CLOSED)
     assert recording.server is not None
     server = recording.server.model_copy(update={"hops": hops})

@@ -1,4 +1,4 @@
-"""Which trials count for a cell, and what is found of it: that they or their requests are few, or a ceiling is near."""
+"""Which trials count for a cell, and the findings about few trials, few requests, or a ceiling that is near."""
 
 from dataclasses import replace
 
@@ -19,7 +19,7 @@ NOT_STARTED = Failure(stage="launch", kind="start", message="it ended with signa
 def doubts_about(
     cell: Cell, used: list[Recording], planned: int, ceiling_per_s: float | None = None
 ) -> tuple[Finding, ...]:
-    """The doubts about a cell, without what is good to know."""
+    """The doubts about a cell, without notes of what is good to know."""
     found = judge_cell(cell, wrapped(used), planned=planned, ceiling_per_s=ceiling_per_s)
     return tuple(finding for finding in found if not RULES[finding.kind].reassures)
 

@@ -1,4 +1,4 @@
-"""Warm-up detection: what is steady is measured soon, what changes is waited for, and then reported as what it was."""
+"""Warm-up detection: a steady server is measured soon, a changing server is waited for, and reported as such."""
 
 from dataclasses import replace
 
@@ -123,7 +123,7 @@ def test_a_watch_says_when_it_is_warm(load: Load) -> None:
 def test_a_level_server_is_not_warm_while_its_compilers_have_work(
     share_until_s: list[tuple[float, int]], warm_from_s: float | None
 ) -> None:
-    """What compilers use and wait for, of a core, until such a time."""
+    """What compilers use and wait for, as shares of a core, until this time."""
     cell, now_s, compiled_ns = detected(CLOSED, at_most_s=30.0), 0.0, 0.0
 
     def compile_until(end_s: float) -> None:
@@ -148,7 +148,7 @@ def test_a_level_server_is_not_warm_while_its_compilers_have_work(
 
 
 def test_what_cannot_keep_up_is_not_warm_however_level() -> None:
-    """A cold server's requests all wait until they are given up: its p50 is the timeout, and steady."""
+    """A cold server's requests all wait until they time out: its p50 is the timeout, and steady."""
     cell = detected(OPEN)
     for achieved, warm in ((1.0, True), (0.97, True), (0.7, False)):
         traffic = simulated_recording(cell, replace(GOOD, achieved=achieved)).traffic

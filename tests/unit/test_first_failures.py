@@ -1,4 +1,4 @@
-"""Why requests failed, as the engine says it: read, merged over parts, and as a line of text."""
+"""Why requests failed, as the engine reports it: read, merged over parts, and as a line of text."""
 
 from base64 import b64encode
 

@@ -1,4 +1,4 @@
-"""Users are cut to what the hosts hold, and nobody claims to have had more."""
+"""Users are limited to what the hosts can hold, and no report claims more."""
 
 from functools import cache
 from pathlib import Path

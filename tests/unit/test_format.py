@@ -1,4 +1,4 @@
-"""Numbers for eyes: units that fit, digits that mean something."""
+"""Numbers for readers: units that fit, significant digits."""
 
 import re
 

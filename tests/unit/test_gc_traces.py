@@ -1,4 +1,4 @@
-"""The traces of Node's and Go's collectors are read among what else a server writes."""
+"""The traces of Node's and Go's collectors are recognized among a server's other output."""
 
 import re
 from pathlib import Path
@@ -63,7 +63,7 @@ def test_processes_of_a_cluster_have_heaps_of_their_own() -> None:
     for heap, event in read_node(lines, lambda _pid: BEGAN):
         tally.add(event, heap)
     facts = tally.facts("node", None)
-    # 7 MiB in 10 ms by the one, and at the same time 20 MiB in 20 ms by the other.
+    # 7 MiB in 10 ms by one process, and at the same time 20 MiB in 20 ms by the other.
     assert (facts.allocated_per_s or 0) / MIB == pytest.approx(700 + 1000)
     assert facts.pauses.total_ns == 7 * MS
     assert facts.paused_ns == 5 * MS, "of the one that paused longest: no process stops the others"

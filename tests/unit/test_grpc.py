@@ -1,4 +1,4 @@
-"""Calls of gRPC: their status stands beside that of HTTP, and is read or the call is refused by name."""
+"""gRPC calls: their status is reported beside the HTTP status, and is read or the call is refused by name."""
 
 import pytest
 

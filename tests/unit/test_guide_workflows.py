@@ -1,4 +1,4 @@
-"""The workflows that the guide shows: they parse, are pinned, and give a fork nothing to write with."""
+"""The workflows in the guide: they parse, are pinned, and give forks no write permissions."""
 
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""Histograms: held to the reference library `hdrhistogram`, and to the laws of counting."""
+"""Histograms: compared with the reference library `hdrhistogram`, and with the laws of counting."""
 
 import base64
 import re

@@ -1,4 +1,4 @@
-"""`redline history` on stored runs: what it prints, what it leaves out, and when it fails."""
+"""`redline history` on stored runs: its output, what it leaves out, and when it fails."""
 
 import json
 import shutil
@@ -27,7 +27,7 @@ SPEEDS = [2000.0] * 5 + [1700.0] * 2
 
 @pytest.fixture(scope="module")
 def nights(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Seven runs, the last two of them slower, a link to the last, a damaged one, and something else."""
+    """Seven runs, the last two slower, a link to the last, a damaged run, and something else."""
     folder = tmp_path_factory.mktemp("nights")
     for place, speed in enumerate(SPEEDS):
         stored_run(folder, place, speed=speed)
@@ -101,8 +101,9 @@ def test_an_empty_directory_says_so_and_is_no_pass(tmp_path: Path) -> None:
 
 def test_no_directory_is_reported(tmp_path: Path) -> None:
     done = redline(tmp_path / "nowhere")
-    assert isinstance(done.exception, StoreError)
-    assert done.exception.exit_code == 1
+    assert isinstance(done.exception, UsageError)
+    assert done.exception.exit_code == 2
+    assert "is no directory" in str(done.exception)
 
 
 def test_what_the_last_run_lacks_is_no_pass() -> None:
@@ -115,7 +116,7 @@ NO_NUMBER = "not measured"
 
 
 def of_two_suites(*says: tuple[str, bool]) -> History:
-    """Runs of these suites, one after the other, that have a number for the cell or do not."""
+    """Consecutive runs of these suites, with or without a number for the cell."""
     levels = level_series([1000.0] * len(says), 1)
     return build_history(
         "runs",
@@ -124,7 +125,7 @@ def of_two_suites(*says: tuple[str, bool]) -> History:
 
 
 def another(history: History, place: int) -> History:
-    """With a run of something else, which does not have the cell, as the last one."""
+    """With a run of something else, which does not have the cell, as the last run."""
     last = seen(place, "", suite="else")
     run = build_history("runs", [SeenRun(**{**vars(last), "cells": {}})]).runs[0]
     return history.model_copy(update={"runs": (*history.runs, run)})

@@ -1,4 +1,4 @@
-"""Pairs of hosts: what is assigned to them, how they compare, and what that does to intervals."""
+"""Pairs of hosts: their assignment, their comparison, and the effect on intervals."""
 
 import threading
 
@@ -53,14 +53,14 @@ def test_what_other_hosts_cannot_have_is_refused_with_what_to_do(server: str, me
     assert hint in refused.value.hint
 
 
-def steps(*positions: int) -> list[PlannedTrial]:
-    return [PlannedTrial(cell_id="c", round=0, position=position, seed=1) for position in positions]
+def starts(*positions: int) -> list[tuple[PlannedTrial]]:
+    return [(PlannedTrial(cell_id="c", round=0, position=position, seed=1),) for position in positions]
 
 
 def test_each_pair_has_its_share_and_no_more() -> None:
-    shares = Shares([steps(0, 2), steps(1)], retries=1)
-    assert [shares.take(0), shares.take(0)] == steps(0, 2)
-    assert shares.take(1) == steps(1)[0]
+    shares = Shares([starts(0, 2), starts(1)], retries=1)
+    assert [shares.take(0), shares.take(0)] == starts(0, 2)
+    assert shares.take(1) == starts(1)[0]
     done = threading.Thread(target=shares.take, args=(0,))
     done.start()
     done.join(0.1)
@@ -71,16 +71,16 @@ def test_each_pair_has_its_share_and_no_more() -> None:
 
 
 def test_what_a_lost_pair_leaves_is_done_by_the_others() -> None:
-    shares = Shares([steps(0, 2), steps(1)], retries=1)
+    shares = Shares([starts(0, 2), starts(1)], retries=1)
     lost = shares.take(0)
     assert lost is not None
     assert shares.leave(0, lost)
-    assert [shares.take(1) for _ in range(4)] == [*steps(1, 0, 2), None]
+    assert [shares.take(1) for _ in range(4)] == [*starts(1, 0, 2), None]
 
 
 @pytest.mark.parametrize("retries", [0, 1])
 def test_nothing_is_left_to_nobody(retries: int) -> None:
-    shares = Shares([steps(0), steps(1)], retries)
+    shares = Shares([starts(0), starts(1)], retries)
     first, other = shares.take(0), shares.take(1)
     assert first is not None
     assert other is not None
@@ -90,7 +90,7 @@ def test_nothing_is_left_to_nobody(retries: int) -> None:
 
 
 def test_a_step_is_made_again_so_many_times_and_its_pair_is_gone_all_the_same() -> None:
-    shares = Shares([steps(0), steps(1), steps()], retries=1)
+    shares = Shares([starts(0), starts(1), starts()], retries=1)
     first, other = shares.take(0), shares.take(1)
     assert first is not None
     assert shares.leave(0, first)
@@ -132,7 +132,7 @@ def test_further_rounds_are_not_said_to_narrow_what_hosts_differ_by() -> None:
 
 
 def test_the_end_ends_all_that_wait() -> None:
-    shares = Shares([steps(0), steps()], retries=0)
+    shares = Shares([starts(0), starts()], retries=0)
     shares.take(0)
     waiting = threading.Thread(target=shares.take, args=(1,))
     waiting.start()

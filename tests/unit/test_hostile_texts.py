@@ -1,4 +1,4 @@
-"""Every command prints foreign texts: names of files and flags, suites, catalogues, stored runs. None is obeyed."""
+"""Every command prints foreign texts: names of files and flags, suites, catalogues, stored runs. None has an effect."""
 
 import io
 import json
@@ -21,21 +21,21 @@ from tests.fakes.histories import stored_run
 from tests.unit.test_visible import HOSTILE, obeyed
 
 NAME = re.sub("[=/\udc80\U000e0041]", "", HOSTILE)
-"""Fit for the name of a file and of a flag, and for YAML."""
+"""Valid as the name of a file and of a flag, and in YAML."""
 IN_YAML = json.dumps(NAME)
 _OURS = re.compile(r"\x1b\[[0-9;]*m|\x1b\[\?25[lh]\r?|\x1b\[[12]?[KA]|\r(?=\x1b\[[12][KA])")
 _FORGED = ("\x1b[8m", "\x1b]")
 
 
 class Printed:
-    """What a command wrote on both streams, on a terminal with colours."""
+    """The output of a command on both streams, on a terminal with colours."""
 
     def __init__(self) -> None:
         self.out, self.err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
 
     @property
     def text(self) -> str:
-        """Both, after the command."""
+        """Both streams, after the command."""
         for stream in (self.out, self.err):
             stream.flush()
         return "".join(stream.buffer.getvalue().decode() for stream in (self.out, self.err))
@@ -43,7 +43,7 @@ class Printed:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A folder with a catalogue, where a command is run; signals are put back after it."""
+    """A folder with a catalogue, where a command is run; signal handlers are restored after it."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("COLUMNS", "400")
@@ -56,7 +56,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def printed(monkeypatch: pytest.MonkeyPatch, *args: str | Path) -> str:
-    """What the command prints, in which nothing is obeyed but our own colours and our own moves of the cursor."""
+    """The command's output, after checking that it controls the terminal only with our colours and cursor moves."""
     made = Printed()
     with monkeypatch.context() as patch:
         patch.setattr(sys, "argv", ["redline", *map(str, args)])
@@ -152,7 +152,7 @@ def test_a_wrong_entry_of_the_catalogue(
 
 
 def edited(content: Any, *keys: str) -> Any:
-    """JSON in which the texts of these keys are hostile, as a hand can make it."""
+    """JSON in which the texts of these keys are hostile, as a user can write it."""
     if isinstance(content, list):
         return [edited(each, *keys) for each in content]
     if isinstance(content, dict):

@@ -1,4 +1,4 @@
-"""What chronyc says of a clock, and the error of a difference between two."""
+"""chronyc's report of a clock, and the error of a difference between two clocks."""
 
 import pytest
 from hypothesis import given
@@ -8,7 +8,7 @@ from redline.model import ClockReading, HostFacts, Role
 from redline.model.hosts import one_way_bound_ns
 from redline.plugins.linux.host import parse_tracking
 
-# `chronyc -n -c tracking` of chrony 4.3 in a network namespace, following another one.
+# `chronyc -n -c tracking` of chrony 4.3 in a network namespace, following another chronyd.
 FOLLOWS = (
     "0A000001,10.0.0.1,11,1790000000.123456789,-0.000001264,0.000000512,0.000002345,-1.234,0.005,0.321,"
     "0.000034861,0.000025112,2.0,Normal"

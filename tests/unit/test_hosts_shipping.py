@@ -1,4 +1,4 @@
-"""Builds that travel: whole, once, and under their content hash."""
+"""Builds that are copied to hosts: whole, once, and under their content hash."""
 
 import itertools
 from pathlib import Path

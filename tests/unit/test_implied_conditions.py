@@ -1,4 +1,4 @@
-"""Conditions that follow from each other: what passed the stricter one passed the looser one."""
+"""Implications between conditions: what passed the stricter condition passed the looser condition."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""A signal that asks the command to end does so at any time, without a trace; Python's own start is beyond us."""
+"""A signal ends the command at any time, without a stack trace; Python's own start is beyond our control."""
 
 import subprocess
 import sys

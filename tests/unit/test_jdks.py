@@ -1,4 +1,4 @@
-"""JDKs are found by what their homes say, and the best of a release is taken."""
+"""JDKs are recognized by the files in their homes, and the best of a release is taken."""
 
 from pathlib import Path
 
@@ -114,7 +114,7 @@ def test_a_machine_without_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_user_without_a_home_is_no_trouble(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As in a container that runs as a number which no passwd entry has."""
+    """As in a container that runs as a number without an entry in passwd."""
 
     def nobody(_uid: int) -> None:
         raise KeyError("no such user")

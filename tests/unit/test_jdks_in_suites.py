@@ -1,4 +1,4 @@
-"""`jvm` in a suite, `jdk` in suites and entries: what is taken, what is skipped, what is refused."""
+"""`jvm` in a suite, `jdk` in suites and entries: what is accepted, what is skipped, what is refused."""
 
 from pathlib import Path
 

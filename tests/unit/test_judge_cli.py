@@ -1,4 +1,4 @@
-"""`redline judge`: an old run by today's rules, and what is reported of the difference."""
+"""`redline judge`: an old run by today's rules, and the reported differences."""
 
 import json
 from collections.abc import Callable
@@ -41,7 +41,7 @@ def redline(store: RunStore | Path, *flags: str) -> Result:
 
 
 def otherwise(store: RunStore) -> None:
-    """As if it had been judged by rules that knew no steal, and took its trials for wrong answers."""
+    """As if it had been judged by rules without steal, which took its trials for wrong answers."""
     report = Report.model_validate_json((store.folder / "results.json").read_bytes())
     (cell,) = report.cells
     kept = [one for one in cell.findings if one.kind != "cpu-steal"]
@@ -125,7 +125,7 @@ def test_a_finding_is_the_same_when_only_its_words_differ() -> None:
 
 
 def reported(run: Run, change: Callable[[Finding], Finding]) -> Report:
-    """The run's report, with every finding changed so."""
+    """The run's report, with every finding changed by this function."""
     made = build_report(run)
     cells = [cell.model_copy(update={"findings": tuple(map(change, cell.findings))}) for cell in made.cells]
     return made.model_copy(update={"cells": tuple(cells)})

@@ -1,6 +1,6 @@
-"""The log of every collector on every JDK is read as it was written; whatever else is in it is skipped.
+"""The log of every collector on every JDK is parsed correctly; everything else in it is skipped.
 
-The logs are those of `tests/golden/jvm-logs/Churn.java`, which allocates a known number of bytes.
+The logs are from `tests/golden/jvm-logs/Churn.java`, which allocates a known number of bytes.
 """
 
 import gzip
@@ -140,7 +140,7 @@ def test_a_collector_and_the_largest_heap_are_named() -> None:
 
 @pytest.mark.parametrize("name", LOGS)
 def test_what_lives_is_what_the_program_keeps(name: str) -> None:
-    """Churn keeps 10 MiB once it has run for a while, with 3 MiB more in the end.
+    """Churn keeps 10 MiB once it has run for a while, with 3 MiB more at the end.
 
     Shenandoah counts what is allocated while it collects.
     """

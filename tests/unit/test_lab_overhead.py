@@ -1,4 +1,4 @@
-"""What counts as the lab's own time in a trial."""
+"""Which time counts as the lab's own in a trial."""
 
 from bench.lab_overhead import overhead
 from redline.model import Failure

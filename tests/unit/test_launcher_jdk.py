@@ -1,4 +1,4 @@
-"""Servers that are started with the `java` of the JDK that their variant asks for."""
+"""Servers that are started with the `java` of their variant's JDK."""
 
 import os
 import sys
@@ -19,7 +19,7 @@ FREE = Placement()
 
 
 def fake_jdk(home: Path, version: str) -> Jdk:
-    """A JDK whose `java` runs the small server whatever it is asked to run."""
+    """A JDK whose `java` runs the small server whatever its arguments."""
     (home / "bin").mkdir(parents=True)
     java = home / "bin/java"
     java.write_text(f'#!/bin/sh\nfor port; do :; done\nexec {sys.executable} -I -S {SCRIPT} "$port" healthy\n')
@@ -64,7 +64,7 @@ def test_it_is_fetched_with_the_build_and_named_in_the_recording(tmp_path: Path)
 
 
 def test_the_build_reports_what_the_recordings_will(tmp_path: Path) -> None:
-    """So that going on with a run can refuse another JDK: of the build itself it is no part."""
+    """So that a resumed run can refuse another JDK, which is no part of the build itself."""
     older, newer = fake_jdk(tmp_path / "older", "21.0.8+9"), fake_jdk(tmp_path / "newer", "21.0.9+10")
     runtimes = {}
     for jdk in (older, newer):
@@ -152,7 +152,7 @@ def test_settings_that_the_jvm_refuses_are_a_failure_of_the_build_with_its_words
 
 
 def with_log(home: Path) -> Jdk:
-    """One that notes what it is asked for its version with, and refuses one flag as HotSpot does."""
+    """A JDK that notes the flags of its version query, and refuses one flag as HotSpot does."""
     found = fake_jdk(home, "21.0.8+9")
     server = f'exec {sys.executable} -I -S {SCRIPT} "$last" healthy'
     found.java.write_text(

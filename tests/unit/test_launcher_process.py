@@ -213,7 +213,7 @@ def test_a_port_that_is_always_taken(launcher: ProcessLauncher, log: Path) -> No
 
 @pytest.fixture
 def impostor() -> Iterator[int]:
-    """Another HTTP server, of this very process, that answers every request with 200."""
+    """Another HTTP server, in this process, that answers every request with 200."""
 
     class Answer(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:

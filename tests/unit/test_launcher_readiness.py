@@ -1,4 +1,4 @@
-"""The readiness request: when it is answered, until when it is repeated, and what it reports of other answers."""
+"""The readiness request: when it is answered, how long it is repeated, and its report of other answers."""
 
 import shutil
 import socket
@@ -27,7 +27,7 @@ SOON = Ready(within_ns=20_000_000_000)
 
 @contextmanager
 def answering(*parts: bytes, keep_open: bool = False) -> Iterator[int]:
-    """A listener that sends these parts to each client after its request, and then closes or waits."""
+    """A listener that sends these parts to every client after its request, and then closes or waits."""
     over = threading.Event()
 
     def answer(connection: socket.socket) -> None:
@@ -58,7 +58,7 @@ def answering(*parts: bytes, keep_open: bool = False) -> Iterator[int]:
 
 
 def lives(pause: float) -> bool:
-    """A server that goes on."""
+    """A server that continues."""
     time.sleep(pause)
     return True
 
@@ -132,7 +132,7 @@ def test_nothing_listens() -> None:
 
 
 def test_a_server_that_wants_a_header_gets_it() -> None:
-    """Other requests get 401, as those of a readiness without the request's headers would for ever."""
+    """Other requests get 401, as readiness without the request's headers would for ever."""
 
     def answer(connection: socket.socket) -> None:
         with connection:

@@ -1,4 +1,4 @@
-"""Servers behind small real proxies: started from back to front, seen through, watched and stopped."""
+"""Servers behind small real proxies: started from back to front, verified, watched and stopped."""
 
 import contextlib
 import socket
@@ -70,7 +70,7 @@ def test_a_server_is_reached_through_its_hops(launcher: RouteLauncher, log: Path
         ] * 2
         assert facts.pids == (facts.pid, *(hop.process.pid for hop in facts.hops))
         assert facts.hops[0].process.port == started.endpoint.port
-        # Each knows the port of what is behind it.
+        # Each knows the port of the next hop.
         assert facts.hops[0].process.command[-2] == str(facts.hops[1].process.port)
         assert facts.hops[1].process.command[-2] == str(facts.port)
         assert [(hop.upstream, hop.upstream_seen, hop.certificate) for hop in facts.hops] == [("h1", "h1", "")] * 2
@@ -155,7 +155,7 @@ def test_what_lacks_a_proxy_cannot_be_built(launcher: RouteLauncher) -> None:
 
 
 def tls_origin(folder: Path, *, name: str = "localhost", days: int = 2, server_name: str = "localhost") -> Variant:
-    """A server over TLS whose certificate is for a name and so many days."""
+    """A server over TLS whose certificate is for a name and this many days."""
     folder.mkdir()
     (folder / "source.txt").write_text("what it is built of")
     write_certificate(folder, name=name, days=days)
@@ -192,7 +192,7 @@ def test_a_proxy_that_checks_gets_the_authority(launcher: RouteLauncher, log: Pa
 def test_a_certificate_that_is_not_valid_behind_a_proxy(
     launcher: RouteLauncher, log: Path, tmp_path: Path, changes: dict[str, int | str], why: str
 ) -> None:
-    """A proxy that checks it is not ready, and the reason is named; one that does not is watched, and noted."""
+    """A proxy that checks it is not ready, and the reason is named; a proxy that does not is watched, and noted."""
     origin = tls_origin(tmp_path / "tls", **changes)  # type: ignore[arg-type]
     strict = behind(origin, proxy("strict", within_ms=3_000), last="h1+tls")
     with pytest.raises(LaunchError) as caught, running(launcher, strict, log):

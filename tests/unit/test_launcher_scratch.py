@@ -1,4 +1,4 @@
-"""The folder that each start of a server gets, and folders that go with what they were made for."""
+"""The folder of every start of a server, and folders that are removed with their owners."""
 
 import errno
 import fcntl
@@ -92,7 +92,7 @@ def test_folders_in_use_are_left_alone_and_dead_ones_are_swept(tmp_path: Path) -
 
 
 def test_what_nobody_here_made_is_left_alone(tmp_path: Path) -> None:
-    """The cache may be a link to a folder that holds other things."""
+    """The cache may be a link to a folder with other things in it."""
     target = tmp_path / "target"
     theirs = [target / name for name in ("photos", "4711-abcdefgh", "redline-4711-abcdefgh", "redline-1-short")]
     for folder in theirs:

@@ -1,4 +1,4 @@
-"""Servers of every kind behind one launcher: the catalogue's, commands, revisions, and what runs already."""
+"""Servers of every kind behind the same launcher: the catalogue's, commands, revisions, and running servers."""
 
 import os
 import subprocess
@@ -11,8 +11,7 @@ import pytest
 from redline.model import AttachedServer, ServerEntry, Start, Variant
 from redline.model.catalogue import Checkout
 from redline.plugins.launchers.process import ProcessLauncher
-from redline.plugins.launchers.revision import RevisionLauncher
-from redline.plugins.launchers.servers import ServersLauncher
+from redline.plugins.launchers.servers import RevisionLauncher, ServersLauncher
 from redline.plugins.launchers.watching import AttachedWatch, KnownProcesses, watch
 from redline.plugins.revisions import Repository
 from redline.ports import Building, Launch, Placement
@@ -43,7 +42,7 @@ def own(name: str, folder: Path, *, checkout: Checkout | None = None, command: t
 
 
 def silent(_building: Building) -> None:
-    """Nobody looks."""
+    """No watching."""
 
 
 @pytest.fixture

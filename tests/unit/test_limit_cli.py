@@ -1,4 +1,4 @@
-"""`redline limit` from flags to exit code, with a driver that is given what the server does; no socket is opened."""
+"""`redline limit` from flags to exit code, with a driver that simulates the server; no socket is opened."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ from rich.console import Console
 from typer.testing import CliRunner, Result
 
 from redline.analysis import search_state
-from redline.analysis.limits import Ending, Subject, answer, cell_limit
+from redline.analysis.limits import answer
 from redline.cli.command_line import app
 from redline.cli.limit_flags import read_sets
 from redline.cli.show import show
@@ -35,7 +35,7 @@ SECOND = 1_000_000_000
 
 @dataclass
 class Server(WithoutDuets):
-    """A server of 3000/s, as the driver sees it; `after` happens at the load of that number; two warm it up."""
+    """A server of 3000/s, as the driver sees it; `after` runs at the load with that number; two warm it up."""
 
     wrong: str | None = None
     after: dict[int, Callable[[Drive], None]] = field(default_factory=dict)
@@ -57,7 +57,7 @@ class Server(WithoutDuets):
 
 
 def failed(interval: Interval) -> Interval:
-    """The same with a fast 503 for each request."""
+    """The same with a fast 503 for every request."""
     wrong = {"completed": 0, "outcomes": Outcomes(unexpected_status=interval.counts.due)}
     return interval.model_copy(update={"counts": interval.counts.model_copy(update=wrong)})
 
@@ -178,7 +178,7 @@ def test_one_that_is_dead_at_once_is_an_error(redline: Callable[..., Result]) ->
 
 
 class OneProbe(Search):
-    """A search that has one probe, and then nothing for an answer."""
+    """A search with one probe, and then no answer."""
 
     def next(self) -> Proposal | Converged | Exhausted | Doomed:
         return Exhausted(self.limits()) if self.evidence else super().next()
@@ -272,7 +272,8 @@ def printed(**changes: object) -> str:
         met_somewhere=True,
         missed_somewhere=True,
     ).model_copy(update=changes)
-    cell = cell_limit(Subject("", "", "", ""), Ending("exhausted"), [limit], [], "")
+    empty = {"slug": "", "server": "", "scenario": "", "load": "", "no_knee": "", "no_beyond": ""}
+    cell = limits.bare().model_copy(update={"ended": "exhausted", "limits": (limit,), **empty})
     console = Console(width=200)
     with console.capture() as captured:
         show(summary(limits.report(cell)), console)

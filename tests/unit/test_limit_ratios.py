@@ -1,4 +1,4 @@
-"""The limits of servers against their baselines: ratio, verdict, family, and how they are said."""
+"""The limits of servers against their baselines: ratio, verdict, family, and their wording."""
 
 from math import exp, hypot, log
 
@@ -115,7 +115,7 @@ def test_a_sure_difference_within_the_threshold_does_not_matter_and_fails_no_gat
 
 
 def test_comparisons_with_one_baseline_are_a_family() -> None:
-    """The difference of B alone is sure, and is not among three that are no clearer."""
+    """The difference of B alone is sure, but not among three that are no clearer."""
     barely = known(19_200, 20_100)
     assert judged(NINETEEN, barely).verdict is Verdict.FASTER
     found = compared(NINETEEN, barely, NINETEEN, NINETEEN)

@@ -10,6 +10,7 @@ from redline.errors import UsageError
 from redline.model import Manifest
 from redline.model.limits import LimitReport
 from redline.storage.runs import RunStore
+from tests.e2e.lab import Lab
 from tests.unit.test_limit_suite import SUITE, Bench
 
 ONE, TWO = SUITE.replace(", good.two", ""), SUITE.replace("good.one, ", "")
@@ -134,6 +135,16 @@ def test_servers_and_scenarios_of_one_name_are_the_same(suites: Suites) -> None:
     own = "scenarios:\n  - {name: Own, get: /%s}"
     suites.write(*(text.replace("scenarios: [SimpleGet]", own % path) for text, path in ((ONE, "x"), (TWO, "y"))))
     refused(suites.search(), "the scenario `Own` of two.yaml is not that of one.yaml")
+
+
+def test_suites_beside_different_catalogues_are_refused(suites: Suites) -> None:
+    Lab(suites.folder / "other", Path("no-oracle"))
+    other = suites.folder / "other" / "two.yaml"
+    other.write_text(ONE)
+    refused(suites("one.yaml", other, "--trials", "2"), f"{other} is beside another catalogue than one.yaml")
+    other.write_text(ONE.replace("[good.one]", "[{name: A, command: './server --port {port}'}]"))
+    suites("one.yaml", other, "-o", suites.run_folder, "--trials", "2", "--no-beyond", "--probes", "2")
+    assert [variant.slug for variant in suites.manifest.plan.suite.variants] == ["good.one", "A"]
 
 
 def test_a_url_beside_a_suite_has_no_path(suites: Suites) -> None:

@@ -36,7 +36,7 @@ warmup: 2s
 
 
 class Bench:
-    """The command in a project of its own, and the driver that it gets."""
+    """The command in a project of its own, and its driver."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.folder, self.run_folder = folder, folder / "run"
@@ -64,7 +64,7 @@ class Bench:
         return search_report(RunStore(folder))
 
     def copy(self, finished: "Finished") -> None:
-        """Have in its own directory what another search has found."""
+        """Copy the result of another search into its directory."""
         shutil.copytree(finished.folder, self.run_folder)
 
 
@@ -81,7 +81,7 @@ class Finished:
     folder: Path
     report: LimitReport
     loads: int
-    """So many it drove, warm-ups included."""
+    """The number of loads, including warm-ups."""
 
 
 def finish(folder: Path, *flags: str, more: str = "") -> Finished:
@@ -171,7 +171,7 @@ def test_cells_take_turns_and_each_turn_says_whose_it_is(finished: Finished) -> 
 
 
 def test_ctrl_c_keeps_what_is_known_and_resume_continues(bench: Bench, finished: Finished) -> None:
-    """The second cell is interrupted after two probes: those stay, and what is left is done on a fresh start."""
+    """The second cell is interrupted after two probes: those stay, and the rest is done on a fresh start."""
     loads, (uninterrupted, _) = first_turn(finished), finished.report.cells
     again = bench.folder / "again"
     bench.driver.on_drive = interrupt_at(loads + 5)
@@ -211,7 +211,7 @@ def test_a_search_that_ctrl_c_ended_before_its_first_probe_can_be_resumed(bench:
 
 
 def test_what_has_been_probed_is_kept_before_the_next_turn_begins(bench: Bench, finished: Finished) -> None:
-    """What ends the command without a word, such as a full disk, costs the turn that it hit."""
+    """An error that ends the command without a message, such as a full disk, costs only its turn."""
     loads = first_turn(finished)
 
     def fail(drive: int) -> None:

@@ -41,7 +41,7 @@ def document(*targets: str, **given: Any) -> dict[str, Any]:
 
 
 def suite(*targets: str, **given: Any) -> Suite:
-    """The suite that these flags are."""
+    """The suite of these flags."""
     flags = LimitFlags(targets=list(targets), **given)
     return read_written(limit_document(flags, lambda _: ("", ""), str), "limit", NO_FILES)[0]
 
@@ -97,7 +97,7 @@ def test_a_time_that_is_too_short_is_refused() -> None:
 
 @dataclass
 class Servers(WithoutDuets):
-    """Servers of 3000/s and 6000/s, as a driver sees them; `after` happens at the load of that number."""
+    """Servers of 3000/s and 6000/s, as a driver sees them; `after` runs at the load with that number."""
 
     events: list[str] = field(default_factory=list)
     after: dict[int, Callable[[], None]] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""What the flags of `redline load` mean, and what is said of those that mean nothing."""
+"""What the flags of `redline load` mean, and the errors for meaningless flags."""
 
 import os
 import re

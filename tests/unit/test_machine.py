@@ -14,6 +14,7 @@ from redline.plugins.launchers.observed import listens
 from redline.plugins.linux import cgroup, procfs
 from redline.plugins.linux.cgroup import Limits, read_limits
 from redline.plugins.linux.host import CpuTimes, Host
+from redline.plugins.linux.mounts import read_mounts
 from redline.plugins.machine import place, plan_placement, read_environment, shares
 from redline.ports import Placement
 
@@ -199,7 +200,7 @@ def test_limits_of_version_1_beside_version_2(tmp_path: Path) -> None:
 def test_no_groups_no_limits(tmp_path: Path) -> None:
     assert read_limits(tmp_path) == Limits("", None, None)
     assert cgroup.group_of("self", tmp_path) is None
-    assert cgroup.mount_points("cgroup2", tmp_path / "none") == ()
+    assert read_mounts(tmp_path / "none") == []
 
 
 def test_the_environment_of_this_machine_is_read_whole() -> None:

@@ -1,11 +1,12 @@
-"""Comparisons by duets alone: which metric has the verdict, what is described, and which family each belongs to."""
+"""Comparisons by duets alone: the metric with the verdict, the described metrics, and their families."""
 
 import pytest
 
 from redline.analysis import build_report
-from redline.analysis.compare import CAVEAT, is_mix, unwanted
+from redline.analysis.compare import CAVEAT, unwanted
 from redline.model import Comparison, Metric, Run, Scenario, Verdict
 from redline.model.exchange import Request
+from redline.suite.planning import is_mix
 from tests.fakes.compared import Cost, compared_run
 
 

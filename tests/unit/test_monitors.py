@@ -1,4 +1,4 @@
-"""The monitor of process trees: every series at both ends of what it watched, and none where nothing is reported."""
+"""The monitor of process trees: every series covers its window, and no series without reports."""
 
 from collections.abc import Iterator
 from pathlib import Path

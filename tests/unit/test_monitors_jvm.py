@@ -1,4 +1,4 @@
-"""What a JVM says of itself is read from its counters, its threads and its log, and nothing of it from others."""
+"""A JVM's data is read from its counters, its threads and its log, and never from other processes."""
 
 import os
 import struct
@@ -30,7 +30,7 @@ RELEASE = "java.property.java.vm.specification.version"
 
 
 def perf_file(numbers: dict[str, int] = NUMBERS, release: str = "21", *, accessible: int = 1) -> bytes:
-    """A file as HotSpot writes it: a prologue, and an entry for each counter with its name and value."""
+    """A file as HotSpot writes it: a prologue, and an entry for every counter with its name and value."""
     entries: list[bytes] = []
     values: dict[str, int | str] = {**numbers, RELEASE: release}
     for name, value in values.items():
@@ -161,7 +161,7 @@ def test_a_jvm_of_before_unified_logging_gets_no_flag() -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
 def test_counters_are_those_of_the_processs_user_alone(tmp_path: Path) -> None:
-    """Everybody may make files of such names in /tmp."""
+    """Every user may make files with such names in /tmp."""
     a_jvm(tmp_path)
     own = tmp_path / "12/root/tmp/hsperfdata_root/1"
     for name in ("hsperfdata_a", "hsperfdata_z"):

@@ -1,4 +1,4 @@
-"""Monitors of the network, of links and of quotas: they read what the kernel counts, and that counts what was done."""
+"""Monitors of the network, of links and of quotas: they read the kernel's counters, which count what happened."""
 
 import os
 import shutil
@@ -44,7 +44,7 @@ SOCKSTAT = "sockets: used 22\nTCP: inuse 2 orphan 0 tw 260 alloc 4 mem 42\nUDP: 
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """A machine whose network and links stand in files."""
+    """A machine whose network and links are described by files."""
     device = "sys/class/net/eth9"
     return write(
         tmp_path,
@@ -183,7 +183,7 @@ def test_there_is_no_link_to_this_machine_or_to_nowhere(host: str) -> None:
 
 
 def test_the_device_towards_another_machine_is_the_one_it_is_sent_from() -> None:
-    """In a network of its own, with one device of software: it is found, and its speed is not believed."""
+    """In a network of its own, with a single software device: it is listed, but its speed is not believed."""
     script = (
         "ip link add left type veth peer name right && ip addr add 10.9.0.1/24 dev left"
         " && ip link set left up && ip link set right up && ip link set lo up"
@@ -272,7 +272,7 @@ def test_a_pinned_process_has_cores_and_another_has_not() -> None:
 
 
 def fill(listener: socket.socket) -> list[socket.socket]:
-    """Attempts to connect, more than its queue holds: nobody accepts them."""
+    """More attempts to connect than its queue holds: nobody accepts them."""
     attempts = [socket.socket(listener.family) for _ in range(8)]
     for one in attempts:
         one.setblocking(False)
@@ -305,7 +305,7 @@ def test_only_what_the_servers_own_listener_dropped_is_counted(attached: bool) -
 
 
 def drops(monitor: ProcessTreeMonitor) -> float:
-    """What it has counted until now."""
+    """Its count until now."""
     monitor._sample_all(whole=True)
     kept = monitor._kept["server", "listen_drops"].values
     return kept[-1] - kept[0]

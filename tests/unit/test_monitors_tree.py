@@ -1,4 +1,4 @@
-"""Trees of processes: sums never fall, and are true of processes whose doings are known."""
+"""Trees of processes: sums never fall, and are correct for processes with known behaviour."""
 
 import os
 import signal
@@ -35,7 +35,7 @@ def test_a_tally_never_falls(samples: list[dict[int, int]]) -> None:
 
 @given(st.lists(st.dictionaries(st.integers(0, 3), st.integers(0, 100), min_size=1), min_size=1, max_size=10))
 def test_a_tally_keeps_all_that_ended_parts_had(growths: list[dict[int, int]]) -> None:
-    """Every part grows by some amount each time, in the last sample all have gone."""
+    """Every part grows by some amount each time; in the last sample all have ended."""
     tally, now = Tally(), dict[int, int]()
     for growth in growths:
         now = {part: now.get(part, 0) + growth.get(part, 0) for part in now.keys() | growth.keys()}
@@ -70,7 +70,7 @@ def test_a_tree_counts_threads_and_processes_that_left_the_session(worker: Worke
 
 @pytest.mark.parametrize("maps", [0, 1, 3])
 def test_a_file_of_memory_counts_once_however_often_it_is_mapped(maps: int) -> None:
-    """Z keeps the heap in one, has all of it that is committed, and maps it three times before JDK 23."""
+    """Z keeps the heap in one mapping, with all committed memory, and maps it three times before JDK 23."""
     size = 64 << 20
     child = (
         "import mmap, os\n"
@@ -115,7 +115,7 @@ def test_a_tree_counts_the_processes_that_took_the_place_of_others(worker: Worke
 
 
 def test_helpers_that_come_and_go_take_nobodys_place(worker: Worker) -> None:
-    """What was there before the load is there still, whatever else began and ended; and a helper is no worker."""
+    """Processes from before the load are workers, whatever else began and ended; and a helper is no worker."""
     worker.do("fork 1")
     tree = ProcessTree(worker.pid)
     looked(tree)
@@ -183,7 +183,7 @@ def test_ended_children_stay_in_the_cpu_time_of_a_server_with_its_own_group(tmp_
 
 
 def test_a_thread_that_gives_way_does_not_count_as_having_waited() -> None:
-    """It waits because it asked to; counted, it would make an engine with time to spare look saturated."""
+    """It waits deliberately; counted, this would make an engine with time to spare look saturated."""
     core = min(os.sched_getaffinity(0))
     idle = "os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))"
     child = f"import os, sys; {idle}; print('on', flush=True)\nwhile True: pass"

@@ -1,4 +1,4 @@
-"""Files that a suite, a scenario of the catalogue or a project names: whose they may be, and what is said of them."""
+"""Files named by a suite, a scenario of the catalogue or a project: their allowed owners, and the errors."""
 
 import os
 from collections.abc import Callable
@@ -89,7 +89,7 @@ Named = Callable[[Path, str], None]
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A folder with links that lead out of it, to a file that is none of its owner's business."""
+    """A folder with links to a file outside that is none of its owner's business."""
     (tmp_path / "secret").write_text(f"{SECRET} \x01\n")
     inner = tmp_path / "inner"
     (inner / "below").mkdir(parents=True)
@@ -120,7 +120,7 @@ def test_a_file_outside_of_the_folder_is_refused_unread(named: Named, name: str,
 
 
 def test_a_link_that_is_changed_meanwhile_is_not_followed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever its name meant when it was looked at, what is read is in the folder."""
+    """Whatever its name meant when it was checked, the file that is read is in the folder."""
     (folder / "mine").write_text("mine")
     swapped = folder / "swapped"
     swapped.symlink_to("mine")

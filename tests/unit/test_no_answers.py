@@ -1,4 +1,4 @@
-"""A server that answers nothing has no percentiles and no rate: in no view are they 0."""
+"""A server that answers nothing has no percentiles and no rate: no view shows them as 0."""
 
 import csv
 import io

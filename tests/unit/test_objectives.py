@@ -1,4 +1,4 @@
-"""What becomes of an objective: lateness of the client only lengthens, and is an excuse for no more than it is."""
+"""Judging objectives: lateness of the client only lengthens, and excuses no more than it explains."""
 
 from dataclasses import replace
 
@@ -31,7 +31,7 @@ def measured(
     errors: int = 0,
     completed: int | None = None,
 ) -> LoadTotals:
-    """A load of 5 s of which `share` of the requests had these times, and all others no time to speak of."""
+    """A load of 5 s of which `share` of the requests had these times, and all others negligible times."""
 
     def times(long_ms: float) -> Histogram:
         slow = round(share * count)
@@ -74,13 +74,13 @@ def test_what_the_lateness_of_the_client_explains_is_not_known(metric: str) -> N
 
 @pytest.mark.parametrize("metric", ["p99.9", "max"])
 def test_lateness_matters_as_deep_as_the_objective(metric: str) -> None:
-    """One request in 200 was late, and as slow: of that p99 of lateness shows nothing."""
+    """One request in 200 was late, and as slow: p99 of lateness does not show it."""
     rare = measured(30, service_ms=6, late_ms=28, share=0.005)
     assert state(f"{metric} < 20ms", rare) == "not known"
 
 
 def both(late: float, slow: float, *, count: int = 10_000) -> LoadTotals:
-    """That share of requests late by 50 ms, and as slow; another share slow, though neither late nor long served."""
+    """This share of requests late by 50 ms, and as slow; another share slow, though neither late nor long served."""
     lates, slows = round(late * count), round(slow * count)
     calm = [1e4] * (count - lates - slows)
     made = measured(1, count=count)
@@ -106,7 +106,7 @@ def both(late: float, slow: float, *, count: int = 10_000) -> LoadTotals:
     ],
 )
 def test_the_shares_of_late_and_of_slow_requests_add_up(text: str, late: float, slow: float, said: str) -> None:
-    """What the server alone made slow is within what the objective allows; with what was late it is not."""
+    """The slowness of the server alone is within the objective; with lateness it is not."""
     found = judge_objective(parse_objectives(text)[0], both(late, slow))
     assert found.state == said
     assert ("at most 50.0 ms" in found.reason) is (said == "not known")

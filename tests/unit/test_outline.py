@@ -1,4 +1,4 @@
-"""Every kind of report goes through an outline, which says what appears on which medium, and where."""
+"""Every kind of report goes through an outline, which decides what appears on which medium, and where."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a profiler costs is measured within one start: with it, and before and after it without."""
+"""A profiler's cost is measured within a start: with it, and before and after it without."""
 
 from dataclasses import replace
 
@@ -33,7 +33,7 @@ def test_a_known_cost_lies_in_its_interval_also_when_the_server_gets_faster(tren
 
 
 def test_what_was_not_measured_before_and_after_has_no_cost() -> None:
-    """Recordings of earlier versions, and loads that change, were profiled from begin to end."""
+    """Recordings of earlier versions, and loads that change, were profiled from beginning to end."""
     assert overhead([]) == {}
     assert overhead([profiled(simulated_recording(CELL, GOOD))]) == {}
     cut = profiled_start(CELL)

@@ -1,4 +1,4 @@
-"""Percentiles by collector: one plot and one table for each server and load, a line and a column for each collector."""
+"""Percentiles by collector: a plot and a table per server and load, a line and a column per collector."""
 
 import json
 from itertools import product

@@ -1,4 +1,4 @@
-"""How a server of the user's is called in reports: as the user wrote it."""
+"""The name of a user's server in reports: as the user wrote it."""
 
 import pytest
 

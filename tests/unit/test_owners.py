@@ -1,4 +1,4 @@
-"""Whose a listening address is: real servers on this machine, each of which holds its socket in another way."""
+"""The owner of a listening address: real servers on this machine, which hold their sockets in different ways."""
 
 import os
 import socket

@@ -1,4 +1,4 @@
-"""Parallel duets: who gets which cores, what the engine is asked for, and what is refused, said and stored."""
+"""Parallel duets: their cores, the engine's job, and what is refused, reported and stored."""
 
 import dataclasses
 from pathlib import Path
@@ -38,7 +38,7 @@ def test_each_server_has_each_set_of_cores_equally_often(servers: int) -> None:
     assert all(sorted(places) == list(range(servers)) for places in starts)
     for server in range(servers):
         assert [sum(places[server] == place for places in starts) for place in range(servers)] == [40] * servers
-    # Who is next to whom is drawn too, and each seed draws otherwise.
+    # The neighbours are drawn too, and every seed draws differently.
     assert len(set(starts)) > servers
     assert starts != [draw_places(8, "ab", number, servers) for number in range(40 * servers)]
     assert starts[5] == draw_places(7, "ab", 5, servers)

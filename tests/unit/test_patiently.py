@@ -15,9 +15,9 @@ def script(file: Path, text: str) -> None:
 
 
 def run(folder: Path, codes: list[int], *arguments: str, stolen: int) -> tuple[int, list[str], str]:
-    """The exit code, the arguments of each call, and standard error, of a command that ends with these codes in turn.
+    """The exit code, the arguments of all calls, and standard error, of a command with these exit codes in turn.
 
-    `stolen` of 100 ticks that were wanted meanwhile.
+    `stolen` of 100 ticks were stolen meanwhile.
     """
     calls, stat = folder / "calls", folder / "stat"
     script(folder / "awk", f"if [ -e {stat} ]; then echo {7 + stolen} 1100; else touch {stat}; echo 7 1000; fi")

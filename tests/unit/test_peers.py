@@ -1,6 +1,6 @@
-"""What other tools print, as they printed it once, and what is read from it when it is not what it should be.
+"""The recorded output of other tools, and how it is parsed when it is not as expected.
 
-Only vegeta's is written by hand, with the values of the example in its README.
+Only vegeta's is handwritten, with the values of the example in its README.
 """
 
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Rules of the house's language and style that a machine can hold."""
+"""Rules of the house's language and style that a program can check."""
 
 import ast
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ SOURCES = sorted(
 
 
 def docstrings(text: str) -> Iterator[tuple[int, str]]:
-    """Line and text of every string that stands by itself: docstrings, also those of constants and attributes."""
+    """Line and text of every string expression: docstrings, also those of constants and attributes."""
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
             yield node.lineno, node.value.value
@@ -33,6 +33,6 @@ def test_no_docstring_begins_with_of_or_by(file: Path) -> None:
     "file", [file for file in SOURCES if file.parts[0] == "src" and "model" not in file.parts], ids=str
 )
 def test_values_are_built_once(file: Path) -> None:
-    """mypy cannot see into `model_copy(update=…)`, so it stands only behind typed methods of the model."""
+    """mypy cannot see into `model_copy(update=…)`, so it is used only behind typed methods of the model."""
     lines = (ROOT / file).read_text().splitlines()
     assert [f"{file}:{number}" for number, line in enumerate(lines, 1) if "model_copy(" in line] == []

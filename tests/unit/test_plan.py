@@ -102,7 +102,7 @@ def test_orders_differ_between_rounds_and_seeds(catalogue: Catalogue) -> None:
 
 
 def test_no_cell_is_favoured_by_the_order(catalogue: Catalogue) -> None:
-    """Over 1000 rounds each scenario and load comes first equally often, and each cell before its baseline every other
+    """Over 1000 rounds all scenarios and loads come first equally often, and a cell precedes its baseline every other
     time (chi-squared and binomial, p = 0.001)."""
     plan = make_plan(suite_of(catalogue, trials=1000))
     cells = [plan.cells[trial.cell_id] for trial in plan.trials]
@@ -121,7 +121,7 @@ def test_no_cell_is_favoured_by_the_order(catalogue: Catalogue) -> None:
 
 @given(seed=seeds)
 def test_what_is_compared_is_close_together(catalogue: Catalogue, seed: int) -> None:
-    """Nothing comes between the servers of one scenario and load; ceilings stand alone."""
+    """Nothing comes between the servers of a scenario and load; ceilings stand alone."""
     plan = make_plan(suite_of(catalogue, seed=seed))
     for index in range(plan.suite.trials):
         cells = [plan.cells[trial.cell_id] for trial in plan.trials if trial.round == index]

@@ -1,4 +1,4 @@
-"""What Redline makes where everybody may write: for its user alone, through nobody's links."""
+"""Folders that Redline makes where every user may write: for its user alone, and never through others' links."""
 
 import errno
 import os
@@ -14,7 +14,7 @@ import pytest
 
 from redline.errors import LaunchError, StoreError
 from redline.files import open_lock, write_atomically
-from redline.plugins.launchers.command import CommandLauncher
+from redline.plugins.launchers.servers import CommandLauncher
 from redline.plugins.profilers import attach
 from redline.plugins.profilers.sampler import ProfilerError
 from redline.plugins.temporary import private_folder, temporary_folder
@@ -30,7 +30,7 @@ needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as 
 
 @pytest.fixture
 def shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A folder for temporary files in which everybody may write, as /tmp; tests' own are for their user alone."""
+    """A folder for temporary files in which every user may write, like /tmp; tests' own are for their user alone."""
     del tmp_path  # it is made first, elsewhere
     with tempfile.TemporaryDirectory(dir="/tmp") as made:
         folder = Path(made)
@@ -48,7 +48,7 @@ def precious(tmp_path: Path) -> Path:
 
 
 def as_somebody(act: Callable[[], object]) -> int:
-    """The code of a process that acts as a user without rights: 0, or `REFUSED` where that user may not."""
+    """The exit code of a process that acts as a user without rights: 0, or `REFUSED` if that user may not."""
 
     def drop_rights() -> None:
         os.setgroups([])
@@ -182,7 +182,7 @@ def test_a_file_is_not_written_through_a_link(tmp_path: Path, precious: Path) ->
 
 
 def test_a_jvm_is_asked_through_no_socket_but_its_own() -> None:
-    """Another process listens where that of a JVM with this number would."""
+    """Another process listens at the socket of a JVM with this id."""
     with subprocess.Popen(["sleep", "600"]) as sleeps, socket.socket(socket.AF_UNIX) as listening:
         address = Path(f"/tmp/.java_pid{sleeps.pid}")
         try:
@@ -209,7 +209,7 @@ def test_what_asks_a_jvm_for_its_socket_is_not_made_through_a_link(tmp_path: Pat
 
 @needs_root
 def test_a_link_in_a_containers_root_leads_nowhere_on_this_machine(tmp_path: Path) -> None:
-    """Its `/tmp` is a link, which means another folder outside of the container."""
+    """Its `/tmp` is a link, which points to another folder outside of the container."""
     host, root = tmp_path / "host", tmp_path / "root"
     host.mkdir()
     root.mkdir()

@@ -1,4 +1,4 @@
-"""A proposal becomes a load and its traffic evidence; a hopeless probe is ended, and Ctrl-C is not taken for that."""
+"""A proposal becomes a load and its traffic evidence; a hopeless probe is ended, which Ctrl-C is not taken for."""
 
 import signal
 import subprocess
@@ -27,7 +27,7 @@ from tests.fakes.probed import S, ScriptedDriver, interval, prober, shown
 
 @pytest.fixture
 def engine() -> Iterator[subprocess.Popen[bytes]]:
-    """A process that ends when it hears of an interrupt."""
+    """A process that ends when it is interrupted."""
     with subprocess.Popen(["sleep", "30"]) as process:
         yield process
         process.kill()

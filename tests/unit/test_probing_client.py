@@ -1,4 +1,4 @@
-"""Why a probe says nothing about the server: what the load generator lacked, or the host took."""
+"""Why a probe shows nothing about the server: what the load generator lacked, or the host took."""
 
 from dataclasses import dataclass, replace
 
@@ -155,7 +155,7 @@ LIMITS = parse_objectives("p99 < 20ms, errors < 1%")
 
 
 def judged(found: Traffic, *, cut: bool = False) -> Evidence:
-    """What such a probe shows of p99 < 20 ms and errors < 1%."""
+    """The evidence of such a probe for p99 < 20 ms and errors < 1%."""
     return late_engine(replace(evidence_of(found), hopeless=cut), found, LIMITS)
 
 
@@ -194,7 +194,7 @@ def test_a_client_that_is_late_by_little_does_not_excuse_a_queue_that_its_pool_h
 
 
 def growing(found: Traffic, share: float) -> Traffic:
-    """The same with that share of what falls due left over in each slice."""
+    """The same with this share of what falls due left over in every slice."""
     fewer = [
         each.counts.model_copy(update={"completed": round((1 - share) * each.counts.due), "outcomes": Outcomes()})
         for each in found.intervals
@@ -223,7 +223,7 @@ def test_what_the_server_missed_by_more_than_the_lateness_counts_beside_what_it_
 
 
 def seen(found: Traffic, limits: tuple[Objective, ...]) -> Evidence:
-    """What a probe with that traffic shows to a search for these objectives."""
+    """The evidence of a probe with that traffic for these objectives."""
     recording = prober(ScriptedDriver([], "complete", 1)).probe(Proposal(1000, ""), "search")
     made = recording.model_copy(update={"recording": recording.recording.model_copy(update={"traffic": found})})
     plan = plan_of(cell(), objectives=limits)
@@ -234,7 +234,7 @@ def seen(found: Traffic, limits: tuple[Objective, ...]) -> Evidence:
 
 @pytest.mark.parametrize(("share", "missed"), [(0.5, True), (0.04, True), (0.0, False)])
 def test_a_busy_engine_hides_no_errors(share: float, missed: bool) -> None:
-    """Not even of a server that fails half of all requests."""
+    """Not even for a server that fails half of all requests."""
     limits = parse_objectives("p99 < 20ms, errors < 1%")
     found = with_errors(traffic(), share).model_copy(update={"engine_cpu_ns": round(traffic().seconds * S)})
     evidence = seen(found, limits)
@@ -252,7 +252,7 @@ def test_a_busy_engine_may_be_why_requests_timed_out() -> None:
 
 
 def with_errors(found: Traffic, share: float, *, exhausted: int = 0, kind: str = "reset") -> Traffic:
-    """The same with that share of its requests reset, or ended by another kind of error, in each interval."""
+    """The same with this share of its requests reset, or ended by another kind of error, in every interval."""
 
     def failed(counts: Counts) -> Counts:
         wrong = round(share * counts.due)
@@ -265,7 +265,7 @@ def with_errors(found: Traffic, share: float, *, exhausted: int = 0, kind: str =
 
 
 def late_with_errors(found: Traffic, limits: tuple[Objective, ...], *, cut: bool = False) -> Evidence:
-    """What such a probe shows, as the search takes it in."""
+    """The evidence of such a probe, as the search takes it in."""
     evidence = evidence_of(found)
     missed = errors_missed(evidence, found, limits)
     return late_engine(replace(evidence, hopeless=cut, missed=missed), found, limits)

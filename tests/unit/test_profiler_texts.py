@@ -1,4 +1,4 @@
-"""What profilers write becomes stacks by thread and slice, and stacks a file of speedscope."""
+"""The output of profilers becomes stacks by thread and slice, and stacks become a file of speedscope."""
 
 import json
 import tracemalloc
@@ -64,7 +64,7 @@ def test_the_last_sample_counts_without_an_empty_line_and_further_ones_mean_noth
 
 
 def test_what_perf_wrote_gives_the_stacks_of_the_golden_file() -> None:
-    """As `perf record -g` and `perf script` wrote it of a C program that burns time in two functions."""
+    """As `perf record -g` and `perf script` wrote it for a C program that burns time in two functions."""
     stacks, lost = perf_stacks(iter((GOLDEN / "perf-script" / "script.txt").read_text().splitlines()), (), 0)
     assert lost == 0
     assert stacks.to_text() == (GOLDEN / "perf-script" / "stacks.txt").read_text()

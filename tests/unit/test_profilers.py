@@ -1,4 +1,4 @@
-"""A profiler runs in the middle of the measurement, and whatever it cannot do fails no trial."""
+"""A profiler runs in the middle of the measurement, and none of its failures fails a trial."""
 
 import gzip
 import stat
@@ -36,7 +36,7 @@ PLANNED = PlannedTrial(cell_id=CELL.id, round=0, position=9, seed=1, profile="cp
 
 @dataclass
 class FakeSampler:
-    """Notes what it is asked for, and fails where the test says."""
+    """Notes its calls, and fails where the test says."""
 
     events: list[str]
     fails_at: str = ""
@@ -146,7 +146,7 @@ class SoonWarm(FakeDriver):
 def test_a_load_that_changes_is_profiled_as_a_whole_however_the_warm_up_ends(
     tmp_path: Path, longest: int, measured_before: int
 ) -> None:
-    """The last interval of a warm-up of known length is the begin; of another, the first that was measured."""
+    """The last interval of a warm-up of known length is the beginning; of another, the first that was measured."""
     seen, cell = list[str](), RAMP.model_copy(update={"warmup_ns": RAMP.warmup_ns * longest})
     profiler = TrialProfiler("cpu", "server", FakeSampler(seen), tmp_path)
     tools = Tools(FakeLauncher(seen), SoonWarm(seen), lambda _server: (), Placement())
@@ -293,7 +293,7 @@ def test_a_command_that_fails_is_quoted(path: Path, tmp_path: Path) -> None:
 
 @pytest.fixture
 def script(path: Path, tmp_path: Path) -> Callable[[str], Sampled]:
-    """What is read of a `perf script` that runs this text."""
+    """The result of reading a `perf script` that runs this text."""
 
     def read(text: str) -> Sampled:
         perf = Perf()  # before it could be asked for its version
@@ -306,7 +306,7 @@ def script(path: Path, tmp_path: Path) -> Callable[[str], Sampled]:
 
 
 def test_what_perf_writes_is_read_while_it_writes(script: Callable[[str], Sampled], tmp_path: Path) -> None:
-    """More than a pipe holds; and some without an end of line, as of one that was killed while it wrote."""
+    """More than a pipe holds; and some without an end of line, as from a process that was killed while it wrote."""
     read = script("for at in range(9000): print(f'app 9     {at}.000000000: \\n\\t 1 hot (/srv/app)\\n\\n', end='')")
     assert (read.samples, read.lost, len(read.stacks.weights)) == (9000, 0, 1)
     assert not list(tmp_path.glob("perf.*"))

@@ -1,4 +1,4 @@
-"""Profiles are planned as further trials: after all rounds, of each subject, and no part of anything else."""
+"""Profiles are planned as further trials: after all rounds, of every subject, and no part of anything else."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What is shown of profiles: sentences, tables, bars, heat maps, and the data of flame graphs."""
+"""The display of profiles: sentences, tables, bars, heat maps, and the data of flame graphs."""
 
 import json
 import re
@@ -9,7 +9,8 @@ from rich.console import Console
 
 from redline.analysis import build_report
 from redline.model import Estimate, Metric, NativeMemory, PlannedTrial, Points, ProfileChange, Report, Skipped
-from redline.report.document import Flames, Fold, Heat, StackedBars, Table
+from redline.report.document import Fold, Table
+from redline.report.figures import Flames, Heat, StackedBars
 from redline.report.render import RENDERERS, markdown
 from redline.report.render.html import heat_map
 from redline.report.render.terminal import render

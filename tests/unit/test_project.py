@@ -1,4 +1,4 @@
-"""`redline.yaml`: what it means, and what is said of one that is wrong."""
+"""`redline.yaml`: what it means, and the errors for a wrong file."""
 
 import json
 from pathlib import Path

@@ -15,7 +15,7 @@ STOLEN: Shares = (0.05, 0.01)
 
 
 class Machine:
-    """One that shows these shares, one after the other and then the last for ever; its clock counts the looks."""
+    """A machine with these shares in turn, and then the last for ever; its clock counts the looks."""
 
     def __init__(self, seen: Iterable[Shares]) -> None:
         self._seen: Iterator[Shares] = iter(seen)

@@ -1,4 +1,4 @@
-"""How the lab comes to a cluster: with a Ray that is a few lines, so that none has to be installed."""
+"""How the lab connects to a cluster: with a fake Ray of a few lines, so that none has to be installed."""
 
 import os
 import sys
@@ -49,7 +49,7 @@ def of_ray() -> list[str]:
 
 @pytest.fixture
 def ray(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
-    """What `import ray` finds, which is imported when the lab connects."""
+    """The module that `import ray` loads when the lab connects."""
     (tmp_path / "ray").mkdir()
     (tmp_path / "ray" / "exceptions.py").write_text(EXCEPTIONS)
     (tmp_path / "ray" / "__init__.py").write_text(RAY)

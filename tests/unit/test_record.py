@@ -1,4 +1,4 @@
-"""Every load is watched from before it begins to its end; what was wrong with a monitor is said of it."""
+"""Every load is watched from before it begins to its end; problems of a monitor are reported."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -39,7 +39,7 @@ CELL = simulated_cell(load=Load(name="probe", shape=Open(rate_per_s=1000, connec
 
 @dataclass
 class Replayed(WithoutDuets):
-    """Driver and monitor in one: what a trial had seen, again."""
+    """Driver and monitor in one: the observations of a trial, again."""
 
     recording: Recording
     events: list[str] = field(default_factory=list)
@@ -119,7 +119,7 @@ def test_of_a_server_that_is_not_ours_only_the_engine_is_followed() -> None:
 
 
 def findings(made: Recording) -> list[Finding]:
-    """What is said of a probe with that recording."""
+    """The findings of a probe with that recording."""
     state = SearchState(plan_of(CELL), CELL)
     state.add(ProbeRecording(phase="search", load=CELL.load, workers=1, retries_left=0, recording=made))
     return state.findings

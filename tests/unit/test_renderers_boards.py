@@ -1,4 +1,4 @@
-"""Comparisons laid out by server, scenario and load: how lines are named, and that nothing is lost or left unsaid."""
+"""Comparisons laid out by server, scenario and load: the names of lines, and that nothing is lost or left unsaid."""
 
 from redline.model import COMPARED, Comparison, Effect, Metric, Report
 from redline.report.sections.boards import (

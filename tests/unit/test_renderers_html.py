@@ -1,4 +1,4 @@
-"""The page without a browser: what it holds, and what it must never hold."""
+"""The page without a browser: its content, and what it must never contain."""
 
 import base64
 import hashlib

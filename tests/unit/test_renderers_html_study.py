@@ -1,4 +1,4 @@
-"""The page of a study: what its comparisons and effects show, and how large it becomes."""
+"""The page of a study: its comparisons and effects, and its size."""
 
 import re
 

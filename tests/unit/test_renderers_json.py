@@ -1,4 +1,4 @@
-"""The JSON contract: the model, its published schema, and what is rendered agree."""
+"""The JSON contract: the model, its published schema, and the rendered output agree."""
 
 import json
 import os

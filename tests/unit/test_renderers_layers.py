@@ -1,4 +1,4 @@
-"""Waterfalls in every form: names of layers, signed texts, pictures with laws, and what is refused said once."""
+"""Waterfalls in every form: names of layers, signed texts, pictures with laws, and refusals stated once."""
 
 import io
 import re
@@ -11,7 +11,8 @@ from rich.console import Console
 
 from redline.cli.show import show
 from redline.model import Estimate, Layer, Verdict
-from redline.report.document import Bar, BarChart, Fold, Panels
+from redline.report.document import Fold
+from redline.report.figures import Bar, BarChart, Panels
 from redline.report.render import RENDERERS
 from redline.report.render.html import ROW, WIDTH, Drawn, draw
 from redline.report.sections.layers import layer_sections, name_of, waterfall_lines, waterfall_scale
@@ -93,7 +94,7 @@ def test_the_axis_begins_at_zero_and_has_few_ticks(made: list[Bar | None]) -> No
 
 
 def ends_of(drawn: Drawn) -> list[tuple[int, int]]:
-    """Every bar's two ends in the order of rows."""
+    """The two ends of all bars in the order of rows."""
     found = [
         (int(y), int(x), int(end))
         for _, path in drawn.fills
@@ -103,7 +104,7 @@ def ends_of(drawn: Drawn) -> list[tuple[int, int]]:
 
 
 def charts(load: Fold) -> list[BarChart]:
-    """Those of the first chain under a load."""
+    """The waterfalls of the first chain under a load."""
     first = load.blocks[0]
     assert isinstance(first, Fold)
     panels = first.blocks[0]

@@ -1,4 +1,4 @@
-"""Markdown that can be pasted into a pull request without harm."""
+"""Markdown that can be pasted safely into a pull request."""
 
 import re
 

@@ -1,13 +1,13 @@
-"""What every renderer asks of a report."""
+"""What all renderers need of a report."""
 
 from redline.model import Grade, Verdict
 from redline.report.format import VerdictSign
 from redline.report.sections.views import (
+    colours,
     comparisons_by_cell,
     finding_groups,
     groups,
     invalid_reason,
-    servers,
     tally,
     weighed_findings,
 )
@@ -33,7 +33,7 @@ def test_a_chain_stands_from_what_it_begins_with_upward() -> None:
 
 
 def test_servers_come_once_and_ceilings_last() -> None:
-    assert servers(reports.healthy()) == ("rust.hyper", "rust.axum", "oracle.null")
+    assert tuple(colours(reports.healthy())) == ("rust.hyper", "rust.axum", "oracle.null")
 
 
 def test_what_is_reported_of_many_cells_is_reported_once_and_the_gravest_first() -> None:
@@ -53,7 +53,7 @@ def test_what_left_a_trial_out_is_a_warning_about_a_cell_that_stands() -> None:
     assert (said.kind, said.grade) == ("server-died", Grade.WARN)
     assert said.message == "1 of 5 trials left out: Failed in stage load: it panicked."
     (doubt,) = finding_groups(reports.died())
-    assert (doubt.grade, doubt.example) == (Grade.WARN, said.message)
+    assert (doubt.grade, *doubt.messages) == (Grade.WARN, said.message)
     assert doubt.log_tail.startswith("<b>panicked")
 
 
@@ -102,7 +102,8 @@ def test_what_is_good_to_know_is_reported_last_and_marks_no_number() -> None:
 def test_no_finding_is_lost() -> None:
     report = reports.skipping()
     asked = {(f.kind, f.message, cell.slug) for cell in report.cells for f in cell.findings}
-    shown = {(d.kind, said.message, slug) for d in finding_groups(report) for said in d.messages for slug in said.slugs}
+    groups_ = finding_groups(report)
+    shown = {(d.kind, said, slug) for d in groups_ for said, slugs in d.messages.items() for slug in slugs}
     assert shown == asked
 
 

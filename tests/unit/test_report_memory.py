@@ -1,4 +1,4 @@
-"""What a report says of memory and pauses: the numbers of the trials, in every form, and nothing without a runtime."""
+"""Memory and pauses in a report: the numbers of the trials, in every form, and nothing without a runtime."""
 
 import csv
 import io

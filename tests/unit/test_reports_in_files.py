@@ -1,4 +1,4 @@
-"""A report in a file, as a colleague has mailed it: shown as its directory would be, or one clear message."""
+"""A report in a file, as a colleague mails it: shown as its directory would be, or a clear message."""
 
 import gzip
 import json

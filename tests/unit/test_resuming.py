@@ -1,4 +1,4 @@
-"""One resume for all that is stored: the manifest says what goes on."""
+"""The same resume for all that is stored: the manifest says what continues."""
 
 from pathlib import Path
 

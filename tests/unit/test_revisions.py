@@ -1,4 +1,4 @@
-"""What is said of a repository that cannot be compared: git's own reason, and only what was looked at."""
+"""Messages about a repository that cannot be compared: git's own reason, and only what was checked."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Routes in suites and catalogues: which variants they make, and what is wrong with them."""
+"""Routes in suites and catalogues: the variants that they make, and errors in them."""
 
 from pathlib import Path
 

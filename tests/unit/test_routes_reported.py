@@ -1,4 +1,4 @@
-"""What proxies cost: part of CPU time and memory, and each by itself in recordings and reports."""
+"""The cost of proxies: part of CPU time and memory, and separately in recordings and reports."""
 
 import csv
 import io
@@ -10,7 +10,7 @@ from redline.analysis import build_report
 from redline.model import HOPS, CellReport, Clocks, HopFacts, Metric, PlannedTrial, Recording, Report, Route, Variant
 from redline.ports import LoadOptions, Placement, RunningServer
 from redline.report.render import RENDERERS
-from redline.report.sections.views import BuildLine, built
+from redline.report.sections.measured import built
 from redline.running.record import Tools, record_load
 from redline.stats import Trial
 from tests.fakes.plugins import FACTS, FakeDriver, FakeLauncher, FakeMonitor, FakeServer
@@ -67,7 +67,7 @@ def test_what_is_not_known_of_one_process_is_not_known_of_all(lost: str) -> None
 
 
 def test_the_engines_clock_reads_all_of_them() -> None:
-    """It gets the processes of all: what each used by itself comes from samples."""
+    """It gets the processes of all: the use of each comes from samples."""
     trial = Trial(routed(simulated_recording(simulated_cell()), clocks=True))
     assert trial.server_cpu_ns == 123_000_000
     assert sum(part.cpu_ns or 0.0 for part in trial.numbers.parts) > 0
@@ -125,9 +125,7 @@ def test_a_report_has_the_route_in_words_and_each_part_by_itself() -> None:
         ("server", ""),
         ("proxy.nginx", "nginx/1.22.1"),
     ]
-    assert [line for line in built(report) if line.server == "proxy.nginx"] == [
-        BuildLine("proxy.nginx", "nginx/1.22.1", "def")
-    ]
+    assert [line for line in built(report) if line[0] == "proxy.nginx"] == [("proxy.nginx", "nginx/1.22.1", "def")]
     whole = behind.estimates[Metric.CPU_PER_REQUEST].value
     of_parts = [part.estimates[Metric.CPU_PER_REQUEST].value for part in behind.parts]
     assert sum(of_parts) == pytest.approx(whole)

@@ -1,4 +1,4 @@
-"""What `redline run` exits with, when it ran in one part and in two."""
+"""The exit code of `redline run`, when it ran in one part and in two."""
 
 from collections.abc import Sequence
 
@@ -14,7 +14,7 @@ MET, MISSED, UNKNOWN = (True, True), (False, True), (False, False)
 
 
 def judged(state: tuple[bool, bool]) -> Report:
-    """A healthy report, each of whose cells has an objective."""
+    """A healthy report, all of whose cells have an objective."""
     met, known = state
     report = reports.healthy()
     objective = Objective(metric="p99", below=True, limit=1e6, text="p99 < 1ms")

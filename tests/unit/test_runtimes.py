@@ -1,4 +1,4 @@
-"""What a server runs on is seen in what its processes map, whatever its command looks like."""
+"""A server's runtime is recognized by the files that its processes map, whatever its command looks like."""
 
 import shutil
 import subprocess
@@ -13,8 +13,8 @@ import pytest
 from redline.model import PlannedDuet, PlannedTrial, Recording, Request, Scenario, Variant
 from redline.model.runtime import COMPILES_WHILE_RUNNING, RECOGNISED
 from redline.plugins.launchers.attached import AttachedLauncher, RunningElsewhere
-from redline.plugins.launchers.command import CommandLauncher
 from redline.plugins.launchers.process import free_port
+from redline.plugins.launchers.servers import CommandLauncher
 from redline.plugins.launchers.watching import watch
 from redline.plugins.linux.runtimes import runtimes_in, runtimes_of
 from redline.plugins.monitors.jvm import compilers_of
@@ -165,7 +165,7 @@ def test_what_runs_is_recognised_whatever_starts_it(command: str, runtimes: set[
 
 @contextmanager
 def started(*command: str | Path) -> Iterator[int]:
-    """A server that nobody of the lab has started; gives its port, which is the last word of its command."""
+    """The port of a server that the lab did not start; the port is the last word of its command."""
     port = free_port()
     process = subprocess.Popen([*command, str(port)])
     try:

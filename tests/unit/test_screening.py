@@ -1,4 +1,4 @@
-"""Screens: which variants are taken, which axes are found to matter, and how often one that does not is."""
+"""Screens: the chosen variants, the axes that are said to matter, and how often an axis does not."""
 
 from dataclasses import replace
 from itertools import product
@@ -192,7 +192,7 @@ def test_a_single_axis_without_a_screen_has_none() -> None:
     ("achieved", "shown"), [(1.0, {"p50", "p99", "cpu-per-request"}), (0.97, {"cpu-per-request"}), (1.04, set())]
 )
 def test_what_strayed_from_its_schedule_has_no_main_effects(achieved: float, shown: set[str]) -> None:
-    """One that falls behind still says what a request costs it; one that works off a backlog does not."""
+    """A server that falls behind still shows its cost per request; a server that works off a backlog does not."""
     suite = suite_of({"jdk": (17, 21), "gc": ("G1", "Z")}).model_copy(update={"loads": (STEADY,)})
     report = build_report(run_of(suite, {}, trials=3, like=replace(GOOD, achieved=achieved)))
     assert {one.metric.value for one in report.main_effects if one.effects} == shown
@@ -221,7 +221,7 @@ def test_one_trial_of_each_variant_of_a_full_matrix_finds_what_was_planted() -> 
 
 
 def simulated(rng: np.random.Generator, planted: float, rounds: int = 3) -> list[float]:
-    """Holm's p-values of four axes of which the first alone matters, by `planted`; trials scatter by 5%."""
+    """Holm's p-values of four axes of which only the first matters, by `planted`; trials scatter by 5%."""
     screen = screened(suite_of(FOUR))
     axes = axes_of_server(screen.variants)
     runs = [(block, run) for block in range(rounds) for run in axes.runs]

@@ -1,4 +1,4 @@
-"""The search's laws: where it goes, when it ends, and that it never says more than it knows."""
+"""The search's laws: where it goes, when it ends, and that it never claims more than it knows."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -96,7 +96,7 @@ def test_errors_alone_can_be_the_limit() -> None:
 
 
 def unlucky(server: Callable[[float], Evidence], *at: int) -> Callable[[float], Evidence]:
-    """The same server, but in the probes of these numbers it is cold, and slow."""
+    """The same server, but in the probes with these numbers it is cold, and slow."""
     number = iter(range(1000))
     return lambda rate: probe(rate, response_ms=100) if next(number) in at else server(rate)
 
@@ -228,7 +228,7 @@ def test_two_sets_of_objectives_share_their_probes() -> None:
 
 
 NESTED = ("p99 < 20ms", "p99 < 50ms", "p99 < 200ms", "p90 < 1s")
-"""Each implies the next."""
+"""Every objective implies the next."""
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -252,7 +252,7 @@ def test_the_limits_of_nested_objectives_never_contradict_each_other(seed: int) 
 
 
 def contradicting(evidence: Sequence[Evidence], objective: Objective, confidence: float) -> Bounds:
-    """A looser objective that is said to fail long before the stricter one."""
+    """A looser objective that is reported to fail long before the stricter objective."""
     low, high = {"p99 < 200ms": (4000.0, 4400.0), "p99 < 1s": (300.0, 345.0)}[objective.text]
     return Bounds(low, high, modelled=True, fit=None, steps=steps(evidence, objective))
 

@@ -20,9 +20,9 @@ GOOD = parse_objectives("p99 < 20ms, errors < 1%")
 
 
 def beside_an_engine(queue: Queue, connections: int, late_ms: float) -> Callable[[float], Evidence]:
-    """Probes of a queue behind a pool of connections, by an engine whose lateness has that p99, in milliseconds.
+    """Probes of a queue behind a pool of connections, by an engine whose lateness has this p99, in milliseconds.
 
-    What waits for a connection waits in the client: a service time is no longer than the server takes for all of them.
+    Requests that wait for a connection wait in the client: a service time is no longer than the server takes for all.
     """
     rng, longest_ns = np.random.default_rng(7), connections / queue.capacity_per_s * 1e9
 
@@ -75,7 +75,7 @@ def test_a_late_client_decides_nothing_at_the_limit_and_hides_nothing_below_it()
 
 
 def clustered(rate_per_s: float, beyond: float, *, slices: int = 50, slow_ms: float = 400) -> Evidence:
-    """A probe of a second, the last slices of which have nothing but slow requests."""
+    """A probe of a second, the last slices of which have only slow requests."""
     due = round(rate_per_s / slices)
     calm, slow = (ProbeSlice(1 / slices, due, due, 0, Histogram.of([ms * MS] * due)) for ms in (5.0, slow_ms))
     late = round(beyond * slices)
@@ -96,7 +96,7 @@ def clustered(rate_per_s: float, beyond: float, *, slices: int = 50, slow_ms: fl
 def test_half_of_all_requests_beyond_the_limit_of_p99_is_a_miss_however_short(
     text: str, beyond: float, said: str
 ) -> None:
-    """What allows more is missed surely only where the slow requests do not come all at once."""
+    """A looser objective is missed surely only if the slow requests do not come all at once."""
     assert verdict((clustered(8000, beyond),), parse_objectives(text)[0]) == said
 
 

@@ -1,4 +1,4 @@
-"""Overload tests: which load is proposed, and what is reported of servers whose behaviour is known."""
+"""Overload tests: the proposed load, and the report about servers with known behaviour."""
 
 import numpy as np
 import pytest

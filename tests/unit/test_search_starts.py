@@ -1,4 +1,4 @@
-"""Fresh starts of a server at both ends of its answer: which are asked for, and what their differences do to it."""
+"""Fresh starts of a server at both ends of its answer: which are needed, and the effect of their differences."""
 
 import pytest
 from hypothesis import given, settings

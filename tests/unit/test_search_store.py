@@ -1,4 +1,4 @@
-"""The directory of a search: what it asks is written once, and so is the recording of each load."""
+"""The directory of a search: its question is written once, and so is the recording of every load."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What probes say of a rate: passed, failed or not clear; and which probe is hopeless before its end."""
+"""The verdict of probes on a rate: passed, failed or not clear; and which probe is hopeless before its end."""
 
 from dataclasses import replace
 
@@ -94,7 +94,7 @@ def test_a_pause_is_not_growth() -> None:
 
 
 def slow(seconds: float, rate: float, *, length_s: float = 5.0) -> Evidence:
-    """A server that answers everything rightly, after up to that many seconds, however much is asked of it."""
+    """A server that answers everything correctly, after up to that many seconds, under any load."""
     rng = np.random.default_rng(8)
     due = np.sort(rng.random(round(rate * length_s))) * length_s
     return evidence(rate, due, seconds * rng.uniform(0.5, 1, len(due)), length_s, 0.1)

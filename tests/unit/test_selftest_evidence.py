@@ -1,4 +1,4 @@
-"""From a recording to judged points: what is right passes, what is left out does not."""
+"""From a recording to judged points: correct values pass, missing values do not."""
 
 from dataclasses import replace
 
@@ -118,5 +118,5 @@ def test_the_cases_are_possible(seconds: float | None) -> None:
 
 
 def stays_below_one(case: Case) -> bool:
-    """No queue is offered more than it can do."""
+    """No queue is offered more than its capacity."""
     return 1.0 <= case.spreads < 6

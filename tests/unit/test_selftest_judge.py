@@ -1,4 +1,4 @@
-"""Ok, off, or too noisy to say: the rules, with invented machines."""
+"""Ok, off, or too noisy to judge: the rules, with invented machines."""
 
 from dataclasses import replace
 

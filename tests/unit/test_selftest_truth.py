@@ -47,7 +47,7 @@ def test_the_transform_knows_the_exponential_queue(q: float, rho: float) -> None
 
 
 def test_a_deterministic_queue_waits_half_as_long() -> None:
-    """Pollaczek and Khinchine's mean: rho S / (2 (1 - rho)), half of the exponential one's."""
+    """Pollaczek and Khinchine's mean: rho S / (2 (1 - rho)), half of the exponential mean."""
     law = OneServer(800, deterministic(0.001))
     # The mean is the integral of the quantiles.
     mean = float(np.mean([law.quantile_s(q) for q in (np.arange(4000) + 0.5) / 4000]))

@@ -1,4 +1,4 @@
-"""Counters over a window: what was counted in it alone, and nothing where no samples show it."""
+"""Counters over a window: only what was counted in it, and nothing without samples."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A session runs what has no recording yet, keeps each as it ends, and goes on where it stopped."""
+"""A session runs what has no recording yet, keeps every recording as it ends, and continues where it stopped."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -23,7 +23,7 @@ def never(_run: Run) -> None:
 
 
 class ReplayExecutor:
-    """Gives the simulated recordings, and stops where the test says."""
+    """Returns the simulated recordings, and stops where the test says."""
 
     def __init__(self, run: Run, stop_at: int | None = None) -> None:
         self._recordings = {each.position: each for each in (*run.recordings, *run.duets)}
@@ -62,7 +62,7 @@ def test_an_interrupted_session_is_resumed(tmp_path: Path) -> None:
 
 
 def deciding(rounds: int) -> Run:
-    """A run of so many rounds whose suite leaves their number open."""
+    """A run of this many rounds whose suite leaves their number open."""
     run = simulated_run(trials=rounds)
     plan = run.manifest.plan
     suite = plan.suite.model_copy(update={"auto": AutoTrials(precision=0.02, at_least=2)})
@@ -105,7 +105,7 @@ def test_a_session_cut_off_within_a_round_finishes_it_before_it_decides(tmp_path
 
 
 def test_nothing_is_decided_within_a_round(tmp_path: Path) -> None:
-    """What is known in the midst of a round is another look at the data, and the round would never be whole."""
+    """A judgement in the middle of a round would be another look at the data, and the round would never be complete."""
     run, store = deciding(3), RunStore(tmp_path / "run")
     store.create(run.manifest)
     cells, asked = len(run.manifest.plan.cells), []
@@ -177,7 +177,7 @@ def test_a_run_that_ends_by_itself_or_has_only_its_capacity_gets_no_rounds(tmp_p
 
 
 class Stealing(ReplayExecutor):
-    """The host takes half of the CPU time from trials at these positions, as often as they are given."""
+    """The host takes half of the CPU time from trials at these positions, however often they are made."""
 
     def __init__(self, run: Run, *stolen: int) -> None:
         super().__init__(run)

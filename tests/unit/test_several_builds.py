@@ -1,4 +1,4 @@
-"""`builds: N`: each server built apart, rounds that take the builds in turn, and what is said of them."""
+"""`builds: N`: every server built several times, rounds that take the builds in turn, and their report."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -29,7 +29,7 @@ IN_TURN = [0, 1, 2] * 3
 def copies(family: Family, number: int, script: str = WITH_ITS_PATH) -> list[tuple[Builds, BuildOutcome]]:
     made = [Builds(family.catalogue, family.root / "cache", copy) for copy in range(number)]
     entry = family.entry(script)
-    return [(each, each.build([entry], lambda _building: None, one_of_several=True)) for each in made]
+    return [(each, each.build([entry], lambda _building: None, hash_outputs=True)) for each in made]
 
 
 def test_each_build_is_made_once_in_a_folder_of_its_own(tmp_path: Path) -> None:
@@ -106,7 +106,7 @@ def test_of_single_starts_nothing_is_known(builds: list[int]) -> None:
 
 
 def of_builds(outputs: Sequence[str], recordings: Sequence[Recording]) -> dict[FindingKind, Finding]:
-    """What is found in trials that took three builds in turn."""
+    """The findings of trials that took three builds in turn."""
     made = []
     for build, recording in zip(IN_TURN, recordings, strict=True):
         server = FACTS.model_copy(update={"build_number": build, "outputs": outputs[build]})

@@ -1,4 +1,4 @@
-"""One start of servers serves all duets of a round: its failures, its interrupts, and the budget that starts fill."""
+"""A single start of servers serves all duets of a round: its failures, its interrupts, and the budget of starts."""
 
 import itertools
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ import pytest
 
 from redline.analysis.precision import enough
 from redline.errors import DriveError, LaunchError, UsageError
-from redline.model import Cell, DuetTraffic, Enough, Plan, PlannedDuet
+from redline.model import Cell, DuetTraffic, Enough, Plan, PlannedDuet, PlannedTrial
 from redline.ports import DuetDrive, Endpoint, Placement
 from redline.running.assembly import Workbench
 from redline.running.duet import DuetStart, run_start
@@ -58,7 +58,7 @@ class Servers(FakeDriver):
         traffic = super().duet(drive)
         if name in self.dies_in and self.launcher is not None:
             self.launcher.server.dead = DEATH
-            self.launcher.server = FakeServer()  # the next start has a new one
+            self.launcher.server = FakeServer()  # the next start has a new server
         return traffic.model_copy(update={"ended": "interrupted"}) if name in self.interrupted_in else traffic
 
 
@@ -97,11 +97,12 @@ def test_servers_are_started_once_for_all_scenarios(tmp_path: Path) -> None:
 
 
 def test_a_plan_has_a_start_for_each_round() -> None:
-    assert [len(start) for start in starts_of(PLAN.steps[:9], PLAN) if isinstance(start, tuple)] == [3, 3, 3]
+    assert [len(start) for start in starts_of(PLAN.steps[:9], PLAN)] == [3, 3, 3]
     trials = plan_of(TEXT.replace("budget: 60s", "trials: 2\nbaseline: A").replace("users: 2}}", "users: 2}, for: 1s}"))
     starts = list(starts_of(trials.steps, trials))
-    assert sorted(len(start) for start in starts if isinstance(start, tuple)) == [3, 3]
-    assert sum(not isinstance(start, tuple) for start in starts) == len(trials.trials) == 12
+    assert [len(start) for start in starts if isinstance(start[0], PlannedDuet)] == [3, 3]
+    assert [len(start) for start in starts if isinstance(start[0], PlannedTrial)] == [1] * 12
+    assert len(trials.trials) == 12
 
 
 def test_what_does_not_start_fails_for_all(tmp_path: Path) -> None:
@@ -139,7 +140,7 @@ def test_an_interrupt_ends_a_start_and_keeps_what_there_is(tmp_path: Path) -> No
 
 @pytest.fixture
 def _seconds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each look at the clock is a second later."""
+    """Every look at the clock is a second later."""
     ticks = itertools.count()
     monkeypatch.setattr("redline.running.duet.time.monotonic_ns", lambda: next(ticks) * S)
 

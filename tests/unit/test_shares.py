@@ -1,4 +1,4 @@
-"""Shares of samples: their intervals hold the truth as often as they say, whatever the samples have in common."""
+"""Shares of samples: their intervals hold the truth as often as they promise, whatever samples have in common."""
 
 import math
 
@@ -109,7 +109,7 @@ def test_what_was_never_seen_is_rare_and_not_known_to_be_absent() -> None:
 
 
 def ratio_of(value: float, error: float, n: int, method: str = METHOD, freedom: int = 0) -> Estimate:
-    """A ratio with the interval that a logarithm with that standard error has."""
+    """A ratio with the interval of a logarithm with that standard error."""
     reach = math.exp(t_quantile(0.975, freedom or n - 1) * error)
     return Estimate(value=value, low=value / reach, high=value * reach, unit="ratio", n=n, method=method)
 
@@ -180,7 +180,7 @@ def test_the_interval_of_points_holds_what_the_ratio_may_be() -> None:
 
 
 SHARES = np.array([0.35, 0.2, 0.15, 0.12, 0.08, 0.05, 0.03, 0.0197, 0.0002, 0.0001])
-"""Shares of libraries; the last ones are so rare that a profile may see none of them."""
+"""Shares of libraries; the last are so rare that a profile may see none of them."""
 
 
 def profile_of(rng: Generator, shares: Floats, *, slices: int = 50, each: int = 100) -> list[MeasuredShare]:
@@ -197,7 +197,7 @@ def measured_ratio(rng: Generator, truth: float, error: float, trials: int) -> E
 @pytest.mark.parametrize("trials", [2, 3, 5])
 @pytest.mark.parametrize("error", [0.002, 0.03, 0.3])
 def test_few_trials_name_no_library_by_chance_in_more_than_one_of_twenty_profiles(trials: int, error: float) -> None:
-    """Two servers that are the same: points and shares of all libraries are one family."""
+    """Two equal servers: points and shares of all libraries are one family."""
     rng, profiles, named = np.random.default_rng(11), 400, 0
     for _ in range(profiles):
         pairs = list(zip(profile_of(rng, SHARES), profile_of(rng, SHARES), strict=True))
@@ -209,7 +209,7 @@ def test_few_trials_name_no_library_by_chance_in_more_than_one_of_twenty_profile
 
 @pytest.mark.parametrize("error", [0.03, 0.3])
 def test_libraries_that_cost_the_same_are_not_named_where_another_one_is_added(error: float) -> None:
-    """All shares shrink beside what was added, and the ratio grows: what they cost stays. Only the new one differs."""
+    """All shares shrink beside the addition, and the ratio grows: costs are the same. Only the new share differs."""
     rng, profiles, wrong, right, held = np.random.default_rng(5), 200, 0, 0, 0
     added = np.append(SHARES, 0.37)
     for _ in range(profiles):

@@ -59,14 +59,14 @@ def test_what_is_built_in_it_stays_until_the_content_is_another(installed: Path)
 def test_a_catalogue_of_the_users_own_comes_first(installed: Path) -> None:
     Path("catalogue").mkdir()
     assert places.project() == Path.cwd()
-    assert places.own_project().is_relative_to(installed.parent / "cache")
+    assert places.own()[0].is_relative_to(installed.parent / "cache")
 
 
 def test_a_ready_suite_is_found_by_its_name_and_by_its_path_in_a_checkout(installed: Path) -> None:
     suite = places.project() / "suites/quickstart.yaml"
     assert places.ready_suite(Path("quickstart")) == suite
     assert places.ready_suite(Path("suites/quickstart.yaml")) == suite
-    assert places.catalogue(suite) == suite.parents[1] / "catalogue"
+    assert places.of_suite(suite)[0] == suite.parents[1] / "catalogue"
     for other in ("quickstart.yaml", "other", "suites/other.yaml", "some/quickstart"):
         assert places.ready_suite(Path(other)) == Path(other)
 

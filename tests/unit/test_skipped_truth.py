@@ -1,4 +1,4 @@
-"""A run whose truth tests were all skipped says so, and fails where the machine was quiet."""
+"""A run whose truth tests were all skipped reports it, and fails if the machine was quiet."""
 
 from pathlib import Path
 
@@ -41,7 +41,7 @@ pytest_plugins = ["pytester"]
 
 
 def ended(pytester: pytest.Pytester, text: str, *, others: float = 0.0, stolen: float = 0.0) -> tuple[int, str]:
-    """The exit code and the output of a run in which others used so many of 20 seconds of two cores."""
+    """The exit code and the output of a run in which others used this many of 20 seconds of two cores."""
     pytester.makeconftest(CONFTEST.format(others=others, stolen=stolen))
     pytester.makepyfile(text)
     pytester.syspathinsert(Path(__file__).parents[2])

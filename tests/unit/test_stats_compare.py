@@ -175,7 +175,7 @@ def test_unpaired_equal_runs_are_seldom_called_different() -> None:
 
 
 def test_a_planted_tenth_is_found() -> None:
-    """Power: 10% slower, trials that differ by 1%, five rounds, 10% drift; the docs say how often it is found."""
+    """Power: 10% slower, trials that differ by 1%, five rounds, 10% drift; the docs say how often it is detected."""
     shares = verdicts(World(effect=0.01, drift=0.1), 200, ratio=1.1)
     for metric, least in ((Metric.THROUGHPUT, 0.99), (Metric.P50, 0.99), (Metric.CPU_PER_REQUEST, 0.99)):
         assert shares[metric][Verdict.SLOWER] >= stats.binom.ppf(1e-4, 200, least) / 200

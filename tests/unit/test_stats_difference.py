@@ -1,4 +1,4 @@
-"""A difference of two statistics has laws: it changes sign with its sides, and what is in both of a round cancels."""
+"""A difference of two statistics has laws: it changes sign with its sides, and common effects of a round cancel."""
 
 import numpy as np
 import pytest
@@ -81,7 +81,7 @@ def test_the_slots_of_histograms_are_in_the_interval() -> None:
 
 @pytest.mark.parametrize("trials", [3, 5, 10])
 def test_intervals_hold_the_planted_difference(trials: int) -> None:
-    """As often as they promise, while the machine drifts by more than the difference over the rounds."""
+    """As often as promised, while the machine drifts by more than the difference over the rounds."""
     rng = np.random.default_rng(trials)
     made, held = 600, 0
     drift = np.linspace(0.0, 800.0, trials)

@@ -1,4 +1,4 @@
-"""Estimates over trials: the laws of merging and resampling, and intervals that keep what they promise."""
+"""Estimates over trials: the laws of merging and resampling, and intervals with the promised coverage."""
 
 import itertools
 import math

@@ -94,7 +94,7 @@ def test_a_small_difference_that_is_not_significant_among_others_is_equivalent()
 
 
 def test_a_family_of_equal_cells_seldom_holds_a_difference() -> None:
-    """20 comparisons of equal cells with one baseline: any is called different in at most 5% of the families."""
+    """20 comparisons of equal cells with a baseline: any is called different in at most 5% of the families."""
     families, wrong = 150, 0
     for seed in range(families):
         rng = np.random.default_rng([seed, 3])

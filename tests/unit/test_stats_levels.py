@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from redline.model import Histogram, HistogramTable, Metric
-from redline.stats import CONFIDENCE, Quantiles, Ratios, Trial, estimate, paired, requests_needed, unpaired
+from redline.stats import Quantiles, Ratios, Trial, estimate, paired, requests_needed, unpaired
 from redline.stats.distributions import quantile_ranks
 from redline.stats.estimate import over_trials, within_trials
 from redline.stats.samples import Merged, batch_sums
@@ -92,7 +92,7 @@ def test_what_every_trial_does_is_no_chance() -> None:
 
 
 def test_what_both_cells_of_a_round_do_cancels() -> None:
-    """The same arrivals reach both, so they answer as many in each batch: their ratio is one, for certain."""
+    """The same arrivals reach both, so they answer as many in every batch: their ratio is one, for certain."""
     arrivals = np.random.default_rng(1).poisson(100, (4, 10)).astype(float)
     cell = Ratios(arrivals.sum(axis=1), np.full(4, 10.0), batches=(arrivals, np.ones((4, 10))))
     together, apart = paired(cell, cell), unpaired(cell, cell)
@@ -137,7 +137,7 @@ def test_a_deep_percentile_of_trials_that_agree_has_the_interval_of_its_requests
     same = Histogram.of(rng.lognormal(13, 0.5, 20_000))
     sample = Quantiles((same,) * 3, 0.999)
     made = estimate(sample, Metric.P999)
-    held = sample.held(CONFIDENCE)
+    held = sample.held
     assert held is not None
     assert "order statistics" in made.method
     assert (made.low, made.high) == held
@@ -165,7 +165,7 @@ def test_recordings_are_cut_into_batches() -> None:
 
 @pytest.mark.parametrize("q", [0.5, 0.99])
 def test_batches_show_how_much_a_quantile_varies_where_trials_do_not_differ(q: float) -> None:
-    """The variance that the batches of one cell show is, on average, that of the quantile from cell to cell."""
+    """The variance estimated from a cell's batches is, on average, the quantile's variance from cell to cell."""
     logs, variances = [], []
     for seed in range(60):
         rng = np.random.default_rng(seed)

@@ -1,4 +1,4 @@
-"""Percentiles are compared by the middle of their trials' ratios: one trial of nine does not own it."""
+"""Percentiles are compared by the middle of their trials' ratios: no single trial of nine decides."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What is in a run directory is whole, whatever happened."""
+"""Whatever happens, the content of a run directory is complete."""
 
 import errno
 import json

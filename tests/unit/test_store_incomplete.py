@@ -1,4 +1,4 @@
-"""A directory whose disk was full, or of which a part is gone: what there is, and that one has to begin again."""
+"""A directory whose disk was full, or of which a part is gone: what it has, and that a gone part begins again."""
 
 import errno
 import shutil
@@ -42,7 +42,7 @@ def files(folder: Path) -> dict[Path, bytes]:
 
 
 def refused(*args: str | Path) -> NotStoredError:
-    """What the command raises, which becomes exit code 2."""
+    """The error that the command raises, which becomes exit code 2."""
     raised = CliRunner().invoke(app, [str(arg) for arg in args]).exception
     assert isinstance(raised, NotStoredError), raised
     assert raised.exit_code == 2
@@ -51,7 +51,7 @@ def refused(*args: str | Path) -> NotStoredError:
 
 @pytest.fixture(params=KINDS, ids=lambda kind: kind[0])
 def broken(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, RunStore, str]:
-    """The command, something that it made, and the folder of what was measured."""
+    """The command, a file that it made, and the folder of measurements."""
     command, make, measured = request.param
     return command, make(tmp_path / "kept"), measured
 

@@ -1,6 +1,6 @@
-"""Runs that were stored by every version of the format are still read, and give the same report.
+"""Runs stored by every version of the format are still read, and give the same report.
 
-A stored run is never made anew: it stands for what is on somebody's disk. Only one whose folder is gone is made.
+A stored run is never made again: it stands for users' runs. Only a run whose folder is gone is made.
 """
 
 import shutil

@@ -1,4 +1,4 @@
-"""What a page about a study says is what the reports of its runs say."""
+"""The page of a study matches the reports of its runs."""
 
 import csv
 import gzip
@@ -14,7 +14,7 @@ MOST_WORDS = 1500
 
 
 def reported(study: str) -> str:
-    """All that the reports of a study say."""
+    """The numbers of a study's reports."""
     with gzip.open(STUDIES / study / "reports.csv.gz", "rt", newline="") as file:
         rows = list(csv.DictReader(file))
     assert {row["report"] for row in rows}

@@ -1,4 +1,4 @@
-"""Which server each is compared with: one for all, one by server, paired by the options that both have, or a chain."""
+"""Baselines: one for all, one per server, paired by common options, or a chain."""
 
 from pathlib import Path
 

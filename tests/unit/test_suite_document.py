@@ -1,4 +1,4 @@
-"""YAML is read as YAML 1.2, with the place of every value, and what is wrong with its form is said once and clearly."""
+"""YAML is read as YAML 1.2, with the place of every value, and errors of form are reported once and clearly."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Every mistake in a suite is reported: all of them at once, each with its line, column, field and a hint."""
+"""All mistakes in a suite are reported together, with line, column, field and a hint."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Suites that compare servers of the user's within a budget: what is read, what is planned, and what is refused."""
+"""Suites that compare a user's servers within a budget: how they are read and planned, and what is refused."""
 
 import io
 from collections.abc import Iterable
@@ -158,7 +158,7 @@ def test_a_selection_has_the_whole_budget() -> None:
 
 
 def starts(plan: Plan) -> list[list[str]]:
-    """The scenarios of each start, in the order of positions."""
+    """The scenarios of all starts, in the order of positions."""
 
     def key(position: int) -> tuple[int, tuple[str, ...]]:
         duet = duets[position]
@@ -188,6 +188,13 @@ def test_a_start_serves_all_scenarios_in_an_order_of_its_own(seed: int, alone: b
 
 def test_orders_differ_from_start_to_start() -> None:
     assert len({tuple(each) for each in starts(make_plan(read(TEXT)))}) == 2
+
+
+def test_a_start_begins_with_the_mix_of_its_requests() -> None:
+    mix = "{name: mix, requests: [{get: /, weight: 2}, {get: /items, headers: {X: '1'}}]}"
+    found = starts(make_plan(read(TEXT.replace("}]\nloads", f"}}, {mix}]\nloads"))))
+    assert {scenarios[0] for scenarios in found} == {"mix"}
+    assert {tuple(scenarios[1:]) for scenarios in found} == {("items", "root"), ("root", "items")}
 
 
 def test_parallel_duets_of_a_start_have_the_same_cores() -> None:
@@ -241,7 +248,7 @@ def test_three_starts_take_some_time_whatever_the_budget(
 
 
 def test_twelve_routes_of_a_native_server_in_five_minutes() -> None:
-    """Each is seen to be warm after 2 s, so there are at least six starts; of a JVM in twelve minutes, five."""
+    """A start is warm after 2 s, so there are at least six starts; of a JVM in twelve minutes, five."""
     native, jvm = (start_times(minutes * 60 * S, 3, 12, once=False) for minutes in (5, 12))
     assert 300 / (12 * (2 + 3 * native.measure_ns / S)) > 6
     assert 3 * native.warmup_again_ns > 2 * S
@@ -293,6 +300,13 @@ def test_a_revision_needs_a_repository() -> None:
     place = caught.value.problems[0].place
     assert place is not None
     assert place.field == "servers[0].revision"
+
+
+def test_a_revision_without_a_repository_is_reported_once_where_its_project_has_the_scenarios() -> None:
+    with pytest.raises(UsageError) as caught:
+        read_suite(f"servers: [{{revision: HEAD}}]\n{LOADS}", "mine.yaml", Catalogue(), NOTHING)
+    messages = [problem.message for problem in caught.value.problems]
+    assert messages.count("there is no git repository here") == 1
 
 
 @pytest.mark.parametrize(

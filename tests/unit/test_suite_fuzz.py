@@ -1,4 +1,4 @@
-"""Whatever stands in a file, the answer is a suite or a UsageError with places and hints; never a stack trace."""
+"""Whatever a file contains, the result is a suite or a UsageError with places and hints; never a stack trace."""
 
 import json
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""A suite file becomes exactly the suite that was meant."""
+"""A suite file becomes exactly the intended suite."""
 
 from pathlib import Path
 

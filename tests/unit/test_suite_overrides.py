@@ -1,4 +1,4 @@
-"""A command line selects by glob and replaces numbers; a selection of nothing says what there is."""
+"""A command line selects by glob and replaces numbers; an empty selection lists what there is."""
 
 from pathlib import Path
 

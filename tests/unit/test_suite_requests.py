@@ -1,4 +1,4 @@
-"""Scenarios of several requests, placeholders, and what of an answer is right; servers over TLS and HTTP/2."""
+"""Scenarios of several requests, placeholders, and expected answers; servers over TLS and HTTP/2."""
 
 import hashlib
 from pathlib import Path

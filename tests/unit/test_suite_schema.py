@@ -1,4 +1,4 @@
-"""The published JSON Schemas are those of the code, fit the shipped files, and are as strict as the parser."""
+"""The published JSON Schemas equal the code's, fit the shipped files, and are as strict as the parser."""
 
 import json
 import os

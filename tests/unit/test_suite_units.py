@@ -1,4 +1,4 @@
-"""Quantities are read exactly, and what is not a quantity is refused with a helpful text."""
+"""Quantities are read exactly, and other texts are refused with a helpful message."""
 
 from contextlib import suppress
 

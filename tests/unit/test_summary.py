@@ -1,4 +1,4 @@
-"""The terminal's view: fits, says everything, and obeys nothing that a server sent."""
+"""The terminal's view: it fits, is complete, and cannot be controlled by servers."""
 
 import io
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Commands that the lab starts: how they end, what they leave, and what they keep locked."""
+"""Commands that the lab starts: their end, their leftovers, and their locks."""
 
 import contextlib
 import ctypes
@@ -15,10 +15,9 @@ from pathlib import Path
 import pytest
 
 from redline.files import open_lock
-from redline.plugins import locks
-from redline.plugins.commands import started
+from redline.plugins import commands
+from redline.plugins.commands import locked, started
 from redline.plugins.linux import procfs
-from redline.plugins.locks import locked
 from redline.plugins.supervisor import _become
 from tests.fakes.servers.entries import eventually
 
@@ -37,9 +36,9 @@ LAB = """
 import sys
 from pathlib import Path
 from redline.files import open_lock
-from redline.plugins import locks
+from redline.plugins import commands
 from redline.plugins.commands import started
-from redline.plugins.locks import locked
+from redline.plugins.commands import locked
 with locked(open_lock(Path(sys.argv[1]))), started(sys.argv[2:]) as process:
     print(process.pid, flush=True)
     process.wait()
@@ -58,7 +57,7 @@ def is_locked(file: Path) -> bool:
 
 
 def alive(folder: Path) -> list[int]:
-    """The processes that have written their numbers here and still run: one that has ended has no command."""
+    """The processes that have written their ids here and still run: an ended process has no command."""
     return [int(file.name) for file in folder.iterdir() if runs(int(file.name))]
 
 
@@ -72,7 +71,7 @@ def a_lab(lock: Path, *command: str) -> "subprocess.Popen[str]":
 
 @pytest.fixture
 def wanderers(tmp_path: Path) -> tuple[Path, list[str]]:
-    """A folder, and a command that starts three processes which go their own ways and write their numbers there."""
+    """A folder, and a command that starts three independent processes, which write their ids there."""
     folder = tmp_path / "wanderers"
     folder.mkdir()
     return folder, [sys.executable, "-c", WANDERS, str(folder)]
@@ -89,7 +88,7 @@ def test_it_ends_as_the_command_does_and_its_output_is_read(tmp_path: Path, scri
 
 
 RESTORED = (signal.SIGINT, signal.SIGHUP, signal.SIGTERM, signal.SIGPIPE, signal.SIGXFSZ)
-"""What Python ignores, and what this process may have been started with, as by nohup."""
+"""The signals that Python ignores, and that this process may have inherited as ignored, as by nohup."""
 
 
 def ignored_signals() -> int:
@@ -220,5 +219,4 @@ def test_threads_that_lock_and_start_are_not_in_each_others_way(tmp_path: Path) 
 
     with ThreadPoolExecutor() as threads:
         assert [code for codes in threads.map(lock_and_start, range(4)) for code in codes] == [0] * 40
-    with locks.held() as held:
-        assert held == ()
+    assert commands._held == set()

@@ -1,4 +1,4 @@
-"""Whom a load may go to."""
+"""Permitted targets of a load."""
 
 import socket
 from pathlib import Path
@@ -48,6 +48,12 @@ def test_another_machine_has_to_be_named(host: str) -> None:
     with pytest.raises(UsageError, match="another machine") as caught:
         check_target(host, ("10.0.0.8",))
     assert f"--target-is-mine {host}" in caught.value.hint
+
+
+def test_a_command_without_the_flag_names_the_file() -> None:
+    with pytest.raises(UsageError, match="another machine") as caught:
+        check_target("10.0.0.7", None)
+    assert caught.value.hint == f"if it is yours, confirm that once: add a line `10.0.0.7` to {config_file()}"
 
 
 def test_it_is_named_once() -> None:

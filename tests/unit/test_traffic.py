@@ -1,4 +1,4 @@
-"""Nothing leaves the histogram: traffic that has lost or made up requests is not accepted, wherever it comes from."""
+"""Traffic that has lost or invented requests is not accepted, wherever it comes from."""
 
 import base64
 import json

@@ -1,4 +1,4 @@
-"""The order of a trial is the method, and every way it can end is in its recording."""
+"""The order of a trial is the method, and all its possible ends are recorded."""
 
 from pathlib import Path
 

@@ -37,7 +37,7 @@ def run_of(servers: str = COMMANDS, *duets: DuetRecording) -> Run:
 
 
 def idle(target: int) -> DuetRecording:
-    """A start in which nothing was asked of a server."""
+    """A start in which a server got no request."""
     made = simulated_duet(0)
     assert made.traffic is not None
     blocks = tuple(

@@ -1,4 +1,4 @@
-"""A comparison by round says in words where some of its rounds have only one of the two cells."""
+"""A comparison by round reports rounds that have only one of the two cells."""
 
 import io
 from functools import cache
@@ -18,7 +18,7 @@ TEXT = "4 of 6 rounds have a valid trial of both: rust.axum.SimpleGet.saturate a
 
 @cache
 def made(**lost: tuple[int, ...]) -> Report:
-    """Six rounds, of which some trials of a server gave no traffic."""
+    """Six rounds, in some of which the trials of a server gave no traffic."""
     run = simulated_run(trials=6, loads=(SATURATE,))
     cells = run.manifest.plan.cells
     recordings = tuple(
@@ -39,7 +39,7 @@ def printed(report: Report) -> tuple[str, str]:
 
 
 def test_the_rounds_that_have_one_side_are_counted() -> None:
-    """Two rounds lost by one side or the other are two rounds lost, and what is whole says nothing."""
+    """Two rounds lost by either side are two lost rounds, and complete rounds report nothing."""
     for lost in ({"axum": (1, 4)}, {"hyper": (1, 4)}, {"axum": (1,), "hyper": (4,)}):
         found = next(one for one in made(**lost).comparisons if one.metric is Metric.THROUGHPUT)
         assert found.ratio is not None

@@ -1,4 +1,4 @@
-"""URLs as users write them: what is read, and the one thing that is said of what cannot be."""
+"""URLs as users write them: how they are read, and the single error for an invalid URL."""
 
 import socket
 from pathlib import Path
@@ -7,6 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from redline.cli.command_line import app
+from redline.cli.request_flags import check_targets_are_whole
 from redline.errors import UsageError
 from redline.model import AttachedServer
 from redline.ports import Endpoint
@@ -56,6 +57,9 @@ def test_what_is_read(url: str, host: str, port: int, path: str) -> None:
     [
         ("", "the URL is empty", "write it like http://"),
         ("  ", "the URL is empty", "write it like http://"),
+        ("unix:/run/a.sock", "over TCP, not over a Unix socket", "UNIX-CONNECT:/run/a.sock"),
+        ("UNIX:///run/a.sock", "over TCP, not over a Unix socket", "UNIX-CONNECT:/run/a.sock"),
+        ("site.har", "site.har is a recording of a browser, not a server", "--requests FILE"),
         ("http://", "no host to connect to", "write it like http://"),
         ("http://:80/", "no host to connect to", "write it like http://"),
         ("http:/h:1/", "`//` is missing after `http:`", "write http://h:1/"),
@@ -133,12 +137,21 @@ def test_half_a_url_gets_the_whole_one_as_a_hint(
     assert raised.hint == f"try {as_url('h:80')}" == "try http://h:80"
 
 
+def test_a_command_may_end_with_the_name_of_a_har_file() -> None:
+    check_targets_are_whole(["./server --port {port} --replay day.har"])
+
+
 @pytest.mark.parametrize(
     "args", [["load"], ["limit", "--objective", "p99 < 1s"], ["ab", "http://127.0.0.1:1/"]], ids=lambda args: args[0]
 )
 def test_every_command_reads_them_alike(args: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
-    for url, says in (("HTTP://h:0/", "no port 0"), ("http://[fe80::1%25eth0]/", "fe80::1%eth0 is another machine")):
+    for url, says in (
+        ("HTTP://h:0/", "no port 0"),
+        ("http://[fe80::1%25eth0]/", "fe80::1%eth0 is another machine"),
+        ("unix:/run/a.sock", "not over a Unix socket"),
+        ("site.har", "a recording of a browser"),
+    ):
         raised = CliRunner().invoke(app, [*args, url]).exception
         assert isinstance(raised, UsageError)
         assert says in raised.message

@@ -1,4 +1,4 @@
-"""Before the load each request is asked once, and its whole answer is compared; over TLS, who answers is checked."""
+"""Before the load every request is sent once, and its whole answer is compared; over TLS, the server is checked."""
 
 import contextlib
 import hashlib

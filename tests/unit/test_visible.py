@@ -1,4 +1,4 @@
-"""Texts in which everything is seen, on streams, consoles and in every form of a report."""
+"""Texts in which everything is visible, on streams, consoles and in every form of a report."""
 
 import io
 import json
@@ -83,7 +83,7 @@ def test_a_terminal_has_no_colours_and_no_links_but_ours(monkeypatch: pytest.Mon
     before = behind.tell()
     console.print(folded)
     kept = "".join(re.sub(r"\x1b\[\d*m|[│┃]", "", behind.getvalue()[before:]).split())
-    assert visible(re.sub("[\x07\x08\r]", "", HOSTILE)) in kept  # in lines as wide as what is seen
+    assert visible(re.sub("[\x07\x08\r]", "", HOSTILE)) in kept  # in lines as wide as the visible text
     with OneLine(console) as line:
         line.show(Text(HOSTILE))
     written = behind.getvalue()

@@ -1,9 +1,9 @@
-"""When the servers of a duet are warm: on simulated courses, of which it is known when they are."""
+"""When the servers of a duet are warm: on simulated courses with a known answer."""
 
 import numpy as np
 import pytest
 
-from redline.findings.warm_duet import FEWEST_BLOCKS, DuetWarmth, are_warm, warm
+from redline.findings.warm_duet import FEWEST_AFTER_MIX, FEWEST_BLOCKS, DuetWarmth, are_warm, warm
 from redline.model import DuetBlock, DuetSlice
 from redline.stats.duets import Floats
 from tests.fakes.duets import simulated_duet
@@ -13,7 +13,7 @@ STARTS = 100
 
 
 def noise(seed: int, sd: float = 0.1, memory: float = 0.3) -> Floats:
-    """Blocks that are alike if they are neighbours, of which one in twenty is an outlier by steal."""
+    """Blocks whose neighbours are alike, of which one in twenty is an outlier by steal."""
     rng = np.random.default_rng(seed)
     values = rng.normal(0, sd, BLOCKS)
     for place in range(1, BLOCKS):
@@ -59,7 +59,7 @@ def test_a_ratio_that_still_falls_is_waited_for(tau: float) -> None:
 
 @pytest.mark.parametrize("compiled", [15, 40, 100])
 def test_servers_that_get_faster_together_are_waited_for(compiled: int) -> None:
-    """Nobody knows the ratio of warm servers from a flat one of servers that are still slow."""
+    """A flat ratio of servers that are still slow does not tell the ratio of warm servers."""
     cost = np.linspace(1.6, 0.0, compiled)
     cost = np.concatenate((cost, np.zeros(BLOCKS - compiled)))
     found = [
@@ -73,7 +73,7 @@ def test_servers_that_get_faster_together_are_waited_for(compiled: int) -> None:
 
 
 def test_the_order_in_which_servers_are_compiled_is_not_their_ratio() -> None:
-    """The course of two servers on Node: the one with more work is compiled first."""
+    """The course of two servers on Node: the server with more work is compiled first."""
     place = np.arange(BLOCKS)
     one = np.where(place < 12, 1.6, np.where(place < 25, 0.1, 0.0))
     other = np.where(place < 7, 1.75, np.where(place < 12, 1.2, np.where(place < 25, 0.27, 0.18)))
@@ -84,7 +84,7 @@ def test_the_order_in_which_servers_are_compiled_is_not_their_ratio() -> None:
 
 
 def test_servers_that_get_slower_are_as_warm_as_they_get() -> None:
-    """As where the machine does; the ratio is what is compared."""
+    """As the machine does; the ratio is what is compared."""
     slower = np.linspace(0, 1, BLOCKS)
     assert first_warm_of(np.column_stack((slower, slower + 0.2, slower)), np.zeros(BLOCKS)) == FEWEST_BLOCKS
 
@@ -113,6 +113,12 @@ def test_blocks_say_it() -> None:
     assert are_warm(warm_up(idle=0.0))
     assert not are_warm(warm_up(idle=0.1))
     assert not are_warm(warm_up(idle=0.0, blocks=FEWEST_BLOCKS - 1))
+
+
+def test_a_request_of_a_warm_mix_needs_a_shorter_stretch() -> None:
+    assert are_warm(warm_up(idle=0.0, blocks=FEWEST_AFTER_MIX), after_mix=True)
+    assert not are_warm(warm_up(idle=0.0, blocks=FEWEST_AFTER_MIX - 1), after_mix=True)
+    assert not are_warm(warm_up(idle=0.2, blocks=FEWEST_AFTER_MIX), after_mix=True)
     assert not are_warm(())
 
 
@@ -136,7 +142,7 @@ def test_a_block_without_answers_says_nothing() -> None:
 
 
 def test_servers_of_one_process_are_not_work_while_they_are_not_loaded() -> None:
-    """A server that runs already is its own control: what it does for the one is no idle work of the other."""
+    """A running server is its own control: its work for one role is no idle work of the other."""
 
     def as_one(each: DuetSlice) -> DuetSlice:
         own = max(each.cpu_ns[0] or 0, each.cpu_ns[2] or 0)

@@ -1,4 +1,4 @@
-"""How warm-ups are text: one line for cells that are alike, in every form of a report."""
+"""Warm-ups as text: a line for cells that are alike, in every form of a report."""
 
 from dataclasses import replace
 

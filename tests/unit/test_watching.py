@@ -1,4 +1,4 @@
-"""The watch over a server under load: who answers its connections, and whom it asks, is seen and said."""
+"""The watch over a server under load: which processes answer its connections, and which it calls, is reported."""
 
 import socket
 import subprocess
@@ -8,7 +8,7 @@ import time
 from redline.model.duet import CpuOwner
 from redline.plugins.launchers.attached import RunningElsewhere
 from redline.plugins.launchers.watching import AttachedWatch, watch
-from redline.plugins.linux.members import started_by
+from redline.plugins.linux.cgroup import started_by
 from redline.ports import Endpoint
 from tests.fakes.servers.owned import free_port, owned
 

@@ -7,18 +7,18 @@ use redline_wire::{
     Unit,
 };
 
-/// What a connection gave: answers with the bodies that were kept, how its bytes were used, and perhaps an error.
+/// The result of a connection: answers with the bodies that were kept, how its bytes were used, and perhaps an error.
 #[derive(Debug, Default, PartialEq)]
 struct Seen {
     answers: Vec<(Answer, Vec<u8>, usize)>,
     error: Option<Malformed>,
 }
 
-/// With these bits of the options, the server repeats its bytes past every limit but that of bodies.
+/// With these bits of the options, the server repeats its bytes past every limit except that of bodies.
 const ENDLESS: u8 = 0x88;
 const PAST_THE_LIMITS: usize = MOST_HEAD_BYTES + 1000;
 
-/// The input: one byte for the options, one for how many cuts, so many lengths, and the rest is what the server sends.
+/// The input: a byte for the options, a byte for the number of cuts, their lengths, and then what the server sends.
 struct Input<'a> {
     options: [ReadOptions; 2],
     lengths: &'a [u8],
@@ -35,7 +35,7 @@ impl<'a> Input<'a> {
         Some(Self { options: [read_options(options), read_options(options >> 4)], lengths, bytes })
     }
 
-    /// The bytes in pieces of these lengths, over and over; in one piece when there are none.
+    /// The bytes in pieces of these lengths, over and over; in a single piece when there are none.
     fn pieces(&self) -> Vec<&[u8]> {
         let mut rest = self.bytes.as_slice();
         let mut pieces = Vec::new();
@@ -51,7 +51,7 @@ impl<'a> Input<'a> {
     }
 }
 
-/// Read a connection; without a memo of heads each piece has a new one, which knows nothing.
+/// Read a connection; without a shared cache of heads, every piece has an empty cache.
 fn see(options: [ReadOptions; 2], mut memo: Option<&mut Heads>, pieces: &[&[u8]]) -> Seen {
     let mut parser = Parser::new();
     let mut seen = Seen::default();
@@ -89,7 +89,7 @@ fn kept(parser: &Parser, answer: &Answer) -> Vec<u8> {
     parser.body().to_vec()
 }
 
-/// What is done with a body: it may be any bytes.
+/// How a body is used, which may be any bytes.
 fn look_into(answer: &Answer, body: &[u8]) {
     for text in ["", "/a", "/0/a"] {
         let pointer = Pointer::parse(text).expect("a pointer");
@@ -106,7 +106,7 @@ fuzz_target!(|data: &[u8]| {
     };
     let whole = see(input.options, None, &[&input.bytes]);
     assert_eq!(see(input.options, None, &input.pieces()), whole);
-    // The second time the memo knows these heads.
+    // The second time the cache has these heads.
     let mut heads = Heads::new();
     for _ in 0..2 {
         assert_eq!(see(input.options, Some(&mut heads), &[&input.bytes]), whole);

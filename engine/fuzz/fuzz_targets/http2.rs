@@ -1,4 +1,4 @@
-//! Whatever bytes an HTTP/2 server sends, however they are cut: nothing breaks, what is kept is bounded, and each request is
+//! Whatever bytes an HTTP/2 server sends, however they are cut: nothing breaks, memory is bounded, and each request is
 //! reported at most once.
 #![no_main]
 
@@ -7,14 +7,14 @@ use std::sync::Arc;
 use libfuzzer_sys::fuzz_target;
 use redline_http2::{BodyOptions, Event, Session};
 
-/// Requests open at first; one more after each piece, while there is room.
+/// Requests open at first; another is opened after each piece, while there is room.
 const OPEN: u32 = 4;
 const BODY: usize = 70_000;
 const MOST_OUT: usize = 4096;
 /// A frame, and its head.
 const FRAME: usize = 16_384 + 9;
 
-/// SETTINGS and their acknowledgement, so that not every input has to find them.
+/// SETTINGS and their acknowledgement, so that inputs need not contain them.
 const MEET: &[u8] = &[0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 4, 1, 0, 0, 0, 0];
 
 fn open(session: &mut Session, token: u32) {
@@ -37,7 +37,7 @@ fn token_of(event: &Event) -> Option<u32> {
     }
 }
 
-// One byte for what is done between pieces, one for the length of the pieces, and the rest is what the server sends.
+// The input: a byte for what is done between pieces, a byte for their length, and then what the server sends.
 fuzz_target!(|data: &[u8]| {
     let Some((&[habits, length], mut rest)) = data.split_first_chunk() else { return };
     let mut session = Session::new().expect("a session");

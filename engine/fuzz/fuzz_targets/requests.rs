@@ -1,4 +1,4 @@
-//! However a request is described: either it is refused, or what is written is one well-formed request.
+//! A described request is either refused, or written as a single well-formed request.
 #![no_main]
 
 use std::collections::BTreeMap;
@@ -27,7 +27,7 @@ enum Method {
     Other(String),
 }
 
-/// Draws from the input, within what is asked for.
+/// Draws from the input, within the requested range.
 struct Draws<'a> {
     bytes: std::iter::Cycle<std::slice::Iter<'a, u8>>,
     seqs: u32,
@@ -71,7 +71,7 @@ impl Input {
     }
 }
 
-/// The head and the body of the one request that these bytes are.
+/// The head and the body of the single request in these bytes.
 fn read_back(bytes: &[u8], spec: &Spec<'_>) -> Vec<u8> {
     let mut headers = vec![httparse::EMPTY_HEADER; spec.headers.len() + 2];
     let mut request = httparse::Request::new(&mut headers);
@@ -94,7 +94,7 @@ fn read_back(bytes: &[u8], spec: &Spec<'_>) -> Vec<u8> {
     bytes[end..].to_vec()
 }
 
-/// What HTTP/2 sends has the same body, and only fields that may be sent.
+/// HTTP/2 sends the same body, and only permitted fields.
 fn check_fields(input: &Input, template: &Template) -> Vec<u8> {
     let mut fields = Fields::new();
     let mut draws = input.draws();
@@ -136,7 +136,7 @@ fuzz_target!(|input: Input| {
     }
     if let Ok(template) = &http2 {
         let same = check_fields(&input, template);
-        // Where `Host` is moved to the front, the draws come in another order.
+        // If `Host` is moved to the front, the draws are in another order.
         let moved = input.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("host"));
         assert!(moved || body == Some(same), "HTTP/2 sends another body");
     }

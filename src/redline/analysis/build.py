@@ -1,15 +1,15 @@
-"""Run -> Report: pure, and the same run gives the same report. A run that was cut short gives one of what is there."""
+"""Run -> Report: pure, and the same run gives the same report. A run that was cut short has a report too."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from redline.analysis.capacity import with_stage
-from redline.analysis.cells import cell_report, sliced_report
+from redline.analysis.cells import cell_report
 from redline.analysis.compare import compare_with_baseline
 from redline.analysis.duet import duets_of
 from redline.analysis.effects import effects
 from redline.analysis.judged import JudgedCell, judged_cells
 from redline.analysis.layers import waterfalls
-from redline.analysis.levels import SlicedCell, sliced_cells
+from redline.analysis.levels import sliced_cells
 from redline.analysis.main_effects import main_effects, next_command
 from redline.analysis.own_servers import servers_said
 from redline.analysis.precision import precision
@@ -27,7 +27,6 @@ from redline.model import (
     Report,
     Run,
     RunReport,
-    Suite,
     Waterfall,
 )
 from redline.suite.screening import axes_of_server, by_server
@@ -38,11 +37,13 @@ def build_report(run: Run, folder: str = "") -> Report:
     plan = run.manifest.plan
     varying = {server: axes_of_server(variants).values for server, variants in by_server(plan.suite.variants).items()}
     sliced = {} if plan.suite.alone else sliced_cells(run)
-    found = {
-        cell_id: (cell, _cell_report(cell, plan.suite, varying, sliced.get(cell_id)))
-        for cell_id, cell in judged_cells(run)
-    }
-    judged = {cell_id: found[cell_id][0] for cell_id in plan.cells}
+    by_id, reports = {}, {}
+    for cell_id, cell in judged_cells(run):
+        variant = cell.cell.variant
+        shown = {name: value for name, value in variant.settings.items() if name in varying.get(variant.server, ())}
+        by_id[cell_id] = cell
+        reports[cell_id] = cell_report(cell, plan.suite, shown, sliced.get(cell_id))
+    judged = {cell_id: by_id[cell_id] for cell_id in plan.cells}
     comparisons = compare_with_baseline(judged, plan.suite, duets_of(run))
     layers = waterfalls(judged, plan, comparisons)
     steps = () if plan.suite.screened else effects(judged, plan.suite, comparisons)
@@ -51,7 +52,7 @@ def build_report(run: Run, folder: str = "") -> Report:
     pairs = pair_speeds(run.calibration)
     differing = differing_pairs(judged, pairs)
     cells = tuple(
-        _in_run(found[cell_id][1], cell, speeds, (*differing.get(cell_id, ()), *doubts.get(cell_id, ())))
+        _in_run(reports[cell_id], cell, speeds, (*differing.get(cell_id, ()), *doubts.get(cell_id, ())))
         for cell_id, cell in judged.items()
     )
     profiles: tuple[ProfileReport, ...] = ()
@@ -81,17 +82,6 @@ def _of_other_pairs(layers: Iterable[Waterfall], steps: Iterable[Effect]) -> Ite
     for fall in layers:
         yield from filter(None, (fall.whole.throughput, fall.whole.cpu))
     yield from (step.comparison for step in steps)
-
-
-def _cell_report(
-    cell: JudgedCell, suite: Suite, varying: Mapping[str, Collection[str]], sliced: SlicedCell | None
-) -> CellReport:
-    """The report of a cell, by its trials or by what is known of it from duets alone."""
-    variant = cell.cell.variant
-    shown = {name: value for name, value in variant.settings.items() if name in varying.get(variant.server, ())}
-    if sliced is not None:
-        return sliced_report(cell.cell, sliced, suite, shown)
-    return cell_report(cell, suite, shown)
 
 
 def _in_run(

@@ -1,7 +1,7 @@
-"""What a run that was made for it found of capacities, from which rates follow as shares."""
+"""The capacities that a capacity run measured, from which rates follow as shares."""
 
 from redline.analysis.judged import JudgedCell, judge_run
-from redline.model import Grade, Metric, Run
+from redline.model import Metric, Run
 from redline.suite import Capacities, capacity_loads
 
 Group = tuple[str, str, str]
@@ -30,7 +30,11 @@ def capacities(run: Run) -> Capacities:
         if len(rates) == len(members):
             per_s |= dict.fromkeys(slugs, min(rates))
         else:
-            reasons = [_why_none(member) for member, rate in zip(members, throughputs, strict=True) if rate is None]
+            reasons = [
+                f"{member.cell.slug}: {member.why_invalid or 'no usable trials'}"
+                for member, rate in zip(members, throughputs, strict=True)
+                if rate is None
+            ]
             missing |= dict.fromkeys(slugs, f"without a capacity: {'; '.join(reasons)}")
     return Capacities(per_s=per_s, missing=missing)
 
@@ -55,8 +59,3 @@ def _throughput(cell: JudgedCell) -> float | None:
     if not cell.valid or not cell.having(Metric.THROUGHPUT):
         return None
     return cell.sample(Metric.THROUGHPUT).value or None
-
-
-def _why_none(cell: JudgedCell) -> str:
-    grave = next((finding.message for finding in cell.findings if finding.grade is Grade.INVALID), "no usable trials")
-    return f"{cell.cell.slug}: {grave}"

@@ -7,7 +7,6 @@ from redline.analysis.judged import JudgedCell
 from redline.analysis.levels import SlicedCell
 from redline.analysis.objectives import objective_results
 from redline.model import (
-    AgreedTls,
     Cell,
     CellReport,
     Counts,
@@ -31,85 +30,52 @@ _COARSE = (0.0, 0.25, 0.5, 0.75)
 _DEEPEST = 9
 
 
-def cell_report(judged: JudgedCell, suite: Suite, settings: dict[str, str]) -> CellReport:
-    """What is shown of one cell. `settings` are those in which the variants of its server differ."""
+def cell_report(judged: JudgedCell, suite: Suite, settings: dict[str, str], sliced: SlicedCell | None) -> CellReport:
+    """What is shown of one cell. `settings` are those in which the variants of its server differ.
+
+    `sliced`: the cell was measured in duets alone, so it has no trials, and its levels are of slices.
+    """
     cell = judged.cell
-    used = [trial.traffic for trial in judged.used if trial.traffic]
-    counts = Counts.merged(traffic.counts for traffic in used)
+    used = sliced.traffic if sliced else [trial.traffic for trial in judged.used if trial.traffic]
+    loads = [start for start, _ in sliced.made] if sliced else [trial.numbers for trial in judged.trials]
+    agreed = [load.traffic.tls for load in loads if load.traffic]
     response = Histogram.merged(traffic.response for traffic in used)
     return CellReport(
         cell_id=judged.id,
         slug=cell.slug,
         server=cell.variant.slug,
-        build=server_facts(judged, "build"),
-        runtime_version=server_facts(judged, "runtime_version"),
+        build=sliced.facts("build") if sliced else server_facts(judged, "build"),
+        runtime_version=sliced.facts("runtime_version") if sliced else server_facts(judged, "runtime_version"),
         scenario=cell.scenario.name,
         load=cell.load.name,
         load_text=load_text(cell.load),
         warmed_up_before=_warmed_up_before(cell),
         role=cell.role,
-        is_baseline=_is_baseline(cell, suite),
-        valid=judged.valid,
+        is_baseline=cell.role == "subject" and cell.variant.slug in (suite.baseline, *suite.baselines.values()),
+        valid=bool(sliced.made) if sliced else judged.valid,
         trials_planned=judged.planned,
         trials=tuple(trial.report for trial in judged.trials),
-        estimates=_estimates(judged, response.count),
-        counts=counts,
+        estimates=sliced.estimates() if sliced else _estimates(judged, response.count),
+        counts=Counts.merged(traffic.counts for traffic in used),
         response=response,
         response_percentiles=percentiles(response),
         service_percentiles=percentiles(Histogram.merged(traffic.service for traffic in used)),
         too_few=too_few(response),
         other_times=other_times(
-            (traffic.handshakes for traffic in used),
-            (traffic.one_way for traffic in used),
+            (trial.traffic.handshakes for trial in judged.used if trial.traffic),
+            (trial.traffic.one_way for trial in judged.used if trial.traffic),
             cell.scenario.clock_resolution_ns,
             _clock_bound_ns(judged),
         ),
-        tls=agreed_tls(judged),
+        tls=tuple(dict.fromkeys(tls for tls in agreed if tls)),
         route=cell.variant.route.text if cell.variant.route else "",
         settings=settings,
         parts=tuple(_parts(judged)),
         memory=judged.memory,
         timeline=tuple(moment for trial in judged.trials for moment in trial.timeline),
-        findings=judged.findings,
-        objectives=objective_results(judged, suite.objectives),
+        findings=tuple(sliced.findings()) if sliced else judged.findings,
+        objectives=() if sliced else objective_results(judged, suite.objectives),
     )
-
-
-def sliced_report(cell: Cell, sliced: SlicedCell, suite: Suite, settings: dict[str, str]) -> CellReport:
-    """What is shown of a cell that was measured in duets alone: it has no trials, and its levels are of slices."""
-    response = sliced.response
-    agreed = [start.traffic.tls for start, _ in sliced.made if start.traffic]
-    return CellReport(
-        cell_id=cell.id,
-        slug=cell.slug,
-        server=cell.variant.slug,
-        build=sliced.facts("build"),
-        runtime_version=sliced.facts("runtime_version"),
-        scenario=cell.scenario.name,
-        load=cell.load.name,
-        load_text=load_text(cell.load),
-        warmed_up_before=_warmed_up_before(cell),
-        role=cell.role,
-        is_baseline=_is_baseline(cell, suite),
-        valid=bool(sliced.made),
-        trials_planned=0,
-        trials=(),
-        estimates=sliced.estimates(),
-        counts=sliced.counts,
-        response=response,
-        response_percentiles=percentiles(response),
-        service_percentiles=percentiles(sliced.service),
-        too_few=too_few(response),
-        tls=tuple(dict.fromkeys(tls for tls in agreed if tls)),
-        route=cell.variant.route.text if cell.variant.route else "",
-        settings=settings,
-        timeline=(),
-        findings=tuple(sliced.findings()),
-    )
-
-
-def _is_baseline(cell: Cell, suite: Suite) -> bool:
-    return cell.role == "subject" and cell.variant.slug in (suite.baseline, *suite.baselines.values())
 
 
 def _warmed_up_before(cell: Cell) -> str:
@@ -139,8 +105,8 @@ def _parts(judged: JudgedCell) -> Iterator[PartReport]:
         yield PartReport(
             name=part.name,
             estimates=estimates,
-            build=_each_once(proxy.build for proxy in proxies),
-            runtime_version=_each_once(proxy.runtime_version for proxy in proxies),
+            build=_distinct(proxy.build for proxy in proxies),
+            runtime_version=_distinct(proxy.runtime_version for proxy in proxies),
         )
 
 
@@ -168,17 +134,11 @@ def too_few(histogram: Histogram) -> tuple[TooFew, ...]:
 def server_facts(judged: JudgedCell, fact: Literal["build", "runtime_version"]) -> str:
     """What its servers said of themselves. That they differ from trial to trial is worth seeing, so all are listed."""
     servers = [trial.numbers.server for trial in judged.trials if trial.numbers.server]
-    return _each_once(str(getattr(server, fact)) for server in servers)
+    return _distinct(str(getattr(server, fact)) for server in servers)
 
 
-def _each_once(texts: Iterable[str]) -> str:
+def _distinct(texts: Iterable[str]) -> str:
     return ", ".join(dict.fromkeys(filter(None, texts)))
-
-
-def agreed_tls(judged: JudgedCell) -> tuple[AgreedTls, ...]:
-    """What the first handshake of each trial agreed on, each once; empty without TLS."""
-    agreed = [trial.numbers.traffic.tls for trial in judged.trials if trial.numbers.traffic]
-    return tuple(dict.fromkeys(tls for tls in agreed if tls))
 
 
 def _nines() -> Iterator[float]:
@@ -189,11 +149,8 @@ def _nines() -> Iterator[float]:
         yield round(1 - 5 * 10 ** -(nines + 1), nines + 1)
 
 
-_OTHER_QS = (0.5, 0.99, 1.0)
-
-
 def _clock_bound_ns(judged: JudgedCell) -> int | None:
-    """How far the clocks of hosts may be apart in any of its usable trials; None if one does not say."""
+    """How far the clocks of hosts may be apart in any of its usable trials; None if a trial does not say."""
     bounds = [trial.clock_bound_ns for trial in judged.used]
     known = [bound for bound in bounds if bound is not None]
     return max(known, default=0) if len(known) == len(bounds) else None
@@ -232,7 +189,7 @@ def _time(
     resolution_ns: int | None,
     clock_bound_ns: int | None = 0,
 ) -> OtherTime:
-    p50, p99, most = times.quantiles_ns(_OTHER_QS)
+    p50, p99, most = times.quantiles_ns((0.5, 0.99, 1.0))
     return OtherTime(
         name=name,
         count=times.count,

@@ -1,11 +1,6 @@
 """Where a cell changed from one run to the next: change points that noise does not explain. Pure.
 
-Three questions, all of which must be answered with yes; docs/guide/history.md explains them:
-
-1. Is it a change of level, and not the noise from run to run? (The levels that fit the
-   log of the estimates best, with a penalty for each.)
-2. Do the trials say so? (The 95% interval of the unpaired ratio of all trials after and before it excludes 1.)
-3. Does it matter? (The interval is not all within the suite's threshold.)
+A change is one of level, not noise, which the trials confirm and which matters: docs/guide/history.md.
 """
 
 from collections.abc import Sequence
@@ -52,7 +47,7 @@ class Step:
 
 
 def steps(levels: Sequence[Level], metric: Metric, threshold: float) -> tuple[Step, ...]:
-    """The changes in a sequence of runs, first one first; none in fewer than `FEWEST_RUNS`.
+    """The changes in a sequence of runs, in order; none in fewer than `FEWEST_RUNS`.
 
     A change point whose trials do not confirm it, or that is too small to matter, is dropped, the smallest first, and
     its neighbours are asked again with the longer levels that this gives them.
@@ -77,7 +72,7 @@ def steps(levels: Sequence[Level], metric: Metric, threshold: float) -> tuple[St
 
 
 def standing(levels: Sequence[Level], made: Sequence[Step], metric: Metric, threshold: float) -> Step | None:
-    """The last change for the worse that nothing mended: the present level is still slower than the one before it.
+    """The last change for the worse that nothing mended: the present level is still slower than the level before it.
 
     An improvement by less than what was lost mends nothing. `made` are the `steps` of `levels`.
     """

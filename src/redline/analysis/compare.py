@@ -1,15 +1,14 @@
 """Cells against their baselines: within one run paired by round, across two runs unpaired. Pure."""
 
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 from redline.analysis.duet import Duet, Duets, in_duet
 from redline.analysis.environments import Difference, differences
-from redline.analysis.judged import JudgedCell, judge_run, subjects_by_name
-from redline.model import COMPARED, FEWEST_TRIALS, Closed, Comparison, Grade, Load, Metric, Run, Suite, Verdict
-from redline.model.exchange import Request, Scenario
+from redline.analysis.judged import JudgedCell, judge_run, subjects_by_name, too_few_for
+from redline.model import COMPARED, FEWEST_TRIALS, Closed, Comparison, Load, Metric, Run, Suite, Verdict
 from redline.quantities import percent
 from redline.stats import (
     QUANTILE_OF,
@@ -17,13 +16,11 @@ from redline.stats import (
     TrialNumbers,
     adjust,
     decide,
-    enough_beyond,
     paired,
     sample_of,
     unpaired,
 )
-
-Pairing = Literal["by round", "none"]
+from redline.suite.planning import is_mix
 
 RATE_TOLERANCE = 0.01
 """Answers may differ from what was due by this share, and one rate from another."""
@@ -53,7 +50,7 @@ def compare_runs(base: Run, other: Run) -> RunsCompared:
     return RunsCompared(
         comparisons=with_verdicts(
             [
-                _compare(cell, theirs[cell_id], metric, threshold, "none")
+                compare_cells(cell, theirs[cell_id], metric, threshold, by_round=False)
                 for cell_id, cell in ours.items()
                 if cell_id in theirs and cell.cell.role == "subject"
                 for metric in COMPARED
@@ -81,33 +78,15 @@ def compare_with_baseline(judged: dict[str, JudgedCell], suite: Suite, duets: Du
         baseline = subjects.get((suite.baseline_of(slug) or "", scenario, load))
         if baseline is not None:
             compared += [compare_in_suite(cell, baseline, metric, suite, duets) for metric in metrics]
-    return with_verdicts(compared, _Questions(judged, suite).of)
 
-
-@dataclass(frozen=True)
-class _Questions:
-    """The question that each comparison with a baseline answers."""
-
-    judged: Mapping[str, JudgedCell]
-    suite: Suite
-
-    def of(self, comparison: Comparison) -> "Question":
+    def question_of(comparison: Comparison) -> Question:
         """`CPU per request against rust.hyper`, or `p99 of mix against A`."""
-        cell = self.judged[comparison.cell_id].cell
-        of = f" of {cell.scenario.name}" if is_mix(cell.scenario, self.suite.scenarios) else ""
-        baseline = self.judged[comparison.baseline_id].cell.variant.slug
+        cell = judged[comparison.cell_id].cell
+        of = f" of {cell.scenario.name}" if is_mix(cell.scenario, suite.scenarios) else ""
+        baseline = judged[comparison.baseline_id].cell.variant.slug
         return Question(f"{comparison.metric.words}{of} against {baseline}", cell.variant.slug)
 
-
-def is_mix(scenario: Scenario, scenarios: Iterable[Scenario]) -> bool:
-    """Whether the scenario holds all the requests of two others or more."""
-    held = set(map(_unweighted, scenario.requests))
-    others = [set(map(_unweighted, other.requests)) for other in scenarios if other.name != scenario.name]
-    return sum(other <= held for other in others) > 1
-
-
-def _unweighted(request: Request) -> str:
-    return request.model_dump_json(exclude={"weight"})
+    return with_verdicts(compared, question_of)
 
 
 def not_run(run: Run) -> tuple[str, ...]:
@@ -126,9 +105,9 @@ def not_run(run: Run) -> tuple[str, ...]:
 
 
 def compare_in_suite(cell: JudgedCell, baseline: JudgedCell, metric: Metric, suite: Suite, duets: Duets) -> Comparison:
-    """A cell and its baseline as the suite compares them: in a duet if there is one that knows the metric.
+    """A cell and its baseline as the suite compares them: in a duet if a duet knows the metric.
 
-    Percentiles are those of trials alone, unless there are none or the suite asks for a verdict on one.
+    Percentiles are those of trials alone, unless there are none or the suite asks for a verdict on a percentile.
     """
     duet = duets.get((cell.id, baseline.id))
     asked = metrics_asked(cell.cell.load, suite, duet)
@@ -147,7 +126,7 @@ def compare_in_suite(cell: JudgedCell, baseline: JudgedCell, metric: Metric, sui
             refused="not known in a duet" if duet else "no start with both was measured",
         )
         return _with_caveat(in_duet(blank, duet), duet) if duet and known else blank
-    alone = _compare(cell, baseline, metric, suite.threshold, "by round", asked=asked if suite.metric else None)
+    alone = compare_cells(cell, baseline, metric, suite.threshold, asked=asked if suite.metric else None)
     return in_duet(alone, duet) if duet and known else alone
 
 
@@ -173,14 +152,6 @@ def _with_caveat(comparison: Comparison, duet: Duet) -> Comparison:
     return comparison.warned(CAVEAT) if differ else comparison
 
 
-def compare_by_round(cell: JudgedCell, baseline: JudgedCell, metric: Metric, threshold: float) -> Comparison:
-    """Two cells of one run in one metric, paired by round; refused, with the reason, where that would be unfair.
-
-    It has no verdict yet: `with_verdicts` adjusts the p-values of those that are read together.
-    """
-    return _compare(cell, baseline, metric, threshold, "by round")
-
-
 def why_no_verdict(comparison: Comparison) -> str:
     """Why there can be no verdict, however large the difference; empty if there is a verdict."""
     ratio, duet = comparison.ratio, comparison.duet
@@ -195,17 +166,21 @@ def why_no_verdict(comparison: Comparison) -> str:
     return "" if comparison.verdict is not None else "none was asked for"
 
 
-def _compare(  # noqa: PLR0913 - what is compared, and how
+def compare_cells(  # noqa: PLR0913 - what is compared, and how
     cell: JudgedCell,
     baseline: JudgedCell,
     metric: Metric,
     threshold: float,
-    pairing: Pairing,
     *,
+    by_round: bool = True,
     asked: tuple[Metric, ...] | None = None,
 ) -> Comparison:
+    """Two cells in one metric; refused, with the reason, where that would be unfair. Cells of one run pair by round.
+
+    It has no verdict yet: `with_verdicts` adjusts the p-values of those that are read together.
+    """
     ours, theirs = cell.having(metric), baseline.having(metric)
-    if pairing == "by round":
+    if by_round:
         ours, theirs = same_rounds(ours, theirs)
     load = cell.cell.load
     refused = _refused(cell, baseline) or _too_little(metric, ours, theirs)
@@ -215,7 +190,7 @@ def _compare(  # noqa: PLR0913 - what is compared, and how
     primary = metric in (asked or load.primary_metrics)
     primary = primary or (not asked and metric is Metric.THROUGHPUT and not refused and not _waits(load))
     if not refused:
-        compare = paired if pairing == "by round" else unpaired
+        compare = paired if by_round else unpaired
         contrast = compare(_sample(cell, ours, metric), _sample(baseline, theirs, metric))
         refused = "" if contrast else f"{metric} is zero on one side"
     tested = contrast if contrast and primary and contrast.ratio.n >= FEWEST_TRIALS else None
@@ -229,7 +204,7 @@ def _compare(  # noqa: PLR0913 - what is compared, and how
         primary=primary,
         refused=refused,
         caveat=caveat_of_rate(load, metric, ours, theirs) if contrast else "",
-        rounds=_rounds(cell, baseline, len(ours)) if contrast and pairing == "by round" else None,
+        rounds=_rounds(cell, baseline, len(ours)) if contrast and by_round else None,
         p=tested.p if tested else None,
         p_equivalent=tested.p_equivalent(threshold) if tested else None,
     )
@@ -238,7 +213,7 @@ def _compare(  # noqa: PLR0913 - what is compared, and how
 def same_rounds(
     ours: Sequence[TrialNumbers], theirs: Sequence[TrialNumbers]
 ) -> tuple[list[TrialNumbers], list[TrialNumbers]]:
-    """The trials of rounds in which both cells have one, on the same host; else hosts would be compared."""
+    """The trials of rounds that both cells have, on the same host; else hosts would be compared."""
     by_round = {(trial.round, trial.host): trial for trial in theirs}
     pairs = [(trial, by_round[place]) for trial in ours if (place := (trial.round, trial.host)) in by_round]
     return [our for our, _ in pairs], [their for _, their in pairs]
@@ -259,8 +234,7 @@ def _rounds(cell: JudgedCell, baseline: JudgedCell, whole: int) -> int | None:
 def _refused(cell: JudgedCell, baseline: JudgedCell) -> str:
     for name, side in (("the cell", cell), ("the baseline", baseline)):
         if not side.valid:
-            grave = next((finding for finding in side.findings if finding.grade is Grade.INVALID), None)
-            return f"{name} is invalid: {grave.message}" if grave else f"{name} has no usable trials"
+            return f"{name} is invalid: {side.why_invalid}" if side.why_invalid else f"{name} has no usable trials"
         if side.perturbed:
             return f"{name} was measured with a monitor that perturbs"
     return ""
@@ -269,11 +243,7 @@ def _refused(cell: JudgedCell, baseline: JudgedCell) -> str:
 def _too_little(metric: Metric, ours: Sequence[TrialNumbers], theirs: Sequence[TrialNumbers]) -> str:
     if not ours or not theirs:
         return f"no trials of both have {metric}"
-    share = QUANTILE_OF.get(metric)
-    if share is None:
-        return ""
-    fewest = min(sum(trial.traffic.counts.due for trial in side if trial.traffic) for side in (ours, theirs))
-    return "" if enough_beyond(fewest, share) else f"{fewest:,} requests are too few for {metric}"
+    return too_few_for(metric, min(_totals(side)[0] for side in (ours, theirs)))
 
 
 class Question(NamedTuple):
@@ -308,10 +278,10 @@ def _decided(comparison: Comparison) -> Comparison:
         return comparison
     higher = comparison.metric.higher_is_better
     decision = decide(comparison.ratio, comparison.threshold, higher_is_better=higher, p_adjusted=comparison.p_adjusted)
-    return comparison.judged(decision.verdict, matters=decision.matters)
+    return comparison.with_verdict(decision.verdict, matters=decision.matters)
 
 
-class Judged(Protocol):
+class HasVerdict(Protocol):
     """What has a verdict: a comparison of servers, runs or limits, or a change in a history."""
 
     @property
@@ -323,12 +293,12 @@ class Judged(Protocol):
         """False if a significant difference is within the threshold."""
 
 
-_Judged = TypeVar("_Judged", bound=Judged)
+_HasVerdict = TypeVar("_HasVerdict", bound=HasVerdict)
 
 
-def unwanted(judged: Iterable[_Judged], fail_on: Collection[Verdict]) -> tuple[_Judged, ...]:
+def unwanted(comparisons: Iterable[_HasVerdict], fail_on: Collection[Verdict]) -> tuple[_HasVerdict, ...]:
     """The comparisons that fail a gate: their verdict is in `fail_on`, and a difference among them may matter."""
-    return tuple(item for item in judged if item.verdict in fail_on and item.matters is not False)
+    return tuple(item for item in comparisons if item.verdict in fail_on and item.matters is not False)
 
 
 def refused_for_rate(load: Load, metric: Metric, ours: Sequence[TrialNumbers], theirs: Sequence[TrialNumbers]) -> str:

@@ -40,9 +40,10 @@ class Advice(Frozen):
 def examine(environment: Environment) -> tuple[Advice, ...]:
     """Advice on each topic for which this machine gives information, always in the same order."""
     parts = (_cores, _frequency, _layout, _others, _process, _network)
-    found = (part(environment) for part in parts)
     return tuple(
-        Advice(topic=topic, grade=grade, says=says, do=do) for part in found for topic, grade, says, do in part
+        Advice(topic=topic, grade=grade, says=says, do=do)
+        for part in parts
+        for topic, grade, says, do in part(environment)
     )
 
 
@@ -154,18 +155,12 @@ def _others(env: Environment) -> Iterator[_Advised]:
         yield "virtual", "ok", "no hypervisor is seen", ""
     if env.steal_share is not None:
         says = f"{env.steal_share:.1%} of CPU time is being stolen by the hypervisor"
-        if env.steal_share > MOST_STEAL:
-            waits = f"{says}: requests wait for it, which shows first in p99"
-            yield "steal", "warn", waits, "choose another machine, or another hour"
-        else:
-            yield "steal", "ok", says, ""
+        doubt = "requests wait for it, which shows first in p99" if env.steal_share > MOST_STEAL else ""
+        yield _warning_if("steal", says, doubt, "choose another machine, or another hour")
     if env.busy_share is not None:
         says = f"others use {env.busy_share:.0%} of the machine now; load average {env.load_average_1m:.2f}"
-        if env.busy_share > MOST_BUSY:
-            missing = f"{says}: what they take is missing from server or engine"
-            yield "other load", "warn", missing, "end what is not needed; see it with `top`"
-        else:
-            yield "other load", "ok", says, ""
+        doubt = "what they take is missing from server or engine" if env.busy_share > MOST_BUSY else ""
+        yield _warning_if("other load", says, doubt, "end what is not needed; see it with `top`")
 
 
 def _process(env: Environment) -> Iterator[_Advised]:
@@ -179,21 +174,15 @@ def _process(env: Environment) -> Iterator[_Advised]:
         yield "clock", "warn", f"clock {env.clock_source}: {slow}", do
     if env.cgroup_cpu_limit is not None:
         says = f"the control group allows {env.cgroup_cpu_limit:.3g} cores of {env.cores}"
-        if env.cgroup_cpu_limit < env.cores:
-            stands = f"{says}: once used up, all of it stands still for the rest of each 100 ms"
-            do = "start the container without --cpus, and give it whole cores with --cpuset-cpus"
-            yield "cgroup cpu", "warn", stands, do
-        else:
-            yield "cgroup cpu", "ok", says, ""
+        stands = "once used up, all of it stands still for the rest of each 100 ms"
+        do = "start the container without --cpus, and give it whole cores with --cpuset-cpus"
+        yield _warning_if("cgroup cpu", says, stands if env.cgroup_cpu_limit < env.cores else "", do)
     limit = env.cgroup_memory_limit_bytes
     memory = env.memory_bytes if limit is None else min(limit, env.memory_bytes)
     whose = "the machine has" if memory == env.memory_bytes else "the control group allows"
     says = f"{whose} {memory / (1 << 30):.1f} GiB of memory"
-    if memory < _ENOUGH_MEMORY_BYTES:
-        killed = f"{says}: builds and JVM servers may be killed for lack of it"
-        yield "memory", "warn", killed, "use at least 2 GiB, 4 for servers on the JVM"
-    else:
-        yield "memory", "ok", says, ""
+    doubt = "builds and JVM servers may be killed for lack of it" if memory < _ENOUGH_MEMORY_BYTES else ""
+    yield _warning_if("memory", says, doubt, "use at least 2 GiB, 4 for servers on the JVM")
     says = f"a process may open {env.open_files_soft} files (up to {env.open_files_hard})"
     if env.open_files_hard < _ENOUGH_FILES:
         do = "raise LimitNOFILE of the session, or `nofile` in /etc/security/limits.conf"
@@ -206,11 +195,9 @@ def _network(env: Environment) -> Iterator[_Advised]:
     if env.port_range is not None:
         first, last = env.port_range
         says = f"{last - first + 1} ports for outgoing connections ({first} to {last})"
-        if last - first + 1 < _ENOUGH_PORTS:
-            do = 'sudo sysctl -w net.ipv4.ip_local_port_range="32768 60999"'
-            yield "ports", "warn", f"{says}: loads of many connections, or with reconnects, run out of them", do
-        else:
-            yield "ports", "ok", says, ""
+        few = last - first + 1 < _ENOUGH_PORTS
+        doubt = "loads of many connections, or with reconnects, run out of them" if few else ""
+        yield _warning_if("ports", says, doubt, 'sudo sysctl -w net.ipv4.ip_local_port_range="32768 60999"')
     if env.tcp_tw_reuse == 0:
         says = "ports stay blocked for 60 s after a connection that the engine closed: reconnects may run out of them"
         yield "time-wait", "note", says, "sudo sysctl -w net.ipv4.tcp_tw_reuse=2"
@@ -219,17 +206,20 @@ def _network(env: Environment) -> Iterator[_Advised]:
         yield "time-wait", "ok", f"ports in TIME_WAIT are used again {where}", ""
     if env.somaxconn is not None:
         says = f"at most {env.somaxconn} new connections wait to be accepted"
-        if env.somaxconn < _ENOUGH_BACKLOG:
-            dropped = f"{says}: when many open at once some are dropped and retried a second later"
-            yield "backlog", "warn", dropped, "sudo sysctl -w net.core.somaxconn=4096"
-        else:
-            yield "backlog", "ok", says, ""
+        dropped = "when many open at once some are dropped and retried a second later"
+        doubt = dropped if env.somaxconn < _ENOUGH_BACKLOG else ""
+        yield _warning_if("backlog", says, doubt, "sudo sysctl -w net.core.somaxconn=4096")
     if env.congestion_control == "bbr":
         says = "congestion control bbr paces what is sent, at a cost in CPU and, for large answers, in latency"
         do = "sudo sysctl -w net.ipv4.tcp_congestion_control=cubic, or compare only with runs under bbr"
         yield "congestion", "note", says, do
     elif env.congestion_control:
         yield "congestion", "ok", f"congestion control {env.congestion_control}", ""
+
+
+def _warning_if(topic: str, says: str, doubt: str, do: str) -> _Advised:
+    """A warning with the doubt after what it says; nothing to do where there is no doubt."""
+    return (topic, "warn", f"{says}: {doubt}", do) if doubt else (topic, "ok", says, "")
 
 
 def _listed(cpus: tuple[int, ...]) -> str:

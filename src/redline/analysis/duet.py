@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
+from redline.analysis.judged import too_few_for
 from redline.findings import judge_duet
 from redline.findings.duet import SeenDuet
 from redline.findings.starts import (
@@ -32,7 +33,7 @@ from redline.model import (
     Verdict,
 )
 from redline.model.estimate import FEWEST_TRIALS, DuetComparison
-from redline.stats import QUANTILE_OF, LogRatios, decide, enough_beyond
+from redline.stats import QUANTILE_OF, LogRatios, decide
 from redline.stats.duets import Floats, LogRatio, Slices, StartRatio, over_starts
 
 
@@ -86,8 +87,7 @@ class Duet:
 
     def too_few(self, metric: Metric) -> str:
         """Why there are too few requests for the metric; empty where there are enough."""
-        q, requests = QUANTILE_OF.get(metric), self.requests()
-        return "" if q is None or enough_beyond(requests, q) else f"{requests:,} requests are too few for {metric}"
+        return too_few_for(metric, self.requests())
 
     @property
     def build(self) -> str:
@@ -163,7 +163,9 @@ class Duet:
     def _counted(self) -> list[list[DuetBlock]]:
         """The blocks of each start that its ratios rest on."""
         return [
-            counted(traffic_of(start)) if self.detects and not cold else measured(traffic_of(start))
+            counted(traffic_of(start), after_mix=start.after_mix)
+            if self.detects and not cold
+            else measured(traffic_of(start))
             for start, cold in zip(self.starts, self._cold, strict=True)
         ]
 
@@ -226,7 +228,7 @@ class Duet:
             blocks = tuple(block for block in blocks if block.phase == "warmup")
         elif len(blocks) < FEWEST_BLOCKS:
             return False
-        return not are_warm(blocks, apart=start.control_is_apart, saturates=self.saturates)
+        return not are_warm(blocks, apart=start.control_is_apart, saturates=self.saturates, after_mix=start.after_mix)
 
     def hinges_on_warmth(self, ratio: LogRatio, verdict_of: Callable[[LogRatio], Verdict]) -> bool:
         """Whether servers that were not warm, rather than chance, are why it is not known more precisely."""

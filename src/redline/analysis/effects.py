@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from redline.analysis.compare import Question, compare_by_round, with_verdicts
+from redline.analysis.compare import Question, compare_cells, with_verdicts
 from redline.analysis.judged import JudgedCell, subjects_by_name
 from redline.model import COMPARED, Comparison, Effect, Metric, OptionValue, Suite, Variant
 from redline.model.catalogue import option_text
@@ -16,11 +16,11 @@ _By = Mapping[tuple[str, str, str], JudgedCell]
 def effects(
     judged: Mapping[str, JudgedCell], suite: Suite, comparisons: Iterable[Comparison] = ()
 ) -> tuple[Effect, ...]:
-    """Every effect in every compared metric, by the run's cells; for each, options, route, place, scenario.
+    """Every effect in every compared metric, by the run's cells, then by options, route, place and scenario.
 
-    Both sides have the same load: where a rate is a share of a capacity that differs, there is no effect. One that is
-    among `comparisons` is that very comparison, as where baselines are variants of one server: a report says one thing
-    of two cells. All others on one axis in one metric are a family.
+    Both sides have the same load: where a rate is a share of a capacity that differs, there is no effect. An effect
+    that is among `comparisons` is that very comparison, as where baselines are variants of a server. All others on an
+    axis in a metric are a family.
     """
     known = {_key(comparison): comparison for comparison in comparisons}
     by = subjects_by_name(judged)
@@ -35,7 +35,7 @@ def effects(
                     axis=axis,
                     value=value,
                     reference=reference,
-                    comparison=compare_by_round(cell, other, metric, suite.threshold),
+                    comparison=compare_cells(cell, other, metric, suite.threshold),
                 )
                 for metric in COMPARED
             ]

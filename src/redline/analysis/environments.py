@@ -107,7 +107,7 @@ def grave(before: Environment, after: Environment) -> tuple[Difference, ...]:
 def eras_of(environments: Sequence[Environment]) -> tuple[tuple[Era, ...], list[int]]:
     """The eras of runs in these environments, and of each run in which it is.
 
-    A run goes to the last era whose latest environment does not differ gravely from its own, or begins a new one.
+    A run goes to the last era whose latest environment does not differ gravely from its own, or begins a new era.
     """
     eras: list[Era] = []
     latest: list[Environment] = []

@@ -12,11 +12,11 @@ from redline.analysis.changes import Level, Step, standing, steps
 from redline.analysis.compare import metrics_asked, refused_for_rate
 from redline.analysis.duet import Duet, duets_of
 from redline.analysis.environments import differences, eras_of
-from redline.analysis.judged import JudgedCell, judge_run
+from redline.analysis.judged import JudgedCell, judge_run, too_few_for
 from redline.analysis.own_servers import own_server
 from redline.model import Cell, Environment, Estimate, Metric, Run, ServerEntry, Variant
 from redline.model.history import Change, Followed, History, HistoryPoint, HistoryRun, LeftOut
-from redline.stats import QUANTILE_OF, LogRatios, enough_beyond, estimate, pooled
+from redline.stats import LogRatios, estimate, pooled
 from redline.stats.duets import StartRatio, over_starts
 
 
@@ -119,7 +119,7 @@ def _held_by(followed: Followed, history: History) -> int:
 def silent(history: History) -> tuple[Followed, ...]:
     """The subjects of which the last run says nothing, in plans that are still run.
 
-    That is the last run of all, or the last one of the suite that showed them before: a run of something else that has
+    That is the last run of all, or the last of the suite that showed them before: a run of something else that has
     no number for a cell does not speak for that suite, and what was never shown has nothing to be compared with.
     """
     return tuple(
@@ -169,12 +169,10 @@ def _level_of(cell: JudgedCell, metric: Metric) -> Level | str:
         return "measured with a monitor that perturbs"
     used = cell.having(metric)
     requests = sum(trial.traffic.counts.due for trial in used if trial.traffic)
-    if not used or (metric in QUANTILE_OF and not enough_beyond(requests, QUANTILE_OF[metric])):
-        return f"no trials have {metric}" if not used else f"{requests:,} requests are too few for {metric}"
-    refused = refused_for_rate(cell.cell.load, metric, used, used)
-    if refused:
-        return refused
-    return Level(cell.estimate(metric), pooled([cell.sample(metric)]))
+    if not used:
+        return f"no trials have {metric}"
+    refused = too_few_for(metric, requests) or refused_for_rate(cell.cell.load, metric, used, used)
+    return refused or Level(cell.estimate(metric), pooled([cell.sample(metric)]))
 
 
 def _ratios(run: Run, wanted: Callable[[Cell], bool]) -> Iterator[tuple[str, Sight]]:
@@ -206,7 +204,9 @@ def _comparison_id(cell: Cell, baseline: Cell, *, by_command: bool) -> str:
 
     With `by_command`, servers of the user's are what they are started by: flags call any two servers A and B.
     """
-    servers = [one.variant.content | {"own": _own(one.variant) if by_command else ""} for one in (cell, baseline)]
+    servers = [
+        variant.content | {"own": _own(variant) if by_command else ""} for variant in (cell.variant, baseline.variant)
+    ]
     workload = [
         cell.scenario.model_dump(mode="json", exclude={"against"}),
         cell.load.model_dump(mode="json", exclude={"duration_ns"}),
@@ -275,21 +275,33 @@ class _CellHistory:
     @property
     def levels(self) -> dict[int, Level]:
         """What those runs say that say something."""
-        return {place: one for place, one in self.says.items() if isinstance(one, Level)}
+        return {place: level for place, level in self.says.items() if isinstance(level, Level)}
 
     def points(self) -> Iterator[HistoryPoint]:
-        """One for each run."""
-        for place, one in self.says.items():
-            build = self._build(place)
-            if isinstance(one, Level):
-                yield HistoryPoint(run=place, estimate=one.estimate, build=build)
-            else:
-                yield HistoryPoint(run=place, estimate=None, missing=one, build=build)
+        """The point of each run."""
+        for place, level in self.says.items():
+            estimate, missing = (level.estimate, "") if isinstance(level, Level) else (None, level)
+            yield HistoryPoint(run=place, estimate=estimate, missing=missing, build=self._build(place))
 
     def changes(self) -> tuple[Change, ...]:
         """The changes of each era by itself, in the order of the runs."""
-        found = [change for era in self._steps for change in self._of_era(era)]
-        return tuple(sorted(found, key=lambda change: change.run))
+        changes = []
+        for era, steps_of_era in self._steps.items():
+            own, levels = self._levels(era)
+            changes += [
+                Change(
+                    run=own[step.at],
+                    ratio=step.ratio,
+                    verdict=step.verdict,
+                    before=_pooled(levels[step.since : step.at], self.metric),
+                    after=_pooled(levels[step.at : step.until], self.metric),
+                    runs=step.until - step.at,
+                    build_before=self._build(own[step.at - 1]),
+                    build_after=self._build(own[step.at]),
+                )
+                for step in steps_of_era
+            ]
+        return tuple(sorted(changes, key=lambda change: change.run))
 
     def regressed_since(self) -> int | None:
         """The place of the run since which it is slower than before, in its last era; None where it is not."""
@@ -310,20 +322,6 @@ class _CellHistory:
     @property
     def _threshold(self) -> float:
         return self.runs[self.last].threshold
-
-    def _of_era(self, era: int) -> Iterator[Change]:
-        own, levels = self._levels(era)
-        for step in self._steps[era]:
-            yield Change(
-                run=own[step.at],
-                ratio=step.ratio,
-                verdict=step.verdict,
-                before=_pooled(levels[step.since : step.at], self.metric),
-                after=_pooled(levels[step.at : step.until], self.metric),
-                runs=step.until - step.at,
-                build_before=self._build(own[step.at - 1]),
-                build_after=self._build(own[step.at]),
-            )
 
     def _build(self, place: int) -> str:
         sight = self.runs[place].cells.get(self.cell_id)
@@ -361,7 +359,7 @@ def _followed(cell_id: str, runs: Sequence[SeenRun], era_of: Sequence[int]) -> I
 def _that_say(cell: Sight, last: SeenRun, later: Mapping[int, SeenRun]) -> dict[int, SeenRun]:
     """The later runs that show why they lack the cell: they skipped it, or the suite is another.
 
-    A run of the same text that does not have it was made of a part of the suite, or a quick one.
+    A run of the same text that does not have it was made of a part of the suite, or was quick.
     """
     own = {place: run for place, run in later.items() if run.suite == last.suite and not run.is_comparison}
     return {

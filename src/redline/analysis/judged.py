@@ -1,5 +1,6 @@
 """A run's recordings by cell, judged: which trials may be used, and what is doubtful."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -9,9 +10,7 @@ from redline.findings import (
     is_valid,
     judge_cell,
     judge_trial,
-    of_engine,
     only_lengthened,
-    servers_doing,
     usable,
     warm_up,
 )
@@ -19,7 +18,7 @@ from redline.model import (
     Cell,
     Estimate,
     Finding,
-    FindingKind,
+    Grade,
     MemoryReport,
     Metric,
     Moment,
@@ -27,7 +26,7 @@ from redline.model import (
     Run,
     TrialReport,
 )
-from redline.stats import Sample, Trial, TrialNumbers, estimate, merged_of, sample_of
+from redline.stats import QUANTILE_OF, Sample, Trial, TrialNumbers, enough_beyond, estimate, merged_of, sample_of
 from redline.stats.samples import Merged
 
 
@@ -44,16 +43,6 @@ class JudgedTrial:
     def used(self) -> bool:
         """Whether the cell's numbers rest on it."""
         return self.report.used
-
-    @property
-    def lost_to(self) -> tuple[FindingKind, ...]:
-        """What the server did for which this trial is not used; empty when it is used, or was lost to other causes."""
-        return servers_doing(self.findings, self.numbers.failure)
-
-    @property
-    def engine_failed(self) -> bool:
-        """Whether the load generator is why it failed, which says nothing of the server."""
-        return of_engine(self.numbers.failure)
 
     def release(self) -> None:
         """Free what is decoded of its histograms."""
@@ -90,6 +79,11 @@ class JudgedCell:
         return (*(finding for trial in self.trials for finding in trial.findings), *self.own_findings)
 
     @property
+    def why_invalid(self) -> str:
+        """The first finding that makes it invalid; empty without any."""
+        return next((finding.message for finding in self.findings if finding.grade is Grade.INVALID), "")
+
+    @property
     def bounding(self) -> tuple[TrialNumbers, ...]:
         """The trials of an invalid cell, where all of them bound response times from above; empty otherwise."""
         bounds = [trial.used or only_lengthened(self.cell, trial.findings) for trial in self.trials]
@@ -118,12 +112,24 @@ class JudgedCell:
         """The estimate over these trials."""
         return estimate(self.sample(metric), metric)
 
+    def level(self, metric: Metric) -> Estimate | None:
+        """The estimate, where it can be relied on: the cell is valid and has enough requests for a percentile."""
+        trials = self.having(metric)
+        requests = sum(trial.traffic.counts.due for trial in trials if trial.traffic)
+        return self.estimate(metric) if self.valid and trials and not too_few_for(metric, requests) else None
+
     def release(self) -> None:
         """Free what is decoded of its histograms, which is large; what was computed from them stays."""
         for merged in self._merged:
             merged.release()
         for trial in self.trials:
             trial.release()
+
+
+def too_few_for(metric: Metric, requests: int) -> str:
+    """`99 requests are too few for p99`; empty where there are enough."""
+    q = QUANTILE_OF.get(metric)
+    return "" if q is None or enough_beyond(requests, q) else f"{requests:,} requests are too few for {metric}"
 
 
 def judge_run(run: Run) -> dict[str, JudgedCell]:
@@ -139,21 +145,18 @@ def judged_cells(run: Run) -> Iterator[tuple[str, JudgedCell]]:
     histograms is freed when the next cell is asked for, so take its estimates before.
     """
     plan = run.manifest.plan
-    planned = dict.fromkeys(plan.cells, 0)
-    for step in run.wanted:
-        if isinstance(step, PlannedTrial) and step.cell_id in planned:
-            planned[step.cell_id] += 1
+    planned = Counter(step.cell_id for step in run.wanted if isinstance(step, PlannedTrial))
     places = run.by_cell()
     ceilings: dict[tuple[str, str], float] = {}
     for cell_id, cell in sorted(plan.cells.items(), key=lambda item: item[1].role != "ceiling"):
         trials = [Trial(run.recordings[place]) for place in places[cell_id]]
         key = cell.scenario.name, cell.load.name
-        one = _judge_cell(cell, trials, planned[cell_id], ceilings.get(key))
-        rate = _rate_per_s(one)
+        judged = _judge_cell(cell, trials, planned[cell_id], ceilings.get(key))
+        rate = _rate_per_s(judged)
         if cell.role == "ceiling" and rate:
             ceilings[key] = rate
-        yield cell_id, one
-        one.release()
+        yield cell_id, judged
+        judged.release()
 
 
 def subjects_by_name(judged: Mapping[str, JudgedCell]) -> dict[tuple[str, str, str], JudgedCell]:
@@ -180,8 +183,8 @@ class GrowingRun:
         for cell_id, cell in run.manifest.plan.cells.items():
             for place in places[cell_id]:
                 if positions[place] not in self._trials:
-                    self._trials[positions[place]] = one = _judge_trial(cell, Trial(run.recordings[place]))
-                    one.release()
+                    self._trials[positions[place]] = trial = _judge_trial(cell, Trial(run.recordings[place]))
+                    trial.release()
             trials = tuple(self._trials[positions[place]] for place in places[cell_id])
             judged[cell_id] = JudgedCell(
                 cell=cell,
@@ -195,7 +198,7 @@ class GrowingRun:
 
 def _judge_cell(cell: Cell, trials: list[Trial], planned: int, ceiling_per_s: float | None) -> JudgedCell:
     judged = tuple(_judge_trial(cell, trial) for trial in trials)
-    used = [trial for trial, one in zip(trials, judged, strict=True) if one.used]
+    used = [trial for trial, own in zip(trials, judged, strict=True) if own.used]
     valid = is_valid(len(judged), len(used))
     return JudgedCell(
         cell=cell,

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from redline.analysis.compare import Question, compare_by_round, same_rounds, with_verdicts
+from redline.analysis.compare import Question, compare_cells, same_rounds, with_verdicts
 from redline.analysis.judged import JudgedCell
 from redline.model import Comparison, Estimate, Layer, Metric, Plan, Suite, Waterfall
 from redline.stats import paired_difference, sample_of
@@ -56,7 +56,7 @@ def _adjusted_wholes(falls: Sequence[Waterfall]) -> Iterator[Waterfall]:
     for fall in falls:
         throughput = next(verdicts) if fall.whole.throughput else None
         cpu = next(verdicts) if fall.whole.cpu else None
-        yield fall.judged(throughput, cpu)
+        yield fall.with_whole(throughput, cpu)
 
 
 @dataclass(frozen=True)
@@ -75,8 +75,8 @@ class _Bearing:
             scenario=self.scenario,
             load=self.load,
             base=chain[0],
-            base_throughput=_known(base, Metric.THROUGHPUT) if base and base.cell.load.saturates else None,
-            base_cpu=_known(base, _CPU) if base else None,
+            base_throughput=base.level(Metric.THROUGHPUT) if base and base.cell.load.saturates else None,
+            base_cpu=base.level(_CPU) if base else None,
             steps=tuple(self._layer(server, against) for against, server in pairwise(chain)),
             whole=self._layer(chain[-1], chain[0]),
         )
@@ -98,7 +98,7 @@ class _Bearing:
 
     def _compared(self, cell: JudgedCell, other: JudgedCell, metric: Metric) -> Comparison:
         known = self.known.get((cell.id, other.id, metric))
-        return known or compare_by_round(cell, other, metric, self.plan.suite.threshold)
+        return known or compare_cells(cell, other, metric, self.plan.suite.threshold)
 
     def _why_missing(self, slug: str) -> str:
         cell = f"{slug}.{self.scenario}.{self.load}"
@@ -112,7 +112,7 @@ def _difference(cell: JudgedCell, other: JudgedCell, cpu: Comparison) -> Estimat
     In a duet it is what the ratio adds to the level, so that the two agree.
     """
     if cpu.duet is not None:
-        level = _known(other, _CPU)
+        level = other.level(_CPU)
         return _of_ratio(cpu.ratio, level) if cpu.ratio and level else None
     mine, theirs = same_rounds(cell.having(_CPU), other.having(_CPU))
     if not (cell.valid and other.valid and mine):
@@ -123,9 +123,8 @@ def _difference(cell: JudgedCell, other: JudgedCell, cpu: Comparison) -> Estimat
 def _of_ratio(ratio: Estimate, level: Estimate) -> Estimate:
     """What a change by this ratio adds to the level. Zero is in its interval exactly if 1 is in that of the ratio."""
     ends: tuple[float, ...] = ()
-    if None not in (bounds := (ratio.low, ratio.high, level.low, level.high)):
-        low, high, least, most = (bound or 0.0 for bound in bounds)
-        ends = tuple(at * (end - 1) for at in (least, most) for end in (low, high))
+    if ratio.interval and level.interval:
+        ends = tuple(at * (end - 1) for at in level.interval for end in ratio.interval)
     return Estimate(
         value=level.value * (ratio.value - 1),
         low=min(ends, default=None),
@@ -134,7 +133,3 @@ def _of_ratio(ratio: Estimate, level: Estimate) -> Estimate:
         n=min(ratio.n, level.n),
         method=_METHOD_OF_DUETS,
     )
-
-
-def _known(cell: JudgedCell, metric: Metric) -> Estimate | None:
-    return cell.estimate(metric) if cell.valid and cell.having(metric) else None

@@ -8,12 +8,10 @@ from functools import cached_property
 from redline.findings.failed import trial_failed
 from redline.findings.starts import cpu_of_all, is_whole, measured, traffic_of
 from redline.model import (
-    Counts,
     DuetRecording,
     Estimate,
     Finding,
     Grade,
-    Histogram,
     Metric,
     Run,
 )
@@ -41,21 +39,6 @@ class SlicedCell:
         """What was measured of it in each start."""
         return tuple(traffic_of(start).targets[place] for start, place in self.made)
 
-    @property
-    def counts(self) -> Counts:
-        """The sums over the starts that were measured."""
-        return Counts.merged(target.counts for target in self.traffic)
-
-    @cached_property
-    def response(self) -> Histogram:
-        """The response times of all starts that were measured."""
-        return Histogram.merged(target.response for target in self.traffic)
-
-    @property
-    def service(self) -> Histogram:
-        """The service times of all starts that were measured."""
-        return Histogram.merged(target.service for target in self.traffic)
-
     def estimates(self) -> dict[Metric, Estimate]:
         """Throughput, CPU per request and percentiles, as far as every start that was measured knows them."""
         values = {
@@ -72,7 +55,7 @@ class SlicedCell:
         }
 
     def facts(self, name: str) -> str:
-        """What its servers said of themselves, each text once: `build` or `runtime_version`."""
+        """The distinct texts of its servers about themselves: `build` or `runtime_version`."""
         servers = [start.servers[place] for start, place in self.starts if place < len(start.servers)]
         return ", ".join(dict.fromkeys(filter(None, (str(getattr(server, name)) for server in servers if server))))
 
@@ -112,6 +95,6 @@ def _cpu_ns(start: DuetRecording, place: int) -> float | None:
 
 
 def _estimate(metric: Metric, values: Sequence[float]) -> Estimate:
-    """The geometric mean over starts; without an interval for one."""
+    """The geometric mean over starts; a single start has no interval."""
     ratio = over_starts([StartRatio(math.log(value), None) for value in values]).contrast.ratio
     return Estimate(value=ratio.value, low=ratio.low, high=ratio.high, unit=metric.unit, n=len(values), method=METHOD)

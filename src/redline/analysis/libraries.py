@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 
-from redline.model import Library, Stack, Stacks
+from redline.model import Library, Stack
 from redline.model.profile import LibraryRuntime
 from redline.stats.stacks import KERNEL_MARK, kernel_from
 
@@ -69,8 +69,8 @@ class Libraries:
         """The library that a sample of normal frames counts for.
 
         Everything in a thread that is a library's own counts for that library. Else it is the innermost frame that is
-        of a library; of one that counts for its callers, the next frame outwards decides. A frame that no library has
-        is of OTHER, but for what a runtime itself calls. The kernel counts for no program: where none of its frames
+        of a library; if that library counts for its callers, the next frame outwards decides. A frame that no library
+        has is of OTHER, but for what a runtime itself calls. The kernel counts for no program: where none of its frames
         decides, it is its own.
         """
         if stack.thread and (owner := self.of_thread(stack.thread.name)):
@@ -80,20 +80,12 @@ class Libraries:
         return self._paths[stack.frames]
 
     def names_on(self, stack: Stack) -> frozenset[str]:
-        """All libraries that are anywhere on a stack of normal frames, with the one that it counts for."""
+        """All libraries that are anywhere on a stack of normal frames, with the library that it counts for."""
         if stack.frames not in self._names:
             first = kernel_from(stack.frames)
             owners = (self.of_frame(frame, kernel=at >= first) for at, frame in enumerate(stack.frames))
             self._names[stack.frames] = frozenset(library.name for library in owners if library)
         return self._names[stack.frames] | {self.of_stack(stack)}
-
-    def weights(self, stacks: Stacks) -> dict[str, int]:
-        """The self weight of each library, heaviest first; they add up to the weight of all stacks."""
-        weights: dict[str, int] = {}
-        for stack, weight in stacks.weights.items():
-            name = self.of_stack(stack)
-            weights[name] = weights.get(name, 0) + weight
-        return dict(sorted(weights.items(), key=lambda item: (-item[1], item[0])))
 
     def _walk(self, frames: Sequence[str]) -> str:
         first, own = kernel_from(tuple(frames)), ""

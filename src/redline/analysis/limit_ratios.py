@@ -1,4 +1,4 @@
-"""The limits of servers against those of their baselines, found in one session. Pure."""
+"""The limits of servers against those of their baselines, of one session. Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -71,8 +71,8 @@ def limit_comparisons(
 ) -> tuple[LimitComparison, ...]:
     """Every server against its baseline in the same scenario and load; `limits` are by cell id.
 
-    What is asked of one objective and one baseline is a family. There is no verdict but `inconclusive` while a limit is
-    unknown, or known by single rates only.
+    The comparisons of an objective with a baseline are a family. There is no verdict but `inconclusive` while a limit
+    is unknown, or known by single rates only.
     """
     pairs = list(_pairs(cells, limits, suite))
     adjusted = _adjusted(pairs)

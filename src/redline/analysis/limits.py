@@ -1,20 +1,10 @@
 """A search as it is published: its answers and probes, with the curve, the knee and the overload test."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
-from redline.model import Finding, Histogram, Objective, ObjectiveState
+from redline.model import Histogram, Objective, ObjectiveState
 from redline.model.failures import FirstFailure
-from redline.model.limits import (
-    Beyond,
-    CellLimit,
-    LimitAnswer,
-    LimitProbe,
-    LimitStart,
-    ProbePhase,
-    ProbeVerdict,
-    SearchEnd,
-)
+from redline.model.limits import Beyond, CellLimit, LimitAnswer, LimitProbe, ProbePhase, ProbeVerdict
 from redline.search import Evidence, Limit, Search
 from redline.search.curve import curve, knee, quantile_known
 from redline.search.evidence import overloaded
@@ -23,68 +13,14 @@ from redline.search.steps import Verdict, all_of, reason, shows, verdict
 _STATES: Mapping[Verdict, ObjectiveState] = {"passed": "met", "failed": "missed", "unclear": "not known"}
 
 
-@dataclass(frozen=True)
-class Subject:
-    """Whose limit it is; see CellLimit."""
-
-    slug: str
-    server: str
-    scenario: str
-    load: str
-    build: str = ""
-    runtime_version: str = ""
-    host: str = ""
-    target: str = ""
-
-
-@dataclass(frozen=True)
-class Ending:
-    """How a search ended, and why where that says more."""
-
-    ended: SearchEnd
-    reason: str = ""
-    confirmed: bool = False
-
-
-def cell_limit(  # noqa: PLR0913
-    subject: Subject,
-    ending: Ending,
-    answers: Sequence[LimitAnswer],
-    probes: Sequence[LimitProbe],
-    beyond: Beyond | str,
-    *,
-    starts: Sequence[LimitStart] = (),
-    findings: Sequence[Finding] = (),
-) -> CellLimit:
-    """All that is known of one cell; `beyond` is the result of the overload test, or why there was none."""
-    points = curve(probes)
-    found = knee(points)
-    return CellLimit(
-        slug=subject.slug,
-        server=subject.server,
-        target=subject.target,
-        scenario=subject.scenario,
-        load=subject.load,
-        build=subject.build,
-        runtime_version=subject.runtime_version,
-        host=subject.host,
-        ended=ending.ended,
-        reason=ending.reason,
-        confirmed=ending.confirmed,
-        limits=tuple(answers),
-        probes=tuple(probes),
-        starts=tuple(starts),
-        findings=tuple(findings),
-        curve=points,
-        knee=None if isinstance(found, str) else found,
-        no_knee=found if isinstance(found, str) else "",
-        beyond=None if isinstance(beyond, str) else beyond,
-        no_beyond=beyond if isinstance(beyond, str) else "",
-    )
+def with_curve(limit: CellLimit, beyond: Beyond | str) -> CellLimit:
+    """The search with the curve and the knee of its probes. `beyond`: the overload test, or why there was none."""
+    points = curve(limit.probes)
+    return limit.with_curve(points, knee(points), beyond)
 
 
 def answer(limit: Limit, search: Search) -> LimitAnswer:
-    """The answer for one set of objectives, with what it was asked."""
+    """The answer for a set of objectives, with its conditions."""
     conditions = search.sets[limit.name]
     seen = [_verdict(evidence, conditions) for evidence in search.evidence if shows(evidence, *conditions)]
     return LimitAnswer(

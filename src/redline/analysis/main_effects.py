@@ -4,8 +4,6 @@ import math
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal
 
 from redline.analysis.compare import off_schedule
 from redline.analysis.judged import JudgedCell
@@ -23,21 +21,15 @@ def main_effects(judged: Mapping[str, JudgedCell], suite: Suite) -> tuple[MainEf
     (What a single axis does, the effects between its variants show.) Those of primary metrics have verdicts. The
     p-values of one metric are adjusted as one family.
     """
-    found = list(_main_effects(judged, suite))
-    for metric in Metric:
-        effects = [
-            effect
-            for effects in found
-            if effects.metric is metric
-            for effect in effects.effects
-            if effect.p is not None
-        ]
-        adjusted = iter(holm_adjust([effect.p for effect in effects if effect.p is not None]))
-        for at, one in enumerate(found):
-            if one.metric is metric:
-                judging = tuple(_judged(effect, adjusted, suite.threshold) for effect in one.effects)
-                found[at] = one.having(judging)
-    return tuple(found)
+    made = list(_main_effects(judged, suite))
+    ps: dict[Metric, list[float]] = {metric: [] for metric in Metric}
+    for effects in made:
+        ps[effects.metric] += [effect.p for effect in effects.effects if effect.p is not None]
+    adjusted = {metric: iter(holm_adjust(known)) for metric, known in ps.items()}
+    return tuple(
+        effects.having(tuple(_decided(effect, adjusted[effects.metric], suite.threshold) for effect in effects.effects))
+        for effects in made
+    )
 
 
 def next_command(suite: Suite, screened: Iterable[MainEffects], command: str) -> str:
@@ -60,13 +52,11 @@ def next_command(suite: Suite, screened: Iterable[MainEffects], command: str) ->
 def _without_output(words: Sequence[str]) -> list[str]:
     """The words of a command without the folder that they name, which is taken now."""
     kept: list[str] = []
-    skip = False
-    for word in words:
-        if skip or word.startswith("--output="):
-            skip = False
-        elif word in ("-o", "--output"):
-            skip = True
-        else:
+    left = iter(words)
+    for word in left:
+        if word in ("-o", "--output"):
+            next(left, "")
+        elif not word.startswith("--output="):
             kept.append(word)
     return kept
 
@@ -79,46 +69,38 @@ def _main_effects(judged: Mapping[str, JudgedCell], suite: Suite) -> Iterator[Ma
             groups.setdefault(key, []).append(cell)
     full = by_server([variant for variant in suite.variants if not variant.misfit])
     fewest = 1 if suite.screened else 2
-    for (server, scenario, load), cells in groups.items():
+    for (server, _, _), cells in groups.items():
         if len(axes_of_server(full[server]).values) < fewest:
             continue
         first = cells[0].cell.load
         for metric in SHOWN:
             if metric is Metric.THROUGHPUT and not first.saturates:
                 continue
-            fitted = _of_metric(cells, metric)
-            yield MainEffects(
-                server=server,
-                scenario=scenario,
-                load=load,
-                metric=metric,
-                variants=fitted.variants,
-                possible=suite.screened.get(server, len(full[server])),
-                resolution=fitted.resolution,
-                effects=fitted.effects,
-                refused=fitted.refused,
-            )
+            yield _of_metric(cells, metric, suite.screened.get(server, len(full[server])))
 
 
-@dataclass(frozen=True)
-class _Fitted:
-    """The main effects on some variants in one metric, or why there are none."""
-
-    variants: int
-    resolution: Literal["III", "IV", "V"]
-    effects: tuple[MainEffect, ...] = ()
-    refused: str = ""
-
-
-def _of_metric(cells: Sequence[JudgedCell], metric: Metric) -> _Fitted:
+def _of_metric(cells: Sequence[JudgedCell], metric: Metric, possible: int) -> MainEffects:
+    """The main effects on the variants of a server in one metric, or why there are none."""
     used = [cell for cell in cells if cell.valid and not cell.perturbed and cell.having(metric)]
     variants = [cell.cell.variant for cell in used]
     axes = axes_of_server(variants) if variants else Axes({}, ())
     factors = factorial.coded(axes.runs, axes.levels) if axes.values else []
-    resolution: Literal["III", "IV", "V"] = factorial.resolution(factors) if factors else "III"
-    refused = _refused(used, metric) or ("" if factors else "no axis has two values with valid trials")
-    if refused:
-        return _Fitted(len(used), resolution, refused=refused)
+
+    def result(effects: tuple[MainEffect, ...] = (), refused: str = "") -> MainEffects:
+        return MainEffects(
+            server=cells[0].cell.variant.server,
+            scenario=cells[0].cell.scenario.name,
+            load=cells[0].cell.load.name,
+            metric=metric,
+            variants=len(used),
+            possible=possible,
+            resolution=factorial.resolution(factors) if factors else "III",
+            effects=effects,
+            refused=refused,
+        )
+
+    if refused := _refused(used, metric) or ("" if factors else "no axis has two values with valid trials"):
+        return result(refused=refused)
     rows = [
         (math.log(value), trial.round, run)
         for cell, run in zip(used, axes.runs, strict=True)
@@ -126,28 +108,28 @@ def _of_metric(cells: Sequence[JudgedCell], metric: Metric) -> _Fitted:
         if value > 0
     ]
     by_trial = factorial.coded([run for _, _, run in rows], axes.levels)
-    found = factorial.main_effects([value for value, _, _ in rows], [block for _, block, _ in rows], by_trial)
-    if found is None:
-        return _Fitted(len(used), resolution, refused="one trial of each variant does not show how trials scatter")
+    fitted = factorial.main_effects([value for value, _, _ in rows], [block for _, block, _ in rows], by_trial)
+    if fitted is None:
+        return result(refused="one trial of each variant does not show how trials scatter")
     is_primary = metric in used[0].cell.load.primary_metrics
     mixed, names = factorial.aliases(factors), list(axes.values)
-    effects = tuple(
-        _effect(
-            name,
-            axes.values[name],
-            effect,
-            len(rows),
-            is_primary=is_primary,
-            mixed_with=tuple(f"{names[a]} x {names[b]}" for a, b in pairs),
+    return result(
+        tuple(
+            _effect(
+                name,
+                axes.values[name],
+                effect,
+                len(rows),
+                is_primary=is_primary,
+                mixed_with=tuple(f"{names[a]} x {names[b]}" for a, b in pairs),
+            )
+            for name, effect, pairs in zip(names, fitted, mixed, strict=True)
         )
-        for name, effect, pairs in zip(names, found, mixed, strict=True)
     )
-    return _Fitted(len(used), resolution, effects)
 
 
 def _refused(used: Sequence[JudgedCell], metric: Metric) -> str:
-    loads = {one.cell.load for one in used}
-    if len(loads) > 1:
+    if len({cell.cell.load for cell in used}) > 1:
         return "the rates of its variants differ, since they are shares of capacities"
     if metric in QUANTILE_OF or metric is Metric.CPU_PER_REQUEST:
         for cell in used:
@@ -194,9 +176,9 @@ def _ratio(step: float, half: float, trials: int) -> Estimate:
     )
 
 
-def _judged(effect: MainEffect, adjusted: Iterator[float], threshold: float) -> MainEffect:
+def _decided(effect: MainEffect, adjusted: Iterator[float], threshold: float) -> MainEffect:
     if effect.p is None:
         return effect
     p = next(adjusted)
     within = all(level.ratio.is_within(threshold) for level in effect.levels)
-    return effect.judged("too small" if within else "matters" if p <= ALPHA else "not shown", p)
+    return effect.with_verdict("too small" if within else "matters" if p <= ALPHA else "not shown", p)

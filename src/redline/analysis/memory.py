@@ -10,7 +10,7 @@ from redline.model.runtime import CollectionKind, CollectionSum
 from redline.stats import Trial
 
 MOST_MARKS = 60
-"""Pauses of one cell that a plot shows one by one: the longest."""
+"""Pauses of one cell that a plot shows individually: the longest."""
 
 
 def memory_report(cell: Cell, trials: Sequence[Trial]) -> MemoryReport | None:
@@ -82,7 +82,7 @@ def _peak(trials: Iterable[Trial], name: str) -> int | None:
 
 
 def _cores(trials: Sequence[Trial], name: str, seconds: float) -> float | None:
-    """The increase of a counter of time of the server over all windows, in cores; None if one is not known."""
+    """The increase of a counter of time of the server over all windows, in cores; None if a trial's is not known."""
     grown = [trial.increase(name, "server") for trial in trials]
     known = [growth for growth in grown if growth is not None]
     return sum(known) / (seconds * 1e9) if len(known) == len(grown) and seconds > 0 else None

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from redline.analysis.judged import JudgedCell
-from redline.findings import only_lengthened, servers_doing
+from redline.findings import of_engine, only_lengthened, servers_doing
 from redline.model import Cell, Counts, Failure, Finding, Grade, Histogram, Objective, ObjectiveResult, Traffic
 from redline.stats import TrialNumbers
 from redline.stats.objectives import DEPTHS, LoadTotals, judge_objective
@@ -24,9 +24,9 @@ def objective_results(judged: JudgedCell, objectives: Iterable[Objective]) -> tu
     if lost := _lost(judged):
         return missed_all(applying, made, lost)
     if judged.valid:
-        return _not_seen(judged, judged_all(applying, made))
+        return _not_seen(judged, judge_all(applying, made))
     if bounding := judged.bounding:
-        return judged_all(applying, _measured(judged, bounding), at_most=True)
+        return judge_all(applying, _measured(judged, bounding), at_most=True)
     return unknown_all(applying, "the cell is invalid")
 
 
@@ -42,13 +42,13 @@ def load_objectives(
     if kinds := servers_doing(findings, failure):
         return missed_all(applying, made, f"the load is invalid by {', '.join(dict.fromkeys(kinds))}")
     if traffic.seconds > 0 and all(finding.grade is not Grade.INVALID for finding in findings):
-        return judged_all(applying, made)
+        return judge_all(applying, made)
     if traffic.seconds > 0 and only_lengthened(cell, findings):
-        return judged_all(applying, made, at_most=True)
+        return judge_all(applying, made, at_most=True)
     return unknown_all(applying, "the load is invalid")
 
 
-def judged_all(
+def judge_all(
     objectives: Iterable[Objective], made: LoadTotals, *, at_most: bool = False
 ) -> tuple[ObjectiveResult, ...]:
     """The results by what was counted and how long responses took; `at_most`: these are upper bounds."""
@@ -57,7 +57,7 @@ def judged_all(
 
 def missed_all(objectives: Iterable[Objective], made: LoadTotals, reason: str) -> tuple[ObjectiveResult, ...]:
     """None was met, by the server's doing."""
-    results = judged_all(objectives, made)
+    results = judge_all(objectives, made)
     return tuple(result.unmet(reason, known=True) for result in results)
 
 
@@ -98,7 +98,7 @@ def _measured(judged: JudgedCell, trials: Sequence[TrialNumbers]) -> LoadTotals:
 
 def _not_seen(judged: JudgedCell, results: tuple[ObjectiveResult, ...]) -> tuple[ObjectiveResult, ...]:
     """What was met is not known after all, where nobody saw what the server did in some trials."""
-    failed = sum(trial.engine_failed for trial in judged.trials)
+    failed = sum(of_engine(trial.numbers.failure) for trial in judged.trials)
     if not failed:
         return results
     reason = f"{failed} of {len(judged.trials)} trials failed on the engine's side"
@@ -107,6 +107,6 @@ def _not_seen(judged: JudgedCell, results: tuple[ObjectiveResult, ...]) -> tuple
 
 def _lost(judged: JudgedCell) -> str:
     """How many trials the server lost, and to what; empty when none."""
-    lost = [trial.lost_to for trial in judged.trials if trial.lost_to]
+    lost = [doing for trial in judged.trials if (doing := servers_doing(trial.findings, trial.numbers.failure))]
     kinds = sorted({kind for kinds in lost for kind in kinds})
     return f"{len(lost)} of {len(judged.trials)} trials lost to {', '.join(kinds)}" if lost else ""

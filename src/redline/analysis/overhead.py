@@ -1,7 +1,7 @@
 """What a profiler costs: how a server changes while it is profiled, within one start."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,13 +26,9 @@ def overhead(recordings: Iterable[Recording]) -> dict[Metric, Estimate]:
     Empty where a trial was profiled from begin to end.
     """
     trials = [periods for recording in recordings if (periods := tuple(_periods(recording)))]
-    values: dict[Metric, Callable[[_Period], float | None]] = {
-        Metric.THROUGHPUT: lambda period: period.answers_per_s,
-        Metric.CPU_PER_REQUEST: lambda period: period.cpu_per_request_ns,
-    }
     changes = {
-        metric: [change for periods in trials if (change := _changed(periods, value))]
-        for metric, value in values.items()
+        metric: [change for periods in trials if (change := _changed(periods, metric))]
+        for metric in (Metric.THROUGHPUT, Metric.CPU_PER_REQUEST)
     }
     return {metric: _estimate(known) for metric, known in changes.items() if known}
 
@@ -43,12 +39,11 @@ class _Period:
 
     middle_ns: float
     profiled: bool
-    answers_per_s: float
-    cpu_per_request_ns: float | None
+    values: Mapping[Metric, float | None]
 
 
 def _periods(recording: Recording) -> Iterator[_Period]:
-    """What lies before, in and after the profile, not what lies on its edges; nothing where one of these is short."""
+    """What lies before, in and after the profile, not what lies on its edges; nothing where a part is short."""
     traffic, profile = recording.traffic, recording.profile
     if traffic is None or profile is None or profile.started is None or profile.stopped is None:
         return
@@ -87,13 +82,15 @@ def _period(recording: Recording, intervals: Sequence[Interval], epoch_unix_ns: 
     return _Period(
         middle_ns=(during.start + during.end) / 2,
         profiled=profiled,
-        answers_per_s=completed / (during.end - during.start) * 1e9,
-        cpu_per_request_ns=cpu_ns / completed if cpu_ns is not None and completed else None,
+        values={
+            Metric.THROUGHPUT: completed / (during.end - during.start) * 1e9,
+            Metric.CPU_PER_REQUEST: cpu_ns / completed if cpu_ns is not None and completed else None,
+        },
     )
 
 
-def _changed(periods: Sequence[_Period], value_of: Callable[[_Period], float | None]) -> Switched | None:
-    values = [value_of(period) for period in periods]
+def _changed(periods: Sequence[_Period], metric: Metric) -> Switched | None:
+    values = [period.values[metric] for period in periods]
     known = [value for value in values if value]
     if len(known) < len(values):
         return None

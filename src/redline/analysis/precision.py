@@ -10,7 +10,7 @@ from redline.analysis.duet import duets_of
 from redline.analysis.judged import JudgedCell, judge_run, subjects_by_name
 from redline.model import Enough, Estimate, Metric, Precision, Run
 from redline.model.estimate import DuetComparison
-from redline.stats import QUANTILE_OF, enough_beyond, rounds_for, scatter_of
+from redline.stats import rounds_for, scatter_of
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class _Main:
 
     @property
     def lost(self) -> tuple[str, ...]:
-        """Which of its cells had trials, and not one valid among them."""
+        """Which of its cells had trials, and none that is valid."""
         sides = (self.cell, self.baseline) if self.baseline else (self.cell,)
         return tuple(side.id for side in sides if side.trials and not side.used)
 
@@ -54,7 +54,7 @@ def enough(run: Run, judge: Callable[[Run], Mapping[str, JudgedCell]] = judge_ru
 
     Enough is when every main comparison is as narrow as asked. Comparisons that cannot be made (an invalid cell, a p99
     of too few requests) do not keep the others going; those of too few rounds with both sides usable do. If none can be
-    made yet, the run goes on, unless each has a side without a valid trial.
+    made yet, the run goes on, unless all have a side without a valid trial.
     """
     auto, rounds = run.manifest.plan.suite.auto, whole_rounds(run)
     if auto is None or rounds < auto.at_least:
@@ -96,7 +96,7 @@ def precision(run: Run, judged: Mapping[str, JudgedCell]) -> Precision | None:
 
 
 def whole_rounds(run: Run) -> int:
-    """The rounds, from the first one on, of which every trial has its recording."""
+    """The rounds, from the first on, of which every trial has its recording."""
     done, steps = run.done, run.manifest.plan.steps
     missing = {step.round for step in steps if step.position not in done}
     planned = sorted({step.round for step in steps})
@@ -104,7 +104,7 @@ def whole_rounds(run: Run) -> int:
 
 
 def _is_spent(run: Run, budget_ns: int, rounds: int, *, fills: bool) -> bool:
-    """Whether a budget is spent; one that is to be filled, whether another round like the last would go beyond it."""
+    """Whether a budget is spent; if it is to be filled, whether another round like the last would exceed it."""
     taken = [(recording.round, sum(recording.stages_ns.values())) for recording in run.recordings]
     taken += [(duet.round, duet.took_ns) for duet in run.duets]
     spent_ns, last_ns = sum(ns for _, ns in taken), sum(ns for number, ns in taken if number == rounds - 1)
@@ -112,7 +112,7 @@ def _is_spent(run: Run, budget_ns: int, rounds: int, *, fills: bool) -> bool:
 
 
 def _main(run: Run, judged: Mapping[str, JudgedCell]) -> Iterator[_Main]:
-    """The main comparison of each cell, or its own estimate if it has none and is no baseline of another.
+    """The main comparison of each cell, or its own estimate if it has none and is no baseline.
 
     That of a duet is in CPU per request, else in the primary metric of the load, unless the suite says in which.
     """
@@ -126,13 +126,4 @@ def _main(run: Run, judged: Mapping[str, JudgedCell]) -> Iterator[_Main]:
             comparison = compare_in_suite(cell, baseline, metric, suite, duets)
             yield _Main(cell, baseline, comparison.ratio, comparison.duet)
         elif slug not in references:
-            yield _Main(cell, None, _known(cell))
-
-
-def _known(cell: JudgedCell) -> Estimate | None:
-    metric = cell.cell.load.primary_metric
-    trials = cell.having(metric)
-    requests = sum(trial.traffic.counts.due for trial in trials if trial.traffic)
-    if not cell.valid or not trials or (metric in QUANTILE_OF and not enough_beyond(requests, QUANTILE_OF[metric])):
-        return None
-    return cell.estimate(metric)
+            yield _Main(cell, None, cell.level(cell.cell.load.primary_metric))

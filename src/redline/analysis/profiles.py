@@ -68,12 +68,14 @@ def profile_reports(
     cells: Sequence[CellReport],
     comparisons: Iterable[Comparison],
 ) -> tuple[ProfileReport, ...]:
-    """One report for each cell and kind of profile, in the order of the cells.
+    """A report for each cell and kind of profile, in the order of the cells.
 
     `recordings` are those of profiled trials; `read` gives stacks by the name of their file, and may raise
     RedlineError. `libraries` is their table. `comparisons` give what a cell's CPU time is to its baseline's.
     """
-    tables: dict[LibraryRuntime | None, Libraries] = {one: Libraries(libraries, one) for one in (None, "jvm")}
+    tables: dict[LibraryRuntime | None, Libraries] = {
+        runtime: Libraries(libraries, runtime) for runtime in (None, "jvm")
+    }
     groups: dict[_Key, list[Recording]] = {}
     for recording in recordings:
         if recording.profile is not None:
@@ -86,15 +88,17 @@ def profile_reports(
     keys = sorted((key for key in groups if key[0] in places), key=lambda key: places[key[0]])
     made = {key: _Profile(tuple(groups[key]), read, tables[_runtime(groups[key])]) for key in keys}
     nodes = max(_FEWEST_NODES, min(_MOST_NODES, _ALL_NODES // max(1, len(made))))
+    by_rate = _by_rate(made, {cell.cell_id: cell for cell in cells})
     profiles = []
     for key, profile in made.items():
         compared = against.get(key[0])
         other = made.get((compared.baseline_id, *key[1:])) if compared else None
-        sound = other and not (profile.problem or other.problem)
-        change = profile.against_baseline(other, compared) if compared and other and sound else None
-        profiles.append(_report(cells[places[key[0]]], profile, change, nodes))
-    by_rate = _by_rate(made, {cell.cell_id: cell for cell in cells})
-    return tuple(profile.held_against(by_rate.get(key)) for key, profile in zip(made, profiles, strict=True))
+        change = None
+        if compared and other and not (profile.problem or other.problem):
+            ratio = compared.ratio if compared.metric is Metric.CPU_PER_REQUEST else None
+            change = profile.change(other, compared.baseline_id, ratio)
+        profiles.append(_report(cells[places[key[0]]], profile, change, by_rate.get(key), nodes))
+    return tuple(profiles)
 
 
 def _runtime(recordings: Iterable[Recording]) -> LibraryRuntime | None:
@@ -115,22 +119,22 @@ def _by_rate(made: "Mapping[_Key, _Profile]", cells: Mapping[str, CellReport]) -
         rate = cell.estimates.get(Metric.THROUGHPUT)
         if rate is not None and cell.valid and not profile.problem:
             groups.setdefault((cell.server, cell.route, cell.scenario, *key[1:]), []).append((rate.value, key))
-    found = {}
+    changes = {}
     for members in groups.values():
         (low, lowest), (high, highest) = min(members), max(members)
         if high >= _HIGHER * low:
             own, other = (cells[key[0]].estimates.get(Metric.CPU_PER_REQUEST) for key in (highest, lowest))
             ratio = _quotient(own, other) if own and other and min(own.value, other.value) > 0 else None
-            found[highest] = made[highest].change(made[lowest], lowest[0], ratio)
-    return found
+            changes[highest] = made[highest].change(made[lowest], lowest[0], ratio)
+    return changes
 
 
 def _quotient(estimate: Estimate, other: Estimate) -> Estimate:
     """One over the other, of different trials: its interval follows from theirs (MOVER: Zou and Donner, 2008)."""
-    value, bounds = math.log(estimate.value / other.value), (estimate.low, estimate.high, other.low, other.high)
+    value, own_ends, other_ends = math.log(estimate.value / other.value), estimate.log_interval, other.log_interval
     low = high = None
-    if all(bounds):
-        own_low, own_high, other_low, other_high = (math.log(bound or 1.0) for bound in bounds)
+    if own_ends and other_ends:
+        (own_low, own_high), (other_low, other_high) = own_ends, other_ends
         centre, other_centre = math.log(estimate.value), math.log(other.value)
         low = math.exp(value - math.hypot(centre - own_low, other_high - other_centre))
         high = math.exp(value + math.hypot(own_high - centre, other_centre - other_low))
@@ -232,11 +236,6 @@ class _Profile:
         """All that have any share."""
         return tuple(dict.fromkeys(name for sums in self.sums for name in getattr(sums, of)))
 
-    def against_baseline(self, other: "_Profile", compared: Comparison) -> ProfileChange:
-        """Against the baseline's profile."""
-        ratio = compared.ratio if compared.metric is Metric.CPU_PER_REQUEST else None
-        return self.change(other, compared.baseline_id, ratio)
-
     def change(self, other: "_Profile", cell_id: str, cpu: Estimate | None) -> ProfileChange:
         """Against the profile of a cell. With the ratio of CPU times, in parts of that cell's CPU per request.
 
@@ -269,7 +268,7 @@ class _Profile:
             }
 
         libraries = points("own")
-        if any(each.method == METHOD_NONE for each in libraries.values()):
+        if any(share.method == METHOD_NONE for share in libraries.values()):
             return None
         return _change("", None, libraries, points("frames"))
 
@@ -298,7 +297,9 @@ class _WeightSums:
         return made
 
 
-def _report(cell: CellReport, profile: _Profile, change: ProfileChange | None, nodes: int) -> ProfileReport:
+def _report(
+    cell: CellReport, profile: _Profile, change: ProfileChange | None, by_rate: ProfileChange | None, nodes: int
+) -> ProfileReport:
     facts = profile.facts
     cpu = cell.estimates.get(Metric.CPU_PER_REQUEST) if cell.valid else None
     names = sorted(
@@ -332,6 +333,7 @@ def _report(cell: CellReport, profile: _Profile, change: ProfileChange | None, n
         frames=_frames(profile.stacks, profile.libraries),
         threads=_threads(profile.stacks),
         change=change,
+        by_rate=by_rate,
         slow=profile.slow(),
         graph=_graph(profile, nodes),
         heat=_heat(profile),
@@ -348,13 +350,13 @@ def _change(
     against: str, ratio: Estimate | None, libraries: _Changes, frames: _Changes, shares: _Changes | None = None
 ) -> ProfileChange:
     """The libraries, in both ways where `shares` are compared besides, are one family; functions are another."""
-    ps = [one.p for each in (libraries, shares or {}) for one in each.values()]
+    ps = [change.p for changes in (libraries, shares or {}) for change in changes.values()]
     adjusted = _adjusted(ps)
     return ProfileChange(
         against=against,
         ratio=ratio,
         libraries=_points(libraries, adjusted[: len(libraries)]),
-        frames=_points(frames, _adjusted([one.p for one in frames.values()]))[:_CHANGED_FRAMES],
+        frames=_points(frames, _adjusted([change.p for change in frames.values()]))[:_CHANGED_FRAMES],
         shares=_points(shares or {}, adjusted[len(libraries) :]),
     )
 
@@ -362,17 +364,17 @@ def _change(
 def _adjusted(ps: Sequence[float | None]) -> tuple[float | None, ...]:
     """P-values by Holm, for all of them; those that are not known count too."""
     adjusted = holm_adjust([1.0 if p is None else p for p in ps])
-    return tuple(None if p is None else one for p, one in zip(ps, adjusted, strict=True))
+    return tuple(None if p is None else value for p, value in zip(ps, adjusted, strict=True))
 
 
 def _points(changes: _Changes, adjusted: Sequence[float | None]) -> tuple[Points, ...]:
     """Those that are worth a word, the largest first."""
-    found = [
-        Points(name=name, points=_estimate(each), p_adjusted=p)
-        for (name, each), p in zip(changes.items(), adjusted, strict=True)
-        if abs(each.value) >= LEAST
+    points = [
+        Points(name=name, points=_estimate(change), p_adjusted=p)
+        for (name, change), p in zip(changes.items(), adjusted, strict=True)
+        if abs(change.value) >= LEAST
     ]
-    return tuple(sorted(found, key=lambda points: (-abs(points.points.value), points.name)))
+    return tuple(sorted(points, key=lambda points: (-abs(points.points.value), points.name)))
 
 
 def _estimate(change: MeasuredShare | CostChange) -> Estimate:
@@ -392,7 +394,7 @@ def _frames(stacks: Stacks, libraries: Libraries) -> tuple[FrameShare, ...]:
             self_share=weight / whole,
             total_share=anywhere[frame] / whole,
         )
-        for frame, weight in sorted(own.items(), key=lambda each: (-each[1], each[0]))[:_FRAMES]
+        for frame, weight in sorted(own.items(), key=lambda item: (-item[1], item[0]))[:_FRAMES]
         if weight >= LEAST * whole
     )
 
@@ -406,7 +408,7 @@ def _threads(stacks: Stacks) -> tuple[ThreadShare, ...]:
 
 
 def _graph(profile: _Profile, nodes: int) -> FlameGraph:
-    slow = frozenset(each for trial in profile.trials for each in trial.slow)
+    slow = frozenset[Slice]().union(*(trial.slow for trial in profile.trials))
 
     def library_of(frame: str, depth: int) -> str:
         if depth == 0:
@@ -439,27 +441,25 @@ def _slow(slices: Sequence[Slice], traffic: Traffic) -> Iterable[Slice]:
 
 
 def _heat(profile: _Profile) -> HeatMap | None:
-    """The libraries that take most in the first trial, and all others as one."""
+    """The libraries that take most in the first trial, and all others together."""
     if not profile.trials or profile.trials[0].slices == (None,):
         return None
     trial, own, whole = profile.trials[0], profile.sums[0].own, profile.sums[0].whole
     slices = [slice_ for slice_ in trial.slices if slice_ is not None]
-    columns = [
-        slices[at : at + math.ceil(len(slices) / _COLUMNS)]
-        for at in range(0, len(slices), math.ceil(len(slices) / _COLUMNS))
-    ]
+    width = math.ceil(len(slices) / _COLUMNS)
+    columns = [slices[at : at + width] for at in range(0, len(slices), width)]
     ranked = sorted(own, key=lambda name: (-own[name].total(), name))
     rows = {name: own[name] for name in ranked[:_ROWS]}
     if ranked[_ROWS:]:
         rows["all others"] = sum((own[name] for name in ranked[_ROWS:]), Counter())
     return HeatMap(
         column_s=(columns[0][-1].end - columns[0][0].start) / 1e9,
-        totals=tuple(sum(whole[each] for each in column) for column in columns),
+        totals=tuple(sum(whole[slice_] for slice_ in column) for column in columns),
         p99_ns=tuple(_p99(column, trial.traffic) for column in columns),
-        slow=tuple(any(each in trial.slow for each in column) for column in columns),
+        slow=tuple(any(slice_ in trial.slow for slice_ in column) for column in columns),
         rows=tuple(
-            HeatRow(name=name, weights=tuple(sum(found[each] for each in column) for column in columns))
-            for name, found in rows.items()
+            HeatRow(name=name, weights=tuple(sum(weights[slice_] for slice_ in column) for column in columns))
+            for name, weights in rows.items()
         ),
     )
 

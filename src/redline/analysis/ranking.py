@@ -28,7 +28,8 @@ def rankings(
     groups: dict[tuple[str, str, str], list[JudgedCell]] = {}
     for cell in judged.values():
         if cell.cell.role == "subject":
-            key = (cell.cell.scenario.name, cell.cell.load.name, _setting(cell.cell.variant, axes))
+            setting = ", ".join(f"{name}={cell.cell.variant.settings[name]}" for name in axes)
+            key = (cell.cell.scenario.name, cell.cell.load.name, setting)
             groups.setdefault(key, []).append(cell)
     made = []
     for (scenario, load, setting), members in groups.items():
@@ -36,7 +37,9 @@ def rankings(
         if any(member.cell.load != first for member in members):
             continue  # rates that are shares of each group's own capacity: no server is faster for having less load
         metric = first.primary_metric
-        levels = {member.id: estimates[member.id].get(metric) for member in members if _counts(member)}
+        # A perturbed trial is never compared, so it is not ranked either.
+        counting = [member.id for member in members if member.valid and not member.perturbed]
+        levels = {cell_id: estimates[cell_id].get(metric) for cell_id in counting}
         ranked = places(
             {name: level for name, level in levels.items() if level},
             [comparison for comparison in against if comparison.metric is metric],
@@ -61,7 +64,7 @@ def places(
     position, from 1.
     """
     sign = -1 if higher_is_better else 1
-    known = {name: level for name, level in estimates.items() if level.low is not None and level.high is not None}
+    known = {name: level for name, level in estimates.items() if level.interval}
     field = _Field(known, tuple(comparisons), tuple(of_other_pairs))
     ordered = sorted(known, key=lambda name: (sign * field.values[name], name))
     ranked: list[Place] = []
@@ -95,6 +98,7 @@ class _Field:
         of_other_pairs: Iterable[Comparison],
     ) -> None:
         self.levels = levels
+        self._intervals = {name: level.interval for name, level in levels.items() if level.interval}
         with_interval = list(filter(_bounds, comparisons))
         self.against = {comparison.cell_id: comparison for comparison in with_interval if comparison.cell_id in levels}
         others = filter(_bounds, of_other_pairs)
@@ -121,7 +125,8 @@ class _Field:
         ours, theirs = self._standings[cell_id], self._standings[other]
         if ours.root == theirs.root:
             return ours.low > theirs.high or theirs.low > ours.high
-        return not _overlap(self.levels[cell_id], self.levels[other])
+        (low, high), (least, most) = self._intervals[cell_id], self._intervals[other]
+        return low > most or least > high
 
     def _differ(self, comparison: Comparison) -> bool:
         """Whether it says so, and the ranking, which may rest on more, has the two in the same order."""
@@ -145,21 +150,7 @@ def _standing(name: str, against: Mapping[str, Comparison]) -> _Standing:
 
 def _bounds(comparison: Comparison) -> tuple[float, float] | None:
     """The ends of the interval of the logarithm of a ratio; None without an interval."""
-    ratio = comparison.ratio
-    if ratio is None or ratio.low is None or ratio.high is None or ratio.low <= 0:
-        return None
-    return math.log(ratio.low), math.log(ratio.high)
-
-
-def _overlap(ours: Estimate, theirs: Estimate) -> bool:
-    if ours.low is None or ours.high is None or theirs.low is None or theirs.high is None:
-        return False
-    return ours.low <= theirs.high and theirs.low <= ours.high
-
-
-def _counts(cell: JudgedCell) -> bool:
-    """A perturbed trial is never compared, so it is not ranked either."""
-    return cell.valid and not cell.perturbed
+    return comparison.ratio.log_interval if comparison.ratio else None
 
 
 def _shared_axes(variants: tuple[Variant, ...]) -> tuple[str, ...]:
@@ -167,8 +158,3 @@ def _shared_axes(variants: tuple[Variant, ...]) -> tuple[str, ...]:
     settings = [variant.settings for variant in variants]
     shared = set.intersection(*map(set, settings)) - {ROUTE, PLACE} if settings else set()
     return tuple(sorted(name for name in shared if len({setting[name] for setting in settings}) > 1))
-
-
-def _setting(variant: Variant, axes: tuple[str, ...]) -> str:
-    """`interceptor=off`; several by name, with commas."""
-    return ", ".join(f"{name}={variant.settings[name]}" for name in axes)

@@ -1,11 +1,13 @@
 """One run judged twice: by the rules that its stored views were made with, and by today's. Pure."""
 
-from typing import Literal
+from collections.abc import Iterator, Mapping
+from typing import Literal, TypeVar
 
 from redline.model import Finding, FindingKind, Frozen, Grade, Report
 from redline.model.limits import CellLimit, LimitAnswer, LimitReport
 
-_Key = tuple[str, FindingKind, int | None]
+_Key = TypeVar("_Key")
+_Value = TypeVar("_Value")
 
 
 class Rejudged(Frozen):
@@ -40,23 +42,18 @@ def rejudged(before: Report, after: Report) -> tuple[Rejudged, ...]:
     Findings are the same when cell, kind, trial and grade are; what they say may be worded otherwise. Of several of one
     kind on one trial the gravest counts.
     """
-    old, new = _gravest(before), _gravest(after)
     order = {cell.cell_id: place for place, cell in enumerate(after.cells)}
     changes = []
-    for key in dict.fromkeys((*new, *old)):
-        was, now = old.get(key), new.get(key)
-        if was and now and was.grade is now.grade:
-            continue
-        shown = now or was
-        if shown is not None:
+    for (cell_id, kind, position), was, now in _differing(_gravest(before), _gravest(after)):
+        if (was and was.grade) != (now and now.grade):
             changes.append(
                 Rejudged(
-                    cell_id=shown.cell_id,
-                    kind=shown.kind,
-                    position=shown.position,
+                    cell_id=cell_id,
+                    kind=kind,
+                    position=position,
                     before=was.grade if was else None,
                     after=now.grade if now else None,
-                    message=shown.message,
+                    message=now.message if now else was.message if was else "",
                 )
             )
     return tuple(sorted(changes, key=lambda change: order.get(change.cell_id, len(order))))
@@ -64,16 +61,16 @@ def rejudged(before: Report, after: Report) -> tuple[Rejudged, ...]:
 
 def validity_changes(before: Report, after: Report) -> tuple[ValidityChange, ...]:
     """The cells that became invalid, or valid again."""
-    was = {cell.cell_id: cell.valid for cell in before.cells}
+    old, new = ({cell.cell_id: cell.valid for cell in report.cells} for report in (before, after))
     return tuple(
-        ValidityChange(cell_id=cell.cell_id, valid_before=was[cell.cell_id], valid_after=cell.valid)
-        for cell in after.cells
-        if cell.cell_id in was and was[cell.cell_id] != cell.valid
+        ValidityChange(cell_id=cell_id, valid_before=was, valid_after=now)
+        for cell_id, was, now in _differing(old, new)
+        if was is not None and now is not None
     )
 
 
-def _gravest(report: Report) -> dict[_Key, Finding]:
-    gravest: dict[_Key, Finding] = {}
+def _gravest(report: Report) -> dict[tuple[str, FindingKind, int | None], Finding]:
+    gravest: dict[tuple[str, FindingKind, int | None], Finding] = {}
     for cell in report.cells:
         for finding in cell.findings:
             key = finding.cell_id, finding.kind, finding.position
@@ -101,27 +98,28 @@ class RejudgedEnding(Frozen):
 
 def rejudged_answers(before: LimitReport, after: LimitReport) -> tuple[RejudgedAnswer, ...]:
     """The answers of two reports of one search that differ, in the order of `after`."""
-    old, new = _answers(before), _answers(after)
-    keys = dict.fromkeys((*new, *old))
+    old, new = (
+        {(cell.slug, limit.name): limit for cell in report.cells for limit in cell.limits} for report in (before, after)
+    )
     return tuple(
-        RejudgedAnswer(slug=slug, name=name, before=old.get((slug, name)), after=new.get((slug, name)))
-        for slug, name in keys
-        if old.get((slug, name)) != new.get((slug, name))
+        RejudgedAnswer(slug=slug, name=name, before=was, after=now) for (slug, name), was, now in _differing(old, new)
     )
 
 
 def rejudged_endings(before: LimitReport, after: LimitReport) -> tuple[RejudgedEnding, ...]:
     """The cells of two reports of one search that ended otherwise, in the order of `after`."""
     old, new = ({cell.slug: _ending(cell) for cell in report.cells} for report in (before, after))
-    return tuple(
-        RejudgedEnding(slug=slug, before=old.get(slug), after=new.get(slug))
-        for slug in dict.fromkeys((*new, *old))
-        if old.get(slug) != new.get(slug)
-    )
+    return tuple(RejudgedEnding(slug=slug, before=was, after=now) for slug, was, now in _differing(old, new))
 
 
-def _answers(report: LimitReport) -> dict[tuple[str, str], LimitAnswer]:
-    return {(cell.slug, limit.name): limit for cell in report.cells for limit in cell.limits}
+def _differing(
+    old: Mapping[_Key, _Value], new: Mapping[_Key, _Value]
+) -> Iterator[tuple[_Key, _Value | None, _Value | None]]:
+    """The keys whose values differ, with both values, in the order of `new`."""
+    for key in dict.fromkeys((*new, *old)):
+        was, now = old.get(key), new.get(key)
+        if was != now:
+            yield key, was, now
 
 
 def _ending(cell: CellLimit) -> str:

@@ -152,7 +152,7 @@ class _Remedy:
         return f"`redline ab --resume {where} --for {minutes}m`" if auto.precision is None else ""
 
     def _duet(self) -> str:
-        """How long a duet would take, by how batches scatter in trials; empty if there is one or can be none."""
+        """How long a duet would take, by how batches scatter in trials; empty if there is a duet or can be none."""
         if self.plan.duets or not self.cell.load.fits_duet:
             return ""
         lengths = [scatter.duet_for(WORTH_SHOWING) if scatter else None for scatter in self.scatters]

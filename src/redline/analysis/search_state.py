@@ -8,13 +8,12 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from redline.analysis.limit_ratios import limit_comparisons
-from redline.analysis.limits import Ending, Subject, answer, cell_limit, probe
+from redline.analysis.limits import answer, probe, with_curve
 from redline.analysis.own_servers import own_server
 from redline.findings import judge_probe, judge_server
 from redline.findings.failed import LEFT_OVER, all_failed
 from redline.model import Cell, Finding, Interval, Load, Manifest, Objective, Plan, Traffic
-from redline.model.failures import FirstFailure
-from redline.model.limits import Beyond, CellLimit, LimitProbe, LimitReport, LimitStart, ProbePhase
+from redline.model.limits import Beyond, CellLimit, LimitProbe, LimitReport, LimitStart, ProbePhase, SearchEnd
 from redline.model.search import LoadPhase, ProbeRecording, SearchTerms
 from redline.quantities import duration, rate, significant
 from redline.search import Converged, Doomed, Evidence, Exhausted, ProbeSlice, Proposal, Search, Settings
@@ -45,7 +44,7 @@ _OVERLOAD_TEST = 8
 """The length of the overload test in probes, at most."""
 
 FIRST_PER_S = 1000.0
-"""The first rate, where neither the terms nor the cell's load has one."""
+"""The first rate, where neither the terms nor the cell's load says it."""
 FIRST_SHARE = 0.7
 """The first rate's share of what users got at the end of the warm-up: mostly below the limit, and its double above."""
 
@@ -184,16 +183,17 @@ class SearchState:
         if recording.traffic is None or phase is None:
             return None
         evidence = self._evidence(made, recording.traffic)
-        fresh = phase == "confirm"
+        ignored = LEFT_OVER if made.cut else ()  # what was left over when Redline ended the probe is no failure
+        failures = tuple(failure for failure in recording.traffic.failures if failure.outcome not in ignored)
         self.probes.append(
             probe(
                 evidence,
                 self.sets,
                 made.why,
                 phase,
-                fresh=fresh,
+                fresh=phase == "confirm",
                 start=made.start,
-                failures=_failures(recording.traffic, cut=made.cut),
+                failures=failures,
                 recording=f"probes/{self.cell.slug}/{recording.position:04d}.json",
             )
         )
@@ -245,42 +245,41 @@ class SearchState:
         """All that is known of the cell now."""
         step = self.next()
         answers = self.search.limits() if isinstance(step, Proposal) or self.broken else step.limits
-        return cell_limit(
-            self._subject(),
-            self._ending(step),
-            [answer(limit, self.search) for limit in answers] if self.search.evidence else [],
-            self.probes,
-            self._beyond(step),
-            starts=self.starts,
-            findings=self.findings,
-        )
-
-    def _ending(self, step: Proposal | Converged | Exhausted | Doomed) -> Ending:
-        if self.broken:
-            return Ending("broken", self.broken)
-        match step:
-            case Converged():
-                return Ending("converged", confirmed=step.confirmed)
-            case Exhausted():
-                return Ending("exhausted")
-            case Doomed():
-                return Ending("doomed", step.reason)
-            case Proposal():
-                return Ending("interrupted")
-
-    def _subject(self) -> Subject:
-        cell, (build, runtime) = self.cell, self._build
-        paths = {request.path for request in cell.scenario.requests}
-        return Subject(
+        ended, reason = self._ending(step)
+        build, runtime = self._build
+        cell, paths = self.cell, {request.path for request in self.cell.scenario.requests}
+        limit = CellLimit(
             slug=cell.slug,
             server=cell.variant.slug,
+            target=own_server(cell.variant, paths.pop() if len(paths) == 1 else ""),
             scenario=cell.scenario.name,
             load=load_text(cell),
-            target=own_server(cell.variant, paths.pop() if len(paths) == 1 else ""),
             build=build,
             runtime_version=runtime,
             host=self._host,
+            ended=ended,
+            reason=reason,
+            confirmed=isinstance(step, Converged) and step.confirmed and not self.broken,
+            limits=tuple(answer(limit, self.search) for limit in answers) if self.search.evidence else (),
+            probes=tuple(self.probes),
+            starts=tuple(self.starts),
+            findings=tuple(self.findings),
         )
+        return with_curve(limit, self._beyond(step))
+
+    def _ending(self, step: Proposal | Converged | Exhausted | Doomed) -> tuple[SearchEnd, str]:
+        """How the search ended, and why where that says more."""
+        if self.broken:
+            return "broken", self.broken
+        match step:
+            case Converged():
+                return "converged", ""
+            case Exhausted():
+                return "exhausted", ""
+            case Doomed():
+                return "doomed", step.reason
+            case Proposal():
+                return "interrupted", ""
 
     def _take(self, made: ProbeRecording, evidence: Evidence) -> None:
         if made.phase == "curve":
@@ -293,7 +292,11 @@ class SearchState:
     def _add_warm_up(self, made: ProbeRecording) -> None:
         traffic, cell = made.recording.traffic, self.cell
         if self.terms.by_warm_up and traffic is not None and not self.probes:
-            self._begin_at(FIRST_SHARE * answered_at_last_per_s(traffic))
+            first_per_s = FIRST_SHARE * answered_at_last_per_s(traffic)
+            if first_per_s > 0:
+                first_per_s = float(significant(first_per_s, 2))
+                self.search.settings = replace(self.search.settings, start_per_s=first_per_s)
+                self._step = self.search.next()
         if cell.variant.is_attached:  # resumed, it is warmed up again, and is still the same start
             self.starts.clear()
         if not cell.warmup_detect:
@@ -302,18 +305,14 @@ class SearchState:
             began_ns = traffic.measure_start_ns
             self.starts.append(LimitStart(warmed_ns=began_ns, steady=began_ns < cell.warmup_ns))
 
-    def _begin_at(self, rate_per_s: float) -> None:
-        if rate_per_s > 0:
-            first = float(significant(rate_per_s, 2))
-            self.search.settings = replace(self.search.settings, start_per_s=first)
-            self._step = self.search.next()
-
     def _evidence(self, made: ProbeRecording, traffic: Traffic) -> Evidence:
         """What a probe showed, and why it may show nothing of the server."""
         slices = tuple(slice_of(interval, cut=made.cut) for interval in traffic.intervals if interval.phase != "warmup")
         evidence = Evidence(made.rate_per_s, slices, hopeless=made.cut, start=made.start)
         evidence = self._limited(evidence, made, traffic)
-        self._keep_server_findings(made)
+        if not self.probes:  # what the server itself is doubted for is about no probe
+            doubts = judge_server(self.cell, made.recording)
+            self.findings.extend(finding.about(self.cell.id, None) for finding in doubts)
         findings = self._probe_findings(made)
         self.findings.extend(findings)
         return disturbed(evidence, findings, self.objectives, patient=made.retries_left > 0)
@@ -322,12 +321,6 @@ class SearchState:
         """What engine and machine did to a load."""
         findings = judge_probe(under_probe(self.cell, made.load), made.recording)
         return tuple(finding.about(self.cell.id, len(self.probes)) for finding in findings)
-
-    def _keep_server_findings(self, made: ProbeRecording) -> None:
-        """Keep what the first probe says of the server; it is about no probe."""
-        if not self.probes:
-            findings = judge_server(self.cell, made.recording)
-            self.findings.extend(finding.about(self.cell.id, None) for finding in findings)
 
     def _limited(self, evidence: Evidence, made: ProbeRecording, traffic: Traffic) -> Evidence:
         """The evidence, marked with why the load generator was the limit, where it was."""
@@ -410,11 +403,6 @@ class SearchState:
         return failure.message
 
 
-def _failures(traffic: Traffic, *, cut: bool) -> tuple[FirstFailure, ...]:
-    """Why requests of a probe failed, without what was left over when Redline `cut` it."""
-    return tuple(failure for failure in traffic.failures if not (cut and failure.outcome in LEFT_OVER))
-
-
 def search_order(plan: Plan) -> tuple[str, ...]:
     """The ids of the cells, in the order in which they are searched: the seeded order of the plan's first round."""
     return tuple(trial.cell_id for trial in plan.trials if trial.round == 0)
@@ -429,7 +417,7 @@ def search_state(manifest: Manifest, cell: Cell, made: Iterable[ProbeRecording])
 
 
 def limit_report(manifest: Manifest, made: Mapping[str, Iterable[ProbeRecording]]) -> LimitReport:
-    """What a search found so far, from its recordings by cell id.
+    """The report of a search so far, from its recordings by cell id.
 
     Cells are in the plan's order: those that have recordings, and the next one to be searched.
     """

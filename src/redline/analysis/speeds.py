@@ -21,9 +21,9 @@ FEWEST = 5
 def core_speeds(judged: Mapping[str, JudgedCell]) -> dict[int, float]:
     """The speed of the cores in each trial, by its position: 1.4 if 40% faster than in the run's median trial.
 
-    It is that of the fixed work before and after each load: the one closer to 1, and 1 if one was faster and the other
-    slower, since the speed then changed in between. Trials without a measurement are left out, and so are all of them
-    in a run of fewer than `FEWEST`.
+    It is that of the fixed work before and after each load: whichever is closer to 1, or 1 if the speed went from
+    faster to slower in between, or back. Trials without a measurement are left out, and so are all of them in a run of
+    fewer than `FEWEST`.
     """
     trials = [trial.numbers for cell in judged.values() for trial in cell.trials if trial.numbers.fixed_work]
     if len(trials) < FEWEST:

@@ -49,7 +49,7 @@ def unanswered(run: Run, report: Report) -> DriveError | None:
 
 
 def nothing_due(recordings: Sequence[DuetRecording]) -> str:
-    """Says that the load asked some server for nothing in all that time; empty where each had a request."""
+    """Says that the load asked some server for nothing in all that time; empty where all had a request."""
     loads = [
         recording.traffic for recording in recordings if recording.traffic is not None and recording.traffic.blocks
     ]

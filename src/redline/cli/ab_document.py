@@ -4,13 +4,12 @@ import re
 from collections.abc import Callable
 
 from redline.cli.command_line import AbFlags
-from redline.cli.request_flags import Placed, check_targets_are_whole, is_command, path_of, scenarios, servers
+from redline.cli.request_flags import Placed, check_targets_are_whole, compared, is_command, settings
 from redline.cli.written import Given
 from redline.defaults import AB_BUDGET
 from redline.errors import UsageError
 from redline.suite.urls import is_url
 
-A, B = "A", "B"
 _LOAD = re.compile(r"closed:(\d+)|open:(.+)")
 
 
@@ -19,17 +18,8 @@ def ab_document(flags: AbFlags, ends: Callable[[str], tuple[str, str]], placed: 
 
     `ends`: the two revisions of a range such as `main..HEAD`, or of one that is compared with the work tree.
     """
-    targets = dict(zip((A, B), _targets(flags, ends), strict=True))
-    urls = {name: target for name, target in targets.items() if is_url(target)}
-    has_project = any(not is_url(target) and not is_command(target) for target in targets.values())
-    path = path_of(urls, flags.path)
-    if urls and has_project and path and path.value == "/":
-        path = None  # the URL says only where the server is, and redline.yaml what is requested
-    asked = scenarios(flags, path or (None if has_project else Given("--path /", "/")), placed)
-    document: dict[str, object] = {"servers": servers(targets, flags, placed), "baseline": A}
-    if asked:
-        document["scenarios"] = asked
-    document |= {
+    targets = dict(zip("AB", _targets(flags, ends), strict=True))
+    document = compared(targets, flags, placed) | {
         "loads": {"load": _load(flags.load)},
         "budget": AB_BUDGET if flags.lasts is None else Given(f"--for {flags.lasts}", flags.lasts),
         "metric": Given(f"--metric {flags.metric}", flags.metric),
@@ -38,10 +28,7 @@ def ab_document(flags: AbFlags, ends: Callable[[str], tuple[str, str]], placed: 
         document["same_answers"] = Given("--same-answers", True)
     if flags.parallel:
         document["design"] = Given("--parallel", "parallel-duet")
-    for key in ("timeout", "threshold", "seed"):
-        if flags.given(among={key}):
-            document[key] = Given(flags.written()[key], getattr(flags, key))
-    return document
+    return document | settings(flags, "timeout", "threshold", "seed")
 
 
 def _targets(flags: AbFlags, ends: Callable[[str], tuple[str, str]]) -> tuple[str, str]:

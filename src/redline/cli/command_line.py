@@ -6,6 +6,7 @@ nothing heavy. So `--version`, `--help` and shell completion answer at once.
 """
 
 from collections.abc import Callable, Container
+from contextvars import ContextVar
 from enum import StrEnum
 from importlib import import_module
 from inspect import Parameter, Signature
@@ -27,6 +28,8 @@ app = typer.Typer(
 FLAGS: "dict[str, type[Flags]]" = {}
 """The flags of each command by its name."""
 F = TypeVar("F", bound="Flags")
+_TYPED: ContextVar[frozenset[str]] = ContextVar("typed", default=frozenset())
+"""The fields that stand in the command line; typer tells the values alone."""
 
 
 def _show_version(wanted: bool) -> None:
@@ -47,9 +50,13 @@ def root(
 
 @dataclass_transform(kw_only_default=True, frozen_default=True)
 class Flags:
-    """The flags of a command as one value; a class attribute declares each. A dataclass takes longer to make."""
+    """The flags of a command as one value; class attributes declare them. A dataclass takes longer to make.
+
+    `typed` are the fields that stand in the command line.
+    """
 
     def __init__(self, **values: object) -> None:
+        self.typed = frozenset[str]()
         vars(self).update({name: declared.default for name, declared in self.declared().items()} | values)
 
     @classmethod
@@ -60,9 +67,9 @@ class Flags:
     def written(self) -> dict[str, str]:
         """Each flag with its value, as users write it, by its field."""
         return {
-            name: f"{each.param_decls[0]} {getattr(self, name)}"
-            for name, each in self.declared().items()
-            if each.param_decls
+            name: f"{declared.param_decls[0]} {getattr(self, name)}"
+            for name, declared in self.declared().items()
+            if declared.param_decls
         }
 
     def given(self, *, among: Container[str] = (), but: Container[str] = ()) -> tuple[str, ...]:
@@ -81,6 +88,7 @@ class _StrictCommand(TyperCommand):
         """Raises UsageError."""
         if not ctx.resilient_parsing:  # shell completion reads half a command line
             _, _, given = self.make_parser(ctx).parse_args(args=list(args))
+            _TYPED.set(frozenset(option.name for option in given))
             for option in given:
                 takes_one = isinstance(option, TyperOption) and not option.multiple and not option.is_flag
                 if takes_one and given.count(option) > 1:
@@ -97,7 +105,9 @@ def _command(name: str) -> Callable[[type[F]], type[F]]:
             command = import_module(f"redline.cli.commands.{name}")
             interrupts.raise_interrupts()
             _check_folder()
-            command.execute(kind(**flags))
+            given = kind(**flags)
+            given.typed = _TYPED.get()
+            command.execute(given)
 
         hints = get_type_hints(kind)
         parameters = [
@@ -238,7 +248,10 @@ class LoadFlags(RequestFlags):
     The load is closed with -c users, or open with -R requests per second.
     """
 
-    url: str = _argument("URL", "Such as http://127.0.0.1:8080/path, or https://.")
+    url: str | None = _argument("URL", "Such as http://127.0.0.1:8080/path, or https://.", None)
+    like: str | None = _flag(
+        "--like", "'COMMAND'", "The load of a command of wrk, wrk2, hey, oha, h2load, vegeta, ab or k6."
+    )
     connections: int = _flag(
         "-c --connections --users", "N", "Connections; users in a closed load.", defaults.LOAD_CONNECTIONS
     )
@@ -285,12 +298,10 @@ class LimitFlags(RequestFlags):
         "[NAME:]'p99 < 200ms, …'",
         "The objective, in place of the suite's; several share their probes.",
     )
-    servers: list[str] = _list("-s --server", "GLOB,…", "Only these servers, such as 'rust.*'.")
-    loads: list[str] = _list("-l --load", "NAME,…", "Only these loads.")
-    options: list[str] = _list(
-        "-w --with", "NAME=VALUE,…", "Only servers with this value of an option; servers without the option stay."
-    )
-    quick: bool = _switch("--quick", "Every cell, but shorter: as `quick` in the suite says.")
+    servers: list[str] = SuiteFlags.servers
+    loads: list[str] = SuiteFlags.loads
+    options: list[str] = SuiteFlags.options
+    quick: bool = SuiteFlags.quick
     lasts: str | None = _flag("--for", "TIME", "About the most that it takes in all; sets the length of probes.")
     duration: str | None = _flag("-d --duration", "TIME", "Length of a probe; the suite's, or 5s.")
     warmup: str | None = _flag(
@@ -328,8 +339,8 @@ class AbFlags(RequestFlags):
 
     a: str | None = _argument("A", "A command, such as './old --port {port}', a URL, or a revision.", None)
     b: str | None = _argument("B", "What is compared with it; by default the work tree with a revision.", None)
-    git: str | None = _flag("--git", "A..B", "Two revisions, built and started as redline.yaml says.")
-    path: str | None = _flag("--path", "PATH", "Commands and revisions: what is requested; / by default.")
+    git: str | None = LimitFlags.git
+    path: str | None = LimitFlags.path
     lasts: str | None = _flag("--for", "TIME", "How long to measure in all.", shown=defaults.AB_BUDGET)
     load: str = _flag("--load", "closed:N|open:RATE", "Users, or requests per second.", defaults.AB_LOAD)
     metric: DuetMetric = _flag("--metric", "cpu|throughput|p50|p75|p90|p95|p99", "What the verdicts are about.", "cpu")

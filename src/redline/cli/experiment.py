@@ -63,16 +63,9 @@ def finish(session: RunSession, output: Output, console: Console) -> None:
     if output.wait_quiet:
         wait_until_quiet(console)
     outcome = session.execute(is_kept=output.is_kept)
-    reports = tuple(report for _, report in outcome.parts)
-    try:
-        _print_report(reports[-1], output.form)
-    finally:  # also where the report cannot be printed
-        if output.is_kept:
-            parts = (store for store, _ in outcome.parts)
-            _print_where(session.store, parts, output.command, console, interrupted=outcome.interrupted)
-    code = exits.INTERRUPTED if outcome.interrupted else exit_code(reports, output.fail_on)
-    if code:
-        raise typer.Exit(code)
+    stores, reports = zip(*outcome.parts, strict=True)
+    _print(session.store, stores, reports[-1], output, console, interrupted=outcome.interrupted)
+    _exit(exits.INTERRUPTED if outcome.interrupted else exit_code(reports, output.fail_on))
 
 
 def finish_search(session: SearchSession, output: Output, view: SessionView, console: Console) -> None:
@@ -87,14 +80,8 @@ def finish_search(session: SearchSession, output: Output, view: SessionView, con
         view.print_error(view.error)
     if not output.is_kept:
         report = report.without_recordings
-    try:
-        _print_report(report, output.form)
-    finally:  # also where the report cannot be printed
-        if output.is_kept:
-            _print_where(session.store, (session.store,), output.command, console, interrupted=interrupted)
-    code = exits.INTERRUPTED if interrupted else search_exit_code(report, output.fail_on)
-    if code:
-        raise typer.Exit(code)
+    _print(session.store, (session.store,), report, output, console, interrupted=interrupted)
+    _exit(exits.INTERRUPTED if interrupted else search_exit_code(report, output.fail_on))
 
 
 def finish_resumed(
@@ -115,26 +102,33 @@ def finish_resumed(
         finish(session, output, console)
 
 
-def _print_report(report: AnyReport, form: str | None) -> None:
-    if form:
-        write_document(RENDERERS[form](report))
-    else:
-        show(summary(report))
-
-
-def _print_where(
-    whole: RunStore, parts: Iterable[RunStore], command: str, console: Console, *, interrupted: bool
+def _print(
+    whole: RunStore,
+    parts: Iterable[RunStore],
+    report: AnyReport,
+    output: Output,
+    console: Console,
+    *,
+    interrupted: bool,
 ) -> None:
-    """Print the page of each part, and the command that resumes what was interrupted."""
-    for store in parts:
-        part = "report" if store.folder == whole.folder else "capacity"
-        _print(f"{part}: {(store.folder / 'report.html').resolve()}", console)
-    if interrupted:
-        _print(f"interrupted; resume with: {places.own_name()} {command} --resume {whole.folder}", console)
+    """Print the report, the page of each part, and the command that resumes what was interrupted."""
+    try:
+        if output.form:
+            write_document(RENDERERS[output.form](report))
+        else:
+            show(summary(report))
+    finally:  # also where the report cannot be printed
+        pages = {store.folder: "report" if store.folder == whole.folder else "capacity" for store in parts}
+        lines = [f"{part}: {(folder / 'report.html').resolve()}" for folder, part in pages.items()]
+        if interrupted:
+            lines.append(f"interrupted; resume with: {places.own_name()} {output.command} --resume {whole.folder}")
+        for line in lines if output.is_kept else ():
+            console.print(line, soft_wrap=True, highlight=False, markup=False)
 
 
-def _print(text: str, console: Console) -> None:
-    console.print(text, soft_wrap=True, highlight=False, markup=False)
+def _exit(code: int) -> None:
+    if code:
+        raise typer.Exit(code)
 
 
 def exit_code(reports: Sequence[Report], fail_on: Sequence[Verdict] = ()) -> int:
@@ -143,7 +137,7 @@ def exit_code(reports: Sequence[Report], fail_on: Sequence[Verdict] = ()) -> int
     1 as well if a verdict may fail the command, and one could not be given: what was not judged has not passed.
     Objectives are for what the suite asks about: a server whose capacity is sought is asked for all it has.
     """
-    if any(_could_not_run(report) for report in reports):
+    if any(map(_could_not_run, reports)):
         return exits.COULD_NOT_RUN
     last = reports[-1]
     missed = any(result.state != "met" for cell in _subjects(last) for result in cell.objectives)
@@ -171,13 +165,11 @@ def _subjects(report: Report) -> list[CellReport]:
 
 def _could_not_run(report: Report) -> bool:
     subjects = _subjects(report)
-    answered = any(cell.valid or _knows_objectives(cell) for cell in subjects)
+    # An invalid cell may show all of its objectives to be met or missed.
+    answered = any(
+        cell.valid or (cell.objectives and all(result.known for result in cell.objectives)) for cell in subjects
+    )
     return not answered or any(map(_never_answered, subjects))
-
-
-def _knows_objectives(cell: CellReport) -> bool:
-    """Whether all of its objectives are known to be met or missed, though the cell may be invalid."""
-    return bool(cell.objectives) and all(result.known for result in cell.objectives)
 
 
 def _never_answered(cell: CellReport) -> bool:

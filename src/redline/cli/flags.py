@@ -4,6 +4,7 @@ import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -29,9 +30,7 @@ def naming(flag: str) -> Iterator[None]:
     """Name the flag in the errors of a block. Raises UsageError."""
     try:
         yield
-    except WrongValueError as error:
-        raise UsageError(f"{flag}: {error.message}", hint=error.hint) from None
-    except UsageError as error:
+    except (WrongValueError, UsageError) as error:
         raise UsageError(f"{flag}: {error.message}", hint=error.hint) from None
 
 
@@ -48,21 +47,26 @@ def read_flag(flag: str, value: object, key: str, schema: type[BaseModel] = Suit
 
 def read_overrides(flags: SuiteFlags | LimitFlags) -> Overrides:
     """The changes to a suite; the suite checks whether they are possible. Raises UsageError."""
-    return Overrides(
+    overrides = Overrides(
         servers=split(flags.servers),
         options=tuple(map(_option, split(flags.options))),
         scenarios=split(flags.scenarios),
         loads=split(flags.loads),
-        users=None if isinstance(flags, LimitFlags) else flags.users,
         duration_ns=None if flags.duration is None else _duration_ns("-d", flags.duration),
-        trials=None if isinstance(flags, LimitFlags) else flags.trials,
         seed=flags.seed,
         quick=flags.quick,
-        profile=() if isinstance(flags, LimitFlags) else split(flags.profile),
-        screen=not isinstance(flags, LimitFlags) and flags.screen,
-        scale=None if isinstance(flags, LimitFlags) or flags.scale is None else _factor("--scale", flags.scale),
         warmup_ns=None if flags.warmup in (None, DETECTED) else _duration_ns("--warmup", flags.warmup),
         warmup_detect=flags.warmup == DETECTED,
+    )
+    if isinstance(flags, LimitFlags):
+        return overrides
+    return replace(
+        overrides,
+        users=flags.users,
+        trials=flags.trials,
+        profile=split(flags.profile),
+        screen=flags.screen,
+        scale=None if flags.scale is None else _factor("--scale", flags.scale),
     )
 
 
@@ -76,7 +80,7 @@ def read_suite_file(file: Path, flags: SuiteFlags | LimitFlags) -> tuple[Suite, 
 def _catalogue(file: Path) -> Catalogue:
     """The catalogue near a suite; an empty one where there is none."""
     try:
-        folder = places.catalogue(file)
+        folder, _ = places.of_suite(file)
     except UsageError:
         return Catalogue(servers={}, scenarios={})
     return load_catalogue(folder)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from redline.analysis.search_state import FIRST_PER_S
 from redline.cli.command_line import LimitFlags
 from redline.cli.flags import DETECTED, naming
-from redline.cli.request_flags import Placed, is_command, path_of, scenarios, servers
+from redline.cli.request_flags import Placed, compared, settings
 from redline.cli.written import Given
 from redline.errors import UsageError
 from redline.quantities import parse_duration
@@ -24,33 +24,15 @@ def limit_document(flags: LimitFlags, ends: Callable[[str], tuple[str, str]], pl
     """
     targets = _targets(flags, ends)
     names = dict(zip(string.ascii_uppercase, targets, strict=False))
-    urls = {name: target for name, target in names.items() if is_url(target)}
-    has_project = any(not is_url(target) and not is_command(target) for target in targets)
-    path = path_of(urls, flags.path)
-    if has_project and path is not None and flags.path is None and path.value == "/":
-        path = None  # a URL without a path leaves it to redline.yaml
-    asked = scenarios(flags, path or (None if has_project else Given("--path /", "/")), placed)
-    entries = servers(names, flags, placed)
-    if len(entries) == 1:
-        del entries[0]["name"]  # its address, program or revision says more
-    lasts, warmup = _lengths(flags, len(targets), starts=len(urls) < len(targets))
+    lasts, warmup = _lengths(flags, len(targets), starts=not all(map(is_url, targets)))
     connections = CONNECTIONS if flags.connections is None else flags.connections
     shape = {
         "rate": FIRST_PER_S if flags.start is None else Given(f"--start {flags.start}", flags.start),
         "connections": Given(f"-c {connections}", connections),
     }
-    if flags.arrivals is not None:
-        shape["arrivals"] = Given(f"--arrivals {flags.arrivals}", flags.arrivals)
-    document: dict[str, object] = {"servers": entries}
-    if len(entries) > 1:
-        document["baseline"] = next(iter(names))
-    if asked:
-        document["scenarios"] = asked
-    document |= {"loads": {PROBE: {"open": shape, "for": lasts}}, "warmup": warmup}
-    for key in ("timeout", "threshold", "seed"):
-        if flags.given(among={key}):
-            document[key] = Given(flags.written()[key], getattr(flags, key))
-    return document
+    loads = {PROBE: {"open": shape | settings(flags, "arrivals"), "for": lasts}}
+    document = compared(names, flags, placed) | {"loads": loads, "warmup": warmup}
+    return document | settings(flags, "timeout", "threshold", "seed")
 
 
 def _targets(flags: LimitFlags, ends: Callable[[str], tuple[str, str]]) -> tuple[str, ...]:

@@ -19,6 +19,7 @@ from redline.errors import UsageError
 from redline.model import Objective, Profile, Suite, Variant
 from redline.model.search import SearchTerms
 from redline.quantities import duration, parse_rate
+from redline.running.assembly import builds_servers
 from redline.running.searching import SearchRequest
 from redline.running.session import Source
 from redline.search.steps import QUANTILES
@@ -63,14 +64,16 @@ def read_suites_search(flags: LimitFlags, repository: FromRepository) -> AskedSe
     """The search of one or several suites, and of the servers that are named besides. Raises UsageError."""
     trials = _trials(flags.trials)
     parts, texts, ignored, unprofiled = list[SearchPart](), list[str](), list[str](), list[Profile]()
-    files = [target for target in flags.targets if is_suite(target)]
+    files = [str(places.ready_suite(Path(target))) for target in flags.targets if is_suite(target)]
     for file in files:
-        written, text = read_suite_file(places.ready_suite(Path(file)), flags)
+        written, text = read_suite_file(Path(file), flags)
         with naming(file) if len(files) > 1 else nullcontext():
             suite, closed = to_search(written, trials)
             sets = _suite_sets(flags, suite)
             within_timeout(sets, suite.timeout_ns, f"`timeout` {duration(suite.timeout_ns)}")
             _refuse_without_objective(sets, suite)
+        if builds_servers(suite):
+            places.check_one_catalogue(Path(files[0]), Path(file))
         parts.append(SearchPart(file, suite, sets))
         texts.append(text)
         ignored += closed
@@ -114,8 +117,6 @@ def _servers_beside(flags: LimitFlags, first: SearchPart, repository: FromReposi
         if is_url(target) and read_url(target)[1] != "/":
             raise UsageError(f"{target}: {first.name} says what is requested", hint=f"give {base_of(target)}")
     entries = servers(targets, flags, str)
-    if len(entries) == 1:
-        del entries[0]["name"]  # its address, program or revision says more
     load = {"open": {"rate": FIRST_PER_S, "connections": CONNECTIONS}, "for": RUNNING_PROBE}
     request = first.suite.scenarios[0].request
     path = request.path if request.method == "GET" and "{" not in request.path else "/"

@@ -2,11 +2,25 @@
 
 from redline.cli.command_line import LoadFlags
 from redline.cli.flags import DETECTED
-from redline.cli.request_flags import Placed, path_of, placed_here, referenced, scenarios, servers
+from redline.cli.request_flags import Placed, path_of, placed_here, referenced, scenarios, servers, settings
 from redline.cli.written import Given, read_written
 from redline.errors import UsageError
 from redline.model import Closed, Suite
-from redline.suite.urls import base_of
+from redline.peers.like import Like, read_like
+from redline.suite.urls import base_of, is_secure
+
+
+def as_like(flags: LoadFlags) -> tuple[LoadFlags, Like | None]:
+    """The flags with the load of `--like`, if given; what is given besides takes precedence. Raises UsageError."""
+    if flags.like is None:
+        return flags, None
+    like = read_like(flags.like)
+    own = {name: getattr(flags, name) for name in flags.declared()}
+    given = {name: value for name, value in own.items() if name in flags.typed or flags.given(among={name})}
+    values = own | dict(like.flags) | given
+    if values["url"] is not None and not is_secure(str(values["url"])):
+        values |= {"insecure": flags.insecure, "cacert": flags.cacert}
+    return LoadFlags(**values), like
 
 
 def load_suite(flags: LoadFlags) -> tuple[Suite, str]:
@@ -21,6 +35,8 @@ def load_suite(flags: LoadFlags) -> tuple[Suite, str]:
 
 def load_document(flags: LoadFlags, placed: Placed) -> dict[str, object]:
     """The suite of one load that the flags ask for: one server, one scenario, one trial. Raises UsageError."""
+    if flags.url is None:
+        raise UsageError("no server is named", hint="give its URL: redline load http://127.0.0.1:8080/")
     target = {"server": base_of(flags.url)}
     *_, asked = scenarios(flags, path_of({"server": flags.url}, None), placed)
     if flags.warmup == DETECTED and (flags.stages or flags.replay):
@@ -28,7 +44,7 @@ def load_document(flags: LoadFlags, placed: Placed) -> dict[str, object]:
         raise UsageError("--warmup auto needs a load that does not change by design", hint=hint)
     written = flags.written()
     document: dict[str, object] = {
-        "servers": [{key: value for key, value in servers(target, flags, placed)[0].items() if key != "name"}],
+        "servers": servers(target, flags, placed),
         "scenarios": [asked],
         "loads": {"load": _load(flags, placed)},
         "warmup": Given(written["warmup"], {"detect": {}} if flags.warmup == DETECTED else flags.warmup),
@@ -36,8 +52,7 @@ def load_document(flags: LoadFlags, placed: Placed) -> dict[str, object]:
         "seed": Given(written["seed"], flags.seed),
         "engine": {"backend": flags.backend, "spin": flags.spin},
     }
-    if flags.timeout is not None:
-        document["timeout"] = Given(written["timeout"], flags.timeout)
+    document |= settings(flags, "timeout")
     if flags.objective:
         document["objective"] = Given("--objective", flags.objective)
     return document
@@ -51,7 +66,7 @@ def _load(flags: LoadFlags, placed: Placed) -> dict[str, object]:
     if is_open:
         replay = flags.replay and Given(written["replay"], {"replay": placed(str(flags.replay))})
         shape: dict[str, object] = {
-            "rate": flags.rate and Given(written["rate"], flags.rate),
+            **settings(flags, "rate"),
             "arrivals": replay or flags.arrivals,
             "connections": Given(written["connections"], flags.connections),
         }
@@ -61,22 +76,17 @@ def _load(flags: LoadFlags, placed: Placed) -> dict[str, object]:
         shape = {
             "users": Given(written["connections"], flags.connections),
             "think": think and Given(written["think"], think),
-            "pace": flags.pace and Given(written["pace"], flags.pace),
+            **settings(flags, "pace"),
         }
-    if flags.depth != 1:
-        shape["depth"] = Given(written["depth"], flags.depth)
-    if flags.requests_per_connection is not None:
-        shape["requests_per_connection"] = Given(written["requests_per_connection"], flags.requests_per_connection)
+    shape |= settings(flags, "depth", "requests_per_connection")
     if flags.stages:
         stages = [Given(f"--stage {text}", _stage(text, in_users=not is_open)) for text in flags.stages]
         shape["stages"] = Given(f"--stage {' --stage '.join(flags.stages)}", stages)
-    load: dict[str, object] = {
+    return {
         "open" if is_open else "closed": {key: value for key, value in shape.items() if value is not None},
         "for": Given(written["duration"], flags.duration),
+        **settings(flags, "count"),
     }
-    if flags.count is not None:
-        load["count"] = Given(written["count"], flags.count)
-    return load
 
 
 def _stage(text: str, *, in_users: bool) -> dict[str, object]:

@@ -6,7 +6,8 @@ from redline.errors import DriveError
 from redline.findings import judge, warm_up
 from redline.findings.failed import telling
 from redline.findings.load import cut_short
-from redline.model import Cell, Counts, Estimate, Grade, Interval, Objective, Recording, Traffic
+from redline.model import Cell, Counts, Estimate, Grade, Interval, Objective, Recording
+from redline.peers.like import Like
 from redline.report.document import Column, Item, Items, Prose, Section, Table, filled, line
 from redline.report.format import agreed, duration, integer, other_time, quantile_name, rate
 from redline.report.sections.answer import objective_line
@@ -41,7 +42,7 @@ def load_result(url: str, cell: Cell, recording: Recording, objectives: tuple[Ob
     traffic = recording.traffic
     if traffic is None or (traffic.seconds <= 0 and traffic.ended not in ("interrupted", "failing")):
         raise DriveError("the load ended before its measurement began", hint="let it run past its warm-up (--warmup)")
-    findings = judge(cell, recording)
+    findings, completed = judge(cell, recording), traffic.counts.completed
     valid = traffic.seconds > 0 and all(finding.grade is not Grade.INVALID for finding in findings)
     return LoadResult(
         url=url,
@@ -50,8 +51,8 @@ def load_result(url: str, cell: Cell, recording: Recording, objectives: tuple[Ob
         valid=valid,
         ended=traffic.ended,
         measured_ns=traffic.measure_end_ns - traffic.measure_start_ns,
-        throughput=_single(traffic.rate_per_s, "1/s") if traffic.counts.completed else None,
-        engine_cpu_per_request=_cpu_per_request(traffic),
+        throughput=_single(traffic.rate_per_s, "1/s") if completed else None,
+        engine_cpu_per_request=_single(traffic.engine_cpu_ns / completed, "ns") if completed else None,
         response=percentiles(traffic.response),
         service=percentiles(traffic.service),
         lateness=percentiles(traffic.lateness),
@@ -66,11 +67,6 @@ def load_result(url: str, cell: Cell, recording: Recording, objectives: tuple[Ob
         objectives=load_objectives(cell, traffic, findings, objectives, recording.failure),
         findings=findings,
     )
-
-
-def _cpu_per_request(traffic: Traffic) -> Estimate | None:
-    done = traffic.counts.completed
-    return _single(traffic.engine_cpu_ns / done, "ns") if done else None
 
 
 def _single(value: float, unit: str) -> Estimate:
@@ -89,8 +85,8 @@ def load_section(result: LoadResult) -> Section:
     lines = (*times, agreed(result.tls) if result.tls else "", f"outcomes  {outcomes_text(result.counts)}")
     warm = f"warm-up  {trial_text(result.warm_up)}" if result.warm_up else ""
     findings = (
-        Item(line((f"{one.grade}: {one.message}", one.grade)), (line((f"→ {one.advice}", "dim")),))
-        for one in sorted(result.findings, key=lambda finding: -finding.grade.weight)
+        Item(line((f"{finding.grade}: {finding.message}", finding.grade)), (line((f"→ {finding.advice}", "dim")),))
+        for finding in sorted(result.findings, key=lambda finding: -finding.grade.weight)
     )
     told = " ".join(finding.message for finding in result.findings)
     why = (f"first {failure.text}" for failure in telling(result.failures) if failure.text not in told)
@@ -104,6 +100,13 @@ def load_section(result: LoadResult) -> Section:
     return Section(result.url, tuple(blocks), result.load)
 
 
+def like_section(like: Like) -> Section:
+    """What the other tool does not say of such a load, and what of its command has no counterpart."""
+    said = [f"- {text[0].upper()}{text[1:]}." for text in like.says]
+    ignored = [f"Without a counterpart here: {' '.join(like.ignored)}."] if like.ignored else []
+    return Section(f"What {like.tool} does not say", (Prose.of((*said, *ignored)),))
+
+
 def _throughput(result: LoadResult) -> str:
     so_far = " (interrupted)" if result.ended == "interrupted" else ""
     return f"{rate(result.throughput.value)}{so_far}" if result.throughput else "not known: no right answers"
@@ -112,7 +115,7 @@ def _throughput(result: LoadResult) -> str:
 def _percentiles(result: LoadResult) -> Table:
     times = {"response": result.response, "service": result.service, "engine lateness": result.lateness}
     known = [{point.q: duration(point.ns) for point in points} for points in times.values()]
-    rows = ((quantile_name(q), *(each.get(q, "") for each in known)) for q in sorted(set().union(*known)))
+    rows = ((quantile_name(q), *(points.get(q, "") for points in known)) for q in sorted(set().union(*known)))
     return Table((Column("", "right"), *(Column(name, "right") for name in times)), tuple(rows))
 
 

@@ -67,7 +67,8 @@ def _run() -> int:
 
     leave_the_callers_repository()
     try:
-        code = app(sys.argv[1:] or ["--help"], standalone_mode=False)
+        words = sys.argv[1:] or ["help"]
+        code = app([*words[1:], "--help"] if words[0] == "help" else words, standalone_mode=False)
     except SystemExit as done:
         code = done.code
     except TyperException as error:

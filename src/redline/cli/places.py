@@ -32,23 +32,11 @@ def project(near: Path | None = None) -> Path:
     )
 
 
-def own_project() -> Path:
-    """The folder of our own catalogue, whatever is in the current one. Raises UsageError."""
-    return shipped_project() if is_shipped() else project(Path(__file__))
-
-
-def catalogue(near: Path | None = None) -> Path:
-    """The catalogue's folder."""
-    return project(near) / "catalogue"
-
-
-def check_one_catalogue(suites: tuple[Path, ...]) -> None:
-    """Raise UsageError for suites that are beside different catalogues: a search builds the servers of one."""
-    first, *others = suites
-    for file in others:
-        if project(file) != project(first):
-            hint = "copy one of the suites beside the other, or search each alone"
-            raise UsageError(f"{file} is beside another catalogue than {first}", hint=hint)
+def check_one_catalogue(first: Path, file: Path) -> None:
+    """Raise UsageError for a suite beside another catalogue than the first: a search builds the servers of one."""
+    if project(file) != project(first):
+        hint = "copy one of the suites beside the other, or search them alone"
+        raise UsageError(f"{file} is beside another catalogue than {first}", hint=hint)
 
 
 def suites(near: Path | None = None) -> tuple[Path, ...]:
@@ -64,14 +52,15 @@ def ready_suite(file: Path) -> Path:
     return next((suite for suite in suites() if suite.name == named), file)
 
 
-def cache(near: Path | None = None) -> Path:
-    """The folder of the builds' records."""
-    return project(near) / ".cache"
+def of_suite(near: Path | None = None) -> tuple[Path, Path]:
+    """The folder of the catalogue, and that of the builds' records."""
+    return project(near) / "catalogue", project(near) / ".cache"
 
 
-def of_suite(file: Path) -> tuple[Path, Path]:
-    """The catalogue and the cache of a suite's file."""
-    return catalogue(file), cache(file)
+def own() -> tuple[Path, Path]:
+    """The same of our own catalogue, whatever is in the current folder. Raises UsageError."""
+    folder = shipped_project() if is_shipped() else project(Path(__file__))
+    return folder / "catalogue", folder / ".cache"
 
 
 def new_run(suite: str) -> Path:
@@ -81,7 +70,7 @@ def new_run(suite: str) -> Path:
 
 def own_name() -> str:
     """The name that calls this command again: `redline` if it is on the PATH, else its path."""
-    called, found = Path(sys.argv[0]), shutil.which("redline")
+    called, on_path = Path(sys.argv[0]), shutil.which("redline")
     if not called.exists():  # `python -c` or a module called it
         return "redline"
-    return "redline" if found and called.samefile(found) else os.path.relpath(called)
+    return "redline" if on_path and called.samefile(on_path) else os.path.relpath(called)

@@ -4,18 +4,20 @@ import fnmatch
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from redline.cli.command_line import RequestFlags
+from redline.cli.command_line import AbFlags, LimitFlags, RequestFlags
 from redline.cli.flags import split
 from redline.cli.written import Given, of_file
 from redline.errors import UsageError
+from redline.model.template import with_picks
 from redline.plugins.revisions import WORK_TREE
-from redline.quantities import did_you_mean
 from redline.suite import read_body, read_data, read_text, referenced_files
 from redline.suite.schema.document import Document, Plain, parse_document
 from redline.suite.schema.scenario import METHODS
-from redline.suite.urls import as_url, base_of, is_like_a_url, is_secure, is_url, read_url
+from redline.suite.urls import as_url, base_of, check_is_reachable, is_like_a_url, is_secure, is_url, read_url
+from redline.suite.validate.checking import suggest
 from redline.suite.validate.referenced_files import Files
 
 REQUEST = "requests"
@@ -29,18 +31,41 @@ _LIST_HINT = "write one such as `- {name: items, get: /items, weight: 3}` for ea
 
 
 def servers(targets: Mapping[str, str], flags: RequestFlags, placed: Placed) -> list[dict[str, object]]:
-    """The servers of a document by their names: URLs, commands of the current folder, or revisions. Raises UsageError.
+    """The servers of a document: URLs, commands of the current folder, or revisions. Raises UsageError.
 
     A command has spaces or braces, or begins with `.`, `/` or `~`; what is neither a URL nor a command is a revision.
+    Several have names; of a single server its address, program or revision says more.
     """
     if not any(map(is_url, targets.values())):
         _tls("", flags, placed)
-    return [{"name": name, **_server(name, target, flags, placed)} for name, target in targets.items()]
+    entries = {name: _server(name, target, flags, placed) for name, target in targets.items()}
+    return [{"name": name, **entry} for name, entry in entries.items()] if len(entries) > 1 else [*entries.values()]
+
+
+def compared(targets: Mapping[str, str], flags: AbFlags | LimitFlags, placed: Placed) -> dict[str, object]:
+    """The servers of a document by their names, the first as baseline, and their requests. Raises UsageError."""
+    urls = {name: target for name, target in targets.items() if is_url(target)}
+    has_project = any(not is_url(target) and not is_command(target) for target in targets.values())
+    path = path_of(urls, flags.path)
+    if urls and has_project and path and path.value == "/":
+        path = None  # the URL says only where the server is, and redline.yaml what is requested
+    asked = scenarios(flags, path or (None if has_project else Given("--path /", "/")), placed)
+    document: dict[str, object] = {"servers": servers(targets, flags, placed)}
+    if len(targets) > 1:
+        document["baseline"] = next(iter(targets))
+    return document | ({"scenarios": asked} if asked else {})
+
+
+def settings(flags: RequestFlags, *keys: str) -> dict[str, object]:
+    """The values of the flags of these names that differ from their defaults, for keys of the same names."""
+    given = [key for key in keys if flags.given(among={key})]
+    return {key: Given(flags.written()[key], getattr(flags, key)) for key in given}
 
 
 def check_targets_are_whole(targets: Sequence[str]) -> None:
-    """Raise UsageError for what looks like a URL and is none."""
+    """Raise UsageError for what looks like a URL and is none, and for what is no server."""
     for target in targets:
+        check_is_reachable(target)
         if is_like_a_url(target):
             message = f"{target} is neither a command nor a URL of http:// or https://"
             raise UsageError(message, hint=f"try {as_url(target)}")
@@ -87,23 +112,41 @@ def scenarios(flags: RequestFlags, path: Given | None, placed: Placed) -> list[o
         raise UsageError(
             f"{described[0]}: --requests says what is requested", hint=f"leave out {described[0]} or --requests"
         )
-    return listed(parse_document(read_text(flags.requests), str(flags.requests)), split(flags.scenarios))
+    document = parse_document(read_text(flags.requests), str(flags.requests))
+    if isinstance(flags, AbFlags) and flags.write_suite is not None:
+        folder = flags.requests.parent
+        document = _with_files(document, lambda name: placed(str(folder / name)))
+    return _listed(document, split(flags.scenarios))
 
 
-def listed(document: Document, globs: Sequence[str] = ()) -> list[object]:
-    """Each request of a list as a scenario by its name, and, of several, a mix of them by weight. Raises UsageError.
+def _with_files(document: Document, rename: Callable[[str], str]) -> Document:
+    """A list of requests whose bodies and picks have their files by other names."""
 
-    `globs` select requests by their names; without any, all count.
-    """
-    if not isinstance(document.value, list) or not all(isinstance(each, dict) for each in document.value):
+    def renamed(value: Plain) -> Plain:
+        if isinstance(value, list):
+            return [renamed(item) for item in value]
+        if isinstance(value, dict):
+            return {key: item if key == "expect" else renamed(item) for key, item in value.items()}
+        return with_picks(value, rename) if isinstance(value, str) else value
+
+    requests = renamed(document.value)
+    for request in requests if isinstance(requests, list) else ():
+        body = request.get("body") if isinstance(request, dict) else None
+        if isinstance(body, dict) and isinstance(file := body.get("file"), str):
+            body["file"] = rename(file)
+    return replace(document, value=requests)
+
+
+def _listed(document: Document, globs: Sequence[str]) -> list[object]:
+    """A scenario for every request that a glob selects, and a mix of several by weight. Raises UsageError."""
+    if not isinstance(document.value, list) or not all(isinstance(request, dict) for request in document.value):
         raise UsageError("this is not a list of requests", hint=_LIST_HINT, place=document.place(()))
     if not document.value:
         raise UsageError("this list has no request", hint=_LIST_HINT, place=document.place(()))
     names = [str(entry["name"]) for entry in document.value if isinstance(entry, dict) and "name" in entry]
     for glob in globs:
         if not fnmatch.filter(names, glob):
-            hint = did_you_mean(glob, tuple(names)) or f"{document.file} has: {', '.join(names)}"
-            raise UsageError(f"-m {glob}: there is no such request", hint=hint)
+            raise UsageError(f"-m {glob}: there is no such request", hint=suggest(glob, names, f"{document.file} has"))
     paths: list[tuple[int]] = [
         (index,)
         for index in range(len(document.value))

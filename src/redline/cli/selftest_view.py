@@ -1,6 +1,6 @@
 """A selftest as sections: the machine, every case, and the summary."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from redline.model import Grade
 from redline.quantities import duration, integer, percent, significant
@@ -37,8 +37,8 @@ def selftest_sections(result: SelftestResult) -> Iterator[Section]:
     quantiles = sorted({quantile.q for quantiles in times.values() for quantile in quantiles})
     rows = (
         (name, *(known.get(q, _NONE) for q in quantiles))
-        for name, found in times.items()
-        for known in [{quantile.q: duration(quantile.ns) for quantile in found}]
+        for name, points in times.items()
+        for known in [{point.q: duration(point.ns) for point in points}]
     )
     moved = duration(result.round_trip_drift_ns), duration(result.resting_round_trip_drift_ns)
     drift = Prose.of([f"The medians of both round trips moved by {moved[0]} and {moved[1]}."], "dim")
@@ -50,7 +50,7 @@ def selftest_sections(result: SelftestResult) -> Iterator[Section]:
 
 
 def _columns(first: str, *others: str) -> tuple[Column, ...]:
-    return (Column(first), *(Column(each, "right" if each else "left") for each in others))
+    return (Column(first), *(Column(name, "right" if name else "left") for name in others))
 
 
 def _case(case: CaseResult) -> Iterator[Block]:
@@ -63,7 +63,7 @@ def _case(case: CaseResult) -> Iterator[Block]:
         rows = (
             ("truth", *(duration(point.truth_ns) for point in case.points)),
             ("Redline", *(duration(point.answer_ns) for point in case.points)),
-            *((_peer_name(peer), *(_reported(peer, point.q) for point in case.points)) for peer in case.peers),
+            *(_reported(peer, [point.q for point in case.points]) for peer in case.peers),
         )
         yield Table(_columns("reports", *(quantile_name(point.q) for point in case.points)), rows)
         yield Prose.of((f"{peer.peer}: {peer.note}" for peer in case.peers if peer.note), "dim", listed=True)
@@ -119,17 +119,15 @@ def noise_text(noise: Noise) -> str:
     return ", ".join([*parts, f"engine late p99 {duration(at(noise.engine_late, 0.99))}"])
 
 
-def _peer_name(peer: PeerAnswer) -> str:
-    named = f"{peer.peer} {peer.version}".strip()
-    return f"{named} (closed)" if peer.loop == "closed" else named
-
-
-def _reported(peer: PeerAnswer, q: float) -> str:
-    return next((duration(point.ns) for point in peer.points if point.q == q), _NONE)
+def _reported(peer: PeerAnswer, qs: Sequence[float]) -> tuple[str, ...]:
+    """The name of a peer, and what it reports at these quantiles."""
+    named = f"{peer.peer} {peer.version}".strip() + (" (closed)" if peer.loop == "closed" else "")
+    known = {point.q: duration(point.ns) for point in peer.points}
+    return named, *(known.get(q, _NONE) for q in qs)
 
 
 def _summary(result: SelftestResult) -> Line:
-    found = [point.judgement for case in result.cases for point in case.points]
-    found += [check.judgement for case in result.cases for check in case.checks]
-    counts = ", ".join(f"{found.count(kind)} {kind}" for kind in _LOOKS if kind in found)
+    judgements = [point.judgement for case in result.cases for point in case.points]
+    judgements += [check.judgement for case in result.cases for check in case.checks]
+    counts = ", ".join(f"{judgements.count(kind)} {kind}" for kind in _LOOKS if kind in judgements)
     return line((result.judgement, _LOOKS[result.judgement]), f": {counts}")

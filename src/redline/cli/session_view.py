@@ -122,16 +122,6 @@ def probe_line(evidence: Evidence, why: str, number: int) -> str:
     return f"{number:>3}  {rate(evidence.rate_per_s):>10}  {result}{notes}  ({why})"
 
 
-def warm_line(start: LimitStart) -> str:
-    """`     steady after 12.5 s`, under the numbers of the probes."""
-    return f"     {warm_up_text(start)}"
-
-
-def wait_line(seconds: float) -> str:
-    """`     once more in 5 s …`, under the probe that was disturbed."""
-    return f"     once more in {seconds:g} s, when the host may have given the CPU time back"
-
-
 class SearchView(OneLine):
     """A SearchListener that shows the load on a live line, and each probe on a line of its own, after the `name`."""
 
@@ -151,15 +141,18 @@ class SearchView(OneLine):
 
     def warmed(self, start: LimitStart) -> None:
         """Print how a start was warmed up."""
-        self._console.print(Text(self._name + warm_line(start), style="dim"), soft_wrap=True)
+        self._print(f"     {warm_up_text(start)}", "dim")
 
     def probed(self, evidence: Evidence, why: str, number: int) -> None:
         """Print a probe."""
-        self._console.print(Text(self._name + probe_line(evidence, why, number)), soft_wrap=True)
+        self._print(probe_line(evidence, why, number))
 
     def waits(self, seconds: float) -> None:
         """Print that the last probe is made again, and when."""
-        self._console.print(Text(self._name + wait_line(seconds), style="dim"), soft_wrap=True)
+        self._print(f"     once more in {seconds:g} s, when the host may have given the CPU time back", "dim")
+
+    def _print(self, text: str, style: str = "") -> None:
+        self._console.print(Text(self._name + text, style=style), soft_wrap=True)
 
 
 class TrialsView(OneLine):

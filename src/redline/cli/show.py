@@ -10,6 +10,7 @@ from rich.live import Live
 from rich.segment import Segment
 from rich.text import Text
 
+from redline.model import Frozen
 from redline.report.document import Section
 from redline.report.render import terminal
 from redline.visible import visible
@@ -43,6 +44,11 @@ def show(sections: Iterable[Section], console: Console | None = None) -> None:
     console = console or Terminal()
     if text := terminal.render(sections, console):
         console.print(text, soft_wrap=True)
+
+
+def write_json(result: Frozen) -> None:
+    """Write a result as JSON on stdout."""
+    sys.stdout.write(result.model_dump_json(indent=2) + "\n")
 
 
 class OneLine:

@@ -18,28 +18,30 @@ def config_file() -> Path:
     return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "redline" / "targets"
 
 
-def check_targets(suite: Suite, mine: Iterable[str] = ()) -> None:
+def check_targets(suite: Suite, mine: Iterable[str] | None = None) -> None:
     """Raise UsageError for a running server of a suite on a host that is not the user's. See `check_target`."""
     for variant in suite.variants:
         if isinstance(variant.entry, AttachedServer):
             check_target(variant.entry.host, mine)
 
 
-def check_target(host: str, mine: Iterable[str]) -> None:
-    """Raise UsageError for a host that is neither this machine nor the user's; `mine` are those of the flag.
+def check_target(host: str, mine: Iterable[str] | None) -> None:
+    """Raise UsageError for a host that is neither this machine nor the user's.
 
-    Hosts of the flag are remembered. Raises StoreError when that cannot be.
+    `mine` are the hosts of the flag, or None for a command without it. They are remembered. Raises StoreError when
+    that cannot be.
     """
-    given = {_plain(name) for name in mine}
+    given = {_plain(name) for name in mine or ()}
     if is_this_machine(host):
         return
     known = _known()
     if _plain(host) in given and _plain(host) not in known:
         _remember(known | {_plain(host)})
     elif _plain(host) not in known:
+        way = f"add a line `{_plain(host)}` to {config_file()}" if mine is None else f"--target-is-mine {_plain(host)}"
         raise UsageError(
             f"{host} is another machine, and a load can take a server down",
-            hint=f"if it is yours, confirm that once: --target-is-mine {_plain(host)}",
+            hint=f"if it is yours, confirm that once: {way}",
         )
 
 

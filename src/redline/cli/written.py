@@ -98,14 +98,14 @@ def read_written(
     return suite, text
 
 
-def as_yaml(written: object, comment: str = "") -> str:
-    """The document as people write it: a line for each short server, request and load. `comment`: its first line."""
+def as_yaml(written: object) -> str:
+    """The document as people write it: a line for every short server, request and load."""
     yaml = YAML()
     yaml.width = 10_000
     yaml.indent(mapping=2, sequence=4, offset=2)
     stream = StringIO()
     yaml.dump(_laid_out(plain(written), depth=0), stream)
-    return (f"# {comment}\n" if comment else "") + stream.getvalue()
+    return stream.getvalue()
 
 
 def _laid_out(value: Plain, depth: int) -> Any:

@@ -7,6 +7,17 @@ from redline.findings.machine import much_stolen
 from redline.findings.repeated import Gathered, gathered, named, said_once
 from redline.findings.rules import Rule
 from redline.findings.table import RULES
-from redline.findings.trial import judge, judge_cell, judge_duet, judge_probe, judge_server, judge_trial
-from redline.findings.use import is_valid, of_engine, only_lengthened, servers_doing, usable
+from redline.findings.trial import (
+    is_valid,
+    judge,
+    judge_cell,
+    judge_duet,
+    judge_probe,
+    judge_server,
+    judge_trial,
+    of_engine,
+    only_lengthened,
+    servers_doing,
+    usable,
+)
 from redline.findings.warming import warm_up

@@ -29,7 +29,7 @@ class DueSlice:
 
     @property
     def off(self) -> float:
-        """How far it is from what is expected, beyond what lateness explains."""
+        """The distance from what is expected, beyond what lateness explains."""
         return max(abs(self.due - self.expected) - self.shifted, 0.0)
 
 
@@ -38,8 +38,7 @@ def arrivals(cell: Cell, traffic: Traffic) -> Observation | None:
     """*Open loads that were complete.* The number of requests that fell due, in total or in an interval, is not that of
     the schedule; for Poisson arrivals, three tests at p < 0.00001 decide.
 
-    The number of requests due is known: exactly, or for Poisson arrivals by its distribution. Another load answers
-    another question.
+    The number due is known: exactly, or for Poisson arrivals by its distribution.
 
     Advice: Do not use these numbers. Report a fault of the engine, with the recording.
     """
@@ -68,8 +67,7 @@ def _fault(shape: Open, traffic: Traffic, slices: Sequence[DueSlice]) -> str:
 def bunched_sends(cell: Cell, traffic: Traffic) -> Observation | None:
     """*Open loads.* Requests that fall due between the p10 and the p90 of the engine's lateness.
 
-    What falls due while the engine is late goes out at once: the last request of a bunch of ten waits for nine service
-    times that are not in the load.
+    What falls due while the engine is late goes out at once: the last of a bunch of ten waits for nine service times.
 
     Advice: Give the engine a core of its own or more workers, or lower the rate.
     """
@@ -109,23 +107,20 @@ def poisson_fault(due: int, expected: float, slices: Sequence[DueSlice]) -> str:
     if poisson_two_sided(due, expected) < ARRIVALS_P:
         return f"{due:,} requests fell due where {expected:,.0f} ± {2 * expected**0.5:,.0f} should have"
     judged = [slice_ for slice_ in slices if slice_.expected >= FEWEST_DUE]
-    if len(judged) < FEWEST_SLICES:
+    n = len(judged)
+    if n < FEWEST_SLICES:
         return ""
     clumped = sum(slice_.off**2 / slice_.expected for slice_ in judged)
-    if chi2_tails(clumped, len(judged))[1] < ARRIVALS_P:
-        return _dispersed("in clumps", clumped, len(judged))
     # Lateness moves requests over the ends of intervals, which makes counts differ more, never less.
     regular = sum((slice_.due - slice_.expected) ** 2 / slice_.expected for slice_ in judged)
-    if chi2_tails(regular, len(judged))[0] < ARRIVALS_P:
-        return _dispersed("too evenly", regular, len(judged))
-    return ""
-
-
-def _dispersed(how: str, squares: float, intervals: int) -> str:
-    return (
-        f"requests fell due {how}: the index of dispersion over {intervals} intervals is {squares / intervals:.2g}, "
-        f"and of Poisson arrivals it is near 1"
-    )
+    if chi2_tails(clumped, n)[1] < ARRIVALS_P:
+        how, squares = "in clumps", clumped
+    elif chi2_tails(regular, n)[0] < ARRIVALS_P:
+        how, squares = "too evenly", regular
+    else:
+        return ""
+    dispersion = f"the index of dispersion over {n} intervals is {squares / n:.2g}"
+    return f"requests fell due {how}: {dispersion}, and of Poisson arrivals it is near 1"
 
 
 def _exact_fault(due: int, expected: float, slices: Sequence[DueSlice], allowed: int) -> str:
@@ -143,7 +138,7 @@ def _slices(shape: Open, traffic: Traffic, intervals: Sequence[Interval], latest
     slices, oldest_ns = [], traffic.measure_end_ns
     for interval, late_ns in zip(reversed(intervals), reversed(latest_ns), strict=True):
         reaches_ns = interval.start_ns - late_ns
-        if _lasts(interval):
+        if interval.phase == "measure" and interval.lasts_ns > 0:
             slices.append(_slice(shape, traffic, interval, reaches_ns, oldest_ns))
         oldest_ns = min(oldest_ns, reaches_ns)  # a stall may last for several intervals
     return slices[::-1]
@@ -158,7 +153,3 @@ def _slice(shape: Open, traffic: Traffic, interval: Interval, reaches_ns: int, o
 
     shifted = due(reaches_ns, interval.start_ns) + due(oldest_ns, interval.end_ns)
     return DueSlice(interval.counts.due, due(interval.start_ns, interval.end_ns), shifted)
-
-
-def _lasts(interval: Interval) -> bool:
-    return interval.phase == "measure" and interval.end_ns > interval.start_ns

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from redline.findings.rules import (
     AUTOCORRELATION_P,
@@ -27,25 +26,13 @@ UNUSABLE = "Find out first why none is usable: more trials help only then."
 REPEAT = "Enough were planned: find out why trials were left out or not run, fix that, and run the suite again."
 
 
-@dataclass(frozen=True)
-class _TrialValues:
-    """A number for every usable trial, in the run's order, and its name."""
-
-    name: str
-    values: tuple[float, ...]
-
-    def text(self, value: float) -> str:
-        """One of them as people read it."""
-        return rate(value) if self.name == "rate" else duration(value)
-
-
-def _series(cell: Cell, used: Sequence[Trial]) -> _TrialValues:
-    """Rates where they are the server's to choose, else median response times, in the order of the run."""
+def _series(cell: Cell, used: Sequence[Trial]) -> tuple[str, list[float]]:
+    """Rates where they are the server's to choose, else median response times, in the order of the run; with a name."""
     traffics = [trial.traffic for trial in used if trial.traffic]
     if cell.load.saturates:
-        return _TrialValues("rate", tuple(traffic.rate_per_s for traffic in traffics if traffic.rate_per_s > 0))
+        return "rate", [traffic.rate_per_s for traffic in traffics if traffic.rate_per_s > 0]
     medians = (float(traffic.response.quantile_ns(0.5)) for traffic in traffics)
-    return _TrialValues("p50 response time", tuple(median for median in medians if median > 0))
+    return "p50 response time", [median for median in medians if median > 0]
 
 
 @Rule("run-drift", when="cell", note=0.02, warn=0.10, scatters=True)
@@ -53,15 +40,15 @@ def run_drift(cell: Cell, used: Sequence[Trial]) -> Observation | None:
     """*From seven trials on.* Change of the rate (zero think time) or p50 (other loads) from the first trial to the
     last; tested as in [unsteady](#unsteady).
 
-    Trials are interleaved, so a drift affects all cells alike and spares the ratios; but levels depend on when they
-    were measured. Past 10% the rounds are of different machines.
+    Trials are interleaved, so a drift spares the ratios, but levels depend on the time. Past 10% the rounds are of
+    different machines.
 
     Advice: Compare within this run only. Look for what changed: heat, clock rate, other work, a disk that fills.
     """
-    series = _series(cell, used)
-    drift = trend(series.values, TREND_P)
+    name, values = _series(cell, used)
+    drift = trend(values, TREND_P)
     message = (
-        f"From the first to the last of {len(series.values)} trials the {series.name} "
+        f"From the first to the last of {len(values)} trials the {name} "
         f"{'rose' if drift > 0 else 'fell'} by {percent(abs(drift))}: something changed during the run."
     )
     return Observation(abs(drift), message)
@@ -72,18 +59,17 @@ def autocorrelation(cell: Cell, used: Sequence[Trial]) -> Observation | None:
     """*From ten trials on.* By how much wider the interval should be because consecutive trials are alike, if the rank
     version of von Neumann's ratio (Bartels, 1982) has p < 0.001.
 
-    An interval takes trials for independent. With a correlation r between neighbours it should be sqrt((1 + r) / (1 -
-    r)) times as wide.
+    With a correlation r between neighbours, the interval should be sqrt((1 + r) / (1 - r)) times as wide.
 
     Advice: Do not trust the interval. Run on another day as well, and look for what comes and goes on this machine.
     """
-    series = _series(cell, used)
-    if trend(series.values, TREND_P):
+    name, values = _series(cell, used)
+    if trend(values, TREND_P):
         return None  # a drift makes neighbours alike, and is reported itself
-    excess = interval_excess(series.values, AUTOCORRELATION_P)
+    excess = interval_excess(values, AUTOCORRELATION_P)
     message = (
-        f"Consecutive trials were more alike in their {series.name} than chance allows over {len(series.values)} "
-        f"trials: the interval is too narrow by a factor of about {excess:.2g}."
+        f"Consecutive trials were more alike in their {name} than chance allows over {len(values)} trials: the "
+        f"interval is too narrow by a factor of about {excess:.2g}."
     )
     return Observation(excess - 1.0, message)
 
@@ -93,19 +79,20 @@ def bimodal(cell: Cell, used: Sequence[Trial]) -> Observation | None:
     """*From five trials on.* Distance of two groups of two or more trials with nothing between: a gap that one group
     shows once in 1,000 times.
 
-    A mean between two modes is neither, and which mode a start draws is a lottery: of the JIT, of memory layout, of how
-    connections are assigned to threads.
+    A mean between two modes is neither. Which mode a start draws is a lottery: of the JIT, memory layout, or the
+    assignment of connections to threads.
 
     Advice: Read the single trials, and compare modes with modes. Find what differs between starts of the server.
     """
-    series = _series(cell, used)
-    groups = two_groups(series.values)
+    name, values = _series(cell, used)
+    groups = two_groups(values)
     if groups is None:
         return None
     below, above = groups.sizes
+    text = rate if name == "rate" else duration
     message = (
-        f"The trials fall into two groups: {below} with a {series.name} near {series.text(groups.lower)}, {above} "
-        f"near {series.text(groups.upper)}, {percent(groups.apart)} apart and nothing between. Their mean is neither."
+        f"The trials fall into two groups: {below} with a {name} near {text(groups.lower)}, {above} near "
+        f"{text(groups.upper)}, {percent(groups.apart)} apart and nothing between. Their mean is neither."
     )
     if groups.one_after_the_other:
         message += " All of one group came before all of the other, as when something changes during the run."
@@ -117,18 +104,16 @@ def builds_differ(cell: Cell, used: Sequence[Trial]) -> Observation | None:
     """Standard deviation of [builds](../reference/suite.md#builds) beyond that of their trials or starts, if a
     permutation test of the F ratio has p < 0.01.
 
-    An interval takes trials for independent, and trials of one build share its layout of code.
+    Trials of one build share its layout of code, and are not independent.
 
     Advice: Take the scatter of the builds for the precision, and more builds (`builds`) for a better one.
     """
-    series = _series(cell, used)
+    name, values = _series(cell, used)
     builds = [server.build_number for trial in used if (server := trial.recording.server)]
-    if len(builds) != len(series.values):
+    if len(builds) != len(values):
         return None  # a trial has no value, so nobody knows which is whose
-    scatter = differing([math.log(value) for value in series.values], builds)
-    if scatter is None:
-        return None
-    return Observation(scatter.between_sd, f"{builds_text(scatter)} in their {series.name}.")
+    scatter = differing([math.log(value) for value in values], builds)
+    return Observation(scatter.between_sd, f"{builds_text(scatter)} in their {name}.") if scatter else None
 
 
 def builds_text(scatter: BuildScatter) -> str:
@@ -141,7 +126,7 @@ def builds_text(scatter: BuildScatter) -> str:
 def builds_alike(used: Sequence[Trial]) -> Observation | None:
     """All builds of the server are the same bytes.
 
-    Several builds of a reproducible build are one build, and say nothing of what another layout of code would do.
+    They say nothing of what another layout of code would do.
 
     Advice: Leave out `builds`, which costs time here and adds nothing.
     """
@@ -162,8 +147,8 @@ HOST_MODE = Rule(
     text="""*From five trials on.* How much faster or slower the server's cores were than in the run's median trial, by
     a fixed piece of work before and after the load. [What it shows](statistics.md#the-speed-of-cores).
 
-    A core slows down by a third or more while another hardware thread runs on it, which may be another guest's, and no
-    steal. Fixed work varies by 15% within one mode.
+    A core slows down by a third or more while another hardware thread, perhaps another guest's, runs on it. Fixed work
+    varies by 15% within one mode.
 
     Advice: Compare by duets (`design: duet`), whose slices alternate faster than the host's modes; for levels, run more
     trials, or use a machine whose cores are not shared.
@@ -186,13 +171,11 @@ def in_modes(speeds: Sequence[float]) -> str:
     note = HOST_MODE.note or 0.0
     fast = [speed - 1 for speed in speeds if speed - 1 > note]
     slow = [1 - speed for speed in speeds if 1 / speed - 1 > note]
-    counts = [f"in {len(fast)} of {len(speeds)} trials the server's cores were {_from_to(fast)} faster"] if fast else []
-    if slow:
-        counts.append(
-            f"in {len(slow)} {_from_to(slow)} slower"
-            if fast
-            else f"in {len(slow)} of {len(speeds)} trials the server's cores were {_from_to(slow)} slower"
-        )
+    counts: list[str] = []
+    of_all = f" of {len(speeds)} trials the server's cores were"
+    for shares, how in ((fast, "faster"), (slow, "slower")):
+        if shares:
+            counts.append(f"in {len(shares)}{'' if counts else of_all} {_from_to(shares)} {how}")
     return f"{' and '.join(counts)} than in the run's median trial" if counts else ""
 
 
@@ -205,8 +188,8 @@ def _from_to(shares: Sequence[float]) -> str:
 def too_few_trials(used: Sequence[Trial], planned: int) -> Observation | None:
     """Usable trials missing to five: **note** for four or three, **warn** for two or one, **invalid** for none.
 
-    An interval over 5 trials is 1.4 times as wide as with many, over 2 it is 6.5 times as wide, and over a single trial
-    there is none.
+    An interval over 5 trials is 1.4 times as wide as over many, over 2 it is 6.5 times as wide; a single trial has
+    none.
 
     Advice: Run more trials: --trials 5 or more.
     """
@@ -242,8 +225,7 @@ RESOLUTION = Rule(
     text="""The smallest difference that an undecided comparison could have shown: half its interval, on logarithms. The
     message says what would show 5%.
 
-    An undecided comparison says nothing about differences smaller than its interval: 5% is what many a change is made
-    for.
+    It says nothing about smaller differences, and many a change is made for 5%.
 
     Advice: Compare by duets, or add rounds; a quieter machine needs fewer.
     """,
@@ -266,8 +248,7 @@ def undecided(cell: Cell, shown: Sequence[tuple[Metric, float]], takes: str) -> 
 def near_ceiling(cell: Cell, used: Sequence[Trial], ceiling_per_s: float | None) -> Observation | None:
     """*Users with zero think time.* Throughput over that of the ceiling server in the same scenario and load.
 
-    From 80% on most of an exchange is work of the kernel and the client, which all servers share, so throughput ratios
-    move towards 1.
+    From 80% on most work is that of kernel and client, which all servers share: throughput ratios move towards 1.
 
     Advice: Compare CPU per request instead, or give the scenario more work.
     """

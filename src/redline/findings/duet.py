@@ -12,35 +12,23 @@ from redline.findings import cell, failed, load, machine
 from redline.findings.rules import TIME_DEPENDENT, TOO_ALIKE, TOO_CHEAP, Observation, Rule, judges
 from redline.findings.starts import BASELINE, cpu_of_all, cpu_unknown, first_failures, is_whole, measured, traffic_of
 from redline.findings.warm_duet import cost_of
-from redline.model import (
-    FEWEST_TRIALS,
-    Counts,
-    DuetRecording,
-    DuetSlice,
-    DuetTraffic,
-    Grade,
-    Histogram,
-)
+from redline.model import FEWEST_TRIALS, Counts, DuetRecording, DuetSlice, DuetTraffic, Grade, Histogram
 from redline.quantities import percent
 from redline.stats.builds import differing
 from redline.stats.duets import Floats, LogRatio, StartRatio, over_starts
 
 WANTED_STARTS = 5
-BUSY = 0.8
-"""Under users with zero think time, a server that uses less of its cores than this waits for the client."""
 
 
 @dataclass(frozen=True)
 class SeenDuet:
-    """What findings look at: the measured starts of a duet, of which there is one at least, and what they say.
+    """The measured starts of a duet, of which there is one at least, and what they say.
 
-    `names` are those of the baseline and of the server at `target`. `failed` says what went wrong in other starts.
-    `saturates`: the servers set the rate. `cores` of each server, 0 if unknown. `keeps`: the load keeps connections.
-    `insecure`: a certificate was not checked.
-    `control` is the baseline over itself, `ratios` are those of the metrics that a duet compares well, and `cpu` has
-    the ratio of CPU per request of each start, all logarithms; `contrast` weights the servers for it. `unsettled` says
-    why the ratio may yet move, and `to_come` how far, as a logarithm. `left_out` counts the cold starts without which
-    there are enough.
+    `names`: of the baseline and of the server at `target`. `failed`: what went wrong in other starts. `saturates`: the
+    servers set the rate. `cores`: of a server, 0 if unknown. `keeps`: the load keeps connections. `insecure`: a
+    certificate was not checked. `contrast` weights the servers. Logarithms: `control`, the baseline over itself;
+    `ratios`, of the metrics that a duet compares well; `cpu`, of CPU per request by start; `to_come`, how far the ratio
+    may yet move, and `unsettled` why. `left_out` counts the cold starts without which there are enough.
     """
 
     starts: tuple[DuetRecording, ...]
@@ -58,12 +46,6 @@ class SeenDuet:
     unsettled: str
     left_out: int
     to_come: float
-    position: None = None
-
-    @property
-    def duet(self) -> "SeenDuet":
-        """Itself, which is what judges take."""
-        return self
 
     @property
     def cell_id(self) -> str:
@@ -90,27 +72,19 @@ class SeenDuet:
         """The name and the places of the baseline, which runs twice, and of the server that is compared with it."""
         yield from zip(self.names, ((BASELINE, self.servers - 1), (self.target,)), strict=True)
 
-    @property
-    def running(self) -> tuple[str, ...]:
-        """The names of servers that were running already."""
-        places, servers = (BASELINE, self.target), self.starts[0].servers
-        return tuple(name for name, at in zip(self.names, places, strict=True) if servers[at : at + 1] == (None,))
-
-    def counts(self, places: Sequence[int]) -> Counts:
-        """What the servers at these places were asked and answered."""
-        return Counts.merged(traffic.targets[at].counts for traffic in self.traffics for at in places)
-
 
 @Rule("few-starts", when="duet", unit="", note=0.0, warn=3.0, scatters=True)
 def few_starts(duet: SeenDuet) -> Observation:
     """Starts missing to five: **note** for four to two, **warn** for one.
 
-    How starts differ is part of the interval. Over 4 starts it is 1.6 times as wide as over many, and over one it is
-    not known.
+    How starts differ is part of the interval: over 4 starts it is 1.6 times as wide as over many, over one it is
+    unknown.
 
     Advice: Give it more time, or more rounds.
     """
-    starts, running = len(duet.starts) - duet.left_out, duet.running
+    places, servers = (BASELINE, duet.target), duet.starts[0].servers
+    running = [name for name, at in zip(duet.names, places, strict=True) if servers[at : at + 1] == (None,)]
+    starts = len(duet.starts) - duet.left_out
     if running and starts > 1:
         was, its = ("was", "its") if len(running) == 1 else ("were", "their")
         message = (
@@ -130,7 +104,7 @@ def few_starts(duet: SeenDuet) -> Observation:
 def failed_starts(duet: SeenDuet) -> Observation | None:
     """Starts that failed.
 
-    The ratio rests on the starts in which all servers worked, and these may be the better ones.
+    The ratio rests on the starts in which all servers worked, perhaps the better ones.
 
     Advice: Look in the servers' output for why they failed.
     """
@@ -141,17 +115,16 @@ def failed_starts(duet: SeenDuet) -> Observation | None:
 
 
 @Rule("control", when="duet", warn=0.0, scatters=True)
-def control(duet: SeenDuet) -> Observation | None:
+def control(duet: SeenDuet) -> Observation:
     """The baseline differs from itself, as two servers in the same starts. By chance that happens in 5 of 100 duets.
 
-    The baseline runs twice in each start. If these two processes differ, so may any two servers by as much.
+    The baseline runs twice in each start. Any two servers may differ by as much as these two processes.
 
     Advice: Compare again. If it persists, look for what makes two processes of one server differ.
     """
-    if duet.control is None or not _excludes_zero(duet.control) or duet.unsettled:
-        return None
+    differs = duet.control is not None and _excludes_zero(duet.control) and not duet.unsettled
     message = f"{duet.names[0]} against itself reads as different, which happens by chance in 5 of 100 duets."
-    return Observation(1.0, message)
+    return Observation(float(differs), message)
 
 
 CPU_BEHIND = Rule(
@@ -160,7 +133,7 @@ CPU_BEHIND = Rule(
     biases=TOO_CHEAP,
     text="""A server that runs already asked another to answer, whose CPU time is not counted.
 
-    A proxy that passes requests on costs little itself. What answers costs the rest.
+    A proxy costs little itself. What answers costs the rest.
 
     Advice: Compare the addresses of the servers themselves, or read throughput and response times.
     """,
@@ -194,11 +167,9 @@ def owners(duet: SeenDuet) -> Iterator[Observation]:
 
 
 @machine.engine_paused.also("duet")
-def engine_paused(duet: SeenDuet) -> Observation | None:
+def engine_paused(duet: SeenDuet) -> Observation:
     """Blocks that were left out."""
     left_out = sum(traffic.paused_blocks for traffic in duet.traffics)
-    if not left_out:
-        return None
     share = left_out / (left_out + sum(len(measured(traffic)) for traffic in duet.traffics))
     message = f"{left_out:,} blocks were left out, because the engine stood still while they were measured."
     return Observation(share, message, at_most=Grade.NOTE)
@@ -208,8 +179,7 @@ def engine_paused(duet: SeenDuet) -> Observation | None:
 def cold(duet: SeenDuet) -> Iterator[Observation]:
     """Servers were not warm when they were measured, or it is not known.
 
-    Servers that still get faster are compared by how far they are. The interval is wider by how far the ratio may yet
-    move.
+    The interval is wider by how far the ratio may yet move.
 
     Advice: Give it more time.
     """
@@ -235,7 +205,7 @@ def cold(duet: SeenDuet) -> Iterator[Observation]:
 def rare_costs(duet: SeenDuet) -> Observation | None:
     """Distance of the ratio by all CPU time from the ratio of usual slices.
 
-    What is in few slices looks like a disturbance and moves the ratio little, but it is a cost.
+    What is in few slices looks like a disturbance, but is a cost.
 
     Advice: Compare CPU time over all slices, or measure levels by trials of each server alone.
     """
@@ -249,10 +219,10 @@ def rare_costs(duet: SeenDuet) -> Observation | None:
     apart = over_starts(differences)
     if not _excludes_zero(apart):
         return None
-    one, other = duet.names
+    first, second = duet.names
     message = (
-        f"By all its CPU time, {other} takes {percent(abs(math.expm1(apart.value)))} "
-        f"{'more' if apart.value > 0 else 'less'} than the ratio to {one} says: what it does in few slices, such as "
+        f"By all its CPU time, {second} takes {percent(abs(math.expm1(apart.value)))} "
+        f"{'more' if apart.value > 0 else 'less'} than the ratio to {first} says: what it does in few slices, such as "
         "collecting garbage, counts too little there."
     )
     return Observation(abs(apart.value), message)
@@ -262,15 +232,14 @@ def rare_costs(duet: SeenDuet) -> Observation | None:
 def disagreement(duet: SeenDuet) -> Observation | None:
     """*Users with zero think time.* One server needs less CPU time per request and has the lower rate, both surely.
 
-    A server that needs less CPU time and is slower all the same waits for something else.
+    The slower server waits for something else.
 
     Advice: See what the slower server waits for: a lock, a thread pool, another service.
     """
     both = duet.ratios
     if len(both) < 2 or not all(map(_excludes_zero, both)) or math.prod(ratio.value for ratio in both) <= 0:
         return None
-    one, other = duet.names
-    message = f"CPU per request and throughput disagree: one is better for {one}, the other for {other}."
+    message = "CPU per request and throughput disagree: one is better for {}, the other for {}.".format(*duet.names)
     return Observation(1.0, message)
 
 
@@ -287,11 +256,9 @@ def errors(duet: SeenDuet) -> Iterator[Observation]:
 
 
 @machine.cpu_steal.also("duet")
-def steal(duet: SeenDuet) -> Observation | None:
+def steal(duet: SeenDuet) -> Observation:
     """CPU time that the host took away; slices that it disturbed weigh little, so this is never more than a note."""
     share, stolen_ns = _stolen_share(duet.slices), sum(slice_.steal_ns or 0 for slice_ in duet.slices)
-    if not stolen_ns:
-        return None
     message = (
         f"The host took away {percent(share)} of the CPU time that servers and engine needed ({stolen_ns / 1e6:,.0f} "
         "ms): intervals are wider."
@@ -316,7 +283,7 @@ def _stolen_share(slices: Sequence[DuetSlice]) -> float:
 
 
 @load.cut_short.also("duet")
-def cut_short(duet: SeenDuet) -> Observation | None:
+def cut_short(duet: SeenDuet) -> Observation:
     """Starts whose measurement was interrupted."""
     cut = sum(traffic.ended != "complete" for traffic in duet.traffics)
     message = f"{cut} of {len(duet.starts)} starts were cut short: they count as far as they were measured."
@@ -335,7 +302,7 @@ def send_lateness(duet: SeenDuet) -> Iterator[Observation]:
 
 
 @load.tls_insecure.also("duet")
-def tls_insecure(duet: SeenDuet) -> Observation | None:
+def tls_insecure(duet: SeenDuet) -> Observation:
     """Whether any server could have answered."""
     message = "A server's certificate was not checked: any server could have answered."
     return Observation(float(duet.insecure), message)
@@ -345,8 +312,7 @@ def tls_insecure(duet: SeenDuet) -> Observation | None:
 def idle_work(duet: SeenDuet) -> Observation | None:
     """Part of a core that servers used while others were loaded.
 
-    What others do meanwhile (compilers, collectors, timers) disturbs a server's slices. 1% of a core is as much as many
-    a difference.
+    Compilers, collectors and timers disturb others' slices. 1% of a core is as much as many a difference.
 
     Advice: Give the servers more time to warm up, or switch off what they do on their own.
     """
@@ -365,7 +331,7 @@ def idle_work(duet: SeenDuet) -> Observation | None:
 def client_limited(duet: SeenDuet) -> Observation | None:
     """*Users with zero think time.* Idle cores of the servers.
 
-    Under such users, a server with idle cores waits for the client.
+    A server with idle cores then waits for the client.
 
     Advice: Read CPU per request, or load the servers by more users.
     """
@@ -387,7 +353,7 @@ def client_limited(duet: SeenDuet) -> Observation | None:
 def connections(duet: SeenDuet) -> Iterator[Observation]:
     """Connections that do not last, though the load would keep them, and bytes that nobody requested."""
     for name, places in duet.sides:
-        counts = duet.counts(places)
+        counts = Counts.merged(traffic.targets[at].counts for traffic in duet.traffics for at in places)
         # No figures, and no milder grade: reconnections at the ends of slices count, and requests there do not.
         if duet.keeps and counts.due and counts.connects_often:
             message = f"Connections to {name} were opened again for most of its requests."
@@ -401,41 +367,33 @@ def connections(duet: SeenDuet) -> Iterator[Observation]:
 def answer_sizes(duet: SeenDuet) -> Observation | None:
     """Difference of the mean length of two servers' answers, with headers.
 
-    Where no right answer is specified, the servers may do different work. A header with a date or a number changes the
-    length by less than 1%.
+    Without a specified answer, servers may do different work. A date or a number changes the length by less than 1%.
 
     Advice: Compare the answers, or let Redline do so: `--same-answers`.
     """
-    sizes = [_answer_size(duet, place) for place in (BASELINE, duet.target)]
-    known = [size for size in sizes if size]
-    if len(known) < 2:
+    (first, second), (ours, theirs) = duet.names, (_answer_size(duet, place) for place in (BASELINE, duet.target))
+    if not ours or not theirs:
         return None
-    one, other = duet.names
     message = (
-        f"An answer of {one} has {known[0]:.0f} bytes, an answer of {other} {known[1]:.0f}: do both do the same work?"
+        f"An answer of {first} has {ours:.0f} bytes, an answer of {second} {theirs:.0f}: do both do the same work?"
     )
-    return Observation(abs(math.log(known[1] / known[0])), message)
+    return Observation(abs(math.log(theirs / ours)), message)
 
 
 def _answer_size(duet: SeenDuet, target: int) -> float | None:
-    """The mean number of bytes of an answer with its head; None where it is not known.
-
-    A slice waits for all of its answers, so it holds whole ones. What came in the measured time alone would not do: it
-    lacks the answers at the end of each slice, whose share depends on how fast the server is.
-    """
-    received = answers = 0
-    for each in (slice_ for traffic in duet.traffics for block in traffic.blocks for slice_ in block.slices):
-        if each.target == target and each.bytes_received is not None and not each.failed:
-            received += each.bytes_received
-            answers += each.completed
-    return received / answers if answers else None
+    """The mean bytes of an answer with its head, over whole slices, which wait for their answers; None if unknown."""
+    slices = (slice_ for traffic in duet.traffics for block in traffic.blocks for slice_ in block.slices)
+    own = [slice_ for slice_ in slices if slice_.target == target and not slice_.failed]
+    known = [(slice_.bytes_received, slice_.completed) for slice_ in own if slice_.bytes_received is not None]
+    answers = sum(completed for _, completed in known)
+    return sum(received for received, _ in known) / answers if answers else None
 
 
 @Rule("parallel", when="duet", note=0.0)
 def parallel(duet: SeenDuet) -> Observation | None:
     """Servers were loaded at the same time, each on its own cores.
 
-    Sets of cores are never quite alike; drawing them for each start makes that a part of the interval.
+    Sets of cores differ; drawing them for each start makes that a part of the interval.
 
     Advice: Nothing needs to be done. Load the servers in turn for a narrower interval.
     """
@@ -443,16 +401,14 @@ def parallel(duet: SeenDuet) -> Observation | None:
     if not places:
         return None
     sets = [Counter(place[server] for place in places) for server in (BASELINE, duet.target)]
+    first, second = (
+        ", ".join(f"set {place + 1} in {starts}" for place, starts in sorted(drawn.items())) for drawn in sets
+    )
     message = (
         "Servers were loaded at the same time, each on cores of its own, which were drawn for each start: "
-        f"{duet.names[0]} had {_often(sets[0])}, {duet.names[1]} {_often(sets[1])}."
+        f"{duet.names[0]} had {first}, {duet.names[1]} {second}."
     )
     return Observation(1.0, message)
-
-
-def _often(sets: Counter[int]) -> str:
-    """`set 1 in 4 starts, set 2 in 5`."""
-    return ", ".join(f"set {place + 1} in {starts}" for place, starts in sorted(sets.items()))
 
 
 @judges("duet")

@@ -43,7 +43,7 @@ SERVER_DIED = Rule(
     blames="server",
     text="""The server ended during the trial.
 
-    The trial measured a server that was about to fail, and the errors after it.
+    It measured a server about to fail, and the errors after it.
 
     Advice: Read the end of its output in the run directory; the kernel's log shows if it ran out of memory.
     """,
@@ -56,13 +56,13 @@ def trial_failed(cell: Cell, trial: Trial) -> Observation | None:
 
     There is nothing to estimate from.
 
-    Advice: Look in the server's output for why no right answer came.
+    Advice: See the server's output for why.
     """
     failure, traffic = trial.recording.failure, trial.traffic
     if failure is not None:
         message = f"Failed in stage {failure.stage}: {failure.message.rstrip('.')}."
-        rule = SERVER_DIED if failure.kind == "died" else None
-        return Observation(1.0, message, advice=_sentence(failure.hint), rule=rule)
+        advice = f"{failure.hint[0].upper()}{failure.hint[1:].rstrip('.')}." if failure.hint else None
+        return Observation(1.0, message, advice=advice, rule=SERVER_DIED if failure.kind == "died" else None)
     if traffic is None:
         return Observation(1.0, "The trial has no traffic and gives no reason.")
     if traffic.counts.due == 0 and traffic.seconds > 0:
@@ -74,36 +74,27 @@ def trial_failed(cell: Cell, trial: Trial) -> Observation | None:
     return None
 
 
-def _sentence(hint: str) -> str | None:
-    """A hint as the advice of a finding; None without one."""
-    return f"{hint[0].upper()}{hint[1:].rstrip('.')}." if hint else None
-
-
 NOTHING_DUE = Rule(
     "nothing-due",
     invalid=0.0,
     text="""No request fell due within the measurement.
 
-    The load's rate, or its users' think time, leaves no request for a measurement this short, which says nothing of the
-    server.
+    The rate, or the users' think time, leaves no request for so short a time. That says nothing of the server.
 
-    Advice: Measure for longer, at a higher rate, or with more users.
+    Advice: Measure longer, at a higher rate, or with more users.
     """,
 )
 
 
 def _nothing_due(cell: Cell, traffic: Traffic) -> Observation | None:
     """Whether all users waited for the server all the time, or the load asked for nothing in so short a time."""
-    shape = cell.load.shape
+    shape, lasted = cell.load.shape, duration(traffic.seconds * 1e9)
     before = [interval.counts for interval in traffic.intervals if interval.phase == "warmup"]
     waiting = sum(counts.due - counts.outcomes.total for counts in before)
     if isinstance(shape, Closed) and waiting >= max(1.0, shape.mean_users(cell.load.duration_ns)):
-        message = (
-            f"Nothing fell due in {duration(traffic.seconds * 1e9)}: all users waited for answers to {waiting:,} "
-            f"requests that were due before.{_first(traffic)}"
-        )
-        return Observation(1.0, message, rule=trial_failed)
-    message = f"Nothing fell due in {duration(traffic.seconds * 1e9)}: the load asked for nothing in that time."
+        waited = f"all users waited for answers to {waiting:,} requests that were due before"
+        return Observation(1.0, f"Nothing fell due in {lasted}: {waited}.{_first(traffic)}", rule=trial_failed)
+    message = f"Nothing fell due in {lasted}: the load asked for nothing in that time."
     return Observation(1.0, message, rule=NOTHING_DUE)
 
 
@@ -120,10 +111,10 @@ def errors(traffic: Traffic) -> Observation | None:
     """Requests due that got no answer: connection refused, handshake failed, reset, closed, timed out, or unsent at the
     end.
 
-    A failed request has a response time too: the time until it failed. 0.1% of requests can be everything beyond p99.9,
-    and 1% everything beyond p99.
+    A failed request's response time is the time until it failed. 0.1% can be everything beyond p99.9, and 1% beyond
+    p99.
 
-    Advice: Look in the server's output for what happened then, beginning with the first failure of each kind.
+    Advice: See the server's output at the time of the first failures.
     """
     outcomes = traffic.counts.outcomes_on_the_way
     kinds = (*UNANSWERED, *LEFT_OVER) if traffic.ended == "complete" else UNANSWERED
@@ -146,10 +137,10 @@ def errors(traffic: Traffic) -> Observation | None:
     blames="client",
 )
 def exhausted(traffic: Traffic) -> Observation | None:
-    """Requests due for which the engine's own side had no port, descriptor or memory left. They are no `errors`, though
+    """Requests due for which the engine's side had no port, descriptor or memory left. They are no `errors`, though
     objectives count them.
 
-    These requests never reached the server, which had that much less to do. Limits as for `errors`.
+    They never reached the server, which had less to do. Limits as for `errors`.
 
     Advice: Use fewer connections or longer-lived ones (`requests_per_connection`), widen the port range (`sysctl
     net.ipv4.ip_local_port_range`), raise the descriptor limit (`ulimit -n`); `redline doctor` shows the limits.
@@ -167,11 +158,9 @@ def wrong_answers(traffic: Traffic) -> Observation | None:
     """Requests due with another answer than expected. The first wrong body, or bytes that are not HTTP, make it
     **invalid**.
 
-    A server that sheds load with 503 answers fast: from 1% on, such answers may set the percentiles. After a wrong body
-    the work was not done.
+    Refusals by 503 are fast: from 1% on, they may set the percentiles. After a wrong body the work was not done.
 
-    Advice: Send the request by hand and compare the answer with the scenario's `expect`. If the server sheds load,
-    lower the load.
+    Advice: Compare an answer with the scenario's `expect`. If the server sheds load, lower the load.
     """
     outcomes = traffic.counts.outcomes
     wrong = sum(getattr(outcomes, kind) for kind in _WRONG)
@@ -195,12 +184,12 @@ _MALFORMED = "Fix what writes these bytes, in the server or in front of it; the 
 
 def _began_ns(traffic: Traffic) -> int:
     """How long after the begin of the measurement wrong answers began; 0 for at once, or if none before was right."""
-    measured = [interval for interval in traffic.intervals if interval.phase == "measure"]
     right = False
-    for interval in measured:
-        if any(_occurred(interval.counts.outcomes, _WRONG)):
-            return interval.start_ns - traffic.measure_start_ns if right else 0
-        right = right or interval.counts.outcomes.ok > 0
+    for interval in traffic.intervals:
+        if interval.phase == "measure":
+            if _occurred(interval.counts.outcomes, _WRONG):
+                return interval.start_ns - traffic.measure_start_ns if right else 0
+            right = right or interval.counts.outcomes.ok > 0
     return 0
 
 
@@ -215,11 +204,10 @@ def _turned(traffic: Traffic, began_ns: int) -> str:
 
 @Rule("surplus-bytes", when="requests", probes="all", note=0.0, warn=0.01, biases=TOO_SLOW)
 def surplus_bytes(traffic: Traffic) -> Observation | None:
-    """Answers after which the server sent bytes that nobody had requested, per request due. The engine closes such
-    connections.
+    """Answers followed by bytes that nobody requested, per request due. The engine closes such connections.
 
-    HTTP ends an answer where its head says. A trusting client reads bytes beyond that as the next answer, and a
-    cautious one closes the connection. 1% of new connections can be everything beyond p99.
+    A client reads bytes beyond an answer's end as the next answer, or closes the connection. 1% of new connections can
+    be everything beyond p99.
 
     Advice: Fix what writes them: a body on an answer to HEAD or with 204, a second last chunk, or a wrong length.
     """
@@ -236,10 +224,10 @@ def reconnecting(cell: Cell, traffic: Traffic) -> Observation | None:
     """Connections opened again per request due, where the load keeps connections and most requests succeed. In duets:
     for most requests.
 
-    A new connection costs the server more than many an answer, and its handshake is part of the response time.
+    A new connection costs more than many an answer, and its handshake is part of the response time.
 
-    Advice: Let the server keep connections (its keep-alive timeout, or how many requests it takes on one), or ask for
-    new ones by `requests_per_connection: 1`, so that all servers are loaded alike.
+    Advice: Let the server keep connections (its keep-alive timeout and limit of requests), or ask for new ones from all
+    servers by `requests_per_connection: 1`.
     """
     message = (
         f"{traffic.counts.reconnects:,} connections were opened again for {traffic.counts.due:,} requests: the load "

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from redline.findings.rules import LONG_TAILS, Observation, Rule
-from redline.model import Cell, Estimate, Finding, LoadShare, PairSpeed, Recording, Traffic
+from redline.model import Cell, Estimate, Finding, LoadShare, PairSpeed, Traffic
 from redline.model.hosts import MOST_CLOCK_ERROR, one_way_bound_ns
 from redline.quantities import duration, percent
 from redline.stats import Trial
@@ -22,39 +22,29 @@ FEW = 100
 def clock_bound(trial: Trial, traffic: Traffic) -> Observation | None:
     """How far the hosts' clocks may be apart, of the shorter median one-way time.
 
-    A one-way time is the difference of two clocks, and off by as much as they are. Above a tenth the report does not
-    show it. Response times are of one clock, and not affected.
+    A one-way time is off by as much as its two clocks. Above a tenth the report does not show it. Response times are of
+    one clock.
 
     Advice: Let chrony follow a nearer source on both hosts, or the same one; see docs/guide/many-machines.md.
     """
     ways = traffic.measured_one_way
     if ways is None or not ways.to_server.count or not trial.recording.hosts:
         return None
-    share = clock_error_share(trial.recording)
-    bound_ns, shortest_ns = one_way_bound_ns(trial.recording.hosts), _shortest_median_ns(traffic)
+    bound_ns = one_way_bound_ns(trial.recording.hosts)
+    shortest_ns = min(way.quantiles_ns((0.5,))[0] for way in (ways.to_server, ways.from_server))
+    share = 0.0 if bound_ns == 0 else float("inf")
     if bound_ns is None:
         silent = [host.name for host in trial.recording.hosts if host.clock_bound_ns is None]
         message = f"Nobody says how far the clock of {' and '.join(silent)} is off, so one-way times mean nothing."
     elif shortest_ns <= 0:
         message = "A median one-way time is not above 0, so the clocks of the hosts are further apart than they say."
     else:
+        share = bound_ns / shortest_ns
         message = (
             f"The clocks of the hosts may be {duration(bound_ns)} apart, which is {percent(share)} of a one-way time"
             f" of {duration(shortest_ns)}."
         )
     return Observation(share, message)
-
-
-def clock_error_share(recording: Recording) -> float:
-    """How far the clocks of the hosts may be apart, as a share of the shorter one-way median; 0 on one host.
-
-    Infinite where that is not known, or a median is not above 0: then the clocks are off by more than the way takes.
-    """
-    bound_ns = one_way_bound_ns(recording.hosts)
-    if recording.traffic is None or bound_ns == 0:
-        return 0.0
-    shortest_ns = _shortest_median_ns(recording.traffic)
-    return float("inf") if bound_ns is None or shortest_ns <= 0 else bound_ns / shortest_ns
 
 
 @Rule(
@@ -68,8 +58,8 @@ def clock_error_share(recording: Recording) -> float:
 def clock_stepped(trial: Trial, traffic: Traffic) -> Observation | None:
     """Share of the measurement's length by which a host's clock was set during it.
 
-    Clocks put what was seen on a server's host beside the load. At 1%, CPU time, memory and pauses are those of another
-    time, and a load host may have begun before or after the others.
+    At 1%, CPU time, memory and pauses are those of another time, and a load host may have begun before or after the
+    others.
 
     Advice: Let chrony slew the clock (`makestep` only at its start), and keep other programs from setting it.
     """
@@ -91,8 +81,8 @@ PAIRS_DIFFER = Rule(
     scatters=True,
     text="""CPU time per request of one server on a pair of hosts, against the others, before the run.
 
-    A cell's trials are dealt to all pairs, so its interval is as wide as these are apart. Comparisons stay on one pair
-    in each round, where that cancels.
+    A cell's trials are dealt to all pairs, so its interval is as wide as these are apart. Comparisons of one pair in a
+    round are not affected.
 
     Advice: Use hosts of one kind and setting (clock rate, cores, kernel, `redline doctor --hosts`), or one pair.
     """,
@@ -101,15 +91,14 @@ PAIRS_DIFFER = Rule(
 
 def pairs_differ(cell: Cell, pairs: Sequence[PairSpeed]) -> tuple[Finding, ...]:
     """Whether one of the pairs of hosts on which a cell ran differs from the others by more than chance."""
-    sure = [pair for pair in pairs if pair.ratio and _excludes_one(pair.ratio)]
-    apart = {pair.host: abs(pair.ratio.value - 1) for pair in sure if pair.ratio}
-    if not apart:
+    sure = {pair.host: pair.ratio.value for pair in pairs if pair.ratio and _excludes_one(pair.ratio)}
+    if not sure:
         return ()
-    host = max(apart, key=lambda each: apart[each])
-    ratio = next(pair.ratio for pair in sure if pair.host == host and pair.ratio)
-    says = f"{percent(apart[host])} {'more' if ratio.value > 1 else 'less'} CPU time"
+    host = max(sure, key=lambda name: abs(sure[name] - 1))
+    apart = abs(sure[host] - 1)
+    says = f"{percent(apart)} {'more' if sure[host] > 1 else 'less'} CPU time"
     message = f"Before the run one server took {says} for a request on {host} than on the other hosts."
-    return tuple(PAIRS_DIFFER.findings(Observation(apart[host], message), cell.id))
+    return tuple(PAIRS_DIFFER.findings(Observation(apart, message), cell.id))
 
 
 def _excludes_one(ratio: Estimate) -> bool:
@@ -120,8 +109,8 @@ def _excludes_one(ratio: Estimate) -> bool:
 def load_hosts_differ(trial: Trial) -> Observation | None:
     """Distance of the slowest load host's median response time from the fastest one's.
 
-    All load hosts put like parts of one load on one server. A differing host has a local or network problem; the total
-    describes no host.
+    All put like parts of one load on one server. A host that differs has a local or network problem; the total
+    describes none.
 
     Advice: See that host's clock rate, cores, network card and way; measure with the others alone.
     """
@@ -147,10 +136,3 @@ def _why(slow: LoadShare, fast: LoadShare) -> str:
     if late > 2 * early and late > 1_000_000:
         return f"its engine was later (p99 {duration(late)} against {duration(early)})"
     return "their ways to the server may differ"
-
-
-def _shortest_median_ns(traffic: Traffic) -> int:
-    ways = traffic.measured_one_way
-    if ways is None or not ways.to_server.count:
-        return 0
-    return min(ways.to_server.quantiles_ns((0.5,))[0], ways.from_server.quantiles_ns((0.5,))[0])

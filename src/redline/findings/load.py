@@ -4,7 +4,7 @@ import math
 
 from redline.findings.failed import instead_of_cores
 from redline.findings.rules import TOO_SLOW, Observation, Rule
-from redline.model import Cell, Closed, Histogram, Interval, Open, Traffic
+from redline.model import Cell, Closed, Histogram, Open, Traffic
 from redline.quantities import duration, percent
 from redline.stats import Trial
 
@@ -14,9 +14,9 @@ BY_CHANCE = 4.0
 
 @Rule("perturbed", when="trial", warn=0.0, biases="costs are too high")
 def perturbed(trial: Trial) -> Observation | None:
-    """A profiler or another monitor ran that slows down what it watches.
+    """A profiler or another monitor ran that slows what it watches.
 
-    A profiler takes time from what it watches, so the trial is never compared.
+    The trial is never compared.
 
     Advice: Take comparisons from a run without profilers.
     """
@@ -26,10 +26,9 @@ def perturbed(trial: Trial) -> Observation | None:
 
 @Rule("cut-short", when="traffic", warn=0.0, invalid=0.5, scatters=True)
 def cut_short(cell: Cell, trial: Trial, traffic: Traffic) -> Observation | None:
-    """Missing part of the planned measurement, which you interrupted, or which ran into the engine's deadline (always
-    **invalid**).
+    """Missing part of a measurement that was interrupted, or ran into the engine's deadline (always **invalid**).
 
-    Half a measurement is still one, of less weight than it seems. At the engine's deadline something hung.
+    Half a measurement has less weight than it seems. At the deadline something hung.
 
     Advice: Run it again, in full.
     """
@@ -48,10 +47,10 @@ def cut_short(cell: Cell, trial: Trial, traffic: Traffic) -> Observation | None:
 def rate_missed(cell: Cell, traffic: Traffic) -> Observation | None:
     """*Open loads.* Requests due in the window without a right answer within it.
 
-    A queue that never drains grows as long as the load lasts, so its percentiles measure the length of the trial. 1% of
-    requests can be everything beyond p99; at 5% the load was not the one specified.
+    Percentiles of a queue that never drains measure the length of the trial. 1% can be everything beyond p99; at 5% the
+    load was not the specified one.
 
-    Advice: Lower the rate until the server keeps up, or search for the highest rate that meets the objective.
+    Advice: Lower the rate, or search for the highest that meets the objective.
     """
     if not isinstance(cell.load.shape, Open):
         return None
@@ -61,17 +60,13 @@ def rate_missed(cell: Cell, traffic: Traffic) -> Observation | None:
         f"{traffic.rate_per_s:,.0f} right answers/s of {traffic.counts.due / traffic.seconds:,.0f} requests/s due: "
         f"{percent(max(missed, 0.0))} of the rate was missed."
     )
-    return Observation(missed, message, advice=_FAILED if _by_failing(traffic) else None)
+    ended = traffic.counts.outcomes
+    failed = ended.errors - (ended.timeout + ended.in_flight + ended.unsent)
+    advice = _FAILED if 2 * failed > traffic.counts.due - traffic.answered else None
+    return Observation(missed, message, advice=advice)
 
 
 _FAILED = "Most of what was missed failed, rather than came late: see `errors` and `wrong-answers` first."
-
-
-def _by_failing(traffic: Traffic) -> bool:
-    """Whether requests that failed in another way than by waiting are most of what was missed."""
-    ended = traffic.counts.outcomes
-    waited = ended.timeout + ended.in_flight + ended.unsent
-    return 2 * (ended.errors - waited) > traffic.counts.due - traffic.answered
 
 
 @Rule("backlog", when="answers", warn=0.01, invalid=0.05, biases=TOO_SLOW)
@@ -79,11 +74,9 @@ def backlog(cell: Cell, traffic: Traffic) -> Observation | None:
     """*Open loads, and users with a pace.* Requests due in the warm-up and answered in the measurement, beyond those
     left at its end and chance (four standard deviations).
 
-    What waits from the warm-up is served first, so response times are those of a server that catches up. 1% of requests
-    can be everything beyond p99.
+    Response times are those of a server that catches up. 1% can be everything beyond p99.
 
-    Advice: Warm up for longer, or by few users (`warmup_by: {users: 2}`), so that the server has caught up when the
-    measurement begins.
+    Advice: Warm up for longer, or by few users (`warmup_by: {users: 2}`).
     """
     shape = cell.load.shape
     if not isinstance(shape, Open) and shape.pace_per_s is None:
@@ -109,16 +102,17 @@ def backlog(cell: Cell, traffic: Traffic) -> Observation | None:
     lengthens=True,
 )
 def send_lateness(cell: Cell, traffic: Traffic) -> Observation | None:
-    """*Loads with due times.* Time from when a request was due to when the engine took it up, over the response time,
-    at p50 or p99, whichever is larger.
+    """*Loads with due times.* Time from a request's due time until the engine took it up, over the response time: at
+    p50 or p99, whichever is larger.
 
-    Response time counts from the due time, so it includes the engine's lateness: always some microseconds, a sixth of
-    the median of a fast idle server. Past one half, most of it was not the server's.
+    Response times include the engine's lateness: always some microseconds, a sixth of the median of a fast idle server.
+    Past one half, most is not the server's.
 
     Advice: Give the engine a core of its own, lower the rate, or read the service time, which has no lateness.
     """
-    if not _due_by_timer(cell):
-        return None
+    shape = cell.load.shape
+    if not isinstance(shape, Open) and shape.think is None and shape.pace_per_s is None:
+        return None  # with zero think time requests are due upon the last answer
     share, message = late_share(traffic.lateness, traffic.response)
     return Observation(share, f"{message}.", advice=instead_of_cores(cell, traffic))
 
@@ -136,10 +130,10 @@ def late_share(lateness: Histogram, times: Histogram) -> tuple[float, str]:
 
 @Rule("client-queueing", when="answers", note=0.01, warn=0.10, biases=TOO_SLOW)
 def client_queueing(cell: Cell, traffic: Traffic) -> Observation | None:
-    """*Open loads.* Requests due that found no connection with room and waited in the client.
+    """*Open loads.* Requests due that waited in the client for a connection with room.
 
-    The wait is in the response time. With more connections these requests would have queued in the server, or not at
-    all. 1% of them can be everything beyond p99.
+    The wait is in the response time. With more connections they would have queued in the server, or not at all. 1% can
+    be everything beyond p99.
 
     Advice: Allow more `connections`; if the server is overloaded, lower the rate. The service time does not include
     this wait.
@@ -152,12 +146,6 @@ def client_queueing(cell: Cell, traffic: Traffic) -> Observation | None:
         f"connections free when they were due: part of their response time is a queue in the client."
     )
     return Observation(waited / due, message, advice=instead_of_cores(cell, traffic))
-
-
-def _due_by_timer(cell: Cell) -> bool:
-    """Whether requests fall due at a time of their own; with zero think time they are due upon the last answer."""
-    shape = cell.load.shape
-    return isinstance(shape, Open) or shape.think is not None or shape.pace_per_s is not None
 
 
 @Rule("tls-insecure", when="traffic", note=0.0)
@@ -177,20 +165,17 @@ def tls_insecure(cell: Cell) -> Observation | None:
 def carried_over(cell: Cell, traffic: Traffic) -> Observation | None:
     """*Users who always wait.* Their time in the measurement for which requests from before it held them.
 
-    Such a request is in none of the measured response times, and while it holds its user, the others are served faster.
+    Such a request is in no measured response time, and meanwhile others are served faster.
 
-    Advice: Measure for longer, or warm up until no connection waits any more; see which connections the server leaves
-    waiting.
+    Advice: Measure for longer, or warm up until no connection waits; see which connections the server leaves waiting.
     """
-    kept, share = _in_flight(cell, traffic), carried_over_share(cell, traffic)
-    late = [(_from_before(interval), interval) for interval in traffic.intervals if interval.phase == "measure"]
-    last = next((interval for number, interval in reversed(late) if number), None)
-    if last is None or not kept:
+    late = _from_before(traffic)
+    if not late or not _in_flight(cell, traffic):
         return None
-    number = sum(number for number, _ in late)
+    share, number = carried_over_share(cell, traffic), sum(number for number, _ in late)
     message = (
         f"{number:,} requests that were due before the measurement were answered in it, the last ones after more than "
-        f"{duration(last.start_ns - traffic.measure_start_ns)}: they took {percent(share)} of the users' time or more."
+        f"{duration(late[-1][1])}: they took {percent(share)} of the users' time or more."
     )
     return Observation(share, message)
 
@@ -198,23 +183,23 @@ def carried_over(cell: Cell, traffic: Traffic) -> Observation | None:
 def carried_over_share(cell: Cell, traffic: Traffic) -> float:
     """Share of the users' time in the measurement for which they waited for what was due before it.
 
-    At least: of right answers alone, and each to the beginning of the interval in which it came. 0 where users do not
+    A lower bound: of right answers alone, up to the begin of the interval in which they came. 0 where users do not
     always wait.
     """
     kept = _in_flight(cell, traffic)
     if not kept:
         return 0.0
-    waited_ns = sum(
-        _from_before(interval) * (interval.start_ns - traffic.measure_start_ns)
-        for interval in traffic.intervals
-        if interval.phase == "measure"
-    )
+    waited_ns = sum(number * after_ns for number, after_ns in _from_before(traffic))
     return waited_ns / 1e9 / (kept * traffic.seconds)
 
 
-def _from_before(interval: Interval) -> int:
-    """Right answers in an interval to requests that were due before the measurement."""
-    return max(0, interval.counts.completed - interval.counts.outcomes.ok)
+def _from_before(traffic: Traffic) -> list[tuple[int, int]]:
+    """Right answers to requests that were due before the measurement, with the begin of their interval in ns."""
+    return [
+        (interval.counts.completed - interval.counts.outcomes.ok, interval.start_ns - traffic.measure_start_ns)
+        for interval in traffic.intervals
+        if interval.phase == "measure" and interval.counts.completed > interval.counts.outcomes.ok
+    ]
 
 
 def _in_flight(cell: Cell, traffic: Traffic) -> float:
@@ -230,7 +215,7 @@ def littles_law(cell: Cell, traffic: Traffic) -> Observation | None:
     """*Users without a pace.* Share by which rate x (response time + think time) is not the number of users, beyond
     what the ends of the window explain.
 
-    L = lambda W (Little, 1961) holds for any server. Where it fails, requests or time were lost in counting.
+    L = lambda W (Little, 1961) holds for any server. Where it fails, the counting lost requests or time.
 
     Advice: Do not use these numbers. Check that all users could connect, then report a fault of the engine.
     """
@@ -257,14 +242,10 @@ def littles_law(cell: Cell, traffic: Traffic) -> Observation | None:
 
 
 def _missing_s(traffic: Traffic) -> float:
-    """For how many seconds at its beginning the window has no requests, because users still wait for earlier ones.
-
-    That shows as intervals in which fewer requests fell due than on average. At the end, the longest response time
-    bounds what reaches over it.
-    """
+    """The seconds at the beginning for which the window lacks requests, because users still wait for earlier ones."""
     missing_s = 0.0
     for interval in traffic.intervals:
-        seconds = (interval.end_ns - interval.start_ns) / 1e9
+        seconds = interval.lasts_ns / 1e9
         if interval.phase == "measure" and seconds > 0:
             share = min(interval.counts.due / seconds / (traffic.counts.due / traffic.seconds), 1.0)
             missing_s += seconds * (1.0 - share)

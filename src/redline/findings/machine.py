@@ -19,8 +19,8 @@ def client_saturated(cell: Cell, trial: Trial, traffic: Traffic) -> Observation 
     """Time for which the engine's workers ran or waited for a core. **invalid** only for closed loads whose server has
     capacity to spare; **note** if the server's cores are full.
 
-    A client without idle time sets the pace itself. That is certain for a closed load, cores of its own for each side,
-    and a server with capacity to spare. `send-lateness` judges open loads.
+    A client without idle time sets the pace itself: surely so for a closed load, with separate cores and a server that
+    has capacity to spare. `send-lateness` judges open loads.
 
     Advice: Give the engine more cores or workers, or lower the load, until the server is the limit.
     """
@@ -29,12 +29,10 @@ def client_saturated(cell: Cell, trial: Trial, traffic: Traffic) -> Observation 
     busy = engine_share(trial, traffic)
     server = server_share(trial)
     of_server = f", the server used {percent(server)} of its cores" if server is not None else ""
-    message = (
-        f"The engine ran or waited for a core {percent(min(busy, 1.0))} of the time{of_server}: "
-        f"{_meaning(cell, server)}."
-    )
+    gravest, meaning = _meaning(cell, server)
+    message = f"The engine ran or waited for a core {percent(min(busy, 1.0))} of the time{of_server}: {meaning}."
     advice = instead_of_cores(cell, traffic)
-    return Observation(busy, message, at_most=_gravest(cell, server), advice=advice)
+    return Observation(busy, message, at_most=gravest, advice=advice)
 
 
 def engine_share(trial: Trial, traffic: Traffic) -> float:
@@ -86,30 +84,22 @@ def interrupts_ns(trial: Trial, subject: Subject) -> float:
 def engine_paused(traffic: Traffic) -> Observation | None:
     """Time for which the engine stood still. At most **note** in a warm-up, and in duets, which leave out the block.
 
-    Nothing is sent, and answers wait to be read: a closed load reads as a slower server, an open load as a server that
-    stalled. 0.1% of the time can be everything beyond p99.9, and 1% everything beyond p99.
+    A closed load reads as a slower server, an open load as one that stalled. 0.1% of the time can be everything beyond
+    p99.9, and 1% beyond p99.
 
-    Advice: Find out what stopped the engine (a paused or suspended machine, a frozen cgroup, a stopped process, a
-    quota), and measure again.
+    Advice: Find what stopped the engine (a suspended machine, a frozen cgroup, a stopped process, a quota), and measure
+    again.
     """
-    if traffic.paused_ns:
-        message = (
-            f"{_stood_still(traffic, traffic.paused_ns)} of the {duration(traffic.seconds * 1e9)} that it measured."
-        )
-        return Observation(traffic.paused_share, message)
     warm_up = [interval for interval in traffic.intervals if interval.phase == "warmup"]
-    paused_ns, length_ns = (
-        sum(interval.paused_ns for interval in warm_up),
-        sum(interval.lasts_ns for interval in warm_up),
-    )
-    message = f"{_stood_still(traffic, paused_ns)} of its warm-up of {duration(length_ns)}: the server had less of it."
-    return Observation(paused_ns / max(length_ns, 1), message, at_most=Grade.NOTE)
-
-
-def _stood_still(traffic: Traffic, paused_ns: int) -> str:
-    workers = traffic.engine.workers
+    paused_ns, workers = traffic.paused_ns or sum(interval.paused_ns for interval in warm_up), traffic.engine.workers
     on_average = f" (the mean of its {workers} workers)" if workers > 1 else ""
-    return f"The engine stood still for {duration(paused_ns / workers)}{on_average}"
+    stood_still = f"The engine stood still for {duration(paused_ns / workers)}{on_average} of"
+    if traffic.paused_ns:
+        message = f"{stood_still} the {duration(traffic.seconds * 1e9)} that it measured."
+        return Observation(traffic.paused_share, message)
+    length_ns = sum(interval.lasts_ns for interval in warm_up)
+    message = f"{stood_still} its warm-up of {duration(length_ns)}: the server had less of it."
+    return Observation(paused_ns / max(length_ns, 1), message, at_most=Grade.NOTE)
 
 
 @Rule("cpu-steal", when="requests", probes="all", note=0.02, warn=0.10, biases=SLOWED, scatters=True, passes=True)
@@ -117,8 +107,8 @@ def cpu_steal(trial: Trial) -> Observation | None:
     """CPU time that the host took away, of what the machine needed; in duets, of what servers and engine needed. Trials
     and duets that steal disturbed are [repeated](statistics.md#starts-that-steal-disturbed).
 
-    Stolen time adds to whatever runs, and looks like the server's. Below 2% it is less than the differences worth
-    acting on; interleaved trials average what is above.
+    Stolen time looks like the server's. Below 2% it is less than differences worth acting on; interleaved trials
+    average more.
 
     Advice: Use a machine with dedicated cores, or more trials.
     """
@@ -142,10 +132,10 @@ def _stolen_share(seen: Trial | Recording) -> float:
 def cpu_sampled(trial: Trial, traffic: Traffic) -> Observation | None:
     """Processes of the server began or ended during the load, so its CPU time comes from samples.
 
-    Only processes that live through the whole window have exact times. Samples may be some ticks off, and miss
-    processes that live for less than the time between samples.
+    Only processes that live through the window have exact times. Samples may be some ticks off, and miss short-lived
+    processes.
 
-    Advice: Read CPU per request with care, or let the server start its processes before the load.
+    Advice: Let the server start its processes before the load.
     """
     clocks, sampled = traffic.clocks, trial.recording.find("cpu_ns", "server") is not None
     if clocks is None or clocks.server_cpu_ns is not None or not sampled:
@@ -159,10 +149,9 @@ def cpu_unknown(trial: Trial, traffic: Traffic) -> Observation | None:
     """The processes taken for the server used no CPU time while requests were answered. In duets: for most slices it is
     not known.
 
-    Answering takes CPU time. Where the known processes used none, others answered, so the cost is unknown, and not 0.
+    Answering takes CPU time, so others answered, and the cost is unknown, not 0.
 
-    Advice: Start what answers itself, not a command that asks something else to start it or that only passes requests
-    on.
+    Advice: Start what answers itself, not a command that has it started or passes requests on.
     """
     used, answers = trial.recording.increase("cpu_ns", "server"), traffic.counts.completed
     if used is None or used > 0 or not answers:
@@ -176,8 +165,8 @@ def cpu_pressure(trial: Trial, traffic: Traffic) -> Observation | None:
     """Time for which tasks waited for a core, if processes other than server and engine used 10% of the CPU time or
     more.
 
-    A saturated server causes pressure by itself; together with other work it means that they competed. Where tasks
-    waited 40% of the time, throughput was seen to halve.
+    A saturated server causes pressure too; beside other work, they competed. Where tasks waited 40% of the time,
+    throughput was seen to halve.
 
     Advice: Stop other work on this machine, or pin it away from the server's and the engine's cores.
     """
@@ -202,8 +191,8 @@ def cpu_pressure(trial: Trial, traffic: Traffic) -> Observation | None:
 def noisy_neighbour(trial: Trial, traffic: Traffic) -> Observation | None:
     """Time for which server or engine waited for the cores that they have to themselves.
 
-    Reserved cores are waited for only if other work runs there. The kernel and the lab cause at most 4% in quiet runs;
-    10% takes as much as steal that earns a warning.
+    Then other work runs there. The kernel and the lab cause at most 4% in quiet runs; 10% takes as much as steal with a
+    warning.
 
     Advice: Find what else ran on these cores (`top`, then `1`), and stop it or pin it elsewhere.
     """
@@ -215,11 +204,8 @@ def noisy_neighbour(trial: Trial, traffic: Traffic) -> Observation | None:
     often = "" if preempted is None else f" and were interrupted {preempted / traffic.seconds:,.0f} times a second"
     looked = trial.recording.find("cores_busy_ns", "server") is not None
     held_up = f", the server waited {percent(min(of_server, 1.0))}" if looked else ""
-    message = (
-        f"Other work ran on reserved cores: the engine's workers waited "
-        f"{percent(min(engine, 1.0))} of the time"
-        f"{often}{held_up}{_named(trial)}."
-    )
+    waited = f"the engine's workers waited {percent(min(engine, 1.0))} of the time{often}{held_up}"
+    message = f"Other work ran on reserved cores: {waited}{_named(trial)}."
     return Observation(max(engine, of_server), message)
 
 
@@ -268,15 +254,15 @@ def _server_held_up(trial: Trial, traffic: Traffic) -> float:
 def throttled(trial: Trial) -> Observation | None:
     """Periods of a CPU quota in which the server, a proxy or the engine had used it up.
 
-    A process without quota stands still until the period ends, for up to 100 ms, and so do its requests. 1% of the
-    periods can be everything beyond p99. The quota may be intended, so this is never invalid.
+    Requests stand still until the period ends, for up to 100 ms. 1% of the periods can be everything beyond p99. The
+    quota may be intended.
 
     Advice: Raise the quota (`cpu.max`, `--cpus` of a container), or read the number as that of the quota.
     """
     names: dict[Subject, str] = {"server": "server", "engine": "engine"}
     names |= {subject: f"proxy {name}" for subject, name in trial.recording.parts.items() if subject not in names}
     shares = {subject: _throttled_share(trial, subject) for subject in names}
-    subject = max(names, key=lambda one: shares[one])
+    subject = max(names, key=lambda name: shares[name])
     lost_ms = (trial.increase("throttled_ns", subject) or 0.0) / 1e6
     message = (
         f"The {names[subject]} had used up its CPU quota in {percent(shares[subject])} of the quota's periods, and "
@@ -286,26 +272,19 @@ def throttled(trial: Trial) -> Observation | None:
 
 
 def _throttled_share(trial: Trial, subject: Subject) -> float:
-    periods = trial.increase("quota_periods", subject)
-    often = trial.increase("throttled_periods", subject)
+    periods, often = (trial.increase(name, subject) for name in ("quota_periods", "throttled_periods"))
     return min(often / periods, 1.0) if periods and often is not None else 0.0
 
 
-def _gravest(cell: Cell, server: float | None) -> Grade:
-    if server is not None and server >= FULL_SERVER:
-        return Grade.NOTE
-    if not isinstance(cell.load.shape, Closed) or server is None or server >= BUSY_SERVER:
-        return Grade.WARN
-    return Grade.INVALID
-
-
-def _meaning(cell: Cell, server: float | None) -> str:
+def _meaning(cell: Cell, server: float | None) -> tuple[Grade, str]:
+    """The gravest grade for a busy engine beside a server that uses this share of its cores, and what it means."""
+    full = server is not None and server >= FULL_SERVER
     if not isinstance(cell.load.shape, Closed):
-        return "requests may have queued in the client"
+        return Grade.NOTE if full else Grade.WARN, "requests may have queued in the client"
     if server is None:
-        return "the two share cores, or it is not known what each used, so the rate is of both together"
-    if server >= FULL_SERVER:
-        return "both are at their limit, and a faster server will need a stronger client"
+        return Grade.WARN, "the two share cores, or it is not known what each used, so the rate is of both together"
+    if full:
+        return Grade.NOTE, "both are at their limit, and a faster server will need a stronger client"
     if server >= BUSY_SERVER:
-        return "both are near their limit, and the rate is of the two together"
-    return "the rate is the client's limit, not the server's"
+        return Grade.WARN, "both are near their limit, and the rate is of the two together"
+    return Grade.INVALID, "the rate is the client's limit, not the server's"

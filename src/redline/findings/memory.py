@@ -57,8 +57,8 @@ def live_bytes(facts: RuntimeFacts) -> int | None:
 def heap_pressure(cell: Cell, trial: Trial, facts: RuntimeFacts | None) -> Observation | None:
     """The live set after collections, of the largest heap; or the memory in use, of the limit of a container.
 
-    With a share s of the heap alive, a collector looks at s / (1 - s) bytes for each that it frees: 2.3 at 70%, 5.7 at
-    85%. A process at the limit of its container is killed.
+    With a share s alive, a collector looks at s / (1 - s) bytes for each that it frees: 2.3 at 70%, 5.7 at 85%. At its
+    container's limit a process is killed.
 
     Advice: Give it a larger heap (`heap`), or a container with more memory; compare servers at heaps that all of them
     have room in.
@@ -80,8 +80,7 @@ def allocation_stall(traffic: Traffic, facts: RuntimeFacts) -> Observation | Non
     """Time for which threads waited for memory, or the application stood still because a concurrent collector came too
     late.
 
-    Threads that wait for memory do not answer: the heap is too small for this rate. 1% of the time can be everything
-    beyond p99.
+    The heap is too small for this rate. 1% of the time can be everything beyond p99.
 
     Advice: Give it a larger heap or more cores, lower the rate, or use a collector that stops the application.
     """
@@ -91,7 +90,7 @@ def allocation_stall(traffic: Traffic, facts: RuntimeFacts) -> Observation | Non
         if collection.kind == "degenerated"
         or (collection.kind == "full" and facts.collector in _CONCURRENT and collection.cause not in _ASKED_FOR)
     ]
-    stopped, stopped_ns = sum(one.count for one in late), sum(one.total_ns for one in late)
+    stopped, stopped_ns = sum(kind.count for kind in late), sum(kind.total_ns for kind in late)
     stalls = facts.stalls
     parts = []
     if stalls.count:
@@ -113,7 +112,7 @@ def leak_suspected(traffic: Traffic, facts: RuntimeFacts) -> Observation | None:
     """*From 30 s on.* Growth of the live set over the measurement, by Kendall's test at p < 0.001, of at least 2% of
     the heap.
 
-    The live set grows in the first seconds, as caches fill, and then stays. What grows on fills the heap in the end.
+    Caches fill in the first seconds. What grows on fills the heap in the end.
 
     Advice: Measure for longer: growth that ends was a cache. Compare two heap dumps (`jcmd PID GC.heap_dump`).
     """
@@ -137,20 +136,19 @@ def leak_suspected(traffic: Traffic, facts: RuntimeFacts) -> Observation | None:
 
 def _smallest(facts: RuntimeFacts, start_unix_ns: int, end_unix_ns: int) -> dict[int, float]:
     """The smallest live set by block of the window, in order of time; blocks without one are missing."""
-    found: dict[int, float] = {}
+    smallest: dict[int, float] = {}
     for at, live in zip(facts.live_unix_ns, facts.live_bytes, strict=True):
         block = (at - start_unix_ns) * BLOCKS // max(end_unix_ns - start_unix_ns, 1)
         if 0 <= block < BLOCKS:
-            found[block] = min(found.get(block, float(live)), float(live))
-    return {block: max(found[block], 1.0) for block in sorted(found)}
+            smallest[block] = min(smallest.get(block, float(live)), float(live))
+    return {block: max(smallest[block], 1.0) for block in sorted(smallest)}
 
 
 @Rule("collector-log", when="runtime", note=0.05, warn=0.20)
 def collector_log(facts: RuntimeFacts) -> Observation | None:
     """Distance of the collector's log from the JVM's own counters, beyond two safepoints or 10 ms.
 
-    Pauses in reports come from the log. Other code writes the counters, so where the two agree, no line was lost or
-    misread.
+    Reported pauses come from the log. Where the counters agree, no line was lost or misread.
 
     Advice: Do not use the pauses of this trial. Report a fault, with the recording and the version of the JDK.
     """
@@ -170,7 +168,7 @@ def collector_log(facts: RuntimeFacts) -> Observation | None:
 def pauses_in_tail(used: Sequence[Trial]) -> Observation | None:
     """Requests among the slowest 1% that ended where a long pause ends, beyond those that do by chance (p < 0.01).
 
-    No doubt, but the reason of the tail: its requests waited for pauses of the collector, or for other safepoints.
+    The reason of the tail: its requests waited for the collector's pauses, or other safepoints.
 
     Advice: Compare collectors and heap sizes; the section on memory and pauses has the causes of the pauses.
     """
@@ -182,10 +180,10 @@ def pauses_in_tail(used: Sequence[Trial]) -> Observation | None:
     random, met = np.random.default_rng(0), [tail.met() for tail in tails]
     shifts = np.array([random.integers(len(tail.slow), size=ROTATIONS) for tail in tails])
     weights, counts = (
-        sum((one[which][shift] for one, shift in zip(met, shifts, strict=True)), np.zeros(ROTATIONS))
+        sum((trial[which][shift] for trial, shift in zip(met, shifts, strict=True)), np.zeros(ROTATIONS))
         for which in (0, 1)
     )
-    seen_weight, seen = (sum(float(one[which][0]) for one in met) for which in (0, 1))
+    seen_weight, seen = (sum(float(trial[which][0]) for trial in met) for which in (0, 1))
     p, expected = (1 + int((weights >= seen_weight).sum())) / (1 + ROTATIONS), float(counts.mean())
     if p > ROTATION_P:
         return None

@@ -12,8 +12,8 @@ from redline.stats import Trial
 def retransmits(trial: Trial) -> Observation | None:
     """TCP segments that the machine sent again, of all that it sent.
 
-    A lost request or answer is sent again only after a timeout of 200 ms or more: 0.1% can be everything beyond p99.9.
-    The kernel counts all programs of a network namespace together, so it is never more than a note.
+    What is lost is sent again after 200 ms or more: 0.1% can be everything beyond p99.9. The kernel counts all programs
+    of a network namespace together.
 
     Advice: Find what loses packets: a full link or queue (`ip -s link`, `tc -s qdisc`), or a listen queue that
     overflows.
@@ -34,8 +34,7 @@ def listen_overflow(trial: Trial, traffic: Traffic) -> Observation | Sequence[Ob
     """Attempts to connect that listeners dropped, per request due. At most **note** where the kernel counts all
     programs together.
 
-    A client whose SYN is dropped tries again after a second, and its requests wait for that connection. 0.1% of the
-    requests can be everything beyond p99.9.
+    The client tries again after a second, and its requests wait. 0.1% can be everything beyond p99.9.
 
     Advice: Raise the server's backlog and `net.core.somaxconn`, give it more threads that accept, or keep connections
     for longer.
@@ -72,8 +71,8 @@ def _dropped(name: str, drops: float, traffic: Traffic) -> Observation:
 def port_pressure(trial: Trial, traffic: Traffic) -> Observation | None:
     """Sockets that entered `TIME_WAIT` in the trial, of the local ports.
 
-    To connect, the kernel tries every other port of the range first. Above one half these are used up, and searching
-    takes time; from 80% on connecting soon fails, which `exhausted` counts.
+    The kernel tries every other port of the range first. Above one half these are used up, and the search takes time;
+    from 80% on connecting soon fails (`exhausted`).
 
     Advice: Keep the connections of proxies and clients for longer, or widen the port range (`sysctl
     net.ipv4.ip_local_port_range`).
@@ -104,8 +103,8 @@ def _rise(counts: list[float]) -> float:
 def network_limited(trial: Trial, traffic: Traffic) -> Observation | None:
     """Use of the link's speed, in the busier direction.
 
-    The counters leave out 24 bytes between frames, so a link is full at 71% with the shortest frames and at 98% with
-    the longest. Then the link's speed is what is measured.
+    The counters leave out 24 bytes between frames: a link is full at 71% with the shortest frames, at 98% with the
+    longest. Then it is the link that is measured.
 
     Advice: Use a faster link or smaller bodies, or read the rate as that of the link.
     """

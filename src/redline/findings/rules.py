@@ -1,14 +1,11 @@
-"""What a rule is: from which value on a finding is a note, a warning or invalid, why there, and what to do.
+"""What a rule is: from which value on a finding is a note, a warning or invalid, why there, and what to do."""
 
-Rules stand in the modules of this package, each beside the function that judges by it. `table` collects both.
-"""
-
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
 from inspect import signature
 from operator import attrgetter
-from typing import Literal, Protocol
+from typing import Literal
 
 from redline.model import Finding, FindingKind, Grade
 
@@ -61,7 +58,7 @@ class Observation:
 
 
 Judging = Callable[..., Observation | Iterable[Observation] | None]
-"""A function that judges. Its parameters are attributes of `SeenTrial`, `SeenCell` or `SeenDuet`."""
+"""A function that judges. The names of its parameters say what it needs: `cell`, `trial`, `traffic`, …"""
 
 
 @dataclass(frozen=True)
@@ -101,27 +98,14 @@ class Rule:
         return replace(self, text=function.__doc__ or "", function=function)
 
     @property
-    def judge(self) -> "Judge | None":
-        """The function that judges by it."""
-        return Judge(self.function, self.when, self.probes, self) if self.function else None
-
-    @property
-    def measures(self) -> str:
-        """What its value is."""
-        return self._paragraph(0)
-
-    @property
-    def reason(self) -> str:
-        """Why its limits are where they are."""
-        return self._paragraph(1)
+    def paragraphs(self) -> tuple[str, ...]:
+        """What its value is; why its limits are where they are; and what to do."""
+        return tuple(" ".join(text.split()).removeprefix("Advice: ") for text in self.text.split("\n\n"))
 
     @property
     def advice(self) -> str:
         """What to do."""
-        return self._paragraph(2).removeprefix("Advice: ")
-
-    def _paragraph(self, place: int) -> str:
-        return " ".join(self.text.split("\n\n")[place].split())
+        return self.paragraphs[2]
 
     def also(self, when: When) -> Callable[[Judging], "Judge"]:
         """Have another function judge by this rule."""
@@ -147,20 +131,6 @@ class Rule:
             )
 
 
-class Seen(Protocol):
-    """What judges look at, and where their findings belong."""
-
-    @property
-    def cell_id(self) -> str:
-        """The cell of the findings."""
-        ...
-
-    @property
-    def position(self) -> int | None:
-        """The trial of the findings; None if they are about the cell."""
-        ...
-
-
 @dataclass(frozen=True)
 class Judge:
     """A function that judges, and when it can be asked. Without a `rule`, its observation names rules."""
@@ -170,13 +140,13 @@ class Judge:
     probes: Probes = ""
     rule: Rule | None = None
 
-    def findings(self, seen: Seen) -> Iterator[Finding]:
-        """Its findings, from the attributes of `seen` that its parameters name."""
-        said = self.function(*(getattr(seen, name) for name in self._takes))
+    def findings(self, seen: Mapping[str, object], cell_id: str, position: int | None) -> Iterator[Finding]:
+        """Its findings about this cell, or the trial at this position, from what its parameters name."""
+        said = self.function(*(seen[name] for name in self._takes))
         for observation in (said,) if isinstance(said, Observation) else said or ():
             rule = observation.rule or self.rule
             assert rule is not None, "a judge without a rule names it with its observation"
-            yield from rule.findings(observation, seen.cell_id, seen.position)
+            yield from rule.findings(observation, cell_id, position)
 
     @cached_property
     def _takes(self) -> tuple[str, ...]:

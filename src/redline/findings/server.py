@@ -33,8 +33,8 @@ def lock_limited(cell: Cell, trial: Trial, traffic: Traffic) -> Observation | No
     """*Users who always wait.* Idle cores of the server, where enough requests were in flight to fill them and the
     engine was idle too.
 
-    If neither the server's cores nor the engine is full, the server waits: for a lock, its own limit on threads, a
-    disk, another service. More cores will not raise the rate, and CPU per request does not explain it.
+    The server waits for a lock, its own limit on threads, a disk or another service. More cores will not raise the
+    rate, and CPU per request does not explain it.
 
     Advice: Find out where its threads wait (a wall-clock profile, a thread dump), and check its limits on threads and
     CPU.
@@ -76,8 +76,8 @@ def server_limited(cell: Cell, used: Sequence[Trial]) -> Observation | None:
 def debug_logging(cell: Cell, trial: Trial, traffic: Traffic) -> Observation | None:
     """Bytes written to the server's output per request. At most **note** if an option of the server explains it.
 
-    A line has about 100 bytes, and writing it costs as much as many a request. Servers that log by default are compared
-    with servers that do not.
+    Writing a line, about 100 bytes, costs as much as many a request. Servers that log by default are compared with
+    others.
 
     Advice: Set its log level to errors, or make logging an option, so that the suite states it.
     """
@@ -91,20 +91,19 @@ def debug_logging(cell: Cell, trial: Trial, traffic: Traffic) -> Observation | N
         f"The server wrote {size(written)} to its output during the load, {written / requests:,.0f} bytes for each "
         f"request{f', which its option {option} may explain' if option else ''}."
     )
-    at_most = Grade.NOTE if option else Grade.INVALID
-    return Observation(written / requests, message, at_most=at_most)
+    return Observation(written / requests, message, at_most=Grade.NOTE if option else Grade.INVALID)
 
 
 @Rule("server-restarted", when="requests", unit=" processes", warn=0.0, biases=TOO_SLOW)
 def server_restarted(trial: Trial) -> Observation | None:
     """Processes of the server or a proxy that ended during the load and were replaced.
 
-    A worker that is replaced takes its connections with it, and the new process is cold.
+    A worker takes its connections with it, and the new one is cold.
 
     Advice: Read in the server's output why its processes end, and fix that, or raise its limit of requests per worker.
     """
     parts = trial.recording.parts
-    subject = max(parts, key=lambda one: _replaced(trial, one))
+    subject = max(parts, key=lambda part: _replaced(trial, part))
     replaced = _replaced(trial, subject)
     whose = "the server's processes" if subject == "server" else f"the processes of the proxy {parts[subject]}"
     message = (
@@ -114,9 +113,10 @@ def server_restarted(trial: Trial) -> Observation | None:
 
 
 def _replaced(trial: Trial, subject: Subject) -> float:
-    known = trial.recording.find("processes_replaced", subject)
-    counted = min(_counted(trial, name, subject) for name in ("processes_ended", "processes_started"))
-    return counted if known is None else max(known.values)
+    if known := trial.recording.find("processes_replaced", subject):
+        return max(known.values)
+    series = [trial.recording.find(name, subject) for name in ("processes_ended", "processes_started")]
+    return min(counter.values[-1] - counter.values[0] if counter else 0.0 for counter in series)
 
 
 @Rule("upstream-protocol", when="traffic", probes="all", unit="", note=0.0, warn=1.0)
@@ -124,7 +124,7 @@ def upstream_protocol(trial: Trial) -> Iterator[Observation]:
     """A proxy spoke another protocol to what is behind it than its route says (**warn**), or it could not be seen
     (**note**).
 
-    Settings of a proxy do not always do what they say, and HTTP/2 to the server has another price than HTTP/1.1.
+    A proxy's settings do not always do what they say, and HTTP/2 has another price than HTTP/1.1.
 
     Advice: Name the leg in the route that the proxy really speaks, or change its configuration.
     """
@@ -141,7 +141,7 @@ def upstream_protocol(trial: Trial) -> Iterator[Observation]:
 def upstream_certificate(trial: Trial) -> Iterator[Observation]:
     """A proxy accepted a certificate that is not valid.
 
-    A proxy that accepts any certificate has cheaper handshakes, and any server could have answered it.
+    Its handshakes are cheaper, and any server could have answered.
 
     Advice: Build the server's certificate again, and let the proxy check it (`{upstream_ca}`).
     """
@@ -155,8 +155,7 @@ def upstream_certificate(trial: Trial) -> Iterator[Observation]:
 def runtime_differs(cell: Cell, trial: Trial) -> Iterator[Observation]:
     """A server or proxy runs on something else than `runtime` declares.
 
-    The declared runtime decides, before the start, on the options of a suite's `jvm`, the log of the collector and the
-    profiler.
+    The declared runtime decides on a suite's `jvm` options, the collector's log and the profiler.
 
     Advice: Declare what runs it, such as `runtime: jvm`. Let the command of a JVM begin with `{java}`: then the suite
     chooses its JDK, and the log of its collector is read.
@@ -185,23 +184,18 @@ def _always_enough(cell: Cell, trial: Trial, traffic: Traffic) -> bool:
 
 
 def _cores_in_use(trial: Trial, traffic: Traffic, server: float, engine: float) -> tuple[float, float]:
-    """Shares of the server's and of the engine's cores that somebody used, given their own shares of them.
-
-    Where no monitor looked at single cores, whatever others did on this machine is taken to have been there.
-    """
+    """Shares of both sides' cores that anybody used; without a monitor of cores, all others are taken to be there."""
     window_ns, used = traffic.seconds * 1e9, trial.increase("cpu_ns", "server") or 0.0
     others_ns = max((trial.increase("busy_ns", "machine") or 0.0) - used - traffic.engine_cpu_ns, 0.0)
     cores = len(trial.recording.server.cpus) if trial.recording.server else 0
-    sides: tuple[tuple[Subject, int, float], ...]
-    sides = (("server", cores, server), ("engine", len(traffic.engine.cpus), engine))
-    shares = []
-    for subject, count, own in sides:
+
+    def share(subject: Subject, count: int, own: float) -> float:
         busy_ns = trial.increase("cores_busy_ns", subject)
         if busy_ns is None or count == 0:
-            shares.append(own + others_ns / (max(count, 1) * window_ns))
-        else:
-            shares.append(busy_ns / (count * window_ns))
-    return shares[0], shares[1]
+            return own + others_ns / (max(count, 1) * window_ns)
+        return busy_ns / (count * window_ns)
+
+    return share("server", cores, server), share("engine", len(traffic.engine.cpus), engine)
 
 
 def _share_with_an_idle_engine(trial: Trial) -> float | None:
@@ -219,9 +213,3 @@ def _logging_option(cell: Cell) -> str:
         if text.lower() not in _OFF and (_NAMES_LOG.search(name) or _NAMES_LOG.search(text)):
             return f"{name}={text}"
     return ""
-
-
-def _counted(trial: Trial, name: str, subject: Subject) -> float:
-    """Growth of a counter from the first sample to the last; 0 if no monitor took it."""
-    series = trial.recording.find(name, subject)
-    return series.values[-1] - series.values[0] if series is not None else 0.0

@@ -6,14 +6,13 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from redline.findings.failed import failures_text
+from redline.findings.warm_duet import fewest_blocks
 from redline.model import DuetBlock, DuetRecording, DuetTraffic
 from redline.model.failures import earliest
 from redline.stats.samples import Floats
 
 BASELINE, COMPARED = 0, 1
 """The places of the first servers in a start; the last one, the control, is the baseline once more."""
-WARM_BLOCKS = 10
-"""The later half of the shortest stretch of a warm-up that is called warm."""
 ALIKE = 0.2
 """Slices whose lengths differ by a smaller share are of one length."""
 FAILING = 0.01
@@ -69,13 +68,14 @@ def measured(traffic: DuetTraffic) -> list[DuetBlock]:
     return [block for block in traffic.blocks if block.phase == "measure"]
 
 
-def counted(traffic: DuetTraffic) -> list[DuetBlock]:
+def counted(traffic: DuetTraffic, *, after_mix: bool = False) -> list[DuetBlock]:
     """The blocks that say what a request costs, where the warm-up ended because the servers were warm.
 
-    Those after the warm-up, and the last ones of it: it ended because nothing moved in them. But the engine may have
-    measured in longer slices, which caches that are cold at first make cheaper: then those after it alone.
+    The last blocks of the warm-up count too, unless the engine then measured in longer slices, which cold caches make
+    cheaper.
     """
-    warm, after = [block for block in traffic.blocks if block.phase == "warmup"][-WARM_BLOCKS:], measured(traffic)
+    warm = [block for block in traffic.blocks if block.phase == "warmup"][-fewest_blocks(after_mix=after_mix) // 2 :]
+    after = measured(traffic)
     alike = abs(_median_length_ns(warm) - _median_length_ns(after)) <= ALIKE * _median_length_ns(after)
     return warm + after if warm and alike else after
 
@@ -101,10 +101,10 @@ def cpu_unknown(traffic: DuetTraffic, target: int) -> str:
 def cpu_of_all(traffic: DuetTraffic) -> Floats | None:
     """The CPU time per request of each server, over all of its slices; None where that of one is not known."""
     used, answered = np.zeros(len(traffic.targets)), np.zeros(len(traffic.targets))
-    for each in (slice_ for block in measured(traffic) for slice_ in block.slices):
-        time_ns = each.cpu_ns[each.target] if each.cpu_ns else None
+    for slice_ in (slice_ for block in measured(traffic) for slice_ in block.slices):
+        time_ns = slice_.cpu_ns[slice_.target] if slice_.cpu_ns else None
         if time_ns is None:
             return None
-        used[each.target] += time_ns
-        answered[each.target] += each.completed
+        used[slice_.target] += time_ns
+        answered[slice_.target] += slice_.completed
     return used / answered if used.all() and answered.all() else None

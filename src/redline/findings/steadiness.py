@@ -7,7 +7,7 @@ import numpy as np
 
 from redline.findings.rules import TIME_DEPENDENT, TOO_CHEAP, TOO_SLOW, TREND_P, Observation, Rule, judges
 from redline.findings.warming import FEWEST_SAMPLES, LEAST_S, compiler_cores, warm_up
-from redline.model import Cell, Closed, Expected, Grade, Traffic, WarmUp
+from redline.model import Cell, Closed, Grade, Traffic
 from redline.model.runtime import COMPILES_WHILE_RUNNING
 from redline.quantities import duration, percent
 from redline.stats import Trial
@@ -23,8 +23,8 @@ def unsteady(cell: Cell, trial: Trial, traffic: Traffic) -> Observation | None:
     """Change of the rate (closed loads) or of the p50 (open loads, at most **warn**) over the measurement: a Theil-Sen
     line, if Kendall's test has p < 0.001. Loads that change by design are not judged.
 
-    The mean of a number that still moves depends on when it was measured. 10% would pass for a difference between
-    servers; past 50% no single state is described. Open loads are invalid by `rate-missed` instead.
+    The mean of what still moves depends on the time. 10% would pass for a difference between servers; past 50% no
+    single state is described. Open loads are invalid by `rate-missed` instead.
 
     Advice: Warm up longer, measure longer, and look for other work on the machine.
     """
@@ -50,9 +50,9 @@ STEADINESS_UNKNOWN = Rule(
     note=0.0,
     text="""Fewer than seven intervals could be judged.
 
-    With six intervals even a perfect trend has p = 2 / 6! = 0.003 in Kendall's test, so it may be noise.
+    With six, even a perfect trend has p = 2 / 6! = 0.003 in Kendall's test.
 
-    Advice: Measure for half a second or longer; under an open load, with 20 requests or more in each tenth of it.
+    Advice: Measure for half a second or longer; open loads need 20 requests in each tenth of that.
     """,
 )
 
@@ -60,22 +60,16 @@ STEADINESS_UNKNOWN = Rule(
 def _unknown(traffic: Traffic, seen: int) -> Observation | None:
     if traffic.ended != "complete":
         return None  # that it was cut short is a finding, and this follows from it
-    message = (
-        f"Whether it was steady is not known: {seen} interval{'' if seen == 1 else 's'} could be judged, and it takes "
-        f"{FEWEST_FOR_TREND}."
-    )
+    intervals = f"{seen} interval{'' if seen == 1 else 's'}"
+    message = f"Whether it was steady is not known: {intervals} could be judged, and it takes {FEWEST_FOR_TREND}."
     return Observation(FEWEST_FOR_TREND - seen, message, rule=STEADINESS_UNKNOWN)
 
 
 def _speeds(trial: Trial, *, by_rate: bool) -> list[float]:
     """The rate or the p50 of the measured intervals, without a last interval that is much shorter than the others."""
-    intervals = [
-        (i, interval)
-        for i, interval in enumerate(trial.intervals)
-        if interval.phase == "measure" and interval.lasts_ns > 0
-    ]
-    longest = max((interval.lasts_ns for _, interval in intervals), default=0)
-    whole = [(i, interval) for i, interval in intervals if 2 * interval.lasts_ns >= longest]
+    measured = [(i, interval) for i, interval in enumerate(trial.intervals) if interval.phase == "measure"]
+    longest = max((interval.lasts_ns for _, interval in measured), default=0)
+    whole = [(i, interval) for i, interval in measured if 0 < interval.lasts_ns >= longest / 2]
     if by_rate:
         # Half an answer where there was none, which has no logarithm.
         return [max(interval.counts.completed, 0.5) / interval.lasts_ns * 1e9 for _, interval in whole]
@@ -90,11 +84,10 @@ NEVER_STEADY = Rule(
     text="""*With `warmup: detect`.* The server still changed when its warm-up reached its limit, or again in the
     measurement. See [warm-up](warm-up.md).
 
-    The numbers do not describe one speed, and a later measurement would have others. That may be the answer, so it is
-    shown.
+    The numbers describe no single speed, which may be the answer, so they are shown.
 
     Advice: Give it more time (`warmup: {detect: {at_most: 3m}}`), more cores to compile on, or a machine without other
-    work. If nothing helps, the result is that this server is never steady.
+    work. Otherwise this server is never steady.
     """,
 )
 
@@ -105,10 +98,9 @@ SLOWING_DOWN = Rule(
     biases=TIME_DEPENDENT,
     text="""*With `warmup: detect`.* How much slower the steady server is than at its best before.
 
-    It was faster once: a heap that fills, code compiled for the worse, a lower clock rate. Levels within 5% of each
-    other count as equal.
+    It was faster: a heap fills, code was compiled for the worse, the clock rate fell. Levels within 5% count as equal.
 
-    Advice: Look at its collector, its memory and the machine's clock rate; a longer trial shows whether it continues.
+    Advice: See its collector, its memory and the clock rate; a longer trial shows whether it continues.
     """,
 )
 
@@ -127,7 +119,11 @@ def warmed(cell: Cell, trial: Trial, traffic: Traffic) -> Observation | None:
         message = "Too few intervals were seen to decide whether it was ever steady."
         return Observation(float(in_vain), message, rule=NEVER_STEADY)
     if seen.kind == "never steady":
-        return Observation(1.0, _never(seen, in_vain=in_vain), rule=NEVER_STEADY)
+        since = duration(seen.measured_from_ns)
+        message = f"It was steady enough to be measured after {since}, and changed again while it was measured."
+        if in_vain:
+            message = f"It was still changing when its warm-up had taken all of {since}, and while it was measured."
+        return Observation(1.0, message, rule=NEVER_STEADY)
     message = (
         f"Steady from {duration(seen.steady_from_ns or 0)} after its first request on, and "
         f"{percent(seen.lost or 0.0)} slower then than at its best before."
@@ -139,8 +135,8 @@ def warmed(cell: Cell, trial: Trial, traffic: Traffic) -> Observation | None:
 def still_compiling(trial: Trial, traffic: Traffic) -> Observation | None:
     """*JVMs.* Cores that compilers used and waited for during the measurement.
 
-    Code that is not compiled yet runs several times slower, and compilers take CPU time from requests. Those of a warm
-    server use some hundredths of a core.
+    Code not yet compiled runs several times slower, and compilers take CPU time from requests. A warm server's use some
+    hundredths of a core.
 
     Advice: Warm up by few users (`warmup_by: {users: 2}`), who leave the compilers a core; for longer; or until the
     compilers rest (`warmup: {detect: {at_most: 3m}}`). Give the server more cores to compile on.
@@ -157,14 +153,13 @@ def still_compiling(trial: Trial, traffic: Traffic) -> Observation | None:
 
 @Rule("not-warmed-up", when="answers", probes="first", unit=" s", note=0.0, biases=TOO_SLOW)
 def not_warmed_up(cell: Cell, trial: Trial) -> Observation | None:
-    """The server's runtime compiles while it runs, its compilers were not watched, and a fixed warm-up took less than
-    five seconds.
+    """The runtime compiles while it runs, its compilers were not watched, and a fixed warm-up took less than five
+    seconds.
 
-    Code that is not compiled yet runs several times slower. Compilers rest for seconds at a time, so a shorter warm-up
-    shows nothing.
+    Code not yet compiled runs several times slower. Compilers rest for seconds at a time.
 
-    Advice: Warm up until the server is steady (`--warmup auto`), or for a time such as `--warmup 30s`. A server that
-    earlier load has warmed up needs neither.
+    Advice: Warm up until the server is steady (`--warmup auto`), or for a time such as `--warmup 30s`, unless earlier
+    load has warmed it up.
     """
     compiling = trial.recording.runtimes & COMPILES_WHILE_RUNNING
     watched = trial.increase("compiler_cpu_ns", "server") is not None
@@ -177,22 +172,14 @@ def not_warmed_up(cell: Cell, trial: Trial) -> Observation | None:
     return Observation(LEAST_S - cell.warmup_ns / 1e9, message)
 
 
-def _never(seen: WarmUp, *, in_vain: bool) -> str:
-    since = duration(seen.measured_from_ns)
-    if in_vain:
-        return f"It was still changing when its warm-up had taken all of {since}, and while it was measured."
-    return f"It was steady enough to be measured after {since}, and changed again while it was measured."
-
-
 @Rule("shrinking-answers", when="answers", note=0.01, warn=0.05, biases=TOO_CHEAP)
 def shrinking_answers(cell: Cell, traffic: Traffic) -> Observation | None:
     """Change of the mean length of right answers, with headers, over the measurement or between trials (p < 0.001). Not
     judged where lengths are checked.
 
-    A server that answers less under load does less work, with the right status. A longer number in a header can change
-    the length by 1%.
+    A server that answers less under load does less work. A longer number in a header can change the length by 1%.
 
-    Advice: Compare the body under load too (`under_load: length`), and look at what the short answers leave out.
+    Advice: Compare the body under load too (`under_load: length`); see what short answers leave out.
     """
     if _lengths_are_checked(cell) or _wrong(traffic):
         return None
@@ -248,13 +235,11 @@ def from_end_to_end(sizes: Sequence[float]) -> float:
 
 def _lengths_are_checked(cell: Cell) -> bool:
     """Whether an answer of another length is a wrong one: then it has its own finding."""
-    return all(_fixes_length(request.expect) for request in cell.scenario.requests)
-
-
-def _fixes_length(expect: Expected) -> bool:
-    if expect.under_load == "status":
-        return False
-    return expect.body_length is not None or (expect.under_load == "hash" and expect.body_sha256 is not None)
+    return all(
+        (expect.body_length is not None and expect.under_load != "status")
+        or (expect.body_sha256 is not None and expect.under_load == "hash")
+        for expect in (request.expect for request in cell.scenario.requests)
+    )
 
 
 def _wrong(traffic: Traffic) -> bool:

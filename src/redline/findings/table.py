@@ -32,6 +32,6 @@ RULES = _Rules(
     (rule.kind, rule) for module in SUBJECTS.values() for rule in vars(module).values() if isinstance(rule, Rule)
 )
 JUDGES: tuple[Judge, ...] = (
-    *filter(None, (rule.judge for rule in RULES.values())),
+    *(Judge(rule.function, rule.when, rule.probes, rule) for rule in RULES.values() if rule.function),
     *(judge for module in SUBJECTS.values() for judge in vars(module).values() if isinstance(judge, Judge)),
 )

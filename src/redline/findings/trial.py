@@ -1,57 +1,14 @@
-"""Recordings -> findings: asks every judge of the table that can be asked."""
+"""Recordings -> findings: asks every judge of the table that can be asked; and what findings say of a trial's use."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from redline.findings.duet import SeenDuet
-from redline.findings.rules import Judge, Seen
+from redline.findings.failed import trial_failed
+from redline.findings.load import rate_missed
+from redline.findings.rules import Judge
 from redline.findings.table import JUDGES, RULES
-from redline.model import Cell, Finding, Recording, RuntimeFacts, Traffic
+from redline.model import Cell, Failure, Finding, FindingKind, Grade, Open, Recording
 from redline.stats import Trial
-
-
-@dataclass(frozen=True)
-class SeenTrial:
-    """What is seen of a trial."""
-
-    cell: Cell
-    trial: Trial
-
-    @property
-    def cell_id(self) -> str:
-        """Its cell."""
-        return self.trial.recording.cell_id
-
-    @property
-    def position(self) -> int | None:
-        """Its place in the order of the run."""
-        return self.trial.recording.position
-
-    @property
-    def traffic(self) -> Traffic | None:
-        """What the engine measured."""
-        return self.trial.traffic
-
-    @property
-    def facts(self) -> RuntimeFacts | None:
-        """What the server's runtime reported of itself."""
-        return self.trial.recording.runtime
-
-
-@dataclass(frozen=True)
-class SeenCell:
-    """A cell with its usable trials in the order of the run, and the ceiling's rate in its scenario and load."""
-
-    cell: Cell
-    used: Sequence[Trial]
-    planned: int
-    ceiling_per_s: float | None
-    position: None = None
-
-    @property
-    def cell_id(self) -> str:
-        """Its id."""
-        return self.cell.id
 
 
 def judge(cell: Cell, recording: Recording) -> tuple[Finding, ...]:
@@ -68,7 +25,7 @@ def judge_trial(cell: Cell, trial: Trial) -> tuple[Finding, ...]:
             known += ["requests", "runtime"] if trial.recording.runtime else ["requests"]
             if traffic.counts.completed > 0:  # without an answer, when and how they came is no question
                 known.append("answers")
-    return _findings(lambda judge: judge.when in known, SeenTrial(cell, trial))
+    return _of_trial(cell, trial, lambda judge: judge.when in known)
 
 
 def judge_probe(cell: Cell, recording: Recording) -> tuple[Finding, ...]:
@@ -76,12 +33,12 @@ def judge_probe(cell: Cell, recording: Recording) -> tuple[Finding, ...]:
     traffic = recording.traffic
     if traffic is None or traffic.counts.due == 0 or traffic.seconds <= 0:
         return ()
-    return _findings(lambda judge: judge.probes == "all", SeenTrial(cell, Trial(recording)))
+    return _of_trial(cell, Trial(recording), lambda judge: judge.probes == "all")
 
 
 def judge_server(cell: Cell, recording: Recording) -> tuple[Finding, ...]:
     """What the first probe of a search says of the server, which stays so."""
-    return _findings(lambda judge: judge.probes == "first", SeenTrial(cell, Trial(recording)))
+    return _of_trial(cell, Trial(recording), lambda judge: judge.probes == "first")
 
 
 def judge_cell(
@@ -89,17 +46,68 @@ def judge_cell(
 ) -> tuple[Finding, ...]:
     """The findings about a cell as a whole, given its usable trials and the ceiling's rate in its scenario and load."""
     in_order = sorted(used, key=lambda trial: trial.recording.position)
-    return _findings(lambda judge: judge.when == "cell", SeenCell(cell, in_order, planned, ceiling_per_s))
+    seen = {"cell": cell, "used": in_order, "planned": planned, "ceiling_per_s": ceiling_per_s}
+    return _findings(lambda judge: judge.when == "cell", seen, cell.id)
 
 
 def judge_duet(duet: SeenDuet) -> tuple[Finding, ...]:
     """The findings about a duet."""
-    return _findings(lambda judge: judge.when == "duet", duet)
+    return _findings(lambda judge: judge.when == "duet", {"duet": duet}, duet.cell_id)
 
 
-def _findings(asks: Callable[[Judge], bool], seen: Seen) -> tuple[Finding, ...]:
-    findings = [finding for judge in JUDGES if asks(judge) for finding in judge.findings(seen)]
+def _of_trial(cell: Cell, trial: Trial, asks: Callable[[Judge], bool]) -> tuple[Finding, ...]:
+    recording = trial.recording
+    seen = {"cell": cell, "trial": trial, "traffic": trial.traffic, "facts": recording.runtime}
+    return _findings(asks, seen, recording.cell_id, recording.position)
+
+
+def _findings(
+    asks: Callable[[Judge], bool], seen: dict[str, object], cell_id: str, position: int | None = None
+) -> tuple[Finding, ...]:
+    findings = [finding for judge in JUDGES if asks(judge) for finding in judge.findings(seen, cell_id, position)]
     return tuple(sorted(findings, key=lambda finding: _PLACES[finding.kind]))
 
 
 _PLACES = {kind: place for place, kind in enumerate(RULES)}
+
+
+def usable(recording: Recording, findings: Sequence[Finding]) -> bool:
+    """Whether a cell's numbers may rest on this trial: it has traffic and none of its findings is `invalid`."""
+    return recording.traffic is not None and all(finding.grade is not Grade.INVALID for finding in findings)
+
+
+def servers_doing(findings: Sequence[Finding], failure: Failure | None = None) -> tuple[FindingKind, ...]:
+    """What the server did for which a load is invalid; empty where it is valid, or invalid by other causes.
+
+    A rate that was missed by a client that was itself the limit is none of it, nor is a failure of the engine.
+    """
+    grave = [finding.kind for finding in findings if finding.grade is Grade.INVALID]
+    clients = {rate_missed.kind} if any(RULES[kind].blames == "client" for kind in grave) else set()
+    if of_engine(failure):
+        clients.add(trial_failed.kind)
+    return tuple(kind for kind in grave if RULES[kind].blames == "server" and kind not in clients)
+
+
+def of_engine(failure: Failure | None) -> bool:
+    """Whether the load generator is why a trial failed, which says nothing of the server."""
+    return failure is not None and failure.kind == "engine"
+
+
+def only_lengthened(cell: Cell, findings: Sequence[Finding]) -> bool:
+    """Whether an invalid load has true upper bounds of response times all the same: its client was late, no more.
+
+    Requests have to fall due by a schedule. Users who think come later if the client is late, and load the server less.
+    """
+    shape = cell.load.shape
+    grave = {finding.kind for finding in findings if finding.grade is Grade.INVALID}
+    lengthening = {kind for kind in grave if RULES[kind].lengthens}
+    scheduled = isinstance(shape, Open) or shape.pace_per_s is not None
+    return scheduled and bool(lengthening) and grave <= lengthening | {rate_missed.kind}
+
+
+def is_valid(made: int, used: int) -> bool:
+    """Whether a cell's numbers may be shown as results, with so many trials made so far and so many of them usable.
+
+    At least half must be usable, and at least two when two were made: what mostly fails is not described by the rest.
+    """
+    return used >= max(1, min(2, made)) and 2 * used >= made

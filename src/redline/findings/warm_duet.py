@@ -1,12 +1,8 @@
 """Whether the servers of a duet are warm, and how far their ratio may yet move if they are not. Pure.
 
-Warm servers get no faster any more, their ratio is flat, and those not loaded are idle, whatever they run on: much
-compiles, fills caches or grows a heap while it runs.
-
-The compilers of a virtual machine work on while its server is not loaded: those of three Vert.x servers on one core
-took 10 to 35% of the slices of the others for 40 s, and .2% from then on. In that time, a ratio fell from 4.4 to 1.8.
-Node compiles sooner and shows less of it: a request took 250 us of CPU time for a second, and 50 from then on. On the
-way the ratio of two servers went from +16% over -24% to +20%, because the one with more work was compiled first.
+Warm servers get no faster, their ratio is flat, and those not loaded are idle. Compilers of a virtual machine work on
+meanwhile: those of three Vert.x servers on one core took 10 to 35% of the slices of the others for 40 s, and a ratio
+fell from 4.4 to 1.8. Between two Node servers it went from +16% over -24% to +20%.
 """
 
 import math
@@ -21,6 +17,8 @@ from redline.stats.duets import Floats
 
 FEWEST_BLOCKS = 20
 """The shortest stretch that is called warm: 7 s of three servers on a JVM, whose slices are long, 2 s of others."""
+FEWEST_AFTER_MIX = 10
+"""The same for a request that a warm mix of requests held: its code is compiled, and its data are in memory."""
 SHARE = 1 / 4
 """Share of the blocks so far that have to be warm: compilers rest for some seconds at a time."""
 IDLE = 0.03
@@ -54,12 +52,14 @@ Cost = Callable[[DuetBlock], list[float] | None]
 class DuetWarmth:
     """Collects the blocks of a warm-up. The last server is the first one once more, as a control.
 
-    `apart` says that these two are processes of their own: servers that run already are one, which is never idle.
-    `saturates`: the servers set the rate, so it says how fast they are where their CPU time is not known.
+    `apart`: these two are separate processes; running servers are one, which is never idle. `saturates`: the servers
+    set the rate, which shows their speed where their CPU time is not known. `after_mix`: they are
+    warm in a mix that holds these requests.
     """
 
-    def __init__(self, *, apart: bool = True, saturates: bool = True) -> None:
+    def __init__(self, *, apart: bool = True, saturates: bool = True, after_mix: bool = False) -> None:
         self._apart, self._saturates, self._blocks = apart, saturates, 0
+        self._fewest = fewest_blocks(after_mix=after_mix)
         self._by_cpu: list[tuple[list[float], float]] = []
         self._by_wall: list[tuple[list[float], float]] = []
 
@@ -70,26 +70,34 @@ class DuetWarmth:
         for cost, course in ((_cpu_costs, self._by_cpu), (_wall_costs, self._by_wall)):
             if (costs := cost(block)) is not None:
                 course.append((costs, idle))
-        if _is_mostly(len(self._by_cpu), self._blocks):
+        known = self._by_wall if self._saturates else []
+        if 2 * len(self._by_cpu) >= self._blocks:
             known = self._by_cpu
-        else:
-            known = self._by_wall if self._saturates else []
-        return bool(known) and warm(np.log([costs for costs, _ in known]), np.array([share for _, share in known]))
+        if not known:
+            return False
+        return warm(np.log([costs for costs, _ in known]), np.array([share for _, share in known]), self._fewest)
 
 
-def are_warm(blocks: Sequence[DuetBlock], *, apart: bool = True, saturates: bool = True) -> bool:
+def fewest_blocks(*, after_mix: bool) -> int:
+    """The shortest stretch that is called warm."""
+    return FEWEST_AFTER_MIX if after_mix else FEWEST_BLOCKS
+
+
+def are_warm(
+    blocks: Sequence[DuetBlock], *, apart: bool = True, saturates: bool = True, after_mix: bool = False
+) -> bool:
     """Whether the servers were warm at some time in these blocks of a warm-up; the rest as in `DuetWarmth`."""
-    warmth = DuetWarmth(apart=apart, saturates=saturates)
+    warmth = DuetWarmth(apart=apart, saturates=saturates, after_mix=after_mix)
     return any(warmth.is_warm(block) for block in blocks)
 
 
-def warm(costs: Floats, idle: Floats) -> bool:
-    """Whether the last blocks are those of warm servers.
+def warm(costs: Floats, idle: Floats, fewest: int = FEWEST_BLOCKS) -> bool:
+    """Whether the last blocks, `fewest` at least, are those of warm servers.
 
-    `costs` has for each block the logarithm of what a request to each server costs, `idle` the share of a core that
+    `costs`: by block and server, the logarithm of what a request costs. `idle`: by block, the share of a core that
     servers used while they were not loaded.
     """
-    last = max(FEWEST_BLOCKS, math.ceil(len(idle) * SHARE))
+    last = max(fewest, math.ceil(len(idle) * SHARE))
     if len(idle) < last or np.quantile(idle[-last:], 0.75) > IDLE:
         return False
     stretch = costs[-last:]
@@ -101,10 +109,10 @@ def warm(costs: Floats, idle: Floats) -> bool:
 
 @dataclass(frozen=True)
 class Course:
-    """How the log ratio of two servers moved while a start was measured, with the standard error of that.
+    """How the log ratio of two servers moved while a start was measured, with its standard error.
 
-    `cold` is how far it may yet move where the servers were not warm when the measurement began, infinite where too
-    little is known; it is None of servers that were warm.
+    `cold` is how far it may yet move if the servers were not warm when the measurement began: infinite where too little
+    is known, None for warm servers.
     """
 
     moved: float
@@ -138,9 +146,8 @@ def course(
 def _to_come(values: Floats, measured: int, *, falls: bool = False) -> float:
     """How far the mean of the last `measured` values may be from where their course ends, at most.
 
-    The course is taken for exponential. Three stretches of one length say what it loses from one to the next, and what
-    is left then is the sum of a geometric series, which is begun one stretch early to be safe. `falls` says that it
-    can only fall.
+    The course is taken for exponential: three stretches say what it loses from one to the next. What is left is a
+    geometric series, begun one stretch early to be safe. `falls`: it can only fall.
     """
     length = min(len(values) // 3, measured)
     stretches = np.split(values[-3 * length :], 3)
@@ -160,12 +167,12 @@ def still_to_come(courses: Sequence[Course]) -> float:
 
     Servers that were warm move by no more than chance; if their starts have more in common, it counts all the same.
     """
-    cold = sum(each.cold for each in courses if each.cold is not None)
-    warm = [each for each in courses if each.cold is None and math.isfinite(each.error)]
+    cold = sum(start.cold for start in courses if start.cold is not None)
+    warm = [start for start in courses if start.cold is None and math.isfinite(start.error)]
     if not warm:
         return cold / len(courses)
-    moved = np.array([each.moved for each in warm])
-    within = math.sqrt(sum(each.error**2 for each in warm)) / len(warm)
+    moved = np.array([start.moved for start in warm])
+    within = math.sqrt(sum(start.error**2 for start in warm)) / len(warm)
     between = float(moved.std(ddof=1)) / math.sqrt(len(warm)) if len(warm) > 1 else 0.0
     common = abs(float(moved.mean()))
     of_starts = t_quantile(SURE_OF_STARTS, len(warm) - 1) * between if between else 0.0
@@ -201,14 +208,9 @@ def cost_of(blocks: Sequence[DuetBlock], *, saturates: bool) -> Cost | None:
 
     One of both for all blocks, since they do not compare. None where neither is known: a schedule sets the rate.
     """
-    if _is_mostly(sum(_cpu_costs(block) is not None for block in blocks), len(blocks)):
+    if 2 * sum(_cpu_costs(block) is not None for block in blocks) >= len(blocks):
         return _cpu_costs
     return _wall_costs if saturates else None
-
-
-def _is_mostly(known: int, blocks: int) -> bool:
-    """Whether CPU time is known in enough blocks to judge by it."""
-    return 2 * known >= blocks
 
 
 def _cpu_costs(block: DuetBlock) -> list[float] | None:
@@ -229,14 +231,14 @@ def _wall_costs(block: DuetBlock) -> list[float] | None:
 def _costs(
     block: DuetBlock, spent: Callable[[list[DuetSlice]], int], answered: Callable[[DuetSlice], int]
 ) -> list[float] | None:
-    found = []
+    costs = []
     for target in range(1 + max(slice_.target for slice_ in block.slices)):
-        mine = [slice_ for slice_ in block.slices if slice_.target == target]
-        time_ns, answers = spent(mine), sum(map(answered, mine))
+        own = [slice_ for slice_ in block.slices if slice_.target == target]
+        time_ns, answers = spent(own), sum(map(answered, own))
         if not time_ns or not answers:
             return None
-        found.append(time_ns / answers)
-    return found
+        costs.append(time_ns / answers)
+    return costs
 
 
 def _idle_share(block: DuetBlock, *, apart: bool) -> float:

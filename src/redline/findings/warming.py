@@ -61,7 +61,7 @@ COMPILING = 0.1
 light-4j used and waited for 1 to 2 cores for 29 to 38 seconds on a shared core, and for less than 0.1 from then on."""
 
 JUDGED_EVERY_NS = 400_000_000
-"""At most so often while it warms up: after every interval of half a second, but not after all shorter ones."""
+"""The time between two judgements at least, because they take the longer the more intervals there are."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class Timeline:
 
     @property
     def n(self) -> int:
-        """How many points."""
+        """The number of points."""
         return len(self.ends_ns)
 
     def start_ns(self, point: int) -> int:
@@ -87,10 +87,9 @@ class Timeline:
 
 @dataclass(frozen=True)
 class Stretch:
-    """The last level of a timeline: from which point on it lasts, and how fast the server is then.
+    """The last level of a timeline: its first point, its level, and the fastest level before it.
 
-    `best` is the fastest level before it, `tolerance` how far apart (of logs) two levels may be and still be one, and
-    `moves` says whether it rises or falls all the time.
+    `tolerance` is by how much (of logs) levels may differ and still be one. `moves`: it rises or falls all the time.
     """
 
     start: int
@@ -101,7 +100,7 @@ class Stretch:
 
 
 class TimelineBuilder:
-    """A timeline that grows interval by interval; each is looked at once."""
+    """A timeline that grows interval by interval, each of which is read once."""
 
     def __init__(self, cell: Cell) -> None:
         # Otherwise the load sets the rate, and speed shows in the p50.
@@ -112,7 +111,7 @@ class TimelineBuilder:
         self._kept_up: list[float] = []
 
     def add(self, interval: Interval, p50_ns: int | None = None) -> None:
-        """One more, with the p50 of its response time where that is known. Intervals of the drain do not count.
+        """Add an interval, with the p50 of its response time where that is known; a drain does not count.
 
         For a p50, intervals are put together until they have enough requests.
         """
@@ -151,7 +150,7 @@ def timeline_of(cell: Cell, trial: Trial) -> Timeline:
 
 @dataclass(frozen=True)
 class Segment:
-    """Points `start` to `end` (exclusive) of a series have one level: their mean."""
+    """Points `start` to `end` (exclusive) of a series, and their mean."""
 
     start: int
     end: int
@@ -159,7 +158,7 @@ class Segment:
 
     @property
     def n(self) -> int:
-        """How many points."""
+        """The number of points."""
         return self.end - self.start
 
 
@@ -178,9 +177,8 @@ def last_stretch(timeline: Timeline, *, hasty: bool = False) -> Stretch:
     If `hasty`, less evidence is enough for a change or a trend.
     """
     values = clipped(timeline.speeds)
-    found = segments(values, HASTY_PENALTY if hasty else PENALTY)
     tolerance = max(math.log1p(SAME), SAME_NOISE * noise(values))
-    stretch, before = _joined(found, tolerance)
+    stretch, before = _joined(segments(values, HASTY_PENALTY if hasty else PENALTY), tolerance)
     moves = abs(trend(list(np.exp(values[stretch.start :])), HASTY_CHANCE if hasty else TREND_P)) > SAME
     best = max((segment.level for segment in before), default=stretch.level)
     return Stretch(stretch.start, stretch.level, best, tolerance, moves)
@@ -230,24 +228,20 @@ def compiler_cores(trial: Trial, traffic: Traffic) -> tuple[float, float] | None
 
 
 def still_compiling(compiled: Sequence[tuple[int, int]]) -> bool:
-    """Whether compilers worked, or wanted to, over the last seconds.
+    """Whether compilers worked, or waited for a core, over the last seconds.
 
-    `compiled` are instants, and the time that compilers had used and waited for a core by then. A compiler that waits
-    has work to do: on a single core it gets no further for as long as the server is busy.
+    `compiled`: instants, with the time that compilers had used and waited for a core by then.
     """
     if not compiled:
         return False
     end_ns, last_ns = compiled[-1]
-    earlier = [each for each in compiled if each[0] <= end_ns - LEAST_S * 1e9] or compiled[:1]
+    earlier = [point for point in compiled if point[0] <= end_ns - LEAST_S * 1e9] or compiled[:1]
     begin_ns, first_ns = earlier[-1]
     return last_ns - first_ns > COMPILING * (end_ns - begin_ns)
 
 
 class WarmupDetector:
-    """Follows a warm-up interval by interval, until it says that the measurement may begin.
-
-    Judging takes the longer the more intervals there are, so where they are short it is not done after each.
-    """
+    """Follows a warm-up interval by interval, until it says that the measurement may begin."""
 
     def __init__(self, cell: Cell, compiling_ns: Callable[[], int | None] = lambda: None) -> None:
         """`compiling_ns` gives the time that compilers have used and waited for a core; None where none is known."""
@@ -267,16 +261,12 @@ class WarmupDetector:
         return not still_compiling(self._compiled) and is_warm(self._seen.timeline())
 
 
-def _joined(found: list[Segment], tolerance: float) -> tuple[Segment, list[Segment]]:
+def _joined(levels: list[Segment], tolerance: float) -> tuple[Segment, list[Segment]]:
     """The last level with all before it that is the same, short disturbances between included; and what is left."""
-    left = list(found)
-    last = left.pop()
+    *left, last = levels
     while left:
-        same = abs(left[-1].level - last.level) <= tolerance
-        if not same and (len(left) < 2 or left[-1].n > BLIP * last.n):
-            break
-        if not same:
-            if abs(left[-2].level - last.level) > tolerance:
+        if abs(left[-1].level - last.level) > tolerance:
+            if len(left) < 2 or left[-1].n > BLIP * last.n or abs(left[-2].level - last.level) > tolerance:
                 break
             left.pop()
         before = left.pop()

@@ -106,6 +106,7 @@ class DuetRecording(Frozen):
     started_unix_ns: int
     took_ns: int = Field(default=0, ge=0, description="from the launch of the first server to the end of the last")
     places: tuple[int, ...] = omitted_if_default((), PLACES)
+    after_mix: bool = omitted_if_default(default=False, description="a mix with its requests was warm in this start")
     servers: tuple[ServerFacts | None, ...] = ()
     owners: tuple[CpuOwner, ...] = omitted_if_default((), "whose CPU time was read; empty if all were started here")
     traffic: DuetTraffic | None = None

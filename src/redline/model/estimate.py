@@ -62,27 +62,34 @@ class Estimate(Frozen):
     method: str
 
     @property
+    def interval(self) -> tuple[float, float] | None:
+        """`low` and `high`; None without an interval."""
+        return None if self.low is None or self.high is None else (self.low, self.high)
+
+    @property
+    def log_interval(self) -> tuple[float, float] | None:
+        """The natural logarithms of `low` and `high`; None without an interval above 0."""
+        low, high = self.interval or (0.0, 0.0)
+        return (math.log(low), math.log(high)) if low > 0 else None
+
+    @property
     def relative_half_width(self) -> float | None:
         """Half of the interval's width over the value; None without an interval or a value."""
-        if self.low is None or self.high is None or self.value == 0:
+        if self.interval is None or self.value == 0:
             return None
-        return (self.high - self.low) / 2 / abs(self.value)
+        low, high = self.interval
+        return (high - low) / 2 / abs(self.value)
 
     def is_within(self, threshold: float) -> bool:
         """Whether the whole interval of a ratio lies within 1 / (1 + threshold) to 1 + threshold."""
-        return (
-            self.low is not None
-            and self.high is not None
-            and 1 / (1 + threshold) <= self.low
-            and self.high <= 1 + threshold
-        )
+        low, high = self.interval or (0.0, math.inf)
+        return 1 / (1 + threshold) <= low and high <= 1 + threshold
 
     @property
     def says_nothing(self) -> bool:
         """Whether one end is a thousand times the other, so that a level or ratio is shown as not known."""
-        if self.low is None or self.high is None:
-            return False
-        return self.high >= self.low * _SAYS_NOTHING and self.high > self.low
+        low, high = self.interval or (0.0, 0.0)
+        return high >= low * _SAYS_NOTHING and high > low
 
 
 class Verdict(StrEnum):
@@ -149,7 +156,7 @@ class Comparison(Frozen):
 
     duet: DuetComparison | None = omitted_if_default(None, "only of a ratio by duets, whose servers take turns")
 
-    def judged(self, verdict: Verdict, *, matters: bool | None) -> "Comparison":
+    def with_verdict(self, verdict: Verdict, *, matters: bool | None) -> "Comparison":
         """The comparison with its verdict."""
         return self.model_copy(update={"verdict": verdict, "matters": matters})
 
@@ -188,15 +195,14 @@ class Comparison(Frozen):
     @property
     def resolution(self) -> float | None:
         """The smallest relative difference that it can show: half the width of its interval, on logarithms."""
-        if self.ratio is None or self.ratio.low is None or self.ratio.high is None or self.ratio.low <= 0:
-            return None
-        return math.sqrt(self.ratio.high / self.ratio.low) - 1
+        low, high = (self.ratio and self.ratio.interval) or (0.0, 0.0)
+        return math.sqrt(high / low) - 1 if low > 0 else None
 
     @property
     def differs(self) -> bool:
         """Whether its own interval excludes 1, whatever the verdict."""
-        low, high = (self.ratio.low, self.ratio.high) if self.ratio else (None, None)
-        return low is not None and high is not None and not low <= 1 <= high
+        low, high = (self.ratio and self.ratio.interval) or (1.0, 1.0)
+        return not low <= 1 <= high
 
     @property
     def held_back(self) -> bool:

@@ -194,6 +194,12 @@ class CellLimit(Frozen):
     no_beyond: str = Field(default="", description="why there was no overload test")
     findings: tuple[Finding, ...] = omitted_if_default((), "about probes; `position` is an index into `probes`")
 
+    def with_curve(self, curve: tuple[CurvePoint, ...], knee: Knee | str, beyond: Beyond | str) -> "CellLimit":
+        """The same search with its curve, its knee and its overload test; a text says why there is none."""
+        knees = {"no_knee": knee} if isinstance(knee, str) else {"knee": knee}
+        tests = {"no_beyond": beyond} if isinstance(beyond, str) else {"beyond": beyond}
+        return self.model_copy(update={"curve": curve, **knees, **tests})
+
     @property
     def without_recordings(self) -> "CellLimit":
         """The same search without paths of its recordings."""

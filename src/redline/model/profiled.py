@@ -131,7 +131,3 @@ class ProfileReport(Frozen):
     native: tuple[NativeMemory, ...] = omitted_if_default((), "of the first of these trials that knows it")
     files: tuple[ProfileFile, ...]
     problem: str = omitted_if_default("", "why there are no stacks")
-
-    def held_against(self, by_rate: ProfileChange | None) -> "ProfileReport":
-        """The report with the differences from the profile at the lowest rate."""
-        return self.model_copy(update={"by_rate": by_rate})

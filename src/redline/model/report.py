@@ -119,10 +119,6 @@ class TrialReport(Frozen):
     failure: str = ""
     log_tail: str = Field(default="", description="the end of the server's output, if the trial failed")
 
-    def at_speed(self, core_speed: float | None) -> "TrialReport":
-        """The trial with the speed of its cores."""
-        return self.model_copy(update={"core_speed": core_speed})
-
 
 class PartReport(Frozen):
     """CPU cost of the server alone, or of a proxy in front of it."""
@@ -209,7 +205,7 @@ class CellReport(Frozen):
 
     def in_run(self, speeds: Mapping[int, float], findings: tuple[Finding, ...]) -> "CellReport":
         """The cell with facts from the whole run: the speed of its trials' cores by position, and findings."""
-        trials = tuple(trial.at_speed(speeds.get(trial.position)) for trial in self.trials)
+        trials = tuple(trial.model_copy(update={"core_speed": speeds.get(trial.position)}) for trial in self.trials)
         return self.model_copy(update={"trials": trials, "findings": (*self.findings, *findings)})
 
 
@@ -264,8 +260,8 @@ class Waterfall(Frozen):
     steps: tuple[Layer, ...] = Field(min_length=2)
     whole: Layer
 
-    def judged(self, throughput: Comparison | None, cpu: Comparison | None) -> "Waterfall":
-        """The chain with the comparisons of its whole judged."""
+    def with_whole(self, throughput: Comparison | None, cpu: Comparison | None) -> "Waterfall":
+        """The chain with other comparisons of its whole."""
         whole = self.whole.model_copy(update={"throughput": throughput, "cpu": cpu})
         return self.model_copy(update={"whole": whole})
 
@@ -335,7 +331,7 @@ class MainEffect(Frozen):
     verdict: Literal["matters", "too small", "not shown"] | None
     mixed_with: tuple[str, ...] = Field(description="interactions such as `gc x heap` that cannot be separated from it")
 
-    def judged(self, verdict: Literal["matters", "too small", "not shown"], p_adjusted: float) -> "MainEffect":
+    def with_verdict(self, verdict: Literal["matters", "too small", "not shown"], p_adjusted: float) -> "MainEffect":
         """The effect with its verdict."""
         return self.model_copy(update={"verdict": verdict, "p_adjusted": p_adjusted})
 

@@ -45,6 +45,11 @@ def picked(text: str) -> tuple[str, ...]:
     return tuple(part.pick for part in parts(text) if isinstance(part, Placeholder) and part.pick)
 
 
+def with_picks(text: str, rename: Callable[[str], str]) -> str:
+    """The text with the files of its `{pick:…}` renamed."""
+    return _PART.sub(lambda match: f"{{pick:{rename(match[6])}}}" if match[6] else match[0], text)
+
+
 def malformed(text: str) -> str | None:
     """The first placeholder that is invalid or cannot be filled; None without any."""
     for part in parts(text):

@@ -1,4 +1,4 @@
-"""Other load generators, for `redline selftest --peers` and `bench`: how each is called, and how its output is read."""
+"""Other load generators, for `--like`, `selftest --peers` and `bench`: how they are called, and what they print."""
 
 from redline.peers.adapters import ADAPTERS, PeerAdapter, PeerLoad, PeerOutput
 from redline.peers.calling import Peer, find_peer, find_peers, run_peer

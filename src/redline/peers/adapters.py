@@ -77,7 +77,6 @@ _WRK_FAULTS = re.compile(r"Socket errors: .*|Non-2xx.*")
 
 
 def _wrk(load: PeerLoad) -> list[list[str]]:
-    """Call wrk with a single thread."""
     return [["-t1", f"-c{load.connections}", f"-d{load.whole_seconds}s", "--latency", *load.extra, load.url]]
 
 
@@ -94,7 +93,7 @@ def _read_wrk(output: str) -> PeerOutput:
     largest = _WRK_LARGEST.search(output)
     if largest is not None and 1.0 not in latencies:
         latencies[1.0] = time_ns(largest[1])
-    requests, rate, faults = (each.search(output) for each in (_WRK_REQUESTS, _WRK_RATE, _WRK_FAULTS))
+    requests, rate, faults = (pattern.search(output) for pattern in (_WRK_REQUESTS, _WRK_RATE, _WRK_FAULTS))
     return PeerOutput(
         _reported(latencies),
         int(requests[1]) if requests else None,
@@ -141,7 +140,6 @@ def _read_h2load(output: str) -> PeerOutput:
 
 
 def _oha(load: PeerLoad) -> list[list[str]]:
-    """Call oha with JSON output."""
     rate = [] if load.rate_per_s is None else ["-q", f"{load.rate_per_s:g}", "--latency-correction"]
     length = ["-z", f"{load.seconds:g}s", "-c", str(load.connections)]
     return [[*length, *rate, "--no-tui", "--output-format", "json", *load.extra, load.url]]
@@ -151,12 +149,11 @@ def _read_oha(output: str) -> PeerOutput:
     """Read oha's times, which are in seconds. A request that its end cut off is no fault."""
     report = _object(output)
     percentiles, summary = _member(report, "latencyPercentiles"), _member(report, "summary")
-    names = {0.5: "p50", 0.9: "p90", 0.99: "p99", 0.999: "p99.9"}
-    latencies = {q: _number(percentiles.get(name), 1e9) for q, name in names.items()}
+    names = {0.5: "p50", 0.9: "p90", 0.99: "p99", 0.999: "p99.9", 1.0: "slowest"}
     right = _number(_member(report, "statusCodeDistribution").get("200", 0))
     errors = _member(report, "errorDistribution").items()
     return PeerOutput(
-        _reported({**latencies, 1.0: _number(summary.get("slowest"), 1e9)}),
+        _latencies(percentiles | {"slowest": summary.get("slowest")}, names, 1e9),
         None if right is None or "statusCodeDistribution" not in report else int(right),
         _number(summary.get("requestsPerSec")),
         ", ".join(f"{n} {kind}" for kind, n in errors if "aborted due to deadline" not in kind),
@@ -180,11 +177,10 @@ def _vegeta(load: PeerLoad) -> list[list[str]]:
 def _read_vegeta(output: str) -> PeerOutput:
     """Read vegeta's times, which are in nanoseconds."""
     report = _object(output)
-    latencies = _member(report, "latencies")
     right = _number(_member(report, "status_codes").get("200"))
     names = {0.5: "50th", 0.9: "90th", 0.99: "99th", 1.0: "max"}
     return PeerOutput(
-        _reported({q: _number(latencies.get(name)) for q, name in names.items()}),
+        _latencies(_member(report, "latencies"), names),
         None if right is None else int(right),
         _number(report.get("throughput")),
     )
@@ -226,7 +222,7 @@ def _read_k6(output: str) -> PeerOutput:
     )
     count, share = _number(requests.get("count")), _number(failed.get("rate"))
     return PeerOutput(
-        _reported({q: _number(times.get(name), 1e6) for q, name in _K6_QUANTILES.items()}),
+        _latencies(times, _K6_QUANTILES, 1e6),
         None if count is None else round(count),
         _number(requests.get("rate")),
         f"{share:.2%} failed" if share else "",
@@ -284,10 +280,10 @@ def _object(output: str) -> dict[str, Any]:
     if start < 0:
         return {}
     try:
-        found, _ = json.JSONDecoder().raw_decode(output, start)
+        value, _ = json.JSONDecoder().raw_decode(output, start)
     except (ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return value if isinstance(value, dict) else {}
 
 
 def _member(holder: dict[str, Any], name: str) -> dict[str, Any]:
@@ -301,6 +297,11 @@ def _number(value: object, scale: float = 1.0) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value < 0:
         return None
     return value * scale
+
+
+def _latencies(times: dict[str, Any], names: dict[float, str], scale: float = 1.0) -> dict[float, float]:
+    """Times in nanoseconds by quantile, as far as they are reported."""
+    return _reported({q: _number(times.get(name), scale) for q, name in names.items()})
 
 
 def _reported(latencies_ns: dict[float, float | None]) -> dict[float, float]:

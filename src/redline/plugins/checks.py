@@ -14,9 +14,10 @@ from pydantic import ValidationError
 from redline.errors import DriveError
 from redline.model import AgreedTls, Frozen
 from redline.model.failures import FirstFailure
-from redline.plugins.drivers.ending import EngineEnding, kills_since, memory_kills
+from redline.plugins.drivers.ending import EngineEnding
 from redline.plugins.drivers.protocol import not_of_the_format
 from redline.plugins.engine_process import end_engine, log_tail, say, start_engine
+from redline.plugins.linux import procfs
 
 _BEYOND_TIMEOUT_S, _ENDING_S = 20.0, 5.0
 
@@ -64,7 +65,7 @@ class CheckProcess:
 
     def __init__(self, process: "subprocess.Popen[str]", log: Path) -> None:
         self._process, self._log = process, log
-        self._kills = memory_kills()
+        self._kills = procfs.oom_kills()
 
     def ask(self, check: dict[str, Any]) -> Checked:
         """The answer to a check (see docs/reference/engine-protocol.md). Raises DriveError when the engine gives none.
@@ -81,7 +82,7 @@ class CheckProcess:
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(_ENDING_S)
         code = self._process.poll()
-        killed = kills_since(self._kills)
+        killed = procfs.oom_kills_since(self._kills)
         ending = EngineEnding(code or 0, log_tail(self._log), overdue=code is None, memory_kills=killed)
         return DriveError(str(ending), hint=ending.hint)
 

@@ -1,13 +1,17 @@
-"""Commands that the lab runs and reads line by line: builds and installers."""
+"""Commands that the lab runs and reads line by line, such as builds, and file locks that last as long as they run.
 
+A lock is that of an open file (flock(2)), which whatever is started under it shares. So when the lab is killed, the
+lock is held until the last process of its build has ended.
+"""
+
+import fcntl
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-
-from redline.plugins import locks
 
 OUT_OF_RESOURCES = "this machine is out of processes, memory or open files: end what is not needed (`ulimit -a`)"
 # Isolated, and without site packages: it needs none, and starts in a few milliseconds.
@@ -16,6 +20,9 @@ _SUPERVISOR = (
     "import sys; sys.path.append(sys.argv[1]); from redline.plugins import supervisor; supervisor.main()",
     str(Path(__file__).parents[2]),
 )
+_READ_AT_MOST = 65_536
+_held: set[int] = set()
+_changing = threading.Lock()  # keeps a lock from being released while a command is started under it
 
 
 @contextmanager
@@ -29,7 +36,7 @@ def started(command: Sequence[str], folder: Path | None = None) -> Iterator["sub
     failed, failing = os.pipe()
     try:
         try:
-            with locks.held() as held:
+            with _changing:
                 process = subprocess.Popen(
                     [*_SUPERVISOR, str(failing), *command],
                     cwd=folder,
@@ -37,7 +44,7 @@ def started(command: Sequence[str], folder: Path | None = None) -> Iterator["sub
                     stdout=subprocess.PIPE,
                     stderr=subprocess.STDOUT,
                     start_new_session=True,
-                    pass_fds=(failing, *held),
+                    pass_fds=(failing, *_held),
                 )
         finally:
             os.close(stdin)
@@ -56,3 +63,34 @@ def started(command: Sequence[str], folder: Path | None = None) -> Iterator["sub
         os.close(failed)
         if alive >= 0:
             os.close(alive)
+
+
+def lines_of(process: "subprocess.Popen[bytes]") -> Iterator[bytes]:
+    """Its lines as it prints them; a line without an end, such as a progress bar, in pieces of 64 KiB."""
+    while process.stdout and (raw := process.stdout.readline(_READ_AT_MOST)):
+        yield raw
+
+
+@contextmanager
+def locked(descriptor: int, waiting: Callable[[], object] = lambda: None) -> Iterator[None]:
+    """Hold the lock of an open file, which is closed at the end. Raises OSError.
+
+    Calls `waiting` first where somebody else holds it.
+    """
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            waiting()
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        try:
+            with _changing:
+                _held.add(descriptor)
+            yield
+        finally:
+            with _changing:
+                _held.discard(descriptor)
+            # To close it would not do: a daemon that a build left has inherited it.
+            fcntl.flock(descriptor, fcntl.LOCK_UN)
+    finally:
+        os.close(descriptor)

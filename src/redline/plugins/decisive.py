@@ -1,4 +1,4 @@
-"""Find the line of a command's output that names the error, which is seldom the last one. Pure.
+"""Find the line of a command's output that names the error, which is seldom the last. Pure.
 
 Below it there are advice (`hint:`, `To add an exception …, call:`), what a runtime says of itself (`Node.js v20`),
 frames of a stack, and what outer commands say of inner ones (`make: *** … Error 1`).

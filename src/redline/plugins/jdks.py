@@ -252,16 +252,13 @@ def _put(fetched: Path, home: Path, aside: Path) -> Jdk | None:
 
 
 class Jdks:
-    """The JDKs that variants need: the newest of a release, before equal JDKs of the lab's cache the machine's.
-
-    A JDK is searched for only once, so that a run keeps using the same.
-    """
+    """The JDKs that variants need, searched for only once: the newest of a release, this machine's before the lab's."""
 
     def __init__(
         self,
         cache: Path,
         machine: Callable[[], tuple[Jdk, ...]] = installed,
-        fetch: Callable[[int, Path, Callable[[str], None]], Jdk] = provision,
+        fetch: Callable[[int, Path, Progress], Jdk] = provision,
     ) -> None:
         self._folder = cache.absolute() / "jdks"
         self._machine = machine
@@ -270,7 +267,7 @@ class Jdks:
         self._failed: dict[OptionValue, BuildError] = {}
         self._refused: dict[tuple[str, ...], str] = {}
 
-    def provide(self, variant: Variant, progress: Callable[[str], None]) -> Jdk | None:
+    def provide(self, variant: Variant, progress: Progress) -> Jdk | None:
         """The JDK of a variant, fetched if there is none; None for a variant without the option. Raises BuildError.
 
         What failed before fails for all the variants that need it, without waiting for a network again.
@@ -342,8 +339,9 @@ def _refusal(command: tuple[str, ...]) -> str:
     if ended.returncode == 0:
         return ""
     lines = (ended.stdout + ended.stderr).decode(errors="replace").splitlines()
-    said = [line.strip() for line in lines if line.strip() and not line.startswith(_SAYS_NOTHING)]
-    said = [line for line in said if _WARNS not in line]
+    said = [
+        line.strip() for line in lines if line.strip() and not line.startswith(_SAYS_NOTHING) and _WARNS not in line
+    ]
     return said[0] if said else f"it ended with code {ended.returncode}"
 
 

@@ -33,9 +33,9 @@ def place(cores: tuple[tuple[int, ...], ...]) -> Placement:
     - One core of several threads: it is all there is, so its threads are taken for cores.
     - Two cores: the server gets the first, the engine the last, and the lab shares the engine's: when it is in the way,
       the engine's lateness shows it, while on the server's core it would look like a slow server.
-    - Three: the same, with the middle one for the lab.
+    - Three: the same, with the middle core for the lab.
     - Four or more: the first is left to the lab and to the kernel's own work (interrupts fall there first); the others
-      are halved, and the server gets the odd one. Threads of one core are never split between the two.
+      are halved, and the server gets the odd core. Threads of a core are never split between the two.
     """
     if len(cores) == 1:
         cores = tuple((cpu,) for cpu in cores[0])

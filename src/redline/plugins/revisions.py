@@ -14,11 +14,11 @@ from pathlib import Path
 from redline.errors import BuildError, UsageError
 from redline.files import open_anew
 from redline.model.catalogue import Revision
-from redline.plugins.commands import started
+from redline.plugins.commands import lines_of, started
 from redline.plugins.decisive import reason
 from redline.plugins.git import git, git_command
 from redline.plugins.launchers.failures import tail
-from redline.plugins.launchers.guard import signal_name
+from redline.plugins.launchers.guard import how_ended
 from redline.plugins.linux.mounts import said_of_noexec
 from redline.plugins.temporary import elsewhere, private_folder, temporary_folder
 from redline.ports import Building
@@ -28,7 +28,6 @@ _BARE, _INSIDE = "--is-bare-repository", "--is-inside-git-dir"
 _FULL = re.compile(r"No space left|quota exceeded", re.IGNORECASE)
 _DENIED = re.compile(r"Permission denied", re.IGNORECASE)
 _SHOWN_LINES = 20
-_READ_AT_MOST = 65_536
 _NOBODY = {f"GIT_{role}_{what}": "redline" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
 
 
@@ -186,12 +185,12 @@ def build(command: str, folder: Path, name: str, log: Path, progress: Callable[[
     """Run shell commands in a folder, and keep their output in a log. Raises BuildError with its last lines."""
     progress(Building((name,)))
     with open_anew(log) as kept, started(["sh", "-e", "-c", command], folder) as process:
-        while process.stdout and (raw := process.stdout.readline(_READ_AT_MOST)):
+        for raw in lines_of(process):
             kept.write(raw)
             progress(Building((name,), raw.decode(errors="replace").strip()))
         code = process.wait()
     if code != 0:
-        how = f"with code {code}" if code > 0 else f"by {signal_name(-code)}"
+        how = how_ended(code)
         said = "".join(f"\n    {line}" for line in tail(log, _SHOWN_LINES).splitlines())
         hint = "check it out and build it by hand, with `build` of redline.yaml"
         if _DENIED.search(said) and (forbidden := said_of_noexec(folder)):

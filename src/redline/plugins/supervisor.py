@@ -1,6 +1,6 @@
 """Runs a command for the lab, and ends it with its descendants when the lab says so or is gone.
 
-A process of its own, see `commands.py`, as the warden is for a server.
+A process of its own: see `commands.py`.
 
 - Its arguments are the number of a descriptor, and the command.
 - stdin is a pipe that only the lab holds. Its end, or SIGTERM, means: kill the command and all that it started.

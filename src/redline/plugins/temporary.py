@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from redline.files import open_lock
-from redline.plugins.locks import locked
+from redline.plugins.commands import locked
 
 _GUARD = ".lock"
 _LOCK = ".lock"
@@ -53,8 +53,8 @@ def private_folder(name: str) -> Path:
 def _who_can_replace(folder: os.stat_result) -> str | None:
     """Who else can replace entries of this folder; None if only this user and root can.
 
-    A group with the number of the folder's owner is taken for that user's alone: most systems give each user one, and
-    let it write (umask 002).
+    A group with the number of the folder's owner is taken for that user's alone: most systems give every user such a
+    group, and let it write (umask 002).
     """
     if folder.st_uid not in (0, os.geteuid()):
         return f"user {folder.st_uid}"  # also where the sticky bit is set

@@ -331,121 +331,6 @@ class Items:
 
 
 @dataclass(frozen=True)
-class Bar:
-    """From where to where, with the interval of its end and the trials behind it; no `verdict`: it is no change."""
-
-    start: float
-    end: float
-    low: float | None
-    high: float | None
-    verdict: Verdict | None
-    dots: tuple[float, ...] = ()
-
-
-@dataclass(frozen=True)
-class BarChart:
-    """Named rows with a bar, or None, and its value as text. In a `joined` chart bars begin where the last ended."""
-
-    on: ClassVar[Medium] = Medium.PAGE
-    title: str
-    label: str
-    scale: Scale
-    rows: tuple[tuple[str, Bar | None, ChangeCell | str], ...]
-    hint: str = ""
-    joined: bool = False
-
-
-@dataclass(frozen=True)
-class Plot:
-    """A plot that the page's script draws from the page's data, by kind and place."""
-
-    kind: str
-    title: str
-    label: str
-
-
-@dataclass(frozen=True)
-class Legend:
-    """An entry of a legend; `series` is its colour."""
-
-    name: str
-    series: int
-    sign: Literal["subject", "ceiling", "box", "cross"] = "subject"
-
-
-@dataclass(frozen=True)
-class Plots:
-    """Plots of a subject, which has this place in the page's data; `toggles` lets readers hide series."""
-
-    on: ClassVar[Medium] = Medium.PAGE
-    place: int
-    plots: tuple[Plot, ...]
-    legend: tuple[Legend, ...]
-    toggles: bool = False
-
-
-@dataclass(frozen=True)
-class Choices:
-    """What all plots show: the name and text of choices, and the values and texts of their options."""
-
-    on: ClassVar[Medium] = Medium.PAGE
-    choices: tuple[tuple[str, str, tuple[tuple[str, str], ...], str], ...]
-
-
-@dataclass(frozen=True)
-class Stacked:
-    """A bar of a length up to 1, with its value as text, and its parts, which add up to 1: colour, share and name.
-
-    Colour -1 is that of all that have none.
-    """
-
-    name: str
-    length: float
-    value: str
-    parts: tuple[tuple[int, float, str], ...]
-
-
-@dataclass(frozen=True)
-class StackedBars:
-    """Named bars of coloured parts."""
-
-    on: ClassVar[Medium] = Medium.PAGE
-    title: str
-    rows: tuple[Stacked, ...]
-    legend: tuple[Legend, ...]
-
-
-@dataclass(frozen=True)
-class Heat:
-    """Rows of levels from 0 over time; above them a line, on a log scale, and marks below columns."""
-
-    on: ClassVar[Medium] = Medium.PAGE
-    title: str
-    label: str
-    rows: tuple[tuple[str, tuple[int, ...]], ...]
-    curve: tuple[int | None, ...]
-    marks: tuple[bool, ...]
-    curve_label: str
-    hint: str = ""
-
-
-@dataclass(frozen=True)
-class Flames:
-    """The flame graphs of the page's data, of which its script draws one at a time."""
-
-    on: ClassVar[Medium] = Medium.PAGE
-    title: str
-
-
-@dataclass(frozen=True)
-class Panels:
-    """Figures, side by side where there is room."""
-
-    on: ClassVar[Medium] = Medium.PAGE
-    blocks: tuple["BarChart", ...]
-
-
-@dataclass(frozen=True)
 class Fold:
     """Blocks under a heading. On the page they are folded; `open` is None where they cannot be.
 
@@ -473,40 +358,36 @@ class Tabs:
     on: ClassVar[Medium] = Medium.EVERYWHERE
 
 
-@dataclass(frozen=True)
-class Facts:
-    """Names and values; `brief` ones stand in columns."""
+class PageBlock:
+    """A block that the page alone has."""
 
     on: ClassVar[Medium] = Medium.PAGE
+
+
+@dataclass(frozen=True)
+class Facts(PageBlock):
+    """Names and values; `brief` ones stand in columns."""
+
     facts: tuple[tuple[str, str], ...]
     brief: bool = True
 
 
 @dataclass(frozen=True)
-class Code:
+class Code(PageBlock):
     """A text to be copied, such as a command."""
 
-    on: ClassVar[Medium] = Medium.PAGE
     text: str
     label: str
 
 
-Block: TypeAlias = (
-    Prose
-    | Items
-    | Table
-    | BarChart
-    | StackedBars
-    | Heat
-    | Flames
-    | Plots
-    | Choices
-    | Panels
-    | Fold
-    | Tabs
-    | Facts
-    | Code
-)
+@dataclass(frozen=True)
+class Choices(PageBlock):
+    """What all plots show: the name and text of choices, the values and texts of their options, and the first value."""
+
+    choices: tuple[tuple[str, str, tuple[tuple[str, str], ...], str], ...]
+
+
+Block: TypeAlias = Prose | Items | Table | Fold | Tabs | PageBlock
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,6 @@ Seen = TypeVar("Seen")
 PATIENCE_NS = 2_000_000_000
 """The shortest load without right answers: a server may refuse its very first requests."""
 FEWEST_FAILED = 5
-_HINT = "fix what the failure names; the load ended early, because measuring for longer would tell no more"
 
 
 class LoadAbort(Generic[Seen]):
@@ -80,9 +79,7 @@ class FailingAbort(LoadAbort[Interval]):
             return traffic, None
         text = failures_text(traffic.failures) or listed(self._outcomes)
         seconds = duration(max(interval.end_ns for interval in traffic.intervals)) if traffic.intervals else "moments"
-        message = f"all {self._outcomes.errors:,} requests of the first {seconds} failed: {text}"
-        failure = Failure(stage="load", kind="wrong_answer", message=message, hint=_HINT)
-        return traffic.ended_failing(), failure
+        return traffic.ended_failing(), _failed(f"all {self._outcomes.errors:,} requests of the first {seconds}", text)
 
 
 class FailingDuetAbort(LoadAbort[DuetBlock]):
@@ -111,6 +108,9 @@ class FailingDuetAbort(LoadAbort[DuetBlock]):
             return traffic, None
         target = self._failing or 0
         text = failures_text(traffic.targets[target].failures) or "the engine gives no reason"
-        message = f"all {self._failed[target]:,} requests to {names[target]} failed: {text}"
-        failure = Failure(stage="load", kind="wrong_answer", message=message, hint=_HINT)
-        return traffic.ended_failing(), failure
+        return traffic.ended_failing(), _failed(f"all {self._failed[target]:,} requests to {names[target]}", text)
+
+
+def _failed(requests: str, why: str) -> Failure:
+    hint = "fix what the failure names; the load ended early, because measuring for longer would tell no more"
+    return Failure(stage="load", kind="wrong_answer", message=f"{requests} failed: {why}", hint=hint)

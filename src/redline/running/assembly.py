@@ -7,25 +7,16 @@ from pathlib import Path
 
 from redline.errors import UsageError
 from redline.files import user_cache
-from redline.model import (
-    DuetRecording,
-    Environment,
-    Manifest,
-    Plan,
-    ServerEntry,
-    Suite,
-    UsedHost,
-)
+from redline.model import Environment, Manifest, Plan, ServerEntry, Suite, UsedHost
 from redline.plugins.drivers.engine import EngineDriver
 from redline.plugins.engine_process import check_version, find_engine
-from redline.plugins.hosts.launcher import RemoteLauncher, Sender
+from redline.plugins.hosts.launcher import RemoteLauncher
 from redline.plugins.hosts.remote import Pair
 from redline.plugins.launchers.attached import processes_of
 from redline.plugins.launchers.builds import Builds
 from redline.plugins.launchers.process import ProcessLauncher
-from redline.plugins.launchers.revision import RevisionLauncher
 from redline.plugins.launchers.route import RouteLauncher
-from redline.plugins.launchers.servers import ServersLauncher
+from redline.plugins.launchers.servers import RevisionLauncher, ServersLauncher
 from redline.plugins.launchers.watching import watch
 from redline.plugins.machine import plan_placement, read_environment
 from redline.plugins.monitors.jvm import compilers_of
@@ -33,7 +24,7 @@ from redline.plugins.monitors.process_tree import ProcessTreeMonitor
 from redline.plugins.profilers.machine import MachineProfilers
 from redline.ports import Executor, Placement, RunningServer
 from redline.running.executors import HostsExecutor, LocalExecutor, check_for_hosts
-from redline.running.host_pairs import PairTools, calibrate
+from redline.running.host_pairs import PairTools
 from redline.running.record import Tools
 from redline.running.trial import TrialListener
 from redline.storage.runs import RunStore
@@ -54,10 +45,6 @@ class Workbench:
             return HostsExecutor(plan, self.pairs, store, listener)
         return LocalExecutor(plan, self.tools, store, listener, log_is_kept)
 
-    def calibration(self, plan: Plan, logs: Path) -> tuple[DuetRecording, ...]:
-        """How pairs of hosts compare, by duets of one server of the plan with itself."""
-        return calibrate(self.pairs, plan, logs)
-
     def interrupt(self) -> None:
         """End the loads that run on other hosts early."""
         for pair in self.pairs:
@@ -66,20 +53,22 @@ class Workbench:
     @property
     def hosts(self) -> tuple[UsedHost, ...]:
         """The other hosts."""
+        roles = [(host.role, host.report) for pair in self.pairs for host in pair.pair.hosts]
         return tuple(
-            UsedHost(
-                name=host.report.name, role=host.role, address=host.report.address, environment=host.report.environment
-            )
-            for pair in self.pairs
-            for host in pair.pair.hosts
+            UsedHost(name=report.name, role=role, address=report.address, environment=report.environment)
+            for role, report in roles
         )
 
 
-def workbench(suite: Suite, catalogue: Path, cache: Path, stack: ExitStack) -> Workbench:
-    """What servers of any kind are measured with on this machine. Raises DriveError when there is no engine.
+def builds_servers(suite: Suite) -> bool:
+    """Whether a suite has servers or proxies of a catalogue."""
+    servers = suite.variants if suite.ceiling is None else (*suite.variants, suite.ceiling)
+    entries = (placed.entry for variant in servers for placed in (variant, *variant.hops))
+    return any(isinstance(entry, ServerEntry) and entry.build is not None for entry in entries)
 
-    Worktrees of revisions are removed when `stack` ends.
-    """
+
+def workbench(suite: Suite, catalogue: Path, cache: Path, stack: ExitStack) -> Workbench:
+    """The tools on this machine; `stack` removes worktrees of revisions. Raises DriveError when there is no engine."""
     driver = EngineDriver(find_engine())
     # Where no server is started, all cores are the load's; in a duet they are divided as for any other.
     is_given = suite.has_duets or any(isinstance(variant.entry, ServerEntry) for variant in suite.variants)
@@ -91,10 +80,10 @@ def workbench(suite: Suite, catalogue: Path, cache: Path, stack: ExitStack) -> W
         processes=processes_of,
         fixed_work_ns=driver.fixed_work_ns,
         profilers=MachineProfilers(cache),
-        compilers_of=_compilers_of,
+        compilers_of=lambda server: compilers_of(watch(server).pids),
         watch=watch,
     )
-    return _with_environment(tools, driver)
+    return Workbench(tools, _environment(driver, tools.placement))
 
 
 def on_hosts(pairs: tuple[Pair, ...], catalogue: Path, cache: Path) -> Workbench:
@@ -102,9 +91,9 @@ def on_hosts(pairs: tuple[Pair, ...], catalogue: Path, cache: Path) -> Workbench
     driver, here = EngineDriver(find_engine()), RouteLauncher(ProcessLauncher(catalogue, cache))
     servers = tuple(pair.server for pair in pairs)
     proxies = tuple(pair.proxy for pair in pairs if pair.proxy)
-    sender = Sender(Builds(catalogue, cache).find, catalogue.absolute().parent)
-    launcher = RemoteLauncher(here, sender, servers, proxies)
-    tools = tuple(PairTools.of(pair, launcher) for pair in pairs)
+    find, project = Builds(catalogue, cache).find, catalogue.absolute().parent
+    launcher = RemoteLauncher(here, find, project, servers, proxies)
+    tools = tuple(PairTools(pair, launcher) for pair in pairs)
     environment = _environment(driver, Placement())
     return Workbench(tools[0].tools, environment, tools)
 
@@ -143,9 +132,7 @@ class Workplace:
 
     def _places(self, file: Path, suite: Suite) -> tuple[Path, Path]:
         """The catalogue and the cache; a suite without any server of a catalogue needs none."""
-        servers = suite.variants if suite.ceiling is None else (*suite.variants, suite.ceiling)
-        entries = [each.entry for variant in servers for each in (variant, *variant.hops)]
-        if any(isinstance(entry, ServerEntry) and entry.build is not None for entry in entries):
+        if builds_servers(suite):
             return self.places(file)
         # What is fetched for servers of the user's, such as a profiler, is for all of their projects.
         return Path("catalogue"), user_cache()
@@ -171,14 +158,6 @@ class Workplace:
 def _monitors_of(server: RunningServer) -> tuple[ProcessTreeMonitor]:
     peer = (server.endpoint.host, server.endpoint.port) if server.facts is None else None
     return (ProcessTreeMonitor(peer=peer),)
-
-
-def _compilers_of(server: RunningServer) -> Callable[[], int | None]:
-    return compilers_of(watch(server).pids)
-
-
-def _with_environment(tools: Tools, driver: EngineDriver) -> Workbench:
-    return Workbench(tools, _environment(driver, tools.placement))
 
 
 def _environment(driver: EngineDriver, placement: Placement) -> Environment:

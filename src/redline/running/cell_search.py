@@ -17,7 +17,6 @@ from typing import Protocol
 
 from redline.analysis.search_state import SearchState
 from redline.errors import DriveError, LaunchError
-from redline.files import as_store_error
 from redline.model import Cell, Failure, Interval, PlannedTrial
 from redline.model.limits import LimitStart
 from redline.model.search import LoadPhase, ProbeRecording
@@ -66,7 +65,7 @@ class CellSearch:
     store: RunStore
     listener: SearchListener
     log_is_kept: bool = True
-    pause: Callable[[float], None] = time.sleep
+    pause: Callable[[float], object] = time.sleep
     is_over: Callable[[], bool] = lambda: False
     _prober: Prober | None = None
     _cold: bool = True
@@ -153,9 +152,7 @@ class CellSearch:
         # A server that somebody else runs is the same one when its search is resumed.
         number, self._cold = 0 if self.cell.variant.is_attached else self.state.next_start, True
         self.listener.started(number)
-        logs = self.store.folder / "logs" / self.cell.slug / f"start-{number}"
-        with as_store_error(logs):
-            logs.mkdir(parents=True, exist_ok=True)
+        logs = self.store.create_folder(f"logs/{self.cell.slug}/start-{number}")
         log, seed = logs / "server.log", self._seed + number
         try:
             running = self.tools.launcher.running(Launch(self.cell.variant, self.tools.placement, log, seed))
@@ -175,10 +172,14 @@ class CellSearch:
             loads=self.state.loads,
             workers=self.state.terms.workers,
             log_is_kept=self.log_is_kept,
-            on_interval=self.listener.seen,
+            on_interval=self._seen,
             pause=self.pause,
             is_over=self.is_over,
         )
+
+    def _seen(self, interval: Interval) -> None:
+        """Tell the listener of this turn: a prober may outlive the turn that made it."""
+        self.listener.seen(interval)
 
     def _keep(self, made: ProbeRecording) -> Evidence | None:
         """Store a load and hear what it showed. Raises DriveError when the search cannot go on after it."""

@@ -1,19 +1,20 @@
 """A duet: several servers started afresh, all alive at once, loaded in short slices; then all over again."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from redline.errors import DriveError, LaunchError
-from redline.findings.warm_duet import DuetWarmth
+from redline.findings.warm_duet import DuetWarmth, are_warm
 from redline.model import Cell, DuetBlock, DuetRecording, DuetTraffic, Failure, PlannedDuet, ServerFacts
 from redline.model.duet import CpuOwner
 from redline.ports import Drive, Driver, DuetDrive, Launch, LoadOptions, Placement, RunningServer, ServerWatch
 from redline.running.aborting import FailingDuetAbort
 from redline.running.parallel import sides
 from redline.running.record import Tools, failure_of, verify, warm_up
+from redline.suite.planning import unweighted
 
 SLICE_NS, GUARD_NS = {"jvm": 50_000_000}, {"jvm": 10_000_000}
 """The length of a slice and of its unmeasured beginning, by runtime."""
@@ -41,18 +42,31 @@ class DuetStart:
     log_is_kept: bool = True
 
     def cells_of(self, planned: PlannedDuet, *, first: bool = True) -> tuple[Cell, ...]:
-        """The cells of a duet, the baseline's first, and again last as a control.
-
-        After the `first` duet of a start, servers need less warm-up.
-        """
+        """The cells of a duet, and the baseline's again as a control; after the `first` duet they warm up for less."""
         cells = [self.cells[cell_id] for cell_id in planned.cell_ids]
         if planned.warmup_ns is not None and not first:
             cells = [cell.warming_up_for(planned.warmup_ns) for cell in cells]
         return (*cells, cells[0])
 
+    def is_within(self, planned: PlannedDuet, warm: Iterable[DuetRecording]) -> bool:
+        """Whether the servers were warm in a duet under the same load whose requests include those of this duet."""
+        cell = self.cells[planned.cell_ids[0]]
+        of_warm = (self.cells[made.cell_ids[0]] for made in warm)
+        return any(
+            cell.load == other.load and unweighted(cell.scenario) <= unweighted(other.scenario) for other in of_warm
+        )
+
+    def was_warm(self, made: DuetRecording) -> bool:
+        """Whether the servers of a duet were seen to be warm before its measurement."""
+        cell = self.cells[made.cell_ids[0]]
+        if made.traffic is None or not cell.warmup_detect:
+            return False
+        blocks = [block for block in made.traffic.blocks if block.phase == "warmup"]
+        return are_warm(blocks, apart=made.control_is_apart, saturates=cell.load.saturates, after_mix=made.after_mix)
+
 
 def run_start(start: DuetStart, tools: Tools) -> Iterator[DuetRecording]:
-    """Start the servers, the baseline twice, check and load them, and stop them. Yields the recording of each duet.
+    """Start the servers, the baseline twice, check and load them, and stop them. Yields a recording for every duet.
 
     Failures of servers and loads are in the recordings. If servers die under load, the remaining duets get a start of
     their own; if they do not start, all duets have that failure. After an interrupt there are no further recordings.
@@ -73,25 +87,39 @@ def run_start(start: DuetStart, tools: Tools) -> Iterator[DuetRecording]:
 
 def _one_start(start: DuetStart, planned: Sequence[PlannedDuet], tools: Tools) -> Iterator[DuetRecording]:
     """The recordings of the first duets, until servers die."""
+    warm = list[DuetRecording]()
     with ExitStack() as running:
         for number, duet in enumerate(planned):
             start.on_begin(duet)
-            clock = _DuetClock(duet, tools)
-            if number == 0:
+            turn = _Turn(duet, is_first=number == 0, after_mix=start.is_within(duet, warm))
+            recorded = _begun(turn, tools)
+            if turn.is_first:
                 try:
                     servers = _launched(start, duet, tools, running)
                 except LaunchError as error:
                     failed = _Served(failure=failure_of("launch", error.kind, error, error.log_tail))
-                    yield clock.recording(failed)
-                    yield from (_DuetClock(other, tools).recording(failed) for other in planned[1:])
+                    yield recorded(failed)
+                    yield from (_begun(_Turn(other), tools)(failed) for other in planned[1:])
                     return
-            seen = _measured(start, duet, servers, tools, first=number == 0)
+            seen = _measured(start, turn, servers, tools)
             died = seen.failure is not None and any(server.death() for server in servers)
             if died or duet is planned[-1]:
                 running.close()
-            yield clock.recording(seen)
+            recording = recorded(seen)
+            yield recording
             if died:
                 return
+            if start.was_warm(recording):
+                warm.append(recording)
+
+
+@dataclass(frozen=True)
+class _Turn:
+    """A duet among those of its start. `after_mix`: the servers were warm in a mix that holds its requests."""
+
+    planned: PlannedDuet
+    is_first: bool = False
+    after_mix: bool = False
 
 
 @dataclass(frozen=True)
@@ -104,57 +132,42 @@ class _Served:
     failure: Failure | None = None
 
 
-class _DuetClock:
-    """Measures the time of a duet, and looks at its hosts, from now on."""
-
-    def __init__(self, planned: PlannedDuet, tools: Tools) -> None:
-        self._planned, self._hosts = planned, tools.hosts()
-        self._began_ns, self._began_unix_ns = time.monotonic_ns(), time.time_ns()
-
-    def recording(self, seen: _Served) -> DuetRecording:
-        """The recording of a duet that ends now."""
-        planned = self._planned
-        return DuetRecording(
-            cell_ids=(*planned.cell_ids, planned.cell_ids[0]),
-            round=planned.round,
-            position=planned.position,
-            seed=planned.seed,
-            places=planned.places,
-            started_unix_ns=self._began_unix_ns,
-            took_ns=time.monotonic_ns() - self._began_ns,
-            servers=seen.servers,
-            owners=seen.owners,
-            traffic=seen.traffic,
-            failure=seen.failure,
-            hosts=self._hosts(),
-        )
+def _begun(turn: _Turn, tools: Tools) -> Callable[[_Served], DuetRecording]:
+    """Begin a duet. The returned function ends it, and makes its recording."""
+    planned = turn.planned
+    hosts, began_ns, began_unix_ns = tools.hosts(), time.monotonic_ns(), time.time_ns()
+    return lambda seen: DuetRecording(
+        cell_ids=(*planned.cell_ids, planned.cell_ids[0]),
+        round=planned.round,
+        position=planned.position,
+        seed=planned.seed,
+        places=planned.places,
+        after_mix=turn.after_mix,
+        started_unix_ns=began_unix_ns,
+        took_ns=time.monotonic_ns() - began_ns,
+        servers=seen.servers,
+        owners=seen.owners,
+        traffic=seen.traffic,
+        failure=seen.failure,
+        hosts=hosts(),
+    )
 
 
 def _launched(start: DuetStart, first: PlannedDuet, tools: Tools, running: ExitStack) -> tuple[RunningServer, ...]:
     """The servers of all duets, which `running` stops; their logs are with the first duet's. Raises LaunchError."""
     cells, logs = start.cells_of(first), start.logs(first)
     where, _ = _placements(first, tools.placement, 0)
-    return tuple(
-        running.enter_context(
-            tools.launcher.running(
-                Launch(
-                    cell.variant,
-                    where[place],
-                    logs / f"server-{place}.log",
-                    first.seed * len(cells) + place,
-                    first.build_number,
-                )
-            )
-        )
-        for place, cell in enumerate(cells)
-    )
+    launches = [
+        Launch(cell.variant, at, logs / f"server-{place}.log", first.seed * len(cells) + place, first.build_number)
+        for place, (cell, at) in enumerate(zip(cells, where, strict=True))
+    ]
+    return tuple(running.enter_context(tools.launcher.running(launch)) for launch in launches)
 
 
-def _measured(
-    start: DuetStart, planned: PlannedDuet, servers: Sequence[RunningServer], tools: Tools, *, first: bool
-) -> _Served:
+def _measured(start: DuetStart, turn: _Turn, servers: Sequence[RunningServer], tools: Tools) -> _Served:
     """Check the answers of running servers, warm them up, and load them."""
-    cells, driver = start.cells_of(planned, first=first), tools.driver
+    planned, driver = turn.planned, tools.driver
+    cells = start.cells_of(planned, first=turn.is_first)
     facts = tuple(server.facts for server in servers)
     for place, (cell, server) in enumerate(zip(cells, servers, strict=True)):
         wrong = verify(cell, server, driver)
@@ -184,7 +197,7 @@ def _measured(
     )
     runtimes = {runtime for cell in cells for runtime in cell.variant.runtimes}.union(*(s.runtimes for s in servers))
     duet = DuetDrive(
-        drive=_drive(cells, servers, options, planned.seed, cpus),
+        drive=_drive(cells, servers, options, turn, cpus),
         other_servers=tuple(
             (cell.variant, server.endpoint) for cell, server in zip(cells[1:], servers[1:], strict=True)
         ),
@@ -195,9 +208,10 @@ def _measured(
         parallel=bool(planned.places),
         on_block=seen,
     )
+    names = [cell.variant.slug for cell in cells]
     traffic, failure = None, None
     try:
-        traffic, failure = abort.ended(driver.duet(duet), _names(cells))
+        traffic, failure = abort.ended(driver.duet(duet), [*names[:-1], f"the second {names[-1]}"])
     except DriveError as error:
         failure = failure_of("load", "engine", error)
     died = next((death for server in servers if (death := server.death()) is not None), None)
@@ -214,11 +228,9 @@ class _Watches:
 
     @property
     def pids(self) -> tuple[tuple[int, ...], ...]:
-        """The processes of each server."""
         return tuple(self._watches[endpoint].pids for endpoint in self._endpoints)
 
     def look(self) -> None:
-        """See which processes there are now."""
         for watch in self._watches.values():
             watch.look()
 
@@ -232,21 +244,21 @@ class _Watches:
 
 
 def _drive(
-    cells: Sequence[Cell], servers: Sequence[RunningServer], options: LoadOptions, seed: int, cpus: tuple[int, ...]
+    cells: Sequence[Cell],
+    servers: Sequence[RunningServer],
+    options: LoadOptions,
+    turn: _Turn,
+    cpus: tuple[int, ...],
 ) -> Drive:
     """The load on the first server, for the time that all of them have."""
     first, number = cells[0].settling if cells[0].warmup_by else cells[0], len(cells)
     apart = servers[0].facts is not None  # not where the control is the same process
     entire = first.under(first.load.lasting(first.load.duration_ns * number), warmup_ns=first.warmup_ns * number)
-    drive = Drive.of(options, entire, servers[0].endpoint, seed, cpus)
-    warmth = DuetWarmth(apart=apart, saturates=first.load.saturates) if first.warmup_detect else None
-    return replace(drive, is_warm=warmth.is_warm) if warmth else drive
-
-
-def _names(cells: Sequence[Cell]) -> list[str]:
-    """The names of the servers of a start; the last is the baseline again."""
-    names = [cell.variant.slug for cell in cells]
-    return [*names[:-1], f"the second {names[-1]}"]
+    drive = Drive.of(options, entire, servers[0].endpoint, turn.planned.seed, cpus)
+    if not first.warmup_detect:
+        return drive
+    warmth = DuetWarmth(apart=apart, saturates=first.load.saturates, after_mix=turn.after_mix)
+    return replace(drive, is_warm=warmth.is_warm)
 
 
 def _placements(

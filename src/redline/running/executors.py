@@ -39,13 +39,15 @@ class LocalExecutor:
 
     def run(self, start: "Start") -> Iterator[Made]:
         """Run a trial, or the duets of a start of servers."""
-        if not isinstance(start, PlannedTrial):
-            yield from run_start(self._duets(start), self.tools)
+        trial = start[0]
+        if isinstance(trial, PlannedDuet):
+            duets = tuple(step for step in start if isinstance(step, PlannedDuet))
+            yield from run_start(self._duets(duets), self.tools)
             return
-        (cell,) = cells_of(self.plan, start)
-        self.listener.trial_started(start, cell)
-        logs, on_interval = self.store.log_folder(start, cell), partial(self.listener.interval_seen, start)
-        yield run_trial(start, cell, self.tools, logs, on_interval, profiler=self._profiler(start, cell))
+        (cell,) = cells_of(self.plan, trial)
+        self.listener.trial_started(trial, cell)
+        logs, on_interval = self.store.log_folder(trial, cell), partial(self.listener.interval_seen, trial)
+        yield run_trial(trial, cell, self.tools, logs, on_interval, profiler=self._profiler(trial, cell))
 
     def _duets(self, planned: tuple[PlannedDuet, ...]) -> DuetStart:
         plan = self.plan
@@ -72,8 +74,8 @@ def cells_of(plan: Plan, step: Step) -> tuple[Cell, ...]:
     return tuple(plan.cells[cell_id] for cell_id in ids)
 
 
-Start = PlannedTrial | tuple[PlannedDuet, ...]
-"""A trial, or the duets that a start of servers serves."""
+Start = tuple[Step, ...]
+"""A single trial, or the duets that a start of servers serves."""
 
 
 def starts_of(steps: Sequence[Step], plan: Plan) -> Iterator[Start]:
@@ -85,15 +87,7 @@ def starts_of(steps: Sequence[Step], plan: Plan) -> Iterator[Start]:
         variants = tuple(cell.variant.slug for cell in cells_of(plan, step))
         return step.round, variants, step.places, step.build_number
 
-    for _, members in itertools.groupby(steps, key=servers):
-        duets = list[PlannedDuet]()
-        for step in members:
-            if isinstance(step, PlannedTrial):
-                yield step
-            else:
-                duets.append(step)
-        if duets:
-            yield tuple(duets)
+    return (tuple(members) for _, members in itertools.groupby(steps, key=servers))
 
 
 class Shares:
@@ -130,13 +124,14 @@ class Shares:
         with self._changed:
             if self._alive == {pair} or not self._retries:
                 return None
-            step, rest = (left, ()) if isinstance(left, PlannedTrial) else (left[0], left[1:])
-            self._tries[step.position] += 1
-            again = self._tries[step.position] <= self._retries
+            position = left[0].position
+            self._tries[position] += 1
+            again = self._tries[position] <= self._retries
             self._alive.discard(pair)
             self._busy.discard(pair)
-            wanted = left if again else rest
-            self._for_all += (*((wanted,) if wanted else ()), *self._left[pair])
+            wanted = left if again else left[1:]
+            self._for_all += [wanted] if wanted else []
+            self._for_all += self._left[pair]
             self._left[pair].clear()
             self._changed.notify_all()
             return again
@@ -197,14 +192,13 @@ class HostsExecutor:
         """Run the steps of the `number`-th pair, and put their recordings, and None at the end, into the queue."""
         try:
             while (start := shares.take(number)) is not None:
-                steps: tuple[Step, ...] = (start,) if isinstance(start, PlannedTrial) else start
-                for at, (step, recording) in enumerate(zip(steps, self._run(pair, start, listener), strict=False)):
-                    left = start if isinstance(start, PlannedTrial) else start[at:]
-                    again = shares.leave(number, left) if recording.failure is not None and pair.is_lost else None
-                    if again and recording.failure is not None:
+                for at, (step, recording) in enumerate(zip(start, self._run(pair, start, listener), strict=False)):
+                    failed = recording.failure
+                    again = shares.leave(number, start[at:]) if failed is not None and pair.is_lost else None
+                    if again and failed is not None:
                         cells = cells_of(self.plan, step)
                         self.store.save_lost(recording, cells[0])
-                        listener.moved(step, cells, recording.failure)
+                        listener.moved(step, cells, failed)
                     else:
                         made.put(recording)
                     if again is not None:
@@ -216,7 +210,7 @@ class HostsExecutor:
             made.put(None)
 
     def _run(self, pair: PairTools, start: Start, listener: Any) -> Iterator[Made]:
-        tools = pair.tools if isinstance(start, PlannedTrial) else pair.duet_tools
+        tools = pair.tools if isinstance(start[0], PlannedTrial) else pair.duet_tools
         return LocalExecutor(self.plan, tools, self.store, listener).run(start)
 
 

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -46,27 +47,28 @@ class PairTools:
     """Tools for trials on a pair of hosts."""
 
     pair: Pair
-    tools: Tools
-    driver: PartsDriver
     launcher: RemoteLauncher
 
-    @classmethod
-    def of(cls, pair: Pair, launcher: RemoteLauncher) -> "PairTools":
-        """The tools of a pair."""
-        server, proxy = pair.server, pair.proxy
-        driver = PartsDriver(pair.loads, server, proxy)
-        engines, cores = pair.loads[0].report.environment, server.report.environment
-        tools = Tools(
-            launcher=launcher.on(server, proxy),
-            driver=driver,
-            monitors=lambda _server: (RemoteMonitor(server, proxy), LoadHostsMonitor(driver)),
+    @cached_property
+    def driver(self) -> PartsDriver:
+        """The driver on the load hosts."""
+        return PartsDriver(self.pair.loads, self.pair.server, self.pair.proxy)
+
+    @cached_property
+    def tools(self) -> Tools:
+        """Tools for trials."""
+        server, proxy = self.pair.server, self.pair.proxy
+        engines, cores = self.pair.loads[0].report.environment, server.report.environment
+        return Tools(
+            launcher=self.launcher.on(server, proxy),
+            driver=self.driver,
+            monitors=lambda _server: (RemoteMonitor(server, proxy), LoadHostsMonitor(self.driver)),
             placement=Placement(server_cpus=cores.server_cpus, engine_cpus=engines.engine_cpus),
+            hosts=self.follow,
+            processes=self.processes_of,
+            compilers_of=self.compilers_of,
+            watch=self.watch,
         )
-        own = cls(pair, tools, driver, launcher)
-        tools = replace(
-            tools, hosts=own.follow, processes=own.processes_of, compilers_of=own.compilers_of, watch=own.watch
-        )
-        return replace(own, tools=tools)
 
     def processes_of(self, server: RunningServer) -> tuple[int, ...]:
         """The processes of a server, and of its proxies if they are on its host."""
@@ -91,7 +93,7 @@ class PairTools:
 
     def follow(self) -> Callable[[], tuple[HostFacts, ...]]:
         """Look at the hosts now. The returned function looks again, and gives their facts for the time between."""
-        before = _readings(self.pair)
+        before = [_reading(host) for host in self.pair.hosts]
         return lambda: _facts(self, before)
 
     def interrupt(self) -> None:
@@ -111,10 +113,7 @@ class PairTools:
 
 
 def calibrate(pairs: Sequence[PairTools], plan: Plan, logs: Path) -> tuple[DuetRecording, ...]:
-    """Calibrate all pairs at the same time; empty for a plan without a subject.
-
-    Failures are in the recordings. An interrupt ends the loads.
-    """
+    """Calibrate all pairs at the same time, with failures in the recordings; empty for a plan without a subject."""
     cell, is_over = reference(plan), threading.Event()
     if cell is None:
         return ()
@@ -160,22 +159,18 @@ class _Reading:
     usage: AgentUsage | None
 
 
-def _readings(pair: Pair) -> list[_Reading]:
-    """Readings of all hosts; None for those of a lost host."""
-    return [_reading(host) for host in pair.hosts]
-
-
 def _reading(host: RemoteHost) -> _Reading:
+    """Readings of a host; None for those of a lost host."""
     clock, ahead_ns = _or_none(host, "clock") or (None, None)
     return _Reading(clock, ahead_ns, _or_none(host, "usage"))
 
 
 def _facts(pair: PairTools, before: Sequence[_Reading]) -> tuple[HostFacts, ...]:
     """The facts of hosts whose load has just ended."""
-    shares = pair.driver.seen.shares
+    shares = pair.driver.shares
     facts = []
-    for host, first, last in zip(pair.pair.hosts, before, _readings(pair.pair), strict=True):
-        report = host.report
+    for host, first in zip(pair.pair.hosts, before, strict=True):
+        report, last = host.report, _reading(host)
         used = (first.usage, last.usage) if first.usage and last.usage else None
         facts.append(
             HostFacts(

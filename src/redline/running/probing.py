@@ -59,7 +59,7 @@ class Prober:
     workers: int | None = None
     log_is_kept: bool = True
     on_interval: Callable[[Interval], None] = field(default=lambda _interval: None)
-    pause: Callable[[float], None] = time.sleep
+    pause: Callable[[float], object] = time.sleep
     is_over: Callable[[], bool] = lambda: False
     _unserved_s: float = 0.0
 
@@ -172,23 +172,19 @@ class Prober:
 def _heard_interrupts() -> Iterator[list[int]]:
     """Yield the signals that ask us to end: what follows our own end of a load must not be taken for one."""
     heard: list[int] = []
-    if threading.current_thread() is not threading.main_thread():
-        yield heard
-        return
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    is_main = threading.current_thread() is threading.main_thread()
+    signals = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if is_main else ()
+    # What is ignored, or ends the process, stays as it is.
+    before = {number: then for number in signals if callable(then := signal.getsignal(number))}
 
     def hear(number: int, frame: FrameType | None) -> None:
         heard.append(number)
-        then = before[signal.Signals(number)]
-        if callable(then):
-            then(number, frame)
+        before[signal.Signals(number)](number, frame)
 
     try:
-        for number, then in before.items():
-            if callable(then):  # what is ignored, or ends the process, stays as it is
-                signal.signal(number, hear)
+        for number in before:
+            signal.signal(number, hear)
         yield heard
     finally:
         for number, then in before.items():
-            if callable(then):
-                signal.signal(number, then)
+            signal.signal(number, then)

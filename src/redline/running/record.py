@@ -93,18 +93,15 @@ def record_load(  # noqa: PLR0913 - what, on what, with what, and until when
 ) -> Recording:
     """Load a running server as its cell says, watched by monitors.
 
-    It ends early by `abort` or, by default, where all requests fail.
-
-    A load that failed, or a server that died, is in the recording's `failure`. Raises KeyboardInterrupt, and StoreError
-    if the engine's log cannot be written.
+    It ends early by `abort` or, by default, where all requests fail. A load that failed, or a server that died, is in
+    the recording's `failure`. Raises KeyboardInterrupt, and StoreError if the engine's log cannot be written.
     """
-    abort = abort or FailingAbort()
-    if cell.warmup_by is None:
-        return _record(cell, planned, server, tools, options, abort=abort)
-    drive = _drive(cell, planned, server, tools, options)
-    if (failure := warm_up(drive, cell.warmup_by, server, tools.driver)) is not None:
-        return new_recording(planned).failed(failure, server.facts)
-    return _record(cell.settling, planned, server, tools, options, abort=abort)
+    if cell.warmup_by is not None:
+        drive = _drive(cell, planned, server, tools, options)
+        if (failure := warm_up(drive, cell.warmup_by, server, tools.driver)) is not None:
+            return new_recording(planned).failed(failure, server.facts)
+        cell = cell.settling
+    return _record(cell, planned, server, tools, options, abort=abort or FailingAbort())
 
 
 def _drive(cell: Cell, planned: PlannedTrial, server: RunningServer, tools: Tools, options: LoadOptions) -> Drive:
@@ -198,7 +195,6 @@ class _Profiled:
 
     @property
     def monitors(self) -> tuple[Monitor, ...]:
-        """The profiler as a monitor."""
         return (self._profiler,) if self._profiler else ()
 
     def opens(self) -> None:
@@ -207,7 +203,6 @@ class _Profiled:
             self._profiler.begin()
 
     def seen(self, interval: Interval) -> None:
-        """Note another interval."""
         if self._profiler is None:
             return
         if interval.phase == "drain":

@@ -4,11 +4,10 @@ What is left to search is read off the directory, so a search can be resumed fro
 """
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 
 from redline.analysis.search_state import SearchState, search_order, search_state
@@ -18,6 +17,7 @@ from redline.model.limits import LimitReport
 from redline.model.search import SearchTerms
 from redline.running.assembly import Workbench
 from redline.running.cell_search import CellSearch, SearchListener
+from redline.running.host_pairs import PairTools
 from redline.running.record import Tools
 from redline.running.session import (
     Bench,
@@ -34,6 +34,9 @@ from redline.running.session import (
 from redline.running.views import write_search_views
 from redline.storage.runs import RunStore
 from redline.suite import ALL_AVAILABLE, make_search_plan
+
+_NumberedState = tuple[int, SearchState]
+"""The number of a cell, from 1, and where its search stands."""
 
 
 @dataclass(frozen=True)
@@ -107,37 +110,34 @@ class SearchSession:
         cells = [self.manifest.plan.cells[cell_id] for cell_id in search_order(self.manifest.plan)]
         states = [search_state(self.manifest, cell, self.store.probes(cell)) for cell in cells]
         left = [(number, state) for number, state in enumerate(states, 1) if not state.ended]
-        turns = [_SiteSearch(self, own, share, len(cells)) for own, share in self._assigned(left)]
-        if len(turns) == 1:
-            return turns[0].search()
-        with ThreadPoolExecutor(len(turns)) as threads:
-            searches = [threads.submit(turn.search) for turn in turns]
+        sites = self._sites(left, len(cells))
+        if len(sites) == 1:
+            return sites[0].search()
+        with ThreadPoolExecutor(len(sites)) as threads:
+            searches = [threads.submit(site.search) for site in sites]
             try:
                 wait(searches)
             except KeyboardInterrupt:
-                for turn in turns:
-                    turn.is_over.set()
+                for site in sites:
+                    site.is_over.set()
                 while wait(searches, 1.0).not_done:
                     self.bench.interrupt()
-            interrupted = [future.result() for future in searches]  # what one raised is raised here
+            interrupted = [future.result() for future in searches]  # raises what a search raised
             return any(interrupted)
 
-    def _assigned(
-        self, left: Sequence[tuple[int, SearchState]]
-    ) -> list[tuple["SearchSite", list[tuple[int, SearchState]]]]:
-        """What each pair of hosts searches: all servers of a scenario and load on one pair.
+    def _sites(self, left: Sequence[_NumberedState], cells: int) -> list["_SiteSearch"]:
+        """The pairs of hosts, or this machine, with their searches: those of a scenario and load are on one pair.
 
         Pairs take them by the plan's order, so that what was begun on a pair is resumed there.
         """
-        cells = self.manifest.plan.cells
-        names = dict.fromkeys(_side_by_side(cells[cell_id]) for cell_id in search_order(self.manifest.plan))
+        planned = self.manifest.plan.cells
+        names = dict.fromkeys(_side_by_side(planned[cell_id]) for cell_id in search_order(self.manifest.plan))
         numbers = {name: number for number, name in enumerate(names)}
-        places = [SearchSite(pair.tools, partial(getattr, pair, "is_lost")) for pair in self.bench.pairs]
-        places = places or [SearchSite(self.bench.tools)]
-        shares: list[list[tuple[int, SearchState]]] = [[] for _ in places]
+        sites = [_SiteSearch(self, pair.tools, cells, pair) for pair in self.bench.pairs]
+        sites = sites or [_SiteSearch(self, self.bench.tools, cells)]
         for number, state in left:
-            shares[numbers[_side_by_side(state.cell)] % len(places)].append((number, state))
-        return list(zip(places, shares, strict=True))
+            sites[numbers[_side_by_side(state.cell)] % len(sites)].share.append((number, state))
+        return sites
 
 
 def _side_by_side(cell: Cell) -> tuple[str, str]:
@@ -145,47 +145,34 @@ def _side_by_side(cell: Cell) -> tuple[str, str]:
 
 
 @dataclass(frozen=True)
-class SearchSite:
-    """Where cells are searched: its tools, and whether one of its hosts is lost."""
-
-    tools: Tools
-    is_lost: Callable[[], bool] = lambda: False
-
-
-@dataclass(frozen=True)
 class _SiteSearch:
-    """Cells that are searched in turns with the same tools, with their numbers among all `cells`.
-
-    With `is_over` set, the next load is an interrupt.
-    """
+    """The `share` of a pair of hosts, or of this machine, in so many `cells`; `is_over` interrupts the next load."""
 
     session: SearchSession
-    place: SearchSite
-    share: Sequence[tuple[int, SearchState]]
+    tools: Tools
     cells: int
+    pair: PairTools | None = None
+    share: list[_NumberedState] = field(default_factory=list)
     is_over: threading.Event = field(default_factory=threading.Event)
 
     def search(self) -> bool:
-        """Search the cells. Returns whether that was interrupted.
-
-        Servers that are alive at once are those of one scenario and load.
-        """
+        """Search the cells, at once only those of a scenario and load. Returns whether that was interrupted."""
         if not self.session.manifest.terms.by_probe:
             return self._in_turns(self.share)
-        groups: dict[tuple[str, str], list[tuple[int, SearchState]]] = {}
+        groups: dict[tuple[str, str], list[_NumberedState]] = {}
         for number, state in self.share:
             groups.setdefault(_side_by_side(state.cell), []).append((number, state))
         return any(map(self._in_turns, groups.values()))  # an interrupt leaves the other groups for a resume
 
-    def _in_turns(self, share: Sequence[tuple[int, SearchState]]) -> bool:
+    def _in_turns(self, share: Sequence[_NumberedState]) -> bool:
         """Search some cells in turns. Returns whether that was interrupted."""
         left, searches = list(share), dict[int, CellSearch]()
-        listens, alone = self.session.listener, len(self.session.bench.pairs) < 2
+        session, alone = self.session, len(self.session.bench.pairs) < 2
         with ExitStack() as running:
             while left:
                 for number, state in tuple(left):
                     try:
-                        with listens.cell(state.cell, number, self.cells, alone=alone) as listener:
+                        with session.listener.cell(state.cell, number, self.cells, alone=alone) as listener:
                             if number not in searches:
                                 searches[number] = self._search_on(state, listener)
                                 running.callback(searches[number].stop)
@@ -194,30 +181,26 @@ class _SiteSearch:
                     except KeyboardInterrupt:
                         return True
                     except (DriveError, LaunchError) as error:
-                        listens.broken(error)
+                        session.listener.broken(error)
                         has_more = False
-                        if self.place.is_lost():
+                        if self.pair is not None and self.pair.is_lost:
                             return False  # the others of its share can be resumed when it is back
-                        if self.session.manifest.terms.by_probe and not state.probes:
+                        if session.manifest.terms.by_probe and not state.probes:
                             return False  # nothing can be compared with it
                     if not has_more:
                         left.remove((number, state))
         return False
 
     def _search_on(self, state: SearchState, listener: SearchListener) -> CellSearch:
-        session = self.session
         return CellSearch(
-            self.place.tools,
+            self.tools,
             state,
-            session.store,
+            self.session.store,
             listener,
-            log_is_kept=session.is_kept,
-            pause=self._pause,
+            log_is_kept=self.session.is_kept,
+            pause=self.is_over.wait,
             is_over=self.is_over.is_set,
         )
-
-    def _pause(self, seconds: float) -> None:
-        self.is_over.wait(seconds)
 
 
 def resume(

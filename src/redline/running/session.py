@@ -22,6 +22,7 @@ from redline.analysis.unanswered import start_failed, unanswered
 from redline.errors import RedlineError, StoreError, UsageError
 from redline.model import (
     Cell,
+    DuetRecording,
     Enough,
     Environment,
     Manifest,
@@ -42,6 +43,7 @@ from redline.ports import Building, BuildOutcome, Executor, Launcher
 from redline.quantities import duration
 from redline.running.assembly import Workbench
 from redline.running.cell_search import SearchListener
+from redline.running.host_pairs import calibrate
 from redline.running.repeats import Repeats
 from redline.running.trial import Made, Step, TrialListener
 from redline.running.views import write_run_views
@@ -61,7 +63,7 @@ _MUST_BE_THE_SAME = ("engine_sha256", "hostname", "cores", "server_cpus", "engin
 Bench = Callable[[Manifest], Workbench]
 """Puts together what a stored session is resumed with."""
 Decide = Callable[[Run], Enough | None]
-"""Whether the rounds so far are enough; asked after each."""
+"""Whether the rounds so far are enough; asked after every round."""
 
 
 class SessionListener(Protocol):
@@ -161,10 +163,7 @@ class RunSession:
         UsageError where that adds none.
         """
         store = RunStore(folder)
-        begun = [one for one in (capacity_store(folder), store) if one.exists]
-        for one in begun:
-            one.check_parts()
-        runs = [store.run() for store in begun]
+        runs = [part.run() for part in (capacity_store(folder), store) if part.exists]
         manifest = runs[0].manifest if runs else store.manifest()
         bench = bench_for(manifest)
         refuse_other_hosts(manifest.hosts, bench.hosts)
@@ -180,9 +179,8 @@ class RunSession:
         return cls(store, bench, built.unavailable, listener)
 
     def execute(self, *, is_kept: bool = True) -> Outcome:
-        """Run what is left of it, and write the views of what was measured.
+        """Run what is left of it, and write the views. Messages name no log unless the directory `is_kept`.
 
-        `is_kept` says whether its directory outlives the command: messages name no log that a user will not find.
         Raises DriveError where a comparison within a budget ends without an answer: a start of it failed, or too little
         was measured.
         """
@@ -223,7 +221,7 @@ class RunSession:
         """Compare pairs of hosts, if there are several and they were not compared before."""
         if len(self.bench.pairs) > 1 and not store.positions() and not store.calibration():
             self.listener.calibrating(len(self.bench.pairs))
-            store.save_calibration(self.bench.calibration(plan, store.folder / "logs" / "calibration"))
+            store.save_calibration(calibrate(self.bench.pairs, plan, store.folder / "logs" / "calibration"))
 
     def _measure(self, store: RunStore, *, is_kept: bool) -> bool:
         """Run what is left of the plan. Returns whether it was interrupted."""
@@ -251,17 +249,14 @@ def _profilable(plan: Plan, bench: Workbench, listener: SessionListener) -> Plan
         for trial in plan.profiled:
             variant, profile = plan.cells[trial.cell_id].variant, trial.profile
             if profile is not None and (variant.slug, profile) not in missing:
-                show = partial(_show_profiler, progress)
-                missing[variant.slug, profile] = profilers.missing(variant, profile, show)
+                missing[variant.slug, profile] = profilers.missing(
+                    variant, profile, lambda line: progress(Building(("the profiler",), line))
+                )
     made = without_profiles(plan, missing)
     for skipped in made.unprofiled:
         if skipped.cause == "machine":
             listener.skipped(skipped)
     return made
-
-
-def _show_profiler(progress: Callable[[Building], None], line: str) -> None:
-    progress(Building(("the profiler",), line))
 
 
 def _decide(growing: GrowingRun, listener: TrialListener, run: Run) -> Enough | None:
@@ -270,19 +265,18 @@ def _decide(growing: GrowingRun, listener: TrialListener, run: Run) -> Enough | 
     if auto is not None and auto.precision is None:
         return enough(run)
     judged = growing.judge(run)
-    found, known = enough(run, lambda _run: judged), precision(run, judged)
-    if found is None and known is not None and auto is not None and known.rounds >= auto.at_least:
+    end, known = enough(run, lambda _run: judged), precision(run, judged)
+    if end is None and known is not None and auto is not None and known.rounds >= auto.at_least:
         listener.rounds_judged(known)
-    return found
+    return end
 
 
 def run_trials(plan: Plan, store: RunStore, executor: Executor, listener: TrialListener, decide: Decide) -> None:
     """Run every trial and duet of the plan that has no recording yet, in the plan's order, storing each as it ends.
 
-    What steal disturbed is repeated at the end of its round, a trial with its partner, within a budget.
-    A suite that leaves the number of trials open gets rounds until they are enough. Then come the trials with a
-    profiler. Whatever ends the session early (an interrupt, a full disk), the recordings made so far stand and a later
-    session runs the rest.
+    What steal disturbed is repeated at the end of its round, a trial with its partner, within a budget. A suite that
+    leaves the number of trials open gets rounds until they are enough. Then come the trials with a profiler. Whatever
+    ends the session early (an interrupt, a full disk), the recordings stand and a later session runs the rest.
 
     Where servers are only compared, the first failure ends the session, and an interrupt keeps what a duet has measured
     so far; a later session makes both again. Raises KeyboardInterrupt, StoreError, and DriveError for that failure.
@@ -323,40 +317,39 @@ class _Kept:
     def __init__(self, plan: Plan, store: RunStore, listener: TrialListener) -> None:
         self._plan, self._store, self._listener, self._manifest = plan, store, listener, store.manifest()
         self._decides = plan.suite.auto is not None
-        self._recordings = list(store.recordings()) if self._decides else []
-        self._duets = list(store.duets()) if self._decides else []
         self.done = store.positions()
         if not plan.suite.alone:  # a failure or an interrupt ended the session: both are made again
-            self._duets = [duet for duet in self._duets if duet.is_complete]
             self.done -= {duet.position for duet in store.duets() if not duet.is_complete}
+        stored: tuple[Made, ...] = (*store.recordings(), *store.duets()) if self._decides else ()
+        self._made = {made.position: made for made in stored if made.position in self.done}
 
     @property
     def run(self) -> Run:
-        """The run as it stands."""
-        return Run(manifest=self._manifest, recordings=tuple(self._recordings), duets=tuple(self._duets))
+        recordings = tuple(made for made in self._made.values() if isinstance(made, Recording))
+        duets = tuple(made for made in self._made.values() if isinstance(made, DuetRecording))
+        return Run(manifest=self._manifest, recordings=recordings, duets=duets)
 
-    def keep(self, recording: Made) -> None:
+    def keep(self, made: Made) -> None:
         """Store what was made. Raises DriveError and KeyboardInterrupt where that ends the session."""
         cells = self._plan.cells
-        if isinstance(recording, Recording):
-            self._store.save(recording, cells[recording.cell_id])
-            self._listener.trial_ended(recording, cells[recording.cell_id])
-            self._recordings += [recording] if self._decides else []
+        if self._decides:
+            self._made[made.position] = made
+        if isinstance(made, Recording):
+            self._store.save(made, cells[made.cell_id])
+            self._listener.trial_ended(made, cells[made.cell_id])
             return
-        compared = tuple(cells[cell_id] for cell_id in recording.cell_ids[:-1])
-        self._store.save(recording, compared[0])
-        self._listener.duet_ended(recording, compared)
-        self._duets += [recording] if self._decides else []
-        if recording.failure is not None and not self._plan.suite.alone:
-            raise start_failed(self.run, recording.failure)
-        if recording.is_interrupted:
+        compared = tuple(cells[cell_id] for cell_id in made.cell_ids[:-1])
+        self._store.save(made, compared[0])
+        self._listener.duet_ended(made, compared)
+        if made.failure is not None and not self._plan.suite.alone:
+            raise start_failed(self.run, made.failure)
+        if made.is_interrupted:
             raise KeyboardInterrupt
 
     def forget(self, steps: Sequence[Step]) -> None:
         """Leave out trials and duets that are repeated."""
-        again = {step.position for step in steps}
-        self._recordings = [recording for recording in self._recordings if recording.position not in again]
-        self._duets = [duet for duet in self._duets if duet.position not in again]
+        for step in steps:
+            self._made.pop(step.position, None)
 
 
 def build_all(
@@ -423,7 +416,7 @@ def refuse_changed(built: BuildOutcome, run: Run, environment: Environment) -> N
     for slug in sorted({cell.variant.slug for cell in run.manifest.plan.cells.values()} & built.failures.keys()):
         raise RedlineError(f"{slug} cannot be built any more: {built.unavailable[slug]}", hint=hint)
     ran = [(recording.cell_id, recording.server) for recording in run.recordings]
-    ran += [each for duet in run.duets for each in zip(duet.cell_ids, duet.servers, strict=False)]
+    ran += [pair for duet in run.duets for pair in zip(duet.cell_ids, duet.servers, strict=False)]
     for cell_id, was in ran:
         if was is None:
             continue
@@ -434,7 +427,6 @@ def refuse_changed(built: BuildOutcome, run: Run, environment: Environment) -> N
 
 
 def _refuse_changed_process(built: BuildOutcome, name: str, was: ServerFacts, hint: str) -> None:
-    """The same of one server or proxy."""
     if built.hashes.get(name) != was.build:
         raise RedlineError(f"{name} is not what it was when this run began", hint=hint)
     before, now = was.runtime_version or "nothing known", built.runtimes.get(name)

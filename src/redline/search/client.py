@@ -45,9 +45,8 @@ def busy_workers(traffic: Traffic, workers: int) -> str:
 def busy_connections(traffic: Traffic, connections: int, calm_ns: float | None, room: int | None = None) -> str:
     """Says that requests waited for a connection though the server was no slower than it is when it is calm.
 
-    An overloaded server keeps all connections busy as well, but by its own queue: each answer then takes far longer
-    than `calm_ns`, the median when it was calm. Where that is not known, nothing is said. Nor is it where most of them
-    had nothing to do.
+    An overloaded server keeps connections busy by its own queue: then answers take far longer than `calm_ns`, the
+    median when it was calm. Nothing is said where that is not known, or where most connections had nothing to do.
     """
     places = room or connections
     if not _waits(traffic) or calm_ns is None or _slower(traffic, places, calm_ns):
@@ -60,11 +59,10 @@ def busy_connections(traffic: Traffic, connections: int, calm_ns: float | None, 
 
 
 def _slower(traffic: Traffic, room: int, calm_ns: float) -> bool:
-    """Whether the server was slower than when it is calm.
+    """Whether the server was slower than when it is calm; so it was where no answer came.
 
-    What was due before the window may have been all that was sent in it. Then the answers that came give the mean time
-    of service, by Little's law, since there was always as much under way as there is room for. A mean may be twice a
-    median. Where nothing came, the server was.
+    All that was sent in the window may have been due before it. Then the answers give the mean time of service by
+    Little's law, since as much was under way as there is room for; a mean may be twice a median.
     """
     if traffic.service.count >= _FEWEST_TIMES:
         return traffic.service.quantile_ns(0.5) > UNMOVED * calm_ns

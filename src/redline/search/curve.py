@@ -1,10 +1,7 @@
-"""The latency-throughput curve of a search, and its knee. Pure.
+"""The latency-throughput curve of a search, and its knee, where *power*, rate over mean response time, is highest.
 
-The knee is where *power*, the rate over the mean response time, is highest: to its left 1% more requests cost less than
-1% more time, to its right more. M/M/1 has it at half of its capacity, whatever that is.
-
-Sources: A. Giessler and others, Free buffer allocation, Computer Networks 2, 1978, who named power; L. Kleinrock, Power
-and deterministic rules of thumb for probabilistic problems in computer communications, ICC 1979.
+Sources: A. Giessler and others, Free buffer allocation, Computer Networks 2, 1978; L. Kleinrock, Power and
+deterministic rules of thumb for probabilistic problems in computer communications, ICC 1979.
 """
 
 from collections.abc import Sequence
@@ -45,14 +42,11 @@ def curve(probes: Sequence[LimitProbe]) -> tuple[CurvePoint, ...]:
     Probes of one rate (within half a percent) that kept up are one point, and those that did not another.
     """
     usable = [probe for probe in probes if not probe.client and probe.seconds > 0 and probe.response.count]
-    groups = [
-        group
-        for overloaded in (False, True)
-        for group in by_rate(
-            (probe for probe in usable if probe.overloaded == overloaded), lambda probe: probe.rate_per_s
-        )
-    ]
-    return tuple(sorted(map(_point, groups), key=lambda point: (point.rate_per_s, point.overloaded)))
+    points: list[CurvePoint] = []
+    for overloaded in (False, True):
+        alike = (probe for probe in usable if probe.overloaded == overloaded)
+        points += map(_point, by_rate(alike, lambda probe: probe.rate_per_s))
+    return tuple(sorted(points, key=lambda point: (point.rate_per_s, point.overloaded)))
 
 
 def _point(probes: Sequence[LimitProbe]) -> CurvePoint:

@@ -1,6 +1,6 @@
 """Which ends of the answers get a fresh probe next, and which have had theirs. Pure."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -40,28 +40,24 @@ class Checks:
     made: list[EndCheck] = field(default_factory=list)
 
     def next(self, ends: Sequence[End], probe: int) -> EndCheck | None:
-        """The one to be made next, by the probe of that index, the lowest first; None when all were made."""
-        for start in range(self._last_start, self.starts + 1):
+        """The check to be made next, by the probe of that index, the lowest first; None when all were made."""
+        # The search never returns to an earlier start.
+        first = max((check.start for check in self.made), default=min(self.starts, 1))
+        for start in range(first, self.starts + 1):
             had = {(check.end.name, check.end.side) for check in self.made if check.start == start}
-            lacking = [end for end in ends if self._lacks(end, had)]
+            lacking = [end for end in ends if not self._near(end)]
+            if self.starts:
+                lacking = [end for end in ends if (end.name, end.side) not in had]
             if lacking:
                 return EndCheck(min(lacking, key=lambda end: end.rate_per_s), probe, start)
         return None
 
     def settled(self, ends: Sequence[End]) -> list[EndCheck] | None:
-        """The probes for these ends where they lie now; None if one of them has too few."""
+        """The probes for these ends where they lie now; None if an end has too few."""
         wanted = max(self.starts, 1)
         checks = [self._near(end)[-wanted:] for end in ends]
         too_few = any(len(made) < wanted for made in checks)
         return None if too_few else [check for made in checks for check in made]
-
-    @property
-    def _last_start(self) -> int:
-        """The latest one: the search never returns to an earlier start."""
-        return max((check.start for check in self.made), default=min(self.starts, 1))
-
-    def _lacks(self, end: End, had: Collection[tuple[str, Side]]) -> bool:
-        return (end.name, end.side) not in had if self.starts else not self._near(end)
 
     def _near(self, end: End) -> list[EndCheck]:
         of_this = [check for check in self.made if (check.end.name, check.end.side) == (end.name, end.side)]

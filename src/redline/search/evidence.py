@@ -30,10 +30,9 @@ _QUARTERS = 4
 
 @dataclass(frozen=True)
 class ProbeSlice:
-    """A slice of a probe's time: what fell due in it, what ended in it, and how long that had taken.
+    """A slice of a probe's time: what fell due in it, and what became known in it, whenever that was due.
 
-    `ended` are all outcomes, `answered` the right ones; both count what became known in this slice, whenever it was
-    due. What was known only after the last slice stands in one of no length.
+    `answered` are right answers. What was known only after the last slice stands in one of no length.
     """
 
     seconds: float
@@ -50,14 +49,12 @@ class ProbeSlice:
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """One probe: the rate that was set, and what was observed.
+    """One probe: the rate that was set, and what was observed. Probes are equal only if they are the same.
 
-    `hopeless`: it was ended early, because the backlog grew without bound. `client`: why the load generator,
-    or the host, was the limit and not the server; empty when they were not. `lengthens`: by what only ever adds to a
-    response time, so that an objective that was met was met in spite of it. `missed`: texts of the objectives
-    that the server missed by more than that.
-    `passing`: that was while the host took CPU time, and may be over soon. `start`: which start of the server it was
-    made on, from 0. Two are equal only if they are the same probe.
+    `hopeless`: ended early, since the backlog grew without bound. `client`: why the load generator or the host was the
+    limit, else empty. `lengthens`: by what only adds to response times, so that what was met stays met. `missed`: texts
+    of the objectives that the server missed by more than that. `passing`: while the host took CPU time, which may be
+    over soon. `start`: the start of the server, from 0.
     """
 
     rate_per_s: float
@@ -121,20 +118,19 @@ class Evidence:
 def by_rate(items: Iterable[T], rate_of: Callable[[T], float]) -> list[list[T]]:
     """Groups of about the same rate, by ascending rate: within half a percent of the lowest."""
     groups: list[list[T]] = []
-    for each in sorted(items, key=rate_of):
-        if groups and rate_of(each) <= rate_of(groups[-1][0]) * SAME_RATE:
-            groups[-1].append(each)
+    for item in sorted(items, key=rate_of):
+        if groups and rate_of(item) <= rate_of(groups[-1][0]) * SAME_RATE:
+            groups[-1].append(item)
         else:
-            groups.append([each])
+            groups.append([item])
     return groups
 
 
 @dataclass(frozen=True)
 class Capacity:
-    """What a server answered per second while it was overloaded, with two standard deviations.
+    """What a server answered per second while it was overloaded, with the standard deviations of chance and tolerance.
 
-    One is chance. The other is a tolerance: a server may be a little faster or slower when it is overloaded than just
-    before, and the more so the larger the overload.
+    The tolerance: a server may be a little faster or slower when it is overloaded, the more so the larger the overload.
     """
 
     per_s: float
@@ -210,17 +206,17 @@ def hopeless(slices: Sequence[ProbeSlice], patience_s: float = inf) -> bool:
 def _grows(slices: Sequence[ProbeSlice]) -> bool:
     if len(slices) < FEWEST:
         return False
-    found = growth(slices)
+    grown = growth(slices)
     steps = np.array([slice_.due - slice_.ended for slice_ in slices], dtype=np.float64)
-    each_quarter = all(part.sum() > 0 for part in np.array_split(steps, _QUARTERS))
-    return found.errors >= SURE and found.share >= LEAST_SHARE and each_quarter
+    in_quarters = all(part.sum() > 0 for part in np.array_split(steps, _QUARTERS))
+    return grown.errors >= SURE and grown.share >= LEAST_SHARE and in_quarters
 
 
 def answering(slices: Sequence[ProbeSlice]) -> Sequence[ProbeSlice]:
     """The slices in which what fell due in the probe could have ended: past the first outcome and a long response time.
 
-    Far past its capacity a server's response times grow nearly as fast as time goes by, and nothing would be left.
-    There much of what falls due stays, and what ends does not become more: then all from the first outcome on.
+    Far past its capacity response times grow nearly as fast as time, and nothing would be left: where much of what
+    falls due stays, and what ends does not become more, all slices from the first outcome on.
     """
     first = next((index for index, slice_ in enumerate(slices) if slice_.ended), len(slices))
     since = slices[first:]

@@ -40,12 +40,9 @@ def between_starts(
 ) -> tuple[float, float] | None:
     """The limit of the typical start, and half the width of its interval; None where starts differ by chance alone.
 
-    Each start has the same weight.
-
-    `whole` is the model through all points, `tail` the share below the upper end. What each start says alone follows
-    from leaving it out: with *h* times as many points in all as it has, h * whole - (h - 1) * rest. Of these, Student's
-    *t*.
-    Source: Busing, Meijer and van der Leeden, Delete-m jackknife for unequal m, Statistics and Computing 9, 1999.
+    Starts weigh alike. `whole` is the model through all points, `tail` the share below the upper end. A start's own
+    value is h * whole - (h - 1) * rest, with *h* times as many points in all as it has. Source: Busing, Meijer and van
+    der Leeden, Delete-m jackknife for unequal m, Statistics and Computing 9, 1999.
     """
     starts = sorted({point.start for point in points})
     if len(starts) < FEWEST_STARTS:
@@ -53,10 +50,10 @@ def between_starts(
     alone = []
     for start in starts:
         rest = [point for point in points if point.start != start]
-        found = fit(rest, known, aim)
-        if found is not None:  # few probes at two rates may make no model: then the other starts decide
+        fitted = fit(rest, known, aim)
+        if fitted is not None:  # few probes at two rates may make no model: then the other starts decide
             weight = len(points) / (len(points) - len(rest))
-            alone.append(weight * whole.limit_per_s - (weight - 1) * found.limit_per_s)
+            alone.append(weight * whole.limit_per_s - (weight - 1) * fitted.limit_per_s)
     if len(alone) < FEWEST_STARTS:
         return None
     free, error = len(alone) - 1, float(np.std(alone, ddof=1)) / sqrt(len(alone))
@@ -78,10 +75,10 @@ class Crossing:
 class Bounds:
     """[highest rate that passed, lowest that failed] of one objective; None where no such rate is known yet.
 
-    `fit` is the model's direction, where there is one; `modelled` says that the bounds come from it, and
-    `starts_differ` that starts of the server did by more than chance, so that the bounds are those of so few draws.
-    `crossing`: the bounds of another condition contradict these, which are therefore the hull of both. `scattered`:
-    probes differ by more than chance, and the bounds are those of the typical one.
+    `fit`: the model's direction, if any; `modelled`: the bounds come from it. `starts_differ`: starts of the server do
+    by more than chance, so the bounds are those of so few draws. `crossing`: another condition's bounds contradict
+    these, which are the hull of both. `scattered`: probes differ by more than chance, and the bounds are those of the
+    typical one.
     """
 
     low_per_s: float | None
@@ -98,27 +95,29 @@ def bounds_of(evidence: Sequence[Evidence], objective: Objective, confidence: fl
     """The bounds of one objective, with two-sided confidence."""
     tried = steps(evidence, objective)
     low, high = bounds(tried)
+    by_steps = Bounds(low, high, modelled=False, fit=None, steps=tried)
     if objective.metric not in QUANTILES:
-        return Bounds(low, high, modelled=False, fit=None, steps=tried)
-    usable = sorted((each for each in evidence if _is_usable(each)), key=lambda evidence: evidence.rate_per_s)
-    points = [ProbePoint.of(evidence) for evidence in usable]
+        return by_steps
+    usable = sorted(filter(_is_usable, evidence), key=lambda probe: probe.rate_per_s)
+    points = [ProbePoint.of(probe) for probe in usable]
     aim = Aim(QUANTILES[objective.metric], objective.limit / 1e9)
     # Of several starts, they are what was drawn, and not the probes.
-    one_start = len({each.start for each in evidence}) < FEWEST_STARTS
-    differing = scattered(evidence, aim, (1 + confidence) / 2) if one_start else None
+    few_starts = len({probe.start for probe in evidence}) < FEWEST_STARTS
+    differing = scattered(evidence, aim, (1 + confidence) / 2) if few_starts else None
     if differing is not None and differing.half_per_s < differing.limit_per_s:
         low, high = differing.limit_per_s - differing.half_per_s, differing.limit_per_s + differing.half_per_s
         return Bounds(low, high, modelled=True, fit=None, steps=tried, scattered=differing)
-    found = _near(points, best_capacity(evidence), aim) if points else None
-    if found is None:
-        return Bounds(low, high, modelled=False, fit=None, steps=tried)
-    fitted, kept, known = found
+    near = _near(points, best_capacity(evidence), aim) if points else None
+    if near is None:
+        return by_steps
+    fitted, kept, known = near
     used = [kept[i] for i in fitted.used]
+    by_steps = replace(by_steps, fit=fitted)
     if fitted.bent or len(used) < FEWEST_POINTS:
-        return Bounds(low, high, modelled=False, fit=fitted, steps=tried)
+        return by_steps
     below, above, starts_differ = _interval(used, known, aim, fitted, confidence)
-    if below <= 0 or above == float("inf"):
-        return Bounds(low, high, modelled=False, fit=fitted, steps=tried)
+    if below <= 0 or above == inf:
+        return by_steps
     low, high = _held_to(tried, below, above)
     return Bounds(low, high, modelled=True, fit=fitted, steps=tried, starts_differ=starts_differ)
 
@@ -128,19 +127,16 @@ def best_capacity(evidence: Sequence[Evidence]) -> Capacity | None:
 
     None where more was answered at a lower rate: then overload made the server slower, and its capacity is not known.
     """
-    over = [each for each in evidence if overloaded(each) and not each.client]
+    over = [probe for probe in evidence if overloaded(probe) and not probe.client]
     capacities = [capacity for capacity in map(capacity_of, over) if capacity is not None]
     if not capacities:
         return None
     surest = min(capacity.sd_per_s for capacity in capacities)
-    near = [
-        each
-        for each in capacities
-        if each.tolerance_per_s <= _COMPARABLE * min(capacity.tolerance_per_s for capacity in capacities)
-    ]
+    comparable_per_s = _COMPARABLE * min(capacity.tolerance_per_s for capacity in capacities)
+    near = [capacity for capacity in capacities if capacity.tolerance_per_s <= comparable_per_s]
     weights = [1 / capacity.chance_per_s**2 for capacity in near]
     per_s = sum(w * capacity.per_s for w, capacity in zip(weights, near, strict=True)) / sum(weights)
-    kept_up = max((each.answered_per_s for each in evidence if not overloaded(each)), default=0.0)
+    kept_up = max((probe.answered_per_s for probe in evidence if not overloaded(probe)), default=0.0)
     if per_s + 2 * surest < kept_up:
         return None
     # Many probes reduce the effect of chance, but the tolerance is the same for all of them.
@@ -152,20 +148,13 @@ def capped(
 ) -> tuple[float | None, float | None]:
     """The ends for a set of conditions, capped by what was answered: no limit lies above that.
 
-    What counts is the most that the server was seen to answer while it could not answer all, with two standard
-    deviations each way. How much of a rate has to be answered rightly follows from the conditions on errors and on what
-    is achieved; where there are none, nothing is capped. Nor is it where more was answered of a rate that the server
-    kept up with: overload made it slower then.
+    The cap is the most that the server answered while it could not answer all, with two standard deviations each way,
+    over the share that the conditions on errors and on what is achieved demand. Without such conditions nothing is
+    capped, nor where more was answered of a rate that the server kept up with: overload made it slower then.
     """
-    share = max(
-        (
-            1 - condition.limit if condition.below else condition.limit
-            for condition in conditions
-            if condition.metric in _SHARES
-        ),
-        default=0,
-    )
-    seen = [each for each in evidence if not each.client]
+    shares = [condition for condition in conditions if condition.metric in _SHARES]
+    share = max((1 - share.limit if share.below else share.limit for share in shares), default=0)
+    seen = [probe for probe in evidence if not probe.client]
     capacities = [capacity for capacity in map(capacity_of, filter(_saturated, seen)) if capacity is not None]
     if not capacities or high is None or share <= 0:
         return low, high
@@ -194,62 +183,57 @@ def _near(
     Where it is bent all the same, without what an overload showed.
     """
     kept, known = list(points), Known(points[0], capacity)
-    found = fit(kept, known, aim)
+    fitted = fit(kept, known, aim)
     for _ in range(3):
-        local = kept if found is None else _around(points, found)
+        local = kept if fitted is None else _around(points, fitted)
         again = None if local == kept else fit(local, known, aim)
         if again is None:
             break
-        kept, found = local, again
-    if found is not None and found.bent and capacity is not None:
+        kept, fitted = local, again
+    if fitted is not None and fitted.bent and capacity is not None:
         alone = Known(points[0])
         again = fit(kept, alone, aim)
         if again is not None and not again.bent:
             return again, kept, alone
-    return None if found is None else (found, kept, known)
+    return None if fitted is None else (fitted, kept, known)
 
 
-def _around(points: Sequence[ProbePoint], found: QueueFit) -> list[ProbePoint]:
-    reach = max(min(abs(found.gap_per_s), NEAR_SHARE * found.limit_per_s), found.unsettled_per_s(points[0].seconds))
-    near = [point for point in points if point.rate_per_s >= found.limit_per_s - _NEAR * reach]
+def _around(points: Sequence[ProbePoint], fitted: QueueFit) -> list[ProbePoint]:
+    reach = max(min(abs(fitted.gap_per_s), NEAR_SHARE * fitted.limit_per_s), fitted.unsettled_per_s(points[0].seconds))
+    near = [point for point in points if point.rate_per_s >= fitted.limit_per_s - _NEAR * reach]
     return near if len(near) > FEWEST_POINTS else list(points[-FEWEST_POINTS - 1 :])
 
 
 def _interval(
-    points: Sequence[ProbePoint], known: Known, aim: Aim, found: QueueFit, confidence: float
+    points: Sequence[ProbePoint], known: Known, aim: Aim, fitted: QueueFit, confidence: float
 ) -> tuple[float, float, bool]:
-    """The ends, and whether they rest on how starts differ.
+    """The ends by Student's t, and whether they rest on how starts differ.
 
-    Student's t, with the scatter of the probes and with what chance alone would do to a queue.
-
-    Few probes agree by luck now and then, or differ by luck: unless they differ by more than chance allows, the two are
-    taken together, and never less than chance. Probes that differ by more are taken at their own scatter.
+    Few probes agree or differ by luck: unless they differ by more than chance alone would make a queue, their scatter
+    and chance are taken together, and never less than chance. Probes that differ by more count at their own scatter.
     Where starts of the server differ by more than chance, they are what was drawn, and not the probes.
     What errs are distances to the root, by a factor: so the lower side is the longer one.
     """
-    tail, free, least = (1 + confidence) / 2, len(points) - 1, found.chance_per_s
+    tail, free, least = (1 + confidence) / 2, len(points) - 1, fitted.chance_per_s
     scattered = scatter(points, known, aim)
     if (scattered / least) ** 2 > scipy.stats.chi2.ppf(_MORE_THAN_CHANCE, free) / free:
         half = float(scipy.stats.t.ppf(tail, free)) * scattered
     else:
         both = sqrt((free * scattered**2 + _WORTH * least**2) / (free + _WORTH))
         half = float(scipy.stats.t.ppf(tail, free + _WORTH)) * max(both, least)
-    starts, limit = between_starts(points, known, aim, found, tail), found.limit_per_s
+    starts, limit = between_starts(points, known, aim, fitted, tail), fitted.limit_per_s
     differ = starts is not None and starts[1] > half
     if starts is not None and differ:
         limit, half = starts
-    skew = min(half / found.typical_gap_per_s, 1.0) / 2
+    skew = min(half / fitted.typical_gap_per_s, 1.0) / 2
     return limit - half * (1 + skew), limit + half, differ
 
 
 def _held_to(tried: Sequence[TriedRate], low: float, high: float) -> tuple[float, float]:
     """The interval, widened to what single rates surely said against it."""
-    for step in tried:
-        if step.verdict == "passed":
-            high = max(high, step.rate_per_s)
-        elif step.verdict == "failed":
-            low = min(low, step.rate_per_s)
-    return low, high
+    passed = [step.rate_per_s for step in tried if step.verdict == "passed"]
+    failed = [step.rate_per_s for step in tried if step.verdict == "failed"]
+    return min([low, *failed]), max([high, *passed])
 
 
 def low_of(known: Bounds) -> float:
@@ -259,14 +243,11 @@ def low_of(known: Bounds) -> float:
 
 def high_of(known: Bounds) -> float:
     """The lowest rate that failed; infinite where none is known."""
-    return float("inf") if known.high_per_s is None else known.high_per_s
+    return inf if known.high_per_s is None else known.high_per_s
 
 
 def implies(strict: Objective, loose: Objective) -> bool:
-    """Whether whatever meets one meets the other: a percentile at least as deep, below a limit at most as long.
-
-    Or as few errors, or as much achieved.
-    """
+    """Whether what meets `strict` meets `loose`: a percentile as deep, below a limit at most as long, and the like."""
     if strict.metric in DEPTHS and loose.metric in DEPTHS:
         return DEPTHS[strict.metric] >= DEPTHS[loose.metric] and strict.limit <= loose.limit
     if strict.metric != loose.metric or strict.below != loose.below:
@@ -274,18 +255,15 @@ def implies(strict: Objective, loose: Objective) -> bool:
     return strict.limit <= loose.limit if strict.below else strict.limit >= loose.limit
 
 
-def propagate_bounds(found: Sequence[tuple[Objective, Bounds]]) -> dict[str, Bounds]:
+def propagate_bounds(bounded: Sequence[tuple[Objective, Bounds]]) -> dict[str, Bounds]:
     """The bounds of each condition, by its text, tightened by those of the other conditions.
 
     What passed a stricter condition passed this one, and what failed a looser one failed this one. Where two bounds
     contradict each other, one of them is wrong, and nothing says which: both become the hull of the two.
     """
-    known = {condition.text: bounds for condition, bounds in found}
-    pairs = [
-        (objective.text, other.text)
-        for (objective, _), (other, _) in permutations(found, 2)
-        if implies(objective, other)
-    ]
+    known = {condition.text: bounds for condition, bounds in bounded}
+    conditions = permutations([condition for condition, _ in bounded], 2)
+    pairs = [(strict.text, loose.text) for strict, loose in conditions if implies(strict, loose)]
     while crossings := [(strict, loose) for strict, loose in pairs if _cross(known[strict], known[loose])]:
         known = {text: _hull(own, [pair for pair in crossings if text in pair], known) for text, own in known.items()}
     return {
@@ -304,29 +282,24 @@ def _cross(strict: Bounds, loose: Bounds) -> bool:
 
 
 def _hull(own: Bounds, crossings: Sequence[tuple[str, str]], known: Mapping[str, Bounds]) -> Bounds:
-    """The bounds of a condition, widened to those that it crosses; as they are where it crosses none.
-
-    `crossings`: pairs of a stricter and a looser condition, of which it is one.
-    """
+    """The bounds of a condition, widened to those of the pairs of conditions that it crosses, stricter one first."""
     if not crossings:
         return own
     strict, loose = crossings[0]
     joined = [known[text] for pair in crossings for text in pair]
-    low, high = min(map(low_of, joined)), max(map(high_of, joined))
-    return replace(
-        own,
-        low_per_s=low if low > 0 else None,
-        high_per_s=high if isfinite(high) else None,
-        modelled=all(each.modelled for each in joined),
-        crossing=Crossing(strict, loose, sqrt(high_of(known[loose]) * low_of(known[strict]))),
-    )
+    low, high = _rates(min(map(low_of, joined)), max(map(high_of, joined)))
+    crossing = Crossing(strict, loose, sqrt(high_of(known[loose]) * low_of(known[strict])))
+    modelled = all(bounds.modelled for bounds in joined)
+    return replace(own, low_per_s=low, high_per_s=high, modelled=modelled, crossing=crossing)
+
+
+def _rates(low: float, high: float) -> tuple[float | None, float | None]:
+    """None for a lower end of 0 and an infinite upper end, which are not known."""
+    return low if low > 0 else None, high if isfinite(high) else None
 
 
 def _tightened(own: Bounds, stricter: Sequence[Bounds], looser: Sequence[Bounds]) -> Bounds:
-    """The bounds of a condition between the highest lower end of the stricter and the lowest upper end of the looser.
-
-    They are of the model only if both ends are.
-    """
+    """The bounds of a condition: the highest lower end of the stricter, and the lowest upper end of the looser."""
     low, high = max(stricter, key=low_of), min(looser, key=high_of)
     modelled = own.modelled and low.modelled and high.modelled
     return replace(own, low_per_s=low.low_per_s, high_per_s=high.high_per_s, modelled=modelled)
@@ -339,31 +312,28 @@ def texts(conditions: Sequence[Objective]) -> str:
 
 def fits(known: Mapping[str, Bounds]) -> list[QueueFit]:
     """The models that may show where the set fails: not those whose limit lies where it is known to have failed."""
-    high = min(high_of(each) for each in known.values())
-    return [each.fit for each in known.values() if each.fit is not None and each.fit.limit_per_s <= high]
+    high = min(map(high_of, known.values()))
+    return [bounds.fit for bounds in known.values() if bounds.fit and bounds.fit.limit_per_s <= high]
 
 
-def plausible(found: QueueFit, low: float | None, high: float | None) -> bool:
+def plausible(fitted: QueueFit, low: float | None, high: float | None) -> bool:
     """Whether the model's limit lies about where the answer is open."""
-    above_low = low is None or found.limit_per_s >= (1 - NEAR_SHARE) * low
-    return above_low and (high is None or found.limit_per_s <= high)
+    least = -inf if low is None else (1 - NEAR_SHARE) * low
+    return least <= fitted.limit_per_s <= (inf if high is None else high)
 
 
 def first_to_fail(known: Mapping[str, Bounds]) -> Bounds:
     """The condition that fails first, as far as is known; one with a model before one without."""
     fitted = fits(known)
-    if fitted and not any(each.modelled for each in known.values()):
-        first = min(fitted, key=lambda each: each.limit_per_s)
-        return next(each for each in known.values() if each.fit is first)
+    if fitted and not any(bounds.modelled for bounds in known.values()):
+        first = min(fitted, key=lambda fit: fit.limit_per_s)
+        return next(bounds for bounds in known.values() if bounds.fit is first)
     return min(known.values(), key=high_of)
 
 
 def bracket_of(known: Mapping[str, Bounds]) -> tuple[float | None, float | None]:
     """All conditions together: the lowest of the bounds."""
-    lows = [each.low_per_s for each in known.values()]
-    highs = [each.high_per_s for each in known.values() if each.high_per_s is not None]
-    low = None if any(each is None for each in lows) else min(each for each in lows if each is not None)
-    return low, (min(highs) if highs else None)
+    return _rates(min(map(low_of, known.values())), min(map(high_of, known.values())))
 
 
 def ends_of(known: Mapping[str, Bounds]) -> list[tuple[Literal["low", "high"], float]]:

@@ -1,12 +1,9 @@
 """The overload test: a load of three stages, and what a server's answers in it show. Pure.
 
-First a rate that the server surely sustains, then more than it can do, then the first rate again, on one server in one
-load. A server that is only busy keeps answering as much as it can, and recovers when its queue is gone: a backlog b
-drains at capacity - rate, so after b / (capacity - rate). A server that does more work the longer its queue is answers
-less and less, and may stay so at a rate that it sustained before.
-
-Sources: J. C. Mogul and K. K. Ramakrishnan, Eliminating receive livelock in an interrupt-driven kernel, ACM TOCS 15(3),
-1997; N. Bronson and others, Metastable failures in distributed systems, HotOS 2021.
+First a rate that the server surely sustains, then more than it can do, then the first rate again. A busy server keeps
+answering, and drains a backlog b in b / (capacity - rate). Others answer less the longer their queue is, and may stay
+so. Sources: Mogul and Ramakrishnan, Eliminating receive livelock in an interrupt-driven kernel, ACM TOCS 15(3), 1997;
+Bronson and others, Metastable failures in distributed systems, HotOS 2021.
 """
 
 from collections.abc import Sequence
@@ -91,8 +88,8 @@ def overload_plan(
 
     Where no rate passed, half of what was answered is taken for calm.
     """
-    low = max((each for each, _ in ends if each is not None), default=None)
-    high = max((each for _, each in ends if each is not None), default=0.0)
+    low = max((low for low, _ in ends if low is not None), default=None)
+    high = max((high for _, high in ends if high is not None), default=0.0)
     capacity = max(answered_per_s, low or 0.0)
     overload = OVERLOAD * max(high, capacity)
     calm = CALM * low if low is not None else 0.5 * capacity
@@ -141,7 +138,7 @@ def judge_overload(
         p99_after_ns=_quantile(late, 0.99),
         errors_overload=int(seen.errors[seen.overload].sum()),
         errors_after=int(seen.errors[seen.after].sum()),
-        reason="; ".join(dict.fromkeys(each for each in (why_not, reason) if each)),
+        reason="; ".join(dict.fromkeys(filter(None, (why_not, reason)))),
         course=seen.course(),
     )
 
@@ -174,8 +171,7 @@ def _recovery(seen: "_SeenOverload", died: str, stopped: str, client: str) -> tu
         return "does not come back", seen.behind()
     answered = float(seen.answered[seen.late].sum() / max(seen.due[seen.late].sum(), 1.0))
     if answered < ANSWERED:
-        reason = f"late after the overload it answered {percent(answered)} of what was due"
-        return "does not come back", reason
+        return "does not come back", f"late after the overload it answered {percent(answered)} of what was due"
     return ("stays slow" if seen.slow() else "recovers"), ""
 
 
@@ -200,10 +196,9 @@ def _quantile(response: Histogram, q: float) -> int | None:
 class _SeenOverload:
     """The slices of the load, all of which have a length, and its plan.
 
-    `before`, `overload` and `after` say which slices are of each stage, by their middles. `settled` are those of the
-    overload once it has set in. `gone_s` is how long after the overload the backlog was no more than it had been at
-    most before it; None when it stayed. `late` is the last third of the time after the overload; of that what is after
-    the backlog was gone, where it was.
+    `before`, `overload` and `after`: the slices of each stage, by their middles; `settled`: of the overload, once it
+    has set in. `gone_s`: how long after the overload the backlog was back at its most from before; None when it stayed.
+    `late`: the last third after the overload, once the backlog was gone, if it was.
     """
 
     def __init__(self, plan: OverloadPlan, slices: tuple[ProbeSlice, ...]) -> None:
@@ -221,8 +216,8 @@ class _SeenOverload:
         # At the end of each slice; what the warm-up left open would make it negative.
         self.backlog = grown - min(float(grown.min(initial=0.0)), 0.0)
         level = max(float(self.backlog[self.before].max(initial=0.0)), 1.0)
-        found = np.flatnonzero(self.after & (self.backlog <= level))
-        self.gone_s = max(0.0, float(self.ends_s[found[0]]) - self.end_s) if len(found) else None
+        gone = np.flatnonzero(self.after & (self.backlog <= level))
+        self.gone_s = max(0.0, float(self.ends_s[gone[0]]) - self.end_s) if len(gone) else None
         self.late = middles >= max(plan.seconds - _LATE * plan.after_s, self.end_s + (self.gone_s or 0.0))
 
     def response(self, which: NDArray[np.bool_]) -> Histogram:
@@ -259,8 +254,7 @@ class _SeenOverload:
         most_ns = SLOWER * before.quantile_ns(0.99)
         later = np.flatnonzero(self.ends_s >= self.end_s + self.gone_s - self.plan.slice_s / 2)
         fast = (i for i in later if 0 < (_quantile(self.slices[i].response, 0.99) or 0) <= most_ns)
-        first = next(fast, None)
-        return None if first is None else max(0.0, float(self.ends_s[first]) - self.end_s)
+        return next((max(0.0, float(self.ends_s[i]) - self.end_s) for i in fast), None)
 
     def behind(self) -> str:
         """How much still waited in the end, and how that changed, for people."""

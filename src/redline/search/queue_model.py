@@ -1,14 +1,10 @@
 """The rate at which a percentile reaches its limit, from probes around it: a model of queues, fitted to all of them.
 
-Near its capacity a server's response times are a *scale family*: waiting times times (capacity - rate) have the same
-distribution at every rate (Kingman's heavy traffic, 1962; for M/M/1 exactly so, at any rate). So
-
-    1 / (percentile - base)  is a straight line in the rate, and falls to 0 at the root, the capacity,
-
-where `base` is the part of a response time that no load changes. The line is fitted to a percentile that a few seconds
-can measure (p90 at most). How far out the wanted percentile lies is taken from all probes together: their histograms,
-each scaled by its distance from the root, are merged (merge histograms, never percentiles). What an overloaded probe
-answered per second is one more point on the line, at 0.
+Near capacity, waiting times times (capacity - rate) have the same distribution at every rate (Kingman's heavy traffic,
+1962; exact for M/M/1). So 1 / (percentile - base) is a straight line in the rate that falls to 0 at the root, the
+capacity; `base` is what no load changes. The line is fitted to p90 at most. How far out the wanted percentile lies is
+taken from the merged histograms of all probes, scaled by their distance from the root. An overloaded probe's answers
+per second are one more point, at 0.
 """
 
 from collections.abc import Sequence
@@ -55,8 +51,7 @@ class ProbePoint:
     def of(cls, evidence: Evidence) -> "ProbePoint":
         """The view of a probe with at least one response."""
         values, counts = evidence.response.buckets()
-        shares = counts / counts.sum()
-        return cls(evidence.offered_per_s, evidence.seconds, values / 1e9, shares, evidence.start)
+        return cls(evidence.offered_per_s, evidence.seconds, values / 1e9, counts / counts.sum(), evidence.start)
 
     def quantile_s(self, q: float) -> float:
         """What a share `q` of its response times does not exceed."""
@@ -88,10 +83,9 @@ class Known:
 class QueueFit:
     """The model's answer: the rate at which the percentile reaches its limit, and the root, where queues do not settle.
 
-    `spread` is c, half the sum of the squared coefficients of variation of arrivals and service: a measure of how
-    much the queue varies. `chance_per_s` is the standard deviation of `limit_per_s` by chance alone.
-    `typical_gap_per_s` is how far the points are from the root; `used` are the indices of those that counted. `bent`:
-    they do not lie on a line.
+    `spread` is c, half the sum of the squared coefficients of variation of arrivals and service. `chance_per_s`: the
+    standard deviation of `limit_per_s` by chance alone. `typical_gap_per_s`: how far the points are from the root;
+    `used`: their indices. `bent`: they do not lie on a line.
     """
 
     limit_per_s: float
@@ -116,19 +110,20 @@ def fit(points: Sequence[ProbePoint], known: Known, aim: Aim) -> QueueFit | None
     """The model through these points; None where there are too few, or they rise, or the limit is no more than base."""
     kept = tuple(range(len(points)))
     for _ in range(_TURNS):
-        found = _fitted([points[i] for i in kept], known, aim)
-        if found is None:
+        fitted = _fitted([points[i] for i in kept], known, aim)
+        if fitted is None:
             return None
-        settled = _settled(points, kept, found)
+        settled = _settled(points, kept, fitted)
         if settled == kept:
             break
         kept = settled
-    return replace(found, used=kept) if found else None
+    return replace(fitted, used=kept) if fitted else None
 
 
-def _settled(points: Sequence[ProbePoint], kept: tuple[int, ...], found: QueueFit) -> tuple[int, ...]:
+def _settled(points: Sequence[ProbePoint], kept: tuple[int, ...], fitted: QueueFit) -> tuple[int, ...]:
     """The points far enough from the root; if there are none, the farthest two."""
-    far = [i for i in kept if found.root_per_s - points[i].rate_per_s >= 0.7 * found.unsettled_per_s(points[i].seconds)]
+    gaps = [(i, fitted.root_per_s - points[i].rate_per_s, points[i].seconds) for i in kept]
+    far = [i for i, gap, seconds in gaps if gap >= 0.7 * fitted.unsettled_per_s(seconds)]
     return tuple(far) or tuple(sorted(sorted(kept, key=lambda i: points[i].rate_per_s)[:2]))
 
 
@@ -264,11 +259,13 @@ def _bent(x: Floats, y: Floats, weights: Floats) -> bool:
 
 def scatter(points: Sequence[ProbePoint], known: Known, aim: Aim) -> float:
     """The standard error of the limit, by leaving out one probe at a time (the jackknife); infinite if none is left."""
-    limits: list[float] = []
-    for i in range(len(points)):
-        found = fit([*points[:i], *points[i + 1 :]], known, aim)
-        if found is None:
-            return float("inf")
-        limits.append(found.limit_per_s)
-    left = np.array(limits)
-    return float(np.sqrt((len(left) - 1) / len(left) * ((left - left.mean()) ** 2).sum()))
+    fits = [fit([*points[:i], *points[i + 1 :]], known, aim) for i in range(len(points))]
+    limits = np.array([fitted.limit_per_s for fitted in fits if fitted])
+    if len(limits) < len(fits):
+        return float("inf")
+    return jackknife_error(limits)
+
+
+def jackknife_error(values: Floats) -> float:
+    """The standard error of an estimate, from its values without each of the points it was made of."""
+    return float(np.sqrt((len(values) - 1) / len(values) * ((values - values.mean()) ** 2).sum()))

@@ -1,9 +1,8 @@
 """The limit of a server whose speed differs from probe to probe by more than a queue does by chance.
 
-Each probe is then a draw of the server's speed, with a capacity of its own, its *root*. An overloaded probe shows it,
-as what it answered per second. Any other shows how far it was from it: 1 / (percentile - base) times a scale (see
-queue_model.py). Slow draws are overloaded more often than fast ones, so all probes count; and the scale is the one by
-which roots do not depend on the rate that was asked, since least squares would flatten the line.
+Each probe draws a capacity of its own, its *root*. An overloaded probe answers it; any other shows its distance: 1 /
+(percentile - base) times a scale (see queue_model.py). Slow draws are overloaded more often, so all probes count, and
+the scale is that by which roots do not depend on the rate: least squares would flatten the line.
 """
 
 from collections.abc import Sequence
@@ -15,7 +14,7 @@ import scipy
 from numpy.typing import NDArray
 
 from redline.search.evidence import Evidence, Floats, capacity_of, overloaded
-from redline.search.queue_model import BASE, WELL_KNOWN, Aim, ProbePoint, diluted, stretch_of
+from redline.search.queue_model import BASE, WELL_KNOWN, Aim, ProbePoint, diluted, jackknife_error, stretch_of
 
 Flags = NDArray[np.bool_]
 
@@ -46,24 +45,24 @@ def scattered(evidence: Sequence[Evidence], aim: Aim, tail: float) -> Scattered 
 
     `tail`: the share below the upper end, by the jackknife and Student's t.
     """
-    usable = [each for each in evidence if not each.client and each.response.count > 0]
-    found = [(evidence, capacity_of(evidence) if overloaded(evidence) else None) for evidence in usable]
-    roots_per_s = [capacity.per_s for _, capacity in found if capacity]
+    usable = [probe for probe in evidence if not probe.client and probe.response.count > 0]
+    probes = [(evidence, capacity_of(evidence) if overloaded(evidence) else None) for evidence in usable]
+    roots_per_s = [capacity.per_s for _, capacity in probes if capacity]
     if not roots_per_s:
         return None
     least_per_s = _NEAR * float(np.median(roots_per_s))
-    near = [(evidence, capacity) for evidence, capacity in found if evidence.offered_per_s >= least_per_s]
-    found = [(evidence, capacity) for evidence, capacity in near if capacity or not overloaded(evidence)]
-    settled = [ProbePoint.of(evidence) for evidence, capacity in found if capacity is None]
-    if len(found) < FEWEST or len(settled) < FEWEST_SETTLED:
+    near = [(evidence, capacity) for evidence, capacity in probes if evidence.offered_per_s >= least_per_s]
+    probes = [(evidence, capacity) for evidence, capacity in near if capacity or not overloaded(evidence)]
+    settled = [ProbePoint.of(evidence) for evidence, capacity in probes if capacity is None]
+    if len(probes) < FEWEST or len(settled) < FEWEST_SETTLED:
         return None
     q, calmest = min(aim.q, WELL_KNOWN), ProbePoint.of(min(usable, key=lambda evidence: evidence.rate_per_s))
-    over = np.array([capacity is not None for _, capacity in found])
-    at = np.array([evidence.offered_per_s for evidence, _ in found])
-    shown = np.array([capacity.per_s if capacity else evidence.offered_per_s for evidence, capacity in found])
+    over = np.array([capacity is not None for _, capacity in probes])
+    at = np.array([evidence.offered_per_s for evidence, _ in probes])
+    shown = np.array([capacity.per_s if capacity else evidence.offered_per_s for evidence, capacity in probes])
     times = np.array([point.quantile_s(q) for point in settled])
     base_s = calmest.quantile_s(BASE)
-    inverse = np.zeros(len(found))
+    inverse = np.zeros(len(probes))
     inverse[~over] = 1 / np.maximum(times - base_s, times * 1e-3)
     scale = _scale(at, shown, inverse)
     if scale <= 0:
@@ -72,9 +71,9 @@ def scattered(evidence: Sequence[Evidence], aim: Aim, tail: float) -> Scattered 
     root = _typical(roots)
     if aim.below_s <= base_s:
         return None
-    free = len(found) - 2
-    chance = np.sqrt(4 * at / np.array([evidence.seconds for evidence, _ in found]))
-    chance[over] = [capacity.sd_per_s for _, capacity in found if capacity]
+    free = len(probes) - 2
+    chance = np.sqrt(4 * at / np.array([evidence.seconds for evidence, _ in probes]))
+    chance[over] = [capacity.sd_per_s for _, capacity in probes if capacity]
     chance[~over] *= diluted(times, base_s)
     spread = sqrt(max(float(((roots - roots.mean()) ** 2).sum()) / free - float((chance**2).mean()), 0.0)) / root
     if spread < LEAST or not _contradict(at, shown, scale * inverse, chance, over):
@@ -83,13 +82,13 @@ def scattered(evidence: Sequence[Evidence], aim: Aim, tail: float) -> Scattered 
     signal = gaps / diluted(np.array([point.quantile_s(aim.q) for point in settled]), base_s)
     gap = stretch_of(settled, base_s, gaps, signal, aim.q) / (aim.below_s - base_s)
     # Without one probe, the scale is another, and the gap with it.
-    left = []
-    for one in range(len(found)):
-        rest = np.arange(len(found)) != one
+    limits = []
+    for left_out in range(len(probes)):
+        rest = np.arange(len(probes)) != left_out
         other = _scale(at[rest], shown[rest], inverse[rest])
-        left.append(_typical((shown + other * inverse)[rest]) - gap * other / scale)
-    error = sqrt((len(left) - 1) / len(left) * float(((np.array(left) - np.mean(left)) ** 2).sum()))
-    return Scattered(root - gap, float(scipy.stats.t.ppf(tail, free)) * error, root, spread)
+        limits.append(_typical((shown + other * inverse)[rest]) - gap * other / scale)
+    half = float(scipy.stats.t.ppf(tail, free)) * jackknife_error(np.array(limits))
+    return Scattered(root - gap, half, root, spread)
 
 
 def _contradict(at: Floats, shown: Floats, scaled: Floats, chance: Floats, over: Flags) -> bool:

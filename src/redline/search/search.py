@@ -48,9 +48,8 @@ _SAME_RATE = 0.995
 class Settings:
     """Where the search begins, and when it is content.
 
-    `precision` is the half width of an interval relative to its middle, `confidence` that of its two sides together.
-    `trials`: with more than 0, both ends of every answer are probed on so many fresh starts of the server, which are
-    not counted in `probes`; with 0, once more on the server that is running.
+    `precision`: the half width of an interval relative to its middle; `confidence`: of both sides together. `trials`:
+    the fresh starts on which both ends of every answer are probed, beyond `probes`; 0: once more on the running server.
     """
 
     start_per_s: float = 1000.0
@@ -84,10 +83,9 @@ class Proposal:
 class Limit:
     """The limit for one set of objectives: [highest rate that passed, lowest that failed], and how that is known.
 
-    `confidence` is None where the interval comes from single rates: nobody has studied how often those hold the truth.
-    `decided` when it is as narrow as was wanted. `binding` is the condition that fails first. `reason` says why the set
-    has no better answer, where more probes would not give one. `starts_differ`: by more than chance; the interval is by
-    how they do, and they are few. `probes_differ`: the same of the probes of one start.
+    `confidence`: None for single rates, whose coverage is unknown. `decided`: as narrow as wanted. `binding`: the
+    condition that fails first. `reason`: why more probes would give no better answer. `starts_differ`: by more than
+    chance, and the interval is by these few. `probes_differ`: so do the probes of one start.
     """
 
     name: str
@@ -162,7 +160,7 @@ class Search:
             return Proposal(self._within(self.settings.start_per_s), "to begin with")
         known = self._known()
         open_sets = [name for name in self.sets if not self._decided(known[name])]
-        for name in sorted(open_sets, key=lambda each: width(known[each]), reverse=True):
+        for name in sorted(open_sets, key=lambda name: width(known[name]), reverse=True):
             if reason := self._ended(name) or self._reasons.get(name):
                 self._reasons[name] = reason
             elif len(self.evidence) < self.settings.probes:
@@ -187,11 +185,10 @@ class Search:
         if self._bounds[0] == len(self.evidence):
             return self._bounds[1]
         conditions = {objective.text: objective for of_set in self.sets.values() for objective in of_set}
-        found = [
-            (objective, bounds_of(self.evidence, objective, self.settings.confidence))
-            for objective in conditions.values()
-        ]
-        allowed = propagate_bounds(found)
+        confidence = self.settings.confidence
+        allowed = propagate_bounds(
+            [(objective, bounds_of(self.evidence, objective, confidence)) for objective in conditions.values()]
+        )
         known = {
             name: {objective.text: allowed[objective.text] for objective in of_set}
             for name, of_set in self.sets.items()
@@ -202,7 +199,7 @@ class Search:
     def _ended(self, name: str) -> str | None:
         """Why there is nothing left to try for this set."""
         tried = self._tried(name)
-        failed = [each.rate_per_s for each in tried if each.verdict == "failed"]
+        failed = [step.rate_per_s for step in tried if step.verdict == "failed"]
         if failed and len(failed) == len(tried) and min(failed) <= self.settings.lowest_per_s:
             return f"even {min(failed):g}/s does not meet {texts(self.sets[name])}"
         if tried and not failed and tried[-1].rate_per_s >= self.settings.highest_per_s:
@@ -223,11 +220,11 @@ class Search:
     def _below(self, name: str) -> Proposal | None:
         """Where no higher rate can be tried: what is unclear is tried again, and one that passes is looked for."""
         tried = self._tried(name)
-        if any(each.verdict == "failed" for each in tried):
+        if any(step.verdict == "failed" for step in tried):
             return None
-        passed = max((each.rate_per_s for each in tried if each.verdict == "passed"), default=0.0)
-        unclear = [each for each in tried if each.verdict == "unclear" and each.rate_per_s > passed]
-        if again := [tried for tried in unclear if tried.probes < self.settings.repeats]:
+        passed = max((step.rate_per_s for step in tried if step.verdict == "passed"), default=0.0)
+        unclear = [step for step in tried if step.verdict == "unclear" and step.rate_per_s > passed]
+        if again := [step for step in unclear if step.probes < self.settings.repeats]:
             return Proposal(again[-1].rate_per_s, "repeated: it is not clear whether that is met")
         rate = self._within(_tried_least(self.evidence) / 2)
         if passed or rate >= _tried_least(self.evidence):
@@ -260,17 +257,17 @@ class Search:
         tried = self._tried(name)
         if not tried:
             return Proposal(self._within(_tried_least(self.evidence) / 2), "halved: nothing is known yet")
-        failed = [each.rate_per_s for each in tried if each.verdict == "failed"]
-        kept_up = [each.rate_per_s for each in tried if each.verdict != "failed"]
+        failed = [step.rate_per_s for step in tried if step.verdict == "failed"]
+        kept_up = [step.rate_per_s for step in tried if step.verdict != "failed"]
         if not failed:
             return Proposal(self._within(2 * max(kept_up)), "doubled: nothing failed yet")
-        highest = self.settings.highest_per_s
-        if highest > max((each.rate_per_s for each in tried if each.verdict == "passed"), default=0.0) > max(failed):
+        passed = max((step.rate_per_s for step in tried if step.verdict == "passed"), default=0.0)
+        if self.settings.highest_per_s > passed > max(failed):
             return Proposal(self._within(2 * max(kept_up)), "doubled: what failed lies below what passed")
         if kept_up:
             return None
         capacity = best_capacity(self.evidence)
-        below = self._within(_BELOW_CAPACITY * capacity.per_s) if capacity else float("inf")
+        below = self._within(_BELOW_CAPACITY * capacity.per_s) if capacity else inf
         if below < min(failed) and not self.client_limited(below, name):
             return Proposal(below, "below what it answered when overloaded")
         return Proposal(self._within(_tried_least(self.evidence) / 2), "halved: nothing passed yet")
@@ -296,11 +293,10 @@ class Search:
 
     def _spread(self, known: Mapping[str, Bounds]) -> Proposal | None:
         """Where probes differ by more than chance: far from the capacity, since near it each is overloaded or not."""
-        found = next((bounds.scattered for bounds in known.values() if bounds.scattered), None)
-        if found is None:
+        scattered = next((bounds.scattered for bounds in known.values() if bounds.scattered), None)
+        if scattered is None:
             return None
-        factor = _SPREAD[self._aimed % len(_SPREAD)]
-        rate = self._within(factor * found.root_per_s)
+        rate = self._within(_SPREAD[self._aimed % len(_SPREAD)] * scattered.root_per_s)
         if self.client_limited(rate):
             return None
         self._aimed += 1
@@ -308,10 +304,7 @@ class Search:
 
     def _calm(self, known: Mapping[str, Bounds]) -> Proposal | None:
         """One probe far below the limit: what of a response time is not waiting."""
-        fitted = [bounds.fit for bounds in known.values() if bounds.fit is not None]
-        if not fitted:
-            return None
-        root = min(fit.root_per_s for fit in fitted)
+        root = min((bounds.fit.root_per_s for bounds in known.values() if bounds.fit), default=inf)
         if _tried_least(self.evidence) <= CALM * root:
             return None
         return Proposal(self._within(_AT_EASE * root), "at ease, to see what is not waiting")
@@ -324,15 +317,15 @@ class Search:
         fitted = [fit for fit in fits(known) if len(fit.used) >= 2]
         if not fitted:
             return None
-        found = min(fitted, key=lambda fit: fit.root_per_s)
-        unsettled = found.unsettled_per_s(max(evidence.seconds for evidence in self.evidence))
-        if self._overloads >= (2 if found.gap_per_s < unsettled else 1):
+        first = min(fitted, key=lambda fit: fit.root_per_s)
+        unsettled = first.unsettled_per_s(max(evidence.seconds for evidence in self.evidence))
+        if self._overloads >= (2 if first.gap_per_s < unsettled else 1):
             return None
         capacity = best_capacity(self.evidence)
         if capacity is not None and capacity.sd_per_s < _WELL_KNOWN * capacity.per_s:
             return None
         most = _MOST_OVERLOAD * max(evidence.rate_per_s for evidence in self.evidence)
-        rate = self._within(min(_OVERLOAD * found.root_per_s, most))
+        rate = self._within(min(_OVERLOAD * first.root_per_s, most))
         if self.client_limited(rate):
             return None
         self._overloads += 1
@@ -378,8 +371,8 @@ class Search:
 
     def _checked(self, known: Mapping[str, Mapping[str, Bounds]]) -> list[End]:
         """The ends that get fresh probes. Fresh starts are worth their while though the answer is wider than wanted."""
-        found = {name: each for name, each in known.items() if self.settings.trials or self._decided(each)}
-        return [End(name, side, rate) for name, each in found.items() for side, rate in ends_of(each)]
+        checked = [name for name in known if self.settings.trials or self._decided(known[name])]
+        return [End(name, side, rate) for name in checked for side, rate in ends_of(known[name])]
 
     def _stands(self, check: EndCheck) -> bool:
         """Whether the fresh probe does not contradict the end that it was made for."""
@@ -396,7 +389,7 @@ class Search:
         if any(not limit.reason for limit in unknown):
             return Exhausted(limits)
         made = self._checks.settled(self._checked(known))
-        decided = all(self._decided(each) for each in known.values())
+        decided = all(map(self._decided, known.values()))
         confirmed = decided and made is not None and all(self._stands(check) for check in made)
         return Converged(limits, confirmed=confirmed)
 
@@ -458,4 +451,4 @@ def _contradiction(known: Mapping[str, Bounds]) -> str:
 
 
 def _tried_least(evidence: Sequence[Evidence]) -> float:
-    return min(each.rate_per_s for each in evidence)
+    return min(probe.rate_per_s for probe in evidence)

@@ -36,13 +36,11 @@ def steps(evidence: Sequence[Evidence], *objectives: Objective) -> tuple[TriedRa
 
     By those probes that show something of each objective.
     """
-    groups = by_rate((each for each in evidence if shows(each, *objectives)), lambda evidence: evidence.rate_per_s)
-    return tuple(
-        TriedRate(
-            group[0].rate_per_s, all_of([verdict(tuple(group), objective) for objective in objectives]), len(group)
-        )
-        for group in groups
-    )
+    tried = []
+    for group in by_rate((probe for probe in evidence if shows(probe, *objectives)), lambda probe: probe.rate_per_s):
+        verdicts = [verdict(tuple(group), objective) for objective in objectives]
+        tried.append(TriedRate(group[0].rate_per_s, all_of(verdicts), len(group)))
+    return tuple(tried)
 
 
 def shows(evidence: Evidence, *objectives: Objective) -> bool:
@@ -97,12 +95,12 @@ def reason(evidence: Evidence, objective: Objective) -> str:
     """Why one probe counts as it does, where its numbers alone do not say it."""
     if not shows(evidence, objective):
         return evidence.client
-    found = verdict((evidence,), objective)
-    if found == "unclear":
-        return _unclear(evidence, objective)
-    if found == "passed":
+    judged = verdict((evidence,), objective)
+    if judged == "failed":
+        return "its backlog only grew" if overloaded(evidence) else ""
+    if judged == "passed":
         return f"in spite of this: {evidence.client}" if evidence.client else ""
-    return "its backlog only grew" if overloaded(evidence) else ""
+    return _unclear(evidence, objective)
 
 
 def _unclear(evidence: Evidence, objective: Objective) -> str:
@@ -147,9 +145,9 @@ def _wrong_share(probes: Sequence[Evidence], objective: Objective) -> float:
     due = max(1, sum(evidence.due for evidence in probes))
     if objective.metric in QUANTILES:
         return sum(_slow(evidence.response, objective.limit) for evidence in probes) / due
-    return (
-        sum(slice_.errors for probe in probes for slice_ in probe.slices) / due if objective.metric == "errors" else 0.0
-    )
+    if objective.metric == "errors":
+        return sum(slice_.errors for probe in probes for slice_ in probe.slices) / due
+    return 0.0
 
 
 def _far(probes: Sequence[Evidence], objective: Objective) -> float:
@@ -168,10 +166,7 @@ def _far(probes: Sequence[Evidence], objective: Objective) -> float:
 
 
 def _far_below(evidence: Evidence, objective: Objective) -> bool:
-    """Whether nothing came near the limit: the percentile and four times its error lie below it, and so does all else.
-
-    The error is that of an exponential tail, of which so many clusters were seen.
-    """
+    """Whether all lies below the limit, and the percentile by four errors of a clustered exponential tail."""
     q = QUANTILES[objective.metric]
     beyond = max(evidence.due * (1 - q), 1e-9)
     error = np.sqrt(_clusters(evidence, min(0.9, q)) / beyond) / np.log(1 / (1 - q))
@@ -180,10 +175,7 @@ def _far_below(evidence: Evidence, objective: Objective) -> bool:
 
 
 def _achieved(probes: Sequence[Evidence], objective: Objective) -> float:
-    """How far the answered share lies above the objective, with answers after the end of the load.
-
-    What the warm-up left open was answered as well: at least as much as the backlog fell below where it began.
-    """
+    """How far the answered share, with late answers, is above the objective; what the warm-up left is no gain."""
     due = sum(float(probe.counted("due").sum()) for probe in probes)
     answered = sum(float(probe.all_counted("answered").sum()) for probe in probes)
     left_over = sum(max(0.0, -float(probe.backlog().min(initial=0.0))) for probe in probes)

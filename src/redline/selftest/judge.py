@@ -227,7 +227,7 @@ def check_answers(wrong: int, overdue: int, longest: Machine) -> Check:
 def worst(judgements: list[Judgement]) -> Judgement:
     """The worst judgement: off, then too noisy to say, then ok."""
     order: tuple[Judgement, ...] = ("off", "too noisy to say")
-    return next((each for each in order if each in judgements), "ok")
+    return next((judgement for judgement in order if judgement in judgements), "ok")
 
 
 def quantiles(histogram: Histogram) -> tuple[Quantile, ...]:
@@ -236,9 +236,9 @@ def quantiles(histogram: Histogram) -> tuple[Quantile, ...]:
     return tuple(Quantile(q=q, ns=ns) for q, ns in zip(QUANTILES, values, strict=True))
 
 
-def at(found: tuple[Quantile, ...], q: float) -> float:
+def at(reported: tuple[Quantile, ...], q: float) -> float:
     """The value at q in nanoseconds; 0 where it is not reported."""
-    return next((quantile.ns for quantile in found if quantile.q == q), 0.0)
+    return next((quantile.ns for quantile in reported if quantile.q == q), 0.0)
 
 
 @dataclass(frozen=True)

@@ -78,24 +78,6 @@ def compares(case: Case) -> bool:
     return case.load.arrivals == "uniform"
 
 
-@dataclass(frozen=True)
-class _MeasuredCase:
-    """A case and its measurement."""
-
-    case: Case
-    observed: Observed
-    peers: tuple[PeerAnswer, ...]
-
-
-@dataclass(frozen=True)
-class _Arrivals:
-    """A load on the recorder, and the recorded arrivals."""
-
-    shape: Open
-    observed: Observed
-    came_unix_ns: tuple[int, ...]
-
-
 def run(plan: SelftestPlan, rig: Rig, begin: Callable[[str], None]) -> SelftestResult:
     """Run everything; `begin` is called with the next name. Raises BuildError, LaunchError and DriveError."""
     cpus = rig.oracle.placement.engine_cpus[:1]
@@ -107,15 +89,16 @@ def run(plan: SelftestPlan, rig: Rig, begin: Callable[[str], None]) -> SelftestR
     for case in plan.cases:
         begin(case.name)
         observed = rig.observe(case.oracle, case.load, case.seconds, stop_s=case.stop_s)
-        runs.append(_MeasuredCase(case, observed, _peer_answers(plan.peers, case, rig, begin)))
+        runs.append((case, observed, _peer_answers(plan.peers, case, rig, begin)))
     arrived = []
     for shape in (poisson(_ARRIVALS_PER_S, 64), even(_ARRIVALS_PER_S, 64)) if plan.arrivals else ():
         begin(f"{ARRIVALS}, {shape.arrivals}")
-        arrived.append(_Arrivals(shape, *rig.record_arrivals(shape, plan.length(ARRIVALS_S))))
+        arrived.append((shape, *rig.record_arrivals(shape, plan.length(ARRIVALS_S))))
     begin("the round trip, again")
     awake, resting = (Way(*both) for both in zip(before, _round_trips(plan, rig), strict=True))
     ground = Ground(awake, resting, Histogram.merged((slept, wake_ups(plan.length(_SLEPT_S), cpus))))
-    cases = [_judged(each, ground, each_ns) for each in runs] + [_judged_arrivals(each, ground) for each in arrived]
+    cases = [_judged(*measured, ground, each_ns) for measured in runs]
+    cases += [_judged_arrivals(*recorded, ground) for recorded in arrived]
     judgements = [point.judgement for case in cases for point in case.points]
     judgements += [check.judgement for case in cases for check in case.checks]
     return SelftestResult(
@@ -176,14 +159,16 @@ def _peer_answer(peer: Peer, load: PeerLoad) -> PeerAnswer:
     )
 
 
-def _judged(run: _MeasuredCase, ground: Ground, each_ns: float) -> CaseResult:
-    case, traffic = run.case, run.observed.traffic
+def _judged(
+    case: Case, observed: Observed, peers: tuple[PeerAnswer, ...], ground: Ground, each_ns: float
+) -> CaseResult:
+    traffic = observed.traffic
     stop = case.law if isinstance(case.law, PeriodicStop) else PeriodicStop(1.0, 0.0)
     measured = Measured(
         response=traffic.response,
         lateness=traffic.lateness,
         slices=() if stop.for_s else slices(traffic),  # they hold different shares of a period
-        seen=_noise(run.observed),
+        seen=_noise(observed),
         spreads=case.spreads,
         burst_ns=case.rate_per_s * stop.for_s * each_ns,
         goals=case.goals,
@@ -202,20 +187,20 @@ def _judged(run: _MeasuredCase, ground: Ground, each_ns: float) -> CaseResult:
         load=_load_text(case.load, case.seconds),
         measured_ns=traffic.measure_end_ns - traffic.measure_start_ns,
         requests=traffic.counts.due,
-        points=judged(measured, _chances(case, run.observed), ground),
+        points=judged(measured, _chances(case, observed), ground),
         checks=(_checked_answers(traffic, measured, ground), *checks),
         noise=measured.seen,
-        peers=run.peers,
+        peers=peers,
     )
 
 
-def _judged_arrivals(seen: _Arrivals, ground: Ground) -> CaseResult:
+def _judged_arrivals(shape: Open, observed: Observed, came_unix_ns: tuple[int, ...], ground: Ground) -> CaseResult:
     """Arrivals within the window, in s from its beginning, without its edges: a request arrives after it is due."""
-    shape, traffic = seen.shape, seen.observed.traffic
-    measured = Measured(traffic.response, traffic.lateness, (), _noise(seen.observed), 1.0, 0.0, {})
+    traffic = observed.traffic
+    measured = Measured(traffic.response, traffic.lateness, (), _noise(observed), 1.0, 0.0, {})
     begin_ns, end_ns = traffic.window_unix_ns
     length_s = (end_ns - begin_ns) / 1e9 - 2 * _MARGIN_S
-    times_s = (np.asarray(seen.came_unix_ns) - begin_ns) / 1e9 - _MARGIN_S
+    times_s = (np.asarray(came_unix_ns) - begin_ns) / 1e9 - _MARGIN_S
     times_s = times_s[(times_s >= 0) & (times_s < length_s)]
     fits = {"times of arrival": against_uniform(times_s / length_s)}
     if shape.arrivals == "poisson":

@@ -1,7 +1,6 @@
 """Whether several builds of one server differ by more than its starts do.
 
-Where compilers and linkers place code and data may change the speed by several percent (Mytkowicz et al., 2009;
-Kalibera and Jones, 2013). All starts of one build share that.
+Layouts of code and data may differ by several percent in speed (Mytkowicz et al., 2009; Kalibera and Jones, 2013).
 """
 
 import math

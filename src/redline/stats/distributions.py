@@ -1,7 +1,4 @@
-"""The distributions that tests and intervals use, by `scipy.special`, which is loaded when the first is asked for.
-
-`scipy.stats` takes several times as long to import. The tests compare the two.
-"""
+"""The distributions of tests and intervals, by `scipy.special`: `scipy.stats` takes several times as long to import."""
 
 import math
 from functools import lru_cache

@@ -1,12 +1,9 @@
-"""The ratio of two servers of a duet, from its slices and its fresh starts.
+"""The ratio of two servers of a duet, from its slices and its fresh starts. See docs/concepts/statistics.md.
 
-What disturbs a slice mostly disturbs the next one too: the speed of a core that others share changes within some 50 ms.
-So each slice is compared with its neighbour, and a start's ratios are those that explain the differences best. They
-are fitted by least squares on what is usual and by absolute values beyond (Huber, 1964), since steal makes outliers.
-A server that is loaded twice in a row has its code and data in the caches: its second slice was cheaper by 13% in a
-busy Go server. That effect is fitted too, since chance alone says which server has more of these slices.
-Starts are independent, and how they differ is part of the answer: the interval is Student's over their values. The
-scatter within the starts is a floor to it, since few starts may agree by luck. Of one start there is nothing else.
+The speed of a core that others share changes within some 50 ms, so each slice is compared with its neighbour. The
+ratios are fitted by least squares on usual differences and by absolute values beyond (Huber, 1964), since steal makes
+outliers; so is the effect of a server loaded twice in a row, whose caches are warm. The interval is Student's over
+starts, and never narrower than the scatter within them makes it, since few starts may agree by luck.
 """
 
 import math
@@ -40,9 +37,8 @@ METHOD_WITHIN_STARTS = "t interval with the standard error within starts, wider 
 class LogRatio:
     """A log ratio over `starts` fresh starts.
 
-    `starts_sd` is the standard deviation of the starts' values, None for one; `batch_se` is how uncertain the value of
-    one start is, because its batches scatter, None where there are too few. `hosts` is the spread over several hosts.
-    `bias` is how far the value may be off because the servers were not warm; the interval is that much wider.
+    `starts_sd`: of the starts' values, None for one. `batch_se`: the standard error of a start's value by its batches,
+    None for too few. `hosts`: the spread over several. `bias`: how far it may be off since servers were not warm.
     """
 
     value: float
@@ -126,10 +122,8 @@ class Slices:
 
         Each server must have a slice.
         """
-        value, batches = (
-            float(contrast @ self._effects),
-            [float(contrast @ batch) for batch in self._effects_of_batches],
-        )
+        value = float(contrast @ self._effects)
+        batches = [float(contrast @ batch) for batch in self._effects_of_batches]
         return StartRatio(value, float(np.std(batches, ddof=1)) / math.sqrt(BATCHES) if batches else None)
 
 
@@ -143,15 +137,15 @@ class StartRatio:
 
 def _huber(differences: Floats, values: Floats) -> Floats:
     """Coefficients of `differences` that fit `values`: those that are usual by least squares, the others robustly."""
-    found = _least_squares(differences, values, np.ones(len(values)))
+    fitted = _least_squares(differences, values, np.ones(len(values)))
     for _ in range(ROUNDS):
-        apart = np.abs(values - differences @ found)
+        apart = np.abs(values - differences @ fitted)
         usual = max(USUAL * 1.4826 * float(np.median(apart)), EXACT)
-        before = found
-        found = _least_squares(differences, values, usual / np.maximum(apart, usual))
-        if np.abs(found - before).max() < SAME:
+        before = fitted
+        fitted = _least_squares(differences, values, usual / np.maximum(apart, usual))
+        if np.abs(fitted - before).max() < SAME:
             break
-    return found
+    return fitted
 
 
 def _least_squares(columns: Floats, values: Floats, weights: Floats) -> Floats:

@@ -60,10 +60,9 @@ class Spread:
 def over_trials(sample: Sample, against: Sample | None = None) -> Spread | None:
     """The bootstrap variance of the log of a statistic, or of the log ratio of two with the same resampled rounds.
 
-    Trials are the unit of sampling, so this variance is the one that counts. None for fewer than two trials, and where
-    the statistic may be zero. The bootstrap takes the trials for the population, whose variance is (n-1)/n of that of
-    what they are drawn from; n/(n-1) corrects that ("narrowness bias" in Hesterberg, What Teachers Should Know About
-    the Bootstrap, 2015).
+    None for fewer than two trials, and where the statistic may be zero. The bootstrap takes the trials for the
+    population; n/(n-1) corrects that ("narrowness bias" in Hesterberg, What Teachers Should Know About the Bootstrap,
+    2015).
     """
     if sample.n < 2:
         return None
@@ -107,10 +106,9 @@ def within_trials(sample: Sample, against: Sample | None = None) -> Spread | Non
 def over_hosts(logs: Floats, hosts: Sequence[str]) -> Spread | None:
     """The spread of the mean of these values, one of each trial, if its hosts are some of many.
 
-    How servers differ from host to host is uncertainty that more trials on those hosts do not remove. None where hosts
-    differ by no more than their trials do, for one host, and for one trial of each. By the one-way analysis of variance
-    with random effects, freedom by Satterthwaite. Source: S. R. Searle, G. Casella and C. E. McCulloch, Variance
-    Components, 1992, chapter 3. How often such intervals hold the truth: docs/decisions/0027-host-pairs.md.
+    By the one-way analysis of variance with random effects, freedom by Satterthwaite. None where hosts differ by no
+    more than their trials do, for one host, and for one trial of each. Source: Searle, Casella and McCulloch, Variance
+    Components, 1992, chapter 3; docs/decisions/0027-host-pairs.md has a study.
     """
     numbers = np.unique(np.array(hosts), return_inverse=True)[1]
     counts = np.bincount(numbers) if len(numbers) else np.zeros(0, dtype=np.int64)
@@ -142,11 +140,10 @@ def _both(ours: Spread | None, theirs: Spread | None) -> Spread | None:
 
 @dataclass(frozen=True)
 class Contrast:
-    """The ratio of two cells, and what tests of it rest on: the spread over trials, then that within them.
+    """The ratio of two cells, and the spreads that tests of it rest on: over trials, then within; empty for too few.
 
-    `spreads` is empty when there are too few trials. What a test says holds by each of them, so it is never at odds
-    with the interval, which is the widest that any of them makes. `bias` is how far the log ratio may be off at
-    most for reasons that are no chance; the interval and the tests allow for it.
+    A test holds by each of them, as the interval is the widest of theirs. `bias`: how far the log ratio may be off for
+    reasons that are no chance; interval and tests allow for it.
     """
 
     ratio: Estimate
@@ -185,7 +182,7 @@ def estimate(sample: Sample, metric: Metric) -> Estimate:
     for method, spread in ((METHOD_WITHIN, within_trials(sample)), (METHOD_HOSTS, _over_hosts(sample))):
         if spread is not None:
             ends[method] = _around(value, spread.reach(sample.resolution))
-    held = sample.held(CONFIDENCE)
+    held = sample.held
     if held is not None:
         ends[METHOD_ORDER] = min(held[0], value), max(held[1], value)
     reached, method = _widest(ends)
@@ -221,9 +218,7 @@ def unpaired_ratio(cell: Sample, baseline: Sample) -> Estimate | None:
 def paired_difference(cell: Sample, baseline: Sample, metric: Metric) -> Estimate:
     """Cell minus baseline, where trial i of both ran in the same round; without an interval when n < 2.
 
-    The interval is that of `paired` with a difference in place of the log of the ratio: rounds are resampled, and
-    both cells with them, so what made a whole round slow is in both and cancels. It is symmetric about the value, and
-    zero lies in it where the two may be equal. Unlike a ratio, it allows a baseline of zero.
+    As `paired`, of the difference in place of the log of the ratio: so a baseline of zero is allowed.
     """
     value, half = cell.value - baseline.value, None
     if cell.n > 1:
@@ -262,11 +257,9 @@ def decide(ratio: Estimate, threshold: float, *, higher_is_better: bool, p_adjus
 def middle(values: Floats) -> float:
     """The Hodges-Lehmann estimate: the median of the averages of all pairs, each value with itself too.
 
-    Percentiles of a trial that the host took CPU time from are off by factors, and no number of other trials makes up
-    for that in a mean. This estimate and Shamos' measure of spread withstand it in 29% of the values, and lose 5% and
-    14% of the precision where nothing is off. Exact intervals by ranks exist from six values on alone, and are owned by
-    one value of nine. Sources: J. L. Hodges and E. L. Lehmann, Annals of Mathematical Statistics 34, 1963; M. I.
-    Shamos, Geometry and Statistics, 1976. docs/decisions/0019-tails.md has the study.
+    It and Shamos' measure of spread withstand 29% of values that are off by factors, and lose 5% and 14% of the
+    precision where none is. Sources: Hodges and Lehmann, Annals of Mathematical Statistics 34, 1963; Shamos, Geometry
+    and Statistics, 1976. docs/decisions/0019-tails.md has the study.
     """
     rows, columns = np.triu_indices(len(values))
     return float(np.median((values[rows] + values[columns]) / 2))

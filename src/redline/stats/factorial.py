@@ -35,19 +35,19 @@ def aliases(factors: Sequence[Floats]) -> list[list[tuple[int, int]]]:
     runs = len(factors[0])
     model = np.linalg.pinv(np.column_stack([np.ones(runs), *factors]))
     ends = np.cumsum([1, *(factor.shape[1] for factor in factors)])
-    found: list[list[tuple[float, tuple[int, int]]]] = [[] for _ in factors]
+    parts: list[list[tuple[float, tuple[int, int]]]] = [[] for _ in factors]
     for pair in combinations(range(len(factors)), 2):
         matrix = np.abs(model @ interaction(factors[pair[0]], factors[pair[1]]))
         for factor in range(len(factors)):
             part = float(matrix[ends[factor] : ends[factor + 1]].max())
             if part > _ALIASED:
-                found[factor].append((part, pair))
-    return [[pair for _, pair in sorted(those, key=lambda each: (-each[0], each[1]))] for those in found]
+                parts[factor].append((-part, pair))
+    return [[pair for _, pair in sorted(of_factor)] for of_factor in parts]
 
 
-def interaction(one: Floats, other: Floats) -> Floats:
-    """The columns of the interaction of two factors, shape (runs, columns of one x columns of other)."""
-    columns: Floats = np.einsum("ri,rj->rij", one, other).reshape(len(one), -1)
+def interaction(first: Floats, second: Floats) -> Floats:
+    """The columns of the interaction of two factors, shape (runs, columns of first x columns of second)."""
+    columns: Floats = np.einsum("ri,rj->rij", first, second).reshape(len(first), -1)
     return columns
 
 
@@ -55,7 +55,7 @@ def resolution(factors: Sequence[Floats]) -> Literal["III", "IV", "V"]:
     """III where main effects are mixed with interactions of two factors, IV where only these are with each other, V."""
     if any(aliases(factors)):
         return "III"
-    pairs = [interaction(one, other) for one, other in combinations(factors, 2)]
+    pairs = [interaction(first, second) for first, second in combinations(factors, 2)]
     both = np.column_stack([np.ones(len(factors[0])), *factors, *pairs])
     return "V" if np.linalg.matrix_rank(both) == both.shape[1] else "IV"
 
@@ -87,8 +87,8 @@ def main_effects(
     if left < 1:
         return None
     inverse = np.linalg.pinv(model.T @ model)
-    found = inverse @ model.T @ y
-    variance = float(((y - model @ found) ** 2).sum()) / left
+    fitted = inverse @ model.T @ y
+    variance = float(((y - model @ fitted) ** 2).sum()) / left
     wide = float(scipy.special.stdtrit(left, (1 + CONFIDENCE) / 2))
     effects: list[FactorEffect | None] = []
     end = model.shape[1] - sum(factor.shape[1] for factor in factors)
@@ -103,13 +103,10 @@ def main_effects(
         coding = contrasts(factor.shape[1] + 1)
         steps = coding[1:] - coding[0]
         errors = np.sqrt(variance * np.einsum("ij,jk,ik->i", steps, own_inverse, steps))
-        explained = found[columns] @ np.linalg.solve(own_inverse, found[columns]) / len(columns)
+        explained = fitted[columns] @ np.linalg.solve(own_inverse, fitted[columns]) / len(columns)
         p = float(explained <= 0)
         if variance > 0:
             p = float(scipy.special.fdtrc(len(columns), left, explained / variance))
-        effects.append(
-            FactorEffect(
-                tuple((float(step), float(wide * e)) for step, e in zip(steps @ found[columns], errors, strict=True)), p
-            )
-        )
+        differences = zip((steps @ fitted[columns]).tolist(), (wide * errors).tolist(), strict=True)
+        effects.append(FactorEffect(tuple(differences), p))
     return tuple(effects)

@@ -1,7 +1,4 @@
-"""Many comparisons that answer one question: p-values that may be read as if each were the only one.
-
-docs/decisions/0035-families.md says why, and how often it is wrong.
-"""
+"""Many comparisons that answer one question: adjusted p-values. See docs/decisions/0035-families.md."""
 
 from collections.abc import Hashable, Sequence
 
@@ -11,13 +8,12 @@ import numpy as np
 def holm_adjust(ps: Sequence[float]) -> tuple[float, ...]:
     """P-values adjusted for all of them, in their order, so that each may be read as if it were the only one.
 
-    The i-th smallest of m counts m - i + 1 times, and none is smaller than one before it. Calling different what has
-    at most 5% after that calls any of the equal ones different in at most 5% of families, however they depend on
-    each other (S. Holm, A Simple Sequentially Rejective Multiple Test Procedure, Scandinavian J. of Statistics, 1979).
+    The i-th smallest of m counts m - i + 1 times, and none is smaller than one before it (S. Holm, A Simple
+    Sequentially Rejective Multiple Test Procedure, Scandinavian J. of Statistics, 1979).
     """
     adjusted = [1.0] * len(ps)
     largest = 0.0
-    for place, index in enumerate(sorted(range(len(ps)), key=lambda each: ps[each])):
+    for place, index in enumerate(sorted(range(len(ps)), key=lambda index: ps[index])):
         largest = max(largest, min(1.0, (len(ps) - place) * ps[index]))
         adjusted[index] = largest
     return tuple(adjusted)
@@ -26,9 +22,7 @@ def holm_adjust(ps: Sequence[float]) -> tuple[float, ...]:
 def adjust(ps: Sequence[float], servers: Sequence[Hashable]) -> tuple[float, ...]:
     """P-values of a family adjusted, in their order; `servers` says of which server each is.
 
-    Those of one server are adjusted by Holm's method: of its scenarios and loads, none is called different by chance in
-    more than 5% of families. Among servers the false discovery rate is controlled: of those that are called different,
-    5% are equal on average, and all are equal in 5% of families with any. Source: Y. Benjamini and M. Bogomolov,
+    Holm's method within a server; among servers, the false discovery rate is 5%. Source: Y. Benjamini and M. Bogomolov,
     Selective Inference on Multiple Families of Hypotheses, J. of the Royal Statistical Society B 76, 2014.
     """
     places: dict[Hashable, list[int]] = {}
@@ -36,7 +30,7 @@ def adjust(ps: Sequence[float], servers: Sequence[Hashable]) -> tuple[float, ...
         places.setdefault(server, []).append(place)
     own = [1.0] * len(ps)
     for of_server in places.values():
-        for place, p in zip(of_server, holm_adjust([ps[each] for each in of_server]), strict=True):
+        for place, p in zip(of_server, holm_adjust([ps[place] for place in of_server]), strict=True):
             own[place] = p
     if not ps:
         return ()

@@ -61,8 +61,7 @@ class JudgedObjective:
 def judge_objective(objective: Objective, measured: LoadTotals) -> JudgedObjective:
     """Whether it was met. What is not surely missed by the server's doing is not known.
 
-    A client that is late only lengthens response times: what is met is met in spite of it, and what is missed has to be
-    missed by more than that.
+    A late client only lengthens response times: what is met stays met, and what is missed must be missed by more.
     """
     actual = _actual(objective.metric, measured)
     if actual is None:
@@ -88,8 +87,11 @@ def excused(objective: Objective, measured: LoadTotals) -> str:
     long_ns = measured.lateness.quantile_ns(max(service_q, _SURELY_LATE))
     often = long_ns > LATE * objective.limit
     service_ns, response_ns = (histogram.quantile_ns(service_q) for histogram in (measured.service, measured.response))
-    by_server = service_ns >= objective.limit or response_ns - late_ns >= objective.limit
-    if by_server or (not often and _beyond_without_late(objective, measured) > 1 - service_q + _ROUNDING):
+    if service_ns >= objective.limit or response_ns - late_ns >= objective.limit:
+        return ""
+    # What is left beyond the limit if every late request is why another took so long.
+    beyond = share_beyond(measured.response, objective.limit) - share_beyond(measured.lateness, LATE * objective.limit)
+    if not often and beyond > 1 - service_q + _ROUNDING:
         return ""
     if often and service_q < 1:
         return late_text(long_ns, "p99" if service_q <= _SURELY_LATE else objective.metric, measured.counts)
@@ -102,11 +104,9 @@ def _not_achieved(objective: Objective, measured: LoadTotals) -> str:
     wanted, lacked = objective.limit * measured.counts.due, measured.counts.exhausted
     if (measured.answered + lacked) * more <= wanted:
         return ""
-    return (
-        late_text(measured.latest_ns, "at most", measured.counts)
-        if measured.answered * more > wanted
-        else nothing_left(lacked)
-    )
+    if measured.answered * more > wanted:
+        return late_text(measured.latest_ns, "at most", measured.counts)
+    return nothing_left(lacked)
 
 
 def nothing_left(requests: int) -> str:
@@ -114,18 +114,11 @@ def nothing_left(requests: int) -> str:
     return f"no port, descriptor or memory was left on the engine's side for {requests:,} requests"
 
 
-def _beyond_without_late(objective: Objective, measured: LoadTotals) -> float:
-    """The share of responses beyond a limit that is left, if each request that was late is why one of them is."""
-    slow = share_beyond(measured.response, objective.limit)
-    return slow - share_beyond(measured.lateness, LATE * objective.limit)
-
-
 def surely_missed(share: float, allowed: float) -> bool:
     """Whether so large a share of all requests was wrong that no chance explains it, however few they were.
 
-    Half of them have to be, and fifty times what is allowed: of stationary loads at the limit at most one in fifty
-    shows that much (Markov's inequality), and of queues far fewer. So only objectives that allow 2% or less are missed
-    in this way; for p90 and p50 there have to be enough requests.
+    Half of them, and fifty times what is allowed: at the limit at most one load in fifty shows that (Markov's
+    inequality). So only objectives that allow 2% or less are missed in this way.
     """
     return share >= _HALF and allowed <= _CHANCE * share + _ROUNDING
 
@@ -159,6 +152,5 @@ def _too_few(objective: Objective, response: Histogram) -> JudgedObjective:
     """Too few requests fix no percentile; half of them beyond its limit may miss it all the same."""
     beyond = share_beyond(response, objective.limit)
     if response.count and surely_missed(beyond, 1 - DEPTHS.get(objective.metric, 0.0)):
-        reason = f"{percent(beyond)} of {response.count:,} requests took as long"
-        return JudgedObjective("missed", None, reason)
+        return JudgedObjective("missed", None, f"{percent(beyond)} of {response.count:,} requests took as long")
     return JudgedObjective("not known", None, f"{response.count:,} requests are too few for {objective.metric}")

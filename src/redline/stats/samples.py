@@ -1,7 +1,6 @@
-"""What is computed from a set of trials, as a function of how often each trial counts.
+"""What is computed from a set of trials, as a function of how often each trial counts: an estimate, or a resample.
 
-A statistic is always that of the trials put together: a quantile of their merged histograms, a ratio of their sums.
-Given as a function of weights, the same code serves the estimate (each trial once) and its resampling.
+A statistic is that of the trials put together: a quantile of their merged histograms, a ratio of their sums.
 """
 
 import math
@@ -67,16 +66,17 @@ class Sample(ABC):
         """The statistic for each row of `weights`: shape (rows, n) in, (rows,) out."""
 
     @cached_property
-    @abstractmethod
     def scores(self) -> Floats | None:
         """The influence of each batch of each trial on the log of the statistic, to first order: shape (n, batches).
 
         None when the trials were not cut into batches.
         """
+        return None
 
-    @abstractmethod
-    def held(self, confidence: float) -> tuple[float, float] | None:
-        """Between which of the requests the statistic lies if all were drawn alike; None when it is no quantile."""
+    @property
+    def held(self) -> tuple[float, float] | None:
+        """Between which requests the statistic lies, by `CONFIDENCE`, if all were drawn alike; None for no quantile."""
+        return None
 
     @cached_property
     def value(self) -> float:
@@ -120,9 +120,6 @@ class Ratios(Sample):
         scores: Floats = (over - self.value * under) / self.over.sum()
         return scores
 
-    def held(self, confidence: float) -> None:
-        """None: it is no quantile."""
-
 
 class Merged:
     """The histograms of some trials laid side by side, for all of their quantiles.
@@ -154,7 +151,7 @@ class Merged:
     def by_batch(self, counts: NDArray[np.int64], batches: int) -> Floats:
         """The sums of what is counted in each of the `intervals`, by trial and batch."""
         ends = np.cumsum([len(parts) for parts in self.parts])
-        return np.array([batch_sums(each, batches) for each in np.split(counts, ends[:-1])])
+        return np.array([batch_sums(rows, batches) for rows in np.split(counts, ends[:-1])])
 
     def release(self) -> None:
         """Free what is decoded."""
@@ -219,7 +216,7 @@ class Quantiles(Sample):
 
         A rank's worth is how far the log of the response time goes, around the quantile, from one request to the next.
         """
-        held = self._held_ranks(CONFIDENCE)
+        held = self._held_ranks
         batches = min([BATCHES, *map(len, self.merged.parts)])
         if held is None or not self.merged.parts or batches < 2:
             return None
@@ -232,16 +229,17 @@ class Quantiles(Sample):
         scores: Floats = (below.sum() / total.sum() * total - below) * (high - low) / (held[1] - held[0])
         return scores
 
-    def held(self, confidence: float) -> tuple[float, float] | None:
+    @property
+    def held(self) -> tuple[float, float] | None:
         """The two requests of all trials together between which the quantile lies, in ns."""
-        held = self._held_ranks(confidence)
-        if held is None:
+        if self._held_ranks is None:
             return None
-        low, high = self._at_ranks(held)
+        low, high = self._at_ranks(self._held_ranks)
         return float(low), float(high)
 
-    def _held_ranks(self, confidence: float) -> tuple[int, int] | None:
-        return quantile_ranks(int(self.merged.total[-1]), self.q, confidence)
+    @cached_property
+    def _held_ranks(self) -> tuple[int, int] | None:
+        return quantile_ranks(int(self.merged.total[-1]), self.q, CONFIDENCE)
 
     def _at_ranks(self, wanted: ArrayLike) -> Floats:
         return self.merged.table[0][np.searchsorted(self.merged.total, wanted)]
@@ -251,7 +249,6 @@ class LogRatios(Sample):
     """The log ratios of two servers in fresh starts of a duet; the statistic is their geometric mean."""
 
     resolution = 0.0
-    scores = None
 
     def __init__(self, logs: Floats) -> None:
         self.logs = logs
@@ -261,9 +258,6 @@ class LogRatios(Sample):
         """The geometric mean of the weighted ratios."""
         means: Floats = np.exp(weights @ self.logs / weights.sum(axis=1))
         return means
-
-    def held(self, confidence: float) -> None:
-        """None: it is no quantile."""
 
 
 def pooled(samples: Sequence[Sample]) -> Sample:
@@ -276,9 +270,8 @@ def pooled(samples: Sequence[Sample]) -> Sample:
         return LogRatios(np.concatenate(starts))
     ratios = [sample for sample in samples if isinstance(sample, Ratios)]
     if len(ratios) == len(samples):
-        over, under = (
-            np.concatenate(parts) for parts in zip(*((ratio.over, ratio.under) for ratio in ratios), strict=True)
-        )
+        over = np.concatenate([ratio.over for ratio in ratios])
+        under = np.concatenate([ratio.under for ratio in ratios])
         return Ratios(over, under, max(ratio.resolution for ratio in ratios))
     quantiles = [sample for sample in samples if isinstance(sample, Quantiles)]
     if len(quantiles) != len(samples):

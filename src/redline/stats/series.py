@@ -69,9 +69,9 @@ def slope(at: Sequence[float], values: Sequence[float] | Floats) -> float:
 def interval_excess(values: Sequence[float], chance: float) -> float:
     """The factor by which an interval over these numbers is too narrow; 1 if they may be independent.
 
-    With a correlation r from each to the next the variance of a mean is (1 + r) / (1 - r) times what it is without
-    (Bartlett 1946). It counts only where the rank version of von Neumann's ratio excludes chance (Bartels 1982), which
-    a single wild value does not move.
+    Neighbours with correlation r widen the variance of a mean by (1 + r) / (1 - r) (Bartlett 1946). It counts only
+    where the rank version of von Neumann's ratio excludes chance (Bartels 1982), which a single wild value does not
+    move.
     """
     n = len(values)
     if n < FEWEST_FOR_AUTOCORRELATION:
@@ -224,7 +224,7 @@ def switched(values: Floats, at: Floats, on: NDArray[np.bool_]) -> Switched:
     residuals, freedom = values - columns @ fitted, len(values) - len(fitted)
     squares = float(residuals @ residuals)
     # A fit makes neighbouring residuals differ, so their correlation is too small by about this.
-    found = float(residuals[1:] @ residuals[:-1]) / squares + len(fitted) / len(values) if squares else 0.0
-    correlation = min(max(found, 0.0), _MOST_CORRELATION)
+    estimated = float(residuals[1:] @ residuals[:-1]) / squares + len(fitted) / len(values) if squares else 0.0
+    correlation = min(max(estimated, 0.0), _MOST_CORRELATION)
     variance = squares / freedom * unscaled[-1, -1] * (1 + correlation) / (1 - correlation)
     return Switched(float(fitted[-1]), math.sqrt(variance), freedom)

@@ -52,10 +52,8 @@ class MeasuredShare:
         Its quantile is the mean of those of Student's t, each weighted with its variance: what few trials say counts
         as few wherever it matters. Source: W. G. Cochran and G. M. Cox, Experimental Designs, 1950, section 4.14.
         """
-        if self.method == METHOD_NONE:
-            return Estimate(value=self.value, low=None, high=None, unit="share", n=self.n, method=self.method)
         ends = max(low, self.value - self.half_width), min(high, self.value + self.half_width)
-        return Estimate(value=self.value, low=ends[0], high=ends[1], unit="share", n=self.n, method=self.method)
+        return _estimate(self.value, ends, self.n, self.method)
 
     @property
     def half_width(self) -> float:
@@ -77,19 +75,16 @@ class MeasuredShare:
 
     def minus(self, other: "MeasuredShare") -> "MeasuredShare":
         """The difference of two that have nothing in common."""
-        known = METHOD_NONE not in (self.method, other.method)
-        method = self.method if known else METHOD_NONE
         spreads = (*self.spreads, *other.spreads)
-        return MeasuredShare(self.value - other.value, spreads, min(self.n, other.n), method)
+        return MeasuredShare(self.value - other.value, spreads, min(self.n, other.n), _method_of(self, other))
 
     def _weighted(self, of_freedom: Callable[[float], float]) -> float:
         """The mean over the variances, the larger ones counting more."""
         variance = self.variance
         if not variance:
             return of_freedom(_MANY)
-        return (
-            sum(spread.variance * of_freedom(spread.freedom) for spread in self.spreads if spread.variance) / variance
-        )
+        weighted = (spread.variance * of_freedom(spread.freedom) for spread in self.spreads if spread.variance)
+        return sum(weighted) / variance
 
 
 @dataclass(frozen=True)
@@ -116,9 +111,6 @@ class CostChange:
         The cost is a product, whose logarithm is as uncertain as those of its factors: it does not fall below zero
         because the ratio is hardly known.
         """
-        n = min(self.ours.n, self.theirs.n)
-        if self._method == METHOD_NONE:
-            return Estimate(value=self.value, low=None, high=None, unit="share", n=n, method=METHOD_NONE)
         share, half, off = self.ours.value, self.ours.half_width, self.theirs.half_width
         reach = t_quantile((1 + CONFIDENCE) / 2, self.error.freedom) * math.sqrt(self.error.variance)
         below = self._cost * math.exp(-math.hypot(reach, math.log(share / (share - half)))) if share > half else 0.0
@@ -127,7 +119,7 @@ class CostChange:
             above = self._cost * math.exp(math.hypot(reach, math.log1p(half / share)))
         low = self.value - math.hypot(self._cost - below, off)
         high = self.value + math.hypot(above - self._cost, min(off, self.theirs.value))
-        return Estimate(value=self.value, low=low, high=high, unit="share", n=n, method=self._method)
+        return _estimate(self.value, (low, high), min(self.ours.n, self.theirs.n), self._method)
 
     @property
     def p(self) -> float | None:
@@ -153,15 +145,24 @@ class CostChange:
 
     @property
     def _method(self) -> str:
-        return METHOD_NONE if METHOD_NONE in (self.ours.method, self.theirs.method) else self.ours.method
+        return _method_of(self.ours, self.theirs)
 
 
-def _logarithmic_mean(one: float, other: float) -> float:
-    """Between the two; 0 where one of them is."""
-    if min(one, other) <= 0:
+def _method_of(ours: MeasuredShare, theirs: MeasuredShare) -> str:
+    return METHOD_NONE if METHOD_NONE in (ours.method, theirs.method) else ours.method
+
+
+def _estimate(value: float, ends: tuple[float, float], n: int, method: str) -> Estimate:
+    low, high = (None, None) if method == METHOD_NONE else ends
+    return Estimate(value=value, low=low, high=high, unit="share", n=n, method=method)
+
+
+def _logarithmic_mean(ours: float, theirs: float) -> float:
+    """The logarithmic mean; 0 where either is 0."""
+    if min(ours, theirs) <= 0:
         return 0.0
-    apart = math.log(one / other)
-    return (one - other) / apart if abs(apart) > 1e-9 else one
+    apart = math.log(ours / theirs)
+    return (ours - theirs) / apart if abs(apart) > 1e-9 else ours
 
 
 def error_of(ratio: Estimate) -> Spread | None:
@@ -180,28 +181,24 @@ def share(trials: Sequence[TrialWeights], samples: int) -> MeasuredShare:
     """The part's share of all weight, by trials of slices: the ratio of the sums.
 
     Its variance is that of a bootstrap of batches with endlessly many draws (Carlstein 1986, blocks that do not
-    overlap; linearised): within trials over at most PROFILE_BATCHES, and over trials where there are several; the one
-    that makes the wider interval counts. Where no trial has two slices it is that of `samples` draws, and where the
-    part was never seen, which says that it is rare and not that it is not there.
+    overlap; linearised): within trials over at most PROFILE_BATCHES, or over several trials, whichever makes the wider
+    interval. Where no trial has two slices, or the part was never seen, it is that of `samples` draws.
     """
     whole = float(sum(trial.whole.sum() for trial in trials))
     if whole <= 0:
         return MeasuredShare(0.0, (), len(trials), METHOD_NONE)
     value = float(sum(trial.part.sum() for trial in trials)) / whole
-    found = [_within(trials, value, whole), _over(trials, value, whole)]
-    spreads = [each for each in found if each]
+    spreads = [*filter(None, (_within(trials, value, whole), _over(trials, value, whole)))]
     if not spreads or value == 0:
         draws = max(samples, 1) / DESIGN_EFFECT
         # Agresti and Coull, The American Statistician 52, 1998: two hits and two misses more.
         near = (value * draws + 2) / (draws + 4)
         return MeasuredShare(value, (Spread(near * (1 - near) / (draws + 4), _MANY),), len(trials), METHOD_COUNT)
-    variance, freedom, method = max(
-        spreads, key=lambda each: t_quantile((1 + CONFIDENCE) / 2, each[1]) * math.sqrt(each[0])
-    )
-    return MeasuredShare(value, (Spread(variance, freedom),), len(trials), method)
+    spread, method = max(spreads, key=lambda spread: spread[0].reach(0.0))
+    return MeasuredShare(value, (spread,), len(trials), method)
 
 
-def _within(trials: Sequence[TrialWeights], value: float, whole: float) -> tuple[float, float, str] | None:
+def _within(trials: Sequence[TrialWeights], value: float, whole: float) -> tuple[Spread, str] | None:
     variance, freedom = 0.0, 0
     for trial in trials:
         batches = min(PROFILE_BATCHES, len(trial.whole))
@@ -210,11 +207,12 @@ def _within(trials: Sequence[TrialWeights], value: float, whole: float) -> tuple
         residuals = np.array([batch.sum() for batch in np.array_split(trial.part - value * trial.whole, batches)])
         variance += float(((residuals - residuals.mean()) ** 2).sum()) * batches / (batches - 1)
         freedom += batches - 1
-    return (variance / whole**2, freedom, METHOD_BATCHES) if freedom else None
+    return (Spread(variance / whole**2, freedom), METHOD_BATCHES) if freedom else None
 
 
-def _over(trials: Sequence[TrialWeights], value: float, whole: float) -> tuple[float, float, str] | None:
+def _over(trials: Sequence[TrialWeights], value: float, whole: float) -> tuple[Spread, str] | None:
     if len(trials) < 2:
         return None
     residuals = np.array([(trial.part - value * trial.whole).sum() for trial in trials])
-    return float((residuals**2).sum()) * len(trials) / (len(trials) - 1) / whole**2, len(trials) - 1, METHOD_TRIALS
+    variance = float((residuals**2).sum()) * len(trials) / (len(trials) - 1) / whole**2
+    return Spread(variance, len(trials) - 1), METHOD_TRIALS

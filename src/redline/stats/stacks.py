@@ -78,20 +78,20 @@ def normal(stacks: Stacks, *, of_classes: bool = False) -> Stacks:
 
 def self_weights(stacks: Stacks) -> Counter[str]:
     """Self weight per frame: of the stacks that end in it. The sum is all but stacks without frames."""
-    found = Counter[str]()
+    weights = Counter[str]()
     for stack, weight in stacks.weights.items():
         if stack.frames:
-            found[stack.frames[-1]] += weight
-    return found
+            weights[stack.frames[-1]] += weight
+    return weights
 
 
 def total_weights(stacks: Stacks) -> Counter[str]:
     """Total (inclusive) weight per frame: of the stacks that it is on, each counted once."""
-    found = Counter[str]()
+    weights = Counter[str]()
     for stack, weight in stacks.weights.items():
         for frame in set(stack.frames):
-            found[frame] += weight
-    return found
+            weights[frame] += weight
+    return weights
 
 
 def thread_weights(stacks: Stacks) -> dict[str, tuple[int, int]]:
@@ -129,12 +129,12 @@ def flame_graph(
     for frames, (weight, slow_weight) in _by_path(stacks, slow).items():
         branch, slow_total = root, slow_total + slow_weight
         for depth, frame in enumerate(frames):
-            found = branch.below.get(frame)
-            if found is None:
-                found = branch.below[frame] = _Branch(frame, depth)
-            found.weight += weight
-            found.slow += slow_weight
-            branch = found
+            below = branch.below.get(frame)
+            if below is None:
+                below = branch.below[frame] = _Branch(frame, depth)
+            branch = below
+            branch.weight += weight
+            branch.slow += slow_weight
     heavy = [branch for branch in _preorder(root) if branch.weight >= least * total]
     # No frame outweighs the one above it, and of equals the one above comes first: whatever is kept hangs together.
     kept = {id(branch) for branch in nlargest(most, heavy, key=lambda branch: (branch.weight, -branch.depth))}
@@ -152,12 +152,12 @@ def flame_graph(
 
 
 def _by_path(stacks: Stacks, slow: AbstractSet[Slice]) -> dict[tuple[str, ...], tuple[int, int]]:
-    found: dict[tuple[str, ...], tuple[int, int]] = {}
+    paths: dict[tuple[str, ...], tuple[int, int]] = {}
     for stack, weight in stacks.weights.items():
         path = (thread_group(stack.thread), *stack.frames)
-        before, slow_before = found.get(path, (0, 0))
-        found[path] = before + weight, slow_before + (weight if stack.slice in slow else 0)
-    return found
+        before, slow_before = paths.get(path, (0, 0))
+        paths[path] = before + weight, slow_before + (weight if stack.slice in slow else 0)
+    return paths
 
 
 def _preorder(root: _Branch) -> Iterable[_Branch]:

@@ -120,12 +120,12 @@ class Trial:
     @property
     def _parts(self) -> tuple["PartNumbers", ...]:
         """The server, then its hops."""
-        recording, found = self.recording, []
+        recording, parts = self.recording, []
         for subject, name in recording.parts.items():
             memory = recording.find("rss_bytes", subject)
             cpu_ns = recording.sampled_increase("cpu_ns", subject)
-            found.append(PartNumbers(name, cpu_ns, max(memory.values) if memory else None))
-        return tuple(found)
+            parts.append(PartNumbers(name, cpu_ns, max(memory.values) if memory else None))
+        return tuple(parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +168,7 @@ class MeasuredTraffic:
             tls=traffic.tls,
             in_window=traffic.answered,
             answered=tuple(interval.counts.completed for interval in measured),
-            lasted_s=tuple((interval.end_ns - interval.start_ns) / 1e9 for interval in measured),
+            lasted_s=tuple(interval.lasts_ns / 1e9 for interval in measured),
             responses=tuple(responses),
         )
 
@@ -224,8 +224,6 @@ class TrialNumbers:
             return False
         if metric in (Metric.THROUGHPUT, Metric.RECEIVED):
             return self.traffic.seconds > 0
-        if metric is Metric.MEAN:
-            return self.traffic.response.count > 0
         if metric is Metric.CPU_PER_REQUEST:
             return self.traffic.counts.completed > 0 and self.server_cpu_ns is not None
         if metric is Metric.MEMORY:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from redline.errors import StoreError
+from redline.errors import StoreError, UsageError
 from redline.files import as_store_error
 from redline.model.history import LeftOut
 from redline.storage.runs import RunStore
@@ -22,10 +22,10 @@ class Archive:
 def open_archive(folder: Path) -> Archive:
     """All runs at or below the folder. What is within a run, such as its capacity, is a part of it.
 
-    Links and hidden directories are not followed. Raises StoreError when there is no such directory.
+    Links and hidden directories are not followed. Raises UsageError when there is no such directory.
     """
     if not folder.is_dir():
-        raise StoreError(f"{folder} is no directory", hint="name the one that holds the runs, such as runs/")
+        raise UsageError(f"{folder} is no directory", hint="name the one that holds the runs, such as runs/")
     with as_store_error(folder):
         entries, foreign = list(_at(folder)), []
         children = [] if entries else _children(folder)

@@ -103,10 +103,12 @@ class RunStore:
         for folder in missing:
             folder.rmdir()
 
-    def create_folder(self, name: str) -> None:
-        """Make a folder in the directory unless it exists. Raises StoreError."""
-        with as_store_error(self.folder / name, begun=self.exists):
-            (self.folder / name).mkdir(parents=True, exist_ok=True)
+    def create_folder(self, name: str) -> Path:
+        """A folder in the directory, made unless it exists. Raises StoreError."""
+        folder = self.folder / name
+        with as_store_error(folder, begun=self.exists):
+            folder.mkdir(parents=True, exist_ok=True)
+        return folder
 
     @property
     def _measured(self) -> int:
@@ -137,7 +139,7 @@ class RunStore:
 
     def duets(self) -> tuple[DuetRecording, ...]:
         """All recordings of duets so far, by position. Raises StoreError, naming the file, when one cannot be read."""
-        return tuple(read_stored(file, DuetRecording) for _, file in sorted(self._files("duets").items()))
+        return tuple(read_stored(file, DuetRecording) for file in self._files("duets").values())
 
     def save_probe(self, made: ProbeRecording, cell: Cell) -> None:
         """Write the recording of a load of a search."""
@@ -153,12 +155,12 @@ class RunStore:
         return tuple(read_stored(file, ProbeRecording) for file in sorted(files, key=lambda file: int(file.stem)))
 
     def _files(self, folder: str) -> dict[int, Path]:
-        """The recordings in a folder by their position."""
+        """The recordings in a folder by position, in order."""
         if not (self.folder / folder).exists():
             return {}
         with as_store_error(self.folder):
             names = [(file, _RECORDING.match(file.name)) for file in (self.folder / folder).iterdir()]
-        return {int(name.group(1)): file for file, name in names if name}
+        return dict(sorted((int(name.group(1)), file) for file, name in names if name))
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
@@ -223,7 +225,7 @@ class RunStore:
 
     def recordings(self) -> tuple[Recording, ...]:
         """All recordings so far, by position. Raises StoreError, naming the file, when one cannot be read."""
-        return tuple(read_stored(file, Recording) for _, file in sorted(self._files("recordings").items()))
+        return tuple(read_stored(file, Recording) for file in self._files("recordings").values())
 
     def recording(self, position: int) -> Recording:
         """The recording of a trial. Raises StoreError as `recordings`, and KeyError when there is none."""
@@ -236,15 +238,13 @@ class RunStore:
     def set_aside(self, position: int) -> None:
         """Move a recording away, so that its trial or duet is repeated."""
         file = (self._files("recordings") | self._files("duets"))[position]
-        with as_store_error(self.folder / "repeated"):
-            (self.folder / "repeated").mkdir(exist_ok=True)
-            number = 1 + sum(repeated == position for repeated in self.repeated())
-            file.rename(self.folder / "repeated" / f"{file.stem}.{number}.json")
+        folder, number = self.create_folder("repeated"), 1 + self.repeated().count(position)
+        with as_store_error(folder):
+            file.rename(folder / f"{file.stem}.{number}.json")
 
     def save_lost(self, recording: Recording | DuetRecording, cell: Cell) -> None:
         """Keep what a lost host left of a trial or duet that other hosts repeat."""
-        folder, stem = self.folder / "lost", _stem(recording.position, cell.slug)
-        self.create_folder("lost")
+        folder, stem = self.create_folder("lost"), _stem(recording.position, cell.slug)
         number = 1 + len([*folder.glob(f"{glob.escape(stem)}.*.json")])
         self.write(f"lost/{stem}.{number}.json", stored_json(recording))
 
@@ -262,7 +262,7 @@ class RunStore:
     def run(self) -> Run:
         """The run as it stands; its recordings are read when they are looked at, and may then raise StoreError."""
         self.check_parts()
-        manifest, files = self.manifest(), dict(sorted(self._files("recordings").items()))
+        manifest, files = self.manifest(), self._files("recordings")
         recordings = StoredRecordings(tuple(files), lambda position: read_stored(files[position], Recording))
         return Run(
             manifest=manifest,
@@ -278,7 +278,7 @@ class RunStore:
 
     def profiled(self) -> tuple[Recording, ...]:
         """The recordings of trials with a profiler, by position. Raises StoreError as `recordings`."""
-        return tuple(read_stored(file, Recording) for _, file in sorted(self._files("profiles").items()))
+        return tuple(read_stored(file, Recording) for file in self._files("profiles").values())
 
     def stacks(self, name: str) -> Stacks:
         """The stacks in a file that a profiler left, by its name in a recording. Raises StoreError."""
@@ -314,10 +314,7 @@ class RunStore:
 
     def log_folder(self, planned: PlannedTrial | PlannedDuet, cell: Cell) -> Path:
         """The folder for the output of server and engine during a trial or duet; made if it does not exist."""
-        folder = self.folder / "logs" / _stem(planned.position, cell.slug)
-        with as_store_error(folder):
-            folder.mkdir(parents=True, exist_ok=True)
-        return folder
+        return self.create_folder(f"logs/{_stem(planned.position, cell.slug)}")
 
     def profile_folder(self, planned: PlannedTrial, cell: Cell) -> Path:
         """A new folder for the files of a profiler; that of an earlier attempt stays."""

@@ -10,11 +10,11 @@ from pydantic import ValidationError
 
 from redline.model import Frozen, Option, Scenario, ServerEntry
 from redline.model.catalogue import FILLED_BY_THE_LAB, JDK, ON_PATH, UPSTREAM, as_written, is_among, names_in_braces
-from redline.quantities import clip, did_you_mean
+from redline.quantities import clip
 from redline.suite.schema.document import Path, parse_document
 from redline.suite.schema.scenario import BODIES, ScenariosSchema
 from redline.suite.schema.server import EntrySchema, FamilySchema, SharedSchema
-from redline.suite.validate.checking import Sheet
+from redline.suite.validate.checking import Sheet, suggest
 from redline.suite.validate.referenced_files import NO_FILES, Files, picks_of
 
 _REFERENCE = "catalogue/README.md"
@@ -47,9 +47,8 @@ def read_family(text: str, file: str, family_folder: str) -> dict[str, ServerEnt
         )
     shared = _shared(sheet)
     entries = {}
-    for path in sheet.items(("servers",)):
-        written = sheet.sound(EntrySchema, path)
-        entry = _entry(sheet, path, family_folder, shared, written) if shared and written else None
+    for path, written in sheet.sound_items(EntrySchema, ("servers",)):
+        entry = _entry(sheet, path, family_folder, shared, written) if shared else None
         if entry:
             entries[entry.name] = entry
     sheet.raise_problems()
@@ -75,7 +74,7 @@ def check_against(sheet: Sheet, path: Path, name: str, against: str | None, know
     if against == name:
         sheet.wrong((*path, "against"), f"`{name}` is compared with itself", "name one that does less, or remove it")
     elif against is not None and against not in known:
-        hint = did_you_mean(against, known) or f"there is: {', '.join(known)}"
+        hint = suggest(against, known, "there is")
         sheet.wrong((*path, "against"), f"there is no scenario `{clip(against)}` to compare it with", hint)
 
 
@@ -144,8 +143,8 @@ def _check_placeholders(sheet: Sheet, path: Path, written: EntrySchema, options:
     for where, text in texts:
         for name in names_in_braces(text):
             if name not in known:
-                hint = did_you_mean(name, known) or f"known here: {', '.join(known)}"
-                sheet.wrong(where, f"`{{{name}}}` is nothing that the lab fills in", hint)
+                message = f"`{{{name}}}` is nothing that the lab fills in"
+                sheet.wrong(where, message, suggest(name, known, "known here"))
     if "port" not in used:
         sheet.wrong(
             (*path, "start", "command"), "the server does not get its port", "use `{port}` in `command` or `env`"

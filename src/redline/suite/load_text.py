@@ -1,6 +1,6 @@
 """A load in words."""
 
-from redline.model import Closed, Load, LoadStage, Open, Think
+from redline.model import Closed, Load, LoadStage, Open
 from redline.quantities import duration
 
 _OPEN = "open"
@@ -31,12 +31,13 @@ def _users(users: int) -> str:
 
 
 def _closed(shape: Closed) -> tuple[str, ...]:
-    users = _users(shape.users)
+    users, think = _users(shape.users), shape.think
+    drawn = " (exponential)" if think and think.distribution == "exponential" else ""
     return (
         "closed",
         users + _stages(shape.stages, ""),
         f"{shape.depth} deep" if shape.depth > 1 else "",
-        _think(shape.think) if shape.think else "",
+        f"thinking {duration(think.mean_ns)}{drawn}" if think else "",
         f"{shape.pace_per_s:,.10g}/s each" if shape.pace_per_s else "",
     )
 
@@ -54,18 +55,10 @@ def _open(shape: Open) -> tuple[str, ...]:
     return (_OPEN, rate, f"{shape.connections:,} connections{start}", f"{shape.depth} deep" if shape.depth > 1 else "")
 
 
-def _think(think: Think) -> str:
-    kind = " (exponential)" if think.distribution == "exponential" else ""
-    return f"thinking {duration(think.mean_ns)}{kind}"
-
-
 def _stages(stages: tuple[LoadStage, ...], unit: str) -> str:
     """` to 1,000 over 30s, to 500 at once`; of more than three the middle ones are counted."""
-    parts = [f"to {stage.to:,.10g}{unit} {_over(stage)}" for stage in stages]
+    times = (f"over {stage.over_ns / 1e9:g}s" if stage.over_ns else "at once" for stage in stages)
+    parts = [f"to {stage.to:,.10g}{unit} {over}" for stage, over in zip(stages, times, strict=True)]
     if len(parts) > 3:
         parts = [*parts[:2], f"and {len(parts) - 3} stages more", parts[-1]]
     return f" {', '.join(parts)}" if parts else ""
-
-
-def _over(stage: LoadStage) -> str:
-    return f"over {stage.over_ns / 1e9:g}s" if stage.over_ns else "at once"

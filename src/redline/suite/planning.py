@@ -1,7 +1,7 @@
 """Suite -> Plan: which trials, in which order, with which seeds; and an estimate of how long they take. Pure."""
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal
@@ -224,14 +224,28 @@ def _place(suite: Suite, cells: Mapping[str, Cell], cell_ids: tuple[str, ...], r
     """
     cell = cells[cell_ids[0]]
     if len(cell_ids) > 1:
-        drawn_of = (_servers(cells, cell_ids), "/".join(cell_ids))
-        return tuple(_draw(suite.seed, round_index, text) for text in drawn_of)
+        servers, cells_drawn = (
+            _draw(suite.seed, round_index, text) for text in (_servers(cells, cell_ids), "/".join(cell_ids))
+        )
+        # A mix warms the servers up for all requests that it holds.
+        return servers, not is_mix(cell.scenario, suite.scenarios), cells_drawn
     if cell.role == "ceiling":
         return (_draw(suite.seed, round_index, cell_ids[0]),)
     where, chain = f"{cell.scenario.name}.{cell.load.name}", suite.chain_of(cell.variant.slug)
     draws = (_draw(suite.seed, round_index, f"{slug}.{where}") / 2**_SEED_BITS for slug in chain)
     around = sum((draw - 0.5) * _CLOSE**depth for depth, draw in enumerate(draws))
     return _draw(suite.seed, round_index, where), around
+
+
+def is_mix(scenario: Scenario, scenarios: Iterable[Scenario]) -> bool:
+    """Whether the scenario holds all the requests of two others or more."""
+    held = unweighted(scenario)
+    return sum(unweighted(other) <= held for other in scenarios if other.name != scenario.name) > 1
+
+
+def unweighted(scenario: Scenario) -> frozenset[str]:
+    """The requests of a scenario, as JSON without their weights."""
+    return frozenset(request.model_dump_json(exclude={"weight"}) for request in scenario.requests)
 
 
 def _servers(cells: Mapping[str, Cell], cell_ids: Sequence[str]) -> str:

@@ -18,7 +18,19 @@ _PARTS = re.compile(r"(?:([A-Za-z][A-Za-z0-9+.-]*):)?//([^/?#]*)([^#]*)")
 _ONE_SLASH = re.compile(r"(https?):/?", re.IGNORECASE)
 _AUTHORITY = re.compile(r"(\[[^\]]*\]|[^:\[\]]*)(?::([^:]*))?")
 _NAME = re.compile(r"(?:[A-Za-z0-9_-]{1,63}\.)*[A-Za-z0-9_-]{1,63}\.?")
+_HAR = re.compile(r"[^\s{]+\.har", re.IGNORECASE)
 _LIKE_A_URL = re.compile(r"\w+://\S*|[^/\s]+:\d+(/\S*)?|localhost(/\S*)?")
+
+
+def check_is_reachable(target: str) -> None:
+    """Raise UsageError for what people give in place of a server: a Unix socket, or a file of requests."""
+    if target.lower().startswith("unix:"):
+        path = f"/{target[5:].lstrip('/')}"
+        hint = f"let it listen on 127.0.0.1, or put `socat TCP-LISTEN:8080,fork,reuseaddr UNIX-CONNECT:{path}` in front"
+        raise UsageError(f"{target}: a load goes over TCP, not over a Unix socket", hint=hint)
+    if _HAR.fullmatch(target) and not is_url(target):
+        hint = "write its requests as a list (--requests FILE), and give the server's URL"
+        raise UsageError(f"{target} is a recording of a browser, not a server", hint=hint)
 
 
 def is_url(text: str) -> bool:
@@ -74,6 +86,7 @@ def _split(url: str) -> tuple[str, str, str]:
     text = url.strip()
     if not text:
         raise UsageError("the URL is empty", hint=_HINT)
+    check_is_reachable(text)
     if start := _ONE_SLASH.match(text):
         if not is_url(text):
             meant = f"{start[1].lower()}://{text[start.end() :]}"
@@ -127,7 +140,8 @@ def _address(url: str, inner: str) -> str:
     if not name:
         hint = f"write it like http://[{text}%25{known[-1]}]/; this machine has {', '.join(known)}"
         raise UsageError(f"{url}: {text} is reached over a network interface, and none is named", hint=hint)
-    if name not in known and not _is_index(name):
+    is_index = name.isascii() and name.isdecimal() and int(name) in dict(socket.if_nameindex())
+    if name not in known and not is_index:
         raise UsageError(
             f"{url}: there is no network interface `{clip(name)}`", hint=f"this machine has {', '.join(known)}"
         )
@@ -140,7 +154,3 @@ def _is_ipv6(text: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _is_index(zone: str) -> bool:
-    return zone.isascii() and zone.isdecimal() and int(zone) in dict(socket.if_nameindex())

@@ -1,1 +1,1 @@
-"""Small servers that behave, or misbehave in one way each; plain scripts of the standard library."""
+"""Small servers that behave, or misbehave in a single way; plain scripts of the standard library."""

@@ -1,7 +1,7 @@
-"""A server whose answer the path names: `answers.py PORT [CERTIFICATE KEY]`, over TLS with a certificate.
+"""A server whose path selects the answer: `answers.py PORT [CERTIFICATE KEY]`, over TLS with a certificate.
 
-It keeps each connection, but for answers that end with it. `ANSWERS` has the bytes of each answer. `/auth` wants a
-header, and `/` is ready.
+It keeps every connection, except for answers that end with it. `ANSWERS` has the bytes of all answers. `/auth` wants a
+header, and `/` is for readiness.
 """
 
 import contextlib

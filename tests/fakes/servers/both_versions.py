@@ -1,6 +1,6 @@
 """HTTP/1.1 and HTTP/2 (RFC 9113) on one port: `both_versions.py PORT [CERTIFICATE KEY]`, over TLS with a certificate.
 
-Each answer is 200 and `ok`, after which an HTTP/1.1 connection is closed.
+Every answer is 200 and `ok`, after which an HTTP/1.1 connection is closed.
 """
 
 import contextlib
@@ -59,7 +59,7 @@ def main(port: str, *files: str) -> None:
         context.set_alpn_protocols(["h2", "http/1.1"])
     with socket.create_server(("127.0.0.1", int(port)), backlog=128) as listener:
         while True:
-            # Each apart: a connection on which nothing comes must not keep the others waiting.
+            # In threads: a connection without requests must not keep the others waiting.
             threading.Thread(target=accepted, args=(listener.accept()[0], context), daemon=True).start()
 
 

@@ -1,4 +1,4 @@
-"""Answers after 70 units of work in one function, and 30 of the same work in another. A thread serves a connection."""
+"""Answers after 70 units of work in one function, and 30 of the same work in another, with a thread per connection."""
 
 import socket
 import sys

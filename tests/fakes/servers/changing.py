@@ -19,7 +19,7 @@ OF_STARTS: dict[str, tuple[float, ...]] = {
     "wandering": tuple(2 * 1.45 ** min(start, 11 - start) for start in range(12)),
     "differing": (3.4, 5.0, 2.0, 4.1, 2.3, 4.4, 2.8, 2.1, 3.7, 2.5, 3.1, 4.7),
 }
-"""Service times of one start after the other, in units of ONE_S. Those of `differing` differ, and show nothing."""
+"""Service times of consecutive starts, in units of ONE_S. Those of `differing` differ, without a pattern."""
 
 
 def jumping(for_s: float) -> float:
@@ -47,7 +47,7 @@ HABITS = (*OF_STARTS, *IN_TIME)
 
 
 def start_of(habit: str, folder: Path) -> int:
-    """Which start this is, from 0. A server is alone with its habit, so nobody else writes there."""
+    """The number of this start, from 0. A server is alone with its habit, so nobody else writes there."""
     file = folder / f"{habit}.starts"
     before = int(file.read_text()) if file.exists() else 0
     file.write_text(str(before + 1))
@@ -55,7 +55,7 @@ def start_of(habit: str, folder: Path) -> int:
 
 
 def service(habit: str, folder: Path) -> Callable[[], float]:
-    """The service time of this moment, in seconds."""
+    """The present service time, in seconds."""
     if habit in OF_STARTS:
         times = OF_STARTS[habit]
         of_this_start = ONE_S * times[start_of(habit, folder) % len(times)]
@@ -65,7 +65,7 @@ def service(habit: str, folder: Path) -> Callable[[], float]:
 
 
 class Connection(asyncio.Protocol):
-    """Answers each request after its service time."""
+    """Answers every request after its service time."""
 
     def __init__(self, service_s: Callable[[], float]) -> None:
         self._service_s = service_s

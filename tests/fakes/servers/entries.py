@@ -1,4 +1,4 @@
-"""Catalogue entries of the small servers, and how their processes are found again."""
+"""Catalogue entries of the small servers, and how to find their processes."""
 
 import sys
 import time
@@ -50,7 +50,7 @@ def server(
 
 
 def alive(variant: Variant) -> list[int]:
-    """All processes that carry the variant's token: its warden, the server, and whatever they started."""
+    """All processes that carry the variant's token: its warden, the server, and their descendants."""
     mark = f"{TOKEN}={variant.catalogued.start.env[TOKEN]}".encode()
     found = []
     for pid in process_ids():
@@ -63,7 +63,7 @@ def alive(variant: Variant) -> list[int]:
 
 
 def eventually(condition: Callable[[], bool], within_s: float = 20.0) -> bool:
-    """Whether the condition comes true; the bound is only there so that a broken test ends."""
+    """Whether the condition becomes true; the bound only ends a broken test."""
     deadline = time.monotonic() + within_s
     while not condition():
         if time.monotonic() > deadline:

@@ -1,4 +1,4 @@
-"""A family whose builds are counted: what they read and leave is a few words in files."""
+"""A family whose builds are counted: their input and output are a few words in files."""
 
 from pathlib import Path
 
@@ -47,5 +47,5 @@ class Family:
 
 
 def build(family: Family, entry: ServerEntry) -> str:
-    """Build with a launcher that remembers nothing but its cache."""
+    """Build with a launcher whose only memory is its cache."""
     return family.builds().build([entry], lambda _building: None).hash_of(entry.name)

@@ -1,4 +1,4 @@
-"""Commands that are servers in another way than they should be: `odd.py PORT HABIT [MORE]`."""
+"""Commands that are servers in unusual ways: `odd.py PORT HABIT [MORE]`."""
 
 import os
 import socket
@@ -39,7 +39,7 @@ def attached_client(port: int, asked: str) -> None:
 
 
 def second(port: int, fixed: str) -> None:
-    """Needs a port of its own besides; does not say which one is in use."""
+    """Needs another port of its own; does not say which port is in use."""
     with socket.socket() as other:  # without the words of create_server, which name the address
         other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         other.bind(("127.0.0.1", int(fixed)))
@@ -48,7 +48,7 @@ def second(port: int, fixed: str) -> None:
 
 
 def second_said(port: int, fixed: str) -> None:
-    """The same, and says which."""
+    """The same, and says which port."""
     try:
         second(port, fixed)
     except OSError:
@@ -56,7 +56,7 @@ def second_said(port: int, fixed: str) -> None:
 
 
 def sixth(port: int, host: str) -> None:
-    """Listens over IPv6 alone, at ::1 or at a host of that."""
+    """Listens over IPv6 alone, at ::1 or at a host of that family."""
     serve(host or "::1", port)
 
 

@@ -1,6 +1,6 @@
-"""HTTP servers whose sockets are held in the ways that people hold them: `owned.py HOW HOST PORT [MORE]`.
+"""HTTP servers that hold their sockets in the ways of real servers: `owned.py HOW HOST PORT [MORE]`.
 
-Prints the processes that are to count, in one line, when it listens. All of it ends with standard input.
+Prints the ids of the processes that are to count, in a line, when it listens. It ends with standard input.
 """
 
 import contextlib
@@ -77,7 +77,7 @@ def copy(one: socket.socket, other: socket.socket) -> None:
 
 
 def begin(how: str, host: str, port: int, more: list[str]) -> tuple[list[int], Callable[[], None]]:
-    """Listen: the processes that are to count, and what is to be done from then on."""
+    """Listen. Returns the processes that are to count, and what to do from then on."""
     own = os.getpid()
     listener = listen(host, port, shared=how == "shared", only=how != "both")
     if how == "forks":
@@ -95,7 +95,7 @@ def begin(how: str, host: str, port: int, more: list[str]) -> tuple[list[int], C
         forked(beside)
         neighbour.close()
         os.close(closes)
-        os.read(closed, 1)  # until the other server holds this one's socket no more
+        os.read(closed, 1)  # until the other server no longer holds this server's socket
         return [own, worker], lambda: wait(listener)
     if how == "hands":
         return [own], hand_over(listener)
@@ -147,7 +147,7 @@ def replace(listener: socket.socket, worker: int) -> None:
 
 @contextlib.contextmanager
 def owned(how: str, host: str, port: int, *more: str, name: str = "") -> Iterator[set[int]]:
-    """Such a server while the block runs: the processes that are to count. `name` is that of its command."""
+    """Such a server while the block runs: the processes that are to count. `name` is the name of its command."""
     words = [sys.executable, __file__, how, host, str(port), *more]
     if name:
         words = [sys.executable, "-c", _NAMED.format(name=name, words=words[1:])]

@@ -1,4 +1,4 @@
-"""A server of many threads that does under load what the lab should notice: `provoking.py PORT HABIT`."""
+"""A server of many threads with a habit under load that the lab should notice: `provoking.py PORT HABIT`."""
 
 import os
 import socket
@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 LINE = b"DEBUG handler GET / from 127.0.0.1, 0 bytes read, 2 bytes to write, status 200, keep-alive, no error seen\n"
 LOAD_BEGINS = 8
-"""Connections that are open at once only under load."""
+"""The number of connections that are open only under load."""
 
 Answer = Callable[[], bytes]
 
@@ -36,7 +36,7 @@ class Threads:
 
 
 def waiting(listener: socket.socket) -> None:
-    """All threads wait for one lock, whose holder sleeps."""
+    """All threads wait for a single lock, whose holder sleeps."""
     lock = threading.Lock()
 
     def answer() -> bytes:
@@ -48,7 +48,7 @@ def waiting(listener: socket.socket) -> None:
 
 
 def chatty(listener: socket.socket) -> None:
-    """Logs each request, as with a log level that nobody set."""
+    """Logs every request, as with a log level that nobody set."""
 
     def answer() -> bytes:
         os.write(1, LINE)
@@ -58,7 +58,7 @@ def chatty(listener: socket.socket) -> None:
 
 
 def shrinking(listener: socket.socket) -> None:
-    """Answers with less from a moment after the load began."""
+    """Answers with fewer bytes from a moment after the load began."""
     began: list[float] = []
 
     def answer() -> bytes:
@@ -86,7 +86,7 @@ def mortal(listener: socket.socket) -> None:
 
 
 def burning(listener: socket.socket) -> None:
-    """Computes a millisecond for each answer, in as many processes as it has cores."""
+    """Computes a millisecond per answer, in as many processes as it has cores."""
 
     def answer() -> bytes:
         until = time.thread_time() + 0.001

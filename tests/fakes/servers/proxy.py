@@ -1,7 +1,7 @@
 """A small proxy for tests of routes: `proxy.py PORT BEHAVIOUR UPSTREAM_HOST UPSTREAM_PORT UPSTREAM_CA`.
 
-It passes on what arrives, both ways, so HTTP/1.1 stays HTTP/1.1. `relay` speaks to the server behind it without TLS;
-`tls` over TLS, and offers HTTP/1.1 alone; `tls-h2` offers HTTP/2 as well; `strict` checks the certificate; `stubborn`
+It passes bytes on, both ways, so HTTP/1.1 stays HTTP/1.1. `relay` connects to the server behind it without TLS;
+`tls` over TLS, and offers HTTP/1.1 only; `tls-h2` offers HTTP/2 as well; `strict` checks the certificate; `stubborn`
 answers 502; `frail` ends after four connections.
 """
 
@@ -30,14 +30,14 @@ def connected(behaviour: str, host: str, port: int, ca: str) -> socket.socket:
 
 
 def pass_on_both_ways(client: socket.socket, server: socket.socket) -> None:
-    """Pass on what comes until both have ended. In one thread: no two may use one SSL connection at a time."""
+    """Pass bytes on until both have ended. In one thread: no two may use an SSL connection at the same time."""
     other = {client: server, server: client}
     open_ends = {client, server}
     with contextlib.suppress(OSError):
         while open_ends:
             held = {end for end in open_ends if isinstance(end, ssl.SSLSocket) and end.pending()}
             for end in held or select.select(open_ends, [], [])[0]:
-                end.settimeout(0)  # TLS may have had a record for itself
+                end.settimeout(0)  # TLS may have read a record for itself
                 try:
                     data = end.recv(65536)
                 except (ssl.SSLWantReadError, BlockingIOError):
@@ -49,7 +49,7 @@ def pass_on_both_ways(client: socket.socket, server: socket.socket) -> None:
                     continue
                 open_ends.remove(end)
                 if isinstance(other[end], ssl.SSLSocket):
-                    return  # it has no half that could be closed
+                    return  # it cannot be closed by half
                 other[end].shutdown(socket.SHUT_WR)
 
 

@@ -1,4 +1,4 @@
-"""Answers every path after work that its path costs: `PORT [PATH=UNITS ...]`, by default 1000 units."""
+"""Answers every path after the work that its path costs: `PORT [PATH=UNITS ...]`, by default 1000 units."""
 
 import socket
 import sys

@@ -1,4 +1,4 @@
-"""A small HTTP server for tests of the launcher, that behaves or misbehaves as asked: `server.py PORT BEHAVIOUR`."""
+"""A small HTTP server for tests of the launcher, that behaves or misbehaves as told: `server.py PORT BEHAVIOUR`."""
 
 import itertools
 import os
@@ -108,7 +108,7 @@ def turns(port: int) -> None:
 
 
 def expires(port: int) -> None:
-    """Accepts a token for two seconds from its first use; what asks without one is answered."""
+    """Accepts a token for two seconds from its first use; requests without a token are answered."""
     used_s: float | None = None
     with socket.create_server(("127.0.0.1", port)) as listener:
         while True:
@@ -142,7 +142,7 @@ def taken(port: int) -> None:
 
 
 def echoes(port: int) -> None:
-    """Says what it was given, then serves."""
+    """Prints its arguments, then serves."""
     print(" ".join(sys.argv[3:]), os.environ.get("GREETING"), flush=True)
     print(f"in {Path.cwd()} on {sorted(os.sched_getaffinity(0))}", flush=True)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -10,7 +10,7 @@ _ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok"
 
 
 class Service:
-    """Listens on each port that a client names, until it is closed."""
+    """Listens on every port that a client names, until it is closed."""
 
     def __init__(self, name: str) -> None:
         self._asked = socket.socket(socket.AF_UNIX)
@@ -37,7 +37,7 @@ class Service:
         client.sendall(b"!")
 
     def close(self) -> None:
-        """End all that it has started."""
+        """End all servers that it has started."""
         for each in self._opened:
             each.shutdown(socket.SHUT_RDWR)
             each.close()
@@ -52,7 +52,7 @@ def _serve(connection: socket.socket) -> None:
 
 @contextmanager
 def service(folder: Path) -> Iterator[str]:
-    """The name of its socket, in the folder."""
+    """The path of its socket in the folder."""
     name = str(folder / "service")
     with closing(Service(name)):
         yield name

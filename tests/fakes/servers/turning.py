@@ -1,6 +1,6 @@
-"""`turning.py PORT HABIT`: answers rightly until four connections are open at once, and then by its habit.
+"""`turning.py PORT HABIT`: answers correctly until four connections are open together, and then by its habit.
 
-So readiness and verification, which ask one thing at a time, find nothing wrong, and any load does.
+So readiness and verification, which send one request at a time, see no fault, and any load does.
 """
 
 import contextlib
@@ -17,7 +17,7 @@ HABITS = {
 
 
 def serve(listener: socket.socket, wrong: bytes) -> None:
-    """Answer until killed. Whoever has connected is seen before anybody is answered."""
+    """Answer until killed. New connections are accepted before anybody is answered."""
     listener.setblocking(False)
     connections: list[socket.socket] = []
     turned = False
@@ -34,7 +34,7 @@ def serve(listener: socket.socket, wrong: bytes) -> None:
 
 
 def answered(connection: socket.socket, answer: bytes) -> bool:
-    """Answer what came; False if the connection has ended."""
+    """Answer a request; False if the connection has ended."""
     try:
         if not connection.recv(65536):
             return False
@@ -45,7 +45,7 @@ def answered(connection: socket.socket, answer: bytes) -> bool:
 
 
 def main(port: int, habit: str) -> None:
-    """Listen, say where, and serve."""
+    """Listen, print the port, and serve."""
     with socket.create_server(("127.0.0.1", port), backlog=256) as listener:
         sys.stdout.write(f"listening on {listener.getsockname()[1]}\n")
         sys.stdout.flush()

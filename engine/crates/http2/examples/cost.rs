@@ -1,8 +1,9 @@
-//! What a request costs a session, without sockets: `cargo run --release -p redline-http2 --example cost [STREAMS [REQUESTS]]`.
+//! Measures what a request costs a session, without sockets: `cargo run --release -p redline-http2 --example cost [STREAMS
+//! [REQUESTS]]`.
 //!
-//! So many streams (16) are kept in flight until so many requests (2,000,000) are answered, with the head and the five bytes of a
-//! small answer. Prints the nanoseconds per request of the best of ten parts. Where the machine is busy, count
-//! instructions with `valgrind --tool=callgrind`.
+//! Keeps STREAMS requests (16) in flight until REQUESTS (2,000,000) are answered, with the head and the five bytes of a small
+//! answer. Prints the nanoseconds per request of the fastest of ten parts. On a busy machine, count instructions with `valgrind
+//! --tool=callgrind`.
 
 use std::time::Instant;
 

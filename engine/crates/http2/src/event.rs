@@ -1,28 +1,29 @@
-//! What a session is to do with answers, and the events that it reports.
+//! How a session handles answers, and the events that it reports.
 
 use std::fmt;
 
 use crate::rule::{Rule, violation};
 
-/// What to do with the body of an answer, besides counting its bytes.
+/// How to handle the body of an answer, besides counting its bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BodyOptions {
-    /// Hash it.
+    /// Hash the body.
     pub hash: bool,
-    /// Keep it, up to [`crate::MOST_KEPT_BYTES`]; a longer one resets the stream and is [`Event::Malformed`].
+    /// Keep the body, up to [`crate::MOST_KEPT_BYTES`]. A longer body resets the stream and is [`Event::Malformed`].
     pub keep: bool,
 }
 
-/// What became of a request. Each token is reported at most once, and never after [`crate::Session::cancel`].
+/// What happened to a request or to the connection. Each token is reported at most once, and never after
+/// [`crate::Session::cancel`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// The answer is complete, trailers included.
     Answer {
-        /// What the request was opened as.
+        /// The token of the request.
         token: u32,
-        /// 200 to 999: interim answers are passed over.
+        /// 200 to 999; interim answers are skipped.
         status: u16,
-        /// The status of gRPC, if it is an answer of gRPC; 0 is OK.
+        /// The gRPC status, if this is a gRPC answer; 0 is OK.
         grpc_status: Option<u32>,
         /// Bytes of the body.
         body_length: u64,
@@ -33,53 +34,53 @@ pub enum Event {
     },
     /// The peer reset the stream, with this error code (RFC 9113, section 7); never `REFUSED_STREAM`.
     Refused {
-        /// What the request was opened as.
+        /// The token of the request.
         token: u32,
         /// The error code of its `RST_STREAM`.
         code: u32,
     },
-    /// The peer said that it did not look at the request: it is past the last stream of a `GOAWAY`, was reset with
-    /// `REFUSED_STREAM`, or could not be sent any more. It is safe to send it again on another connection.
+    /// The peer did not process the request: its stream is past the last stream of a `GOAWAY`, was reset with `REFUSED_STREAM`,
+    /// or could not be opened any more. It is safe to send the request again on another connection.
     Unprocessed {
-        /// What the request was opened as.
+        /// The token of the request.
         token: u32,
     },
-    /// The answer is not HTTP, or past a limit; the stream is reset, the connection stays open.
+    /// The answer is not valid HTTP, or exceeds a limit. The stream is reset; the connection stays open.
     Malformed {
-        /// What the request was opened as.
+        /// The token of the request.
         token: u32,
-        /// The rule that it breaks.
+        /// The rule that the answer breaks.
         rule: Rule,
-        /// The name of the field that breaks it, made visible; `None` where it is not about one field.
+        /// The name of the field that breaks the rule, escaped; `None` if the rule is not about a single field.
         field: Option<Box<str>>,
     },
-    /// The peer takes no further requests on this connection; those that it has taken may still be answered.
+    /// The peer accepts no further requests on this connection. Requests that it has accepted may still be answered.
     GoAway {
-        /// The last stream that it has processed or may yet process; 0 for none.
+        /// The last stream that the peer has processed or may yet process; 0 for none.
         last: i32,
-        /// Its error code; 0 for none.
+        /// The error code of the `GOAWAY`; 0 for none.
         code: u32,
     },
 }
 
-/// Why a session cannot go on, or a request not be opened.
+/// Why a session cannot continue, or a request cannot be opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Error {
-    /// Memory for the session could not be had.
+    /// Memory for the session could not be allocated.
     Memory,
     /// No stream may be opened now: see [`crate::Session::room`].
     NoRoom,
-    /// The request's fields are past [`crate::MOST_HEAD_BYTES`].
+    /// The request's fields exceed [`crate::MOST_HEAD_BYTES`].
     TooLong,
-    /// The peer does not follow HTTP/2, or floods: the connection is of no more use.
+    /// The peer violates HTTP/2, or floods. The connection cannot be used any more.
     Malformed {
-        /// The error code that it is sent (RFC 9113, section 7).
+        /// The error code that is sent to the peer (RFC 9113, section 7).
         code: u32,
     },
 }
 
 impl Error {
-    /// The peer continued a stream that it had ended: its answer is complete, and nobody requested what follows.
+    /// Whether the peer continued a stream that it had ended. The answer is complete, and nobody requested what follows.
     #[must_use]
     pub fn is_surplus(&self) -> bool {
         matches!(self, Self::Malformed { code } if *code == libnghttp2_sys::NGHTTP2_STREAM_CLOSED)

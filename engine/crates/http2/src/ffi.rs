@@ -1,5 +1,5 @@
-//! nghttp2, and with [`callbacks`] all the unsafe code there is. [`Connection`] owns an `nghttp2_session` and the [`Streams`] that its
-//! callbacks work on; nothing of nghttp2 leaves this module.
+//! The binding to nghttp2; together with [`callbacks`], all unsafe code of this crate. [`Connection`] owns an `nghttp2_session`
+//! and the [`Streams`] that its callbacks change. No type of nghttp2 leaves this module.
 
 use std::ffi::c_void;
 use std::ptr::{self, NonNull};
@@ -18,30 +18,30 @@ mod pool;
 
 use pool::Pool;
 
-/// What a stream may receive before the peer has to wait for us, which takes everything at once: 16 MiB.
+/// The window of a stream, 16 MiB. Bytes are consumed at once, so it bounds only what the peer sends ahead.
 const STREAM_WINDOW: u32 = 16 << 20;
-/// The same for the connection: 1 GiB, so that updates of it are rare.
+/// The window of the connection, 1 GiB, so that updates of it are rare.
 const CONNECTION_WINDOW: i32 = 1 << 30;
-/// Answers to PING and SETTINGS that may wait to be written; past that the peer floods.
+/// Answers to PING and SETTINGS that may wait to be written. A peer that causes more is flooding.
 const MOST_ACKS: usize = 1000;
 
-/// Whether this side ended the connection, and with which code (RFC 9113, section 7).
+/// Whether this side ended the connection, and with which error code (RFC 9113, section 7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Drained {
     Alive,
     Ended { code: u32 },
 }
 
-/// One `nghttp2_session` and what its callbacks work on.
+/// An `nghttp2_session`, and the state that its callbacks change.
 pub struct Connection {
     session: NonNull<ng::nghttp2_session>,
-    /// From `Box::into_raw`; also nghttp2's user data. A reference to it never lives across a call that runs callbacks.
+    /// From `Box::into_raw`; also nghttp2's user data. No reference to it lives across a call that runs callbacks.
     streams: NonNull<Streams>,
-    /// From `Box::into_raw`; used by nghttp2's memory hooks alone.
+    /// From `Box::into_raw`; used only by nghttp2's memory hooks.
     pool: NonNull<Pool>,
 }
 
-// SAFETY: the pointers are owned by this value alone, and nghttp2 ties a session to no thread.
+// SAFETY: only this value owns the pointers, and nghttp2 ties a session to no thread.
 unsafe impl Send for Connection {}
 
 impl Connection {
@@ -49,7 +49,7 @@ impl Connection {
         let streams = NonNull::from(Box::leak(Box::<Streams>::default()));
         let pool = NonNull::from(Box::leak(Box::<Pool>::default()));
         let Ok(session) = new_session(streams, pool) else {
-            // SAFETY: they came from boxes just now, and nobody else has them.
+            // SAFETY: both came from boxes just now, and nothing else has them.
             unsafe { drop((Box::from_raw(streams.as_ptr()), Box::from_raw(pool.as_ptr()))) };
             return Err(Error::Memory);
         };
@@ -102,7 +102,7 @@ impl Connection {
         unsafe { ng::nghttp2_session_want_write(self.raw()) != 0 }
     }
 
-    /// Frames that wait to be made.
+    /// Frames that wait to be serialized.
     pub fn queued(&self) -> usize {
         // SAFETY: the session is alive; this only reads it.
         unsafe { ng::nghttp2_session_get_outbound_queue_size(self.raw()) }
@@ -145,12 +145,12 @@ impl Connection {
     }
 
     pub fn reset(&mut self, stream: i32) {
-        // SAFETY: the session is alive. Of the errors, no memory ends the session at its next use; there are no others.
+        // SAFETY: the session is alive. The only error is lack of memory, which ends the session at its next use.
         unsafe { ng::nghttp2_submit_rst_stream(self.raw(), 0, stream, ng::NGHTTP2_CANCEL) };
     }
 
     pub fn feed(&mut self, bytes: &[u8]) -> Result<(), Error> {
-        // SAFETY: the session is alive and the bytes are read only during the call; no reference to the streams lives.
+        // SAFETY: the session is alive, and the bytes are read only during the call. No reference to the streams lives.
         let taken = unsafe { ng::nghttp2_session_mem_recv2(self.raw(), bytes.as_ptr(), bytes.len()) };
         match usize::try_from(taken) {
             Ok(taken) if taken == bytes.len() => Ok(()),
@@ -160,14 +160,14 @@ impl Connection {
         }
     }
 
-    /// End the connection, because the peer breaks its rules: GOAWAY with this code is the last that is sent.
+    /// End the connection because the peer violates the protocol: a GOAWAY with this code is the last frame that is sent.
     pub fn end(&mut self, code: u32) -> Error {
-        // SAFETY: the session is alive. Of the errors, no memory ends the session at its next use; there are no others.
+        // SAFETY: the session is alive. The only error is lack of memory, which ends the session at its next use.
         unsafe { ng::nghttp2_session_terminate_session(self.raw(), code) };
         Error::Malformed { code }
     }
 
-    /// Append frames until there are none, or `out` is at least `limit` long.
+    /// Append frames until none is left, or `out` has at least `limit` bytes.
     pub fn drain(&mut self, out: &mut Vec<u8>, limit: usize) -> Drained {
         let streams = self.streams_mut();
         streams.out_limit = limit;
@@ -183,9 +183,9 @@ impl Connection {
             if length <= 0 {
                 break;
             }
-            // SAFETY: nghttp2 says that so many bytes are there, until it is called again.
+            // SAFETY: nghttp2 guarantees `length` bytes there until it is called again.
             let frame = unsafe { slice::from_raw_parts(frame, length as usize) };
-            // The fourth byte of a frame is its type. This side sends GOAWAY only when the peer breaks the rules.
+            // The fourth byte of a frame is its type. This side sends GOAWAY only when the peer violates the protocol.
             if frame.get(3) == Some(&(ng::NGHTTP2_GOAWAY as u8)) {
                 let code = frame.get(13..17).and_then(|code| code.try_into().ok());
                 drained = Drained::Ended { code: code.map_or(ng::NGHTTP2_PROTOCOL_ERROR, u32::from_be_bytes) };
@@ -199,7 +199,8 @@ impl Connection {
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        // SAFETY: all are owned, and are not used after this. nghttp2 goes first, for it uses the others.
+        // SAFETY: this value owns all of them, and they are not used afterwards. nghttp2 goes first, because it uses the
+        // others.
         unsafe {
             ng::nghttp2_session_del(self.raw());
             drop((Box::from_raw(self.streams.as_ptr()), Box::from_raw(self.pool.as_ptr())));
@@ -211,8 +212,8 @@ fn new_session(streams: NonNull<Streams>, pool: NonNull<Pool>) -> Result<NonNull
     let mut callbacks = ptr::null_mut();
     let mut option = ptr::null_mut();
     let mut session = ptr::null_mut();
-    // SAFETY: what is made here is used only when it could be made, and freed once; deleting null is allowed. nghttp2
-    // copies callbacks, options and hooks, and the pool outlives the session.
+    // SAFETY: every object is used only if it could be made, and freed once; deleting null is allowed. nghttp2 copies
+    // callbacks, options and hooks, and the pool outlives the session.
     unsafe {
         if ng::nghttp2_session_callbacks_new(&raw mut callbacks) == 0 && ng::nghttp2_option_new(&raw mut option) == 0 {
             callbacks::set_on(callbacks);
@@ -220,7 +221,7 @@ fn new_session(streams: NonNull<Streams>, pool: NonNull<Pool>) -> Result<NonNull
             ng::nghttp2_option_set_max_reserved_remote_streams(option, 0);
             ng::nghttp2_option_set_max_outbound_ack(option, MOST_ACKS);
             ng::nghttp2_option_set_max_continuations(option, usize::MAX); // `FrameHeads` counts them.
-            // Late frames of streams that were given up count, and a correct server may send many.
+            // Late frames of cancelled streams count as glitches, and a correct server may send many.
             ng::nghttp2_option_set_glitch_rate_limit(option, u64::MAX, 0);
             ng::nghttp2_option_set_max_send_header_block_length(option, 2 * MOST_HEAD_BYTES);
             let streams = streams.as_ptr().cast();
@@ -245,7 +246,7 @@ fn setting(settings_id: ng::nghttp2_settings_id, value: u32) -> ng::nghttp2_sett
     ng::nghttp2_settings_entry { settings_id: settings_id as i32, value }
 }
 
-/// Places travel through nghttp2 as pointers that are never followed; null is "none".
+/// nghttp2 carries places as pointers that are never dereferenced; null means none.
 fn user_data_of(place: Place) -> *mut c_void {
     ptr::without_provenance_mut(place.0 as usize + 1)
 }

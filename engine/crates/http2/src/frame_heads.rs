@@ -1,45 +1,45 @@
-//! What nghttp2 does not judge, or not the same however bytes are cut, and the heads of frames show.
+//! Judges the heads of frames where nghttp2 does not, or where its verdict depends on how bytes are cut.
 //!
-//! It forgets a stream once it is closed, and ignores what comes on it afterwards; but a peer that continues after `END_STREAM`
-//! breaks the rules (RFC 9113, section 5.1). And it counts a `CONTINUATION` whose head comes in pieces more than once.
+//! nghttp2 forgets closed streams and ignores frames on them, but a peer that continues a stream after `END_STREAM` breaks the
+//! rules (RFC 9113, section 5.1). It also counts a `CONTINUATION` more than once if its head arrives in pieces.
 
 use libnghttp2_sys as ng;
 
 /// The length of a frame's head (RFC 9113, section 4.1).
 const HEAD_BYTES: usize = 9;
-/// How many of the streams that were opened last are watched, in words of 64.
+/// How many of the most recently opened streams are watched, in words of 64.
 const WORDS: usize = 16;
 
-/// The most `CONTINUATION` frames in a row: enough for the longest list of fields in small frames, and no flood.
+/// The most `CONTINUATION` frames in a row: enough for the longest list of fields in small frames, but no flood.
 const MOST_CONTINUATIONS: u32 = 64;
 
 /// Reads the heads of the peer's frames.
 #[derive(Debug, Default)]
 pub struct FrameHeads {
-    /// The head of a frame of which a part has come.
+    /// The head of a frame that has arrived in part.
     head: [u8; HEAD_BYTES],
     head_length: usize,
-    /// Bytes of the present frame's payload that have not come.
+    /// Bytes of the present frame's payload that have not arrived.
     payload_left: usize,
     /// `CONTINUATION` frames in a row.
     continuations: u32,
-    /// A bit for each stream that the peer has ended, at half its number.
+    /// A bit for every stream that the peer has ended, at half its number.
     bits: [u64; WORDS],
-    /// Half the number of the stream that was opened last.
+    /// Half the number of the newest stream.
     newest: usize,
 }
 
 /// A frame that breaks the rules of the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// Bytes of the present piece before the frame; 0 when its head began in an earlier piece.
+    /// Bytes of the present piece before the frame; 0 if its head began in an earlier piece.
     pub at: usize,
-    /// RFC 9113, section 7.
+    /// The error code (RFC 9113, section 7).
     pub code: u32,
 }
 
 impl FrameHeads {
-    /// A stream is opened, the next after the one that was opened before.
+    /// Note that the next stream was opened.
     pub fn open(&mut self, stream: i32) {
         self.newest = stream as usize / 2;
         if self.newest.is_multiple_of(64) {
@@ -47,7 +47,7 @@ impl FrameHeads {
         }
     }
 
-    /// Read the heads of the frames in a piece, up to one that breaks the rules.
+    /// Read the heads of the frames in a piece, up to the first that breaks a rule.
     pub fn read(&mut self, piece: &[u8]) -> Option<Violation> {
         let mut at = 0;
         loop {
@@ -74,7 +74,7 @@ impl FrameHeads {
                 }
             };
             if head.starts_with(b"HTTP/1.") {
-                // As a frame it would be of a kind that does not exist, and 4 MB long.
+                // Read as a frame, the first bytes of an HTTP/1.1 answer are a frame of 4 MB and of an unknown type.
                 return Some(Violation { at: begin, code: ng::NGHTTP2_HTTP_1_1_REQUIRED });
             }
             self.payload_left = u32::from_be_bytes([0, head[0], head[1], head[2]]) as usize;
@@ -85,7 +85,7 @@ impl FrameHeads {
         }
     }
 
-    /// The code of the rule that a frame breaks. If it ends its stream, that is remembered.
+    /// The error code if a frame breaks a rule. Notes whether it ends its stream.
     fn judge(&mut self, kind: u32, flags: u32, stream: i32) -> Option<u32> {
         if kind == ng::NGHTTP2_CONTINUATION {
             self.continuations += 1;
@@ -94,7 +94,7 @@ impl FrameHeads {
         self.continuations = 0;
         let carries = matches!(kind, ng::NGHTTP2_HEADERS | ng::NGHTTP2_DATA);
         let index = stream as usize / 2;
-        // Older streams are not watched any more; what comes on those that were not opened is nghttp2's to judge.
+        // Older streams are no longer watched; nghttp2 judges frames on streams that were not opened.
         let is_watched = index <= self.newest && self.newest - index < (WORDS - 1) * 64;
         if !is_watched || !(carries || kind == ng::NGHTTP2_RST_STREAM) {
             return None;

@@ -1,10 +1,10 @@
-//! One answer as HTTP sees it (RFC 9113, section 8.1). nghttp2 could judge this too, but it ends the whole connection, and
-//! every other request on it, over one malformed answer.
+//! Validates an answer as HTTP (RFC 9113, section 8.1). nghttp2 could do so too, but ends the whole connection, with every
+//! other request on it, over a malformed answer.
 
 use crate::rule::Rule;
 use crate::{MOST_FIELDS, MOST_HEAD_BYTES};
 
-/// What to do with a stream after something came on it.
+/// What to do with a stream after an event on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     Fine,
@@ -17,27 +17,27 @@ impl Verdict {
     }
 }
 
-/// An answer that is coming: interim ones, then the one that counts, its body and perhaps trailers.
+/// An answer that is arriving: interim answers, then the final answer, its body and perhaps trailers.
 #[derive(Debug, Default)]
 pub struct Message {
-    /// The request was HEAD: a length may be given, and no body comes.
+    /// The request was HEAD: a length may be declared, but no body follows.
     head_only: bool,
-    /// Size of the list of fields that is coming.
+    /// Size of the list of fields that is arriving.
     head_bytes: usize,
-    /// Ordinary fields in it: after the first no pseudo-field may follow.
+    /// Ordinary fields in the list so far: no pseudo-field may follow them.
     fields: usize,
-    /// The status in the list of fields that is coming; 0 before it.
+    /// The status in the list of fields that is arriving; 0 before it.
     coming: u16,
-    /// Of the answer that counts; 0 before it.
+    /// The status of the final answer; 0 before it.
     status: u16,
     content_length: Option<u64>,
     body_length: u64,
-    /// It is an answer of gRPC, which has a status of its own.
+    /// Whether this is a gRPC answer, which has a status of its own.
     is_grpc: bool,
     grpc_status: Option<u32>,
 }
 
-/// The status UNKNOWN of gRPC, which an answer without a status has.
+/// The gRPC status UNKNOWN, for an answer without a status.
 const GRPC_UNKNOWN: u32 = 2;
 
 impl Message {
@@ -45,7 +45,7 @@ impl Message {
         Self { head_only, ..Self::default() }
     }
 
-    /// Whether anything of the answer has come.
+    /// Whether any part of the answer has arrived.
     pub fn has_begun(&self) -> bool {
         self.status != 0 || self.head_bytes > 0
     }
@@ -54,12 +54,12 @@ impl Message {
         self.status
     }
 
-    /// The status in the list of fields that came last.
+    /// The status in the last list of fields.
     pub fn coming(&self) -> u16 {
         self.coming
     }
 
-    /// The status of gRPC, in trailers or, where the answer is nothing but these, in its head; `None` of any other answer.
+    /// The gRPC status, from the trailers or, in an answer without a body, from its head; `None` if this is not a gRPC answer.
     pub fn grpc_status(&self) -> Option<u32> {
         if self.is_grpc { self.grpc_status.or(Some(GRPC_UNKNOWN)) } else { self.grpc_status }
     }
@@ -68,7 +68,7 @@ impl Message {
         self.body_length
     }
 
-    /// A list of fields begins: an interim answer, the answer or trailers.
+    /// A list of fields begins: an interim answer, the final answer or trailers.
     pub fn begin_head(&mut self) {
         (self.head_bytes, self.fields, self.coming) = (0, 0, 0);
         if self.status == 0 {
@@ -76,7 +76,7 @@ impl Message {
         }
     }
 
-    /// A field came.
+    /// A field arrived.
     pub fn field(&mut self, name: &[u8], value: &[u8]) -> Verdict {
         self.head_bytes += name.len() + value.len() + 32;
         if self.head_bytes > MOST_HEAD_BYTES {
@@ -111,7 +111,7 @@ impl Message {
                 self.grpc_status = status.or(Some(GRPC_UNKNOWN));
                 Verdict::Fine
             }
-            // They are about one connection of HTTP/1.1 (section 8.2.2); `te` may be in requests alone.
+            // These fields concern an HTTP/1.1 connection (section 8.2.2); `te` is allowed only in requests.
             b"connection" | b"keep-alive" | b"proxy-connection" | b"te" | b"transfer-encoding" | b"upgrade" => {
                 Verdict::Malformed(Rule::ConnectionField)
             }
@@ -150,7 +150,7 @@ impl Message {
         }
     }
 
-    /// A piece of the body came.
+    /// A piece of the body arrived.
     pub fn data(&mut self, length: usize) -> Verdict {
         self.body_length += length as u64;
         if self.status == 0 {
@@ -167,13 +167,13 @@ impl Message {
         Verdict::fine_if(self.right_length().is_none_or(|length| self.body_length == length), Rule::DataTooShort)
     }
 
-    /// What the body's length has to be, as far as that is known.
+    /// The length that the body must have, if known.
     fn right_length(&self) -> Option<u64> {
         if self.head_only || matches!(self.status, 204 | 304) { Some(0) } else { self.content_length }
     }
 }
 
-/// Which bytes may not stand in a name, and which not in a value: a table, because every byte of every field is looked up.
+/// Which bytes are forbidden in names, and which in values. A table, because every byte of every field is looked up.
 const WRONG: [u8; 256] = {
     let mut wrong = [0; 256];
     let mut byte = 0;
@@ -191,7 +191,7 @@ const WRONG: [u8; 256] = {
 const IN_NAME: u8 = 1;
 const IN_VALUE: u8 = 2;
 
-/// Whether a field may have this name (section 8.2.1); for pseudo-fields there is a list.
+/// Whether a field may have this name (section 8.2.1); pseudo-fields are listed elsewhere.
 fn check_name(name: &[u8]) -> Result<(), Rule> {
     if name.is_empty() {
         Err(Rule::NameEmpty)
@@ -216,18 +216,18 @@ fn check_value(value: &[u8]) -> Result<(), Rule> {
     }
 }
 
-/// What is wrong with any of these bytes. It looks at all of them: that takes fewer instructions than stopping at the first.
+/// The flags of forbidden bytes. Looking at all bytes takes fewer instructions than stopping at the first.
 fn wrong(bytes: &[u8]) -> u8 {
     bytes.iter().fold(0, |seen, byte| seen | WRONG[usize::from(*byte)])
 }
 
-/// Three digits, 100 at least. A client treats 600 to 999 as an error of the server (RFC 9110, section 15).
+/// A status: three digits, 100 at least. A client treats 600 to 999 as a server error (RFC 9110, section 15).
 fn status(value: &[u8]) -> Option<u16> {
     let &[first @ b'1'..=b'9', second @ b'0'..=b'9', third @ b'0'..=b'9'] = value else { return None };
     Some(u16::from(first - b'0') * 100 + u16::from(second - b'0') * 10 + u16::from(third - b'0'))
 }
 
-/// Digits that fit 64 bits.
+/// A decimal number that fits 64 bits.
 fn number(value: &[u8]) -> Option<u64> {
     let digit = |number: u64, byte: &u8| match byte {
         b'0'..=b'9' => number.checked_mul(10)?.checked_add(u64::from(byte - b'0')),

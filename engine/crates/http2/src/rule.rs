@@ -1,12 +1,12 @@
-//! The rules that an answer, or a peer, can break, in words.
+//! The rules that an answer or a peer can break, in words.
 
 use std::fmt;
 
 use libnghttp2_sys as ng;
 
-/// A rule that the answer on one stream can break. Its text says what was wrong, and by which section of which RFC.
+/// A rule that an answer on a stream can break. Its text says what was wrong, and by which section of which RFC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the text of each says what it is")]
+#[expect(missing_docs, reason = "the text of a rule says what it is")]
 pub enum Rule {
     FieldsTooLong,
     TooManyFields,
@@ -65,7 +65,7 @@ impl fmt::Display for Rule {
     }
 }
 
-/// The name of an error code of HTTP/2 (RFC 9113, section 7), `unknown error` for any other.
+/// The name of an HTTP/2 error code (RFC 9113, section 7), or `unknown error`.
 #[must_use]
 pub fn code_name(code: u32) -> &'static str {
     match code {
@@ -87,7 +87,7 @@ pub fn code_name(code: u32) -> &'static str {
     }
 }
 
-/// What the peer did whose connection this side ends with a code.
+/// What the peer did, in words, if this side ends the connection with this code.
 pub(crate) fn violation(code: u32) -> &'static str {
     match code {
         ng::NGHTTP2_HTTP_1_1_REQUIRED => "the peer answers in HTTP/1, not in HTTP/2",

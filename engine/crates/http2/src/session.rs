@@ -1,4 +1,4 @@
-//! The session: the one thing that users of this crate hold.
+//! The session, the main type of this crate.
 
 use std::sync::Arc;
 
@@ -9,29 +9,29 @@ use crate::event::{BodyOptions, Error, Event};
 use crate::ffi::{Connection, Drained};
 use crate::frame_heads::FrameHeads;
 
-/// Bytes that are made in advance, so that what they say is reported in time.
+/// Bytes that are serialized ahead, so that the events that they cause are reported in time.
 const MOST_AHEAD_BYTES: usize = 64 * 1024;
 
-/// RFC 9113, section 7.
+/// An error code (RFC 9113, section 7).
 const INTERNAL_ERROR: u32 = 2;
 
-/// The client side of one HTTP/2 connection.
+/// The client side of an HTTP/2 connection.
 ///
-/// The order is: [`Session::open`] what there is [`Session::room`] for, write what [`Session::output`] gives while
-/// [`Session::wants_write`], give what is read to [`Session::feed`]. After an error of `feed` the connection is of no more
-/// use, and what became of the requests that are still open on it is not reported. The caller decides how long to wait.
+/// Call [`Session::open`] while there is [`Session::room`], write the bytes of [`Session::output`] while
+/// [`Session::wants_write`], and pass received bytes to [`Session::feed`]. After an error of `feed`, the connection cannot be
+/// used any more, and requests that are still open on it are not reported. Timeouts are the caller's.
 pub struct Session {
     connection: Connection,
     frame_heads: FrameHeads,
-    /// What was made ahead, and how much of it was taken.
+    /// The bytes that were serialized ahead, and how many of them were taken.
     ahead: Vec<u8>,
     taken: usize,
-    /// The code with which this side ended the connection: the peer does not follow HTTP/2.
+    /// The error code with which this side ended the connection because the peer violates HTTP/2.
     dead: Option<u32>,
 }
 
 impl Session {
-    /// A session on a fresh connection; the preface and SETTINGS wait in its output.
+    /// Create a session on a fresh connection; the preface and SETTINGS wait in its output.
     ///
     /// # Errors
     /// [`Error::Memory`].
@@ -45,8 +45,8 @@ impl Session {
         })
     }
 
-    /// How many streams may be opened now. Before the peer's SETTINGS came, 100 in all; 0 after GOAWAY and when the numbers
-    /// of streams are used up.
+    /// How many streams may be opened now: 100 in all before the peer's SETTINGS, 0 after GOAWAY and when the stream numbers
+    /// are used up.
     #[must_use]
     pub fn room(&self) -> u32 {
         if self.dead.is_some() || !self.connection.may_open() {
@@ -56,9 +56,9 @@ impl Session {
         self.connection.most_streams().saturating_sub(open)
     }
 
-    /// Open a stream: `fields` begin with `:method`, `:scheme`, `:authority` and `:path`, names in lower case; the rest is
-    /// the caller's, `content-length` included. `body`, if not empty, is sent as DATA, under flow control.
-    /// `token` names the request in events; no two open ones may share one.
+    /// Open a stream. `fields` begin with `:method`, `:scheme`, `:authority` and `:path`, and have lower-case names; the rest,
+    /// including `content-length`, is up to the caller. `body`, if not empty, is sent as DATA under flow control. `token` names
+    /// the request in events; no two open requests may share a token.
     ///
     /// # Errors
     /// [`Error::NoRoom`], [`Error::TooLong`], [`Error::Memory`].
@@ -80,22 +80,22 @@ impl Session {
         Ok(())
     }
 
-    /// Record the answer on the only stream, and this many bytes of its body.
+    /// Record the answer on the only stream, with up to `keeps` bytes of its body.
     pub fn record(&mut self, keeps: usize) {
         self.connection.streams_mut().record = Some(Box::new(Record::new(keeps)));
     }
 
-    /// The record of the answer that has just come, if it was recorded.
+    /// The record of the last answer, if it was recorded.
     pub fn take_record(&mut self) -> Option<Box<Record>> {
         self.connection.streams_mut().record.take()
     }
 
-    /// Take bytes that were read; the events are appended to `events`.
+    /// Process received bytes; events are appended to `events`.
     ///
     /// # Errors
-    /// [`Error::Malformed`] when the peer breaks the connection's rules or floods; [`Error::Memory`].
+    /// [`Error::Malformed`] when the peer violates the protocol or floods; [`Error::Memory`].
     pub fn feed(&mut self, bytes: &[u8], events: &mut Vec<Event>) -> Result<(), Error> {
-        // What arose while writing comes first. Then callbacks write into the caller's own list.
+        // Events that arose while writing come first. Then callbacks append to the caller's list.
         events.append(&mut self.connection.streams_mut().events);
         std::mem::swap(&mut self.connection.streams_mut().events, events);
         let fed = self.take(bytes);
@@ -115,7 +115,7 @@ impl Session {
             self.dead = Some(if let Error::Malformed { code } = why { code } else { INTERNAL_ERROR });
             return fed;
         }
-        // What is queued because of these bytes may be the end of a stream or of the connection, which shows when it is made.
+        // A frame that is queued because of these bytes may end a stream or the connection, which shows when it is serialized.
         if self.connection.queued() > queued || self.connection.streams().going {
             self.make_ahead();
         }
@@ -145,7 +145,7 @@ impl Session {
         }
     }
 
-    /// Append bytes to be written, about `most` (up to a frame more): the rest is for the next call.
+    /// Append bytes to be written, about `most` (up to a frame more). The rest is for the next call.
     pub fn output(&mut self, out: &mut Vec<u8>, most: usize) {
         let limit = out.len().saturating_add(most);
         if self.taken < self.ahead.len() {
@@ -162,13 +162,13 @@ impl Session {
         }
     }
 
-    /// Whether [`Session::output`] would give anything.
+    /// Whether [`Session::output`] would append anything.
     #[must_use]
     pub fn wants_write(&self) -> bool {
         !self.ahead.is_empty() || self.connection.wants_write()
     }
 
-    /// Give a request up: its stream is reset with CANCEL and its token is not reported any more. Unknown tokens are ignored.
+    /// Cancel a request: its stream is reset with CANCEL, and its token is not reported. Unknown tokens are ignored.
     pub fn cancel(&mut self, token: u32) {
         let streams = self.connection.streams_mut();
         let is_it = |event: &Event| match event {
@@ -184,13 +184,13 @@ impl Session {
         }
     }
 
-    /// Whether anything has come of an answer that is not complete.
+    /// Whether part of an answer that is not complete has arrived.
     #[must_use]
     pub fn is_answering(&self) -> bool {
         self.connection.streams().is_answering()
     }
 
-    /// Whether the connection has had its day: the peer takes no more requests, and none is open.
+    /// Whether the peer accepts no more requests and none is open.
     #[must_use]
     pub fn is_finished(&self) -> bool {
         self.dead.is_some() || (!self.connection.may_open() && self.connection.streams().count() == 0)

@@ -1,4 +1,4 @@
-//! One request under way.
+//! A request in flight.
 
 use std::sync::Arc;
 
@@ -9,16 +9,16 @@ use crate::event::{BodyOptions, Event};
 use crate::message::{Message, Verdict};
 use crate::rule::Rule;
 
-/// A request that was opened, until its stream is closed.
+/// An open request, until its stream is closed.
 #[derive(Debug, Default)]
 pub struct Slot {
     token: u32,
-    /// Its outcome was reported, or the request was given up.
+    /// The outcome was reported, or the request was cancelled.
     reported: bool,
     pub message: Message,
     hash: Option<Sha256>,
     kept: Option<Vec<u8>>,
-    /// What is to be sent, and how much of it was.
+    /// The body, and how much of it was sent.
     body: Option<Arc<[u8]>>,
     sent: usize,
 }
@@ -31,12 +31,12 @@ impl Slot {
         Self { token, message, hash, kept, body, ..Self::default() }
     }
 
-    /// The token, if its outcome may still be reported.
+    /// The token, if an outcome may still be reported.
     pub fn pending(&self) -> Option<u32> {
         (!self.reported).then_some(self.token)
     }
 
-    /// Report the outcome, unless one was reported, and free what was kept for it.
+    /// Report the outcome, unless it was reported before, and free what was kept for the request.
     pub fn report(&mut self, events: &mut Vec<Event>, outcome: impl FnOnce(u32) -> Event) {
         if !std::mem::replace(&mut self.reported, true) {
             events.push(outcome(self.token));
@@ -44,14 +44,14 @@ impl Slot {
         }
     }
 
-    /// The outcome is of no interest any more.
+    /// Report no outcome: the request was cancelled.
     pub fn forget(&mut self) {
         self.reported = true;
         self.hash = None;
         self.kept = None;
     }
 
-    /// A piece of the body came.
+    /// A piece of the body arrived.
     pub fn data(&mut self, bytes: &[u8]) -> Verdict {
         let verdict = self.message.data(bytes.len());
         if verdict != Verdict::Fine {
@@ -78,12 +78,12 @@ impl Slot {
         self.report(events, |token| Event::Answer { token, status, grpc_status, body_length, body_sha256, body });
     }
 
-    /// Bytes of the request's body that were not sent.
+    /// Bytes of the request's body that are not yet sent.
     pub fn unsent(&self) -> usize {
         self.body.as_ref().map_or(0, |body| body.len() - self.sent)
     }
 
-    /// Send the next so many bytes of the body.
+    /// Append the next `length` bytes of the body.
     pub fn send(&mut self, length: usize, out: &mut Vec<u8>) {
         if let Some(body) = &self.body {
             out.extend_from_slice(&body[self.sent..self.sent + length]);

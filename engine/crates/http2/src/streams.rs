@@ -7,10 +7,10 @@ use crate::message::Verdict;
 use crate::rule::Rule;
 use crate::slot::Slot;
 
-/// RFC 9113, section 7.
+/// An error code (RFC 9113, section 7).
 const REFUSED_STREAM: u32 = 7;
 
-/// Where a request stands among [`Streams`].
+/// The index of a request among [`Streams`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Place(pub u32);
 
@@ -18,25 +18,25 @@ pub struct Place(pub u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answered {
     Fine,
-    /// The rest of the request's body is not worth sending.
+    /// The rest of the request's body need not be sent.
     Early,
     Malformed,
 }
 
-/// The requests under way, the events not yet taken and the bytes not yet taken.
+/// The requests in flight, and the events and bytes that were not yet taken.
 #[derive(Debug, Default)]
 pub struct Streams {
-    /// With the stream's number; 0 where nothing is.
+    /// Requests with the numbers of their streams; 0 for a free slot.
     slots: Vec<(i32, Slot)>,
     free: Vec<u32>,
     recent: Place,
     pub events: Vec<Event>,
     pub out: Vec<u8>,
-    /// How long `out` may become before the sending of bodies pauses.
+    /// The length of `out` at which bodies pause.
     pub out_limit: usize,
     /// The peer sent GOAWAY.
     pub going: bool,
-    /// The answer on the only stream, if it is to be shown.
+    /// The record of the answer on the only stream, if it is recorded.
     pub record: Option<Box<Record>>,
 }
 
@@ -46,7 +46,7 @@ impl Streams {
         self.slots.len() - self.free.len()
     }
 
-    /// Whether anything has come of an answer that is not complete.
+    /// Whether part of an answer that is not complete has arrived.
     pub fn is_answering(&self) -> bool {
         self.slots.iter().any(|(stream, slot)| *stream != 0 && slot.message.has_begun())
     }
@@ -61,23 +61,23 @@ impl Streams {
         Place(self.slots.len() as u32 - 1)
     }
 
-    /// Now the number of its stream is known.
+    /// Set the number of a request's stream, now that it is known.
     pub fn set_stream(&mut self, place: Place, stream: i32) {
         self.slots[place.0 as usize].0 = stream;
     }
 
-    /// The place is free for another request.
+    /// Free the place for another request.
     pub fn remove(&mut self, place: Place) {
         self.slots[place.0 as usize] = (0, Slot::default());
         self.free.push(place.0);
     }
 
-    /// Where a stream stands that nghttp2 knows nothing of.
+    /// The place of a stream that nghttp2 does not know.
     fn find(&self, stream: i32) -> Option<Place> {
         self.slots.iter().position(|slot| slot.0 == stream).map(|place| Place(place as u32))
     }
 
-    /// Give up the request. Returns its stream.
+    /// Cancel the request. Returns its stream.
     pub fn cancel(&mut self, token: u32) -> Option<i32> {
         let (stream, slot) = self.slots.iter_mut().find(|(stream, s)| *stream != 0 && s.pending() == Some(token))?;
         slot.forget();
@@ -88,7 +88,7 @@ impl Streams {
         &mut self.slots[place.0 as usize].1
     }
 
-    /// The place of the stream that something came on last, if it is this one: most frames follow one of their own.
+    /// The place of this stream, if the last frame was on it too: most frames follow a frame of the same stream.
     pub fn recent(&self, stream: i32) -> Option<Place> {
         let recent = self.slots.get(self.recent.0 as usize)?;
         (recent.0 == stream && stream != 0).then_some(self.recent)
@@ -163,10 +163,10 @@ impl Streams {
         });
     }
 
-    /// The stream is closed. If nothing was reported before, the cause is the peer's GOAWAY or our own reset.
+    /// The stream is closed. If nothing was reported before, the cause is the peer's GOAWAY or our reset.
     pub fn closed(&mut self, place: Place, stream: i32, code: u32) {
         if self.slots[place.0 as usize].0 != stream {
-            return; // Its request could not be sent, which was reported first.
+            return; // Its request could not be sent, which was reported before.
         }
         self.slots[place.0 as usize].1.report(&mut self.events, |token| match code {
             REFUSED_STREAM => Event::Unprocessed { token },
@@ -191,7 +191,7 @@ impl Streams {
         self.slot(place).unsent()
     }
 
-    /// One DATA frame, unless enough waits to be taken: whether it was sent.
+    /// Append a DATA frame, unless enough bytes wait to be taken. Returns whether it was appended.
     pub fn send(&mut self, place: Place, head: &[u8], length: usize) -> bool {
         if self.out.len() >= self.out_limit {
             return false;
@@ -202,7 +202,7 @@ impl Streams {
     }
 }
 
-/// The name of a field for a message: what cannot be seen is escaped, and little of it is shown.
+/// A field's name for a message: unprintable bytes are escaped, and a long name is cut.
 fn shown(name: &[u8]) -> Box<str> {
     const MOST: usize = 64;
     name[..name.len().min(MOST)].escape_ascii().to_string().into()

@@ -1,4 +1,4 @@
-//! What a session reports of each thing that a server may do.
+//! The events that a session reports for what a server may do.
 
 mod peer;
 
@@ -8,7 +8,7 @@ use peer::{
 };
 use redline_http2::{BodyOptions, Error, Event, Rule, Session, code_name};
 
-/// RFC 9113, section 7.
+/// An error code (RFC 9113, section 7).
 const STREAM_CLOSED: u32 = 5;
 
 const HASH: BodyOptions = BodyOptions { hash: true, keep: false };
@@ -187,7 +187,7 @@ fn a_cancelled_token_is_never_reported() {
     session.cancel(77);
     assert_eq!(feed(&mut session, &[answer(1, b"late"), answer(3, b"ok")].concat()), Ok(vec![plain(1, 200, 2)]));
     assert!(written(&mut session).iter().any(|sent| sent.kind == RST_STREAM && sent.stream == 1));
-    // One that was not even written leaves no trace.
+    // A request that was not written leaves no trace.
     session.open(&request("GET"), None, COUNT, 2).unwrap();
     session.cancel(2);
     assert_eq!(written(&mut session), []);
@@ -261,7 +261,7 @@ fn streams_are_watched_until_many_more_were_opened() {
         written(&mut session);
         assert_eq!(feed(&mut session, &answer(2 * number + 1, b"")), Ok(vec![plain(number, 200, 0)]));
         if number == 4990 {
-            // So old that it is not known any more how it ended.
+            // The stream is so old that how it ended is no longer known.
             assert_eq!(feed(&mut session, &answer(1, b"")), Ok(vec![]));
         }
     }

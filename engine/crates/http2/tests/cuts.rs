@@ -1,4 +1,4 @@
-//! Bytes mean the same however they are cut.
+//! How bytes are cut changes nothing.
 
 mod peer;
 
@@ -8,7 +8,7 @@ use redline_http2::{BodyOptions, Event, Session};
 
 const ALL: BodyOptions = BodyOptions { hash: true, keep: true };
 
-/// Every kind of event in one conversation.
+/// A conversation with every kind of event.
 fn conversation() -> Vec<u8> {
     [
         headers(1, &[(":status", "103")], 0),
@@ -34,7 +34,7 @@ fn asking() -> Session {
     session
 }
 
-/// Feed pieces, and write between them if `writing`.
+/// Feed pieces; with `writing`, write between them.
 fn events<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, writing: bool) -> Vec<Event> {
     let mut session = asking();
     let mut events = Vec::new();
@@ -75,7 +75,7 @@ proptest! {
         prop_assert_eq!(events(pieces, writing), events([&bytes[..]], false));
     }
 
-    /// Whatever comes, each token is reported at most once and the output ends.
+    /// Whatever arrives, each token is reported at most once and the output ends.
     #[test]
     fn anything(bytes in prop::collection::vec(any::<u8>(), 0..2000)) {
         let mut session = asking();

@@ -1,4 +1,4 @@
-//! Flow control is honoured both ways, and what a peer can make a session keep or do is bounded.
+//! Both sides honour flow control, and what a peer can make a session keep or do is bounded.
 
 mod peer;
 
@@ -10,7 +10,7 @@ use peer::{
 };
 use redline_http2::{BodyOptions, Error, Event, MOST_FIELDS, Rule};
 
-/// RFC 9113, section 7.
+/// An error code (RFC 9113, section 7).
 const ENHANCE_YOUR_CALM: u32 = 11;
 
 const KEEP: BodyOptions = BodyOptions { hash: false, keep: true };
@@ -39,7 +39,7 @@ fn a_long_body_keeps_to_small_windows() {
             received.extend_from_slice(&sent.payload);
             ended |= sent.flags & END_STREAM != 0;
         }
-        // The windows open in turn, by sizes that fit nothing, and one of them always lags.
+        // The windows open in turn, by sizes that match nothing, and one of them always lags.
         let grants = [windows.grant(round % 2, 7919), windows.grant(1, 1)];
         feed(&mut session, &grants.concat()).unwrap();
     }

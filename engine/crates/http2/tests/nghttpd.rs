@@ -1,4 +1,4 @@
-//! A session against nghttpd, where it is installed.
+//! Runs a session against nghttpd, where it is installed.
 
 mod peer;
 
@@ -22,7 +22,7 @@ impl Drop for Server {
     }
 }
 
-/// Nothing when nghttpd is not installed.
+/// A server; `None` when nghttpd is not installed.
 fn server() -> Option<(Server, TcpStream)> {
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let mut command = Command::new("nghttpd");

@@ -1,4 +1,4 @@
-//! Raw frames with the verdict that RFC 9113 gives them, cut into pieces in many ways: the cuts change nothing.
+//! Raw frames with the verdict of RFC 9113, cut into pieces in many ways: the cuts change nothing.
 
 mod peer;
 
@@ -63,7 +63,7 @@ fn bytes(text: &str) -> Vec<u8> {
     bytes
 }
 
-/// What a session makes of these pieces: the verdict of the vector, and whether all went on as that says.
+/// The session's verdict on these pieces, and whether it behaved accordingly.
 fn verdict<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> String {
     let mut session = met(&[]);
     open(&mut session, 2, BodyOptions { hash: false, keep: false });

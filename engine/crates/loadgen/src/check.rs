@@ -1,7 +1,7 @@
-//! `redline-engine check`: single requests, by the client of a load, whose answers are shown.
+//! `redline-engine check`: sends single requests with the client of a load and shows their answers.
 //!
-//! A check is a load of one user who sends one request on a connection of its own. It is judged as in a load, and what came is
-//! recorded besides.
+//! A check is a load of one user who sends a single request on a connection of its own. It is judged as in a load, and what was
+//! received is recorded.
 
 use std::io::{self, BufRead};
 use std::net::SocketAddr;
@@ -29,10 +29,10 @@ use crate::tally::{IntervalSender, MemberInterval, Tally, Window};
 use crate::worker::{Worker, WorkerLoad};
 use crate::workers::internal;
 
-/// Make the checks on standard input, one a line, and answer each with one line, until it ends.
+/// Make the checks on standard input, one per line, and answer every check with a line, until the input ends.
 ///
 /// # Errors
-/// When a line is not a check, or this machine does not let it be made.
+/// When a line is not a check, or this machine does not allow it.
 pub fn serve() -> Result<(), EngineError> {
     let stop = Arc::new(Stop::new().map_err(|error| internal(&error))?);
     end_on_signals().map_err(|error| internal(&error))?;
@@ -48,7 +48,7 @@ pub fn serve() -> Result<(), EngineError> {
     Ok(())
 }
 
-/// End the process on SIGINT and SIGTERM, also where whoever started it ignores them: there is nothing to write.
+/// End the process on SIGINT and SIGTERM, even if the process that started it ignores them: there is nothing to write.
 fn end_on_signals() -> io::Result<()> {
     let signals = Signals::block();
     let watch = move || {
@@ -65,12 +65,12 @@ struct Progress {
     /// The address that was reached.
     address: Option<SocketAddr>,
     tls: Option<TlsInfo>,
-    /// Bytes came that nobody requested.
+    /// Whether bytes arrived that nobody requested.
     has_surplus: bool,
     activity: Activity,
 }
 
-/// Make one check.
+/// Make a check.
 ///
 /// # Errors
 /// When the kernel refuses what every client needs.
@@ -116,7 +116,7 @@ fn exchange(job: &Arc<Job>, begun_ns: u64, stop: &Arc<Stop>) -> io::Result<Progr
     Ok(progress)
 }
 
-/// Send the request as a load does, in the time that is left. Also whether bytes came that nobody requested.
+/// Send the request as a load does, in the time that is left. Returns also whether bytes arrived that nobody requested.
 fn send(
     job: &Job,
     end_ns: u64,
@@ -136,7 +136,7 @@ fn send(
     let mut worker = Worker::new(load, client, activity, Arc::clone(stop), false);
     worker.run()?;
     let (_, _, mut client, mut activity) = worker.into_parts();
-    // What follows the answer may be there already.
+    // More than the answer may have arrived already.
     client.wait(0)?;
     while let Some(event) = client.next_event() {
         client.handle(event, now_ns(), &mut activity);
@@ -170,7 +170,7 @@ fn checked(job: &Job, progress: Progress, begun_ns: u64) -> Checked {
     }
 }
 
-/// Why the request failed. All that ended because the time was over is a timeout.
+/// Why the request failed. Every request that ended because the time was over is a timeout.
 fn failure(failures: FirstFailures, timeout_ns: u64, begun_ns: u64) -> Option<Failure> {
     let failure = failures.since(begun_ns).into_first()?;
     match failure.outcome {

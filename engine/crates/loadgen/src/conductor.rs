@@ -1,5 +1,5 @@
-//! The main thread of an engine: it waits until all members have connected, starts their schedules at one instant, merges their
-//! intervals and emits the events. Members are worker threads, or processes that each run an engine of their own.
+//! The main thread of an engine. It waits until all members have connected, starts their schedules at the same instant, merges
+//! their intervals and emits the events. Members are worker threads, or processes that run engines of their own.
 
 use redline_traffic::{
     Clocks, Connected, ENGINE_FORMAT, Ended, Engine, EngineError, ErrorKind, Event, Failures, Interval, Phase, Slice,
@@ -17,18 +17,18 @@ use crate::sys::time::{now_ns, unix_ns};
 use crate::tally::MemberInterval;
 use crate::workers::internal;
 
-/// Those who put the load on the target, numbered from 0.
+/// The members that load the target, numbered from 0.
 pub trait Members {
-    /// How far ahead the epoch is set, so that every member is ready when it comes.
+    /// How far ahead the epoch is set, so that every member is ready in time.
     const NOTICE_NS: u64;
     /// Whether the main thread runs only while its core has nothing else to do.
     fn yields_to_load(&self) -> bool;
-    /// How many there are.
+    /// The number of members.
     fn count(&self) -> usize;
     /// Worker threads in all processes, and processes.
     fn workers_and_processes(&self) -> (u32, u32);
 
-    /// Wait until every member has tried to connect; `None` when the work was stopped before. `connect_ns` is left at 0.
+    /// Wait until every member has tried to connect; `None` when the work was stopped before. `connect_ns` stays 0.
     ///
     /// # Errors
     /// When a member failed.
@@ -37,22 +37,22 @@ pub trait Members {
     /// Start all schedules at this time.
     fn start(&mut self, epoch_ns: u64);
 
-    /// What starts the measurement on command.
+    /// The function that starts the measurement on command.
     fn on_measure(&mut self, grid: IntervalGrid) -> OnMeasure;
 
-    /// Wait for what a member reports next; `None` for what needs no handling.
+    /// Wait for the next report of a member; `None` for a report that needs no handling.
     ///
     /// # Errors
     /// When a member failed.
     fn next(&mut self) -> Result<Option<MemberReport>, EngineError>;
 
-    /// Give a member the slice of an interval back, to be reused.
+    /// Return the slice of an interval to a member, which reuses it.
     fn give_back(&self, member: usize, slice: Box<Slice>);
 
-    /// The clocks that were read at both ends of this measurement, which has ended.
+    /// The clocks at both ends of this measurement, which has ended.
     fn clocks(&mut self, measured: &Measured) -> Option<Clocks>;
 
-    /// CPU time of this process that no interval contains.
+    /// CPU time of this process that is in no interval.
     fn own_cpu_ns(&self) -> u64;
 }
 
@@ -62,7 +62,7 @@ pub enum MemberReport {
         member: usize,
         interval: MemberInterval,
     },
-    /// It has sent its last interval.
+    /// The member has sent its last interval.
     Finished {
         member: usize,
         measured: Measured,
@@ -70,11 +70,11 @@ pub enum MemberReport {
     },
 }
 
-/// Do a job and emit its events. Returns how it ended; `None` when it was stopped before it started. `begun_ns` is when
-/// connecting began, and `control` what the coordinator of a shard says.
+/// Run a job and emit its events. Returns how it ended; `None` when it was stopped before it started. `begun_ns` is when
+/// connecting began, and `control` receives the coordinator's orders in a shard.
 ///
 /// # Errors
-/// When it could not be done.
+/// When the job could not be done.
 pub fn run<M: Members>(
     mut members: M,
     job: &Job,
@@ -128,7 +128,7 @@ pub fn run<M: Members>(
     conduct(&mut members).map(Some)
 }
 
-/// When the schedule of a part starts, by the monotonic clock; `None` when it was stopped before it knew.
+/// When the schedule of a part starts, by the monotonic clock; `None` when the part was stopped before it was told.
 fn epoch_of_part(commands: &Commands, stop: &Stop, notice_ns: u64) -> Result<Option<u64>, EngineError> {
     let Some(at_unix_ns) = commands.wait_for_start(|| stop.code().is_none()) else {
         return match stop.code() {
@@ -148,7 +148,7 @@ fn part_error(message: &str, hint: &str) -> EngineError {
     EngineError { kind: ErrorKind::Internal, message: message.to_owned(), hint: hint.to_owned() }
 }
 
-/// That the load starts at this time, with so many workers in so many processes.
+/// The event that the load starts at this time, with so many workers in so many processes.
 pub fn started(workers: u32, processes: u32, job: &Job, connected: Connected, epoch_ns: u64) -> Started {
     Started {
         format: ENGINE_FORMAT.to_owned(),
@@ -198,7 +198,7 @@ fn conduct<M: Members>(members: &mut M) -> Result<Ended, EngineError> {
     Ok(ended)
 }
 
-/// Emit every interval that all members have reported. Our own CPU time is counted in the interval that is emitted.
+/// Emit every interval that all members have reported. The CPU time of this thread is counted in the interval that is emitted.
 fn emit_intervals<M: Members>(merger: &mut Merger, members: &M, cpu_ns: &mut u64) {
     while let Some(mut merged) = merger.next() {
         let before_ns = std::mem::replace(cpu_ns, members.own_cpu_ns());

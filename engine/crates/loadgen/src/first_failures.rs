@@ -1,24 +1,24 @@
-//! Why requests of one worker failed: the first failure of each outcome.
+//! Why requests of a worker failed: the first failure of each outcome.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use redline_traffic::{Failure, Failures, Outcome};
 
-/// The time until which an answer was waited for, in reasons.
+/// The end of an answer's time, in reasons.
 pub const OVER: &str = "by the end of the load";
 
 /// Why a request failed.
 pub struct Cause {
-    /// What was wrong, in one line of words.
+    /// What was wrong, in a line of text.
     pub reason: String,
-    /// Where in the answer, in bytes from its first.
+    /// The position in the answer, in bytes from its first.
     pub at: Option<u64>,
-    /// Bytes of the answer around that place, and where they begin.
+    /// Bytes of the answer around that position, and the position of the first of them.
     pub shown: Option<(u64, Vec<u8>)>,
 }
 
 impl Cause {
-    /// A cause without a place, where nothing of the answer came.
+    /// A cause without a position, when no part of the answer arrived.
     pub fn words(reason: impl Into<String>) -> Self {
         Self { reason: reason.into(), at: None, shown: None }
     }
@@ -27,13 +27,13 @@ impl Cause {
 /// The first failures, at times of the monotonic clock.
 #[derive(Default)]
 pub struct FirstFailures {
-    /// A bit for each outcome that has one.
+    /// A bit for each outcome that has occurred.
     seen: u16,
     failures: Failures,
 }
 
 impl FirstFailures {
-    /// A request ends so now. Why is worked out for the first of its outcome alone.
+    /// A request ends with this outcome now. `cause` is called only for the first failure of an outcome.
     #[inline]
     pub fn note(&mut self, outcome: Outcome, now_ns: u64, cause: impl FnOnce() -> Cause) {
         let bit = 1 << outcome as u16;
@@ -45,13 +45,13 @@ impl FirstFailures {
         }
     }
 
-    /// Take what was noted, with times since the epoch.
+    /// The failures, with times since the epoch.
     pub fn since(self, epoch_ns: u64) -> Failures {
         self.failures.since(epoch_ns)
     }
 }
 
-/// A duration in words: `5 s`, `250 ms`.
+/// A duration in text: `5 s`, `250 ms`.
 pub fn in_words(ns: u64) -> String {
     match ns {
         0..1_000_000 => format!("{} µs", ns / 1000),

@@ -1,25 +1,25 @@
-//! Whether a worker stood still: its heartbeats against the clock.
+//! Detects that a worker stood still, by comparing its heartbeats with the clock.
 //!
-//! A worker wakes at least every 20 ms, whatever it waits for. If it comes much later, something kept it: it was stopped by a
-//! signal, its cgroup was frozen, its machine was paused or suspended. Time for which it only waited for a core is not counted:
-//! that is how a busy machine is, and is measured elsewhere (the run delay).
+//! A worker wakes at least every 20 ms, whatever it waits for. If it wakes much later, something stopped it: a signal, a frozen
+//! cgroup, a paused or suspended machine. Time in which it only waited for a core is not counted: that is normal on a busy
+//! machine, and is measured elsewhere (the run delay).
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
 use crate::sys::time::suspended_ns;
 
-/// How often it wakes.
+/// The interval between heartbeats.
 const BEAT_NS: u64 = 20_000_000;
-/// From which lateness on it stood still. Schedulers and timers are late by less.
+/// The lateness that counts as standing still. Schedulers and timers are late by less.
 const LATE_NS: u64 = 30_000_000;
 
-/// For how long a worker stood still, up to now.
+/// How long a worker stood still, up to now.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pause {
-    /// By the monotonic clock, which passed meanwhile.
+    /// By the monotonic clock, which went on.
     pub stopped_ns: u64,
-    /// While the machine was suspended; the monotonic clock stood still too.
+    /// While the machine was suspended, when the monotonic clock stood still too.
     pub suspended_ns: u64,
 }
 
@@ -32,7 +32,7 @@ pub struct Heartbeat {
 }
 
 impl Heartbeat {
-    /// Those of the calling thread, from this time on.
+    /// The heartbeats of the calling thread, from this time on.
     pub fn new(from_ns: u64) -> Self {
         let waiting = RunDelay::open();
         let waited_ns = waiting.ns();
@@ -46,13 +46,13 @@ impl Heartbeat {
         self.suspended_ns = suspended_ns();
     }
 
-    /// When the next is due.
+    /// When the next heartbeat is due.
     #[inline]
     pub fn due_ns(&self) -> u64 {
         self.due_ns
     }
 
-    /// It beats, when one is due; for how long the worker stood still before, if it did.
+    /// Beat, if a heartbeat is due. Returns how long the worker stood still before, if it did.
     pub fn beat(&mut self, now_ns: u64) -> Option<Pause> {
         let late_ns = now_ns.checked_sub(self.due_ns)?;
         let (waited_ns, suspended_ns) = (self.waiting.ns(), suspended_ns());
@@ -65,7 +65,7 @@ impl Heartbeat {
     }
 }
 
-/// What of this lateness was no waiting for a core.
+/// The part of a lateness that was not waiting for a core.
 fn stopped_ns(late_ns: u64, waited_ns: u64) -> u64 {
     let stopped_ns = late_ns.saturating_sub(waited_ns);
     if stopped_ns > LATE_NS { stopped_ns } else { 0 }
@@ -79,12 +79,12 @@ impl RunDelay {
         Self(File::open("/proc/thread-self/schedstat").ok())
     }
 
-    /// Until now; 0 where the kernel does not say.
+    /// The total until now; 0 if the kernel does not report it.
     fn ns(&self) -> u64 {
         let read = || {
             let mut text = [0; 64];
             let length = self.0.as_ref()?.read_at(&mut text, 0).ok()?;
-            // time on a core, time of waiting for one, slices
+            // Fields: time on a core, time of waiting for a core, number of slices.
             std::str::from_utf8(&text[..length]).ok()?.split_ascii_whitespace().nth(1)?.parse().ok()
         };
         read().unwrap_or(0)

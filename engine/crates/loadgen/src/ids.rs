@@ -1,4 +1,4 @@
-//! Indices, each of its own type, so that one cannot be passed for another. They cost what a `u32` costs.
+//! Indices with a type of their own, so that they cannot be confused. They cost as much as a `u32`.
 
 macro_rules! index {
     ($(#[$doc:meta])* $name:ident) => {
@@ -16,15 +16,15 @@ macro_rules! index {
 }
 
 index! {
-    /// A connection of one worker.
+    /// A connection of a worker.
     ConnectionId
 }
 index! {
-    /// A request in flight of one worker. It is reused once the request has ended.
+    /// A request in flight of a worker. The index is reused once the request has ended.
     PendingId
 }
 index! {
-    /// One of the scenario's tapes.
+    /// A tape of the scenario.
     TapeId
 }
 index! {
@@ -32,6 +32,6 @@ index! {
     WorkerId
 }
 index! {
-    /// A worker among those of all processes that do the job.
+    /// A worker among the workers of all processes of the job.
     GlobalWorkerId
 }

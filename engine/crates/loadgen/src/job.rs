@@ -1,4 +1,4 @@
-//! The job, read from standard input and validated completely before anything is done.
+//! The job, read from standard input and validated completely before anything is started.
 
 mod check;
 mod duet;
@@ -23,9 +23,9 @@ pub use target::{Http, Target};
 
 /// The format of jobs that this engine reads.
 pub const JOB_FORMAT: &str = "redline.job/1";
-/// Thirty days in nanoseconds: the longest that any duration of a job may be.
+/// The longest duration in a job: thirty days.
 const LONGEST_NS: u64 = 30 * 24 * 3_600_000_000_000;
-/// Ten milliseconds: the shortest interval.
+/// The shortest interval: ten milliseconds.
 const SHORTEST_INTERVAL_NS: u64 = 10_000_000;
 
 #[derive(Deserialize)]
@@ -71,14 +71,14 @@ struct RawJob {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Backend {
-    /// `io_uring` where the kernel has it, else epoll.
+    /// `io_uring` if the kernel supports it, else epoll.
     #[default]
     Auto,
     Epoll,
     IoUring,
 }
 
-/// The workers of this engine among those of several engines that do a job, each on a host of its own.
+/// The workers of this engine among those of all engines that share a job, which run on hosts of their own.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RawPart {
@@ -86,7 +86,7 @@ struct RawPart {
     all_workers: u32,
 }
 
-/// The workers of this process among those of all processes that do a job.
+/// The workers of this process among those of all processes of a job.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Shard {
@@ -102,7 +102,7 @@ pub struct Shard {
 pub struct Job {
     pub target: Target,
     pub requests: Vec<Request>,
-    /// How often each of the requests is drawn.
+    /// How often each request is drawn.
     pub weights: redline_pacing::Weights,
     pub load: Load,
     pub warmup_ns: u64,
@@ -116,7 +116,7 @@ pub struct Job {
     /// Workers of this process.
     pub workers: u32,
     pub shard: Shard,
-    /// Other engines do the rest of this job: a command says when its schedule starts.
+    /// Other engines do the rest of this job, and a command says when its schedule starts.
     pub is_part: bool,
     pub cpus: Vec<u32>,
     pub backend: Backend,
@@ -125,21 +125,21 @@ pub struct Job {
     pub commands: bool,
     /// The server's processes, whose CPU time is read at both ends of the measurement.
     pub pids: Vec<u32>,
-    /// Where these times are read in place of that, for a server on another host.
+    /// Where CPU times are read instead, for a server on another host.
     pub clocks: Option<RemoteClocks>,
-    /// Several targets in turn, in place of one.
+    /// Several targets in turn, instead of a single target.
     pub duet: Option<Duet>,
-    /// Record answers, and this many bytes of their bodies; placeholders have their lowest values. In a check.
+    /// Record answers, with up to this many bytes of their bodies, and give placeholders their lowest values. Only in a check.
     pub records: Option<usize>,
 }
 
-/// A `bad_job` that names the field.
+/// A `bad_job` error that names the field.
 pub fn bad(field: &str, message: &str, hint: &str) -> EngineError {
     let message = if field.is_empty() { message.to_owned() } else { format!("{field}: {message}") };
     EngineError { kind: ErrorKind::BadJob, message, hint: hint.to_owned() }
 }
 
-/// Parse what is to be validated.
+/// Parse JSON into a type that is not yet validated.
 fn parse<T: DeserializeOwned>(text: &str) -> Result<T, EngineError> {
     let mut json = serde_json::Deserializer::from_str(text);
     let raw = serde_path_to_error::deserialize(&mut json).map_err(|error| {
@@ -155,20 +155,20 @@ impl Job {
     /// Parse and validate a job.
     ///
     /// # Errors
-    /// A `bad_job` that names the first field that is wrong.
+    /// A `bad_job` that names the first invalid field.
     pub fn parse(text: &str) -> Result<Self, EngineError> {
         Self::parse_for(text, 0)
     }
 
-    /// Parse and validate a duet for one of its targets: 0 is the job's own.
+    /// Parse and validate a duet for one of its targets; 0 is the job's own target.
     ///
     /// # Errors
-    /// A `bad_job` that names the first field that is wrong.
+    /// A `bad_job` that names the first invalid field.
     pub fn parse_for(text: &str, target: usize) -> Result<Self, EngineError> {
         parse::<RawJob>(text)?.check(target)
     }
 
-    /// The number of a worker of this process among those of all processes.
+    /// The number of a worker of this process among the workers of all processes.
     pub fn global(&self, worker: WorkerId) -> GlobalWorkerId {
         GlobalWorkerId(self.shard.first_worker + worker.0)
     }
@@ -179,7 +179,7 @@ impl Job {
         all / all_workers + u64::from(u64::from(self.global(worker).0) < all % all_workers)
     }
 
-    /// How many connections the workers of this process have at most.
+    /// The most connections of the workers of this process.
     pub fn own_connections(&self) -> u32 {
         let all = u64::from(self.load.connections());
         (0..self.workers).map(|worker| self.share_of(all, WorkerId(worker)) as u32).sum()
@@ -201,7 +201,7 @@ impl RawJob {
             Some(other) => other.check(&format!("duet.targets[{}]", number - 1))?,
             None => self.target.check("target")?,
         };
-        // A part is started by a command, and takes no other if its load changes.
+        // A part is started by a command, and accepts no other if its load changes.
         let changes = self.load.changes_over_time();
         if self.commands && self.part.is_none() && changes {
             let message = "the load changes from the beginning of the measurement on, so that has to be known before";
@@ -240,7 +240,7 @@ impl RawJob {
         })
     }
 
-    /// What a job with a duet cannot have.
+    /// Reject what a job with a duet cannot have.
     fn check_duet(&self) -> Result<(), EngineError> {
         if self.duet.is_none() {
             return Ok(());
@@ -258,7 +258,7 @@ impl RawJob {
         Ok(())
     }
 
-    /// What a job of which this is a part cannot have.
+    /// Reject what a part of a job cannot have.
     fn check_part(&self) -> Result<(), EngineError> {
         if self.part.is_none() {
             return Ok(());

@@ -1,6 +1,6 @@
-//! `redline-engine`: reads a job from standard input, puts its load on a server, and writes what it measured to standard output.
+//! `redline-engine`: reads a job from standard input, loads a server, and writes what it measured to standard output.
 //!
-//! The contract is `docs/reference/engine-protocol.md`. This file is the order of things: read the job, check what the machine
+//! The protocol is `docs/reference/engine-protocol.md`. This file has the sequence: read the job, check what the machine
 //! allows, watch for signals and the deadline, resolve the target, run the load.
 
 mod check;
@@ -62,7 +62,7 @@ Exit codes: 0 complete, 1 could not run, 2 the job is wrong, 124 cut by its dead
 The formats are described in docs/reference/engine-protocol.md.
 ";
 
-/// The engine's memory for an idle connection, and what TLS and HTTP/2 add to it, in bytes: more than was measured.
+/// The engine's memory for an idle connection, and what TLS and HTTP/2 add, in bytes: more than was measured.
 const CONNECTION_BYTES: u64 = 2048;
 const TLS_BYTES: u64 = 4096;
 const HTTP2_BYTES: u64 = 16 * 1024;
@@ -150,7 +150,7 @@ fn clocks(address: &str) -> ExitCode {
     }
 }
 
-/// End this process with the parent that `REDLINE_PARENT` names; whether that one has ended already.
+/// Arrange for this process to end with the parent that `REDLINE_PARENT` names. Returns whether that parent has ended already.
 fn parent_is_gone() -> bool {
     let parent = std::env::var("REDLINE_PARENT").ok().and_then(|pid| pid.parse().ok());
     parent.is_some_and(|pid| !die_with_parent(pid))
@@ -209,7 +209,7 @@ fn run_duet(
     duet::run(&targets, duet, stop)
 }
 
-/// Do a job with the worker threads of this process.
+/// Run a job with the worker threads of this process.
 fn run_workers(
     job: &Arc<Job>,
     target: SocketAddr,
@@ -222,8 +222,8 @@ fn run_workers(
     conductor::run(workers, job, stop, control, begun_ns)
 }
 
-/// Pin the whole engine, its main thread too, to the cores of the job. They may differ from those that it was started on, as long
-/// as the kernel grants them.
+/// Pin the whole engine, including its main thread, to the cores of the job. They may differ from the cores on which it was
+/// started, as long as the kernel allows them.
 fn take_cpus(job: &Job) -> Result<(), EngineError> {
     if job.cpus.is_empty() {
         return Ok(());
@@ -239,7 +239,7 @@ fn take_cpus(job: &Job) -> Result<(), EngineError> {
     }
 }
 
-/// Source addresses must be of the target's family.
+/// Source addresses must have the target's address family.
 fn check_sources(job: &Job, target: SocketAddr) -> Result<(), EngineError> {
     let Some(i) = sources::unfit(target, &job.target.sources) else {
         return Ok(());
@@ -248,7 +248,7 @@ fn check_sources(job: &Job, target: SocketAddr) -> Result<(), EngineError> {
     Err(bad(&format!("target.sources[{i}]"), &message, "give addresses of the target's family, IPv4 or IPv6"))
 }
 
-/// How many processes the job takes: one, as long as its connections fit.
+/// How many processes the job needs: one, as long as its connections fit.
 fn plan(job: &Job, target: SocketAddr) -> Result<Plan, EngineError> {
     shards::plan(&shards::Needs {
         connections: job.own_connections(),
@@ -272,7 +272,7 @@ fn limit(error: &std::io::Error) -> EngineError {
     }
 }
 
-/// The address of the target. Of several, the first that accepts a connection.
+/// The address of the target: of several, the first that accepts a connection.
 fn resolve(job: &Job) -> Result<SocketAddr, EngineError> {
     let addresses = job.target.addresses().map_err(|message| EngineError {
         kind: ErrorKind::Connect,

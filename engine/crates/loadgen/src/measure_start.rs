@@ -1,7 +1,7 @@
-//! When the measurement starts, where a command sets that while the load runs.
+//! When the measurement starts, if a command sets that while the load runs.
 //!
-//! It starts at the end of an interval of the warm-up, the same for all workers. Each worker looks here, under a lock, whenever one
-//! of its intervals ends. So an instant that no worker has passed when it is set is seen by all of them. Nobody looks here while
+//! It starts at the end of an interval of the warm-up, the same for all workers. A worker looks here, under a lock, whenever an
+//! interval of its warm-up ends, so all workers see an instant that none had passed when it was set. No worker looks here while
 //! the measurement runs.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -25,12 +25,12 @@ impl IntervalGrid {
         self.end_of(ns.saturating_sub(self.epoch_ns) / self.interval_ns + 1)
     }
 
-    /// The first end of an interval that is no earlier than this time since the epoch; `None` when the warm-up ends before it.
+    /// The first end of an interval at or after this time since the epoch; `None` when the warm-up ends before it.
     pub fn at_or_after(&self, since_epoch_ns: u64) -> Option<u64> {
         self.end_of(since_epoch_ns.div_ceil(self.interval_ns).max(1))
     }
 
-    /// The end of the interval of this number, from 1.
+    /// The end of the interval with this number, counted from 1.
     fn end_of(&self, number: u64) -> Option<u64> {
         let at_ns = self.epoch_ns.saturating_add(number.saturating_mul(self.interval_ns));
         Some(at_ns).filter(|at_ns| *at_ns < self.latest_ns)
@@ -44,7 +44,7 @@ struct StartState {
     passed_ns: u64,
 }
 
-/// When the measurement starts. It is set once.
+/// When the measurement starts. It is set at most once.
 #[derive(Default)]
 pub struct MeasureStart {
     state: Mutex<StartState>,
@@ -52,7 +52,7 @@ pub struct MeasureStart {
 }
 
 impl MeasureStart {
-    /// Start at the next end of an interval. Nothing changes when it was set before, or the warm-up ends before.
+    /// Start at the next end of an interval. Does nothing if the start was set before, or the warm-up ends before.
     pub fn set_next(&self, grid: IntervalGrid) {
         let mut state = self.lock();
         if state.at_ns.is_none() {
@@ -61,7 +61,7 @@ impl MeasureStart {
         }
     }
 
-    /// Start at this end of an interval. Returns false when a worker has passed it already.
+    /// Start at this end of an interval. Returns false if a worker has already passed it.
     pub fn set(&self, at_ns: u64) -> bool {
         let mut state = self.lock();
         if state.passed_ns >= at_ns {
@@ -72,12 +72,12 @@ impl MeasureStart {
         true
     }
 
-    /// When it starts, if that was set.
+    /// When the measurement starts, if that was set.
     pub fn at_ns(&self) -> Option<u64> {
         self.lock().at_ns
     }
 
-    /// Wait until it is set, or until this time, when the measurement starts anyway; when it starts.
+    /// Wait until the start is set, or until `latest_ns`, when the measurement starts anyway. Returns when it starts.
     pub fn wait_until(&self, latest_ns: u64) -> u64 {
         let mut state = self.lock();
         loop {

@@ -24,7 +24,7 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// The measurement of two members. It ended when the last did; what cut one has cut both.
+    /// The measurement of two members. It ended with the later; a signal or a deadline cut both.
     fn and(self, other: Self) -> Self {
         let ended = match (self.ended, other.ended) {
             (Ended::Interrupted, _) | (_, Ended::Interrupted) => Ended::Interrupted,
@@ -35,23 +35,23 @@ impl Measured {
     }
 }
 
-/// The position of an interval: its phase, and its number in it.
+/// The position of an interval: its phase, and its number in the phase.
 type Position = (Phase, u64);
 
 /// The sums, and the intervals that not all members have reported.
 pub struct Merger {
     progress: Vec<MemberProgress>,
-    /// With the member that each slice belongs to.
+    /// The slices of pending intervals, with the members that own them.
     pending: BTreeMap<Position, (MemberInterval, usize)>,
     emitted: u64,
-    /// When the last interval that was emitted ended.
+    /// When the last emitted interval ended.
     end_ns: u64,
     measured: Option<Measured>,
     /// The sums for the result.
     pub total: Slice,
 }
 
-/// How far a member has come.
+/// How far a member has reported.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum MemberProgress {
     Nothing,
@@ -108,8 +108,8 @@ impl Merger {
         self.measured.filter(|_| all_finished)
     }
 
-    /// The next interval that every member has reported or passed. It starts where the one before it ended: those of members
-    /// that were cut at another time, or extended an interval, start elsewhere.
+    /// The next interval that every member has reported or passed. It starts where the previous interval ended: intervals of
+    /// members that were cut at another time, or that extended an interval, start elsewhere.
     pub fn next(&mut self) -> Option<Merged> {
         let entry = self.pending.first_entry()?;
         if self.progress.iter().any(|progress| *progress < MemberProgress::UpTo(*entry.key())) {
@@ -187,7 +187,7 @@ mod tests {
         assert_eq!(merger.total.counts.completed, 3);
     }
 
-    /// One member learned of the end at once, the other an interval later.
+    /// One member learned of the end immediately, the other an interval later.
     #[test]
     fn a_measured_interval_is_never_merged_into_a_drained_one() {
         let mut merger = Merger::new(2);

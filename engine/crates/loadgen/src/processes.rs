@@ -1,50 +1,51 @@
-//! The processes of a server, followed as they come and go, and the CPU time that they used.
+//! The processes of a server as they come and go, and the CPU time that they used.
 //!
-//! CPU time between two readings is known only if the same processes were there at both: what one used before it was
-//! found, or after it was last read, is in no reading.
+//! CPU time between two readings is known only if the same processes existed at both: what a process used before it was first
+//! seen, or after its last reading, is unknown.
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 
 use crate::sys::time::process_cpu_of;
 
-/// Until now, of the processes that are there; those that came or went since an earlier reading make another `generation`.
+/// The CPU time used until now by the present processes. When processes come or go, the `generation` changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Used {
     pub ns: u64,
     pub generation: u64,
 }
 
-/// The CPU time from one reading to another one; `None` where processes came or went in between.
+/// The CPU time between two readings; `None` if processes came or went in between.
 pub fn between(before: Option<Used>, after: Option<Used>) -> Option<u64> {
     let (before, after) = before.zip(after)?;
     if before.generation == after.generation { after.ns.checked_sub(before.ns) } else { None }
 }
 
-/// A process, known from another one with the same number by when it `started`. `reaped` is the CPU time of its ended children.
+/// A process; `started` tells it from another process with the same number. `reaped` is the CPU time of its ended children.
 struct Member {
     pid: u32,
     started: u64,
     reaped: u64,
 }
 
-/// The processes of one server, and all that they start. Of one that started this process too, only itself counts.
+/// The processes of a server, and all that they start. This process and its ancestors count without their children.
 pub struct Processes {
     members: Vec<Member>,
-    /// This process, and all above it.
+    /// This process and its ancestors.
     above: Vec<u32>,
     generation: u64,
-    /// Whether one of them ended when it was last looked: its parent may be seen to have reaped it later.
+    /// Whether a process had ended at the last look: its parent may reap it later.
     ended: bool,
-    /// Children ended that were never seen, so that nobody knows what they used.
+    /// Whether children ended that were never seen, so that their CPU time is unknown.
     missed: bool,
 }
 
 impl Processes {
-    /// Those with these numbers that are still there; what they have started already is found by the first reading.
+    /// The processes with these numbers that still exist. The first reading adds the processes that they have started.
     pub fn new(pids: &[u32]) -> Self {
-        let found = |pid: &u32| stat(*pid).map(|stat| Member { pid: *pid, started: stat.started, reaped: stat.reaped });
-        let members: Vec<_> = pids.iter().filter_map(found).collect();
+        let member =
+            |pid: &u32| stat(*pid).map(|stat| Member { pid: *pid, started: stat.started, reaped: stat.reaped });
+        let members: Vec<_> = pids.iter().filter_map(member).collect();
         Self {
             ended: members.len() < pids.len(),
             members,
@@ -54,7 +55,8 @@ impl Processes {
         }
     }
 
-    /// What they have used until now; `None` where that is not known. `born`: somewhere on this machine processes began since.
+    /// The CPU time used until now; `None` if it is not known. `born`: whether any process on this machine began since the last
+    /// reading.
     pub fn used(&mut self, born: bool) -> Option<Used> {
         if born {
             self.look();
@@ -70,9 +72,9 @@ impl Processes {
         self.members.iter().map(|member| process_cpu_of(member.pid)).sum()
     }
 
-    /// Find who began and who ended.
+    /// Update which processes exist.
     fn look(&mut self) {
-        // A child is gone before its parent's time of ended children is read again: in this look or the next one.
+        // A child disappears before its parent's time of ended children is read again: in this look or the next.
         let mut reaped = false;
         for member in &mut self.members {
             if let Some(now) = stat(member.pid).filter(|now| now.started == member.started) {
@@ -108,7 +110,7 @@ impl Processes {
     }
 }
 
-/// Whether processes began on this machine, or in this container, since it was last asked.
+/// Tells whether processes began on this machine, or in this container, since the last query.
 pub struct Births {
     file: Option<File>,
     last: Option<u64>,
@@ -119,7 +121,8 @@ impl Births {
         Self { file: File::open("/proc/loadavg").ok(), last: None }
     }
 
-    /// True too where it is not known. The kernel says which number it gave last (`/proc/loadavg`, the last field).
+    /// Whether processes began; true if that is not known. The kernel reports the last number that it gave (`/proc/loadavg`,
+    /// last field).
     pub fn any(&mut self) -> bool {
         let now = self.newest();
         let born = now.is_none() || now != self.last;
@@ -140,7 +143,8 @@ struct Stat {
     reaped: u64,
 }
 
-/// Of `/proc/PID/stat`, whose fields count from the last bracket: the command's name may hold anything. In ticks.
+/// Reads `/proc/PID/stat`. Its fields count from the last bracket, because the command's name may contain anything. Times are
+/// in ticks.
 fn stat(pid: u32) -> Option<Stat> {
     let text = fs::read(format!("/proc/{pid}/stat")).ok()?;
     let text = String::from_utf8_lossy(&text);
@@ -149,12 +153,12 @@ fn stat(pid: u32) -> Option<Stat> {
     Some(Stat { parent: field(4)? as u32, started: field(22)?, reaped: field(16)? + field(17)? })
 }
 
-/// A process and all above it.
+/// A process and its ancestors.
 fn line_of(pid: u32) -> Vec<u32> {
     std::iter::successors(Some(pid), |pid| stat(*pid).map(|stat| stat.parent).filter(|parent| *parent > 0)).collect()
 }
 
-/// Those that a process started, or inherited; none where it has ended.
+/// The processes that a process started or inherited; none if it has ended.
 fn children(pid: u32) -> Vec<u32> {
     let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
     let of_thread = |thread: fs::DirEntry| fs::read_to_string(thread.path().join("children")).unwrap_or_default();
@@ -169,7 +173,7 @@ mod tests {
 
     use super::*;
 
-    /// A shell that runs one line after another, and says when each is done.
+    /// A shell that runs line after line, and reports when a line is done.
     struct Shell {
         process: Child,
         out: BufReader<std::process::ChildStdout>,
@@ -220,11 +224,11 @@ mod tests {
         let mut processes = Processes::new(&[shell.pid()]);
         let before = processes.used(true);
         shell.run("sleep 60 >/dev/null & child=$!");
-        let found = processes.used(true);
-        assert_eq!(between(before, found), None);
+        let first = processes.used(true);
+        assert_eq!(between(before, first), None);
         shell.run(BURN);
         let known = processes.used(true);
-        assert!(between(found, known) > Some(1_000_000), "{found:?} {known:?}");
+        assert!(between(first, known) > Some(1_000_000), "{first:?} {known:?}");
         shell.run("kill $child; wait $child");
         let gone = processes.used(false);
         assert_eq!(between(known, gone), None);

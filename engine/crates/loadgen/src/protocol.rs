@@ -15,10 +15,10 @@ use crate::sys::process::end_now;
 /// How often an engine that waits for a command checks whether it was stopped.
 pub const CHECK_EVERY: Duration = Duration::from_millis(20);
 
-/// Read the job: all of standard input, or its first line for a shard and where commands follow.
+/// Read the job: all of standard input, or its first line in a shard and where commands follow.
 ///
 /// # Errors
-/// When it cannot be read.
+/// When standard input cannot be read.
 pub fn read_job() -> io::Result<String> {
     let mut text = String::new();
     let mut input = io::stdin().lock();
@@ -29,7 +29,7 @@ pub fn read_job() -> io::Result<String> {
     Ok(text)
 }
 
-/// Whether commands follow a job on this line. None follow a job of several lines.
+/// Whether commands follow the job on this line. None follow a job that has several lines.
 fn commands_follow(line: &str) -> bool {
     #[derive(Deserialize)]
     struct CommandsKey {
@@ -39,21 +39,21 @@ fn commands_follow(line: &str) -> bool {
     serde_json::from_str::<CommandsKey>(line).is_ok_and(|job| job.commands)
 }
 
-/// A command, one a line. Unknown keys are refused, so that later commands and keys cannot be taken for older ones.
+/// A command, a line of JSON. Unknown keys are refused, so that later commands and keys cannot be taken for older ones.
 #[derive(Debug, PartialEq, Eq, Deserialize)]
 #[serde(tag = "command", rename_all = "snake_case", deny_unknown_fields)]
 enum Command {
     /// The schedule of a part starts when the wall clock shows this time.
     Start { at_unix_ns: u64 },
-    /// The warm-up is over: measure from the next end of an interval on, or from the first one that is not before this time
-    /// since the epoch.
+    /// The warm-up is over: measure from the next end of an interval on, or from the first that is not before this time since
+    /// the epoch.
     Measure {
         #[serde(default)]
         at_ns: Option<u64>,
     },
 }
 
-/// What executes the command `measure`, with the time that it names.
+/// Executes the command `measure`, with the time that it names.
 pub type OnMeasure = Box<dyn FnMut(Option<u64>) + Send>;
 
 /// The thread that executes commands.
@@ -63,7 +63,7 @@ pub struct Commands {
 }
 
 impl Commands {
-    /// Start the thread. To be called before this thread lowers its priority, which the new one inherits.
+    /// Start the thread. Call this before the calling thread lowers its priority, which the new thread inherits.
     ///
     /// # Errors
     /// When the thread cannot be started.
@@ -76,7 +76,7 @@ impl Commands {
         Ok(Self { start, measure })
     }
 
-    /// Wait for the command `start`, for as long as `goes_on`; the Unix time that it names. `None` without one.
+    /// Wait for the command `start` while `goes_on` returns true. Returns its Unix time, or `None` without a command.
     pub fn wait_for_start(&self, mut goes_on: impl FnMut() -> bool) -> Option<u64> {
         loop {
             match self.start.recv_timeout(CHECK_EVERY) {
@@ -87,14 +87,14 @@ impl Commands {
         }
     }
 
-    /// Execute `measure` so from now on. What came before waits until now.
+    /// Execute `measure` with this function from now on. Earlier commands have waited until now.
     pub fn on_measure(self, measure: OnMeasure) {
-        // The thread has ended with standard input.
+        // This fails if the thread has ended with standard input.
         let _ = self.measure.send(measure);
     }
 }
 
-/// Execute the commands on these lines. A line that is not one is reported and changes nothing.
+/// Execute the commands on these lines. A line without a valid command is reported and changes nothing.
 fn execute(lines: impl BufRead, start: &Sender<u64>, on_measure: &Receiver<OnMeasure>) {
     let mut measure = None;
     for line in lines.split(b'\n').map_while(Result::ok) {
@@ -114,7 +114,7 @@ fn execute(lines: impl BufRead, start: &Sender<u64>, on_measure: &Receiver<OnMea
     }
 }
 
-/// Write one event. When that fails, nobody reads the result, so the process ends.
+/// Write an event. When that fails, nobody reads the result, so the process ends.
 pub fn emit(event: &Event<'_>) {
     if let Err(error) = write(event) {
         if error.kind() != io::ErrorKind::BrokenPipe {

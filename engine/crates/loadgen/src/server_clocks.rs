@@ -1,8 +1,8 @@
-//! The clocks of the servers' host: the CPU time of the servers' processes, and what the hypervisor took.
+//! The clocks of the servers' host: the CPU time of the servers' processes, and the stolen time.
 //!
-//! They are read directly where the servers run on this host. Where they run on another one, `redline-engine clocks ADDRESS` runs
-//! there, and answers one datagram for each reading. It knows processes by what the lab wrote to its standard input, and answers
-//! only who knows the token that stands there too.
+//! On this host they are read directly. On another host, `redline-engine clocks ADDRESS` runs there and answers each reading
+//! with a datagram. The lab writes the processes and a token to its standard input, and it answers only requests with that
+//! token.
 
 use std::cell::RefCell;
 use std::io::{self, BufRead, Read, Write};
@@ -19,15 +19,15 @@ use crate::processes::{Births, Processes, Used};
 use crate::sys::process::end_now;
 use crate::sys::time::Steal;
 
-/// How long an answer may take. A reading that takes longer is repeated: it would be of another time.
+/// How long an answer may take. A later reading would be of another time, and is repeated.
 const PATIENCE: Duration = Duration::from_millis(5);
 const TRIES: usize = 4;
-/// Bytes of a token.
+/// The length of a token in bytes.
 const TOKEN: usize = 16;
-/// A request: the token, and its number. An answer: that number, what the hypervisor took, and for each server its CPU time and
+/// A request has the token and its number. An answer has that number, the stolen time and, for each server, its CPU time and
 /// the generation of its processes.
 const REQUEST: usize = TOKEN + 8;
-/// Stands for a time that is not known.
+/// The value of an unknown time.
 const UNKNOWN: u64 = u64::MAX;
 
 /// Where the clocks of another host are read, as a job names it.
@@ -60,16 +60,16 @@ pub enum ServerClocks {
     There { socket: UdpSocket, token: [u8; TOKEN], servers: usize, number: AtomicU64 },
 }
 
-/// One reading, in nanoseconds; `None` for what is not known.
+/// A reading, in nanoseconds; `None` for an unknown time.
 #[derive(Debug, PartialEq, Eq)]
 pub struct CpuReading {
-    /// Of each server.
+    /// The CPU time of each server.
     pub cpu: Vec<Option<Used>>,
     pub steal_ns: Option<u64>,
 }
 
 impl ServerClocks {
-    /// The clocks of so many servers: of the processes of each on this host, or those that the job names on another one.
+    /// The clocks of this many servers: of these processes on this host, or of those that the job names on another host.
     ///
     /// # Errors
     /// When no socket can be opened.
@@ -84,7 +84,7 @@ impl ServerClocks {
         Ok(Self::There { socket, token, servers, number: AtomicU64::new(0) })
     }
 
-    /// Those of this host, for the processes of each server.
+    /// The clocks of this host, for the processes of each server.
     fn here(pids: &[Vec<u32>]) -> Self {
         let processes = pids.iter().map(|pids| Processes::new(pids)).collect();
         Self::Here { servers: RefCell::new((processes, Births::open())), steal: Steal::open() }
@@ -95,18 +95,18 @@ impl ServerClocks {
             Self::Here { servers, steal } => {
                 let (servers, births) = &mut *servers.borrow_mut();
                 let born = births.any();
-                CpuReading { cpu: servers.iter_mut().map(|one| one.used(born)).collect(), steal_ns: steal.ns() }
+                CpuReading { cpu: servers.iter_mut().map(|server| server.used(born)).collect(), steal_ns: steal.ns() }
             }
             Self::There { socket, token, servers, number } => {
                 let asked = || request(socket, *token, number.fetch_add(1, Ordering::Relaxed), *servers);
-                let found = (0..TRIES).find_map(|_| asked());
-                found.unwrap_or_else(|| CpuReading { cpu: vec![None; *servers], steal_ns: None })
+                let answer = (0..TRIES).find_map(|_| asked());
+                answer.unwrap_or_else(|| CpuReading { cpu: vec![None; *servers], steal_ns: None })
             }
         }
     }
 }
 
-/// Request one reading; `None` if no answer to this request came in time.
+/// Request a reading; `None` if no answer to this request came in time.
 fn request(socket: &UdpSocket, token: [u8; TOKEN], number: u64, servers: usize) -> Option<CpuReading> {
     let mut request = [0; REQUEST];
     request[..TOKEN].copy_from_slice(&token);
@@ -117,14 +117,14 @@ fn request(socket: &UdpSocket, token: [u8; TOKEN], number: u64, servers: usize) 
         let length = socket.recv(&mut answer).ok()?;
         let mut numbers =
             answer[..length].chunks_exact(8).map(|bytes| u64::from_le_bytes(bytes.try_into().unwrap_or_default()));
-        // An answer to an earlier request came late.
+        // A late answer to an earlier request.
         if numbers.next() != Some(number) {
             continue;
         }
         let known = |ns: u64| Some(ns).filter(|ns| *ns != UNKNOWN);
         let steal_ns = known(numbers.next()?);
         let of_servers: Vec<_> = numbers.collect();
-        let used = |each: &[u64]| known(each[0]).map(|ns| Used { ns, generation: each[1] });
+        let used = |pair: &[u64]| known(pair[0]).map(|ns| Used { ns, generation: pair[1] });
         let cpu: Vec<_> = of_servers.chunks_exact(2).map(used).collect();
         return (of_servers.len() == 2 * servers).then_some(CpuReading { cpu, steal_ns });
     }
@@ -143,7 +143,8 @@ struct Listening {
     address: SocketAddr,
 }
 
-/// Answer readings of this host's clocks on a port of this address until standard input ends. Prints the port first.
+/// Answer requests for readings of this host's clocks on a port of this address until standard input ends. Prints the port
+/// first.
 ///
 /// # Errors
 /// When the address cannot be listened on, or standard input does not say what to read.
@@ -163,12 +164,12 @@ pub fn serve(address: IpAddr) -> io::Result<()> {
     answer(&socket, token, &ServerClocks::here(&served.pids))
 }
 
-/// Answer requests that have the token; others get no answer.
+/// Answer requests that have the token; ignore others.
 fn answer(socket: &UdpSocket, token: [u8; TOKEN], clocks: &ServerClocks) -> io::Result<()> {
     let mut request = [0; REQUEST + 1];
     loop {
         let (length, from) = match socket.recv_from(&mut request) {
-            // That an earlier answer could not be delivered.
+            // An earlier answer could not be delivered.
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => continue,
             received => received?,
         };
@@ -180,7 +181,7 @@ fn answer(socket: &UdpSocket, token: [u8; TOKEN], clocks: &ServerClocks) -> io::
         let numbers = std::iter::once(steal_ns.unwrap_or(UNKNOWN)).chain(cpu.into_iter().flat_map(of_server));
         let mut answer = request[TOKEN..REQUEST].to_vec();
         answer.extend(numbers.flat_map(u64::to_le_bytes));
-        // Who does not get it asks again.
+        // A client that does not receive it asks again.
         let _ = socket.send_to(&answer, from);
     }
 }

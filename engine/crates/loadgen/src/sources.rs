@@ -1,15 +1,15 @@
-//! Which local address a connection starts from.
+//! The local addresses of connections.
 //!
-//! Two addresses and two ports identify a connection, so one address has at most as many connections to a target as there are
-//! local ports, and the kernel needs long to find a free one well before they run out. On loopback every address of 127.0.0.0/8
-//! is local, so there is always another.
+//! Two addresses and two ports identify a connection, so an address has at most as many connections to a target as there are
+//! local ports, and the kernel takes long to pick a free port well before they run out. On loopback every address of
+//! 127.0.0.0/8 is local, so there is always another.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-/// The most connections from one loopback address. With 9 700 each, 250 000 were connected in 13 s; with
-/// 19 000 in 166 s, because so many of the 28 232 ports that Linux grants by default were taken.
+/// The most connections from a loopback address. With 9 700 per address, 250 000 were connected in 13 s; with 19 000 in 166 s,
+/// because so many of the 28 232 ports that Linux allows by default were taken.
 pub const MOST_PER_LOOPBACK: u32 = 14_000;
-/// The first loopback address that is used as a source: servers listen on the one before it.
+/// The first loopback address that is used as a source: servers listen on the address before it.
 const FIRST_LOOPBACK: u32 = u32::from_be_bytes([127, 0, 0, 2]);
 
 /// The local addresses that connections start from, in turn.
@@ -20,7 +20,7 @@ pub struct Sources {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Choice {
-    /// The kernel's.
+    /// The kernel chooses the address.
     Kernel,
     Given(Vec<IpAddr>),
     /// This many loopback addresses.
@@ -41,8 +41,8 @@ impl Sources {
         Self { choice }
     }
 
-    /// Where connection `i` starts from; `None` leaves it to the kernel. Consecutive numbers are spread evenly, so
-    /// `i` may count the connections of the job, of a process or of a worker.
+    /// The source address of connection `i`; `None` lets the kernel choose. Consecutive numbers are spread evenly, so `i` may
+    /// count the connections of the job, of a process or of a worker.
     pub fn of(&self, i: u32) -> Option<IpAddr> {
         match &self.choice {
             Choice::Kernel => None,
@@ -51,7 +51,7 @@ impl Sources {
         }
     }
 
-    /// How many different addresses there are.
+    /// The number of different addresses.
     pub fn count(&self) -> u32 {
         match &self.choice {
             Choice::Kernel => 1,
@@ -66,7 +66,7 @@ impl Sources {
     }
 }
 
-/// The first of the given addresses from which the target cannot be reached, because it is of the other family.
+/// The index of the first given address whose family is not the target's.
 pub fn unfit(target: SocketAddr, given: &[IpAddr]) -> Option<usize> {
     given.iter().position(|source| source.is_ipv4() != target.is_ipv4())
 }
@@ -86,7 +86,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(32))]
 
-        /// Whether they are numbered through the job or in each worker.
+        /// Connections are numbered through the job or in each worker.
         #[test]
         fn loopback_is_spread_evenly_and_thinly(connections in 14_001_u32..300_000, workers in 1_u32..20) {
             let sources = Sources::new(at("127.0.0.1"), &[], connections);

@@ -18,12 +18,12 @@ pub const INTERRUPTED: u8 = 130;
 /// Exit code when the deadline cut the work.
 pub const CUT_BY_DEADLINE: u8 = 124;
 
-/// How far ahead the common end of all workers is set, so that all learn of it before it comes.
+/// How far ahead the common end of all workers is set, so that all learn of it in time.
 const NOTICE_NS: u64 = 20_000_000;
 /// How long the engine may take to write its result after a signal.
 const SHUTDOWN_NS: u64 = 5_000_000_000;
-/// How long before the deadline the work ends, at most; a fifth of the time to the deadline otherwise. A machine with
-/// busy cores needs a second and more to merge the results of several processes.
+/// The most time before the deadline at which the work ends; otherwise a fifth of the time to the deadline. A machine with busy
+/// cores needs a second and more to merge the results of several processes.
 const MARGIN_NS: u64 = 2_000_000_000;
 
 const RUNNING: u8 = 0;
@@ -40,24 +40,24 @@ impl Stop {
         Ok(Self { waker: waker()?, cause: AtomicU8::new(RUNNING), at_ns: AtomicU64::new(u64::MAX) })
     }
 
-    /// Request all workers to stop at one time, soon.
+    /// Request all workers to stop at the same time, soon.
     pub fn request(&self, code: u8) {
         self.at_ns.store(now_ns().saturating_add(NOTICE_NS), Ordering::Relaxed);
         self.cause.store(code, Ordering::Release);
         wake(&self.waker);
     }
 
-    /// The exit code of what stopped the work; `None` while nothing did.
+    /// The exit code for the reason of the stop; `None` while there is none.
     pub fn code(&self) -> Option<u8> {
         Some(self.cause.load(Ordering::Acquire)).filter(|code| *code != RUNNING)
     }
 
-    /// When to stop, in nanoseconds of the monotonic clock; `u64::MAX` while nobody requested it.
+    /// When to stop, in nanoseconds of the monotonic clock; `u64::MAX` while no stop was requested.
     pub fn at_ns(&self) -> u64 {
         self.code().map_or(u64::MAX, |_| self.at_ns.load(Ordering::Relaxed))
     }
 
-    /// How a measurement that was cut has ended.
+    /// How a cut measurement has ended.
     pub fn ended(&self) -> Ended {
         match self.code() {
             None => Ended::Complete,
@@ -72,7 +72,7 @@ impl Stop {
 }
 
 /// Start the thread that stops the work on a signal or shortly before the deadline, and ends the process when the work does not
-/// stop. The calling thread is the one that writes the result.
+/// stop. The calling thread must be the thread that writes the result.
 pub fn watch(stop: Arc<Stop>, signals: Signals, deadline_at_ns: u64) -> io::Result<()> {
     let to_deadline = deadline_at_ns.saturating_sub(now_ns());
     let soft_ns = to_deadline - MARGIN_NS.min(to_deadline / 5);

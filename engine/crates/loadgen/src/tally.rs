@@ -1,7 +1,7 @@
-//! What one worker measured, interval by interval.
+//! The measurements of a worker, interval by interval.
 //!
-//! A request is counted in the phase in which it was due, and in the interval in which it was sent or ended. When an interval ends,
-//! its slice is sent to the conductor and an empty one takes its place: nothing is shared.
+//! A request is counted in the phase in which it was due, and in the interval in which it was sent or ended. When an interval
+//! ends, its slice is sent to the conductor and an empty slice takes its place: nothing is shared.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
@@ -13,7 +13,7 @@ use crate::heartbeat::{Heartbeat, Pause};
 use crate::measure_start::MeasureStart;
 use crate::sys::time::thread_cpu_ns;
 
-/// How many slices may be on their way or wait to be read. While there are more, the present interval is extended. That bounds
+/// How many slices may be on their way or wait to be read. While there are more, the present interval is extended. This bounds
 /// the memory that a slow or stopped reader costs.
 const MOST_LENT: usize = 64;
 
@@ -38,7 +38,7 @@ impl Window {
         }
     }
 
-    /// The measurement starts at this time, and takes no longer for it.
+    /// Start the measurement at this time, with this length.
     fn begin(&mut self, at_ns: u64, measure_ns: u64) {
         self.measure_ns = at_ns;
         self.end_ns = self.end_ns.min(at_ns.saturating_add(measure_ns));
@@ -53,17 +53,17 @@ impl Window {
     }
 }
 
-/// One interval of one member (a worker or a shard). Times are nanoseconds since the epoch.
+/// An interval of a member (a worker or a shard). Times are nanoseconds since the epoch.
 pub struct MemberInterval {
     pub phase: Phase,
-    /// The number of the interval in its phase that ends with it: it grows, and is the same for all members.
+    /// The number of the interval in its phase, by its end. Numbers grow, and are the same for all members.
     pub number: u64,
     pub start_ns: u64,
     pub end_ns: u64,
     pub slice: Box<Slice>,
 }
 
-/// How intervals are sent, and how their slices come back to be reused.
+/// Sends intervals, and receives their slices for reuse.
 pub struct IntervalSender {
     pub send: Box<dyn Fn(MemberInterval) + Send>,
     pub spare: Receiver<Box<Slice>>,
@@ -74,7 +74,7 @@ pub type SliceReturn = Sender<Box<Slice>>;
 
 pub struct Tally {
     window: Window,
-    /// Where the start of the measurement is set while the load runs, and the length of the measurement.
+    /// Where the start of the measurement may be set while the load runs, and the length of the measurement.
     measure_start: Option<(Arc<MeasureStart>, u64)>,
     interval_ns: u64,
     phase: Phase,
@@ -83,7 +83,7 @@ pub struct Tally {
     end_ns: u64,
     heart: Heartbeat,
     slice: Box<Slice>,
-    /// Slices that were sent and have not come back.
+    /// Slices that were sent and not yet returned.
     lent: usize,
     cpu_ns: u64,
     sender: IntervalSender,
@@ -115,7 +115,7 @@ impl Tally {
     }
 
     /// Start again, after [`Self::finish`], with a window whose measurement ends when this worker notices that its end has
-    /// passed: what kept the worker from running then is part of the measurement's time, as the answers that it finds are of
+    /// passed: the time in which the worker could not run is part of the measurement, as the answers that it then reads are of
     /// its count.
     pub fn restart_noticing_end(&mut self, window: Window) {
         self.window = window;
@@ -128,7 +128,8 @@ impl Tally {
         self.ends_when_noticed = true;
     }
 
-    /// The warm-up may end sooner than the window says: look here whenever an interval of it ends.
+    /// Look at `measure_start` whenever an interval of the warm-up ends, because the warm-up may end earlier than the window
+    /// says.
     pub fn follow(&mut self, measure_start: Arc<MeasureStart>) {
         self.measure_start = Some((measure_start, self.window.end_ns - self.window.measure_ns));
     }
@@ -138,18 +139,18 @@ impl Tally {
         self.window
     }
 
-    /// When the present interval ends, or the worker has to show that it runs.
+    /// When the present interval ends, or the worker must beat.
     #[inline]
     pub fn next_ns(&self) -> u64 {
         self.end_ns.min(self.heart.due_ns())
     }
 
-    /// Time has come this far: send the intervals that have ended. Returns whether the worker stood still before.
+    /// Advance to this time: send the intervals that have ended. Returns whether the worker stood still before.
     pub fn advance(&mut self, now_ns: u64) -> bool {
         let pause = self.heart.beat(now_ns);
         let Pause { stopped_ns, suspended_ns } = pause.unwrap_or_default();
         self.slice.paused_ns += suspended_ns;
-        // Each interval has its part of what the monotonic clock shows.
+        // Every interval gets its part of the pause that the monotonic clock shows.
         let mut paused_to_ns = now_ns - stopped_ns;
         while now_ns >= self.end_ns {
             if self.ends_when_noticed && self.phase == Phase::Measure && self.end_ns == self.window.end_ns {
@@ -163,7 +164,7 @@ impl Tally {
         pause.is_some()
     }
 
-    /// The present interval has ended. It is sent, unless too many slices are lent and its phase continues.
+    /// End the present interval. It is sent, unless too many slices are lent and its phase continues.
     fn end_interval(&mut self) {
         let spare = self.take_back();
         let end_ns = self.end_ns;
@@ -181,7 +182,7 @@ impl Tally {
         }
     }
 
-    /// Count the slices that came back, and return one of them.
+    /// Count the returned slices, and reuse one of them.
     fn take_back(&mut self) -> Option<Box<Slice>> {
         let mut spare = None;
         while let Ok(slice) = self.sender.spare.try_recv() {
@@ -195,13 +196,13 @@ impl Tally {
         self.window.end_of(self.phase).min(start_ns.saturating_add(self.interval_ns))
     }
 
-    /// The measurement ends at this time, before its planned end.
+    /// End the measurement at this time, before its planned end.
     pub fn cut(&mut self, end_ns: u64) {
         self.window.end_ns = self.window.end_ns.min(end_ns).max(self.start_ns);
         self.end_ns = self.end_ns.min(self.window.end_of(self.phase)).max(self.start_ns + 1);
     }
 
-    /// Send the last interval, which is one of the drain, however short.
+    /// Send the last interval, which belongs to the drain, however short it is.
     pub fn finish(&mut self, now_ns: u64) {
         self.advance(now_ns.max(self.window.end_ns));
         self.send(now_ns.max(self.start_ns + 1), None);
@@ -226,7 +227,7 @@ impl Tally {
         self.end_ns = self.next_end_ns(end_ns);
     }
 
-    /// A request fell due, and was noticed now.
+    /// A request fell due, which was noticed now.
     #[inline]
     pub fn due(&mut self, due_ns: u64, now_ns: u64) {
         if self.is_of_phase(due_ns) {
@@ -236,12 +237,12 @@ impl Tally {
         }
     }
 
-    /// A request that was due found no connection with room.
+    /// A request that was due could not be sent: no connection had room.
     pub fn waited(&mut self, due_ns: u64) {
         self.slice.counts.waited += u64::from(self.is_of_phase(due_ns));
     }
 
-    /// A request ends as `connect` because this side had no port, descriptor or memory for its connection.
+    /// A request ends as `connect` because this machine had no port, descriptor or memory for its connection.
     pub fn exhausted(&mut self, due_ns: u64) {
         self.slice.counts.exhausted += u64::from(self.is_of_phase(due_ns));
     }
@@ -279,8 +280,8 @@ impl Tally {
         self.slice.counts.resumed += u64::from(resumed);
     }
 
-    /// An answer contained the server's clock: how far it was ahead of ours when the request was written, and ours ahead of it
-    /// when the answer was complete.
+    /// An answer contained the server's clock. The differences are the server's clock minus ours when the request was written,
+    /// and ours minus the server's when the answer was complete.
     pub fn one_way(&mut self, due_ns: u64, to_server_ns: i128, from_server_ns: i128) {
         if self.is_of_phase(due_ns) {
             let one_way = self.slice.one_way_mut();
@@ -289,7 +290,7 @@ impl Tally {
         }
     }
 
-    /// A connection was opened in place of an earlier one.
+    /// A connection was opened in place of an earlier connection.
     pub fn reconnected(&mut self) {
         self.slice.counts.reconnects += 1;
     }
@@ -323,8 +324,8 @@ impl Tally {
         }
     }
 
-    /// Whether a request that was due at this time is counted now: during the warm-up those of the warm-up, later the measured
-    /// ones.
+    /// Whether a request that was due at this time is counted now: during the warm-up, requests of the warm-up; later, measured
+    /// requests.
     #[inline]
     fn is_of_phase(&self, due_ns: u64) -> bool {
         (due_ns < self.window.measure_ns) == (self.phase == Phase::Warmup)

@@ -1,4 +1,4 @@
-//! The CPU time of the server's processes and the stolen time, read at both ends of the measurement.
+//! The CPU time of the server's processes and the stolen time at both ends of the measurement.
 //!
 //! A thread of its own reads them: the main thread yields to the load, and would read late.
 
@@ -20,11 +20,11 @@ use crate::sys::time::now_ns;
 
 /// How long the result waits for the second reading.
 const PATIENCE: Duration = Duration::from_millis(500);
-/// A reading that takes longer was interrupted, and is repeated. One of another host takes a round trip.
+/// A reading that takes longer was interrupted, and is repeated. A reading of another host takes a round trip.
 const LONGEST_READING_NS: u64 = 500_000;
 const TRIES: usize = 3;
 
-/// The thread that reads them.
+/// The thread that reads the clocks.
 pub struct WindowClocks {
     clocks: Receiver<Clocks>,
 }
@@ -60,7 +60,7 @@ impl WindowClocks {
         Ok(Self { clocks })
     }
 
-    /// What was read; `None` when the measurement ended early, so that it was not read at its end.
+    /// The clocks; `None` when the measurement ended early, so that they were not read at its end.
     pub fn of(self, measured: &Measured, job: &Job) -> Option<Clocks> {
         let whole = measured.ended == Ended::Complete && measured.end_ns - measured.start_ns == job.measure_ns;
         if whole { self.clocks.recv_timeout(PATIENCE).ok() } else { None }

@@ -1,7 +1,7 @@
-//! One worker: an event loop that shares nothing with other workers while it runs.
+//! A worker: an event loop that shares nothing with other workers while it runs.
 //!
-//! It connects two parts that do not know each other: the [`WorkerLoad`] says which requests are due and counts how they end; the
-//! [`Client`] writes them and reports what happened to them.
+//! It connects two parts that do not know each other: the [`WorkerLoad`] decides which requests are due and counts how they
+//! end; the [`Client`] writes them and reports what happened to them.
 
 mod load;
 
@@ -20,7 +20,7 @@ use crate::tally::Tally;
 pub struct Worker<I> {
     load: WorkerLoad,
     client: Client<I>,
-    /// What the client reported and the load has not counted yet. It is empty whenever the clock is read.
+    /// What the client reported and the load has not yet counted. It is empty whenever the clock is read.
     activity: Activity,
     stop: Arc<Stop>,
     /// Poll for events without sleeping.
@@ -31,12 +31,12 @@ pub struct Worker<I> {
 }
 
 impl<I: Io> Worker<I> {
-    /// `activity` is that of connecting before the load.
+    /// `activity` is the activity of connecting before the load.
     pub fn new(load: WorkerLoad, client: Client<I>, activity: Activity, stop: Arc<Stop>, spin: bool) -> Self {
         Self { load, client, activity, stop, spin, now_ns: now_ns(), unanswered: 0 }
     }
 
-    /// Run the whole load. Returns when its measurement ended, if that was before its time.
+    /// Run the whole load. Returns when its measurement ended, if it ended early.
     ///
     /// # Errors
     /// When the kernel refuses to wait.
@@ -71,13 +71,13 @@ impl<I: Io> Worker<I> {
         Ok(self.load.cut_ns())
     }
 
-    /// Take why requests failed, after the load.
+    /// Take the reasons why requests failed, after the load.
     pub fn take_failures(&mut self) -> FirstFailures {
         std::mem::take(&mut self.activity.failures)
     }
 
-    /// After the load: how many requests had no answer when it was over, its tally and the client, both to be used again, and
-    /// the failures and the recorded answer in its activity.
+    /// After the load: how many requests had no answer, the tally and the client for reuse, and the activity with the failures
+    /// and the recorded answer.
     pub fn into_parts(self) -> (u64, Tally, Client<I>, Activity) {
         (self.unanswered, self.load.into_tally(), self.client, self.activity)
     }
@@ -108,7 +108,7 @@ impl<I: Io> Worker<I> {
         }
         self.client.handle(event, self.now_ns, &mut self.activity);
         self.apply();
-        // What follows may be the end of this connection: a request that went out on it now would be lost.
+        // The connection may end next: a request that were sent on it now would be lost.
         if !more_follow {
             self.start_due();
         }
@@ -123,8 +123,8 @@ impl<I: Io> Worker<I> {
     /// Take the requests that are due by now, and send those for which a connection has room.
     #[inline]
     fn start_due(&mut self) {
-        // First those that wait: after this no request waits while a connection has room, so a request that falls due and finds
-        // room has it, and one that finds none waits.
+        // First send the waiting requests. After that, none waits while a connection has room, so a request that falls due
+        // either has room or waits.
         self.dispatch();
         while self.load.next_due_ns() <= self.now_ns {
             match self.load.pop_due(self.now_ns) {
@@ -144,8 +144,8 @@ impl<I: Io> Worker<I> {
         }
     }
 
-    /// Send the requests that wait, as long as a connection has room. The users of a closed load have their own connections, so
-    /// one is filled before the next; the requests of an open load are spread.
+    /// Send waiting requests, as long as a connection has room. Users of a closed load have connections of their own, so a
+    /// connection is filled before the next; requests of an open load are spread.
     fn dispatch(&mut self) {
         while self.load.waiting() > 0 {
             let Some((connection, room)) = self.client.next_with_room() else {

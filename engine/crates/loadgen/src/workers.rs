@@ -1,4 +1,4 @@
-//! The worker threads of this process: what each runs, and how the main thread conducts them.
+//! The worker threads of this process, as the members of its main thread.
 
 use std::io;
 use std::net::SocketAddr;
@@ -124,7 +124,7 @@ impl Workers {
     }
 }
 
-/// That no connection could be opened, where some are needed at the start.
+/// The error when no connection could be opened, if some are needed at the start.
 pub fn not_connected(job: &Job, target: SocketAddr, why: Option<&OpenError>) -> Option<EngineError> {
     let needs_some = match &job.load.shape {
         Shape::Closed { users, .. } => users.start() >= 1.0,
@@ -151,7 +151,7 @@ pub fn not_connected(job: &Job, target: SocketAddr, why: Option<&OpenError>) -> 
 impl Members for Workers {
     const NOTICE_NS: u64 = 1_000_000;
 
-    /// A coordinator waits for all its shards: where they share few cores, one that yields would delay the result.
+    /// A coordinator waits for all its shards: if they share few cores, a main thread that yields would delay the result.
     fn yields_to_load(&self) -> bool {
         !is_shard()
     }
@@ -187,7 +187,7 @@ impl Members for Workers {
     fn start(&mut self, epoch_ns: u64) {
         self.epoch_ns = epoch_ns;
         for worker in &self.handles {
-            // A worker that has ended has reported why.
+            // This fails if the worker has ended, and reported why.
             let _ = worker.epoch.send(epoch_ns);
         }
         if !is_shard() {
@@ -199,7 +199,7 @@ impl Members for Workers {
         let measure_start = Arc::clone(&self.measure_start);
         Box::new(move |at_ns| match at_ns.map(|at_ns| grid.at_or_after(at_ns)) {
             None => measure_start.set_next(grid),
-            // The others, on their hosts, measure from there on.
+            // The engines on other hosts measure from there on.
             Some(Some(at_ns)) if !measure_start.set(at_ns) => {
                 emit(&Event::Error(&too_late()));
                 end_now(1);
@@ -243,7 +243,7 @@ pub fn internal(error: &io::Error) -> EngineError {
     }
 }
 
-/// What a worker's thread is given.
+/// The parameters of a worker's thread.
 struct WorkerThread {
     worker: WorkerId,
     job: Arc<Job>,
@@ -265,7 +265,7 @@ impl WorkerThread {
         if self.job.backend != Backend::Epoll {
             match self.client::<Uring>() {
                 Ok(client) => return self.run_with(client, returned),
-                // An older kernel, a sandbox, or a limit of locked memory.
+                // The kernel is too old, a sandbox forbids it, or the limit of locked memory is too low.
                 Err(_) if self.job.backend == Backend::Auto => {}
                 Err(error) => return Err(error),
             }
@@ -296,14 +296,14 @@ impl WorkerThread {
         let load = WorkerLoad::new(self.demand(window)?, tally, count, &self.job);
         let mut worker = Worker::new(load, client, activity, self.stop, self.job.spin);
         let cut_ns = worker.run()?;
-        // Before the connections are closed, which takes its time where there are many.
+        // Done before the connections are closed, because closing many takes long.
         let failures = worker.take_failures();
         let _ = self.messages.send(Message::Finished { worker: self.worker, cut_ns, failures });
         drop(worker);
         Ok(())
     }
 
-    /// This worker among those of all processes.
+    /// The number of this worker among those of all processes.
     fn global(&self) -> GlobalWorkerId {
         self.job.global(self.worker)
     }

@@ -1,4 +1,4 @@
-//! What is to leave, and when.
+//! What is to be sent, and when.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
@@ -6,9 +6,9 @@ use std::collections::BinaryHeap;
 /// Bytes of answers that wait for their time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Due {
-    /// When they may leave.
+    /// When they may be sent.
     pub at_ns: u64,
-    /// Of which connection.
+    /// The token of the connection.
     pub token: u64,
     /// How many bytes.
     pub length: usize,
@@ -16,7 +16,7 @@ pub struct Due {
     pub last: bool,
 }
 
-/// Everything that waits, by time; what is due at the same time in the order in which it was added.
+/// All waiting bytes by time; bytes due at the same time are in the order in which they were added.
 #[derive(Debug, Default)]
 pub struct Agenda {
     entries: BinaryHeap<Reverse<Entry>>,
@@ -36,12 +36,12 @@ impl Agenda {
         self.added += 1;
     }
 
-    /// When the next falls due.
+    /// When the next bytes fall due.
     pub fn next_ns(&self) -> Option<u64> {
         self.entries.peek().map(|Reverse(entry)| entry.due.at_ns)
     }
 
-    /// Takes the next that is due at `now_ns` or before.
+    /// Takes the next bytes that are due at `now_ns` or before.
     pub fn take_due(&mut self, now_ns: u64) -> Option<Due> {
         if self.next_ns()? > now_ns {
             return None;

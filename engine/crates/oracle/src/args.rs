@@ -29,13 +29,13 @@ pub enum Command {
 pub struct Options {
     /// What is done with requests.
     pub behaviour: Behaviour,
-    /// Where to listen; port 0 takes a free one.
+    /// Where to listen; port 0 takes a free port.
     pub address: SocketAddr,
     /// Worker threads of each process, at least 1.
     pub threads: usize,
     /// Processes, at least 1.
     pub processes: usize,
-    /// How many connections may be open at once.
+    /// How many connections may be open at the same time.
     pub connections_at_most: Option<usize>,
     /// When the server is stopped; times count from its start.
     pub pauses: Option<Pauses>,
@@ -68,7 +68,7 @@ fn options(mode: &str, given: &mut Given) -> Result<Options, String> {
         first_byte_after_ns: given.take("--first-byte-after", duration_ns)?.unwrap_or(0),
         body_over_ns: given.take("--body-over", duration_ns)?.unwrap_or(0),
         bytewise: given.flag("--bytewise"),
-        // Not the draws of the service times.
+        // A seed other than that of the service times.
         resets: Resets::new(reset_share, !seed),
     };
     let host = given.take("--host", given::address)?.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));

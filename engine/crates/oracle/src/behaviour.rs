@@ -1,4 +1,4 @@
-//! What the server does with each request: when it is answered, with what, and which faults the answer has.
+//! How the server answers requests: when, with what, and with which faults.
 
 use std::hint;
 use std::sync::Arc;
@@ -10,16 +10,16 @@ use crate::conversation::{Release, Respondent};
 use crate::discipline::Discipline;
 use crate::faults::Faults;
 
-/// What the server does with each request.
+/// How the server answers requests.
 #[derive(Debug, Clone)]
 pub struct Behaviour {
     /// When answers are ready.
     pub discipline: Discipline,
-    /// What is in them.
+    /// The bodies of answers.
     pub content: Content,
-    /// How they leave.
+    /// How answers are sent.
     pub faults: Faults,
-    /// How many steps of arithmetic each takes.
+    /// How many steps of arithmetic an answer takes.
     pub work: u64,
 }
 
@@ -29,7 +29,7 @@ impl Behaviour {
         !self.discipline.is_null() || self.faults.delay()
     }
 
-    /// The same for another thread.
+    /// The same behaviour for another thread.
     pub fn of_thread(&self, index: usize) -> Self {
         let mut behaviour = self.clone();
         behaviour.faults.resets = self.faults.resets.of_thread(index);
@@ -37,15 +37,15 @@ impl Behaviour {
     }
 }
 
-/// The answers to the requests that arrived on one connection at one instant.
+/// The answers to the requests that arrived on a connection at the same instant.
 pub struct Exchange<'a> {
     /// The connection.
     pub token: u64,
-    /// The instant; any when the behaviour is not timed.
+    /// The instant; ignored if the behaviour is not timed.
     pub arrival_ns: u64,
     /// When the last answer of the connection falls due.
     pub due_ns: &'a mut u64,
-    /// How it is answered.
+    /// How to answer.
     pub behaviour: &'a mut Behaviour,
     /// Where answers wait.
     pub agenda: &'a mut Agenda,
@@ -70,7 +70,8 @@ impl Respondent for Exchange<'_> {
         if ready_ns <= self.arrival_ns && self.agenda.is_empty() && !faults.delay() {
             return Release::Now;
         }
-        // Answers leave in the order of their requests (RFC 9112, 9.3.2), and one does not begin before the last has ended.
+        // Answers are sent in the order of their requests (RFC 9112, 9.3.2), and an answer does not begin before the last has
+        // ended.
         let start_ns = (ready_ns + faults.first_byte_after_ns).max(*self.due_ns);
         for piece in faults.pieces(start_ns, head, body) {
             *self.due_ns = piece.at_ns;
@@ -80,7 +81,7 @@ impl Respondent for Exchange<'_> {
     }
 }
 
-/// Takes CPU time: so many steps, each of which needs the one before.
+/// Takes CPU time: this many steps, each depending on the previous step.
 #[inline]
 fn work(steps: u64) {
     let mut state = 1_u64;
@@ -90,23 +91,23 @@ fn work(steps: u64) {
     }
 }
 
-/// Places for connections, of all threads; none is counted where there is no limit.
+/// Places for connections of all threads; without a limit none is counted.
 #[derive(Debug, Clone, Default)]
 pub struct Places(Option<Arc<AtomicUsize>>);
 
 impl Places {
-    /// So many, or as many as the kernel allows.
+    /// This many places, or as many as the kernel allows.
     pub fn new(at_most: Option<usize>) -> Self {
         Self(at_most.map(|count| Arc::new(AtomicUsize::new(count))))
     }
 
-    /// Takes one; false when there is none.
+    /// Takes a place. Returns false when there is none.
     pub fn take(&self) -> bool {
         let one_less = |free: usize| free.checked_sub(1);
         self.0.as_ref().is_none_or(|free| free.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_ok())
     }
 
-    /// Gives one back.
+    /// Returns a place.
     pub fn give_back(&self) {
         if let Some(free) = &self.0 {
             free.fetch_add(1, Ordering::Relaxed);
@@ -130,7 +131,7 @@ mod tests {
         Behaviour { discipline, content: Content::Name, faults, work: 0 }
     }
 
-    /// When each of `count` answers with a body of one byte is complete, all requested at once on one connection.
+    /// When each of `count` answers with a body of one byte is complete, all requested at the same time on a single connection.
     fn ends_ns(mut behaviour: Behaviour, count: usize) -> Vec<u64> {
         let (mut agenda, mut due_ns) = (Agenda::default(), 0);
         for _ in 0..count {

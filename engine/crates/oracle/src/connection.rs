@@ -1,4 +1,4 @@
-//! A conversation with its socket.
+//! A conversation and its socket.
 
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::TcpStream;
@@ -9,36 +9,36 @@ use socket2::SockRef;
 use crate::conversation::Conversation;
 use crate::sys;
 
-/// The most bytes of a body that are passed over at once.
+/// The most bytes of a body that are skipped at a time.
 const PASS_BYTES: u64 = 1024 * 1024;
 
-/// One connection.
+/// A connection.
 #[derive(Debug)]
 pub struct Connection {
     socket: TcpStream,
     /// The bytes in both directions.
     pub conversation: Conversation,
-    /// When the last of its answers falls due; later ones do not leave before.
+    /// When the last of its answers falls due; later answers are not sent before.
     pub due_ns: u64,
-    /// Edge-triggered: input may wait until a read returns nothing.
+    /// Whether the socket may have input. Edge-triggered: until a read returns nothing.
     readable: bool,
-    /// The peer's end follows what is still to be read.
+    /// Whether the peer's end follows the unread bytes.
     hung_up: bool,
 }
 
-/// What happened, or is to happen, on a connection.
+/// What happened on a connection, or is to be done.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Step {
     /// Nothing until an event or a time comes.
     Wait,
-    /// It is to be closed.
+    /// Close the connection.
     Over,
-    /// This many bytes were received; 0 when earlier ones can be processed further.
+    /// This many bytes were received; 0 when earlier bytes can be processed further.
     Received(usize),
 }
 
 impl Connection {
-    /// A connection that was just accepted.
+    /// A newly accepted connection.
     pub const fn new(socket: TcpStream) -> Self {
         Self { socket, conversation: Conversation::new(), due_ns: 0, readable: false, hung_up: false }
     }
@@ -54,7 +54,7 @@ impl Connection {
         self.hung_up |= hangup;
     }
 
-    /// Writes what may leave, at most `most` bytes at a time, and reads once.
+    /// Sends what may be sent, at most `most` bytes at a time, and reads once.
     #[inline]
     pub fn step(&mut self, input: &mut [u8], most: usize) -> io::Result<Step> {
         self.send(most)?;
@@ -79,14 +79,14 @@ impl Connection {
         Ok(if self.conversation.is_over() { Step::Over } else { Step::Wait })
     }
 
-    /// Reads once; 0 when there is nothing.
+    /// Reads once. Returns 0 when there is nothing.
     #[inline]
     fn read(&mut self, input: &mut [u8]) -> io::Result<usize> {
         let skippable = self.conversation.body_to_skip().min(PASS_BYTES) as usize;
         let passes = skippable > input.len();
         let wanted = if passes { skippable } else { input.len() };
         let length = if passes { sys::pass_over(&self.socket, wanted)? } else { self.socket.read(input)? };
-        // A short read took all that there was; only an end can follow it unannounced.
+        // A short read took all bytes there were; only an end can follow without an event.
         self.readable = length == wanted || (length > 0 && self.hung_up);
         if length == 0 {
             self.conversation.end();

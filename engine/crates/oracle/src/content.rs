@@ -1,4 +1,4 @@
-//! What stands in the body of an answer.
+//! The body of an answer.
 
 use std::io::Write as _;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ pub struct ClockText {
 }
 
 impl Content {
-    /// `length` times the letter x.
+    /// The letter x, `length` times.
     pub fn filled(length: usize) -> Self {
         Self::Bytes(vec![b'x'; length].into())
     }
@@ -43,7 +43,7 @@ impl Content {
 }
 
 impl ClockText {
-    /// Complete units of `unit_ns` since 1970, of a clock that is `skew_ns` ahead; in an object `{"now":N}` for `json`.
+    /// Whole units of `unit_ns` since 1970, of a clock that is `skew_ns` ahead; in an object `{"now":N}` for `json`.
     pub const fn new(unit_ns: u64, skew_ns: i64, json: bool) -> Self {
         Self { unit_ns: unit_ns as i128, skew_ns: skew_ns as i128, json, text: Vec::new() }
     }

@@ -1,16 +1,16 @@
-//! One connection without its socket: bytes received become answers, and answers leave when they are released.
+//! A connection without its socket: received bytes become answers, which are sent when they are released.
 
 use std::io::Write as _;
 
 use crate::request::{Head, Request, read_head};
 
-/// Answers may wait for their time or their reader up to this many bytes; then no more requests are read.
+/// The most bytes of answers that may wait for their time or their reader; beyond it no more requests are read.
 const BACKLOG_LIMIT: usize = 1024 * 1024;
 
-/// When an answer may leave.
+/// When an answer may be sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Release {
-    /// At once.
+    /// Immediately.
     Now,
     /// When [`Conversation::release`] is called for it.
     Later,
@@ -20,16 +20,16 @@ pub enum Release {
 pub trait Respondent {
     /// The body of the answer to a request for `name` that is complete now.
     fn body<'a>(&'a mut self, name: &'a [u8]) -> &'a [u8];
-    /// Whether the connection is reset in place of the next answer.
+    /// Whether the connection is reset instead of the next answer.
     fn resets(&mut self) -> bool;
-    /// When the answer, of a head and a body of these lengths, may leave.
+    /// When the answer, with a head and a body of these lengths, may be sent.
     fn release(&mut self, head: usize, body: usize) -> Release;
 }
 
-/// The state of one connection. It holds no buffers while nothing is under way.
+/// The state of a connection. It holds no buffers while nothing is in progress.
 ///
-/// Answers lie in one buffer in the order of their requests: `sent` bytes of it have left, up to `released` may leave, the
-/// rest waits for its time. What stands at `reset_at` never leaves.
+/// Answers are in a single buffer in the order of their requests: `sent` bytes of it are sent, up to `released` may be sent,
+/// and the rest waits for its time. Bytes from `reset_at` on are never sent.
 #[derive(Debug)]
 pub struct Conversation {
     partial: Vec<u8>,
@@ -39,11 +39,11 @@ pub struct Conversation {
     released: usize,
     reset_at: usize,
     ended: bool,
-    /// The answers are too many bytes; complete requests may be in `partial`.
+    /// Whether answers have too many bytes; complete requests may be in `partial`.
     held: bool,
 }
 
-/// A request body that is being received, and what will be answered.
+/// A request body that is being received, and its answer.
 #[derive(Debug)]
 struct Body {
     missing: u64,
@@ -66,7 +66,7 @@ impl Conversation {
         }
     }
 
-    /// Takes bytes as they were received, in pieces of any size. Gets each answer when its request is complete.
+    /// Takes received bytes, in pieces of any size. Asks `respondent` for an answer when a request is complete.
     pub fn receive(&mut self, bytes: &[u8], mut respondent: impl Respondent) {
         if self.partial.is_empty() {
             let taken = self.take(bytes, &mut respondent);
@@ -82,32 +82,32 @@ impl Conversation {
         }
     }
 
-    /// Whether requests that were received wait for room in the answers, and there is some again: then it is time to
-    /// [`receive`](Self::receive) nothing.
+    /// Whether received requests wait for room in the answers, and there is room again. The caller then calls
+    /// [`receive`](Self::receive) with no bytes.
     pub fn can_resume(&self) -> bool {
         self.held && self.has_room()
     }
 
-    /// How many bytes of a request's body are certain to come next, and can be passed over, so that one is left.
+    /// How many bytes of a request's body are certain to arrive next and can be skipped, so that one is left.
     pub fn body_to_skip(&self) -> u64 {
         self.body.as_ref().map_or(0, |body| body.missing.saturating_sub(1))
     }
 
-    /// So many bytes of the body were received and passed over; at most [`body_to_skip`](Self::body_to_skip).
+    /// This many bytes of the body were received and skipped; at most [`body_to_skip`](Self::body_to_skip).
     pub fn skip(&mut self, length: u64) {
         if let Some(body) = &mut self.body {
             body.missing -= length;
         }
     }
 
-    /// Uses this buffer for answers, unless it has one.
+    /// Uses this buffer for answers, unless the conversation has a buffer.
     pub fn lend(&mut self, buffer: &mut Vec<u8>) {
         if self.answers.capacity() == 0 {
             std::mem::swap(&mut self.answers, buffer);
         }
     }
 
-    /// Gives the buffer of the answers back when it is empty.
+    /// Returns the buffer of the answers when it is empty.
     pub fn give_back(&mut self, buffer: &mut Vec<u8>) {
         if self.answers.is_empty() && self.answers.capacity() > 0 {
             *buffer = std::mem::take(&mut self.answers);
@@ -118,7 +118,7 @@ impl Conversation {
         self.answers.len() - self.sent < BACKLOG_LIMIT
     }
 
-    /// Consumes all complete requests and body bytes; returns how many bytes that was.
+    /// Consumes all complete requests and body bytes. Returns the number of bytes.
     fn take(&mut self, bytes: &[u8], respondent: &mut impl Respondent) -> usize {
         let mut taken = 0;
         self.held = false;
@@ -184,7 +184,7 @@ impl Conversation {
         }
     }
 
-    /// Adds an answer; returns the length of its body.
+    /// Adds an answer. Returns the length of its body.
     fn write(&mut self, status: u16, text: &[u8], close: bool) -> usize {
         let line: &[u8] = match status {
             200 => b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: ",
@@ -202,7 +202,7 @@ impl Conversation {
         text.len()
     }
 
-    /// Lets the next `length` bytes of answers leave.
+    /// Allows the next `length` bytes of answers to be sent.
     pub fn release(&mut self, length: usize) {
         self.released = (self.released + length).min(self.answers.len());
     }
@@ -212,17 +212,17 @@ impl Conversation {
         self.ended = true;
     }
 
-    /// What may leave now.
+    /// The bytes that may be sent now.
     pub fn outgoing(&self) -> &[u8] {
         &self.answers[self.sent..self.released.min(self.reset_at)]
     }
 
-    /// Whether the time of an answer has come in whose place the connection is reset, and all before it has left.
+    /// Whether the time of a reset has come, and all answers before it are sent.
     pub fn is_reset(&self) -> bool {
         self.released > self.reset_at && self.sent == self.reset_at
     }
 
-    /// The first `length` bytes of [`outgoing`](Self::outgoing) have left.
+    /// The first `length` bytes of [`outgoing`](Self::outgoing) were sent.
     pub fn left(&mut self, length: usize) {
         self.sent += length;
         if self.sent == self.answers.len() {
@@ -250,7 +250,7 @@ impl Conversation {
     }
 }
 
-/// Adds a number in decimal. `write!` would be a good part of what an answer costs.
+/// Adds a number in decimal. `write!` would be a considerable part of an answer's cost.
 fn add_decimal(text: &mut Vec<u8>, mut number: usize) {
     let mut digits = [0; 20];
     let mut at = digits.len();

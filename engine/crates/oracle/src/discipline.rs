@@ -1,23 +1,23 @@
-//! When a request that arrived at one instant is answered: the truth, in closed form, without a clock.
+//! When a request is answered, given its arrival: the truth, in closed form, without a clock.
 
 use crate::queue::Queue;
 
-/// How the server treats what arrives. All times are nanoseconds since one origin.
+/// How the server treats arrivals. All times are nanoseconds since the same origin.
 #[derive(Debug, Clone)]
 pub enum Discipline {
-    /// Answers at once.
+    /// Answers immediately.
     Null,
-    /// Answers each request `delay_ns` after its arrival, all in parallel.
+    /// Answers every request `delay_ns` after its arrival, all in parallel.
     Fixed {
         /// The delay.
         delay_ns: u64,
     },
-    /// Workers serve in order of arrival, each request for a time of a known law.
+    /// Workers serve in order of arrival, with service times of a known law.
     Queue(Queue),
-    /// Answers at once, except that what arrives in `[k * every_ns, k * every_ns + for_ns)`, k = 0, 1, ..., is
+    /// Answers immediately, except that requests that arrive in `[k * every_ns, k * every_ns + for_ns)`, k = 0, 1, ..., are
     /// answered at the end of that stall.
     Stall {
-        /// From the start of one stall to the start of the next.
+        /// The time between the starts of stalls.
         every_ns: u64,
         /// The length of a stall; less than `every_ns`.
         for_ns: u64,
@@ -40,7 +40,7 @@ impl Discipline {
         }
     }
 
-    /// Whether every answer goes out at once, so that no clock is needed.
+    /// Whether every answer is sent immediately, so that no clock is needed.
     pub const fn is_null(&self) -> bool {
         matches!(self, Self::Null)
     }

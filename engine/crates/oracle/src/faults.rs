@@ -1,4 +1,4 @@
-//! What may be wrong with an answer besides the time at which it is ready.
+//! The faults of an answer, besides the time at which it is ready.
 
 use crate::random::Random;
 
@@ -10,33 +10,33 @@ const PIECES: u64 = 64;
 pub struct Faults {
     /// From the time at which the answer is ready to its first byte.
     pub first_byte_after_ns: u64,
-    /// From the first byte of the head to the last of the body; the body comes in even pieces.
+    /// From the first byte of the head to the last byte of the body, which is sent in even pieces.
     pub body_over_ns: u64,
-    /// A write for each byte.
+    /// Send every byte with a write of its own.
     pub bytewise: bool,
     /// Which answers are resets.
     pub resets: Resets,
 }
 
-/// A piece of an answer: when it leaves, how long it is, and whether the answer ends with it.
+/// A piece of an answer.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Piece {
-    /// When it leaves.
+    /// When it is sent.
     pub at_ns: u64,
     /// Its length in bytes.
     pub length: usize,
-    /// Whether the answer ends with it.
+    /// Whether it completes the answer.
     pub last: bool,
 }
 
 impl Faults {
-    /// Whether answers leave later than they are ready.
+    /// Whether answers are sent later than they are ready.
     pub const fn delay(&self) -> bool {
         self.first_byte_after_ns > 0 || self.body_over_ns > 0
     }
 
-    /// How an answer leaves whose first byte leaves at `start_ns`: the head, and then piece i of n at i / n of the body's time.
-    /// An answer without a body has no pieces.
+    /// How an answer is sent whose first byte is sent at `start_ns`: the head, and then piece i of n at i / n of the body's
+    /// time. An answer without a body has no pieces.
     pub fn pieces(&self, start_ns: u64, head: usize, body: usize) -> impl Iterator<Item = Piece> + use<> {
         let body_over_ns = self.body_over_ns;
         let body = body as u64;
@@ -63,13 +63,13 @@ impl Resets {
         Self { share, seed, random: Random::new(seed) }
     }
 
-    /// The same for another thread, with other draws, which are the same each time.
+    /// The same for another thread, with other draws, which are reproducible.
     pub fn of_thread(&self, index: usize) -> Self {
         // Any odd constant keeps seeds apart; the generator mixes them.
         Self::new(self.share, self.seed.wrapping_add((index as u64).wrapping_mul(0xd134_2543_de82_ef95)))
     }
 
-    /// Whether the next answer is one.
+    /// Whether the next answer is a reset.
     #[inline]
     pub fn draw(&mut self) -> bool {
         self.share > 0.0 && self.random.chance(self.share)

@@ -1,11 +1,11 @@
-//! Options by name, and how their values are read.
+//! Options by name, and how their values are parsed.
 
 use std::net::IpAddr;
 
 /// Options without a value.
 const FLAGS: [&str; 2] = ["--bytewise", "--server-time-json"];
 
-/// The options as they were given, until each is taken.
+/// The options of the command line that were not yet taken.
 pub struct Given(Vec<(String, String)>);
 
 impl Given {
@@ -44,7 +44,7 @@ impl Given {
         read(&value).map(Some).map_err(|wrong| format!("{name} {value}: {wrong}"))
     }
 
-    /// An option's value, which `whose` cannot do without; `form` is the option as the usage shows it.
+    /// An option's value, which `whose` requires; `form` is the option as the usage shows it.
     pub fn need<T>(&mut self, whose: &str, form: &str, read: fn(&str) -> Result<T, String>) -> Result<T, String> {
         let name = form.split(' ').next().unwrap_or(form);
         self.take(name, read)?.ok_or_else(|| format!("{whose} needs {form}"))
@@ -52,11 +52,11 @@ impl Given {
 
     /// Whether an option without a value was given.
     pub fn flag(&mut self, name: &str) -> bool {
-        let found = self.0.iter().position(|(given, _)| given == name);
-        found.map(|index| self.0.swap_remove(index)).is_some()
+        let place = self.0.iter().position(|(given, _)| given == name);
+        place.map(|index| self.0.swap_remove(index)).is_some()
     }
 
-    /// Whether an option is there that was not taken yet.
+    /// Whether an option was given and not yet taken.
     pub fn has(&self, name: &str) -> bool {
         self.0.iter().any(|(given, _)| given == name)
     }

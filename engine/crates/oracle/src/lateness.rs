@@ -6,7 +6,7 @@ use std::io::{self, Write};
 const PARTS: u64 = 32;
 const BUCKETS: usize = (64 * PARTS) as usize;
 
-/// A distribution of nanoseconds; the oracle's own error, to be reported with every expected value.
+/// A distribution of nanoseconds: the oracle's own error, to be reported with every expected value.
 #[derive(Debug, Clone)]
 pub struct Lateness {
     counts: Vec<u64>,
@@ -19,13 +19,13 @@ impl Lateness {
         Self { counts: vec![0; BUCKETS], max_ns: 0 }
     }
 
-    /// Counts one answer.
+    /// Counts an answer.
     pub fn record(&mut self, late_ns: u64) {
         self.counts[bucket(late_ns)] += 1;
         self.max_ns = self.max_ns.max(late_ns);
     }
 
-    /// Adds the counts of another.
+    /// Adds the counts of another distribution.
     pub fn add(&mut self, other: &Self) {
         for (ours, theirs) in self.counts.iter_mut().zip(&other.counts) {
             *ours += theirs;
@@ -37,7 +37,7 @@ impl Lateness {
         self.counts.iter().sum()
     }
 
-    /// What a share `q` of the answers does not exceed, rounded up to its bucket's end; 0 when there are none.
+    /// The value that a share `q` does not exceed, rounded up to its bucket's end; 0 when it is empty.
     fn quantile_ns(&self, q: f64) -> u64 {
         let wanted = (self.count() as f64 * q).ceil() as u64;
         let mut seen = 0;
@@ -50,13 +50,13 @@ impl Lateness {
         self.max_ns
     }
 
-    /// Writes it for [`read`](Self::read), in another process of the same program.
+    /// Writes it for [`read`](Self::read) in another process of the same program.
     pub fn write(&self, mut to: impl Write) -> io::Result<()> {
         let numbers = self.counts.iter().chain([&self.max_ns]);
         to.write_all(&numbers.flat_map(|number| number.to_ne_bytes()).collect::<Vec<u8>>())
     }
 
-    /// What [`write`](Self::write) wrote; of a process that could not write it all, as much as it could.
+    /// What [`write`](Self::write) wrote; after an incomplete write, as much as was written.
     pub fn read(bytes: &[u8]) -> Self {
         let mut read = Self::new();
         let numbers = bytes.as_chunks().0.iter().map(|number| u64::from_ne_bytes(*number));
@@ -66,7 +66,7 @@ impl Lateness {
         read
     }
 
-    /// One line of JSON.
+    /// A line of JSON.
     pub fn summary(&self) -> String {
         format!(
             r#"{{"answered":{},"late_p50_ns":{},"late_p90_ns":{},"late_p99_ns":{},"late_p999_ns":{},"late_max_ns":{}}}"#,

@@ -82,7 +82,7 @@ fn serve(options: &Options, listeners: Vec<TcpListener>) -> io::Result<()> {
         say(&listening);
         workers.until_signalled(&signals)
     } else {
-        // A listener is open in the process alone that accepts from it, or its connections would wait there for ever.
+        // A listener is open only in the process that accepts from it; otherwise connections would wait there for ever.
         let mut shares: Vec<TcpListener> = listeners;
         let children = Children::start(options.processes, |index| {
             let share = std::mem::take(&mut shares).into_iter().skip(index * options.threads).take(options.threads);
@@ -100,11 +100,11 @@ fn serve(options: &Options, listeners: Vec<TcpListener>) -> io::Result<()> {
     Ok(())
 }
 
-/// The threads of one process.
+/// The threads of a process.
 struct Workers(Vec<Arc<Mutex<Lateness>>>);
 
 impl Workers {
-    /// A thread for each listener; `first` is the number of the first among those of all processes.
+    /// A thread for each listener; `first` is the number of the first listener among those of all processes.
     fn start(options: &Options, listeners: Vec<TcpListener>, first: usize, origin_ns: u64) -> io::Result<Self> {
         let places = Places::new(options.connections_at_most);
         let mut latenesses = Vec::new();
@@ -118,7 +118,7 @@ impl Workers {
         Ok(Self(latenesses))
     }
 
-    /// Waits for SIGTERM or SIGINT; how late they were.
+    /// Waits for SIGTERM or SIGINT. Returns how late the answers were.
     fn until_signalled(&self, signals: &Signals) -> Lateness {
         signals.wait_for_end();
         let mut total = Lateness::new();

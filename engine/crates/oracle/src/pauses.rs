@@ -1,6 +1,6 @@
 //! When the server is stopped: a schedule, without a clock.
 
-/// Pauses of one length at even times.
+/// Pauses of equal length at equal distances.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pauses {
     next_ns: u64,
@@ -9,7 +9,7 @@ pub struct Pauses {
     paused: bool,
 }
 
-/// What is to be done.
+/// A change of the server's state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
     /// Stop the server.
@@ -29,7 +29,7 @@ impl Pauses {
         self.next_ns
     }
 
-    /// What it is; the one after it is next then.
+    /// The next change. Afterwards, the change after it is the next.
     pub const fn take(&mut self) -> Change {
         self.paused = !self.paused;
         if self.paused {

@@ -1,7 +1,7 @@
-//! Processes that serve, and the one that supervises them: it stops them for a pause, and receives the signal to end.
+//! The serving processes, and the process that supervises them: it stops them for a pause, and receives the signal to end.
 //!
 //! A stopped process cannot continue by itself, so the server is a child. Children are killed with their parent, stopped or not
-//! (`PR_SET_PDEATHSIG`), so that nothing stays behind however the parent ends.
+//! (`PR_SET_PDEATHSIG`), so that no process stays behind however the parent ends.
 
 use std::io::{self, PipeReader, Read as _, Write as _};
 use std::process::exit;
@@ -19,14 +19,14 @@ pub struct Children(Vec<Child>);
 
 struct Child {
     id: libc::pid_t,
-    /// Its lateness, once it ends.
+    /// The child's lateness, once it ends.
     reports: PipeReader,
     ended: bool,
 }
 
 impl Children {
-    /// Starts `count` of them; each is given its index, and what it returns is sent to the parent. The process must have one
-    /// thread only.
+    /// Starts `count` children; `serve` gets the child's index, and its result is sent to the parent. The process must have a
+    /// single thread.
     pub fn start(count: usize, mut serve: impl FnMut(usize) -> io::Result<Lateness>) -> io::Result<Self> {
         let parent = std::process::id();
         let mut children = Self(Vec::new());
@@ -48,14 +48,15 @@ impl Children {
                 return Err(io::Error::last_os_error());
             }
             drop(writer);
-            // One that was stopped before it is tied to its parent would be left behind.
+            // A child that was stopped before it is tied to its parent would be left behind.
             reports.read_exact(&mut [0; READY.len()])?;
             children.0.push(Child { id, reports, ended: false });
         }
         Ok(children)
     }
 
-    /// Supervises until a signal to end, or a child has ended; then ends all. Times of `pauses` count from `origin_ns`.
+    /// Supervises until a signal to end, or a child has ended, and then ends all children. Times of `pauses` count from
+    /// `origin_ns`.
     pub fn watch(mut self, signals: &Signals, origin_ns: u64, pauses: Option<Pauses>) -> io::Result<Lateness> {
         let watched = self.until_signalled(signals, origin_ns, pauses);
         self.signal(libc::SIGTERM);
@@ -101,7 +102,7 @@ impl Children {
         }
     }
 
-    /// Handles children that have ended. One that got a signal to end means that all did.
+    /// Handles children that have ended. If a child got a signal to end, all got it.
     fn reap(&mut self) -> Option<io::Result<()>> {
         let mut outcome = None;
         for child in self.0.iter_mut().filter(|child| !child.ended) {

@@ -5,11 +5,11 @@ use std::collections::BinaryHeap;
 
 use crate::service::Service;
 
-/// K workers serve one queue in order of arrival: M/M/1, M/D/1, M/M/k and so on when arrivals are Poisson.
+/// K workers serve a queue in order of arrival: M/M/1, M/D/1, M/M/k and so on when arrivals are Poisson.
 ///
-/// For M/M/1 with an arrival rate lambda below the service rate mu, the stationary response time is exponential with rate
-/// mu - lambda (Kleinrock, Queueing Systems I, 1975, section 5.12). Service is counted in virtual time: each begins at the arrival
-/// or at the exact end of an earlier one, whenever the process got to run, so that delays of the timer do not add up.
+/// For M/M/1 with an arrival rate lambda below the service rate mu, the stationary response time is exponential with rate mu -
+/// lambda (Kleinrock, Queueing Systems I, 1975, section 5.12). Service is counted in virtual time: it begins at the arrival or
+/// at the exact end of an earlier service, whenever the process got to run, so that delays of the timer do not add up.
 #[derive(Debug, Clone)]
 pub struct Queue {
     service: Service,
@@ -22,7 +22,7 @@ impl Queue {
         Self { service, free_at_ns: std::iter::repeat_n(Reverse(0), servers.max(1)).collect() }
     }
 
-    /// The instant at which a request that arrives now, after all earlier ones, has been served.
+    /// The instant at which a request that arrives now, after all earlier requests, has been served.
     pub fn completion_ns(&mut self, arrival_ns: u64) -> u64 {
         let service_ns = self.service.draw_ns();
         let Some(mut soonest) = self.free_at_ns.peek_mut() else { return arrival_ns };
@@ -46,12 +46,12 @@ mod tests {
     fn responses(mut queue: Queue, rate_per_s: f64, seed: u64, count: usize) -> Vec<u64> {
         let mut random = Random::new(seed);
         let mut clock = 0.0;
-        let mut one = || {
+        let mut response = || {
             clock += random.exponential() * 1e9 / rate_per_s;
             let arrival_ns = clock as u64;
             queue.completion_ns(arrival_ns) - arrival_ns
         };
-        (0..count).map(|_| one()).collect()
+        (0..count).map(|_| response()).collect()
     }
 
     /// The largest distance between the empirical distribution and 1 - exp(-rate t).
@@ -66,13 +66,14 @@ mod tests {
         sorted.iter().enumerate().map(distance).fold(0.0, f64::max)
     }
 
-    /// The distance that n independent draws exceed with probability at most `alpha`: Dvoretzky-Kiefer-Wolfowitz with
-    /// Massart's constant (1990), which holds for every n.
+    /// The distance that n independent draws exceed with probability at most `alpha`: Dvoretzky-Kiefer-Wolfowitz with Massart's
+    /// constant (1990), which holds for every n.
     fn critical_distance(n: usize, alpha: f64) -> f64 {
         ((2.0 / alpha).ln() / (2.0 * n as f64)).sqrt()
     }
 
-    /// The mean wait in `runs` runs of 4,000 after 1,000, and its standard error: runs are independent, what is in one is not.
+    /// The mean wait in `runs` runs of 4,000 requests after 1,000, and its standard error: runs are independent, requests in a
+    /// run are not.
     fn mean_wait_ns(law: Law, servers: usize, arrivals_per_s: f64, mean_service_ns: f64) -> (f64, f64) {
         let runs = 300;
         let means: Vec<f64> = (0..runs)
@@ -97,7 +98,8 @@ mod tests {
     proptest! {
         #[test]
         fn a_worker_is_never_idle_while_work_waits(rate in 1.0..1e6, seed in any::<u64>(), count in 1..500_usize) {
-            // All arrive at once: the last leaves after the sum of all services, whatever the spacing of the rest.
+            // All arrive at the same time: the last is answered after the sum of all services, whatever the spacing of the
+            // rest.
             let mut together = exponential(rate, seed, 1);
             let last_ns = (0..count).map(|_| together.completion_ns(0)).last();
             let mut alone = exponential(rate, seed, 1);
@@ -121,8 +123,8 @@ mod tests {
 
     #[test]
     fn departures_under_poisson_arrivals_follow_the_closed_form() {
-        // Every 100th response only: correlation decays with (1 - sqrt(rho))^2 mu (Cohen, The Single Server Queue, 1982),
-        // which over 100 arrivals at rho = 0.5 leaves e^-17, so those kept are independent for our purpose.
+        // Every 100th response only: correlation decays with (1 - sqrt(rho))^2 mu (Cohen, The Single Server Queue, 1982), which
+        // over 100 arrivals at rho = 0.5 leaves e^-17, so the kept responses are independent for our purpose.
         for (mu, lambda, spacing) in [(1000.0, 500.0, 100), (2000.0, 200.0, 50), (50_000.0, 40_000.0, 2000)] {
             let all = responses(exponential(mu, 11, 1), lambda, 12, 2000 * spacing + 10_000);
             let kept: Vec<u64> = all[10_000..].iter().copied().step_by(spacing).collect();

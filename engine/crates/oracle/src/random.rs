@@ -1,4 +1,4 @@
-//! Seeded random numbers, apart from the engine's own, so that the oracle shares no fault with what it judges.
+//! Seeded random numbers, implemented separately from the engine's, so that the oracle shares no fault with what it judges.
 
 /// `SplitMix64` (Steele, Lea and Flood, Fast Splittable Pseudorandom Number Generators, OOPSLA 2014).
 #[derive(Debug, Clone)]
@@ -35,7 +35,7 @@ impl Random {
         (2.0 * self.exponential()).sqrt() * (std::f64::consts::TAU * self.uniform()).cos()
     }
 
-    /// True with that probability.
+    /// True with this probability.
     pub fn chance(&mut self, probability: f64) -> bool {
         self.uniform() < probability
     }
@@ -58,7 +58,7 @@ mod tests {
         let mut random = Random::new(3);
         let n = 100_000;
         let mean = (0..n).map(|_| random.exponential()).sum::<f64>() / f64::from(n);
-        // The mean of n draws has standard deviation 1 / sqrt(n); five of them.
+        // The mean of n draws has a standard deviation of 1 / sqrt(n); five of them are allowed.
         assert!((mean - 1.0).abs() < 5.0 / f64::from(n).sqrt(), "mean {mean}");
     }
 }

@@ -1,9 +1,9 @@
-//! Bytes in, requests out: as much of HTTP/1.1 (RFC 9112) as a server with known answers needs.
+//! Parses requests: as much of HTTP/1.1 (RFC 9112) as a server with known answers needs.
 
 /// The longest request head that is read, in bytes.
 pub const HEAD_LIMIT: usize = 16 * 1024;
 
-/// What stands at the start of the bytes received so far.
+/// The state of the bytes received so far.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Head<'a> {
     /// Not yet a complete head.
@@ -29,7 +29,7 @@ pub struct Request<'a> {
     pub head_length: usize,
 }
 
-/// Reads one request head from the start of `bytes`.
+/// Reads a request head from the start of `bytes`.
 #[inline]
 pub fn read_head(bytes: &[u8]) -> Head<'_> {
     let mut lines = Lines { bytes, at: 0 };
@@ -99,7 +99,7 @@ fn field_line(line: &[u8], request: &mut Request<'_>) -> Result<(), u16> {
     Ok(())
 }
 
-/// Lines without their ends; `at` is where the next one starts.
+/// Lines without their ends; `at` is where the next line starts.
 struct Lines<'a> {
     bytes: &'a [u8],
     at: usize,

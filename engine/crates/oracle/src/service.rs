@@ -1,8 +1,8 @@
-//! How long the service of one request takes: seeded draws from laws that are known in closed form.
+//! How long the service of a request takes: seeded draws from laws that are known in closed form.
 
 use crate::random::Random;
 
-/// The longest service; a log-normal draw past it is cut to it.
+/// The longest service; a longer log-normal draw is cut to it.
 const LONGEST_NS: f64 = 86_400e9;
 
 /// A law of service times, in nanoseconds.
@@ -20,7 +20,7 @@ pub enum Law {
     },
     /// One of two times.
     Bimodal {
-        /// What most take.
+        /// The time of most services.
         fast_ns: u64,
         /// The other service time.
         slow_ns: u64,
@@ -36,7 +36,7 @@ pub enum Law {
     },
 }
 
-/// Service times drawn one after the other.
+/// Service times, drawn one after the other.
 #[derive(Debug, Clone)]
 pub struct Service {
     law: Law,
@@ -73,7 +73,7 @@ mod tests {
     use super::{Law, Service};
 
     const N: usize = 200_000;
-    /// A fair draw of a test with a fixed seed strays so far from its truth with a probability of about 1e-6.
+    /// A fair draw in a test with a fixed seed deviates this far from the truth with a probability of about 1e-6.
     const Z: f64 = 5.0;
 
     fn draws(law: Law) -> Vec<f64> {

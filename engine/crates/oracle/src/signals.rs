@@ -6,7 +6,7 @@ use std::ptr::null_mut;
 
 use crate::sys::monotonic_ns;
 
-/// A signal that was held back.
+/// A blocked signal that was received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Signal {
     /// SIGTERM or SIGINT.
@@ -15,11 +15,11 @@ pub enum Signal {
     Child,
 }
 
-/// SIGTERM, SIGINT and SIGCHLD, held back from this thread and every one that it starts later.
+/// SIGTERM, SIGINT and SIGCHLD, blocked in this thread and in threads that it starts later.
 pub struct Signals(libc::sigset_t);
 
 impl Signals {
-    /// Holds the signals back; call it before any thread is started.
+    /// Blocks the signals; call it before any thread is started.
     pub fn hold() -> Self {
         // SAFETY: a sigset_t is plain data, initialised by sigemptyset; all pointers live through their calls.
         unsafe {
@@ -38,7 +38,7 @@ impl Signals {
         while self.wait_until(None) != Some(Signal::End) {}
     }
 
-    /// Waits for one of them, until an instant of the monotonic clock when there is one.
+    /// Waits for a signal, until an instant of the monotonic clock if there is one.
     pub fn wait_until(&self, monotonic: Option<u64>) -> Option<Signal> {
         loop {
             let signal = match monotonic {
@@ -60,7 +60,7 @@ impl Signals {
             match signal {
                 libc::SIGTERM | libc::SIGINT => return Some(Signal::End),
                 libc::SIGCHLD => return Some(Signal::Child),
-                // The time has come, or another signal was in the way.
+                // The time has come, or another signal interrupted.
                 _ => {}
             }
         }
@@ -73,7 +73,7 @@ pub fn be_punctual() {
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_usize) };
 }
 
-/// This process is killed when the thread that forked it ends; at once when that has happened already.
+/// Arranges that this process is killed when the thread that forked it ends; immediately if it has ended already.
 pub fn die_with(parent: u32) {
     // SAFETY: no pointers.
     let gone = unsafe {
@@ -87,11 +87,11 @@ pub fn die_with(parent: u32) {
 
 /// Sends a signal to a child that was not reaped.
 pub fn send(id: libc::pid_t, signal: libc::c_int) {
-    // SAFETY: no pointers; the id is that of a child, which is not used again before it is reaped.
+    // SAFETY: no pointers; the id is that of a child, and is not reused before the child is reaped.
     unsafe { libc::kill(id, signal) };
 }
 
-/// Whether a child has ended, and if so whether cleanly; then it is reaped.
+/// Whether a child has ended, and if so whether cleanly; it is then reaped.
 pub fn ended(id: libc::pid_t) -> Option<bool> {
     let mut status = 0;
     // SAFETY: `status` lives through the call.

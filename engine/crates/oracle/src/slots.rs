@@ -1,5 +1,5 @@
-//! Connections by token. A token is not used again within almost 2³² reuses of its slot, so that an event or an answer for
-//! one that is gone finds nothing.
+//! Connections by token. A token is not reused within almost 2³² reuses of its slot, so an event or an answer for a closed
+//! connection is ignored.
 
 /// A table of `T` by token.
 #[derive(Debug)]
@@ -37,7 +37,7 @@ impl<T> Slots<T> {
         if u64::from(slot.generation) == token >> 32 { slot.value.as_mut() } else { None }
     }
 
-    /// Gives up a value.
+    /// Removes a value.
     pub fn remove(&mut self, token: u64) -> Option<T> {
         let value = self.get(token).is_some().then(|| &mut self.slots[token as u32 as usize])?;
         // The highest generation is never reached by a token in use: it belongs to the worker's own descriptors.

@@ -8,12 +8,12 @@ use std::ptr::null_mut;
 
 use socket2::{Domain, Socket, Type};
 
-/// An event: the token that its descriptor was added with, and what happened.
+/// An event: the token of its descriptor, and what happened.
 pub type Event = libc::epoll_event;
 
 /// Readable, the peer's end of writing, and errors.
 pub const INPUT: u32 = (libc::EPOLLIN | libc::EPOLLRDHUP | libc::EPOLLHUP | libc::EPOLLERR) as u32;
-/// The peer will write no more.
+/// The peer sends no more.
 pub const HANGUP: u32 = (libc::EPOLLRDHUP | libc::EPOLLHUP | libc::EPOLLERR) as u32;
 
 fn checked(result: i32) -> io::Result<i32> {
@@ -41,7 +41,7 @@ impl Epoll {
         Ok(())
     }
 
-    /// Waits until something happened; how many of `events` were filled.
+    /// Waits until something has happened. Returns how many of `events` were filled.
     pub fn wait(&self, events: &mut [Event]) -> io::Result<usize> {
         // SAFETY: the kernel writes at most `events.len()` events.
         let count = unsafe { libc::epoll_wait(self.0.as_raw_fd(), events.as_mut_ptr(), events.len() as i32, -1) };
@@ -81,7 +81,8 @@ impl Timer {
         Ok(Self(unsafe { OwnedFd::from_raw_fd(checked(libc::timerfd_create(libc::CLOCK_MONOTONIC, flags))?) }))
     }
 
-    /// Sets it; an instant that has passed fires at once. A timerfd has no slack: it fires to the clock's resolution.
+    /// Sets the timer; an instant that has passed fires immediately. A timerfd has no slack: it fires to the clock's
+    /// resolution.
     pub fn set(&self, monotonic_ns: u64) -> io::Result<()> {
         let it_value = libc::timespec {
             tv_sec: (monotonic_ns / 1_000_000_000) as libc::time_t,
@@ -102,10 +103,10 @@ impl AsRawFd for Timer {
     }
 }
 
-/// So many listeners, all on one port.
+/// This many listeners on the same port.
 ///
-/// Listeners that share a port share it with every process of this user, so the port is first taken alone: then one that is in use is
-/// an error, as it is for a single listener.
+/// Listeners that share a port share it with every process of this user, so the port is first taken alone: a port that is in
+/// use is then an error, as it is for a single listener.
 pub fn listeners(address: SocketAddr, count: usize) -> io::Result<Vec<TcpListener>> {
     let alone = listen(address, false)?;
     if count == 1 {
@@ -129,21 +130,21 @@ fn listen(address: SocketAddr, shared: bool) -> io::Result<TcpListener> {
     Ok(socket.into())
 }
 
-/// Accepts a connection that does not block: one system call.
+/// Accepts a connection and makes it non-blocking, with a single system call.
 pub fn accept(listener: &TcpListener) -> io::Result<TcpStream> {
     let flags = libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
     // SAFETY: the peer's address is not returned; the returned descriptor has no other owner.
     Ok(unsafe { TcpStream::from_raw_fd(checked(libc::accept4(listener.as_raw_fd(), null_mut(), null_mut(), flags))?) })
 }
 
-/// Receives up to `length` bytes and passes them over without a copy (tcp(7), `MSG_TRUNC`); how many.
+/// Receives up to `length` bytes and discards them without a copy (tcp(7), `MSG_TRUNC`). Returns how many.
 pub fn pass_over(socket: &TcpStream, length: usize) -> io::Result<usize> {
     // SAFETY: with MSG_TRUNC the kernel writes nothing to the buffer of a TCP socket.
     let passed = unsafe { libc::recv(socket.as_raw_fd(), null_mut(), length, libc::MSG_TRUNC) };
     if passed < 0 { Err(io::Error::last_os_error()) } else { Ok(passed as usize) }
 }
 
-/// Raises the limit of descriptors to the highest that is allowed; where that fails the limit stays.
+/// Raises the limit of descriptors to the highest allowed; if that fails, the limit stays.
 pub fn raise_descriptor_limit() {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: `limit` lives through both calls.

@@ -1,4 +1,4 @@
-//! What `--help` prints.
+//! The text of `--help`.
 
 /// The text of `--help`.
 pub const USAGE: &str = "\

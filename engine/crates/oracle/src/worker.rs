@@ -1,4 +1,4 @@
-//! One thread: a listener, its connections and a timer on one epoll instance, all edge-triggered.
+//! A thread: a listener, its connections and a timer on an epoll instance, all edge-triggered.
 
 use std::convert::Infallible;
 use std::io::{self, ErrorKind};
@@ -17,7 +17,7 @@ const TIMER: u64 = u64::MAX - 1;
 const READ_BYTES: usize = 64 * 1024;
 const EVENTS: usize = 256;
 
-/// Serves connections of one listener.
+/// Serves the connections of a listener.
 pub struct Worker {
     origin_ns: u64,
     epoll: Epoll,
@@ -32,13 +32,13 @@ pub struct Worker {
     agenda: Agenda,
     released: Vec<Due>,
     input: Box<[u8]>,
-    /// The buffer of answers of whichever connection needs one, so that idle ones hold none.
+    /// The buffer of answers for the connection that needs it, so that idle connections hold none.
     output: Vec<u8>,
     lateness: Arc<Mutex<Lateness>>,
 }
 
 impl Worker {
-    /// A worker on `listener`, whose times count from `origin_ns` of the monotonic clock and whose own error goes to `lateness`.
+    /// A worker on `listener`. Its times count from `origin_ns` of the monotonic clock, and its own error goes to `lateness`.
     pub fn new(
         listener: TcpListener,
         behaviour: Behaviour,
@@ -67,7 +67,7 @@ impl Worker {
         })
     }
 
-    /// Serves for ever; the error is one of epoll or the timer, never of a connection.
+    /// Serves for ever. The error is from epoll or the timer, never from a connection.
     pub fn run(mut self) -> io::Result<Infallible> {
         let mut events = [Event { events: 0, u64: 0 }; EVENTS];
         loop {
@@ -87,21 +87,22 @@ impl Worker {
     fn accept(&mut self) {
         loop {
             match sys::accept(&self.listener) {
-                // Past the limit it is closed at once.
+                // A connection past the limit is closed immediately.
                 Ok(socket) if !self.places.take() => drop(socket),
                 Ok(socket) => {
-                    // Only a connection that has ended fails here.
+                    // This fails only if the connection has ended.
                     let _ = self.admit(Connection::new(socket));
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
-                // That one has ended already, or a signal came: there may be another.
+                // The connection has ended already, or a signal came: there may be another.
                 Err(error) if matches!(error.raw_os_error(), Some(libc::ECONNABORTED | libc::EINTR)) => {}
                 Err(error) => return self.refuse(&error),
             }
         }
     }
 
-    /// Nothing can be accepted for now. Trying again at once would only spin: the next connection that arrives or ends tries.
+    /// Nothing can be accepted for now. Trying again immediately would only spin: the next connection that arrives or ends
+    /// tries again.
     fn refuse(&mut self, why: &io::Error) {
         if std::mem::replace(&mut self.refused, true) {
             return;
@@ -164,7 +165,7 @@ impl Worker {
         }
     }
 
-    /// Sends everything whose time has come.
+    /// Sends everything that is due.
     fn release_due(&mut self) {
         if self.agenda.is_empty() {
             return;
@@ -177,7 +178,7 @@ impl Worker {
             }
         }
         let mut released = std::mem::take(&mut self.released);
-        // Held while they leave: a client that has an answer and then gets the lateness finds it counted.
+        // Held while answers are sent: a client that has an answer and then gets the lateness sees it counted.
         let lateness = Arc::clone(&self.lateness);
         let mut lateness = lateness.lock().unwrap_or_else(PoisonError::into_inner);
         for due in released.drain(..) {

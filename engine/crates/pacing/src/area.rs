@@ -1,13 +1,13 @@
-//! How much has fallen due: the integral of a rate.
+//! The number of requests that have fallen due: the integral of a rate.
 
 /// The area under a [`crate::Profile`] of a rate per second: a number of requests, with 64 binary digits after the point.
 ///
-/// Fixed point, because a float that counts 10¹³ requests has too few digits left for the next one, and because a sum of
-/// small gaps must not drift.
+/// Fixed point, because a float that counts 10¹³ requests has too few digits left for the next, and because a sum of small gaps
+/// must not drift.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Area(u128);
 
-const ONE: f64 = 18_446_744_073_709_551_616.0;
+const SCALE: f64 = 18_446_744_073_709_551_616.0;
 
 impl Area {
     /// Exactly `count` requests.
@@ -19,12 +19,12 @@ impl Area {
     /// Rounded to a float.
     #[must_use]
     pub fn as_f64(self) -> f64 {
-        self.0 as f64 / ONE
+        self.0 as f64 / SCALE
     }
 
-    /// The nearest area; 0 for what is negative or not a number.
+    /// The nearest area; 0 for negative numbers and NaN.
     pub(crate) fn from_f64(requests: f64) -> Self {
-        Self((requests * ONE) as u128)
+        Self((requests * SCALE) as u128)
     }
 
     pub(crate) const fn plus(self, other: Self) -> Self {

@@ -1,4 +1,4 @@
-//! The users of a closed load that come and go.
+//! The users of a closed load that join and leave.
 
 use crate::Profile;
 
@@ -11,32 +11,32 @@ pub enum Move {
     Leave(u32),
 }
 
-/// One user's coming or going.
+/// The joining or leaving of a user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Change {
     /// When, in nanoseconds since the epoch.
     pub at_ns: u64,
-    /// Who, and which way.
+    /// Which user joins or leaves.
     pub change: Move,
-    /// This user's place, from 0, among those of all workers who join, or leave, in the same step; 0 on a slope.
+    /// This user's position, from 0, among the users of all workers who join, or leave, in the same step; 0 on a slope.
     pub rank: u32,
-    /// How many of all workers come, or go, in the same step; 1 on a slope.
+    /// How many users of all workers join, or leave, in the same step; 1 on a slope.
     pub of: u32,
 }
 
-/// One worker's share of the changes, in order of time: an iterator that ends with the last change.
+/// A worker's share of the changes, in order of time: an iterator that ends with the last change.
 ///
 /// User *i* is present while the profile, rounded to a whole number, is more than *i*: it joins where the profile rises through
 /// *i* + ½, and leaves where it falls through it. So a slope's changes are spread evenly over it, with half a distance at
-/// either end, on the way up as on the way down; the mean number of users is the profile's mean; and a slope to *n* ends with
-/// exactly *n*, whatever the rounding. The users of the start join at 0. Worker *w* has the users *i* with *i* mod `workers` =
-/// *w*; the last to come are the first to go.
+/// either end, both upwards and downwards; the mean number of users is the profile's mean; and a slope to *n* ends with exactly
+/// *n*, whatever the rounding. The users of the start join at 0. Worker *w* has the users *i* with *i* mod `workers` = *w*; the
+/// last to join are the first to leave.
 #[derive(Clone, Debug)]
 pub struct Crowd {
     profile: Profile,
     worker: u32,
     workers: u32,
-    /// Which line is being walked; `None` is the step at 0 to the start value.
+    /// The index of the present line; `None` is the step at 0 to the start value.
     line: Option<usize>,
     /// Users below this number are present, by the changes that this worker has returned.
     present: u32,
@@ -70,7 +70,7 @@ impl Crowd {
         Some(last / self.workers * self.workers + self.worker)
     }
 
-    /// The next change on the way to `target` users, or `None` when this worker has none left.
+    /// The next change on the way to `target` users; `None` when this worker has none left.
     fn toward(&mut self, target: u32) -> Option<Move> {
         if self.present < target {
             let user = self.next_up().filter(|user| *user < target)?;
@@ -115,7 +115,7 @@ impl Iterator for Crowd {
     }
 }
 
-/// The whole number of users that a value stands for: the nearest, and the higher of two.
+/// The whole number of users for a value: the nearest, and the higher of two.
 fn users(value: f64) -> u32 {
     (value + 0.5) as u32
 }

@@ -1,4 +1,4 @@
-//! What is drawn for one request: by number and seed alone, so that the order of requests does not matter.
+//! Random draws for a request, which depend only on its number and the seed, so that the order of requests does not matter.
 
 use std::sync::Arc;
 
@@ -6,9 +6,9 @@ use crate::Impossible;
 
 /// 2⁻⁵³: from 53 random bits to a number in [0, 1).
 const UNIT: f64 = 1.0 / (1_u64 << 53) as f64;
-/// 2⁶⁴ / golden ratio, odd: consecutive numbers become far apart.
+/// 2⁶⁴ / golden ratio, odd: consecutive numbers are mapped far apart.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
-/// Tells the choice among weights from other draws of the same seed.
+/// Separates the choice among weights from other draws with the same seed.
 const WEIGHTS: u64 = 0x7765_6967_6874_7300;
 
 /// A number in [0, 1) from the upper 53 bits.
@@ -23,21 +23,21 @@ const fn finalize(mut z: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// 64 random bits that belong to these three numbers: `SplitMix64` (Steele, Lea, Flood 2014), seeded again by each.
+/// 64 random bits that depend only on these three numbers: `SplitMix64` (Steele, Lea, Flood 2014), reseeded by each of them.
 pub fn mixed(seed: u64, first: u64, second: u64) -> u64 {
     let state = finalize(seed.wrapping_add(GOLDEN));
     let state = finalize(state.wrapping_add(first.wrapping_mul(GOLDEN)).wrapping_add(GOLDEN));
     finalize(state.wrapping_add(second.wrapping_mul(GOLDEN)).wrapping_add(GOLDEN))
 }
 
-/// 64 random bits for request `seq`; `salt` separates several draws of one request.
+/// 64 random bits for request `seq`; `salt` separates several draws of a request.
 #[must_use]
 pub fn random_bits(seed: u64, seq: u64, salt: u64) -> u64 {
     mixed(seed, seq, salt)
 }
 
-/// A whole number from `a` to `b`, both included and each as likely as another, for request `seq`; `salt` separates several draws
-/// of one request apart. The ends may come in either order.
+/// A whole number from `a` to `b`, inclusive, all equally likely, for request `seq`; `salt` separates several draws of a
+/// request. The ends may be in either order.
 ///
 /// Multiplication and a rare rejection, without bias (Lemire, *Fast Random Integer Generation in an Interval*, 2019).
 #[must_use]
@@ -63,7 +63,7 @@ pub fn uniform_between(seed: u64, seq: u64, salt: u64, a: i64, b: i64) -> i64 {
 #[derive(Clone, Debug)]
 pub struct Weights(Arc<[Column]>);
 
-/// One of *n* columns of equal height: its own index up to `own` / 2⁶⁴ of it, the other one above.
+/// One of *n* columns of equal height: its own index up to `own` / 2⁶⁴ of it, the other index above.
 #[derive(Clone, Copy, Debug)]
 struct Column {
     own: u64,
@@ -71,10 +71,10 @@ struct Column {
 }
 
 impl Weights {
-    /// Index *i* is chosen with a probability proportional to `weights[i]`, never when that is 0.
+    /// Chooses index *i* with a probability proportional to `weights[i]`, never when that is 0.
     ///
     /// # Errors
-    /// [`Impossible::Weight`] when there are none, one is negative or not a number, or their sum is 0 or not finite.
+    /// [`Impossible::Weight`] when there are none, a weight is negative or not a number, or their sum is 0 or not finite.
     pub fn new(weights: &[f64]) -> Result<Self, Impossible> {
         if let Some(bad) = weights.iter().find(|weight| !(0.0..f64::INFINITY).contains(*weight)) {
             return Err(Impossible::Weight(*bad));
@@ -99,7 +99,7 @@ impl Weights {
         Ok(Self(columns.into()))
     }
 
-    /// The index that 64 random bits stand for.
+    /// The index for 64 random bits.
     #[must_use]
     pub fn choose(&self, bits: u64) -> usize {
         let product = u128::from(bits) * self.0.len() as u128;

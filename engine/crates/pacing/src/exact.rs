@@ -2,7 +2,7 @@
 
 use crate::NS_PER_S;
 
-/// A positive normal number as the fraction that it exactly is, in lowest powers of two.
+/// The exact fraction of a positive normal number, in lowest powers of two.
 pub fn as_fraction(rate: f64) -> (u128, u128) {
     let bits = rate.to_bits();
     let exponent = ((bits >> 52) & 0x7ff) as i32 - 1075;
@@ -11,7 +11,7 @@ pub fn as_fraction(rate: f64) -> (u128, u128) {
     if exponent >= 0 { (mantissa << exponent, 1) } else { (mantissa >> shift, 1 << (exponent.unsigned_abs() - shift)) }
 }
 
-/// Due times at equal distances: whole nanoseconds and an exact remainder, as Bresenham drew lines.
+/// Due times at equal distances: whole nanoseconds and an exact remainder, as in Bresenham's algorithm.
 #[derive(Clone, Debug)]
 pub struct Steps {
     next_ns: u64,

@@ -1,12 +1,12 @@
 //! When requests are due: seeded, in nanoseconds since the epoch of the schedule, and the same on every machine.
 //!
-//! - [`Profile`]: how the rate, or the number of users, goes over time.
+//! - [`Profile`]: how the rate, or the number of users, changes over time.
 //! - [`Schedule`]: the due times of an open load.
 //! - [`Crowd`]: the users who join and leave a closed load; [`Think`] and [`Pace`]: when a user's next request is due.
-//! - [`Weights`], [`uniform_between`] and [`random_bits`]: which request it is and what is drawn into it.
+//! - [`Weights`], [`uniform_between`] and [`random_bits`]: which request is sent, and the random values in it.
 //!
-//! Nothing here knows a clock or a server, so nothing can move because one of them was late. What is drawn for a user or a
-//! request depends on its number and the seed alone, not on the order in which answers came.
+//! This crate uses no clock and no server, so due times cannot move because either was late. Draws for a user or a request
+//! depend only on its number and the seed, not on the order of answers.
 
 mod area;
 mod crowd;
@@ -27,10 +27,10 @@ pub use think::{Pace, Think};
 
 /// Nanoseconds in a second.
 pub const NS_PER_S: u64 = 1_000_000_000;
-/// The slowest rate that a schedule takes, per second, but for 0 where stages make it positive.
+/// The lowest rate of a schedule, per second; 0 is allowed if a stage makes the rate positive.
 pub const LOWEST_RATE_PER_S: f64 = 1e-6;
-/// The fastest rate that a schedule takes, per second: far past what one machine sends, and few enough that a worker that
-/// cannot send them can still count them all.
+/// The highest rate of a schedule, per second: far more than a machine sends, and few enough that a worker that cannot send the
+/// requests can still count them.
 pub const HIGHEST_RATE_PER_S: f64 = 1e7;
 /// The most workers that a schedule can be split over.
 pub const MOST_WORKERS: u32 = 1024;
@@ -42,9 +42,9 @@ pub enum Impossible {
     Rate(f64),
     /// The workers are not 1 to [`MOST_WORKERS`], or the worker is not one of them.
     Workers(u32),
-    /// The replayed due time at this index is before the one that it follows.
+    /// The replayed due time at this index is before the previous due time.
     Backwards(usize),
-    /// There are no weights, they are all 0, their sum is not finite, or this one is negative or not a number.
+    /// There are no weights, they are all 0, their sum is not finite, or this weight is negative or not a number.
     Weight(f64),
 }
 
@@ -63,7 +63,7 @@ impl fmt::Display for Impossible {
 
 impl std::error::Error for Impossible {}
 
-/// Whether a rate can be kept by itself, without stages.
+/// Check a rate that is kept without stages.
 fn checked_rate(rate_per_s: f64) -> Result<f64, Impossible> {
     if (LOWEST_RATE_PER_S..=HIGHEST_RATE_PER_S).contains(&rate_per_s) {
         Ok(rate_per_s)

@@ -1,11 +1,11 @@
-//! How a rate, or a number of users, goes over time: held, then in straight lines.
+//! How a rate, or a number of users, changes over time: constant, then piecewise linear.
 
 use std::sync::Arc;
 
 use crate::NS_PER_S;
 use crate::area::Area;
 
-/// One straight line of a [`Profile`]: from where the one before ended to `to`, over `over_ns`; 0 is a step.
+/// A straight line of a [`Profile`]: from the end of the previous line to `to`, over `over_ns`; 0 is a step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stage {
     /// The value at the stage's end: requests per second, or users.
@@ -14,7 +14,7 @@ pub struct Stage {
     pub over_ns: u64,
 }
 
-/// A value over time: the first one until the stages begin, straight lines through them, and the last one for ever.
+/// A value over time: the first value until the stages begin, straight lines through them, and the last value for ever.
 ///
 /// At a step the new value holds. Values should be finite and not negative; [`crate::Schedule::new`] fails
 /// when they are not. Cloning allocates nothing.
@@ -24,7 +24,7 @@ pub struct Profile(Arc<Course>);
 #[derive(Debug)]
 struct Course {
     begins_ns: u64,
-    /// What is before the stages begin, and then the stages, without gaps.
+    /// The constant line before the stages, and then the stages, without gaps.
     segments: Vec<Segment>,
     ends_ns: u64,
     area: Area,
@@ -38,7 +38,7 @@ impl Profile {
         Self::new(value, &[], 0)
     }
 
-    /// `start` holds until `begins_ns` (the end of the warm-up); from there the stages follow one another.
+    /// `start` holds until `begins_ns` (the end of the warm-up); the stages follow.
     #[must_use]
     pub fn new(start: f64, stages: &[Stage], begins_ns: u64) -> Self {
         let mut course = Course { begins_ns, segments: Vec::new(), ends_ns: 0, area: Area::default(), last: start };
@@ -57,13 +57,13 @@ impl Profile {
         course.segments.get(passed).map_or(course.last, |segment| segment.value_at(t_ns - segment.start_ns))
     }
 
-    /// The highest value that it ever has.
+    /// The highest value.
     #[must_use]
     pub fn most(&self) -> f64 {
         self.values().fold(0.0, f64::max)
     }
 
-    /// The value that holds until the stages begin.
+    /// The value before the stages.
     #[must_use]
     pub fn start(&self) -> f64 {
         self.0.segments[0].from
@@ -75,13 +75,13 @@ impl Profile {
         self.0.begins_ns
     }
 
-    /// When the last stage ends: from here on the value stays.
+    /// When the last stage ends; the value is constant afterwards.
     #[must_use]
     pub fn ends_ns(&self) -> u64 {
         self.0.ends_ns
     }
 
-    /// Whether it has no stages.
+    /// Whether the profile has no stages.
     #[must_use]
     pub fn is_constant(&self) -> bool {
         self.0.segments.len() == 1
@@ -98,11 +98,11 @@ impl Profile {
         )
     }
 
-    /// The last nanosecond at which the integral is not past `area`, or `None` when it never gets past it.
+    /// The last nanosecond at which the integral is not past `area`, or `None` when it never exceeds it.
     ///
-    /// So what falls on a stretch of 0 belongs to its end: a request that the integral reaches just as the rate becomes 0 is
-    /// due when it rises again. In closed form, not by steps, so the error is that of one rounding (below a nanosecond
-    /// for stages of up to weeks) however late it is.
+    /// An area that is reached on a stretch of 0 thus belongs to its end: a request that the integral reaches just as the rate
+    /// becomes 0 is due when it rises again. In closed form, not by steps, so the error is that of a single rounding (below a
+    /// nanosecond for stages of up to weeks) at any time.
     #[must_use]
     pub fn when(&self, area: Area) -> Option<u64> {
         let course = &*self.0;
@@ -119,7 +119,7 @@ impl Profile {
         std::iter::once(self.start()).chain(self.0.segments.iter().map(|segment| segment.to))
     }
 
-    /// The straight line with this number: 0 is the one before the stages.
+    /// The straight line with this index; 0 is the line before the stages.
     pub(crate) fn segment(&self, index: usize) -> Option<&Segment> {
         self.0.segments.get(index)
     }
@@ -137,7 +137,7 @@ impl Course {
     }
 }
 
-/// One straight line, and the area before it and under it.
+/// A straight line, and the areas before and under it.
 #[derive(Debug)]
 pub struct Segment {
     pub start_ns: u64,
@@ -161,13 +161,13 @@ impl Segment {
         self.from + (self.to - self.from) * (into_ns as f64 / self.over_ns as f64)
     }
 
-    /// How far into the segment its line passes `value`, which lies between its ends. At once when it is a step.
+    /// How far into the segment its line passes `value`, which lies between its ends. Immediately in a step.
     pub fn crosses_at(&self, value: f64) -> u64 {
         let share = (value - self.from) / (self.to - self.from);
         self.start_ns + ((share * self.over_ns as f64) as u64).min(self.over_ns)
     }
 
-    // A falling line is a rising one seen from its end: so nothing is ever the small difference of two large numbers.
+    // A falling line is a rising line seen from its end, so no result is the small difference of two large numbers.
 
     fn area_at(&self, into_ns: u64) -> Area {
         if self.to < self.from {

@@ -10,7 +10,7 @@ use crate::draws::unit;
 use crate::exact::Steps;
 use crate::{Impossible, MOST_WORKERS, NS_PER_S, Profile, checked_rate};
 
-/// Binary digits kept below one nanosecond while exponential gaps are summed, so that rounding does not bias the rate.
+/// Binary digits kept below a nanosecond while exponential gaps are summed, so that rounding does not bias the rate.
 const FRACTION_BITS: u32 = 20;
 
 /// How the requests of an open load are spread over time.
@@ -20,20 +20,19 @@ pub enum Arrivals {
     Uniform,
     /// Gaps are exponential with mean 1 / rate: a Poisson process.
     Poisson,
-    /// These times, in nanoseconds from where the profile's stages begin, not decreasing. The profile's values mean nothing.
+    /// These times, in nanoseconds from the begin of the profile's stages, not decreasing. The profile's values are ignored.
     Replayed(Arc<[u64]>),
 }
 
-/// One worker's share of an open load's due times: a non-decreasing iterator, endless unless the rate becomes 0 and stays 0
-/// or what is replayed ends.
+/// A worker's share of an open load's due times: a non-decreasing iterator, endless unless the rate becomes 0 and stays 0 or
+/// the replayed times end.
 ///
-/// Uniform and replayed arrivals are split by *i* mod `workers`; Poisson arrivals into independent streams of rate /
-/// `workers`, whose sum is again Poisson with the whole rate (superposition; Kingman, *Poisson Processes*, 1993, section
-/// 2.2). Where the rate changes, times of a unit process go through the inverse of the rate's integral (the mapping
-/// theorem; there, section 2.3).
+/// Uniform and replayed arrivals are split by *i* mod `workers`; Poisson arrivals into independent streams of rate / `workers`,
+/// whose sum is again Poisson with the whole rate (superposition; Kingman, *Poisson Processes*, 1993, section 2.2). If the rate
+/// changes, times of a unit process are mapped by the inverse of the rate's integral (the mapping theorem; there, section 2.3).
 ///
-/// Cloning allocates nothing and gives a second reading of the same times, which is how a queue of waiting requests is held
-/// without memory: two cursors on one schedule.
+/// Cloning allocates nothing and gives a second reading of the same times. A queue of waiting requests is thus held without
+/// memory, as two cursors on one schedule.
 #[derive(Clone, Debug)]
 pub struct Schedule(Shape);
 
@@ -50,7 +49,7 @@ impl Schedule {
     /// The schedule of `worker` (from 0) of `workers`, for a profile of the rate per second.
     ///
     /// # Errors
-    /// [`Impossible`] when a rate or the split is out of range, or replayed times go back. A rate of 0 is out of range only
+    /// [`Impossible`] when a rate or the split is out of range, or replayed times decrease. A rate of 0 is out of range only
     /// when it never becomes positive.
     pub fn new(
         profile: &Profile,
@@ -120,7 +119,7 @@ impl Exponential {
     }
 }
 
-/// Due times with exponential gaps of one mean.
+/// Due times with exponential gaps of the same mean.
 #[derive(Clone, Debug)]
 struct Gaps {
     random: Exponential,
@@ -195,7 +194,7 @@ impl StagedGaps {
     }
 }
 
-/// Given due times, moved to where the measurement begins.
+/// Given due times, relative to where the measurement begins.
 #[derive(Clone, Debug)]
 struct Replay {
     times: Arc<[u64]>,

@@ -4,7 +4,7 @@ use crate::draws::{mixed, unit};
 use crate::exact::as_fraction;
 use crate::{Impossible, NS_PER_S, checked_rate};
 
-/// Tells think times from other draws of the same seed.
+/// Separates think times from other draws with the same seed.
 const SALT: u64 = 0x7468_696e_6b00_0000;
 
 /// How long a user waits after an answer before its next request is due.
@@ -12,15 +12,15 @@ const SALT: u64 = 0x7468_696e_6b00_0000;
 pub enum Think {
     /// Not at all.
     None,
-    /// Always so many nanoseconds.
+    /// Always this many nanoseconds.
     Fixed(u64),
     /// Exponentially distributed with this mean, in nanoseconds.
     Exponential(u64),
 }
 
 impl Think {
-    /// The think time, in nanoseconds, before request `turn` of `user`: the same for the same numbers and seed, whatever the
-    /// order of answers.
+    /// The think time, in nanoseconds, before request `turn` of `user`. It depends only on these numbers and the seed, not on
+    /// the order of answers.
     #[must_use]
     pub fn draw(&self, seed: u64, user: u32, turn: u64) -> u64 {
         match *self {
@@ -44,7 +44,7 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// A pace of so many requests per second.
+    /// A pace of this many requests per second.
     ///
     /// # Errors
     /// [`Impossible::Rate`] when it is out of a schedule's range.
@@ -54,17 +54,17 @@ impl Pace {
         Ok(Self { whole_ns: (period / numerator) as u64, remainder: period % numerator, denominator: numerator })
     }
 
-    /// When request `turn` (from 0) of a user whose first was due at `start_ns` is due: ⌊`start_ns` + `turn` · 10⁹ / rate⌋,
-    /// exactly.
+    /// When request `turn` (from 0) is due, for a user whose first request was due at `start_ns`: ⌊`start_ns` + `turn` · 10⁹ /
+    /// rate⌋, exactly.
     #[must_use]
     pub fn due(&self, start_ns: u64, turn: u64) -> u64 {
         let whole = start_ns.saturating_add(turn.saturating_mul(self.whole_ns));
         whole.saturating_add(self.share_of_remainder(turn))
     }
 
-    /// When the first request of a user is due who begins at `begun_ns` as number `rank` (from 0) of the `of` who begin
-    /// together: [`crate::Change`] has both. So they are spread over one period at equal distances, exactly, which the fractions
-    /// of a golden ratio would only come close to.
+    /// When the first request is due, for a user who begins at `begun_ns` as number `rank` (from 0) of `of` who begin together,
+    /// as [`crate::Change`] gives them. Users are spread over a period at exactly equal distances, which the fractions of a
+    /// golden ratio would only approximate.
     #[must_use]
     pub fn start_of(&self, begun_ns: u64, rank: u32, of: u32) -> u64 {
         let period = u128::from(self.whole_ns) * self.denominator + self.remainder;
@@ -76,7 +76,7 @@ impl Pace {
         if self.remainder == 0 {
             return 0;
         }
-        // The remainder has at most 73 bits, so that more than 2⁵⁵ turns might not fit: with a period of 100 ns that is a century.
+        // The remainder has at most 73 bits, so more than 2⁵⁵ turns might overflow: with a period of 100 ns that is a century.
         let product = self.remainder.saturating_mul(u128::from(turn));
         u64::try_from(product / self.denominator).unwrap_or(u64::MAX)
     }

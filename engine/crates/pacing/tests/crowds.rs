@@ -1,4 +1,4 @@
-//! The laws of crowds: who is there is the profile rounded, evenly on slopes, and the same for any number of workers.
+//! The laws of crowds: who is present is the profile rounded, evenly on slopes, and the same for any number of workers.
 
 use proptest::prelude::*;
 use redline_pacing::{Change, Crowd, Move, NS_PER_S, Pace, Profile, Stage};
@@ -19,7 +19,7 @@ fn changes(profile: &Profile, workers: u32) -> Vec<Change> {
     all
 }
 
-/// How many are there after all changes up to `at_ns`.
+/// How many users are present after all changes up to `at_ns`.
 fn present(changes: &[Change], at_ns: u64) -> i64 {
     let until = changes.iter().take_while(|change| change.at_ns <= at_ns);
     until.map(|change| if matches!(change.change, Move::Join(_)) { 1 } else { -1 }).sum()
@@ -29,8 +29,8 @@ proptest! {
     #[test]
     fn those_who_are_there_are_the_rounded_profile(profile in profiles(), workers in 1_u32..9, at in 0..30 * NS_PER_S) {
         let expected = profile.value_at(at);
-        let found = present(&changes(&profile, workers), at);
-        prop_assert!((found as f64 - expected).abs() <= 0.5 + 1e-4, "{found} {expected}");
+        let count = present(&changes(&profile, workers), at);
+        prop_assert!((count as f64 - expected).abs() <= 0.5 + 1e-4, "{count} {expected}");
         let end = present(&changes(&profile, workers), u64::MAX);
         prop_assert_eq!(end, profile.value_at(u64::MAX) as i64);
     }
@@ -52,7 +52,7 @@ proptest! {
         }
     }
 
-    /// The split moves nobody: the same user comes and goes at the same time for any number of workers.
+    /// The split moves nobody: a user joins and leaves at the same times for any number of workers.
     #[test]
     fn shares_merge_to_all_changes(profile in profiles(), workers in 1_u32..9) {
         let sorted = |workers| {
@@ -60,10 +60,10 @@ proptest! {
             all.sort_by_key(|change| (change.at_ns, matches!(change.change, Move::Join(_)), change.rank, change.of));
             all
         };
-        let (one, many) = (sorted(1), sorted(workers));
-        prop_assert_eq!(one.len(), many.len());
-        for change in &many {
-            prop_assert!(one.contains(change));
+        let (whole, merged) = (sorted(1), sorted(workers));
+        prop_assert_eq!(whole.len(), merged.len());
+        for change in &merged {
+            prop_assert!(whole.contains(change));
         }
     }
 

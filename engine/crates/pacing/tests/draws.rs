@@ -1,4 +1,4 @@
-//! The laws of what is drawn: by number alone, in range, and with the right probabilities.
+//! The laws of draws: by number alone, in range, and with the right probabilities.
 
 mod support;
 
@@ -97,7 +97,7 @@ fn numbers_are_uniform() {
     assert!(kolmogorov_smirnov(sample, |value| value / size) < critical_distance(N as usize));
 }
 
-/// Each bit of a draw is as often 1 as 0, and changes with half of all changes of one bit of any of the three numbers.
+/// A bit of a draw is as often 1 as 0, and changes with half of all single-bit changes of any of the three numbers.
 #[test]
 fn one_bit_of_the_input_changes_half_of_the_draw() {
     const N: u64 = 2000;
@@ -126,7 +126,7 @@ fn what_cannot_be_is_refused() {
     }
 }
 
-/// Golden: what a seed draws is part of the contract, on every machine and for ever.
+/// Golden: the draws of a seed are part of the contract, on every machine and for ever.
 #[test]
 fn the_draws_of_a_seed_are_pinned() {
     assert_eq!(

@@ -1,4 +1,4 @@
-//! The laws of schedules: exact, monotone, reproducible, mergeable, and exponential where they say so.
+//! The laws of schedules: exact, monotone, reproducible, mergeable, and exponential for Poisson arrivals.
 
 mod support;
 
@@ -14,8 +14,8 @@ fn times(rate: f64, arrivals: &Arrivals, seed: u64, worker: u32, workers: u32, n
     schedule(rate, arrivals, seed, worker, workers).unwrap().take(n).collect()
 }
 
-fn merged(rate: f64, arrivals: &Arrivals, seed: u64, workers: u32, each: usize) -> Vec<u64> {
-    let mut all: Vec<u64> = (0..workers).flat_map(|w| times(rate, arrivals, seed, w, workers, each)).collect();
+fn merged(rate: f64, arrivals: &Arrivals, seed: u64, workers: u32, per_worker: usize) -> Vec<u64> {
+    let mut all: Vec<u64> = (0..workers).flat_map(|w| times(rate, arrivals, seed, w, workers, per_worker)).collect();
     all.sort_unstable();
     all
 }
@@ -56,16 +56,16 @@ proptest! {
     }
 
     #[test]
-    fn uniform_shares_merge_to_the_complete_schedule(rate in 1_u64..10_000_000, workers in 1_u32..17, each in 1_usize..200) {
-        let whole = times(rate as f64, &Arrivals::Uniform, 0, 0, 1, each * workers as usize);
-        prop_assert_eq!(merged(rate as f64, &Arrivals::Uniform, 0, workers, each), whole);
+    fn uniform_shares_merge_to_the_complete_schedule(rate in 1_u64..10_000_000, workers in 1_u32..17, per_worker in 1_usize..200) {
+        let whole = times(rate as f64, &Arrivals::Uniform, 0, 0, 1, per_worker * workers as usize);
+        prop_assert_eq!(merged(rate as f64, &Arrivals::Uniform, 0, workers, per_worker), whole);
     }
 
     #[test]
     fn other_seeds_and_workers_give_other_times(seed: u64, rate in 1.0_f64..1e6) {
-        let one = times(rate, &Arrivals::Poisson, seed, 0, 2, 50);
-        prop_assert_ne!(&one, &times(rate, &Arrivals::Poisson, seed.wrapping_add(1), 0, 2, 50));
-        prop_assert_ne!(&one, &times(rate, &Arrivals::Poisson, seed, 1, 2, 50));
+        let first = times(rate, &Arrivals::Poisson, seed, 0, 2, 50);
+        prop_assert_ne!(&first, &times(rate, &Arrivals::Poisson, seed.wrapping_add(1), 0, 2, 50));
+        prop_assert_ne!(&first, &times(rate, &Arrivals::Poisson, seed, 1, 2, 50));
     }
 }
 
@@ -79,7 +79,7 @@ fn poisson_gaps_are_exponential_for_one_worker_and_for_the_sum_of_four() {
     for seed in [1, 2, 3] {
         let alone = times(1000.0, &Arrivals::Poisson, seed, 0, 1, N + 1);
         assert!(kolmogorov_smirnov(gaps_of(&alone), exponential(1e6)) < critical_distance(N));
-        // The streams end at different times: only what is before the first end is the whole process.
+        // The streams end at different times: the process is complete only up to the first end.
         let shares: Vec<Vec<u64>> = (0..4).map(|w| times(1000.0, &Arrivals::Poisson, seed, w, 4, N / 4)).collect();
         let end = shares.iter().map(|share| *share.last().unwrap()).min().unwrap();
         let mut sum: Vec<u64> = shares.into_iter().flatten().filter(|due| *due <= end).collect();

@@ -33,7 +33,7 @@ fn profiles() -> impl Strategy<Value = Profile> {
         .prop_filter("some rate", |profile| profile.most() > 0.0)
 }
 
-/// Due times before `until_ns`; at most so many.
+/// Due times before `until_ns`, at most this many.
 fn due_before(profile: &Profile, arrivals: &Arrivals, seed: u64, worker: u32, workers: u32, until_ns: u64) -> Vec<u64> {
     let schedule = Schedule::new(profile, arrivals, seed, worker, workers).unwrap();
     schedule.take_while(|due| *due < until_ns).take(20_000).collect()
@@ -49,7 +49,7 @@ proptest! {
         prop_assert!(back.abs_diff(at) <= 1, "{at} {back}");
     }
 
-    /// Nothing is summed on the way, so all that is lost is the last digits of one float.
+    /// Nothing is summed on the way, so only the last digits of a float are lost.
     #[test]
     fn thirty_days_do_not_drift(start in rates(), to in rates(), at in 0_u64..60 * DAY_NS) {
         let profile = Profile::new(start, &[stage(to, 30 * DAY_NS)], NS_PER_S);
@@ -66,7 +66,7 @@ proptest! {
         prop_assert!(back.windows(2).all(|pair| pair[0] <= pair[1] + 1));
     }
 
-    /// The integral's slope is the value, and no value is more than the most.
+    /// The integral's slope is the value, and no value exceeds the highest.
     #[test]
     fn the_integral_grows_by_the_value(profile in profiles(), at in 0..20 * NS_PER_S) {
         const DT_NS: u64 = 1000;
@@ -117,7 +117,7 @@ proptest! {
         prop_assert_eq!([skipped, rest].concat(), due);
     }
 
-    /// The warm-up is that of the constant rate, and stages that change nothing change at most a rounding.
+    /// The warm-up is that of the constant rate, and stages that change nothing change at most the rounding.
     #[test]
     fn level_stages_leave_the_schedule_as_it_was(rate in rates(), begins in 0..NS_PER_S, over in 0..NS_PER_S, seed: u64) {
         let (level, constant) = (Profile::new(rate, &[stage(rate, over)], begins), Profile::constant(rate));

@@ -1,8 +1,8 @@
-//! What a TLS connection costs: `cargo run --release -p redline-tls --example cost [BYTES]`.
+//! Measures what a TLS connection costs: `cargo run --release -p redline-tls --example cost [BYTES]`.
 //!
-//! Prints the thread's CPU time of sealing and opening small records (requests and answers of BYTES, 100 unless told),
-//! in turns with a buffered connection of rustls, and the bytes on the heap that an idle session holds. Client only: what the
-//! server sends is made before.
+//! Prints the thread's CPU time for sealing and opening small records (requests and answers of BYTES, by default 100), in turn
+//! with a buffered connection of rustls, and the bytes on the heap that an idle session holds. Only the client is measured: the
+//! bytes from the server are made beforehand.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::hint::black_box;
@@ -17,7 +17,7 @@ use rustls::{ClientConfig, ClientConnection, RootCertStore, ServerConfig, Server
 const RECORDS: usize = 2000;
 const ROUNDS: usize = 40;
 
-/// Counts the bytes that are on the heap.
+/// Counts the bytes on the heap.
 struct Counting;
 static HELD: AtomicUsize = AtomicUsize::new(0);
 
@@ -69,7 +69,7 @@ impl Side for ClientConnection {
     }
 }
 
-/// The server's part of the handshake: what it answers to `bytes`.
+/// The server's part of the handshake: its answer to `bytes`.
 fn served(server: &mut ServerConnection, mut bytes: &[u8]) -> Vec<u8> {
     while !bytes.is_empty() {
         server.read_tls(&mut bytes).unwrap();
@@ -114,7 +114,7 @@ fn cpu_ns() -> i64 {
     now.tv_sec * 1_000_000_000 + now.tv_nsec
 }
 
-/// Nanoseconds of sealing and of opening one record.
+/// Nanoseconds for sealing and for opening a record.
 fn round(side: &mut dyn Side, server: &mut ServerConnection, data: &[u8]) -> (i64, i64) {
     let answers: Vec<Vec<u8>> = (0..RECORDS)
         .map(|_| {

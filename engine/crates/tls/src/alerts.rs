@@ -1,23 +1,23 @@
-//! What the alerts of a peer say, in words.
+//! Alerts of a peer, in words.
 
 use rustls::AlertDescription as Alert;
 
-/// What this side offers; rustls has no more (`docs/reference/tls.md`).
+/// What this side offers, which is all that rustls supports (`docs/reference/tls.md`).
 const OFFER: &str =
     "TLS 1.2 and 1.3, key exchange by ECDHE, AES-GCM or ChaCha20-Poly1305, certificates of RSA, ECDSA or Ed25519";
 
-/// How far a connection had come when an alert ended it.
+/// How far a connection had got when an alert ended it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
-    /// The server had not chosen from what was offered.
+    /// The server had not yet chosen from the offer.
     Offered,
-    /// It had chosen.
+    /// The server had chosen.
     Chosen,
-    /// It had chosen, and servers of this target request a certificate of the client, which has none.
+    /// The server had chosen, and servers of this target request a client certificate, which does not exist.
     CertificateRequested,
 }
 
-/// Name an alert (RFC 8446, section 6), and say what it means.
+/// The name of an alert (RFC 8446, section 6), and what it means.
 pub(crate) fn alert_words(alert: Alert, progress: Progress) -> String {
     let means = match (alert, progress) {
         (Alert::CertificateRequired, _)
@@ -40,7 +40,7 @@ pub(crate) fn alert_words(alert: Alert, progress: Progress) -> String {
     format!("the server sent the alert {}: {means}", name(alert))
 }
 
-/// The name as the RFC writes it: `CertificateRequired` is `certificate_required`.
+/// The name as in the RFC: `CertificateRequired` is `certificate_required`.
 fn name(alert: Alert) -> String {
     let Some(known) = alert.as_str() else {
         return u8::from(alert).to_string();
@@ -48,7 +48,7 @@ fn name(alert: Alert) -> String {
     let letters: Vec<char> = known.replace("Unrecognised", "Unrecognized").chars().collect();
     let mut name = String::new();
     for (i, letter) in letters.iter().enumerate() {
-        // `UnknownCA`, `UnknownPSKIdentity`: a word begins behind a small letter, or before one.
+        // `UnknownCA`, `UnknownPSKIdentity`: a word begins after a small letter, or before a small letter.
         let begins = i > 0 && letter.is_ascii_uppercase();
         if begins && (is_lower(letters.get(i - 1)) || is_lower(letters.get(i + 1))) {
             name.push('_');

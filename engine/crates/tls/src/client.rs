@@ -1,4 +1,4 @@
-//! What the connections to one target share.
+//! What the connections to a target share.
 
 use std::sync::Arc;
 
@@ -16,8 +16,8 @@ use crate::session::{Error, Session};
 use crate::settings::{Settings, Unusable, Version};
 use crate::tickets::Tickets;
 
-/// What the connections to one target share: trust, versions, ALPN, tickets. Cloning it is cheap, and the clones
-/// resume each other's sessions.
+/// The shared state of the connections to a target: trust, versions, ALPN, tickets. Cloning is cheap, and clones resume each
+/// other's sessions.
 #[derive(Clone, Debug)]
 pub struct Client {
     config: Arc<ClientConfig>,
@@ -27,10 +27,10 @@ pub struct Client {
 }
 
 impl Client {
-    /// Takes the settings; reads the certificates of the system where no others are given.
+    /// Creates a client from settings. Reads the certificates of the system if no others are given.
     ///
     /// # Errors
-    /// The field that no connection could be made with.
+    /// The field with which no connection could be made.
     pub fn new(settings: &Settings) -> Result<Self, Unusable> {
         let name = ServerName::try_from(settings.server_name.clone()).map_err(|_| {
             Unusable::new(
@@ -48,7 +48,7 @@ impl Client {
             .dangerous()
             .with_custom_certificate_verifier(verifier)
             .with_client_cert_resolver(Arc::clone(&requests) as _);
-        // After the handshake records are sealed and opened by this crate, not by rustls.
+        // After the handshake, this crate seals and opens records, not rustls.
         config.enable_secret_extraction = true;
         config.alpn_protocols = alpn(&settings.alpn)?;
         config.resumption =
@@ -59,14 +59,14 @@ impl Client {
     /// Begins a connection; its first bytes are waiting in [`Session::output`].
     ///
     /// # Errors
-    /// When the machine gives no random numbers.
+    /// When the machine provides no random numbers.
     pub fn connect(&self) -> Result<Session, Error> {
         let tls = UnbufferedClientConnection::new(Arc::clone(&self.config), self.name.clone())?;
         Session::begin(tls, self.resumption, Arc::clone(&self.requests))
     }
 }
 
-/// AES with 128 bits is offered first, as browsers do: it is the cheapest for both ends.
+/// AES with 128 bits is offered first, as by browsers: it is the cheapest for both ends.
 fn provider() -> CryptoProvider {
     let mut provider = ring::default_provider();
     let is_cheapest = |suite: CipherSuite| suite.as_str().is_some_and(|name| name.contains("AES_128"));
@@ -104,17 +104,17 @@ fn roots_of(pem: &str) -> Result<(RootCertStore, Vec<CertificateDer<'static>>), 
     }
 }
 
-/// The system's own store, and not a list that is compiled in: it has the CAs of a company, and `SSL_CERT_FILE` and
-/// `SSL_CERT_DIR` replace it as they do for other tools.
+/// The system's own store instead of a compiled-in list: it has the CAs of a company, and `SSL_CERT_FILE` and `SSL_CERT_DIR`
+/// replace it as they do for other tools.
 fn roots_of_the_system() -> Result<RootCertStore, Unusable> {
-    let found = rustls_native_certs::load_native_certs();
+    let loaded = rustls_native_certs::load_native_certs();
     let mut roots = RootCertStore::empty();
-    // Stores hold old certificates that cannot be read; they are left out, as others do.
-    roots.add_parsable_certificates(found.certs);
+    // Stores contain old certificates that cannot be read. They are skipped, as other programs do.
+    roots.add_parsable_certificates(loaded.certs);
     if !roots.is_empty() {
         return Ok(roots);
     }
-    let why = found.errors.first().map(|e| format!(" ({e})")).unwrap_or_default();
+    let why = loaded.errors.first().map(|e| format!(" ({e})")).unwrap_or_default();
     Err(Unusable::new(
         "ca_pem",
         format!("absent, and the system has no trusted certificates{why}"),

@@ -1,4 +1,4 @@
-//! Certificates of the client, of which there are none.
+//! Client certificates, of which there are none.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -7,7 +7,7 @@ use rustls::SignatureScheme;
 use rustls::client::ResolvesClientCert;
 use rustls::sign::CertifiedKey;
 
-/// Whether a server has requested a certificate of the client: then an alert after the request says why the connection failed.
+/// Whether a server has requested a client certificate. An alert after the request then says why the connection failed.
 #[derive(Debug, Default)]
 pub(crate) struct CertificateRequests(AtomicBool);
 

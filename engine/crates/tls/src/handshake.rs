@@ -1,4 +1,4 @@
-//! A connection during its handshake, which is rustls' own.
+//! A connection during its handshake, which rustls performs.
 
 use rustls::client::UnbufferedClientConnection;
 use rustls::unbuffered::{ConnectionState, EncodeError, EncodeTlsData, UnbufferedStatus};
@@ -7,7 +7,7 @@ use rustls::{HandshakeKind, ProtocolVersion};
 use crate::session::{Agreed, Error};
 use crate::traffic::Traffic;
 
-/// The most of a peer's bytes that wait for more: one message (64 KiB) and a record.
+/// The most bytes of a peer that wait for more: a message (64 KiB) and a record.
 const MOST_WAITING_BYTES: usize = 96 * 1024;
 
 pub(crate) struct Handshake {
@@ -25,7 +25,7 @@ impl Handshake {
         !self.tls.is_handshaking()
     }
 
-    /// Whether the server has chosen from what was offered.
+    /// Whether the server has chosen from the offer.
     pub(crate) fn has_chosen(&self) -> bool {
         self.tls.protocol_version().is_some()
     }
@@ -35,7 +35,7 @@ impl Handshake {
         self.closed
     }
 
-    /// Takes the peer's bytes and continues as far as they allow. Messages to the peer go to `out`, also after an error.
+    /// Processes the peer's bytes as far as possible. Messages to the peer are appended to `out`, also after an error.
     pub(crate) fn feed(&mut self, bytes: &[u8], plain: &mut Vec<u8>, out: &mut Vec<u8>) -> Result<(), Error> {
         self.waiting.extend_from_slice(bytes);
         if let Err(e) = self.advance(plain, out) {
@@ -45,7 +45,7 @@ impl Handshake {
         if self.waiting.len() > MOST_WAITING_BYTES { Err(Error::TooMuch) } else { Ok(()) }
     }
 
-    /// Appends the alert that rustls has made of an error. To be called once: a second call would read the same bytes again.
+    /// Appends the alert that rustls has made for an error. Call it only once: a second call would read the same bytes again.
     fn append_alert(&mut self, out: &mut Vec<u8>) {
         let status = self.tls.process_tls_records(&mut self.waiting);
         if let Ok(ConnectionState::EncodeTlsData(alert)) = status.state {
@@ -56,14 +56,14 @@ impl Handshake {
     fn advance(&mut self, plain: &mut Vec<u8>, out: &mut Vec<u8>) -> Result<(), Error> {
         let mut taken = 0;
         let ended = loop {
-            // Bytes after the handshake are not for rustls, which could keep a part of a message.
+            // Bytes after the handshake are not passed to rustls, which could keep a part of a message.
             let end = if self.is_done() { taken } else { self.waiting.len() };
             let UnbufferedStatus { discard, state, .. } = self.tls.process_tls_records(&mut self.waiting[taken..end]);
             taken += discard;
             match state {
                 Ok(ConnectionState::EncodeTlsData(data)) => append(data, out),
                 Ok(ConnectionState::TransmitTlsData(data)) => data.done(),
-                // In TLS 1.2 the server sends the last message, and data can follow in the same bytes.
+                // In TLS 1.2 the server sends the last message, and data may follow in the same bytes.
                 Ok(ConnectionState::ReadTraffic(mut traffic)) => {
                     while let Some(Ok(record)) = traffic.next_record() {
                         plain.extend_from_slice(record.payload);
@@ -79,7 +79,7 @@ impl Handshake {
         ended
     }
 
-    /// What was negotiated, the connection with these keys, and the bytes after the handshake.
+    /// The negotiated parameters, the connection with its keys, and the bytes after the handshake.
     pub(crate) fn finish(self, tickets: bool) -> Result<(Agreed, Traffic, Vec<u8>), Error> {
         let agreed = Agreed {
             alpn: self.tls.alpn_protocol().map(Box::from),
@@ -95,12 +95,12 @@ impl Handshake {
     }
 }
 
-/// Appends encoded data. Encoding into no room returns the size that it needs.
+/// Appends encoded data. Encoding into an empty buffer returns the size that is needed.
 fn append(mut data: EncodeTlsData<'_, rustls::client::ClientConnectionData>, out: &mut Vec<u8>) {
     if let Err(EncodeError::InsufficientSize(needed)) = data.encode(&mut []) {
         let start = out.len();
         out.resize(start + needed.required_size, 0);
-        // It has the room that it needs.
+        // The buffer has the needed size.
         let _ = data.encode(&mut out[start..]);
     }
 }

@@ -1,15 +1,16 @@
-//! Trust in any certificate, for targets with certificates of their own making.
+//! Trust in any certificate, for targets with self-made certificates.
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{WebPkiSupportedAlgorithms, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{DigitallySignedStruct, Error, SignatureScheme};
 
-/// Schemes that cannot be checked here, and need not be: keys on the curve P-521, and old servers' signatures.
+/// Schemes that cannot be checked here, and need not be: keys on the curve P-521, and signatures of old servers.
 const UNCHECKED: [SignatureScheme; 3] =
     [SignatureScheme::ECDSA_NISTP521_SHA512, SignatureScheme::RSA_PKCS1_SHA1, SignatureScheme::ECDSA_SHA1_Legacy];
 
-/// Trusts any certificate, and any signature: of RSA with 1024 bits, on P-521, or one that is wrong. The signature is checked all the
+/// Trusts any certificate and any signature: RSA with 1024 bits, P-521, or a wrong signature. Signatures are checked all the
+/// same, so that a handshake costs as much as with trust, except for the chain.
 /// same, so that a handshake costs what it costs with trust, but for the chain.
 #[derive(Debug)]
 pub(crate) struct AnyCertificate {
@@ -57,7 +58,7 @@ impl ServerCertVerifier for AnyCertificate {
     }
 }
 
-/// Whatever the check said: who trusts any certificate knows nothing of who signed.
+/// Ignores the result of a check: without trust in the certificate, a signature proves nothing.
 fn either_way(checked: Result<HandshakeSignatureValid, Error>) -> HandshakeSignatureValid {
     checked.unwrap_or_else(|_| HandshakeSignatureValid::assertion())
 }

@@ -1,16 +1,15 @@
-//! The client's side of a TLS 1.2 or 1.3 connection, without sockets: bytes of the peer in, plain bytes and bytes for
-//! the peer out (RFC 5246, RFC 8446; the protocol itself is rustls').
+//! The client side of a TLS 1.2 or 1.3 connection, without sockets: bytes from the peer in, plain bytes and bytes for the peer
+//! out (RFC 5246, RFC 8446). rustls implements the protocol.
 //!
-//! A [`Client`] is what the connections to one target share: trust, versions, ALPN, the tickets of earlier sessions.
+//! A [`Client`] is the shared state of the connections to a target: trust, versions, ALPN, the tickets of earlier sessions.
 //! [`Client::connect`] makes a [`Session`], whose owner moves the bytes:
 //!
-//! 1. after each call of [`Client::connect`] and [`Session::feed`], also of one that failed, write what
-//!    [`Session::output`] gives;
-//! 2. give [`Session::feed`] what the peer sent, in pieces of any size;
-//! 3. once the handshake is done, [`Session::seal`] what is to be sent, and write that.
+//! 1. after each call of [`Client::connect`] and [`Session::feed`], even if it failed, write what [`Session::output`] appends;
+//! 2. pass to [`Session::feed`] what the peer sent, in pieces of any size;
+//! 3. once the handshake is done, [`Session::seal`] the data to be sent, and write that.
 //!
-//! The wall clock is read by rustls, to check that certificates are valid today. Disk is read once, by [`Client::new`],
-//! for the certificates of the system.
+//! rustls reads the wall clock, to check that certificates are valid today. [`Client::new`] reads the certificates of the
+//! system from disk once.
 
 mod alerts;
 mod client;
@@ -29,7 +28,7 @@ pub use client::Client;
 pub use session::{Error, Fed, Session};
 pub use settings::{Settings, Unusable, Version};
 
-// The server in memory of the tests is one file for those inside and outside of the crate.
+// The in-memory server of the tests is a file that is used inside and outside of the crate.
 #[cfg(test)]
 extern crate self as redline_tls;
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Trust in a server whose own certificate was given, as well as in those that its CA signed.
+//! Trust in a server whose own certificate was given, and in servers whose certificates a given CA signed.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, DigitallySignedStruct, Error, OtherError, SignatureScheme};
 use webpki::EndEntityCert;
 
-/// The server's certificate is signed by itself, and was not given to be trusted.
+/// The server's certificate is self-signed, and was not given as trusted.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SelfSigned;
 
@@ -22,9 +22,9 @@ impl fmt::Display for SelfSigned {
 
 impl std::error::Error for SelfSigned {}
 
-/// Checks as webpki does, and beside that takes a certificate that is one of those given, byte by byte. `openssl req -x509` says of
-/// what it makes that it is a CA, and webpki takes no CA for a server; but who gives such a certificate to be trusted means it.
-/// Its name is checked; its dates are not.
+/// Checks as webpki does, and accepts also a certificate that equals one of the given certificates byte by byte. `openssl req
+/// -x509` marks its certificates as CAs, and webpki accepts no CA as a server; but a user who gives such a certificate as
+/// trusted means it. Its name is checked; its dates are not.
 #[derive(Debug)]
 pub(crate) struct CaOrOwn {
     webpki: Arc<WebPkiServerVerifier>,
@@ -82,18 +82,18 @@ impl ServerCertVerifier for CaOrOwn {
     }
 }
 
-/// Whether nobody who is trusted has signed the certificate. Of one that says that it is a CA's, as `openssl req -x509` makes it,
-/// webpki says only that.
+/// Whether no trusted authority has signed the certificate. If the certificate claims to be a CA's, as those of `openssl req
+/// -x509` do, webpki reports only that.
 fn is_untrusted(why: &Error) -> bool {
     match why {
-        // The signature is wrong where a trusted authority has the name of the one that signed, and another key.
+        // The signature is wrong if a trusted authority has the issuer's name, but another key.
         Error::InvalidCertificate(CertificateError::UnknownIssuer | CertificateError::BadSignature) => true,
         Error::InvalidCertificate(CertificateError::Other(other)) => is_ca_as_server(other),
         _ => false,
     }
 }
 
-/// Whether a certificate is refused as a server's because it says that it is a CA's.
+/// Whether a certificate is refused as a server's because it claims to be a CA's.
 pub(crate) fn is_ca_as_server(error: &OtherError) -> bool {
     matches!(error.0.downcast_ref(), Some(webpki::Error::CaUsedAsEndEntity))
 }

@@ -1,7 +1,7 @@
 //! Records of data under agreed keys (RFC 8446 section 5.2; RFC 5246 section 6.2.3.3, RFC 5288, RFC 7905).
 //!
-//! rustls makes a vector of each record that it opens and copies each that it seals. Here both are done in the caller's
-//! buffer, which takes about half the time for small records.
+//! rustls makes a vector of each record that it opens and copies each that it seals. Here both are done in the caller's buffer,
+//! which takes about half the time for small records.
 
 use ring::aead::{
     AES_128_GCM, AES_256_GCM, Aad, Algorithm, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey,
@@ -16,25 +16,25 @@ pub(crate) const HEADER_BYTES: usize = 5;
 const TAG_BYTES: usize = 16;
 const EXPLICIT_NONCE_BYTES: usize = 8;
 
-/// What a record holds.
+/// The content types of records.
 pub(crate) mod kind {
     pub(crate) const ALERT: u8 = 21;
     pub(crate) const HANDSHAKE: u8 = 22;
     pub(crate) const DATA: u8 = 23;
 }
 
-/// How the versions lay out a record around the same ciphers.
+/// The layouts of a record in the versions of TLS, with the same ciphers.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Layout {
-    /// What it is for stands inside, after the plain bytes.
+    /// The content type is inside, after the plain bytes.
     V1_3,
-    /// AES-GCM in TLS 1.2: half of the nonce stands before the ciphertext.
+    /// AES-GCM in TLS 1.2: half of the nonce precedes the ciphertext.
     V1_2Explicit,
-    /// ChaCha20-Poly1305 in TLS 1.2: the nonce is known from the sequence.
+    /// ChaCha20-Poly1305 in TLS 1.2: the nonce follows from the sequence number.
     V1_2,
 }
 
-/// The keys of one direction, and how many records they have seen.
+/// The keys of a direction, and how many records they have processed.
 pub(crate) struct Keys {
     key: LessSafeKey,
     iv: [u8; NONCE_LEN],
@@ -62,7 +62,7 @@ impl Keys {
         self.sequence
     }
 
-    /// The nonce of the next record: the IV and the sequence, each bit of which is in one of them (RFC 8446 section 5.3).
+    /// The nonce of the next record: the IV xor the sequence number (RFC 8446 section 5.3).
     fn nonce(&self) -> [u8; NONCE_LEN] {
         let mut nonce = self.iv;
         for (byte, of_sequence) in nonce[NONCE_LEN - 8..].iter_mut().zip(self.sequence.to_be_bytes()) {
@@ -71,7 +71,7 @@ impl Keys {
         nonce
     }
 
-    /// What TLS 1.2 authenticates besides the plain bytes.
+    /// The additional data that TLS 1.2 authenticates.
     fn associated(&self, kind: u8, length: usize) -> Aad<[u8; 13]> {
         let mut bytes = [0; 13];
         bytes[..8].copy_from_slice(&self.sequence.to_be_bytes());
@@ -105,7 +105,7 @@ impl Keys {
         Ok(())
     }
 
-    /// Appends the content of a record to `plain`, and returns its kind. `plain` is as before after an error.
+    /// Appends the content of a record to `plain`, and returns its type. `plain` is unchanged after an error.
     pub(crate) fn open(&mut self, record: &[u8], plain: &mut Vec<u8>) -> Result<u8, Error> {
         let start = plain.len();
         let opened = self.open_at(record, plain);
@@ -149,7 +149,7 @@ fn header(kind: u8, length: usize) -> [u8; HEADER_BYTES] {
     [kind, 3, 3, high, low]
 }
 
-/// In TLS 1.3 the kind is the last byte that is not 0; what follows it is padding.
+/// In TLS 1.3 the type is the last byte that is not 0; padding follows it.
 fn inner_kind(start: usize, plain: &mut Vec<u8>) -> Result<u8, Error> {
     let padded = &plain[start..];
     let at = padded.iter().rposition(|&byte| byte != 0).ok_or(Error::DecryptError)?;

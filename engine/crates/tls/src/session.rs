@@ -1,4 +1,4 @@
-//! One connection.
+//! A TLS connection.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,16 +15,16 @@ use crate::traffic::Traffic;
 /// Why a connection is over.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Error {
-    /// The handshake failed, or the peer's bytes are not what TLS allows.
+    /// The handshake failed, or the peer's bytes violate TLS.
     Tls(rustls::Error),
     /// The peer refused the connection by an alert. In TLS 1.3 it may do so only after the handshake seemed complete to this side.
     Refused {
         /// The alert.
         alert: AlertDescription,
-        /// How far the connection had come.
+        /// How far the connection had got.
         progress: Progress,
     },
-    /// The peer sent more than fits, without a complete message.
+    /// The peer sent too many bytes without a complete message.
     TooMuch,
     /// The handshake is not complete, or the connection is closed.
     NotOpen,
@@ -53,7 +53,7 @@ fn certificate_words(why: &CertificateError) -> String {
         CertificateError::UnknownIssuer => {
             "the server's certificate is signed by an authority that is not trusted".to_owned()
         }
-        // Authorities are looked for by name; this one's key could not have made the signature.
+        // Authorities are looked up by name; the key of this authority cannot have made the signature.
         CertificateError::UnsupportedSignatureAlgorithmForPublicKeyContext { .. } => {
             "the server's certificate is signed by an authority that is not trusted, though one of its name is"
                 .to_owned()
@@ -103,10 +103,10 @@ impl From<rustls::Error> for Error {
     }
 }
 
-/// What the peer's bytes contained besides data.
+/// The events in the peer's bytes, besides data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Fed {
-    /// The handshake was completed by these bytes: data can be sealed from now on.
+    /// These bytes completed the handshake: data can be sealed from now on.
     pub handshake_done_now: bool,
     /// The peer has sent `close_notify`. Without it, an end of the connection is a truncation.
     pub closed: bool,
@@ -132,7 +132,7 @@ enum Stage {
     Over,
 }
 
-/// One connection, from the client's side.
+/// A connection, from the client's side.
 pub struct Session {
     stage: Stage,
     outgoing: Vec<u8>,
@@ -168,12 +168,11 @@ impl Session {
         })
     }
 
-    /// Takes all of `bytes`, in pieces of any size, and appends what they hold in plain to `plain`. Bytes after the
-    /// peer's `close_notify` are nothing.
+    /// Takes all of `bytes`, in pieces of any size, and appends the decrypted data to `plain`. Bytes after the peer's
+    /// `close_notify` are ignored.
     ///
     /// # Errors
-    /// When the handshake failed or the bytes are not what TLS allows. The connection is over then; what
-    /// [`Session::output`] gives tells the peer why.
+    /// When the handshake failed or the bytes violate TLS. The connection is then over; [`Session::output`] tells the peer why.
     pub fn feed(&mut self, bytes: &[u8], plain: &mut Vec<u8>) -> Result<Fed, Error> {
         let fed = match &mut self.stage {
             Stage::Open(traffic) => match traffic.feed(bytes, plain, &mut self.outgoing) {
@@ -193,7 +192,7 @@ impl Session {
         })
     }
 
-    /// The error, with how far the connection had come if it is an alert of the peer.
+    /// Adds to an error how far the connection had got, if it is an alert of the peer.
     fn refused(&self, error: Error) -> Error {
         let Error::Tls(TlsError::AlertReceived(alert)) = error else { return error };
         let progress = match &self.stage {
@@ -233,10 +232,10 @@ impl Session {
         }
     }
 
-    /// Appends the records of `plain`, of any length, to `out`, after what [`Session::output`] would give.
+    /// Appends the records of `plain`, of any length, to `out`, after what [`Session::output`] would append.
     ///
     /// # Errors
-    /// Before the handshake is done, after [`Session::close`] or a failure: [`Error::NotOpen`]; `out` is as before then.
+    /// [`Error::NotOpen`] before the handshake is done and after [`Session::close`] or a failure; `out` is then unchanged.
     pub fn seal(&mut self, plain: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
         let Stage::Open(traffic) = &mut self.stage else { return Err(Error::NotOpen) };
         if self.close_sent {
@@ -248,7 +247,7 @@ impl Session {
         traffic.seal(plain, out)
     }
 
-    /// Appends what waits to be written besides data: the handshake, key updates, alerts.
+    /// Appends the waiting bytes other than data: the handshake, key updates, alerts.
     pub fn output(&mut self, out: &mut Vec<u8>) {
         if !self.outgoing.is_empty() {
             out.append(&mut self.outgoing);
@@ -256,8 +255,8 @@ impl Session {
         }
     }
 
-    /// Appends a `close_notify`, after what [`Session::output`] would give. Nothing can be sealed afterwards; what the peer still
-    /// sends can be fed.
+    /// Appends a `close_notify`, after what [`Session::output`] would append. Nothing can be sealed afterwards, but the peer's
+    /// later bytes can be fed.
     pub fn close(&mut self, out: &mut Vec<u8>) {
         self.output(out);
         match &mut self.stage {
@@ -280,13 +279,13 @@ impl Session {
         self.agreed.alpn.as_deref()
     }
 
-    /// The negotiated version, `1.2` or `1.3`; empty before.
+    /// The negotiated version, `1.2` or `1.3`; empty during the handshake.
     #[must_use]
     pub fn version(&self) -> &'static str {
         self.agreed.version
     }
 
-    /// The negotiated cipher suite, as rustls names it: `TLS13_AES_128_GCM_SHA256`; empty before.
+    /// The negotiated cipher suite, as rustls names it: `TLS13_AES_128_GCM_SHA256`; empty during the handshake.
     #[must_use]
     pub fn cipher(&self) -> String {
         self.agreed.suite.map(|suite| format!("{suite:?}")).unwrap_or_default()

@@ -1,21 +1,21 @@
-//! Settings of TLS to a target, and what may be wrong with them.
+//! TLS settings for a target, and errors in them.
 
 use std::fmt;
 
-/// How to speak TLS to a target.
+/// How to connect to a target by TLS.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// The text of a PEM file whose certificates are trusted; those of the system when absent.
+    /// The text of a PEM file with the trusted certificates; if absent, those of the system are trusted.
     pub ca_pem: Option<String>,
     /// Trust any certificate, and any signature by it.
     pub insecure: bool,
-    /// The name for SNI, which the certificate must be for. An address is not sent, and must be in the certificate.
+    /// The name for SNI, for which the certificate must be valid. An address is not sent, but must be in the certificate.
     pub server_name: String,
-    /// The protocols offered by ALPN, best first, such as `h2`; none for no ALPN.
+    /// The protocols offered by ALPN, best first, such as `h2`; empty for no ALPN.
     pub alpn: Vec<Vec<u8>>,
     /// The versions that may be negotiated.
     pub versions: Vec<Version>,
-    /// Whether a connection may resume the session of an earlier one.
+    /// Whether a connection may resume the session of an earlier connection.
     pub resumption: bool,
 }
 
@@ -28,14 +28,14 @@ pub enum Version {
     V1_3,
 }
 
-/// Settings that no connection can be made with.
+/// Settings with which no connection can be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unusable {
-    /// The field of [`Settings`] that is at fault.
+    /// The wrong field of [`Settings`].
     pub field: &'static str,
     /// What is wrong with it.
     pub problem: String,
-    /// What to do about it.
+    /// How to correct it.
     pub hint: &'static str,
 }
 

@@ -1,4 +1,4 @@
-//! The tickets of earlier sessions, with which later ones resume.
+//! The tickets of earlier sessions, with which later sessions resume.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -7,11 +7,11 @@ use rustls::NamedGroup;
 use rustls::client::{ClientSessionStore, Tls12ClientSessionValue, Tls13ClientSessionValue};
 use rustls::pki_types::ServerName;
 
-/// The most tickets of TLS 1.3 that are kept: each is taken once, so that so many connections can resume at a time.
-/// The store of rustls keeps 8, too few for users that all reconnect; a ticket takes about 1 KiB.
+/// The most TLS 1.3 tickets that are kept. A ticket is used once, so this many connections can resume at a time. The store of
+/// rustls keeps 8, too few for users who all reconnect; a ticket takes about 1 KiB.
 const MOST_TICKETS: usize = 256;
 
-/// The tickets of one target: a client has one server, so no name is looked up.
+/// The tickets of a target. A client has a single server, so no name is looked up.
 #[derive(Debug, Default)]
 pub(crate) struct Tickets(Mutex<Kept>);
 

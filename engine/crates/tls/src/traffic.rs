@@ -7,14 +7,14 @@ use rustls::{AlertDescription, Error as TlsError, ExtractedSecrets, InvalidMessa
 use crate::records::{HEADER_BYTES, Keys, MOST_PLAIN_BYTES, kind};
 use crate::session::Error;
 
-/// What a record may add to what it holds (RFC 8446 section 5.2: 256; RFC 5246 section 6.2.3: 2048).
+/// The most bytes that a record may add to its content (RFC 8446 section 5.2: 256; RFC 5246 section 6.2.3: 2048).
 const MOST_RECORD_BYTES: usize = MOST_PLAIN_BYTES + 2048;
-/// The longest message that is taken, as in rustls.
+/// The longest message that is accepted, as in rustls.
 const MOST_MESSAGE_BYTES: usize = 64 * 1024;
-/// A peer that changes its keys more often than this without sending any data does nothing else.
+/// A peer that changes its keys more often than this without sending any data is flooding.
 const MOST_UPDATES: u8 = 32;
-/// How many records a key of TLS 1.3 may seal: less than AES-GCM allows (RFC 8446 section 5.5: 2^24.5). TLS 1.2 has no
-/// way to change them, and goes on, as OpenSSL does.
+/// How many records a TLS 1.3 key may seal: less than AES-GCM allows (RFC 8446 section 5.5: 2^24.5). TLS 1.2 cannot change
+/// keys, and continues, as OpenSSL does.
 const MOST_SEALED: u64 = if cfg!(test) { 10 } else { 1 << 23 };
 
 const HELLO_REQUEST: u8 = 0;
@@ -25,9 +25,9 @@ const KEY_UPDATE: u8 = 24;
 pub(crate) struct Traffic {
     sealer: Keys,
     opener: Keys,
-    /// Of TLS 1.3 only: before, there are neither key updates nor late tickets.
+    /// `None` in TLS 1.2, which has neither key updates nor late tickets.
     later: Option<Box<KernelConnection<ClientConnectionData>>>,
-    /// Whether tickets are of use.
+    /// Whether tickets are used.
     tickets: bool,
     /// An incomplete record.
     record: Vec<u8>,
@@ -62,7 +62,7 @@ impl Traffic {
         self.closed
     }
 
-    /// Takes the peer's bytes: data goes to `plain`, messages in return to `out`.
+    /// Processes the peer's bytes: data is appended to `plain`, messages in return to `out`.
     pub(crate) fn feed(&mut self, mut bytes: &[u8], plain: &mut Vec<u8>, out: &mut Vec<u8>) -> Result<(), Error> {
         while !bytes.is_empty() && !self.closed {
             let length = if self.record.is_empty() { record_length(bytes)? } else { None };
@@ -91,7 +91,7 @@ impl Traffic {
         Ok(rest)
     }
 
-    /// Takes one complete record.
+    /// Processes a complete record.
     fn take(&mut self, record: &[u8], plain: &mut Vec<u8>, out: &mut Vec<u8>) -> Result<(), Error> {
         let start = plain.len();
         match self.opener.open(record, plain)? {
@@ -113,7 +113,7 @@ impl Traffic {
         Ok(())
     }
 
-    /// Only `close_notify` and `user_canceled`, which precedes it, are not failures.
+    /// All alerts are failures except `close_notify` and `user_canceled`, which precedes it.
     fn alert(&mut self, alert: &[u8]) -> Result<(), Error> {
         let &[_level, description] = alert else { return Err(malformed()) };
         match AlertDescription::from(description) {
@@ -124,7 +124,7 @@ impl Traffic {
         Ok(())
     }
 
-    /// Takes the complete messages.
+    /// Processes the complete messages.
     fn messages(&mut self, out: &mut Vec<u8>) -> Result<(), Error> {
         let messages = std::mem::take(&mut self.message);
         let mut rest = &messages[..];
@@ -145,7 +145,7 @@ impl Traffic {
         match (kind, body, &mut self.later) {
             (NEW_SESSION_TICKET, _, Some(_)) if !self.tickets => Ok(()),
             (NEW_SESSION_TICKET, _, Some(later)) => Ok(later.handle_new_session_ticket(body)?),
-            // What comes after it is under the new keys, so that it must end its record.
+            // Later bytes are under the new keys, so the message must end its record.
             (KEY_UPDATE, _, Some(_)) if !is_last => {
                 Err(TlsError::PeerMisbehaved(PeerMisbehaved::KeyEpochWithPendingFragment).into())
             }
@@ -154,7 +154,7 @@ impl Traffic {
                 self.update_opener()?;
                 self.update_sealer(out)
             }
-            // No connection is negotiated anew; RFC 5246 section 7.4.1.1 allows not to answer.
+            // Connections are not renegotiated; RFC 5246 section 7.4.1.1 allows ignoring the request.
             (HELLO_REQUEST, &[], None) => Ok(()),
             _ => Err(malformed()),
         }
@@ -179,7 +179,7 @@ impl Traffic {
         Ok(())
     }
 
-    /// Appends the records of `plain` to `out`, and new keys before they are due.
+    /// Appends the records of `plain` to `out`, and a key update before it is due.
     pub(crate) fn seal(&mut self, plain: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
         for part in plain.chunks(MOST_PLAIN_BYTES) {
             if self.sealer.records() >= MOST_SEALED {
@@ -200,7 +200,7 @@ impl Traffic {
     }
 }
 
-/// How long the record is that begins here, with its header; none before that is known.
+/// The length of the record that begins here, with its header; `None` if it is not yet known.
 fn record_length(bytes: &[u8]) -> Result<Option<usize>, Error> {
     let Some(&[kind, major, _, high, low]) = bytes.first_chunk::<HEADER_BYTES>() else { return Ok(None) };
     let length = usize::from(u16::from_be_bytes([high, low]));

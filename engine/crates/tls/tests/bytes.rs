@@ -1,4 +1,4 @@
-//! What a peer's bytes may do to a connection: come in any pieces, be wrong, be too many.
+//! What a peer's bytes may do: arrive in any pieces, be wrong, be too many.
 
 mod support;
 
@@ -29,7 +29,7 @@ fn an_answer_cut_anywhere_is_the_same() {
     for version in BOTH {
         let mut pair = open(version);
         let length = pair.sealed_answer(b"answer, and more").len();
-        // The server has sealed it, so that the client must read it.
+        // The server has sealed it, so the client must read it.
         pair = open(version);
         for cut in 0..=length * 2 {
             let mut bytes = pair.sealed_answer(b"answer, and more");
@@ -56,7 +56,7 @@ proptest! {
         let (mut done, mut reported) = (0, false);
         for _ in 0..4 {
             pair.client_speaks().unwrap();
-            // As soon as the server may, it sends: in TLS 1.2 right after its handshake, in one flight.
+            // The server sends as soon as it may: in TLS 1.2 right after its handshake, in the same flight.
             if !pair.server.is_handshaking() && !reported {
                 reported = true;
                 pair.server.writer().write_all(b"settings").unwrap();
@@ -101,7 +101,7 @@ proptest! {
     }
 }
 
-/// How often the handshake was said to have ended.
+/// How often the end of the handshake was reported.
 fn feed_in_pieces(pair: &mut Pair, mut bytes: &[u8], sizes: &mut impl Iterator<Item = usize>) -> usize {
     let mut done = 0;
     while !bytes.is_empty() {
@@ -152,7 +152,7 @@ fn a_record_that_is_too_long_is_an_error_at_its_head() {
 #[test]
 fn an_endless_handshake_is_an_error() {
     let mut pair = unshaken(Version::V1_2);
-    // Pieces of a message that says it has 16 MiB, in records of 16 KiB.
+    // Pieces of a message with a declared length of 16 MiB, in records of 16 KiB.
     let mut record = vec![22, 3, 3, 0x40, 0];
     record.extend([2, 0xff, 0xff, 0xff]);
     record.resize(5 + 0x4000, 0);

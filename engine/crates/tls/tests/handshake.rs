@@ -1,4 +1,4 @@
-//! Handshakes against a server in memory: versions, ALPN, trust, resumption.
+//! Handshakes against an in-memory server: versions, ALPN, trust, resumption.
 
 mod support;
 
@@ -81,7 +81,7 @@ fn alpn_is_the_servers_choice() {
     }
 }
 
-/// What a client with these settings makes of a server with a certificate for `server.test`, and what the server hears.
+/// The results of a client with these settings and of a server with a certificate for `server.test`.
 fn trust(change: impl Fn(&mut Settings)) -> [(Result<(), Error>, Result<(), TlsError>); 2] {
     let certificates = certificates("server.test");
     let server = Arc::new(server_config(&certificates, &[]));
@@ -130,7 +130,7 @@ fn a_certificate_for_another_name_is_refused() {
     }
 }
 
-/// It is taken when it was given itself, for its name alone; another that looks like it is not.
+/// A server's own certificate is accepted if it was given itself, only for its name; a similar certificate is not.
 #[test]
 fn a_servers_own_certificate_may_be_given() {
     let own = own_certificate("server.test");
@@ -184,7 +184,7 @@ fn insecure_trusts_any_certificate_for_any_name() {
     }
 }
 
-/// A certificate of X.509 version 1, as `openssl x509 -req -signkey` makes it and rustls cannot read it; made for this test only.
+/// An X.509 version 1 certificate, as `openssl x509 -req -signkey` makes it, which rustls cannot read; made only for this test.
 const OLD_PEM: &str = "-----BEGIN CERTIFICATE-----
 MIIBGTCBvwIUPyeyBlvr/RkX14Gq0pvl9gNWpTUwCgYIKoZIzj0EAwIwDjEMMAoG
 A1UEAwwDb2xkMCAXDTI2MTEyMTA0NDY1OFoYDzIxMjYxMDI4MDQ0NjU4WjAOMQww

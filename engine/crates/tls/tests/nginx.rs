@@ -1,4 +1,4 @@
-//! Against a real server, where one is installed: nginx, which is OpenSSL.
+//! Tests against nginx, which uses OpenSSL, if it is installed.
 
 mod support;
 
@@ -16,7 +16,7 @@ use support::{Certificates, certificates, settings};
 const PATIENCE: Duration = Duration::from_secs(10);
 const BIG_BYTES: usize = 300_000;
 
-/// An nginx of ours, ended and removed with it.
+/// A running nginx, which is ended, and whose files are removed, when this is dropped.
 struct Nginx {
     process: Child,
     directory: PathBuf,
@@ -45,18 +45,18 @@ fn configuration(port: u16) -> String {
     )
 }
 
-/// Starts nginx; none, said visibly, where it is not installed.
+/// Starts nginx; `None`, with a message, if it is not installed.
 fn start(name: &str, certificates: &Certificates) -> Option<Nginx> {
-    let found = ["nginx", "/usr/sbin/nginx"].into_iter().find(|nginx| {
+    let program = ["nginx", "/usr/sbin/nginx"].into_iter().find(|nginx| {
         Command::new(nginx).arg("-v").stderr(Stdio::null()).status().is_ok_and(|status| status.success())
     });
-    let Some(nginx) = found else {
+    let Some(nginx) = program else {
         eprintln!("SKIPPED: nginx is not installed");
         return None;
     };
     let directory = std::env::temp_dir().join(format!("redline-tls-{}-{name}", std::process::id()));
     fs::create_dir_all(directory.join("files")).unwrap();
-    // Free now, and nginx says so when it is taken in between.
+    // Free now; nginx reports if it is taken in between.
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     fs::write(directory.join("nginx.conf"), configuration(port)).unwrap();
     fs::write(directory.join("cert.pem"), &certificates.pem).unwrap();
@@ -98,7 +98,7 @@ impl Connection {
         self.socket.write_all(&out).unwrap();
     }
 
-    /// How many bytes came; 0 is the end.
+    /// Reads once. Returns how many bytes arrived; 0 is the end.
     fn read(&mut self) -> usize {
         let mut bytes = [0; 3000];
         let length = self.socket.read(&mut bytes).unwrap();
@@ -114,7 +114,7 @@ impl Connection {
         self.socket.write_all(&out).unwrap();
     }
 
-    /// Reads until the answer's body, of known length, is whole.
+    /// Reads until the answer's body, of known length, is complete.
     fn answer(&mut self, length: usize) -> Vec<u8> {
         loop {
             let head = self.plain.windows(4).position(|end| end == b"\r\n\r\n").map(|at| at + 4);

@@ -7,7 +7,7 @@ use serde::de::Error as _;
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// How one request ended. Each request that falls due ends in exactly one.
+/// How a request ended. Every request that falls due ends in exactly one outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
@@ -17,29 +17,29 @@ pub enum Outcome {
     UnexpectedStatus,
     /// A complete answer with the expected status and another body.
     UnexpectedBody,
-    /// Not HTTP/1.1 or HTTP/2, or past a limit.
+    /// Not valid HTTP/1.1 or HTTP/2, or past a limit.
     Malformed,
     /// Its connection could not be opened.
     Connect,
-    /// Its connection was open, and the TLS handshake on it failed.
+    /// Its connection was open, but the TLS handshake failed.
     Tls,
     /// The connection was reset before the answer was complete.
     Reset,
     /// The connection ended before the answer was complete.
     Closed,
-    /// Its HTTP/2 stream was reset by the peer.
+    /// The peer reset its HTTP/2 stream.
     Refused,
     /// No complete answer in time.
     Timeout,
-    /// Written, and unanswered when the drain ended.
+    /// Written, but unanswered when the drain ended.
     InFlight,
-    /// Due, and not written when the drain ended.
+    /// Due, but not written when the drain ended.
     Unsent,
 }
 
-/// How many requests ended in each way.
+/// How many requests ended in each outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[expect(missing_docs, reason = "the variants of `Outcome` say what each counts")]
+#[expect(missing_docs, reason = "the fields count the variants of `Outcome`")]
 pub struct Outcomes {
     pub ok: u64,
     pub unexpected_status: u64,
@@ -56,7 +56,7 @@ pub struct Outcomes {
 }
 
 impl Outcomes {
-    /// Count one.
+    /// Count an outcome.
     #[inline]
     pub fn count(&mut self, outcome: Outcome) {
         *match outcome {
@@ -75,7 +75,7 @@ impl Outcomes {
         } += 1;
     }
 
-    /// All that were counted.
+    /// The number of all outcomes.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.as_array().iter().sum()
@@ -130,7 +130,7 @@ impl AddAssign for Outcomes {
     }
 }
 
-/// Responses by the class of their status. Serialized as a map of those that occurred: `{"2xx": 123}`.
+/// Responses by the class of their status. Serialized as a map of the classes that occurred: `{"2xx": 123}`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StatusClasses([u64; 10]);
 
@@ -141,7 +141,7 @@ impl StatusClasses {
         self.0[usize::from(status / 100).min(9)] += 1;
     }
 
-    /// How many had this first digit.
+    /// How many statuses had this first digit.
     #[must_use]
     pub fn of(&self, class: usize) -> u64 {
         self.0.get(class).copied().unwrap_or(0)
@@ -179,8 +179,8 @@ impl AddAssign for StatusClasses {
     }
 }
 
-/// Answers by a status of gRPC that is not OK. Serialized as a map of those that occurred: `{"13": 123}`. There are 16 codes;
-/// whatever is none of them counts as 2, UNKNOWN, as clients of gRPC take it.
+/// Answers by gRPC status other than OK. Serialized as a map of the statuses that occurred: `{"13": 123}`. There are 16 codes;
+/// any other number counts as 2, UNKNOWN, as in gRPC clients.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GrpcStatuses([u64; 17]);
 
@@ -225,45 +225,45 @@ impl AddAssign for GrpcStatuses {
     }
 }
 
-/// The counters of one interval, or of a measurement.
+/// The counters of an interval or a measurement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// Requests that fell due.
     pub due: u64,
-    /// Requests of these that were written, in part at least.
+    /// Requests of these that were written, at least in part.
     pub sent: u64,
-    /// Right answers received, whenever their requests were due.
+    /// Right answers, whenever their requests were due.
     pub completed: u64,
     /// Requests that were answered after the measurement window had ended.
     pub late: u64,
-    /// Open load: requests that found no idle connection when they were taken up.
+    /// Open load: requests for which no connection was idle when they were taken from the queue.
     pub waited: u64,
-    /// Requests that were written in vain and are written again: at most twice each, and then they have failed.
+    /// Requests that were written in vain and are written again. A request is written at most twice; then it has failed.
     pub retried: u64,
-    /// Requests that are written again because their server announced that it would not process them on their connection:
-    /// as often as it does.
+    /// Requests that are written again because their server announced that it would not process them on their connection,
+    /// however often.
     #[serde(default)]
     pub resent: u64,
-    /// Connections opened in place of one that had ended.
+    /// Connections opened in place of a connection that had ended.
     pub reconnects: u64,
-    /// Connections that were closed because bytes came on them that nobody requested.
+    /// Connections that were closed because of bytes that nobody requested.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub surplus: u64,
-    /// TLS handshakes that ended well.
+    /// Successful TLS handshakes.
     pub handshakes: u64,
-    /// Of these, those that resumed a session.
+    /// Handshakes of these that resumed a session.
     pub resumed: u64,
-    /// Bytes handed to the kernel.
+    /// Bytes passed to the kernel.
     pub bytes_sent: u64,
-    /// Bytes taken from the kernel.
+    /// Bytes received from the kernel.
     pub bytes_received: u64,
     /// Durations past the histograms' range.
     pub saturated: u64,
-    /// Of the outcomes `connect`, those for want of ports, descriptors or memory on the engine's side.
+    /// Outcomes `connect` for lack of ports, descriptors or memory on the engine's side.
     pub exhausted: u64,
-    /// Whole answers by status.
+    /// Complete answers by status.
     pub status: StatusClasses,
-    /// Answers of gRPC that failed, by its status.
+    /// Failed gRPC answers by status.
     #[serde(default, skip_serializing_if = "GrpcStatuses::is_empty")]
     pub grpc_status: GrpcStatuses,
     /// How requests ended.

@@ -1,4 +1,4 @@
-//! The events that the engine writes, one JSON object a line: `docs/reference/engine-protocol.md`.
+//! The events that the engine writes, one JSON object per line: `docs/reference/engine-protocol.md`.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,11 +7,11 @@ use crate::{Failure, Failures, Outcome, Slice};
 /// The format of the events, named in `started`.
 pub const ENGINE_FORMAT: &str = "redline.engine/1";
 
-/// One line of output, to be written. What was seen is borrowed, so that its memory can be used again.
+/// A line of output, to be written. Measurements are borrowed, so that their memory can be reused.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "event", rename_all = "lowercase")]
 pub enum Event<'a> {
-    /// A shard has connected and waits for the epoch. It is for the engine that started the shard only.
+    /// A shard has connected and waits for the epoch. Only for the engine that started the shard.
     Connected(Connected),
     /// The schedule has begun.
     Started(Started),
@@ -25,11 +25,11 @@ pub enum Event<'a> {
     Duet(DuetResult<'a>),
     /// A check has ended.
     Checked(Checked),
-    /// It could not be made.
+    /// The work could not be done.
     Error(&'a EngineError),
 }
 
-/// One line of output, as it is read.
+/// A line of output that was read.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(tag = "event", rename_all = "lowercase")]
 pub enum OwnedEvent {
@@ -52,12 +52,12 @@ pub struct Connected {
     pub connections: u64,
     /// How long opening them took, in nanoseconds.
     pub connect_ns: u64,
-    /// How it waits for sockets.
+    /// The name of the backend.
     pub backend: String,
-    /// What was negotiated in the first handshake.
+    /// The result of the first TLS handshake.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<TlsInfo>,
-    /// Why the work cannot be done if the other shards have no connection either.
+    /// Why the job cannot be done if the other shards have no connection either.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<EngineError>,
 }
@@ -75,7 +75,7 @@ pub struct Started {
     pub connect_ns: u64,
     /// The epoch on the wall clock, in nanoseconds since 1970.
     pub epoch_unix_ns: u64,
-    /// What was negotiated in the first handshake; none without TLS.
+    /// The result of the first TLS handshake; `None` without TLS.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<TlsInfo>,
 }
@@ -87,24 +87,24 @@ pub struct Engine {
     pub name: String,
     /// Its version.
     pub version: String,
-    /// How it waits for sockets: `epoll` or `io_uring`.
+    /// The name of the backend: `epoll` or `io_uring`.
     pub backend: String,
     /// Worker threads, in all processes.
     pub workers: u32,
-    /// The cores that they are pinned to; empty when they are not pinned.
+    /// The cores to which they are pinned; empty if they are not pinned.
     pub cpus: Vec<u32>,
     /// Processes that the connections are spread over.
     pub processes: u32,
 }
 
-/// What was negotiated in a TLS handshake.
+/// The result of a TLS handshake.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TlsInfo {
     /// `1.2` or `1.3`.
     pub version: String,
     /// The name of the cipher suite, as the TLS library names it.
     pub cipher: String,
-    /// The protocol that ALPN chose, if it chose one.
+    /// The protocol that ALPN chose, if any.
     pub alpn: Option<String>,
     /// Whether any certificate was trusted.
     pub insecure: bool,
@@ -118,16 +118,16 @@ pub enum Phase {
     Warmup,
     /// The measurement window.
     Measure,
-    /// After the window, while what was due within it is answered.
+    /// After the window, while requests that were due in it are answered.
     Drain,
 }
 
-/// One slice of time, merged over the workers. `S` is a [`Slice`], or a reference to one.
+/// A slice of time, merged over the workers. `S` is a [`Slice`], or a reference to a slice.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Interval<S> {
-    /// Where it lies; no interval spans two phases.
+    /// The phase; no interval spans two phases.
     pub phase: Phase,
-    /// From 0, through all phases.
+    /// The index, from 0 through all phases.
     pub index: u64,
     /// Nanoseconds since the epoch.
     pub start_ns: u64,
@@ -150,16 +150,16 @@ pub enum Ended {
     Deadline,
 }
 
-/// The sums of all measure and drain intervals, with the window's own rates. `S` is a [`Slice`], or a reference to one.
+/// The sums of all measure and drain intervals, with the rates of the window. `S` is a [`Slice`], or a reference to a slice.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary<S> {
     /// How it ended.
     pub ended: Ended,
-    /// Where the window began, in nanoseconds since the epoch.
+    /// When the window began, in nanoseconds since the epoch.
     pub measure_start_ns: u64,
-    /// Where it really ended.
+    /// When the window really ended.
     pub measure_end_ns: u64,
-    /// What was read at both ends of the window; `None` when it ended early, and with several processes.
+    /// The clocks at both ends of the window; `None` when it ended early, and with several processes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clocks: Option<Clocks>,
     /// The first failure of each outcome in the whole load.
@@ -170,16 +170,16 @@ pub struct Summary<S> {
     pub slice: S,
 }
 
-/// How far clocks went between two readings, close to the two ends of the measurement window.
+/// How far clocks advanced between two readings, close to the two ends of the measurement window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Clocks {
-    /// When they were read first, in nanoseconds since the epoch.
+    /// When the first reading was made, in nanoseconds since the epoch.
     pub start_ns: u64,
-    /// When they were read last.
+    /// When the last reading was made.
     pub end_ns: u64,
-    /// CPU time of the server's processes; `None` when there are none, or one of them is gone.
+    /// CPU time of the server's processes; `None` when there are none, or a process is gone.
     pub server_cpu_ns: Option<u64>,
-    /// What the hypervisor took from all cores; `None` when it is not known.
+    /// CPU time that the hypervisor took from all cores; `None` when it is not known.
     pub steal_ns: Option<u64>,
 }
 
@@ -189,22 +189,22 @@ pub struct Clocks {
 pub enum ErrorKind {
     /// The job is wrong; the message names the field.
     BadJob,
-    /// Not one connection could be opened.
+    /// No connection could be opened.
     Connect,
     /// The machine does not allow what the job needs.
     Limit,
-    /// A system call failed that does not fail.
+    /// A system call failed unexpectedly.
     Internal,
 }
 
 /// An error, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EngineError {
-    /// What kind of error.
+    /// The kind of error.
     pub kind: ErrorKind,
     /// What is wrong.
     pub message: String,
-    /// What to do about it.
+    /// How to correct it.
     pub hint: String,
 }
 
@@ -219,14 +219,14 @@ pub struct DuetBlock {
     pub slices: Vec<DuetSlice>,
 }
 
-/// One slice of one target of a duet, summed over the workers.
+/// A slice of a duet's target, summed over the workers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DuetSlice {
-    /// Which target: 0 is the job's own, then those of the duet.
+    /// The index of the target: 0 is the job's own, then those of the duet.
     pub target: u32,
     /// Nanoseconds since the epoch.
     pub start_ns: u64,
-    /// When all was answered, in nanoseconds since the epoch.
+    /// When all requests were answered, in nanoseconds since the epoch.
     pub end_ns: u64,
     /// How long a worker measured, on average: from the end of the guard to when it noticed the end of the slice.
     pub measured_ns: u64,
@@ -234,15 +234,15 @@ pub struct DuetSlice {
     pub measured: u64,
     /// Right answers in the whole slice.
     pub completed: u64,
-    /// Requests that ended otherwise.
+    /// Requests that ended with another outcome.
     pub failed: u64,
-    /// What was received in the whole slice. All of it was answered, so this is a number of whole answers.
+    /// Bytes received in the whole slice. Every request was answered, so they are whole answers.
     pub bytes_received: u64,
     /// CPU time that each target's processes used from before the slice to its end; empty when no processes were given.
     pub cpu_ns: Vec<Option<u64>>,
     /// CPU time of the engine's workers.
     pub engine_cpu_ns: u64,
-    /// CPU time that the hypervisor took from this machine meanwhile, in ticks of the kernel; none where it is not known.
+    /// CPU time that the hypervisor took from this machine meanwhile, in ticks of the kernel; `None` if it is not known.
     pub steal_ns: Option<u64>,
 }
 
@@ -251,13 +251,13 @@ pub struct DuetSlice {
 pub struct DuetResult<'a> {
     /// How it ended.
     pub ended: Ended,
-    /// Blocks that were left out because a worker stood still meanwhile.
+    /// Blocks that were excluded because a worker stood still meanwhile.
     pub paused_blocks: u64,
-    /// What was measured of each target, in all its measured slices but those in which a worker stood still.
+    /// The measurements of every target, in all its measured slices but those in which a worker stood still.
     pub targets: &'a [DuetTotal],
 }
 
-/// What was measured of one target of a duet.
+/// The measurements of a duet's target.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct DuetTotal {
     /// The first failure of each outcome, in all its slices.
@@ -267,7 +267,7 @@ pub struct DuetTotal {
     pub slice: Slice,
 }
 
-/// The result of one request. What belongs to an answer is `None` without a complete one.
+/// The result of a check. Fields of the answer are `None` without a complete answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Checked {
     /// How it ended.
@@ -286,14 +286,14 @@ pub struct Checked {
     pub body_sha256: Option<String>,
     /// The beginning of the body, as much as the check keeps.
     pub body_base64: Option<String>,
-    /// Of an answer of gRPC.
+    /// The gRPC status, if this is a gRPC answer.
     pub grpc_status: Option<u32>,
-    /// The address that was connected to, if one was.
+    /// The address of the connection, if there was one.
     pub address: Option<String>,
-    /// What the TLS handshake negotiated.
+    /// The result of the TLS handshake.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tls: Option<TlsInfo>,
-    /// Bytes came that nobody requested, with the answer or behind it.
+    /// Whether bytes arrived that nobody requested, with the answer or after it.
     #[serde(skip_serializing_if = "is_false")]
     pub has_surplus: bool,
     /// From before the connection was opened to the end.

@@ -4,20 +4,20 @@ use serde::{Deserialize, Serialize};
 
 use crate::Outcome;
 
-/// The first request that ended with an outcome that is not `ok`.
+/// The first request that ended with an outcome other than `ok`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
     /// How it ended.
     pub outcome: Outcome,
-    /// What was wrong, in one line of words.
+    /// What was wrong, in a line of text.
     pub reason: String,
-    /// Where in the answer, in bytes from its first; `None` without a place.
+    /// The position in the answer, in bytes from its first; `None` if there is none.
     pub at: Option<u64>,
-    /// Where in the answer the bytes that are shown begin.
+    /// The position of the first byte that is shown.
     pub from: Option<u64>,
-    /// Bytes of the answer around that place; `None` if nothing of the answer came.
+    /// Bytes of the answer around that position; `None` if no part of the answer arrived.
     pub bytes_base64: Option<String>,
-    /// When it was known, in nanoseconds since the epoch; 0 before it.
+    /// When the failure occurred, in nanoseconds since the epoch; 0 before it.
     pub time_ns: u64,
 }
 
@@ -27,7 +27,7 @@ pub struct Failure {
 pub struct Failures(Vec<Failure>);
 
 impl Failures {
-    /// Add a failure, unless an earlier one of its outcome is there.
+    /// Add a failure, unless its outcome has an earlier failure.
     pub fn add(&mut self, failure: Failure) {
         match self.0.binary_search_by_key(&failure.outcome, |known| known.outcome) {
             Ok(place) if failure.time_ns < self.0[place].time_ns => self.0[place] = failure,
@@ -36,24 +36,24 @@ impl Failures {
         }
     }
 
-    /// Add those of another worker, shard or target's slice.
+    /// Add the failures of another worker, shard or slice.
     pub fn merge(&mut self, other: Self) {
         other.0.into_iter().for_each(|failure| self.add(failure));
     }
 
-    /// Them all, in the order of outcomes.
+    /// All failures, in the order of outcomes.
     #[must_use]
     pub fn as_slice(&self) -> &[Failure] {
         &self.0
     }
 
-    /// Take the first one, in the order of outcomes.
+    /// Take the first failure in the order of outcomes.
     #[must_use]
     pub fn into_first(self) -> Option<Failure> {
         self.0.into_iter().next()
     }
 
-    /// Count all times from this one on; what was before it is at 0.
+    /// Make all times relative to `epoch_ns`; earlier times become 0.
     #[must_use]
     pub fn since(mut self, epoch_ns: u64) -> Self {
         self.0.iter_mut().for_each(|failure| failure.time_ns = failure.time_ns.saturating_sub(epoch_ns));

@@ -1,4 +1,4 @@
-//! Histograms in nanoseconds: one range, one precision, everywhere.
+//! Histograms of nanoseconds, all with the same range and precision.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -6,9 +6,9 @@ use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer}
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer as Source, Serialize, Serializer as Format};
 
-/// The shortest duration that is resolved, in nanoseconds; shorter ones are recorded as this.
+/// The shortest duration that is resolved, in nanoseconds; shorter durations are recorded as this.
 pub const LOWEST_NS: u64 = 1;
-/// The longest duration that is resolved: one hour in nanoseconds. Longer ones saturate.
+/// The longest duration that is resolved, an hour in nanoseconds. Longer durations saturate.
 pub const HIGHEST_NS: u64 = 3_600_000_000_000;
 /// Significant decimal digits.
 pub const DIGITS: u8 = 3;
@@ -26,24 +26,24 @@ impl Default for Histogram {
 }
 
 impl Histogram {
-    /// An empty histogram. All memory that it will ever need is allocated here.
+    /// An empty histogram. All its memory is allocated here.
     ///
     /// # Panics
-    /// Never: the bounds are constants that the library takes.
+    /// Never: the library accepts the constant bounds.
     #[must_use]
     pub fn new() -> Self {
         let bounds = hdrhistogram::Histogram::new_with_bounds(LOWEST_NS, HIGHEST_NS, DIGITS);
         Self(bounds.expect("one nanosecond to one hour at three digits is a valid range"))
     }
 
-    /// Record a duration; true when it was past the range and was recorded at its end.
+    /// Record a duration. Returns true when it exceeded the range and was recorded at its end.
     #[inline]
     pub fn record(&mut self, ns: u64) -> bool {
         self.0.saturating_record(ns.clamp(LOWEST_NS, HIGHEST_NS));
         ns > HIGHEST_NS
     }
 
-    /// Add all counts of another.
+    /// Add all counts of another histogram.
     ///
     /// # Panics
     /// Never: all histograms of this type have the same range.
@@ -53,7 +53,7 @@ impl Histogram {
         }
     }
 
-    /// Forget all that was recorded, keeping the memory.
+    /// Clear all counts, keeping the memory.
     pub fn clear(&mut self) {
         if !self.is_empty() {
             self.0.reset();
@@ -84,7 +84,7 @@ impl Histogram {
         self.0.max()
     }
 
-    /// The duration that a share `q` (0 to 1) of the recorded ones does not exceed; 0 when there is none.
+    /// The duration that a share `q` (0 to 1) of the recorded durations does not exceed; 0 when there is none.
     #[must_use]
     pub fn quantile_ns(&self, q: f64) -> u64 {
         self.0.value_at_quantile(q)

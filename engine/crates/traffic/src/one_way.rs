@@ -7,14 +7,14 @@ use crate::Histogram;
 /// Durations in nanoseconds of either sign.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Signed {
-    /// The absolute values of what was below 0.
+    /// The absolute values of negative durations.
     pub negative: Histogram,
-    /// What was 0 or above.
+    /// Durations of 0 or more.
     pub positive: Histogram,
 }
 
 impl Signed {
-    /// Record a duration in nanoseconds; true when it was past the range and was recorded at its end.
+    /// Record a duration in nanoseconds. Returns true when it exceeded the range and was recorded at its end.
     #[inline]
     pub fn record(&mut self, ns: i128) -> bool {
         let size = u64::try_from(ns.unsigned_abs()).unwrap_or(u64::MAX);
@@ -27,36 +27,36 @@ impl Signed {
         self.negative.count() + self.positive.count()
     }
 
-    /// Add all counts of another.
+    /// Add all counts of another value.
     pub fn add(&mut self, other: &Self) {
         self.negative.add(&other.negative);
         self.positive.add(&other.positive);
     }
 
-    /// Forget all that was recorded, keeping the memory.
+    /// Clear all counts, keeping the memory.
     pub fn clear(&mut self) {
         self.negative.clear();
         self.positive.clear();
     }
 }
 
-/// The server's clock against ours, where answers contain it.
+/// The server's clock compared with ours, if answers contain it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct OneWay {
     /// The server's clock minus ours when the request was written.
     pub to_server: Signed,
-    /// Ours when the answer was complete, minus the server's.
+    /// Our clock when the answer was complete, minus the server's.
     pub from_server: Signed,
 }
 
 impl OneWay {
-    /// Add all counts of another.
+    /// Add all counts of another value.
     pub fn add(&mut self, other: &Self) {
         self.to_server.add(&other.to_server);
         self.from_server.add(&other.from_server);
     }
 
-    /// Forget all that was recorded, keeping the memory.
+    /// Clear all counts, keeping the memory.
     pub fn clear(&mut self) {
         self.to_server.clear();
         self.from_server.clear();

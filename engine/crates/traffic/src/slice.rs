@@ -1,10 +1,10 @@
-//! The counts and distributions of one slice of time.
+//! The counts and distributions of a slice of time.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{Counts, Histogram, OneWay};
 
-/// What happened in one interval, or in many when merged.
+/// The counts and distributions of an interval, or of many when merged.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Slice {
     /// The counters.
@@ -13,17 +13,17 @@ pub struct Slice {
     pub response: Histogram,
     /// From written to the last byte of the answer, or to when the outcome was known.
     pub service: Histogram,
-    /// From due to taken up: the engine's own delay.
+    /// From due to taken from the queue: the engine's own delay.
     pub lateness: Histogram,
-    /// From the first byte of the TLS handshake to its end; none without TLS.
+    /// From the first byte of the TLS handshake to its end; `None` without TLS.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handshake: Option<Box<Histogram>>,
-    /// One-way times; none where no answer contains the server's clock.
+    /// One-way times; `None` if no answer contains the server's clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub one_way: Option<Box<OneWay>>,
     /// CPU time of the engine's process in nanoseconds.
     pub engine_cpu_ns: u64,
-    /// For how long its workers stood still, without waiting for a core: the sum over the workers.
+    /// How long its workers stood still, without waiting for a core: the sum over the workers.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub paused_ns: u64,
 }
@@ -35,7 +35,7 @@ fn is_zero(ns: &u64) -> bool {
 }
 
 impl Slice {
-    /// Add all counts of another.
+    /// Add all counts of another slice.
     pub fn add(&mut self, other: &Self) {
         self.counts += other.counts;
         self.add_distributions(other);
@@ -43,8 +43,8 @@ impl Slice {
         self.paused_ns += other.paused_ns;
     }
 
-    /// Add a slice of the drain to the measurement before it: all that belongs to its requests, and nothing of what is a
-    /// rate over the window (right answers, bytes, CPU time). A pause of the drain is in the response times.
+    /// Add a slice of the drain to the measurement before it: all that belongs to its requests, but no rates of the window
+    /// (right answers, bytes, CPU time). A pause in the drain is in the response times.
     pub fn add_drained(&mut self, other: &Self) {
         self.paused_ns += other.paused_ns;
         self.counts += Counts { completed: 0, bytes_sent: 0, bytes_received: 0, ..other.counts };
@@ -63,23 +63,23 @@ impl Slice {
         }
     }
 
-    /// Record how long a TLS handshake took, in nanoseconds. Past the range it counts in `saturated`, as all do.
+    /// Record the duration of a TLS handshake, in nanoseconds. A duration past the range counts in `saturated`.
     pub fn record_handshake(&mut self, ns: u64) {
         let saturated = self.handshake_mut().record(ns);
         self.counts.saturated += u64::from(saturated);
     }
 
-    /// The durations of handshakes, written from now on even when there is none. The first call allocates.
+    /// The durations of handshakes, which are written from now on even if empty. The first call allocates.
     pub fn handshake_mut(&mut self) -> &mut Histogram {
         self.handshake.get_or_insert_default()
     }
 
-    /// The one-way times, written from now on even when there is none. The first call allocates.
+    /// The one-way times, which are written from now on even if empty. The first call allocates.
     pub fn one_way_mut(&mut self) -> &mut OneWay {
         self.one_way.get_or_insert_default()
     }
 
-    /// Forget everything, keeping the memory.
+    /// Clear everything, keeping the memory.
     pub fn clear(&mut self) {
         self.counts = Counts::default();
         self.response.clear();

@@ -1,4 +1,4 @@
-//! The laws of merging, what is reported, and what saturates.
+//! The laws of merging, of events, and of saturation.
 
 use proptest::prelude::*;
 use redline_traffic::{
@@ -98,7 +98,7 @@ proptest! {
         prop_assert_eq!(one_way(&merged), one_way(&a) + one_way(&b));
     }
 
-    /// Merging histograms is the same as recording everything in one.
+    /// Merging histograms is the same as recording everything in a single histogram.
     #[test]
     fn a_sum_is_what_one_would_have_seen(a in durations(), b in durations()) {
         let mut merged = histogram(&a);
@@ -215,7 +215,7 @@ fn status_classes_are_written_when_they_occurred() {
     assert_eq!((status.of(2), status.of(4), status.of(99)), (2, 0, 0));
 }
 
-/// An event as whoever reads the line has it.
+/// An event as a reader of its line gets it.
 fn read(event: &Event<'_>) -> OwnedEvent {
     serde_json::from_str(&serde_json::to_string(event).unwrap()).unwrap()
 }

@@ -1,22 +1,22 @@
-//! What is options, what is answered, and what is no answer.
+//! Answers, and what the parser must know of their requests.
 
-/// What the parser must know of a request to read its answer, and do with the body.
+/// What the parser must know of a request to read its answer, and how it handles the body.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReadOptions {
     /// The method is HEAD: the answer has no body.
     pub head: bool,
     /// Hash the body.
     pub hash: bool,
-    /// Keep the body, to look into it.
+    /// Keep the body, so that it can be checked.
     pub keep: bool,
 }
 
-/// One complete answer.
+/// A complete answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// 200 to 999 as a rule; 1xx only for 101. Interim answers are skipped.
+    /// 200 to 999, or 101. Other interim answers are skipped.
     pub status: u16,
-    /// The status of gRPC, if it is an answer of gRPC, which HTTP/2 carries; 0 is OK.
+    /// The gRPC status, if this is a gRPC answer, which HTTP/2 carries; 0 is OK.
     pub grpc_status: Option<u32>,
     /// Bytes of the body, without its transfer coding.
     pub body_length: u64,
@@ -26,11 +26,11 @@ pub struct Answer {
     pub keep_alive: bool,
 }
 
-/// An answer and how many of the bytes just given belong to it.
+/// An answer and how many of the bytes passed last belong to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ParsedAnswer {
     /// The answer.
     pub answer: Answer,
-    /// Bytes used; what is left belongs to the next answer, or answers no request.
+    /// Bytes used. The rest belongs to the next answer, or to no request.
     pub used: usize,
 }

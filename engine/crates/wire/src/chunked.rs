@@ -3,12 +3,12 @@
 use crate::MOST_HEAD_BYTES;
 use crate::malformed::{Malformed, Rule, is_text, is_token, name_rule, value_rule};
 
-/// Where in a chunked body the next byte stands.
+/// The position of the next byte in a chunked body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum At {
-    /// In the hexadecimal size; whether a digit has come.
+    /// In the hexadecimal size; whether a digit has arrived.
     Size(bool),
-    /// In white space that an extension has to follow: after the size, and after another extension.
+    /// In white space that must precede an extension: after the size, and after another extension.
     AfterSize,
     BeforeExtension,
     /// Before an extension's name, in it, and in white space after it.
@@ -28,7 +28,7 @@ enum At {
     /// After the data: its carriage return, then its line feed.
     DataCr,
     DataLf,
-    /// At the beginning of a trailer line; whether there is one before, which it may continue.
+    /// At the beginning of a trailer line; whether there is a line before it, which it may continue.
     TrailerStart(bool),
     /// In a trailer's name, in its value, and after the carriage return of its line.
     TrailerName,
@@ -46,11 +46,11 @@ pub(crate) struct Chunked {
     overhead: u32,
 }
 
-/// What a piece of input held.
+/// The content of a piece of input.
 pub(crate) enum Piece<'a> {
-    /// Data of the body; the second is how many bytes of input it took.
+    /// Data of the body, and the number of input bytes used.
     Data(&'a [u8], usize),
-    /// The body is complete, after so many bytes of input.
+    /// The body is complete, after this many bytes of input.
     End(usize),
     /// All input is used, and more is needed.
     More,
@@ -61,8 +61,8 @@ impl Chunked {
         Self { at: At::Size(false), remaining: 0, overhead: 0 }
     }
 
-    /// Advance over `input` to the next data or the end of the body. The place of what is malformed counts from the first byte
-    /// of `input`.
+    /// Advance over `input` to the next data or the end of the body. The position of an error counts from the first byte of
+    /// `input`.
     pub(crate) fn next<'a>(&mut self, input: &'a [u8]) -> Result<Piece<'a>, Malformed> {
         for (i, byte) in input.iter().enumerate() {
             if self.at == At::Data {
@@ -81,7 +81,7 @@ impl Chunked {
         Ok(Piece::More)
     }
 
-    /// Take one byte outside the data; true when it was the last of the body.
+    /// Process a byte outside the data. Returns true when it was the last of the body.
     fn step(&mut self, byte: u8) -> Result<bool, Rule> {
         let at = match (self.at, byte) {
             (At::Size(_), digit) if digit.is_ascii_hexdigit() => return self.digit(digit),
@@ -156,7 +156,7 @@ impl Chunked {
         let digit = char::from(byte).to_digit(16).unwrap_or_default();
         self.remaining = self.remaining.checked_mul(16).ok_or(Rule::ChunkSizeTooBig)? | u64::from(digit);
         self.at = At::Size(true);
-        // Zeros in front change nothing, so without a count they could go on for ever.
+        // Leading zeros change nothing, so without a count they could continue for ever.
         self.counted(Rule::ChunkLineTooLong)?;
         Ok(false)
     }

@@ -1,20 +1,20 @@
-//! The answer that is right.
+//! The expected answer.
 
 use serde_json::{Number, Value};
 
 use crate::answer::{Answer, ReadOptions};
 use crate::json::Pointer;
 
-/// A value that must stand in the body, which is JSON.
+/// A value that the body, which is JSON, must contain.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Field {
-    /// Where.
+    /// Where in the body.
     pub pointer: Pointer,
-    /// What. Numbers are equal when their values are: 3 is 3.0.
+    /// The value. Numbers are equal when their values are: 3 is 3.0.
     pub equals: Value,
 }
 
-/// What an answer must be; what is not given is not checked.
+/// The expected answer; what is absent is not checked.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Expect {
     /// The status.
@@ -27,25 +27,25 @@ pub struct Expect {
     pub json: Vec<Field>,
 }
 
-/// How an answer compares with what is expected.
+/// How an answer compares with the expected answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// As expected.
     Right,
-    /// Another status, or one of gRPC that is not OK.
+    /// Another HTTP status, or a gRPC status other than OK.
     WrongStatus,
-    /// The status that is right, with another length, hash or value.
+    /// The expected status, with another length, hash or value.
     WrongBody,
 }
 
 impl Expect {
-    /// What the parser must do so that the answer can be judged; `head`: the method is HEAD.
+    /// What the parser must do so that the answer can be judged. `head`: the method is HEAD.
     #[must_use]
     pub fn read_options(&self, head: bool) -> ReadOptions {
         ReadOptions { head, hash: self.body_sha256.is_some(), keep: !self.json.is_empty() }
     }
 
-    /// Compare an answer with what is right. `body` is looked into only for `json`.
+    /// Compare an answer with the expected answer. `body` is used only for `json`.
     #[must_use]
     #[inline]
     pub fn judge(&self, answer: &Answer, body: &[u8]) -> Verdict {
@@ -58,7 +58,7 @@ impl Expect {
         if is_right { Verdict::Right } else { Verdict::WrongBody }
     }
 
-    /// How an answer differs from what is right, in words; `None` if it does not.
+    /// How an answer differs from the expected answer, in words; `None` if it does not.
     #[must_use]
     pub fn difference(&self, answer: &Answer, body: &[u8]) -> Option<String> {
         if answer.status != self.status {
@@ -92,7 +92,7 @@ pub fn in_hex(bytes: &[u8]) -> String {
     bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
-/// The beginning of a text, on one line.
+/// The beginning of a text, on a single line.
 fn abridged(text: &str) -> String {
     const MOST: usize = 64;
     let short: String = text.chars().take(MOST).map(|c| if c.is_control() { ' ' } else { c }).collect();
@@ -101,8 +101,8 @@ fn abridged(text: &str) -> String {
 
 impl Field {
     fn is_in(&self, body: &[u8]) -> bool {
-        let found = self.pointer.find(body).and_then(|text| serde_json::from_str(text).ok());
-        found.is_some_and(|found: Value| equal(&self.equals, &found))
+        let value = self.pointer.find(body).and_then(|text| serde_json::from_str(text).ok());
+        value.is_some_and(|value: Value| equal(&self.equals, &value))
     }
 }
 
@@ -117,7 +117,7 @@ fn equal(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// Compare as whole numbers where both are, because a float of 64 bits has not the room of an integer of 64 bits.
+/// Compare as integers if both are, because a 64-bit float cannot hold all 64-bit integers.
 fn equal_numbers(a: &Number, b: &Number) -> bool {
     match (whole(a), whole(b)) {
         (Some(a), Some(b)) => a == b,

@@ -1,10 +1,11 @@
-//! A request as fields and a body, which is how HTTP/2 sends it.
+//! A request as fields and a body, as HTTP/2 sends it.
 
-/// The fields of a request in order, pseudo-fields first (RFC 9113, section 8.3.1), and its body when that varies. A buffer that
+/// The fields of a request in order, pseudo-fields first (RFC 9113, section 8.3.1), and its body if that varies. A reusable
+/// buffer.
 /// is made to be used again.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fields {
-    /// Names and values, one after the other.
+    /// Names and values, in sequence.
     pub(crate) text: Vec<u8>,
     /// Where each name and its value end in `text`.
     ends: Vec<(usize, usize)>,
@@ -27,7 +28,7 @@ impl Fields {
         })
     }
 
-    /// The body, when it varies; else it is [`crate::Template::fixed_body`].
+    /// The body, if it varies; otherwise it is [`crate::Template::fixed_body`].
     #[must_use]
     pub fn body(&self) -> &[u8] {
         &self.body

@@ -1,4 +1,4 @@
-//! The head of a response: status, framing, and whether the connection lives on.
+//! The head of a response: status, framing, and whether the connection persists.
 
 use std::mem::MaybeUninit;
 
@@ -7,7 +7,7 @@ use httparse::{Header, ParserConfig, Status};
 use crate::MOST_HEADERS;
 use crate::malformed::{Malformed, Rule, head_fault};
 
-/// How the end of a body is found (RFC 9112, section 6.3).
+/// How the end of a body is determined (RFC 9112, section 6.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Framing {
     None,
@@ -24,12 +24,12 @@ pub(crate) struct Head {
     pub framing: Framing,
 }
 
-/// A verdict may fall at each of so many first bytes, so that what is not HTTP/1 at all is malformed before a line ends.
+/// A verdict is possible at each of this many first bytes, so that what is not HTTP/1 is malformed before a line ends.
 const FIRST_BYTES: usize = 16;
 
-/// The length of the longest prefix of `bytes` at which a verdict may fall: in its first bytes, behind a bare carriage return,
-/// where a line begins that does not continue the one before (so that folded lines are parsed once), or at the blank line.
-/// Such places before `before` were seen earlier.
+/// The length of the longest prefix of `bytes` at which a verdict is possible: in its first bytes, after a bare carriage
+/// return, at the beginning of a line that does not continue the previous line (so that folded lines are parsed once), or at
+/// the blank line. Positions up to `before` were considered earlier.
 pub(crate) fn last_verdict(bytes: &[u8], before: usize) -> usize {
     let may_fall = |at: &usize| match (bytes[at - 1], bytes[*at]) {
         (b'\r', b'\n') => *at > 1 && bytes[at - 2] == b'\n',
@@ -41,11 +41,12 @@ pub(crate) fn last_verdict(bytes: &[u8], before: usize) -> usize {
     last.max(bytes.len().min(FIRST_BYTES))
 }
 
-/// Parse a head at the beginning of `bytes`; `None` when it is not complete yet. It looks at no byte past the head's blank line.
-/// The place of what is malformed counts from the beginning of the head.
+/// Parse a head at the beginning of `bytes`; `None` when it is not complete yet. Bytes after the head's blank line are not
+/// read. The position of an error counts from the beginning of the head.
 pub(crate) fn parse(bytes: &[u8], is_head: bool) -> Result<Option<Head>, Malformed> {
     match bytes {
-        // Blank lines before an answer end no answer that came before. (And each would be parsed again with every line that follows.)
+        // Blank lines before an answer belong to no earlier answer. (And they would be parsed again with every line that
+        // follows.)
         [b'\r' | b'\n', ..] => Err(Rule::BlankLine.at(0)),
         // A later minor version is read as the highest that is known (RFC 9110, section 2.5).
         [b'H', b'T', b'T', b'P', b'/', b'1', b'.', b'2'..=b'9', rest @ ..] => {
@@ -58,8 +59,8 @@ pub(crate) fn parse(bytes: &[u8], is_head: bool) -> Result<Option<Head>, Malform
 fn parse_known(bytes: &[u8], is_head: bool) -> Result<Option<Head>, Malformed> {
     let mut headers = [const { MaybeUninit::<Header<'_>>::uninit() }; MOST_HEADERS];
     let mut response = httparse::Response::new(&mut []);
-    // A folded value is one with spaces in place of its line ends (RFC 9112, section 5.2), which all the values that matter
-    // here are split at or may not have.
+    // A folded value is equivalent to a value with spaces in place of its line ends (RFC 9112, section 5.2). All the values
+    // that matter here are split at spaces or may not contain them.
     let parsed = ParserConfig::default()
         .allow_obsolete_multiline_headers_in_responses(true)
         .parse_response_with_uninit_headers(&mut response, bytes, &mut headers)
@@ -77,11 +78,11 @@ fn parse_known(bytes: &[u8], is_head: bool) -> Result<Option<Head>, Malformed> {
     Ok(Some(Head { bytes: length, status, keep_alive, framing }))
 }
 
-/// The few headers that decide about framing and persistence.
+/// The headers that decide framing and persistence.
 #[derive(Default)]
 struct Facts {
     content_length: Option<u64>,
-    /// Where the value of the last Transfer-Encoding begins.
+    /// The position of the value of the last Transfer-Encoding.
     coding_at: usize,
     /// Whether the last transfer coding is chunked; `None` when there is no coding.
     chunked: Option<bool>,
@@ -94,13 +95,13 @@ struct Facts {
 }
 
 impl Facts {
-    /// Read the headers of a head of these bytes.
+    /// Read the headers of a head, which is `bytes`.
     fn of(headers: &[Header<'_>], bytes: &[u8]) -> Result<Self, Malformed> {
         let mut facts = Self::default();
         // The values are parts of these bytes.
         let place = |value: &[u8]| (value.as_ptr() as usize).saturating_sub(bytes.as_ptr() as usize);
         for header in headers {
-            // The length of a name is the cheapest way to pass over the headers that do not matter here.
+            // The length of a name is the cheapest way to skip the headers that do not matter here.
             match header.name.len() {
                 10 if header.name.eq_ignore_ascii_case("connection") => facts.connection(header.value),
                 14 if header.name.eq_ignore_ascii_case("content-length") => {
@@ -123,7 +124,7 @@ impl Facts {
         }
     }
 
-    /// Identical values, in lines or in a list, are one (RFC 9112, section 6.3).
+    /// Identical values, in lines or in a list, count as a single value (RFC 9112, section 6.3).
     fn length(&mut self, value: &[u8]) -> Result<(), Rule> {
         for value in value.split(|byte| *byte == b',') {
             let new = length(value.trim_ascii())?;
@@ -136,12 +137,12 @@ impl Facts {
     }
 
     fn encoding(&mut self, value: &[u8]) {
-        // All lines of a header are one list (RFC 9110, section 5.3), so that an empty one adds nothing.
+        // All lines of a header are a single list (RFC 9110, section 5.3), so an empty line adds nothing.
         for coding in tokens(value) {
             let name = coding.split(|byte| *byte == b';').next().unwrap_or(coding);
             let is_chunked = name.trim_ascii().eq_ignore_ascii_case(b"chunked");
             self.times_chunked += u32::from(is_chunked);
-            // It has no parameters: one is an error (RFC 9112, section 7.1).
+            // Chunked has no parameters: a parameter is an error (RFC 9112, section 7.1).
             self.parameters |= is_chunked && name.len() < coding.len();
             self.chunked = Some(is_chunked);
         }
@@ -152,8 +153,8 @@ impl Facts {
             return Ok(Framing::None);
         }
         if let Some(chunked) = self.chunked {
-            // Two framings, one that HTTP/1.0 does not know, or chunks within chunks: where the body ends is a guess
-            // (RFC 9112, section 6.1).
+            // Two framings, a framing that HTTP/1.0 does not know, or chunks within chunks: the end of the body would be a
+            // guess (RFC 9112, section 6.1).
             let rule = if self.content_length.is_some() {
                 Some(Rule::LengthAndCoding)
             } else if minor == 0 {
@@ -197,7 +198,7 @@ mod tests {
     use super::{MOST_HEADERS, parse};
     use crate::malformed::head_fault;
 
-    /// A head that is damaged, or has about as many fields as are read.
+    /// A head that is damaged, or has about the maximum of fields.
     fn head() -> impl Strategy<Value = Vec<u8>> {
         let start =
             prop_oneof![Just("HTTP/1.1 200 OK\r\n"), Just("HTTP/1.0 404\n"), Just("HTTP/1.7 200 \r\n"), Just("")];
@@ -217,7 +218,7 @@ mod tests {
     }
 
     proptest! {
-        /// The parser and who looks for the fault read one grammar.
+        /// The parser and the search for the fault read the same grammar.
         #[test]
         fn a_head_that_is_malformed_has_a_fault(bytes in head()) {
             for end in 1..=bytes.len() {

@@ -1,26 +1,26 @@
-//! A memo of heads: servers say the same head again and again, so that it is compared instead of parsed.
+//! A cache of heads: servers send the same head again and again, so it is compared instead of parsed.
 
 use crate::head::{self, Head};
 use crate::malformed::Malformed;
 
-/// How many heads are kept: some requests of a scenario, some servers behind a proxy, or the seconds of `Date`.
+/// How many heads are kept: for some requests of a scenario, some servers behind a proxy, or the seconds of `Date`.
 const KEPT: usize = 4;
 /// The longest head that is kept.
 const LONGEST_KEPT: usize = 1024;
-/// After so many heads in a row that were not known, each of them is taken to be new (a `Date` in milliseconds, an id) …
+/// After this many unknown heads in a row, heads are assumed to be new (a `Date` in milliseconds, an id) …
 const MOST_MISSES: u32 = 64;
-/// … and only one of so many is looked up and kept, to see whether that has changed.
+/// … and only one head of this many is looked up and kept, to see whether that has changed.
 const TRY_EACH: u32 = 16;
 
-/// The last few heads that were parsed, shared by the connections of one worker.
+/// The last few heads that were parsed, shared by the connections of a worker.
 ///
-/// It changes what a parse costs, and never what it gives. A head ends at its first blank line and the parse of a head looks
-/// at nothing after that, so it is a function of those bytes alone (and of whether the method was HEAD): bytes that begin
-/// with exactly a head parsed before, blank line included, have the same parse.
+/// The cache changes what a parse costs, never its result. A head ends at its first blank line, and a parse reads nothing after
+/// that, so it is a function of those bytes (and of whether the method was HEAD): bytes that begin with exactly a head parsed
+/// before, blank line included, have the same parse.
 #[derive(Clone, Debug, Default)]
 pub struct Heads {
     kept: Vec<Kept>,
-    /// Where the last hit or the last new head is: the first to be compared.
+    /// The index of the last hit or the newest head, which is compared first.
     last: usize,
     misses: u32,
 }
@@ -33,13 +33,13 @@ struct Kept {
 }
 
 impl Heads {
-    /// A memo that is empty yet.
+    /// An empty cache.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// What [`head::parse`] gives, from memory where it can be.
+    /// The result of [`head::parse`], from the cache if possible.
     #[inline]
     pub(crate) fn parse(&mut self, bytes: &[u8], is_head: bool) -> Result<Option<Head>, Malformed> {
         if self.misses > MOST_MISSES && !self.misses.is_multiple_of(TRY_EACH) {
@@ -62,7 +62,7 @@ impl Heads {
         parsed
     }
 
-    /// Keep a head in place of the one that was kept longest after the last that was of use.
+    /// Keep a head, in place of the kept head that follows the last hit or the newest head.
     fn keep(&mut self, bytes: &[u8], is_head: bool, head: Head) {
         if bytes.len() > LONGEST_KEPT {
             return;

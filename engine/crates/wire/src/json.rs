@@ -1,4 +1,4 @@
-//! A value in a JSON text, found without building the whole tree.
+//! Reads a value in a JSON text without building the whole tree.
 
 use std::fmt;
 
@@ -10,8 +10,8 @@ use serde_json::value::RawValue;
 pub struct Pointer(Vec<String>);
 
 impl Pointer {
-    /// Read a pointer: empty for the whole text, else `/` before each step, with `~1` for `/` and `~0` for `~` in it. `None`
-    /// when it is not one.
+    /// Parse a pointer: empty for the whole text, otherwise `/` before each step, with `~1` for `/` and `~0` for `~`. `None`
+    /// when it is invalid.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         if text.is_empty() {
@@ -20,12 +20,12 @@ impl Pointer {
         text.strip_prefix('/')?.split('/').map(unescape).collect::<Option<_>>().map(Self)
     }
 
-    /// The text of the value that is pointed to; `None` when there is none or `body` is not JSON.
+    /// The text of the value at the pointer; `None` when there is none or `body` is not JSON.
     pub(crate) fn find<'a>(&self, body: &'a [u8]) -> Option<&'a str> {
         let mut json = serde_json::Deserializer::from_slice(body);
-        let found = Find(&self.0).deserialize(&mut json).ok()?;
+        let value = Find(&self.0).deserialize(&mut json).ok()?;
         json.end().ok()?;
-        found
+        value
     }
 }
 
@@ -42,7 +42,7 @@ fn unescape(step: &str) -> Option<String> {
     escapes_are_right.then(|| step.replace("~1", "/").replace("~0", "~"))
 }
 
-/// Walks along the steps that are left, and skips everything else.
+/// Follows the steps that are left, and skips everything else.
 #[derive(Clone, Copy)]
 struct Find<'p>(&'p [String]);
 
@@ -65,37 +65,37 @@ impl<'de> Visitor<'de> for Find<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut found = None;
-        // Of a name that comes twice the last one counts, as nearly everywhere.
+        let mut value = None;
+        // The last of duplicate names counts, as in most parsers.
         while let Some(is_it) = map.next_key_seed(Is(&self.0[0]))? {
             if is_it {
-                found = map.next_value_seed(Find(&self.0[1..]))?;
+                value = map.next_value_seed(Find(&self.0[1..]))?;
             } else {
                 map.next_value::<IgnoredAny>()?;
             }
         }
-        Ok(found)
+        Ok(value)
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
         let step = &self.0[0];
         let is_canonical = step == "0" || !step.starts_with(['0', '+']);
         let index = step.parse::<usize>().ok().filter(|_| is_canonical);
-        let mut found = None;
+        let mut value = None;
         for i in 0.. {
             if Some(i) == index {
-                let Some(value) = items.next_element_seed(Find(&self.0[1..]))? else {
+                let Some(item) = items.next_element_seed(Find(&self.0[1..]))? else {
                     break;
                 };
-                found = value;
+                value = item;
             } else if items.next_element::<IgnoredAny>()?.is_none() {
                 break;
             }
         }
-        Ok(found)
+        Ok(value)
     }
 
-    // Whoever points into a value that has no parts points to nothing.
+    // A pointer into a value without parts points to nothing.
     fn visit_unit<E>(self) -> Result<Self::Value, E> {
         Ok(None)
     }
@@ -116,7 +116,7 @@ impl<'de> Visitor<'de> for Find<'_> {
     }
 }
 
-/// Whether a name is this one, compared without being kept.
+/// Whether a name equals this, compared without being kept.
 struct Is<'p>(&'p str);
 
 impl<'de> DeserializeSeed<'de> for Is<'_> {

@@ -1,10 +1,10 @@
-//! HTTP/1.1 on the wire, without sockets: requests become bytes, bytes become answers as they come (RFC 9112), and answers
+//! HTTP/1.1 on the wire, without sockets: requests become bytes, bytes become answers as they arrive (RFC 9112), and answers
 //! are judged.
 //!
-//! [`Parser`] takes the bytes of one connection in pieces of any size. It allocates nothing while heads arrive in one piece,
-//! looks at bodies only to count them (and to hash or keep them when options), and bounds everything that a peer can make
-//! it keep. [`Template`] checks a request once and then writes it as often as it is sent, for HTTP/1.1 or HTTP/2.
-//! [`Expect`] and [`Timestamp`] say what an answer must be and what time it states.
+//! [`Parser`] takes the bytes of a connection in pieces of any size. It allocates nothing while heads arrive in one piece,
+//! inspects bodies only to count them (and to hash or keep them on request), and bounds everything that a peer can make it
+//! keep. [`Template`] checks a request once and then writes it as often as it is sent, for HTTP/1.1 or HTTP/2. [`Expect`] and
+//! [`Timestamp`] describe the expected answer and the time that it states.
 
 mod answer;
 mod chunked;
@@ -36,7 +36,7 @@ pub use timestamp::{Timestamp, Unit};
 
 /// The longest status line and headers, the longest trailers, and the most interim answers before an answer: 64 KiB.
 pub const MOST_HEAD_BYTES: usize = 64 * 1024;
-/// The most headers that are taken.
+/// The most headers that are accepted.
 pub const MOST_HEADERS: usize = 128;
-/// The longest body that is kept to be looked into: 1 MiB.
+/// The longest body that is kept to be checked: 1 MiB.
 pub const MOST_KEPT_BODY: usize = 1024 * 1024;

@@ -1,8 +1,8 @@
-//! Why bytes are no answer: the rule that they break, and where.
+//! Why bytes are not an answer: the rule that they break, and where.
 
 use std::fmt;
 
-/// Why bytes are not an HTTP/1.1 response that this parser takes.
+/// Why bytes are not an HTTP/1.1 response that this parser accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Malformed {
     /// The rule that they break.
@@ -21,7 +21,7 @@ impl std::error::Error for Malformed {}
 
 /// A rule that an answer can break. Its text says what was wrong, and by which section of which RFC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the text of each says what it is")]
+#[expect(missing_docs, reason = "the text of a rule says what it is")]
 pub enum Rule {
     NotHttp,
     BlankLine,
@@ -109,13 +109,13 @@ impl Rule {
         }
     }
 
-    /// The bytes do not even begin as an answer of HTTP/1.
+    /// Whether the bytes do not even begin like an HTTP/1 answer.
     #[must_use]
     pub const fn is_no_beginning(self) -> bool {
         matches!(self, Self::NotHttp | Self::BlankLine)
     }
 
-    /// The rule broken here.
+    /// This rule, broken at this position.
     pub(crate) const fn at(self, at: usize) -> Malformed {
         Malformed { rule: self, at }
     }
@@ -127,10 +127,10 @@ impl fmt::Display for Rule {
     }
 }
 
-/// The first fault in a head that is malformed; `None` where the grammar is kept.
+/// The first fault in a malformed head; `None` if the grammar is kept.
 ///
-/// The parser of heads does not say where it stopped. This reads the same grammar (RFC 9112, sections 4 and 5) in order, so
-/// that the fault does not depend on how much of the head came with it.
+/// The parser of heads does not report where it stopped. This reads the same grammar (RFC 9112, sections 4 and 5) in order, so
+/// that the fault does not depend on how much of the head has arrived.
 #[cold]
 pub(crate) fn head_fault(bytes: &[u8]) -> Option<Malformed> {
     if matches!(bytes, [b'\r' | b'\n', ..]) {
@@ -183,7 +183,7 @@ pub(crate) fn head_fault(bytes: &[u8]) -> Option<Malformed> {
                 Err(fault) => return Some(fault),
                 Ok(next) => end = next,
             }
-            // A line that begins with a space continues the one before (RFC 9112, section 5.2).
+            // A line that begins with a space continues the previous line (RFC 9112, section 5.2).
             if !matches!(at(end)?, b' ' | b'\t') {
                 break;
             }
@@ -196,7 +196,8 @@ pub(crate) fn head_fault(bytes: &[u8]) -> Option<Malformed> {
     None
 }
 
-/// Where the line after the text that begins here begins, or the byte in it that is wrong; `None` when it does not end.
+/// The beginning of the line after the text that begins here, or the position of a wrong byte in it; `None` when it does not
+/// end.
 fn text_end(bytes: &[u8], from: usize) -> Option<Result<usize, Malformed>> {
     let end = from + bytes.get(from..)?.iter().position(|byte| !is_text(*byte))?;
     match bytes[end] {
@@ -226,7 +227,7 @@ pub(crate) fn is_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 
-/// What a field value and a quoted string consist of (RFC 9110, sections 5.5 and 5.6.4).
+/// Whether a byte may occur in a field value or a quoted string (RFC 9110, sections 5.5 and 5.6.4).
 pub(crate) fn is_text(byte: u8) -> bool {
     matches!(byte, b'\t' | b' '..=b'~' | 0x80..)
 }

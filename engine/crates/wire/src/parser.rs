@@ -1,4 +1,4 @@
-//! The incremental parser of the responses on one connection.
+//! The incremental parser of the responses on a connection.
 
 use sha2::{Digest, Sha256};
 
@@ -18,29 +18,29 @@ enum State {
     UntilClose,
 }
 
-/// What most connections never need: it is made when a head comes in pieces, or a body is hashed or kept.
+/// State that most connections never need, allocated when a head arrives in pieces, or a body is hashed or kept.
 #[derive(Clone, Debug, Default)]
 struct Extra {
-    /// A head of which a part has come.
+    /// A head that has arrived in part.
     pending: Vec<u8>,
     hash: Sha256,
     body: Vec<u8>,
     record: Option<Box<Record>>,
 }
 
-/// Capacity that an idle connection may hold on to: enough for the usual head or body in pieces, so that the steady state
-/// allocates nothing, and little enough for a quarter of a million connections.
+/// Capacity that an idle connection may keep: enough for the usual head or body in pieces, so that the steady state allocates
+/// nothing, and little enough for a quarter of a million connections.
 const IDLE_PENDING: usize = 2 * 1024;
 const IDLE_BODY: usize = 4 * 1024;
 
-/// Reads the answers on one connection, one after the other.
+/// Reads the answers on a connection, in sequence.
 ///
-/// The options are given with each piece, and are the same for all pieces of one answer. After [`Malformed`] the
-/// connection is of no more use; call [`Parser::reset`] before the next one.
+/// The options are passed with each piece, and are the same for all pieces of an answer. After [`Malformed`] the connection
+/// cannot be used any more; call [`Parser::reset`] before the next connection.
 #[derive(Clone, Debug)]
 pub struct Parser {
     state: State,
-    /// Bytes of the answer that is coming, interim answers included, that came in earlier pieces.
+    /// Bytes of the present answer, interim answers included, that arrived in earlier pieces.
     before: usize,
     body_length: u64,
     extra: Option<Box<Extra>>,
@@ -71,37 +71,36 @@ impl Parser {
         }
     }
 
-    /// Forget what has come, and give its memory back: the next byte is the first of a new connection.
+    /// Drop what has arrived, and free its memory: the next byte is the first of a new connection.
     pub fn reset(&mut self) {
         *self = Self::new();
     }
 
-    /// Whether no byte of an answer has come since the last complete one.
+    /// Whether no byte of an answer has arrived since the last complete answer.
     #[must_use]
     pub fn is_between(&self) -> bool {
         let pending = self.extra.as_ref().is_some_and(|extra| !extra.pending.is_empty());
         matches!(self.state, State::Head) && self.interim_bytes == 0 && !pending
     }
 
-    /// Record the next answer, if its body is hashed, and this many bytes of that.
+    /// Record the next answer, if its body is hashed, with up to `keeps` bytes of the body.
     pub fn record(&mut self, keeps: usize) {
         self.extra.get_or_insert_default().record = Some(Box::new(Record::new(keeps)));
     }
 
-    /// The record of the answer that has just been completed, if it was recorded.
+    /// The record of the last complete answer, if it was recorded.
     #[inline]
     pub fn take_record(&mut self) -> Option<Box<Record>> {
         self.extra.as_mut()?.record.take()
     }
 
-    /// The body of the answer that has just been completed, if it was kept; until bytes of the next one are fed, or
-    /// [`Parser::forget_body`].
+    /// The body of the last complete answer, if it was kept, until bytes of the next are fed or [`Parser::forget_body`].
     #[must_use]
     pub fn body(&self) -> &[u8] {
         self.extra.as_ref().map_or(&[], |extra| &extra.body)
     }
 
-    /// Give back what a kept body takes, but for a little: for whoever has looked at it.
+    /// Free the memory of a kept body, except for a little, once it has been used.
     pub fn forget_body(&mut self) {
         if let Some(extra) = &mut self.extra {
             extra.body.clear();
@@ -109,13 +108,13 @@ impl Parser {
         }
     }
 
-    /// Take bytes up to the end of one answer; `None` when all were taken and the answer is not complete.
+    /// Read bytes up to the end of an answer; `None` when all were read and the answer is not complete.
     ///
-    /// `options` are those of the request that this answer belongs to; `heads` may be shared by all connections, and is a matter of
-    /// speed alone.
+    /// `options` are those of the request that this answer belongs to. `heads` may be shared by all connections, and affects
+    /// only speed.
     ///
     /// # Errors
-    /// [`Malformed`] when they are not a response.
+    /// [`Malformed`] when the bytes are not a response.
     #[inline]
     pub fn feed(
         &mut self,
@@ -161,12 +160,13 @@ impl Parser {
         Ok(None)
     }
 
-    /// The connection has ended: the answer that this completes, if there is one.
+    /// The connection has ended: returns the answer that this completes, if any.
     pub fn end(&mut self, options: ReadOptions) -> Option<Answer> {
         matches!(self.state, State::UntilClose).then(|| self.complete(0, options).answer)
     }
 
-    /// Read a head; how many of `bytes`, which begin `at` this byte of the answer, it took, or `None` when it is not complete.
+    /// Read a head. Returns how many of `bytes`, which begin `at` this byte of the answer, it took; `None` when it is not
+    /// complete.
     #[inline]
     fn head(
         &mut self,
@@ -181,7 +181,7 @@ impl Parser {
         if self.extra.as_ref().is_some_and(|extra| !extra.pending.is_empty()) {
             return self.pending_head(bytes, at, options);
         }
-        // Nothing past the limit is read.
+        // Bytes past the limit are not read.
         if let Ok(Some(head)) = heads.parse(&bytes[..bytes.len().min(MOST_HEAD_BYTES)], options.head) {
             if let Some(record) = self.extra.as_mut().and_then(|extra| extra.record.as_mut()) {
                 record.head(&bytes[..head.bytes], head.status);
@@ -192,8 +192,8 @@ impl Parser {
         self.pending_head(bytes, at, options)
     }
 
-    /// Read a head that comes in pieces, or is malformed. It is parsed up to a place where a verdict may fall, and those
-    /// places depend on the bytes alone, so that the verdict does not depend on how they were cut.
+    /// Read a head that arrives in pieces, or is malformed. It is parsed up to a position where a verdict is possible. These
+    /// positions depend only on the bytes, so the verdict does not depend on how they were cut.
     #[cold]
     fn pending_head(&mut self, bytes: &[u8], at: usize, options: ReadOptions) -> Result<Option<usize>, Malformed> {
         let extra = self.extra.get_or_insert_default();
@@ -250,7 +250,7 @@ impl Parser {
         if self.interim_bytes as usize > MOST_HEAD_BYTES { Err(Rule::InterimTooLong.at(at)) } else { Ok(()) }
     }
 
-    /// Take data of the body, which begin `at` this byte of the answer.
+    /// Process data of the body, which begin `at` this byte of the answer.
     #[inline]
     fn data(&mut self, data: &[u8], at: usize, options: ReadOptions) -> Result<(), Malformed> {
         // Nobody sends 2^64 bytes.

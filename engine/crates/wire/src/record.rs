@@ -1,27 +1,27 @@
-//! What came of one answer, for those who show it.
+//! The content of an answer, for display.
 
 /// The fields of an answer, the statuses of interim answers before it, and the beginning of its body.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Record {
     /// Statuses of interim answers.
     pub interim: Vec<u16>,
-    /// Names in lower case, and values, in the order in which they came; of trailers none.
+    /// Names in lower case, and values, in the order of arrival; without trailers.
     pub headers: Vec<(String, String)>,
-    /// The body, up to so many bytes as are kept.
+    /// The beginning of the body, up to the number of bytes that are kept.
     pub body: Vec<u8>,
     keeps: usize,
-    /// The head of the answer itself is complete: what follows are trailers.
+    /// The head of the final answer is complete: later fields are trailers.
     answered: bool,
 }
 
 impl Record {
-    /// A record of an answer of which nothing has come, and of whose body this many bytes are kept.
+    /// An empty record, which keeps this many bytes of the body.
     #[must_use]
     pub fn new(keeps: usize) -> Self {
         Self { keeps, ..Self::default() }
     }
 
-    /// A field came.
+    /// A field arrived.
     pub fn field(&mut self, name: &[u8], value: &[u8]) {
         if !self.answered {
             let name = String::from_utf8_lossy(name).to_ascii_lowercase();
@@ -42,13 +42,13 @@ impl Record {
         }
     }
 
-    /// A piece of the body came.
+    /// A piece of the body arrived.
     pub fn data(&mut self, bytes: &[u8]) {
         let room = self.keeps - self.body.len();
         self.body.extend_from_slice(&bytes[..bytes.len().min(room)]);
     }
 
-    /// A complete head of HTTP/1.1 came, which is well-formed.
+    /// A complete, well-formed HTTP/1.1 head arrived.
     pub(crate) fn head(&mut self, bytes: &[u8], status: u16) {
         let mut lines = bytes.split(|byte| *byte == b'\n').skip(1).peekable();
         while let Some(line) = lines.next() {

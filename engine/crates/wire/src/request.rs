@@ -1,4 +1,4 @@
-//! What a request is made of, and the checks that keep it in one piece.
+//! The description of a request, and the checks that keep its message intact.
 
 use std::fmt;
 
@@ -11,24 +11,24 @@ pub enum Body {
     Text(String),
 }
 
-/// A request as it is described. Borrowed, because it lives only until it is compiled.
+/// The description of a request. Borrowed, because it lives only until it is compiled.
 #[derive(Clone, Debug)]
 pub struct Spec<'a> {
     /// The method, a token (RFC 9110, section 5.6.2), and not CONNECT.
     pub method: &'a str,
     /// The request target in origin form: `/…`, visible ASCII, with placeholders.
     pub path: &'a str,
-    /// The host that is named unless a header names it; of an IPv6 address with a zone the address alone.
+    /// The host that is sent unless a header names it; for an IPv6 address with a zone, the address only.
     pub host: &'a str,
-    /// The port that is named with it, unless it is the default one of the scheme.
+    /// The port that is sent with it, unless it is the default port of the scheme.
     pub port: u16,
     /// Headers in order, with placeholders in their values.
     pub headers: &'a [(String, String)],
-    /// The body; its length is sent when there is one, or when the method means one.
+    /// The body. Its length is sent when there is a body, or when the method implies a body.
     pub body: Body,
-    /// It goes over TLS: its scheme is https.
+    /// The request is sent over TLS: its scheme is https.
     pub tls: bool,
-    /// It is sent by HTTP/2.
+    /// The request is sent by HTTP/2.
     pub http2: bool,
 }
 
@@ -47,7 +47,7 @@ pub enum Part {
     Body,
 }
 
-/// What of a request cannot be sent, and why.
+/// The part of a request that cannot be sent, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unsendable {
     /// The method is not a token, or is CONNECT.
@@ -60,20 +60,20 @@ pub enum Unsendable {
     HeaderName(usize),
     /// The value of the header at this index has a line break, a control, or spaces around it.
     HeaderValue(usize),
-    /// The header at this index frames the message, and that is for the encoder to say.
+    /// The header at this index frames the message, which is the encoder's task.
     HeaderFraming(usize),
-    /// The header at this index speaks of the connection, which HTTP/2 forbids (RFC 9113, section 8.2.2).
+    /// The header at this index concerns the connection, which HTTP/2 forbids (RFC 9113, section 8.2.2).
     HeaderConnection(usize),
-    /// A `{rand:…}` that is not two whole numbers of 64 bits, the first not above the second.
+    /// A `{rand:…}` without two 64-bit integers, the first not above the second.
     Rand(Part, String),
-    /// A `{pick:…}` of a list that is not there, or is empty.
+    /// A `{pick:…}` of a list that does not exist, or is empty.
     Pick(Part, String),
-    /// An entry of the named list, at this index, cannot stand where it is picked.
+    /// The entry of the named list at this index may not occur where it is picked.
     Entry(Part, String, usize),
 }
 
 impl Unsendable {
-    /// The part that it is about.
+    /// The part that the error concerns.
     #[must_use]
     pub fn part(&self) -> Part {
         match self {
@@ -110,18 +110,18 @@ impl fmt::Display for Unsendable {
 impl std::error::Error for Unsendable {}
 
 impl Spec<'_> {
-    /// Whether a header names this, in any case.
+    /// Whether a header has this name, ignoring case.
     pub(crate) fn names(&self, wanted: &str) -> bool {
         self.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case(wanted))
     }
 
-    /// Whether a method without a body says that it has none.
+    /// Whether a method without a body sends a length of 0.
     pub(crate) fn means_a_body(&self) -> bool {
         matches!(self.method, "POST" | "PUT" | "PATCH")
     }
 
-    /// `host:port`, an IPv6 address in brackets. The default port of the scheme is left out (RFC 9110, section 4.2.3), and so is
-    /// the zone of an address, which means nothing to the peer (RFC 6874, section 4).
+    /// `host:port`, with an IPv6 address in brackets. The default port of the scheme is omitted (RFC 9110, section 4.2.3), and
+    /// so is the zone of an address, which has no meaning to the peer (RFC 6874, section 4).
     pub(crate) fn authority(&self) -> String {
         let host = if self.host.contains(':') {
             format!("[{}]", self.host.split_once('%').map_or(self.host, |(address, _)| address))
@@ -132,7 +132,7 @@ impl Spec<'_> {
         if self.port == default { host } else { format!("{host}:{}", self.port) }
     }
 
-    /// Check what has no placeholders.
+    /// Check the parts without placeholders.
     pub(crate) fn check(&self) -> Result<(), Unsendable> {
         if !is_token(self.method) || self.method == "CONNECT" {
             return Err(Unsendable::Method);

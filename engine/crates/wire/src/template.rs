@@ -1,4 +1,4 @@
-//! A request, checked and put together once, and written as often as it is sent.
+//! A request that is checked and assembled once, and written as often as it is sent.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use crate::fields::Fields;
 use crate::request::{Body, Part, Spec, Unsendable};
 use crate::text::{Drawn, Text, Values, append_number};
 
-/// The headers of a request in order, names as they were given.
+/// The headers of a request in order, with names as given.
 type Headers<'a> = Vec<(&'a str, Text)>;
 
 /// A request that can be sent.
@@ -15,32 +15,32 @@ type Headers<'a> = Vec<(&'a str, Text)>;
 pub struct Template {
     form: Form,
     content: Content,
-    /// The whole request in HTTP/1.1, when nothing varies.
+    /// The whole HTTP/1.1 request, if nothing varies.
     fixed: Option<Arc<[u8]>>,
-    /// All fields in HTTP/2, when nothing varies.
+    /// All HTTP/2 fields, if nothing varies.
     fixed_fields: Option<Fields>,
 }
 
 #[derive(Clone, Debug)]
 enum Form {
-    /// HTTP/1.1: the head, but of a varying body's length only the name.
+    /// HTTP/1.1: the head; for the length of a varying body, only the name.
     Head(Text),
-    /// HTTP/2: the fields, but for a varying body's length.
+    /// HTTP/2: the fields, except for the length of a varying body.
     Fields(Vec<(Box<[u8]>, Text)>),
 }
 
 #[derive(Clone, Debug)]
 enum Content {
-    /// Bytes that are shared and never copied. They may be none.
+    /// Shared bytes that are never copied, possibly empty.
     Fixed(Arc<[u8]>),
     Varying(Text),
 }
 
 impl Template {
-    /// Check a request and put it together; `picks` are the lists that `{pick:name}` chooses from.
+    /// Check and assemble a request. `picks` are the lists that `{pick:name}` chooses from.
     ///
     /// # Errors
-    /// [`Unsendable`] names the part that would break the message apart, or that cannot be filled in.
+    /// [`Unsendable`] names the part that would corrupt the message, or cannot be filled in.
     pub fn compile(mut spec: Spec<'_>, picks: &BTreeMap<String, Vec<String>>) -> Result<Self, Unsendable> {
         spec.check()?;
         let path = Text::parse(spec.path, Part::Path, picks)?;
@@ -63,22 +63,22 @@ impl Template {
         Ok(made)
     }
 
-    /// The whole request in HTTP/1.1, when nothing in it varies.
+    /// The whole HTTP/1.1 request, if nothing in it varies.
     #[must_use]
     #[inline]
     pub fn fixed(&self) -> Option<&Arc<[u8]>> {
         self.fixed.as_ref()
     }
 
-    /// All fields in HTTP/2, when nothing varies; the body is [`Template::fixed_body`].
+    /// All HTTP/2 fields, if nothing varies; the body is [`Template::fixed_body`].
     #[must_use]
     #[inline]
     pub fn fixed_fields(&self) -> Option<&Fields> {
         self.fixed_fields.as_ref()
     }
 
-    /// The body that is to be sent after the head or the fields, when there is one and it does not vary. `None` also where
-    /// [`Template::fixed`] has it already.
+    /// The body to send after the head or the fields, if there is one and it does not vary. `None` also if [`Template::fixed`]
+    /// already has it.
     #[must_use]
     #[inline]
     pub fn fixed_body(&self) -> Option<&Arc<[u8]>> {
@@ -88,9 +88,9 @@ impl Template {
         }
     }
 
-    /// Append the request in HTTP/1.1 with values from `values`, but for a [`Template::fixed_body`].
+    /// Append the HTTP/1.1 request with values from `values`, without a [`Template::fixed_body`].
     ///
-    /// It allocates only what `out` lacks. Of a template for HTTP/2 there is nothing to append.
+    /// Allocates only what `out` lacks. Appends nothing for an HTTP/2 template.
     pub fn render(&self, out: &mut Vec<u8>, values: &mut impl Values) {
         if let Some(fixed) = &self.fixed {
             return out.extend_from_slice(fixed);
@@ -105,9 +105,9 @@ impl Template {
         }
     }
 
-    /// Put the request's fields, and the body when it varies, into `fields`, in place of what is there.
+    /// Replace `fields` with the request's fields, and the body if it varies.
     ///
-    /// It allocates only what `fields` lacks. Of a template for HTTP/1.1 there are no fields.
+    /// Allocates only what `fields` lacks. An HTTP/1.1 template has no fields.
     pub fn render_fields(&self, fields: &mut Fields, values: &mut impl Values) {
         fields.clear();
         let Form::Fields(parts) = &self.form else {
@@ -160,7 +160,7 @@ impl Content {
         })
     }
 
-    /// The length that the head says; `None` where none is said, or where it varies.
+    /// The length in the head; `None` if there is none, or it varies.
     fn fixed_length(&self, spec: &Spec<'_>) -> Option<usize> {
         match self {
             Self::Fixed(bytes) => (!bytes.is_empty() || spec.means_a_body()).then_some(bytes.len()),
@@ -192,7 +192,7 @@ fn head(spec: &Spec<'_>, path: &Text, headers: Headers<'_>, content: &Content) -
 }
 
 fn fields(spec: &Spec<'_>, path: Text, mut headers: Headers<'_>, content: &Content) -> Vec<(Box<[u8]>, Text)> {
-    // `Host` says in HTTP/1.1 what `:authority` says in HTTP/2, and they may not differ (RFC 9113, section 8.3.1).
+    // HTTP/1.1's `Host` corresponds to HTTP/2's `:authority`, and they may not differ (RFC 9113, section 8.3.1).
     let host = headers.iter().position(|(name, _)| name.eq_ignore_ascii_case("host"));
     let authority = host.map_or_else(|| Text::literal(spec.authority().as_bytes()), |host| headers.remove(host).1);
     let scheme: &[u8] = if spec.tls { b"https" } else { b"http" };
@@ -211,8 +211,8 @@ fn fields(spec: &Spec<'_>, path: Text, mut headers: Headers<'_>, content: &Conte
 
 /// Append the length of the text, a blank line, and the text.
 ///
-/// The length is known when the text is there. So room is left for the digits of the shortest that the text can be, which are
-/// as many as it takes nearly always; else what follows is moved.
+/// The length is known only after the text. So room is reserved for the digits of the shortest length that the text can have,
+/// which nearly always suffices; otherwise the text is moved.
 fn append_with_length<V: Values>(out: &mut Vec<u8>, text: &Text, drawn: &mut Drawn<'_, V>) {
     const BLANK_LINE: &[u8] = b"\r\n\r\n";
     let at = out.len();
@@ -228,7 +228,7 @@ fn append_with_length<V: Values>(out: &mut Vec<u8>, text: &Text, drawn: &mut Dra
         out.copy_within(end.., at);
         out.truncate(end);
     } else {
-        // The digits go to the front of the room, and the room goes.
+        // Move the digits to the front of the room, and remove the room.
         out[at..].rotate_right(digits);
         out.drain(at + digits..at + digits + room);
     }

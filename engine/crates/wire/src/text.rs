@@ -4,17 +4,17 @@ use std::collections::BTreeMap;
 
 use crate::request::{Part, Unsendable};
 
-/// Where the values of placeholders come from.
+/// The source of the values of placeholders.
 pub trait Values {
-    /// The number of the request. It is taken at most once a request: all its `{seq}` are the same.
+    /// The number of the request. It is taken at most once per request: all its `{seq}` are the same.
     fn seq(&mut self) -> u64;
-    /// A whole number from `a` to `b`, both included.
+    /// A whole number from `a` to `b`, inclusive.
     fn between(&mut self, a: i64, b: i64) -> i64;
     /// An index below `n`, which is not 0.
     fn pick(&mut self, n: usize) -> usize;
 }
 
-/// The values of one request, drawn in the order in which they stand: path, headers, body.
+/// The values of a request, drawn in the order of their placeholders: path, headers, body.
 pub(crate) struct Drawn<'a, V> {
     values: &'a mut V,
     seq: Option<u64>,
@@ -26,10 +26,10 @@ impl<'a, V: Values> Drawn<'a, V> {
     }
 }
 
-/// A stretch of text.
+/// A segment of text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Segment {
-    /// Never empty, and never next to another one.
+    /// Never empty, and never next to another literal.
     Literal(Vec<u8>),
     Seq,
     Rand(i64, i64),
@@ -47,7 +47,7 @@ impl Text {
         made
     }
 
-    /// Read `text`: `{seq}`, `{rand:a..b}`, `{pick:name}`; `{{` and `}}` are braces, and any other brace is itself.
+    /// Parse `text`: `{seq}`, `{rand:a..b}`, `{pick:name}`; `{{` and `}}` are braces, and any other brace is literal.
     pub(crate) fn parse(text: &str, part: Part, picks: &BTreeMap<String, Vec<String>>) -> Result<Self, Unsendable> {
         let mut made = Self::default();
         let mut rest = text;
@@ -87,7 +87,7 @@ impl Text {
         }
     }
 
-    /// The text, when nothing in it varies.
+    /// The text, if nothing in it varies.
     pub(crate) fn fixed(&self) -> Option<&[u8]> {
         match self.0.as_slice() {
             [] => Some(&[]),
@@ -120,7 +120,7 @@ impl Text {
         }
     }
 
-    /// The shortest that it can be, in bytes.
+    /// The least length of the text in bytes.
     pub(crate) fn least_bytes(&self) -> usize {
         let least = |segment: &Segment| match segment {
             Segment::Literal(text) => text.len(),
@@ -156,7 +156,7 @@ impl Text {
 }
 
 impl Segment {
-    /// Read a placeholder at the beginning of `text`, and how many bytes it takes; `None` when there is none.
+    /// Parse a placeholder at the beginning of `text`. Returns it and its length in bytes; `None` when there is none.
     fn parse(
         text: &str,
         part: Part,
@@ -165,7 +165,7 @@ impl Segment {
         if text.starts_with("{seq}") {
             return Ok(Some((Self::Seq, "{seq}".len())));
         }
-        // What is not closed is not a placeholder, but nobody means to send that.
+        // An unclosed placeholder is literal text, but nobody means to send that.
         let (segment, inner) = if let Some(rest) = text.strip_prefix("{rand:") {
             let range = rest.split_once('}').map(|(range, _)| range);
             let bad = || Unsendable::Rand(part, shown(range.unwrap_or(rest)));
@@ -197,7 +197,7 @@ impl Segment {
     }
 }
 
-/// Check what may come first among `segments`, which picks that may be empty make several; whether anything surely does.
+/// Check what may come first among `segments`: several may, because picks may be empty. Returns whether any surely does.
 fn check_edge<'a>(
     segments: impl Iterator<Item = &'a Segment>,
     part: Part,
@@ -215,7 +215,7 @@ fn check_edge<'a>(
     Ok(false)
 }
 
-/// What a message shows of text that may be long.
+/// Text for a message, abridged if it is long.
 fn shown(text: &str) -> String {
     text.chars().take(40).collect()
 }

@@ -1,8 +1,8 @@
-//! Where an answer states the time of the server's clock.
+//! The server's time in an answer.
 
 use crate::json::Pointer;
 
-/// The unit of a time that is written as a number.
+/// The unit of a time that is a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// Seconds.
@@ -27,20 +27,20 @@ impl Unit {
     }
 }
 
-/// Where an answer's body states the time since 1970, and in what unit.
+/// Where an answer's body states the time since 1970, and in which unit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Timestamp {
-    /// Where in the body, which then is JSON; `None` when it is the whole body.
+    /// Where in the body, which then is JSON; `None` for the whole body.
     pub pointer: Option<Pointer>,
-    /// In what unit.
+    /// The unit.
     pub unit: Unit,
 }
 
 impl Timestamp {
-    /// The time in nanoseconds since 1970: a JSON number, or one in a JSON string; white space around it is ignored.
+    /// The time in nanoseconds since 1970: a JSON number, or a number in a JSON string, with optional white space around it.
     ///
-    /// It is read digit by digit, because a float of 64 bits has room for 16 of the 19 digits; what is finer than a
-    /// nanosecond is cut off. `None` when there is no such number, or it is negative or past 64 bits.
+    /// It is read digit by digit, because a 64-bit float holds only 16 of the 19 digits; fractions of a nanosecond are cut off.
+    /// `None` when there is no such number, or it is negative or exceeds 64 bits.
     #[must_use]
     pub fn read(&self, body: &[u8]) -> Option<u64> {
         let text = match &self.pointer {
@@ -53,8 +53,8 @@ impl Timestamp {
     }
 }
 
-/// The decimal number in `text` (RFC 8259, section 6, but for zeros in front, which are taken) times ten to the power of
-/// `digits`, rounded down.
+/// The decimal number in `text` (RFC 8259, section 6, but leading zeros are accepted) times ten to the power of `digits`,
+/// rounded down.
 fn scaled(text: &[u8], digits: i32) -> Option<u64> {
     let mut text = std::str::from_utf8(text).ok()?;
     let mut places = digits;
@@ -67,7 +67,7 @@ fn scaled(text: &[u8], digits: i32) -> Option<u64> {
     if !is_number(whole) || !fraction.is_none_or(is_number) {
         return None;
     }
-    // How many of the digits, fraction included, stand before the point once it has moved; past them come zeros.
+    // How many digits, fraction included, precede the decimal point once it has moved; zeros follow.
     let kept = (whole.len() as i64).checked_add(i64::from(places))?;
     let mut known = whole.bytes().chain(fraction.unwrap_or_default().bytes()).map(|byte| u64::from(byte - b'0'));
     let mut result = 0_u64;

@@ -1,4 +1,4 @@
-//! What is read and written over and over allocates nothing once it is warm.
+//! Reading and writing repeatedly allocates nothing after the first times.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -10,10 +10,10 @@ thread_local! {
     static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
 }
 
-/// The system's allocator, with a count for each thread, because tests run at the same time.
+/// The system's allocator, with a count per thread, because tests run at the same time.
 struct Counting;
 
-// SAFETY: everything is handed on to the system's allocator as it came.
+// SAFETY: every call is passed unchanged to the system's allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.set(ALLOCATIONS.get() + 1);

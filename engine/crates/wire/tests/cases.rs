@@ -1,4 +1,4 @@
-//! The cases that RFC 9112 speaks of, and the limits.
+//! The cases of RFC 9112, and the limits.
 
 use redline_wire::{
     Answer, Heads, MOST_HEAD_BYTES, MOST_HEADERS, MOST_KEPT_BODY, Malformed, ParsedAnswer, Parser, ReadOptions, Rule,
@@ -115,7 +115,7 @@ fn transfer_codings_in_many_lines_are_one_list() {
     assert_eq!(broken_rule(both), Rule::LengthAndCoding);
 }
 
-/// RFC 9110, section 15: a client treats 600 to 999 as an error of the server.
+/// RFC 9110, section 15: a client treats 600 to 999 as a server error.
 #[test]
 fn a_status_has_three_digits_and_is_100_at_least() {
     for status in ["000", "099"] {
@@ -222,7 +222,7 @@ fn nothing_is_kept_without_bound() {
 
 #[test]
 fn a_head_past_the_limit_has_one_verdict_however_it_is_cut() {
-    // Pieces of 4 bytes end where the limit is, so that nothing new is read when it is passed.
+    // Pieces of 4 bytes end at the limit, so that nothing new is read when it is exceeded.
     let bad = format!("HTTP/1.1 200 All right\u{3}{}", "a".repeat(MOST_HEAD_BYTES));
     for piece in [1, 4, 7, 4096, bad.len()] {
         let (mut parser, mut heads) = (Parser::new(), Heads::new());
@@ -258,8 +258,8 @@ fn a_body_is_kept_on_request() {
         let text = format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n{}", "a".repeat(length));
         for piece in [1000, text.len()] {
             let mut parser = Parser::new();
-            let found = text.as_bytes().chunks(piece).find_map(|piece| parser.feed(piece, keep, &mut heads).err());
-            assert_eq!(found.map(|why| why.rule), error);
+            let malformed = text.as_bytes().chunks(piece).find_map(|piece| parser.feed(piece, keep, &mut heads).err());
+            assert_eq!(malformed.map(|why| why.rule), error);
         }
     }
 }
@@ -281,7 +281,7 @@ fn a_blank_line_before_an_answer_belongs_to_none() {
     }
 }
 
-/// A quarter of a million connections have one each.
+/// A quarter of a million connections have a parser each.
 #[test]
 fn a_parser_is_small() {
     assert!(size_of::<Parser>() <= 56, "{}", size_of::<Parser>());

@@ -1,4 +1,4 @@
-//! When an answer is right, and what time it states.
+//! Whether an answer is right, and the time that it states.
 
 use proptest::prelude::*;
 use redline_wire::{Answer, Expect, Field, Pointer, ReadOptions, Timestamp, Unit, Verdict};

@@ -1,10 +1,10 @@
-//! However a response is cut into pieces it gives the same answer; whatever bytes come, nothing breaks.
+//! A response gives the same answer however it is cut into pieces, and no bytes break the parser.
 
 use proptest::prelude::*;
 use redline_wire::{Answer, Heads, Malformed, Parser, ReadOptions};
 use sha2::{Digest, Sha256};
 
-/// What a connection gave: complete answers, with the bodies that were kept, and perhaps an error.
+/// The result of a connection: complete answers, with the bodies that were kept, and perhaps an error.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Seen {
     answers: Vec<(Answer, Vec<u8>)>,
@@ -159,7 +159,7 @@ impl Response {
     }
 }
 
-/// Some answers on one connection: what was options, the bytes, and what is to be seen in them.
+/// Some answers on a connection: the options of their requests, the bytes, and the expected result.
 fn pipelined() -> impl Strategy<Value = (Vec<ReadOptions>, Vec<u8>, Seen)> {
     prop::collection::vec((response(), read_options()), 1..5).prop_map(|exchanges| {
         let (mut all_options, mut bytes, mut seen) = (Vec::new(), Vec::new(), Seen::default());
@@ -214,7 +214,7 @@ proptest! {
         prop_assert_eq!(&see(&options, &random_pieces(&bytes, &lengths)), &expected);
     }
 
-    /// A part of a response is never taken for a complete one.
+    /// A part of a response is never taken for a complete response.
     #[test]
     fn what_is_cut_off_is_not_an_answer(response in response(), options in read_options()) {
         let bytes = response.bytes(options);
@@ -226,7 +226,7 @@ proptest! {
         }
     }
 
-    /// A memo that has seen other heads, and these, changes nothing; right or damaged.
+    /// A cache that has seen other heads, and these, changes nothing, for right or damaged responses.
     #[test]
     fn a_memo_of_heads_changes_nothing(
         others in prop::collection::vec(pipelined(), 0..6), (options, bytes, expected) in pipelined(), hits in hits(),
@@ -242,7 +242,7 @@ proptest! {
         prop_assert_eq!(see_with(&mut heads, &options, &[&damaged]), see(&options, &[&damaged]));
     }
 
-    /// Also heads that never come again leave it right.
+    /// Heads that never repeat do not corrupt it either.
     #[test]
     fn a_memo_outlives_heads_that_are_never_the_same((options, bytes, expected) in pipelined(), new in 60_u32..200) {
         let mut heads = Heads::new();
@@ -260,7 +260,7 @@ proptest! {
         see(&[options], &random_pieces(&bytes, &[length]));
     }
 
-    /// What is wrong does not depend on the cuts either.
+    /// The error does not depend on the cuts either.
     #[test]
     fn damaged_responses_cut_anywhere_give_the_same((options, bytes, _) in pipelined(), hits in hits(), length in 1_usize..60) {
         let bytes = damaged(bytes, hits);

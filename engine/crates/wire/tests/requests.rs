@@ -85,7 +85,7 @@ fn a_request_names_its_host_and_its_length() {
     assert_eq!(fixed(Spec { headers: &own, ..get("/") }), "GET / HTTP/1.1\r\nhost: other\r\nAccept: */*\r\n\r\n");
 }
 
-/// RFC 9110, section 4.2.3: the default port is left out; and a zone is of this host alone.
+/// RFC 9110, section 4.2.3: the default port is omitted; and a zone has a meaning on this host only.
 #[test]
 fn a_host_is_named_without_what_says_nothing_to_the_peer() {
     let cases = [
@@ -156,8 +156,8 @@ fn a_request_that_would_break_apart_is_refused() {
         ("transfer-encoding", "chunked", Unsendable::HeaderFraming(0)),
     ];
     for (name, value, error) in cases {
-        let found = why(Spec { headers: &headers(&[(name, value)]), ..get("/") });
-        assert_eq!((found.part(), &found), (Part::Header(0), &error), "{name:?}: {value:?}");
+        let refused = why(Spec { headers: &headers(&[(name, value)]), ..get("/") });
+        assert_eq!((refused.part(), &refused), (Part::Header(0), &error), "{name:?}: {value:?}");
     }
 }
 
@@ -235,7 +235,7 @@ fn http_2_has_fields() {
 }
 
 proptest! {
-    /// The length that is said is the length that comes, however many digits it has.
+    /// The declared length is the real length, however many digits it has.
     #[test]
     fn the_length_of_a_varying_body_is_right(before in 0_usize..1200, seq: u64) {
         let body = Body::Text(format!("{}{{seq}}", "a".repeat(before)));

@@ -1,4 +1,4 @@
-//! Raw responses with the verdict that the RFCs give them, cut into pieces in many ways: the cuts change nothing.
+//! Raw responses with the verdict of the RFCs, cut into pieces in many ways: the cuts change nothing.
 
 use redline_wire::{Answer, Heads, Malformed, Parser, ReadOptions};
 
@@ -44,7 +44,7 @@ fn unescaped(text: &str) -> Vec<u8> {
     bytes
 }
 
-/// What a connection gives that ends after these pieces: one answer, all bytes used, or why not.
+/// The result of a connection that ends after these pieces: a single answer with all bytes used, or an error.
 fn verdict<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Result<Option<Answer>, Malformed> {
     let options = ReadOptions { keep: true, ..ReadOptions::default() };
     let (mut parser, mut heads) = (Parser::new(), Heads::new());

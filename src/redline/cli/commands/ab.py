@@ -19,14 +19,14 @@ from redline.cli.origins import FromRepository
 from redline.cli.request_flags import placed_here, referenced
 from redline.cli.show import Terminal
 from redline.cli.targets import check_targets
-from redline.cli.written import as_yaml, plain, read_written
+from redline.cli.written import plain, read_written
 from redline.errors import UsageError
 from redline.files import as_store_error, write_atomically
 from redline.model import Verdict
 from redline.quantities import parse_duration
 from redline.running.assembly import Workplace
 from redline.running.session import RunSession, Source
-from redline.suite import Catalogue, read_suite, referenced_files
+from redline.suite import referenced_files
 from redline.suite.loading import AS_WRITTEN
 from redline.suite.validate.overrides import Overrides
 
@@ -85,10 +85,8 @@ def _write_suite(flags: AbFlags, file: Path, console: Console) -> None:
         raise UsageError(f"{file} exists already", hint="give another name, or remove it")
     document = ab_document(flags, FromRepository(Path.cwd()).ends, partial(os.path.relpath, start=file.parent))
     command = shlex.join([places.own_name(), "run", str(file)])
-    text = as_yaml(document, f"Measure it with: {command}")
-    none = Catalogue(servers={}, scenarios={})
     origins = FromRepository(file.parent.resolve()).origins()
-    read_suite(text, str(file), none, AS_WRITTEN, referenced_files(file), origins)
+    _, text = read_written(document, str(file), referenced_files(file), origins)
     with as_store_error(file):
-        write_atomically(file, text.encode())
+        write_atomically(file, f"# Measure it with: {command}\n{text}".encode())
     console.print(f"measure it with: {command}", soft_wrap=True, highlight=False, markup=False)

@@ -1,6 +1,5 @@
 """`redline build`: build servers of the catalogue, and show which are built."""
 
-import sys
 from fnmatch import fnmatchcase
 
 import typer
@@ -12,8 +11,8 @@ from redline.cli.build_view import BuildView, print_failures
 from redline.cli.command_line import BuildFlags
 from redline.cli.contracts import BuildResult, BuiltServer
 from redline.cli.flags import split
-from redline.cli.show import Terminal
-from redline.errors import BuildError, Problem, UsageError
+from redline.cli.show import Terminal, write_json
+from redline.errors import Problem, UsageError
 from redline.model import ServerEntry, Variant
 from redline.plugins.launchers.process import ProcessLauncher
 from redline.ports import BuildOutcome
@@ -26,16 +25,19 @@ _NS_PER_S = 1e9
 
 def execute(flags: BuildFlags) -> None:
     """Build the servers that are not built yet; a build command builds all its servers at once."""
-    folder = places.catalogue()
+    folder, cache = places.of_suite()
     entries = matching(load_catalogue(folder).servers, split(flags.names))
-    launcher, console = ProcessLauncher(folder, places.cache()), Terminal(stderr=True)
+    launcher, console = ProcessLauncher(folder, cache), Terminal(stderr=True)
     with BuildView(console) as view:
-        outcome = launcher.build([_as_it_is(entry) for entry in entries], view)
+        defaults = ({name: option.default for name, option in entry.options.items()} for entry in entries)
+        variants = [Variant(entry=entry, options=options) for entry, options in zip(entries, defaults, strict=True)]
+        outcome = launcher.build(variants, view)
     result = build_result(entries, outcome)
     if flags.json:
-        sys.stdout.write(result.model_dump_json(indent=2) + "\n")
+        write_json(result)
     else:
-        print_failures(_with_long_reasons(outcome), console)
+        long = {name: error for name, error in outcome.failures.items() if "\n" in error.message}
+        print_failures(BuildOutcome(failures=long), console)  # these have more lines than a table shows
         Terminal().print(_table(result, outcome))
     if outcome.failures:
         raise typer.Exit(exits.COULD_NOT_RUN)
@@ -72,15 +74,6 @@ def _built(name: str, outcome: BuildOutcome) -> BuiltServer:
     return BuiltServer(name=name, state=state, hash=outcome.hashes[name], took_ns=took_ns)
 
 
-def _as_it_is(entry: ServerEntry) -> Variant:
-    return Variant(entry=entry, options={name: option.default for name, option in entry.options.items()})
-
-
-def _with_long_reasons(outcome: BuildOutcome) -> BuildOutcome:
-    """Failures whose reason has more lines than a table shows."""
-    return BuildOutcome(failures={name: e for name, e in outcome.failures.items() if "\n" in e.message})
-
-
 def _table(result: BuildResult, outcome: BuildOutcome) -> Table:
     table = Table(box=None, header_style="bold", pad_edge=False)
     for heading in ("server", "state", "why"):
@@ -88,11 +81,7 @@ def _table(result: BuildResult, outcome: BuildOutcome) -> Table:
     for server in result.servers:
         took = f" in {server.took_ns / _NS_PER_S:.1f} s" if server.took_ns is not None else ""
         state = {"built": f"built now{took}", "stood": "up to date", "failed": f"failed{took}"}[server.state]
-        table.add_row(
-            Text(server.name), Text(state, style=_STYLE[server.state]), Text(_why(outcome.failures.get(server.name)))
-        )
+        error = outcome.failures.get(server.name)
+        why = f"{error.reason}; {error.hint}" if error else ""
+        table.add_row(Text(server.name), Text(state, style=_STYLE[server.state]), Text(why))
     return table
-
-
-def _why(error: BuildError | None) -> str:
-    return f"{error.reason}; {error.hint}" if error else ""

@@ -1,9 +1,8 @@
 """`redline check`: validate a suite and print its plan."""
 
 import socket
-import sys
 from collections import Counter
-from collections.abc import Sequence, Sized
+from collections.abc import Sequence
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -16,7 +15,7 @@ from redline.cli import places
 from redline.cli.command_line import CheckFlags
 from redline.cli.contracts import check_result
 from redline.cli.flags import read_suite_file
-from redline.cli.show import Terminal
+from redline.cli.show import Terminal, write_json
 from redline.model import AutoTrials, Cell, Plan, Report
 from redline.plugins.machine import plan_placement
 from redline.quantities import percent
@@ -49,9 +48,7 @@ def execute(flags: CheckFlags) -> None:
     folder, shows = last_run(plan)
     if flags.json:
         length_ns = expected_length_ns(first) + expected_length_ns(plan)
-        sys.stdout.write(
-            check_result(plan, length_ns, least_length_ns(plan), first, shows).model_dump_json(indent=2) + "\n"
-        )
+        write_json(check_result(plan, length_ns, least_length_ns(plan), first, shows))
     else:
         show_plans(first, plan, Terminal())
         if text := power_text(plan, folder, shows):
@@ -133,7 +130,7 @@ def show_overrun(plan: Plan, console: Console) -> None:
 def _amount(plans: list[Plan]) -> str:
     """How many cells, trials and starts there are in all, and how long they take."""
     suite, profiled = plans[-1].suite, plans[-1].profiled
-    cells, trials, starts = (sum(map(len, part)) for part in zip(*map(_parts, plans), strict=True))
+    cells, trials, starts = (sum(len(getattr(plan, part)) for plan in plans) for part in ("cells", "trials", "duets"))
     most = "at most " if suite.auto is not None and suite.alone else ""
     duets = f" and {count(starts, 'start')} of duets" if starts else ""
     duets += f", {len(profiled)} more with a profiler ({', '.join(suite.profile)})" if profiled else ""
@@ -155,20 +152,21 @@ def _some(slugs: list[str]) -> str:
     return ", ".join(slugs[:_NAMED]) + more
 
 
-def _parts(plan: Plan) -> tuple[Sized, Sized, Sized]:
-    return plan.cells, plan.trials, plan.duets
-
-
 def _table(plan: Plan) -> Table:
     """A line a cell, or a line a server when those would be too many to read; `--json` has every cell."""
     return _by_cell(plan) if len(plan.cells) <= _MOST_LINES else _by_server(plan)
 
 
-def _by_server(plan: Plan) -> Table:
+def _with_columns(texts: tuple[str, ...], numbers: tuple[str, ...]) -> Table:
     table = Table(box=None, header_style="bold", pad_edge=False)
+    for heading in (*texts, *numbers):
+        table.add_column(heading, overflow="fold", justify="left" if heading in texts else "right")
+    return table
+
+
+def _by_server(plan: Plan) -> Table:
     alone = ("trials",) if plan.suite.alone else ()
-    for heading in ("server", "scenarios", "loads", "cells", *alone):
-        table.add_column(heading, overflow="fold", justify="left" if heading == "server" else "right")
+    table = _with_columns(("server",), ("scenarios", "loads", "cells", *alone))
     trials = Counter(trial.cell_id for trial in plan.trials)
     cells: dict[str, list[tuple[str, Cell]]] = {}
     for cell_id, cell in plan.cells.items():
@@ -186,11 +184,8 @@ def _server(cell: Cell) -> str:
 
 
 def _by_cell(plan: Plan) -> Table:
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    texts = ("server", "scenario", "load")
     alone = ("trials",) if plan.suite.alone else ()
-    for heading in (*texts, "warm-up", "measured", *alone):
-        table.add_column(heading, overflow="fold", justify="left" if heading in texts else "right")
+    table = _with_columns(("server", "scenario", "load"), ("warm-up", "measured", *alone))
     trials = Counter(trial.cell_id for trial in plan.trials)
     for cell_id, cell in plan.cells.items():
         warmup = f"≤ {shown(cell.warmup_ns)}" if cell.warmup_detect else shown(cell.warmup_ns)

@@ -11,7 +11,7 @@ from redline.cli import exits
 from redline.cli.command_line import CompareFlags
 from redline.cli.commands.report import read_run
 from redline.cli.contracts import CompareResult
-from redline.cli.show import show
+from redline.cli.show import show, write_json
 from redline.errors import RedlineError, UsageError
 from redline.findings import gathered, named, said_once
 from redline.model import Finding, Grade, Report, Run, Verdict
@@ -24,7 +24,7 @@ def execute(flags: CompareFlags) -> None:
     base = read_run(flags.run)
     result = _between(base, read_run(flags.other), anyway=flags.anyway) if flags.other else _within(base)
     if flags.json:
-        sys.stdout.write(result.model_dump_json(indent=2) + "\n")
+        write_json(result)
     else:
         show(comparison_sections(result.comparisons, base=result.base, other=result.other))
     _warn(result)

@@ -1,7 +1,6 @@
 """`redline doctor`: how this machine affects measurements, with advice."""
 
 import os
-import sys
 import tempfile
 from pathlib import Path
 
@@ -12,7 +11,7 @@ from redline.analysis.doctor import Advice, cache_advice, clock_advice, containe
 from redline.cli.cached import kept
 from redline.cli.command_line import DoctorFlags
 from redline.cli.contracts import DoctorResult, HostResult
-from redline.cli.show import Terminal
+from redline.cli.show import Terminal, write_json
 from redline.errors import DriveError, UsageError
 from redline.files import user_cache
 from redline.model import Environment
@@ -38,7 +37,7 @@ def execute(flags: DoctorFlags) -> None:
     advice = () if flags.hosts else (*examine(environment), _containers(), _cache())
     if flags.json:
         result = DoctorResult(environment=environment, advice=advice, hosts=hosts)
-        sys.stdout.write(result.model_dump_json(indent=2) + "\n")
+        write_json(result)
         return
     for host in hosts:
         Terminal().print(f"{host.name}  {host.role}  {host.address}", style="bold", highlight=False)

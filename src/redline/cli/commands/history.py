@@ -13,7 +13,7 @@ from redline.analysis.history import SeenRun, build_history, overlooked, regress
 from redline.cli import exits
 from redline.cli.command_line import HistoryFlags
 from redline.cli.flags import at_least_one, split
-from redline.cli.show import OneLine, Terminal, show
+from redline.cli.show import OneLine, Terminal, show, write_json
 from redline.cli.streams import write_document
 from redline.errors import RedlineError, StoreError, UsageError
 from redline.findings import said_once
@@ -31,9 +31,11 @@ def execute(flags: HistoryFlags) -> None:
         at_least_one("--recent", flags.recent)
     archive = open_archive(flags.folder)
     history = _read(flags.folder, archive, _wanted(split(flags.servers), split(flags.scenarios)))
-    _refuse_nothing(history, asked=bool(flags.servers or flags.scenarios))
+    if (flags.servers or flags.scenarios) and history.runs and not history.cells:
+        hint = "leave out -s and -m to see all that there are"
+        raise UsageError(f"no cell of the runs below {history.folder} matches", hint=hint)
     if flags.json:
-        sys.stdout.write(history.model_dump_json(indent=2) + "\n")
+        write_json(history)
     elif flags.form == "md":
         write_document(markdown.render(OUTLINE.text(history, Medium.MARKDOWN)))
     else:
@@ -61,13 +63,13 @@ def gate(history: History, recent: int | None) -> None:
     unread = overlooked(history)
     if unread:
         raise RedlineError(
-            f"the newest run may not have been judged: {'; '.join(f'{one.folder}: {one.reason}' for one in unread)}",
+            f"the newest run may not have been judged: {'; '.join(f'{run.folder}: {run.reason}' for run in unread)}",
             hint="mend it, go on with it (redline run --resume DIR), or move it away, and ask again",
         )
     missing = silent(history)
     if missing:
-        said = said_once(sorted((one.name, one.points[-1].missing) for one in missing))
-        last = history.runs[max(one.points[-1].run for one in missing)]
+        said = said_once(sorted((series.name, series.points[-1].missing) for series in missing))
+        last = history.runs[max(series.points[-1].run for series in missing)]
         raise RedlineError(
             f"the last run does not show everything: {last.name}: {'; '.join(said)}",
             hint=f"see why: redline report {last.folder}",
@@ -107,17 +109,10 @@ def _read(folder: Path, archive: Archive, wanted: Callable[[Cell], bool]) -> His
         return build_history(str(folder), seen, aside, archive.foreign)
 
 
-def _refuse_nothing(history: History, *, asked: bool) -> None:
-    if asked and history.runs and not history.cells:
-        raise UsageError(
-            f"no cell of the runs below {history.folder} matches", hint="leave out -s and -m to see all that there are"
-        )
-
-
 def _tell_left_out(history: History) -> None:
-    """What is no part of it, on stderr: runs one by one, foreign directories together."""
-    for one in history.left_out:
-        grade = Grade.NOTE if one.going else Grade.WARN
-        sys.stderr.write(f"{grade}: left out: {one.folder}: {one.reason}\n")
+    """Print on stderr what is no part of the history: a line for a run, and a line for all foreign directories."""
+    for run in history.left_out:
+        grade = Grade.NOTE if run.going else Grade.WARN
+        sys.stderr.write(f"{grade}: left out: {run.folder}: {run.reason}\n")
     if history.foreign:
         sys.stderr.write(f"note: no run is in {', '.join(history.foreign)}\n")

@@ -1,6 +1,5 @@
 """`redline judge`: the recordings of a run, judged by today's rules, beside what its stored views say."""
 
-import sys
 from collections import Counter
 from collections.abc import Iterator
 
@@ -8,7 +7,7 @@ from redline.analysis.rejudged import Rejudged, rejudged, rejudged_answers, reju
 from redline.cli.command_line import JudgeFlags
 from redline.cli.commands.report import report_in
 from redline.cli.contracts import JudgeResult, SearchJudgeResult
-from redline.cli.show import show
+from redline.cli.show import show, write_json
 from redline.errors import StoreError
 from redline.findings import gathered
 from redline.model import CellReport, Report
@@ -47,7 +46,7 @@ def _show_run(before: AnyReport | None, now: Report, reason: str, flags: JudgeFl
         written=flags.write,
     )
     if flags.json:
-        sys.stdout.write(result.model_dump_json(indent=2) + "\n")
+        write_json(result)
     else:
         show(_sections(result, now))
 
@@ -65,7 +64,7 @@ def _show_search(store: RunStore, before: AnyReport | None, now: LimitReport, re
         written=flags.write,
     )
     if flags.json:
-        sys.stdout.write(result.model_dump_json(indent=2) + "\n")
+        write_json(result)
         return
     lines = tuple(_search_changes(result))
     show([*summary(now), Section("", (Prose.of(lines, "strong"),))])
@@ -121,8 +120,8 @@ def _summary(result: JudgeResult) -> str:
         return f"not compared with how it was judged: {result.not_compared}"
     if not result.changes and not result.turned:
         return f"{VIEW} has the same findings"
-    counts = Counter(one.change for one in result.changes)
-    changes = ", ".join(f"{counts[each]} {each}" for each in ("new", "gone", "graded otherwise") if counts[each])
+    counts = Counter(change.change for change in result.changes)
+    changes = ", ".join(f"{counts[kind]} {kind}" for kind in ("new", "gone", "graded otherwise") if counts[kind])
     return f"against {VIEW}: {changes or 'no other findings'}"
 
 

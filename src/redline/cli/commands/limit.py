@@ -50,7 +50,6 @@ def execute(flags: LimitFlags) -> None:
             why = f"{suites[0]} is a suite, which says itself what is asked how, and takes no"
             refuse(flags.given(among=_OF_SERVERS), why)
             asked = read_suites_search(flags, here)
-            places.check_one_catalogue(tuple(places.ready_suite(Path(suite)) for suite in suites))
             folder = flags.output or places.new_run(f"limit-{asked.request.suite.name}".replace(" ", "-"))
         else:
             refuse(flags.given(among=_OF_SUITES), "without a suite, a search takes no")

@@ -1,6 +1,5 @@
 """`redline list`: the catalogue, the scenarios and the suites, or some servers, and what can be built here."""
 
-import sys
 from pathlib import Path
 
 from rich.console import Console
@@ -12,7 +11,7 @@ from redline.cli.command_line import ListFlags
 from redline.cli.commands.build import matching
 from redline.cli.contracts import ListedServer, ListedSuite, ListResult
 from redline.cli.flags import split
-from redline.cli.show import Terminal
+from redline.cli.show import Terminal, write_json
 from redline.errors import UsageError
 from redline.model import ServerEntry
 from redline.plugins.launchers.process import ProcessLauncher
@@ -23,9 +22,9 @@ _STATE_STYLE = {"built": "green", "not built": "dim", "cannot be built": "yellow
 
 def execute(flags: ListFlags) -> None:
     """List servers, scenarios and suites, or only some servers, with the state of their builds."""
-    folder = places.catalogue()
+    folder, cache = places.of_suite()
     catalogue, globs = load_catalogue(folder), split(flags.names)
-    launcher = ProcessLauncher(folder, places.cache())
+    launcher = ProcessLauncher(folder, cache)
     suites = () if globs else places.suites()
     scenarios = () if globs else catalogue.scenarios.values()
     result = ListResult(
@@ -34,7 +33,7 @@ def execute(flags: ListFlags) -> None:
         suites=tuple(ListedSuite(file=_near(file), about=_about(file, catalogue)) for file in suites),
     )
     if flags.json:
-        sys.stdout.write(result.model_dump_json(indent=2) + "\n")
+        write_json(result)
     else:
         _print(result, Terminal())
 

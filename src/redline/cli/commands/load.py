@@ -1,6 +1,5 @@
 """`redline load`: the engine on a server that is already running."""
 
-import sys
 import tempfile
 from contextlib import ExitStack
 from pathlib import Path
@@ -13,9 +12,9 @@ from redline.cli import exits, places
 from redline.cli.command_line import LoadFlags
 from redline.cli.contracts import LoadResult
 from redline.cli.flags import command_line, read_workers
-from redline.cli.load_flags import load_suite
-from redline.cli.load_view import live_line, load_result, load_section
-from redline.cli.show import OneLine, Terminal, show
+from redline.cli.load_flags import as_like, load_suite
+from redline.cli.load_view import like_section, live_line, load_result, load_section
+from redline.cli.show import OneLine, Terminal, show, write_json
 from redline.cli.targets import check_targets
 from redline.errors import DriveError
 from redline.model import Cell, PlannedTrial, Recording
@@ -30,6 +29,7 @@ from redline.suite import make_plan
 
 def execute(flags: LoadFlags) -> None:
     """Load a running server: closed with -c users, or open at -R requests per second."""
+    flags, like = as_like(flags)
     suite, text = load_suite(flags)
     check_targets(suite, flags.mine)
     workers = read_workers(flags.threads, suite.loads[0].connections)
@@ -44,11 +44,11 @@ def execute(flags: LoadFlags) -> None:
         recording = _record(cell, workers, suite.seed, bench, store, Terminal(stderr=True))
         if flags.output is not None:
             write_run_views(store)
-    result = load_result(flags.url, cell, recording, suite.objectives)
+    result = load_result(str(flags.url), cell, recording, suite.objectives)
     if flags.json:
-        sys.stdout.write(result.model_dump_json(indent=2) + "\n")
+        write_json(result)
     else:
-        show([load_section(result)])
+        show([load_section(result), *([like_section(like)] if like else [])])
     if result.ended == "interrupted":
         raise typer.Exit(exits.INTERRUPTED)
     if code := exit_code(result):

@@ -1,9 +1,6 @@
 """`redline run`: plan, build, measure, report."""
 
 from contextlib import ExitStack
-from pathlib import Path
-
-from rich.console import Console
 
 from redline.cli import places
 from redline.cli.command_line import RunFlags
@@ -14,7 +11,7 @@ from redline.cli.targets import check_targets
 from redline.errors import UsageError
 from redline.model import Verdict
 from redline.running.assembly import Workplace
-from redline.running.session import RunSession, Source
+from redline.running.session import Source
 
 
 def execute(flags: RunFlags) -> None:
@@ -29,7 +26,12 @@ def execute(flags: RunFlags) -> None:
             )
             finish_resumed(flags.resume, workplace, _output(flags), console, trials=flags.trials)
         elif flags.suite is not None:
-            finish(_create(places.ready_suite(flags.suite), flags, workplace, console), _output(flags), console)
+            file = places.ready_suite(flags.suite)
+            suite, text = read_suite_file(file, flags)
+            check_targets(suite)
+            source = Source(command_line(), str(file.resolve()), text)
+            folder = flags.output or places.new_run(suite.name)
+            finish(create(suite, source, folder, workplace, console), _output(flags), console)
         else:
             raise UsageError(
                 "no suite is named", hint="try `redline run suites/quickstart.yaml`; `redline list` shows the suites"
@@ -39,10 +41,3 @@ def execute(flags: RunFlags) -> None:
 def _output(flags: RunFlags) -> Output:
     fail_on = tuple(Verdict(verdict) for verdict in flags.fail_on)
     return Output("run", "json" if flags.json else None, fail_on, flags.wait_quiet)
-
-
-def _create(file: Path, flags: RunFlags, workplace: Workplace, console: Console) -> RunSession:
-    suite, text = read_suite_file(file, flags)
-    check_targets(suite)
-    folder = flags.output or places.new_run(suite.name)
-    return create(suite, Source(command_line(), str(file.resolve()), text), folder, workplace, console)

@@ -1,7 +1,6 @@
 """`redline selftest`: Redline held to known answers, on this machine, now."""
 
 import os
-import sys
 import tempfile
 from pathlib import Path
 
@@ -12,7 +11,7 @@ from rich.text import Text
 from redline.cli import exits, places
 from redline.cli.command_line import SelftestFlags
 from redline.cli.selftest_view import selftest_sections
-from redline.cli.show import OneLine, Terminal, show
+from redline.cli.show import OneLine, Terminal, show, write_json
 from redline.errors import UsageError
 from redline.model import Interval
 from redline.peers import find_peers
@@ -34,7 +33,7 @@ def execute(flags: SelftestFlags) -> None:
     console = Terminal(stderr=True)
     result = _run(order, console)
     if flags.json:
-        sys.stdout.write(result.model_dump_json(indent=2) + "\n")
+        write_json(result)
     else:
         show(selftest_sections(result))
     if result.judgement == "off":
@@ -66,8 +65,7 @@ def _run(order: SelftestPlan, console: Console) -> SelftestResult:
     driver = EngineDriver(find_engine())
     with OneLine(console) as line, tempfile.TemporaryDirectory() as scratch:
         oracle = build_oracle(
-            places.own_project() / "catalogue",
-            places.own_project() / ".cache",
+            *places.own(),
             placement,
             lambda progress: line.show(Text(f"building the oracle: {progress}")),
         )

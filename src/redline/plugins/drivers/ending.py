@@ -2,24 +2,6 @@
 
 import signal
 from dataclasses import dataclass
-from pathlib import Path
-
-_KILLS = Path("/proc/vmstat")
-
-
-def memory_kills() -> int | None:
-    """How many processes the kernel has killed for lack of memory since this machine started; None if not known."""
-    try:
-        lines = _KILLS.read_text().splitlines()
-    except OSError:
-        return None
-    return next((int(line.split()[1]) for line in lines if line.startswith("oom_kill ")), None)
-
-
-def kills_since(before: int | None) -> int | None:
-    """How many processes it has killed since `memory_kills` was `before`; None if not known."""
-    now = memory_kills()
-    return None if before is None or now is None else now - before
 
 
 @dataclass(frozen=True)

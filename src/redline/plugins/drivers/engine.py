@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -16,10 +15,11 @@ from pydantic import PositiveInt, TypeAdapter
 from redline.errors import DriveError
 from redline.files import as_store_error
 from redline.model import Cell, DuetTraffic, Traffic
-from redline.plugins.drivers.ending import EngineEnding, kills_since, memory_kills
+from redline.plugins.drivers.ending import EngineEnding
 from redline.plugins.drivers.protocol import Transcript, deadline_ns, duet_job, job
 from redline.plugins.drivers.verifying import differ, verify
 from redline.plugins.engine_process import INSTALL, end_engine, log_tail, say, start_engine
+from redline.plugins.linux import procfs
 from redline.plugins.linux.scheduling import give_way
 from redline.ports import Drive, DuetDrive, Endpoint, NoResultError
 
@@ -85,18 +85,8 @@ class EngineDriver:
         return transcript.duet_traffic() or _no_result(drive.drive, ending, transcript)
 
     def _run(self, drive: Drive, wanted: dict[str, Any], transcript: Transcript) -> EngineEnding:
-        """Run a job and read its events."""
-        overdue, kills = threading.Event(), memory_kills()
-        with self._running(drive, wanted, overdue) as process:
-            drive.on_start(process.pid)
-            _follow(process, transcript, drive)
-        said = log_tail(drive.log)
-        return EngineEnding(process.returncode, said, overdue=overdue.is_set(), memory_kills=kills_since(kills))
+        overdue, kills = threading.Event(), procfs.oom_kills()
 
-    @contextlib.contextmanager
-    def _running(
-        self, drive: Drive, wanted: dict[str, Any], overdue: threading.Event
-    ) -> Iterator["subprocess.Popen[str]"]:
         def kill() -> None:
             overdue.set()
             process.kill()
@@ -112,11 +102,14 @@ class EngineDriver:
             with contextlib.suppress(OSError):  # it takes them itself as well, and says so when it may not
                 os.sched_setaffinity(process.pid, drive.cpus or os.sched_getaffinity(0))
             say(process, json.dumps(wanted), more=drive.is_warm is not None)
-            yield process
+            drive.on_start(process.pid)
+            _follow(process, transcript, drive)
             process.wait()
         finally:
             watchdog.cancel()
             end_engine(process)
+        said, killed = log_tail(drive.log), procfs.oom_kills_since(kills)
+        return EngineEnding(process.returncode, said, overdue=overdue.is_set(), memory_kills=killed)
 
 
 def _no_result(drive: Drive, ending: EngineEnding, transcript: Transcript) -> NoReturn:

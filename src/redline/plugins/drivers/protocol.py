@@ -285,14 +285,11 @@ class Transcript:
 
 def _waited_ns(measured: Sequence[Interval]) -> list[float]:
     """How long the requests that have no response time had waited by the end of the last interval."""
-    left, end_ns, waited = (
-        sum(interval.counts.due - interval.response.count for interval in measured),
-        measured[-1].end_ns,
-        [],
-    )
-    for each in reversed(measured):
-        here = min(max(left, 0), each.counts.due)
-        waited += [float(end_ns - (each.start_ns + each.end_ns) // 2)] * here
+    left = sum(interval.counts.due - interval.response.count for interval in measured)
+    end_ns, waited = measured[-1].end_ns, list[float]()
+    for interval in reversed(measured):
+        here = min(max(left, 0), interval.counts.due)
+        waited += [float(end_ns - (interval.start_ns + interval.end_ns) // 2)] * here
         left -= here
     return waited
 

@@ -1,1 +1,1 @@
-"""Trials on several hosts: an agent on each, and the launcher, driver and monitors that talk to it."""
+"""Trials on several hosts: an agent on every host, and the launcher, driver and monitors that talk to it."""

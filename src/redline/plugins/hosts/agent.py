@@ -39,9 +39,9 @@ from redline.plugins.hosts.engine import Ended, HeldEngine
 from redline.plugins.hosts.shipping import Parcel, Received
 from redline.plugins.launchers.process import ProcessLauncher
 from redline.plugins.launchers.route import RouteLauncher, RunningHops
+from redline.plugins.linux.cgroup import started_by
 from redline.plugins.linux.host import Host as Machine
 from redline.plugins.linux.host import read_clock
-from redline.plugins.linux.members import started_by
 from redline.plugins.machine import read_environment
 from redline.plugins.monitors.jvm import compilers_of
 from redline.plugins.monitors.process_tree import ProcessTreeMonitor
@@ -62,14 +62,10 @@ class HostReport:
 
     name: str
     address: str
-    redline: str
-    engine: str
-    engine_sha256: str
     machine: str
     libc: tuple[str, str]
     environment: Environment
     clock: ClockReading | None
-    open_files: int
 
 
 class AgentUsage(NamedTuple):
@@ -131,19 +127,13 @@ class HostAgent:
 
     def report(self) -> HostReport:
         """Describe this host. Takes a fifth of a second."""
-        version = self._driver.version()
-        environment = read_environment(version, self._driver.sha256(), self._placement)
         return HostReport(
             name=socket.gethostname(),
             address=self._address,
-            redline=environment.redline,
-            engine=version,
-            engine_sha256=environment.engine_sha256,
             machine=platform.machine(),
             libc=platform.libc_ver(),
-            environment=environment,
+            environment=read_environment(self._driver.version(), self._driver.sha256(), self._placement),
             clock=read_clock(),
-            open_files=environment.open_files_hard,
         )
 
     def clock(self) -> tuple[ClockReading | None, int]:
@@ -182,31 +172,28 @@ class HostAgent:
 
     def start(self, variant: Variant, seed: int | None, build_number: int, env: dict[str, str]) -> RemoteStart:
         """Start a server and its proxies. Raises LaunchError."""
-        number, log = self._next()
-        launch = Launch(variant, self._placement, log, seed, build_number, env)
-        server = self._keep(number, log, self._launcher.running(launch))
+        launch = self._launch(variant, seed=seed, build_number=build_number, env=env)
+        number, server = self._keep(launch.log, self._launcher.running(launch))
         assert server.facts is not None, "the launcher has started its process"
         return RemoteStart(number, server.endpoint, server.facts)
 
     def start_hops(self, variant: Variant, server: Endpoint, build_number: int) -> RemoteStart:
         """Start the proxies in front of a server of another host. Raises LaunchError."""
-        number, log = self._next()
-        launch = Launch(variant, self._placement, log, build_number=build_number)
-        hops = self._keep(number, log, self._launcher.hops(launch, server))
+        launch = self._launch(variant, build_number=build_number)
+        number, hops = self._keep(launch.log, self._launcher.hops(launch, server))
         return RemoteStart(number, hops.endpoint, hops=hops.facts)
 
-    def _next(self) -> tuple[int, Path]:
-        """The number of the next server, and its log."""
-        number = next(self._numbers)
-        return number, self._scratch / f"{number}.log"
+    def _launch(self, variant: Variant, **start: Any) -> Launch:
+        return Launch(variant, self._placement, self._scratch / f"{next(self._numbers)}.log", **start)
 
-    def _keep(self, number: int, log: Path, starting: AbstractContextManager[R]) -> R:
-        """Start a server, and keep it until it is stopped."""
+    def _keep(self, log: Path, starting: AbstractContextManager[R]) -> tuple[int, R]:
+        """Start a server, and keep it, by the number in its log's name, until it is stopped."""
+        number = int(log.stem)
         stop = ExitStack()
         running = stop.enter_context(starting)
         with self._lock:
             self._running[number] = _Running(running, stop, log)
-        return running
+        return number, running
 
     def death(self, number: int) -> Failure | None:
         """Why and how a server died; None while it runs."""
@@ -293,7 +280,7 @@ class HostAgent:
 
         Raises DriveError when it does neither in time.
         """
-        self._begin(job)
+        self.begin(job)
         engine = self._held()
         event = engine.wait_for(lambda event: event["event"] == "connected", within_s)
         if event is not None:
@@ -305,8 +292,12 @@ class HostAgent:
         )
 
     def begin(self, job: dict[str, Any]) -> None:
-        """Start the engine with a load that it does alone. Raises DriveError."""
-        self._begin(job)
+        """Start the engine with a load. Raises DriveError."""
+        self.end_engine()
+        cpus = list(self._placement.engine_cpus)
+        self._engine = HeldEngine(find_engine(), job | ({"cpus": cpus} if cpus else {}), self._scratch / "engine.log")
+        self._engine_monitor = ProcessTreeMonitor(peer=(job["target"]["host"], job["target"]["port"]))
+        self._engine_monitor.follow("engine", self._engine.pid)
 
     def order(self, command: dict[str, Any]) -> None:
         """Give the engine a command."""
@@ -343,13 +334,6 @@ class HostAgent:
         self.end_clocks()
         for number in tuple(self._running):
             self.stop(number)
-
-    def _begin(self, job: dict[str, Any]) -> None:
-        self.end_engine()
-        cpus = list(self._placement.engine_cpus)
-        self._engine = HeldEngine(find_engine(), job | ({"cpus": cpus} if cpus else {}), self._scratch / "engine.log")
-        self._engine_monitor = ProcessTreeMonitor(peer=(job["target"]["host"], job["target"]["port"]))
-        self._engine_monitor.follow("engine", self._engine.pid)
 
     def _held(self) -> HeldEngine:
         if self._engine is None:

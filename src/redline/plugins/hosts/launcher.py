@@ -10,7 +10,7 @@ from typing import Any
 
 from redline.errors import BuildError, LaunchError
 from redline.files import as_store_error
-from redline.model import Failure, HopFacts, ServerFacts, Variant
+from redline.model import Failure, HopFacts, ServerEntry, ServerFacts, Variant
 from redline.plugins.hosts.agent import RemoteStart
 from redline.plugins.hosts.remote import HostLostError, RemoteHost, call
 from redline.plugins.hosts.shipping import Parcel, packed, parcel_of
@@ -57,61 +57,29 @@ def _death(host: RemoteHost, number: int) -> Failure | None:
     return death
 
 
-@dataclass(frozen=True)
-class Sender:
-    """Sends builds to hosts that lack them. `find` gives the build of an entry, which stands."""
-
-    find: Callable[[Any], StandingBuild]
-    project: Path
-
-    def provide(
-        self, variants: Sequence[Variant], hosts: Sequence[RemoteHost], progress: Callable[[Building], None]
-    ) -> dict[str, dict[str, str | BuildError]]:
-        """The runtimes of variants on hosts, or why a host cannot run a variant; by host and slug."""
-        parts = [part for variant in variants for part in (variant, *variant.hops)]
-        entries = {part.catalogued.name: part.catalogued for part in parts}
-        builds = {name: self.find(entry) for name, entry in entries.items()}
-        parcels = {name: parcel_of(build, self.project) for name, build in builds.items()}
-        runtimes: dict[str, dict[str, str | BuildError]] = {}
-        for host in hosts:
-            self._send(host, parcels, builds, progress)
-            progress(Building(tuple(entries), f"preparing {host.report.name}"))
-            provided = call(host, "provide", tuple(parcels.values()), tuple(variants), within_s=600.0)
-            runtimes[host.report.name] = provided
-        return runtimes
-
-    def _send(
-        self,
-        host: RemoteHost,
-        parcels: Mapping[str, Parcel],
-        builds: Mapping[str, StandingBuild],
-        progress: Callable[[Building], None],
-    ) -> None:
-        by_key = {parcel.key: name for name, parcel in parcels.items()}
-        for key in call(host, "lacking", tuple(by_key)):
-            name = by_key[key]
-            progress(Building((name,), f"sending it to {host.report.name}"))
-            chunks = itertools.chain(packed(builds[name], self.project), (None,))
-            for chunk, following in itertools.pairwise(chunks):
-                call(host, "take", key, chunk, following is None)
-
-
 class RemoteLauncher:
     """Launcher of servers on a host, from builds that were made here; proxies run there, or on a host of their own.
 
-    Builds are sent to all `servers` and `proxies`, the hosts that may run either.
+    Builds below `project`, which `find` gives by entry, are sent to all `servers` and `proxies`, the hosts that may run
+    either.
     """
 
     def __init__(
-        self, local: Launcher, sender: Sender, servers: Sequence[RemoteHost], proxies: Sequence[RemoteHost]
+        self,
+        local: Launcher,
+        find: Callable[[ServerEntry], StandingBuild],
+        project: Path,
+        servers: Sequence[RemoteHost],
+        proxies: Sequence[RemoteHost],
     ) -> None:
-        self._local, self._sender, self._servers, self._proxies = local, sender, servers, proxies
+        self._local, self._find, self._project = local, find, project
+        self._servers, self._proxies = servers, proxies
         self._host, self._proxy = servers[0], proxies[0] if proxies else None
         self._running_already = AttachedLauncher()
 
     def on(self, host: RemoteHost, proxy: RemoteHost | None = None) -> "RemoteLauncher":
         """The same launcher for this host, and perhaps another for proxies."""
-        other = RemoteLauncher(self._local, self._sender, self._servers, self._proxies)
+        other = RemoteLauncher(self._local, self._find, self._project, self._servers, self._proxies)
         other._host, other._proxy = host, proxy
         return other
 
@@ -140,16 +108,36 @@ class RemoteLauncher:
         outcome: BuildOutcome,
         progress: Callable[[Building], None],
     ) -> dict[str, BuildError]:
-        """Why a host cannot run what was built here, by slug."""
+        """Send builds to hosts. Returns why a host cannot run what was built here, by slug."""
+        parts = [part for variant in variants for part in (variant, *variant.hops)]
+        entries = {part.catalogued.name: part.catalogued for part in parts}
+        builds = {name: self._find(entry) for name, entry in entries.items()}
+        parcels = {name: parcel_of(build, self._project) for name, build in builds.items()}
         misfits: dict[str, BuildError] = {}
-        if not variants:
-            return misfits
-        for name, runtimes in self._sender.provide(variants, hosts, progress).items():
+        for host in hosts if variants else ():
+            self._send(host, parcels, builds, progress)
+            progress(Building(tuple(entries), f"preparing {host.report.name}"))
+            there = call(host, "provide", tuple(parcels.values()), tuple(variants), within_s=600.0)
             for slug in (variant.slug for variant in variants):
-                error = _misfit(slug, name, outcome.runtimes.get(slug, ""), runtimes.get(slug, ""))
+                error = _misfit(slug, host.report.name, outcome.runtimes.get(slug, ""), there.get(slug, ""))
                 if error is not None:
                     misfits.setdefault(slug, error)
         return misfits
+
+    def _send(
+        self,
+        host: RemoteHost,
+        parcels: Mapping[str, Parcel],
+        builds: Mapping[str, StandingBuild],
+        progress: Callable[[Building], None],
+    ) -> None:
+        by_key = {parcel.key: name for name, parcel in parcels.items()}
+        for key in call(host, "lacking", tuple(by_key)):
+            name = by_key[key]
+            progress(Building((name,), f"sending it to {host.report.name}"))
+            chunks = itertools.chain(packed(builds[name], self._project), (None,))
+            for chunk, following in itertools.pairwise(chunks):
+                call(host, "take", key, chunk, following is None)
 
     @contextmanager
     def running(self, launch: Launch) -> Iterator[RunningServer]:
@@ -194,7 +182,11 @@ def _started(
     finally:
         stop_s = BEYOND_READY_S + sum(part.catalogued.stop.within_ns for part in parts) / 1e9
         with contextlib.suppress(HostLostError):  # it ends by itself what runs there
-            _write_logs(log, call(host, "stop", start.number, within_s=stop_s))
+            texts: dict[str, bytes] = call(host, "stop", start.number, within_s=stop_s)
+            with as_store_error(log):
+                log.parent.mkdir(parents=True, exist_ok=True)
+                for end, text in texts.items():
+                    (log.parent / f"{log.stem}{end}").write_bytes(text)
 
 
 def _misfit(slug: str, host: str, here: str, there: str | BuildError) -> BuildError | None:
@@ -207,10 +199,3 @@ def _misfit(slug: str, host: str, here: str, there: str | BuildError) -> BuildEr
         f"{slug} would run on {there or 'nothing known'} on {host}, and on {here or 'nothing known'} here",
         hint="install the same runtime on all hosts",
     )
-
-
-def _write_logs(log: Path, texts: Mapping[str, bytes]) -> None:
-    with as_store_error(log):
-        log.parent.mkdir(parents=True, exist_ok=True)
-        for end, text in texts.items():
-            (log.parent / f"{log.stem}{end}").write_bytes(text)

@@ -129,8 +129,8 @@ class RayHost:
 def connected(address: str, loads: int, *, proxies: bool) -> Iterator[tuple[Pair, ...]]:
     """As many pairs of hosts as the cluster has; their agents end with the block.
 
-    If there are `proxies`, and the cluster has hosts for them, each pair gets one. Raises UsageError when there is no
-    such cluster, when it has too few hosts, or does not authenticate.
+    If there are `proxies`, every pair gets a host for them too, where the cluster has such hosts. Raises UsageError
+    when there is no such cluster, when it has too few hosts, or does not authenticate.
     """
     with _cluster(address) as ray:
         groups: list[Any] = []
@@ -150,7 +150,7 @@ def connected(address: str, loads: int, *, proxies: bool) -> Iterator[tuple[Pair
 
 @contextmanager
 def everyone(address: str) -> Iterator[tuple[RemoteHost, ...]]:
-    """An agent on each host of the cluster with a role, in use or not. Raises UsageError as `connected` does."""
+    """An agent on every host of the cluster with a role, in use or not. Raises UsageError as `connected` does."""
     with _cluster(address) as ray:
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy  # noqa: PLC0415
 
@@ -173,7 +173,10 @@ def _cluster(address: str) -> Iterator[Any]:
     # Ray reads both when it is imported.
     os.environ["RAY_AUTH_MODE"] = _TOKEN
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-    ray = _ray()
+    try:
+        import ray  # noqa: PLC0415 - an extra
+    except ImportError:
+        raise UsageError("Ray is not installed", hint="install it with Redline: uv sync --extra ray") from None
     _refuse_silent(address)
     _connect(ray, address)
     try:
@@ -245,14 +248,6 @@ def _open(host: str) -> str:
     return f"{host} runs Ray without authentication: whoever reaches it can run commands on it"
 
 
-def _ray() -> Any:
-    try:
-        import ray  # noqa: PLC0415 - an extra
-    except ImportError:
-        raise UsageError("Ray is not installed", hint="install it with Redline: uv sync --extra ray") from None
-    return ray
-
-
 def _refuse_silent(address: str) -> None:
     """Raise UsageError where nothing listens: Ray would try for minutes, and print all attempts."""
     parts = urlsplit(address if "://" in address else f"//{address}")
@@ -318,10 +313,15 @@ def check(hosts: Sequence[RemoteHost]) -> None:
                 f"{report.name} would run servers and engines with low priority (nice {niceness})",
                 hint="start Ray there with RAY_worker_niceness=0",
             )
-        for what in ("redline", "engine_sha256", "machine", "libc"):
-            if getattr(report, what) != getattr(first, what):
+        wanted = _build_of(first)
+        for what, actual in _build_of(report).items():
+            if actual != wanted[what]:
                 raise UsageError(
-                    f"{report.name} has another {what.replace('_', ' ')} than {first.name}:"
-                    f" {getattr(report, what)}, not {getattr(first, what)}",
+                    f"{report.name} has another {what} than {first.name}: {actual}, not {wanted[what]}",
                     hint="install the same Redline on hosts of one kind",
                 )
+
+
+def _build_of(report: HostReport) -> dict[str, object]:
+    own = report.environment
+    return {"redline": own.redline, "engine sha256": own.engine_sha256, "machine": report.machine, "libc": report.libc}

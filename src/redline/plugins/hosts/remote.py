@@ -5,7 +5,7 @@ import itertools
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -31,10 +31,8 @@ from redline.ports import Drive, DuetDrive, Endpoint, NoResultError
 
 CALL_S = 30.0
 """Time limit for a short call to a host."""
-START_NOTICE_NS = 1_000_000_000
-"""Notice with which a load starts, so that every host gets the command in time."""
-MEASURE_NOTICE_NS = 1_500_000_000
-"""Notice for a measurement that begins when the server is warm."""
+START_NOTICE_NS, MEASURE_NOTICE_NS = 1_000_000_000, 1_500_000_000
+"""Notice of a start, and of a measurement that begins when the server is warm: every host gets the command in time."""
 BEYOND_DEADLINE_S = 15.0
 """How long the result of an engine may take after its deadline."""
 SPARE_FILES = 200
@@ -85,20 +83,16 @@ def call(host: RemoteHost, method: str, *arguments: Any, within_s: float = CALL_
     return host.submit(method, *arguments).result(within_s)
 
 
-@dataclass
-class SeenByHosts:
-    """What load hosts saw of the last load besides traffic: shares by host, and series of engines and hosts."""
-
-    shares: dict[str, LoadShare] = field(default_factory=dict)
-    series: tuple[Series, ...] = ()
-
-
 class PartsDriver:
-    """Drives a load from several hosts, and merges what they saw."""
+    """Drives a load from several hosts, and merges what they saw.
+
+    Of the last load, `shares` has the parts by host, and `series` those of the load hosts and their engines.
+    """
 
     def __init__(self, hosts: Sequence[RemoteHost], server: RemoteHost | None, proxy: RemoteHost | None = None) -> None:
         self._hosts, self._server, self._proxy = tuple(hosts), server, proxy
-        self.seen = SeenByHosts()
+        self.shares: dict[str, LoadShare] = {}
+        self.series: tuple[Series, ...] = ()
 
     def verify(self, cell: Cell, endpoint: Endpoint) -> str | None:
         """The first wrong answer of a server to the first load host, or None."""
@@ -121,37 +115,29 @@ class PartsDriver:
         Raises DriveError when a host, or its engine, gives no result: part of a load is not that load.
         """
         with self._loading():
-            return self._drive(drive)
-
-    def duet(self, drive: DuetDrive) -> DuetTraffic:
-        """Several servers of a host in slices, from the first load host. Raises DriveError."""
-        with self._loading():
-            return self._duet(drive)
-
-    def _drive(self, drive: Drive) -> Traffic:
-        load = drive.cell.load
-        parts = parts_of([_workers(host, drive, len(self._hosts)) for host in self._hosts], load.connections)
-        hosts = self._hosts[: len(parts)]
-        self._keep_alive(drive)
-        # The clocks of a server and of its proxies are read together, on the same host.
-        same_host = self._proxy is None or not drive.cell.variant.hops
-        clocks = self._clocks((drive.pids,)) if same_host else {}
-        entire = job(drive) | {"deadline_ns": deadline_ns(drive) + START_NOTICE_NS, **clocks}
-        for key in ("pids", "cpus"):
-            entire.pop(key, None)
-        self._connect(hosts, parts, entire, deadline_ns(drive) / 1e9)
-        epoch_unix_ns = time.time_ns() + START_NOTICE_NS
-        _all(hosts, "order", {"command": "start", "at_unix_ns": epoch_unix_ns})
-        self._follow_warmup(hosts, drive, epoch_unix_ns)
-        ended = self._finished(hosts, drive)
-        interval_ns = entire["interval_ns"]
-        traffics = [_traffic_of(host, lines, interval_ns) for host, (lines, _) in zip(hosts, ended, strict=True)]
-        self._keep(hosts, traffics, [series for _, series in ended])
-        traffic = merged(traffics, interval_ns)
-        for interval in traffic.intervals:
-            if interval.phase != "warmup":
-                drive.on_interval(interval)
-        return traffic
+            load = drive.cell.load
+            parts = parts_of([_workers(host, drive, len(self._hosts)) for host in self._hosts], load.connections)
+            hosts = self._hosts[: len(parts)]
+            self._keep_alive(drive)
+            # The clocks of a server and of its proxies are read together, on the same host.
+            same_host = self._proxy is None or not drive.cell.variant.hops
+            clocks = self._clocks((drive.pids,)) if same_host else {}
+            entire = job(drive) | {"deadline_ns": deadline_ns(drive) + START_NOTICE_NS, **clocks}
+            for key in ("pids", "cpus"):
+                entire.pop(key, None)
+            self._connect(hosts, parts, entire, deadline_ns(drive) / 1e9)
+            epoch_unix_ns = time.time_ns() + START_NOTICE_NS
+            _all(hosts, "order", {"command": "start", "at_unix_ns": epoch_unix_ns})
+            self._follow_warmup(hosts, drive, epoch_unix_ns)
+            ended = self._finished(hosts, drive)
+            interval_ns = entire["interval_ns"]
+            traffics = [_traffic_of(host, lines, interval_ns) for host, (lines, _) in zip(hosts, ended, strict=True)]
+            self._keep(hosts, traffics, [series for _, series in ended])
+            traffic = merged(traffics, interval_ns)
+            for interval in traffic.intervals:
+                if interval.phase != "warmup":
+                    drive.on_interval(interval)
+            return traffic
 
     def _connect(
         self, hosts: Sequence[RemoteHost], parts: Sequence[Part], entire: dict[str, Any], within_s: float
@@ -208,28 +194,28 @@ class PartsDriver:
         self, hosts: Sequence[RemoteHost], traffics: Sequence[Traffic], series: Sequence[tuple[Series, ...]]
     ) -> None:
         names = [host.report.name for host in hosts]
-        self.seen.shares = {name: _share_of(traffic) for name, traffic in zip(names, traffics, strict=True)}
-        self.seen.series = tuple(
-            line.of_host(name) for name, of_host in zip(names, series, strict=True) for line in of_host
-        )
+        self.shares = {name: _share_of(traffic) for name, traffic in zip(names, traffics, strict=True)}
+        self.series = tuple(line.of_host(name) for name, of_host in zip(names, series, strict=True) for line in of_host)
 
-    def _duet(self, duet: DuetDrive) -> DuetTraffic:
-        host, drive = self._hosts[0], duet.drive
-        self._keep_alive(drive)
-        wanted = duet_job(duet) | self._clocks(duet.pids)
-        wanted["duet"] = {**wanted["duet"], "pids": []}
-        wanted.pop("cpus", None)
-        wanted["workers"] = min(_workers(host, drive, 1), drive.cell.load.connections)
-        call(host, "begin", wanted)
-        if drive.is_warm is not None:
-            self._follow_duet(host, drive)
-        ((ended, series),) = self._finished((host,), drive)
-        transcript = _read(host, ended, Transcript(on_block=duet.on_block))
-        traffic = transcript.duet_traffic()
-        if traffic is None:
-            raise _no_result(host, ended)
-        self.seen.series = tuple(line.of_host(host.report.name) for line in series)
-        return traffic
+    def duet(self, duet: DuetDrive) -> DuetTraffic:
+        """Several servers of a host in slices, from the first load host. Raises DriveError."""
+        with self._loading():
+            host, drive = self._hosts[0], duet.drive
+            self._keep_alive(drive)
+            wanted = duet_job(duet) | self._clocks(duet.pids)
+            wanted["duet"] = {**wanted["duet"], "pids": []}
+            wanted.pop("cpus", None)
+            wanted["workers"] = min(_workers(host, drive, 1), drive.cell.load.connections)
+            call(host, "begin", wanted)
+            if drive.is_warm is not None:
+                self._follow_duet(host, drive)
+            ((ended, series),) = self._finished((host,), drive)
+            transcript = _read(host, ended, Transcript(on_block=duet.on_block))
+            traffic = transcript.duet_traffic()
+            if traffic is None:
+                raise _no_result(host, ended)
+            self.series = tuple(line.of_host(host.report.name) for line in series)
+            return traffic
 
     def _follow_duet(self, host: RemoteHost, drive: Drive) -> None:
         """End the warm-up of a duet when its servers are warm."""
@@ -259,7 +245,7 @@ class PartsDriver:
     @contextmanager
     def _loading(self) -> Iterator[None]:
         """End all engines if the block fails. Raises DriveError for a lost host."""
-        self.seen = SeenByHosts()
+        self.shares, self.series = {}, ()
         try:
             yield
         except BaseException as error:
@@ -327,7 +313,7 @@ class LoadHostsMonitor:
 
     def finish(self) -> tuple[Series, ...]:
         """The series of the last load."""
-        return self._driver.seen.series
+        return self._driver.series
 
     def runtime(self, window_unix_ns: tuple[int, int], server_log: Path | None) -> RuntimeFacts | None:
         """None: no server runs there."""
@@ -339,7 +325,7 @@ def _workers(host: RemoteHost, drive: Drive, hosts: int) -> int:
     """The number of a host's workers: at least its cores, and as many as its connections need."""
     cores = len(host.report.environment.engine_cpus) or host.report.environment.cores
     mine = -(-drive.cell.load.connections // hosts)
-    return max(cores, -(-mine // max(1, host.report.open_files - SPARE_FILES)))
+    return max(cores, -(-mine // max(1, host.report.environment.open_files_hard - SPARE_FILES)))
 
 
 def _all(hosts: Sequence[RemoteHost], method: str, *arguments: Any) -> list[Any]:

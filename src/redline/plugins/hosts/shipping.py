@@ -117,10 +117,10 @@ class Received:
         self._parcels |= {parcel.name: parcel for parcel in parcels}
 
     def build(
-        self, entries: Iterable[ServerEntry], progress: Callable[[Building], None], *, one_of_several: bool = False
+        self, entries: Iterable[ServerEntry], progress: Callable[[Building], None], *, hash_outputs: bool = False
     ) -> BuildOutcome:
         """Find the builds; a build that cannot be started here is a failure."""
-        del progress, one_of_several
+        del progress, hash_outputs
         outcome = BuildOutcome()
         for entry in entries:
             try:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from redline.errors import LaunchError
 from redline.model import AttachedServer, Failure, ServerFacts, Variant
 from redline.plugins.launchers import observed
-from redline.plugins.linux.members import started_by
+from redline.plugins.linux.cgroup import started_by
 from redline.plugins.linux.owners import owner_of
 from redline.plugins.linux.runtimes import runtimes_of
 from redline.ports import Building, BuildOutcome, Endpoint, Launch, RunningServer
@@ -47,10 +47,7 @@ class RunningElsewhere:
 
 
 def processes_of(server: RunningServer) -> tuple[int, ...]:
-    """The processes of a server that was started here and of its hops, and their descendants.
-
-    Empty for a server that somebody else runs: see `redline.plugins.launchers.watching`.
-    """
+    """The processes of a server that was started here, and of its hops; empty for another: see `watching`."""
     if server.facts is None:
         return ()
     return tuple(child for pid in server.facts.pids for child in started_by(pid))

@@ -17,25 +17,21 @@ from redline.errors import BuildError, LaunchError
 from redline.files import open_anew, open_lock, write_atomically
 from redline.model import ServerEntry
 from redline.model.base import Frozen
-from redline.plugins.commands import started
+from redline.plugins.commands import lines_of, locked, started
 from redline.plugins.decisive import decisive
 from redline.plugins.launchers.executable import why_missing, why_not_executed
 from redline.plugins.launchers.failures import tail
-from redline.plugins.launchers.guard import signal_name
+from redline.plugins.launchers.guard import how_ended
 from redline.plugins.launchers.inputs import Contents, ToolVersions, cache_writes, input_files
 from redline.plugins.linux.mounts import said_of_noexec
-from redline.plugins.locks import locked
 from redline.ports import Building, BuildOutcome
 
 _KEPT_LINES = 15
 _LONGEST_LINE = 500
 _TICK_NS = 10_000_000
-"""The kernel stamps files with a clock that is behind by up to one tick."""
-_READ_AT_MOST = 65_536
-"""Bytes of an endless line, such as a progress bar."""
+"""The kernel stamps files with a clock that is behind by up to a tick."""
 _SHOWN_LINES = 15
-_READ_LINES = 200
-"""Lines of output in which the line that names the error is looked for."""
+_READ_LINES = 200  # in which the line that names the error is looked for
 _DENIED = re.compile(r"permission denied", re.IGNORECASE)
 _NAMED_INPUTS = 3
 
@@ -50,8 +46,7 @@ class OutputMark(Frozen):
 class BuildStamp(Frozen):
     """Inputs and outputs of a build."""
 
-    format: Literal["redline.stamp/1", "redline.build/1"] = "redline.stamp/1"
-    """The second is its first name."""
+    format: Literal["redline.stamp/1"] = "redline.stamp/1"
     hash: str
     outputs: dict[str, OutputMark]
 
@@ -78,7 +73,7 @@ def read_stamp(file: Path) -> BuildStamp | None:
 class _CommandResult:
     """How a build command ended, and its lines `TARGET: ...`, which name targets that failed. All output is in `log`.
 
-    Files that it writes have the time `began_unix_ns` or a later one.
+    Files that it writes have the time `began_unix_ns` or a later time.
     """
 
     code: int
@@ -143,9 +138,9 @@ class Builds:
         return self._cache / "copies" / str(self._number) / _short_hash(str(origin)) if self._number else origin
 
     def build(
-        self, entries: Iterable[ServerEntry], progress: Callable[[Building], None], *, one_of_several: bool = False
+        self, entries: Iterable[ServerEntry], progress: Callable[[Building], None], *, hash_outputs: bool = False
     ) -> BuildOutcome:
-        """Build the entries that do not stand; the outcome is by name. `one_of_several` has its outputs hashed too."""
+        """Build the entries that do not stand, and hash what was built if `hash_outputs`. The outcome is by name."""
         outcome = BuildOutcome()
         requested = {entry.name: entry for entry in entries}
         wanted = {build.entry.name: build for build in self._wanted(requested.values(), outcome)}
@@ -155,7 +150,7 @@ class Builds:
             if name not in outcome.failures:
                 outcome.hashes[name] = build.hash
                 outcome.runtimes[name] = build.runtime_version
-                self._done[name] = replace(build, outputs=hash_of_outputs(build)) if one_of_several else build
+                self._done[name] = replace(build, outputs=hash_of_outputs(build)) if hash_outputs else build
         return outcome
 
     def availability(self, entry: ServerEntry) -> Availability:
@@ -251,10 +246,7 @@ class Builds:
         return wanted
 
     def _run(self, builds: list[StandingBuild], progress: Callable[[Building], None]) -> _CommandResult:
-        """Build a batch by one command, which any exception ends, Ctrl-C too.
-
-        Raises BuildError when it cannot be run or its output not be kept.
-        """
+        """Build a batch by its command, which any exception ends, Ctrl-C too. Raises BuildError where it cannot."""
         names = tuple(build.entry.name for build in builds)
         first, folder, log = builds[0].entry, builds[0].folder, self._log(builds[0].entry)
         targets = sorted({build.entry.catalogue_build.target for build in builds if build.entry.catalogue_build.target})
@@ -272,7 +264,7 @@ class Builds:
                 reason = f"its build command {first.catalogue_build.run[0]} could not be run: {refusal.reason}"
                 hint = refusal.advice or "fix `build.run` in its server.yaml"
                 raise BuildError.of_server(", ".join(names), reason, hint=hint) from error
-            while process.stdout and (raw := process.stdout.readline(_READ_AT_MOST)):
+            for raw in lines_of(process):
                 with cache_writes(self._cache, ", ".join(names)):
                     kept.write(raw)
                 line = raw.decode(errors="replace").strip()
@@ -302,7 +294,7 @@ class Builds:
             listed, reason = (f" {reasons[0]}", reasons[0]) if len(reasons) == 1 else (_indented(reasons), "")
             raise BuildError(f"building {entry.name} failed:{listed}", hint=hint, reason=reason)
         if ended.code != 0:
-            how = f"with code {ended.code}" if ended.code > 0 else f"by {signal_name(-ended.code)}"
+            how = how_ended(ended.code)
             lines, cause = tail(ended.log, _SHOWN_LINES).splitlines(), decisive(tail(ended.log, _READ_LINES))
             if cause and cause not in map(str.strip, lines):
                 lines = [cause, "…", *lines]
@@ -340,8 +332,9 @@ class Builds:
                 hint="leave out `builds`",
             )
         with cache_writes(self._cache, entry.name):
-            for name in _there(entry, wanted.folder) - set(names):
-                (wanted.folder / name).unlink(missing_ok=True)
+            with suppress(BuildError):  # nothing matches yet
+                for name in set(input_files(entry, wanted.folder)) - set(names):
+                    (wanted.folder / name).unlink(missing_ok=True)
             for name in names:
                 file = wanted.folder / name
                 file.parent.mkdir(parents=True, exist_ok=True)
@@ -417,14 +410,6 @@ def hash_of_outputs(build: StandingBuild) -> str:
             hint="leave the build folder alone while a run is going on, and run again",
         ) from error
     return total.hexdigest()[:16]
-
-
-def _there(entry: ServerEntry, folder: Path) -> set[str]:
-    """The inputs of an earlier build in that folder."""
-    try:
-        return set(input_files(entry, folder))
-    except BuildError:  # nothing matches yet
-        return set()
 
 
 def _indented(lines: list[str]) -> str:

@@ -20,10 +20,8 @@ CHOICE = "REDLINE_CONTAINER_ENGINE"
 """The variable that names the client to use, on the PATH or by its path."""
 CLIENTS = ("podman", "docker")
 INSTALL = f"install podman or docker, or name its client in {CHOICE}"
-ANSWER_WITHIN_S = 20.0
-"""Time limit of calls that take well under a second."""
-WORK_WITHIN_S = 120.0
-"""Time limit of calls that move an image or wait for an end."""
+ANSWER_WITHIN_S, WORK_WITHIN_S = 20.0, 120.0
+"""Time limits of calls that take well under a second, and of those that move an image or wait for an end."""
 _LATE_WITHIN_S = 4.0
 _LONGEST_REASON = 500
 _MISSING = re.compile("no such|not found|unable to find", re.IGNORECASE)
@@ -68,12 +66,10 @@ class ContainerEngine:
 
     @cached_property
     def command(self) -> tuple[str, ...]:
-        """The client with the options that it needs on this machine.
-
-        podman needs systemd unless told otherwise, and its `crun` refuses control groups of both versions.
-        """
+        """The client with the options that it needs on this machine."""
         if self.name != "podman":
             return (self.client,)
+        # It needs systemd unless told otherwise, and its `crun` refuses control groups of both versions.
         no_systemd = not Path("/run/systemd/system").is_dir()
         prefers_runc = read_limits().layout == "hybrid" and shutil.which("runc") is not None
         manager = ("--cgroup-manager", "cgroupfs") if no_systemd else ()
@@ -81,10 +77,8 @@ class ContainerEngine:
 
     @cached_property
     def ulimits(self) -> tuple[str, ...]:
-        """Options of `run`: as many open files and processes as a server without a container may have.
-
-        podman's own defaults are more than a process without CAP_SYS_RESOURCE may give.
-        """
+        """Options of `run`: as many open files and processes as a server without a container may have."""
+        # podman's own defaults are more than a process without CAP_SYS_RESOURCE may give.
         files, processes = (resource.getrlimit(kind)[1] for kind in (resource.RLIMIT_NOFILE, resource.RLIMIT_NPROC))
         limits = [("nofile", files)] if files != resource.RLIM_INFINITY else []
         if processes != resource.RLIM_INFINITY:

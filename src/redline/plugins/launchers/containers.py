@@ -244,11 +244,14 @@ class Box:
         """The order for the client that runs the server of an order in this container."""
         own = () if self.wanted.image else ("PATH",)  # an image of the build has everything where this machine has it
         env = {name: order.env[name] for name in (*own, *self.start.variables) if name in order.env}
+        port = self.start.port
+        published = ["--network", self.name, "--publish", f"127.0.0.1:{port}:{port}"]
+        network = ["--network", "host"] if self.wanted.network == "host" else published
         options = [
             *("--name", self.name, "--label", f"{LABEL}={self.lab}", "--pull", "never", "--log-driver", "none"),
             *("--workdir", str(order.folder), "--volume", f"{self.start.scratch}:{self.start.scratch}"),
             *("--security-opt", "label=disable"),  # else SELinux keeps it from what is mounted
-            *self._network(),
+            *network,
             *self._limits(order.cpus),
             *self.engine.ulimits,
             *(word for path in self.image.mounts for word in ("--volume", f"{path}:{path}:ro")),
@@ -257,11 +260,6 @@ class Box:
         program, *words = order.command
         command = (*self.engine.command, "run", *options, "--entrypoint", program, self.image.name, *words)
         return replace(order, command=command, env=dict(os.environ), cpus=(), cgroup_parent=None)
-
-    def _network(self) -> list[str]:
-        if self.wanted.network == "host":
-            return ["--network", "host"]
-        return ["--network", self.name, "--publish", f"127.0.0.1:{self.start.port}:{self.start.port}"]
 
     def _limits(self, cpus: tuple[int, ...]) -> list[str]:
         pinned = ["--cpuset-cpus", ",".join(map(str, cpus))] if cpus else []
@@ -383,7 +381,7 @@ class ContainerGuard(Guard):
         return 0
 
     def poll(self, wait_s: float = 0.0) -> Exited | None:
-        """How the server ended: exit codes above 128 are those of signals."""
+        """How the server ended: exit codes above 128 mean signals."""
         known, exited = self.exited, super().poll(wait_s)
         if known is None and exited is not None and (exited.code or 0) > _BY_SIGNAL:
             number = (exited.code or 0) - _BY_SIGNAL
@@ -410,7 +408,7 @@ def catches_sigterm(pid: int) -> bool:
 
 
 def _is_first_of_its_namespace(pid: int) -> bool:
-    """Whether a process is the first of a PID namespace below this one."""
+    """Whether a process is the first of a PID namespace below that of the lab."""
     match = re.search(rb"^NSpid:\s+(.+)", procfs.read_bytes(f"/proc/{pid}/status"), re.MULTILINE)
     ids = match[1].split() if match else []
     return len(ids) > 1 and ids[-1] == b"1"

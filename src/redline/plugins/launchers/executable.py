@@ -15,7 +15,7 @@ _HEAD_BYTES = 4096
 _LOADER = re.compile(rb"/[\w./+-]*/ld[\w.+-]*\.so[\w.]*")
 REASONS = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EACCES, errno.ENOEXEC})
 """Errors whose reason is in the file or its folders."""
-_ELF, _MACHINE = b"\x7fELF", slice(18, 20)
+ELF, _MACHINE = b"\x7fELF", slice(18, 20)
 
 
 class Refusal(NamedTuple):
@@ -59,10 +59,10 @@ def _not_there(file: Path) -> Refusal:
         return Refusal(f"{file} is a link to {file.readlink()}, which does not exist")
     if not file.exists():
         return Refusal(f"there is no {file}")
-    head = _head(file)
-    if interpreter := _interpreter(head):
-        return Refusal(f"the first line of {file} names {interpreter}, which does not exist")
-    if loader := head.startswith(_ELF) and _LOADER.search(head):
+    head = head_of(file)
+    if words := first_line(head):
+        return Refusal(f"the first line of {file} names {words[0]}, which does not exist")
+    if loader := head.startswith(ELF) and _LOADER.search(head):
         name = loader[0].decode()
         return Refusal(f"{file} is linked for {name}, which does not exist", "build it on a system like this one")
     return Refusal(f"{file} cannot be executed: {os.strerror(errno.ENOENT)}")
@@ -79,18 +79,18 @@ def _not_permitted(file: Path) -> Refusal:
         return Refusal(f"{file} may not be executed: {forbidden}", "put it on another file system")
     if not os.access(file, os.X_OK):
         return Refusal(f"{file} is not executable", f"make it executable: chmod +x {file}")
-    interpreter = _interpreter(_head(file))
-    if interpreter and not os.access(interpreter, os.X_OK):
-        return Refusal(f"the first line of {file} names {interpreter}, which may not be executed")
+    words = first_line(head_of(file))
+    if words and not os.access(words[0], os.X_OK):
+        return Refusal(f"the first line of {file} names {words[0]}, which may not be executed")
     return Refusal(f"{file} cannot be executed: {os.strerror(errno.EACCES)}")
 
 
 def _no_program(file: Path) -> Refusal:
-    head = _head(file)
+    head = head_of(file)
     if not head:
         return Refusal(f"{file} is empty, or cannot be read")
-    if head.startswith(_ELF):
-        same = head[_MACHINE] == _head(Path("/proc/self/exe"))[_MACHINE]
+    if head.startswith(ELF):
+        same = head[_MACHINE] == head_of(Path("/proc/self/exe"))[_MACHINE]
         what = "a damaged program" if same else f"a program for another processor than {os.uname().machine}"
         return Refusal(f"{file} is {what}", "build it on this machine")
     return Refusal(
@@ -98,13 +98,14 @@ def _no_program(file: Path) -> Refusal:
     )
 
 
-def _interpreter(head: bytes) -> str:
-    """The program that the first line of a script names."""
-    words = head[2:].partition(b"\n")[0].split() if head.startswith(b"#!") else []
-    return words[0].decode(errors="replace") if words else ""
+def first_line(head: bytes) -> list[str]:
+    """The words of a script's first line, `/usr/bin/env bash`; none for another file."""
+    line = head[2:].partition(b"\n")[0] if head.startswith(b"#!") else b""
+    return line.decode(errors="replace").split()
 
 
-def _head(file: Path) -> bytes:
+def head_of(file: Path) -> bytes:
+    """The first 4 KiB of a file; empty where it cannot be read."""
     try:
         with file.open("rb") as opened:
             return opened.read(_HEAD_BYTES)

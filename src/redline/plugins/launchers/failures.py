@@ -14,7 +14,7 @@ from redline.plugins.decisive import decisive, lines_of
 from redline.plugins.launchers import observed
 from redline.plugins.launchers.executable import REASONS, why_not_executed
 from redline.plugins.launchers.guard import Exited, LaunchOrder, NotStarted
-from redline.plugins.launchers.observed import NOTHING_SEEN, Whereabouts
+from redline.plugins.launchers.observed import Whereabouts
 from redline.plugins.linux.mounts import said_of_noexec
 from redline.plugins.temporary import elsewhere
 
@@ -72,100 +72,97 @@ def says_port_is_taken(output: str) -> bool:
     return _TAKEN.search(output) is not None
 
 
-def not_started(name: str, order: LaunchOrder, started: NotStarted, advice: LaunchAdvice = OF_CATALOGUE) -> LaunchError:
-    """The error of a command that could not be executed."""
-    if started.errno == errno.EINVAL and order.cpus:
-        return LaunchError(
-            f"{name} could not be pinned to cores {', '.join(map(str, order.cpus))}: {started.what}",
-            hint="see which cores this process may use with `taskset -p $$`",
-        )
-    if started.errno in REASONS:
-        refusal = why_not_executed(order.command[0], order.folder, order.env, started.errno)
-        return LaunchError(
-            f"{name} could not be started: {refusal.reason}",
-            hint=refusal.advice or f"{advice.mend} {advice.start}",
-        )
-    return LaunchError(
-        f"{name} could not be started: {started.what}",
-        hint=f"see {order.log} for more, and try the command by hand: {' '.join(order.command)}",
-        log_tail=tail(order.log),
-    )
+@dataclass(frozen=True)
+class FailedStart:
+    """A start of a server at a host and port, and the errors that tell why it failed."""
 
+    name: str
+    host: str
+    port: int
+    order: LaunchOrder
+    advice: LaunchAdvice
 
-def exited_early(  # noqa: PLR0913 - how it ended, and what is known besides
-    name: str,
-    exited: Exited,
-    after_ns: int,
-    order: LaunchOrder,
-    *,
-    seen: Whereabouts = NOTHING_SEEN,
-    advice: LaunchAdvice = OF_CATALOGUE,
-) -> LaunchError:
-    """The error of a server that ended before it was ready."""
-    log, ended = order.log, f"{name} {exited} {_spoken(after_ns)} after its start"
-    if exited.code == 0 and seen.living:
-        left = ", ".join(seen.living[:_MOST_NAMED])
-        where = f"; {observed.said(seen.listening)}" if seen.listening else ""
-        return LaunchError(
-            f"{ended}, and left {left} running in the background{where}",
-            hint=f"let {advice.start} stay in the foreground: without an option such as --daemon, and without `&`",
-            log_tail=tail(log),
-        )
-    if exited.code == 0 and seen.holders:
-        return LaunchError(
-            f"{ended}, and {observed.said(seen.holders)}, which it did not start itself",
-            hint=f"let {advice.start} be the server: not a client that asks another process to start one",
-            log_tail=tail(log),
-        )
-    forbidden = _noexec(order) if _DENIED.search(tail(log)) else ""
-    hint = f"{elsewhere()}; or put the server on another file system" if forbidden else _hint_for(exited, log, advice)
-    return LaunchError(f"{ended}, before it was ready{forbidden}{_last(log)}", hint=hint, log_tail=tail(log))
-
-
-def not_ready(  # noqa: PLR0913 - what was asked, what was seen, and what to change
-    name: str,
-    ready: Ready,
-    port: int,
-    saw: int | str,
-    log: Path,
-    *,
-    where: str = "",
-    host: str = "127.0.0.1",
-    advice: LaunchAdvice = OF_CATALOGUE,
-) -> LaunchError:
-    """The error of a server that did not answer as its entry says. `where` it listens, if elsewhere."""
-    within = _spoken(ready.within_ns)
-    request = f"GET {ready.path} on port {port}"
-    if isinstance(saw, int):
-        message = f"{name} answers {request} with status {saw} in place of {ready.status}, for {within} since its start"
-        hint = f"fix the server, or {advice.ready}"
-    else:
-        message = f"{name} was not ready within {within}: the last {request} got: {saw}{where and f'; {where}'}"
-        hint = f"if it only needs longer, {advice.longer}"
-        if saw.startswith(_ANSWERED):
-            hint = f"fix what answers so, or {advice.ready}"
-        if where:
-            hint = f"let {advice.start} listen on {{port}}, at {host} or at all addresses"
-    hint += "" if advice.by_hand else f"; its output is in {log}"
-    return LaunchError(f"{message}{_last(log)}", hint=hint, kind="not_ready", log_tail=tail(log))
-
-
-def not_its(name: str, port: int, seen: Whereabouts, log: Path) -> NotIts:
-    """Find out whether the port in use is the server's. Raises LaunchError where it is another port."""
-    if seen.holders:
-        return NotIts(held_by=observed.said(seen.holders))
-    said = tail(log, _MOST_LINES).splitlines()
-    named = {int(number) for line in said if _TAKEN.search(line) for number in _PORT.findall(line)} - {port}
-    for other in sorted(named):
-        if holders := observed.holders_of(other):
-            copies = all(holder.is_ours for holder in holders)
-            who = f"{observed.said(holders)}{', which runs at the same time for this test' if copies else ''}"
-            raise LaunchError(
-                f"{name} found port {other} in use, which it wants besides {port}: {who}",
-                hint=_ONE_PORT if copies else _HOLDER,
-                log_tail=tail(log),
+    def not_started(self, started: NotStarted) -> LaunchError:
+        """The command could not be executed."""
+        name, order, advice = self.name, self.order, self.advice
+        if started.errno == errno.EINVAL and order.cpus:
+            return LaunchError(
+                f"{name} could not be pinned to cores {', '.join(map(str, order.cpus))}: {started.what}",
+                hint="see which cores this process may use with `taskset -p $$`",
             )
-    return NotIts()
+        if started.errno in REASONS:
+            refusal = why_not_executed(order.command[0], order.folder, order.env, started.errno)
+            return LaunchError(
+                f"{name} could not be started: {refusal.reason}",
+                hint=refusal.advice or f"{advice.mend} {advice.start}",
+            )
+        return LaunchError(
+            f"{name} could not be started: {started.what}",
+            hint=f"see {order.log} for more, and try the command by hand: {' '.join(order.command)}",
+            log_tail=tail(order.log),
+        )
+
+    def exited_early(self, exited: Exited, after_ns: int, seen: Whereabouts) -> LaunchError:
+        """It ended before it was ready."""
+        log, start = self.order.log, self.advice.start
+        ended, said = f"{self.name} {exited} {_spoken(after_ns)} after its start", tail(log)
+        if exited.code == 0 and seen.living:
+            left = ", ".join(seen.living[:_MOST_NAMED])
+            where = f"; {observed.said(seen.listening)}" if seen.listening else ""
+            return LaunchError(
+                f"{ended}, and left {left} running in the background{where}",
+                hint=f"let {start} stay in the foreground: without an option such as --daemon, and without `&`",
+                log_tail=said,
+            )
+        if exited.code == 0 and seen.holders:
+            return LaunchError(
+                f"{ended}, and {observed.said(seen.holders)}, which it did not start itself",
+                hint=f"let {start} be the server: not a client that asks another process to start one",
+                log_tail=said,
+            )
+        folders = (self.order.folder, Path(tempfile.gettempdir()))
+        noexec = next(filter(None, map(said_of_noexec, folders)), "") if _DENIED.search(said) else ""
+        if noexec:
+            noexec, hint = f", and {noexec}", f"{elsewhere()}; or put the server on another file system"
+        else:
+            hint = _hint_for(exited, log, self.advice)
+        return LaunchError(f"{ended}, before it was ready{noexec}{_last(log)}", hint=hint, log_tail=said)
+
+    def not_ready(self, ready: Ready, saw: int | str, where: str) -> LaunchError:
+        """It did not answer as its entry says. `where` it listens, if elsewhere."""
+        name, advice, log = self.name, self.advice, self.order.log
+        within, request = _spoken(ready.within_ns), f"GET {ready.path} on port {self.port}"
+        if isinstance(saw, int):
+            status = f"status {saw} in place of {ready.status}"
+            message = f"{name} answers {request} with {status}, for {within} since its start"
+            hint = f"fix the server, or {advice.ready}"
+        else:
+            message = f"{name} was not ready within {within}: the last {request} got: {saw}{where and f'; {where}'}"
+            hint = f"if it only needs longer, {advice.longer}"
+            if saw.startswith(_ANSWERED):
+                hint = f"fix what answers so, or {advice.ready}"
+            if where:
+                hint = f"let {advice.start} listen on {{port}}, at {self.host} or at all addresses"
+        hint += "" if advice.by_hand else f"; its output is in {log}"
+        return LaunchError(f"{message}{_last(log)}", hint=hint, kind="not_ready", log_tail=tail(log))
+
+    def not_its(self, seen: Whereabouts) -> NotIts:
+        """Find out whether the port in use is its own. Raises LaunchError where it is another port."""
+        if seen.holders:
+            return NotIts(held_by=observed.said(seen.holders))
+        log, port = self.order.log, self.port
+        said = tail(log, _MOST_LINES).splitlines()
+        named = {int(number) for line in said if _TAKEN.search(line) for number in _PORT.findall(line)} - {port}
+        for other in sorted(named):
+            if holders := observed.holders_of(other):
+                copies = all(holder.is_ours for holder in holders)
+                who = f"{observed.said(holders)}{', which runs at the same time for this test' if copies else ''}"
+                raise LaunchError(
+                    f"{self.name} found port {other} in use, which it wants besides {port}: {who}",
+                    hint=_ONE_PORT if copies else _HOLDER,
+                    log_tail=tail(log),
+                )
+        return NotIts()
 
 
 def port_taken(name: str, port: int, tries: int, last: NotIts, log: Path) -> LaunchError:
@@ -188,12 +185,6 @@ def port_taken(name: str, port: int, tries: int, last: NotIts, log: Path) -> Lau
         )
         hint = _ONE_PORT if ours else _HOLDER
     return LaunchError(f"{message}{_last(log)}", hint=hint, log_tail=tail(log))
-
-
-def _noexec(order: LaunchOrder) -> str:
-    """What forbids to execute files in the server's folder, or in that of temporary files."""
-    noexec = next(filter(None, map(said_of_noexec, (order.folder, Path(tempfile.gettempdir())))), "")
-    return f", and {noexec}" if noexec else ""
 
 
 def died_under_load(name: str, exited: Exited, log: Path) -> Failure:

@@ -65,8 +65,8 @@ class NotStarted:
 class Exited:
     """The server ended: its exit code, or the signal that ended it. Neither is known when the warden was killed.
 
-    `because` says under which limits it got the signal, where it has some; `oom_kills`, how many processes of this
-    machine the kernel ended for want of memory while it ran, as far as that is known.
+    `because` names the limits under which it got the signal; `oom_kills` are the kernel's kills for want of memory on
+    this machine while it ran, if known.
     """
 
     code: int | None
@@ -127,8 +127,7 @@ class Guard:
             line = self._line(wait_s)
             if line is not None:
                 event = json.loads(line)
-                before, now = self._oom_kills, procfs.oom_kills()
-                kills = None if before is None or now is None else now - before
+                kills = procfs.oom_kills_since(self._oom_kills)
                 self.exited = Exited(event["code"], event["signal"], event["at_ns"], oom_kills=kills)
             elif self._ended:
                 self.exited = Exited(None, None, time.monotonic_ns())
@@ -167,6 +166,11 @@ class Guard:
         self._buffer += data
         self._ended = not data
         return bool(data)
+
+
+def how_ended(code: int) -> str:
+    """`with code 3` or `by SIGKILL`, by the return code of a subprocess."""
+    return f"with code {code}" if code > 0 else f"by {signal_name(-code)}"
 
 
 def signal_name(number: int) -> str:

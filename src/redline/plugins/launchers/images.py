@@ -15,10 +15,10 @@ from contextlib import suppress
 from pathlib import Path
 
 from redline.plugins.jdks import Jdk
+from redline.plugins.launchers.executable import ELF, first_line, head_of
 
 _WITHIN_S = 60.0
-_MOST_LINKS = 40
-"""The most links that the kernel follows on the way to a file."""
+_MOST_LINKS = 40  # that the kernel follows on the way to a file
 _LIBRARY = re.compile(r"(?:=>\s+|^\s+)(/\S+)\s+\(0x", re.MULTILINE)
 _OF_LIBC = ("libgcc_s.so.1", "libnss_files.so.2")
 """Libraries that glibc loads only when needed: to cancel threads, and to find users and hosts."""
@@ -73,15 +73,14 @@ def needed(
         closure.add([jdk.home], [jdk.home / name for name in _NOT_RUN])
     closure.paths.update(on_the_way(folder))
     closure.add([*(folder / name for name in outputs), *_named(words, folder), *_NAMES, *_programs((words[0], *tools))])
-    scripts = [path for path in closure.paths if _may_be_run(path) and _head(path)[:2] == b"#!"]
-    if scripts:
-        interpreters = {word for path in scripts for word in _interpreter(path)}
+    interpreters = {word for path in closure.paths if _may_be_run(path) for word in first_line(head_of(path))}
+    if interpreters:
         closure.add(_programs((*interpreters, *_SCRIPT_TOOLS)))
     for python in sorted(path for path in closure.paths if _PYTHON.fullmatch(path.name) and _may_be_run(path)):
         for library in map(Path, _said((str(python), "-c", _LIBRARY_OF_PYTHON)).split()):
             closure.add([library], [library / name for name in _NOT_OF_PYTHON])
     binaries = [
-        path for path in closure.paths if (_may_be_run(path) or ".so" in path.name) and _head(path) == b"\x7fELF"
+        path for path in closure.paths if (_may_be_run(path) or ".so" in path.name) and head_of(path).startswith(ELF)
     ]
     # What is not linked, or with what is not here, says so on stderr, and is left as it is.
     libraries = [Path(library) for library in _LIBRARY.findall(_said(("ldd", *map(str, binaries))))]
@@ -131,7 +130,7 @@ def pack(paths: Iterable[Path], file: Path) -> None:
 
 
 def on_the_way(path: Path) -> Iterator[Path]:
-    """The folders and links through which a path leads, and what it leads to; nothing if that does not exist."""
+    """The folders and links through which a path leads, and its target; nothing if that does not exist."""
     steps: list[Path] = []
     at, left, links = Path("/"), list(path.parts[1:]), 0
     while left:
@@ -161,18 +160,6 @@ def _programs(names: Iterable[str]) -> list[Path]:
 
 def _may_be_run(path: Path) -> bool:
     return path.is_file() and not path.is_symlink() and os.access(path, os.X_OK)
-
-
-def _head(path: Path) -> bytes:
-    with suppress(OSError), path.open("rb") as file:
-        return file.read(4)
-    return b""
-
-
-def _interpreter(script: Path) -> list[str]:
-    """The words of a script's first line: `/usr/bin/env bash` needs both."""
-    with script.open("rb") as file:
-        return file.readline(256)[2:].decode(errors="replace").split()
 
 
 def _said(command: Sequence[str]) -> str:

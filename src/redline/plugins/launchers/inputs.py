@@ -135,14 +135,12 @@ class ToolVersions:
 
 
 def _identity(command: str) -> str | None:
-    """Identifies a command's program, and the Java that build tools of the JVM would run on.
-
-    None where the file does not say it, such as a link to a program of another name (rustup's cargo).
-    """
+    """Identifies a command's program, and the Java that a JVM's build tools would run on; None where files do not."""
     program = shutil.which(command)
     if program is None:
         return None
     real = Path(program).resolve()
+    # A link to a program of another name, such as rustup's cargo, says nothing of what runs.
     if real.name != Path(program).name or real.stat().st_nlink > 1:
         return None
     java = shutil.which("java")

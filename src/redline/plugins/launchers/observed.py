@@ -6,15 +6,14 @@ from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from ipaddress import ip_address
+from operator import attrgetter
 from typing import NamedTuple, Self
 
-import psutil
-
 from redline.plugins.linux import procfs
-from redline.plugins.linux.members import started_by
-from redline.plugins.linux.network import Address, Namespace
+from redline.plugins.linux.cgroup import started_by
+from redline.plugins.linux.network import Namespace
 from redline.plugins.linux.owners import owner_of
-from redline.plugins.linux.sockets import At, Tcp, answering, is_this_machine, listeners, plain
+from redline.plugins.linux.sockets import At, Tcp, answering, is_this_machine, listeners
 
 _MOST_NAMED = 4
 _LISTENS_WITHIN_S = 1.0
@@ -31,6 +30,11 @@ class Listener(NamedTuple):
     def of(cls, pid: int, at: At) -> Self:
         """The listener, with the process's current name."""
         return cls(pid, procfs.name_of(pid) if pid else "a process that is hidden from this user", at)
+
+    @property
+    def order(self) -> tuple[int, str, int, At]:
+        """What listeners are sorted by: addresses of IPv4 and IPv6 do not compare."""
+        return self.pid, self.name, self.at.ip.version, self.at
 
     @property
     def is_ours(self) -> bool:
@@ -72,9 +76,6 @@ class Whereabouts:
         return seen
 
 
-NOTHING_SEEN = Whereabouts()
-
-
 def said(listening: Collection[Listener]) -> str:
     """`python3 (4711) listens at [::1]:8080`, by process."""
     by_process: dict[str, list[str]] = {}
@@ -105,9 +106,9 @@ def listening(pid: int) -> tuple[Listener, ...]:
     """Where a process, its descendants or its group listen, as far as the kernel says."""
     namespace = Namespace.of(pid)
     if not namespace.ours and (heard := namespace.listening()):
-        return tuple(sorted(Listener.of(pid, _at(address)) for address in heard))
-    owners = {_at(address): child for child in reversed(started_by(pid)) for address in _addresses(child)}
-    return tuple(sorted(Listener.of(owner, at) for at, owner in owners.items()))
+        return tuple(sorted({Listener.of(pid, at) for at, _ in heard}, key=attrgetter("order")))
+    owners = {at: child for child in reversed(started_by(pid)) for at in _addresses(child)}
+    return tuple(sorted((Listener.of(owner, at) for at, owner in owners.items()), key=attrgetter("order")))
 
 
 def is_out_of_reach(port: int, listening: Iterable[Listener]) -> bool:
@@ -145,19 +146,13 @@ def _holding(wanted: Callable[[Tcp], bool]) -> tuple[Listener, ...]:
         chosen = [listener for listener in listeners() if wanted(listener)]
     held = {pid: procfs.open_sockets(pid) or frozenset() for pid in procfs.process_ids()} if chosen else {}
     first = (Listener.of(min((pid for pid in held if tcp.inode in held[pid]), default=0), tcp.local) for tcp in chosen)
-    return tuple(sorted(set(first)))
+    return tuple(sorted(set(first), key=attrgetter("order")))
 
 
 def _sockets_of(pids: Iterable[int]) -> set[int]:
     return {inode for pid in pids for inode in procfs.open_sockets(pid) or ()}
 
 
-def _addresses(pid: int) -> set[Address]:
-    with suppress(psutil.Error):
-        connections = psutil.Process(pid).net_connections("tcp")
-        return {Address(*connection.laddr) for connection in connections if connection.status == psutil.CONN_LISTEN}
-    return set()
-
-
-def _at(address: Address) -> At:
-    return At(plain(ip_address(address.ip)), address.port)
+def _addresses(pid: int) -> set[At]:
+    held = procfs.open_sockets(pid) or ()
+    return {at for at, inode in Namespace.of(pid).listening() if inode in held}

@@ -4,7 +4,7 @@ import os
 import random
 import socket
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
@@ -20,16 +20,16 @@ from redline.plugins.jdks import Jdk, Jdks, runtime_version
 from redline.plugins.launchers import failures, observed
 from redline.plugins.launchers.builds import Availability, Builds, StandingBuild
 from redline.plugins.launchers.containers import EVERYWHERE, BoxedStart, Containers, Image, cores_of
-from redline.plugins.launchers.failures import OF_CATALOGUE, LaunchAdvice, NotIts, tail
+from redline.plugins.launchers.failures import OF_CATALOGUE, FailedStart, LaunchAdvice, NotIts, tail
 from redline.plugins.launchers.guard import Guard, LaunchOrder, NotStarted, Started
 from redline.plugins.launchers.observed import Whereabouts, listens
 from redline.plugins.launchers.readiness import wait_until_ready
 from redline.plugins.linux import cgroup
-from redline.plugins.linux.members import started_by
+from redline.plugins.linux.cgroup import started_by
 from redline.plugins.linux.runtimes import runtimes_of
 from redline.plugins.monitors.jvm import log_flag
 from redline.plugins.temporary import temporary_folder
-from redline.ports import Building, BuildOutcome, Endpoint, Launch, Upstream
+from redline.ports import Building, BuildOutcome, Endpoint, Launch
 
 _LOWEST = 10_000
 _ENOUGH = 1_000
@@ -38,17 +38,15 @@ HOST = "127.0.0.1"
 _PORTS_TRIED = 4
 _MOST_OF_AUTHORITIES = 4 * 1024 * 1024
 PADDING = "REDLINE_PADDING"
-"""The variable that makes a server's environment larger."""
-
-_MOST_PADDING = 4096
-"""A page: more padding repeats positions of the stack within its page."""
+"""The variable that makes a server's environment larger, by less than a page: more repeats positions of the stack."""
+_MOST_PADDING_BYTES = 4096
 
 
 def free_port(port_range: Path = Path("/proc/sys/net/ipv4/ip_local_port_range")) -> int:
-    """A port on which nothing listens now, below the kernel's range for outgoing connections if that leaves room.
+    """A port on which nothing listens now. Raises LaunchError when there is none.
 
-    There no client can take it before the server binds it, and no connection to it can be answered by its own socket
-    (TCP's simultaneous open). Raises LaunchError when there is none.
+    It is below the kernel's range for outgoing connections if that leaves room. There no client can take it before the
+    server binds it, and no connection to it can be answered by its own socket (TCP's simultaneous open).
     """
     try:
         lowest_outgoing = int(port_range.read_text().split()[0])
@@ -107,7 +105,6 @@ class _Attempt:
     port: int
     scratch: Path
     padding_bytes: int
-    upstream: Upstream | None
 
     @property
     def variant(self) -> Variant:
@@ -116,14 +113,14 @@ class _Attempt:
     @property
     def ready(self) -> Ready:
         """Its readiness request; that of a proxy is its server's."""
-        own = self.variant.catalogued.ready
-        return self.upstream.ready.within(own.within_ns) if self.upstream else own
+        own, upstream = self.variant.catalogued.ready, self.launch.upstream
+        return upstream.ready.within(own.within_ns) if upstream else own
 
     def order(self) -> LaunchOrder:
         built, jdk = self.prepared.built, self.prepared.jdk
         entry, cpus = self.variant.catalogued, self.launch.placement.server_cpus
-        # The catalogue has made sure that every name is known and that the port is among them: a server on a port of
-        # its own choice could not be distinguished from another server.
+        # The catalogue makes sure that the port is among the names: a server on a port of its own choice could not be
+        # distinguished from another server.
         values = {name: option_text(value) for name, value in self.variant.options.items()} | {
             "port": str(self.port),
             "folder": str(built.folder),
@@ -155,7 +152,7 @@ class _Attempt:
 
     def _upstream_values(self) -> dict[str, str]:
         """Placeholders that describe a proxy's upstream."""
-        upstream = self.upstream
+        upstream = self.launch.upstream
         if upstream is None:
             return dict.fromkeys(UPSTREAM, "")
         endpoint, authority = upstream.endpoint, ""
@@ -181,12 +178,12 @@ class _Attempt:
 
     def bring_up(self, guard: Guard, order: LaunchOrder) -> ServerFacts | NotIts:
         """The facts of the server once it is ready, or the owner of its port. Raises LaunchError."""
-        name, ready, log = self.variant.slug, self.ready, self.launch.log
-        host, advice = self.prepared.host, self.prepared.advice
+        ready, host = self.ready, self.prepared.host
+        failed = FailedStart(self.variant.slug, host, self.port, order, self.prepared.advice)
         started = guard.started()
         if isinstance(started, NotStarted):
             guard.stop()
-            raise failures.not_started(name, order, started, advice)
+            raise failed.not_started(started)
 
         def alive(pause: float) -> bool:
             return guard.poll(pause) is None
@@ -208,13 +205,10 @@ class _Attempt:
             seen = replace(seen, holders=())
         guard.stop()
         if exited is None:
-            where = self._where(seen)
-            raise failures.not_ready(
-                name, ready, self.port, waited.last_answer, log, where=where, host=host, advice=advice
-            )
-        if failures.says_port_is_taken(tail(log)):
-            return failures.not_its(name, self.port, seen, log)
-        raise failures.exited_early(name, exited, exited.at_ns - started.at_ns, order, seen=seen, advice=advice)
+            raise failed.not_ready(ready, waited.last_answer, self._where(seen))
+        if failures.says_port_is_taken(tail(order.log)):
+            return failed.not_its(seen)
+        raise failed.exited_early(exited, exited.at_ns - started.at_ns, seen)
 
     def _where(self, seen: Whereabouts) -> str:
         """Where the server listens, if not where it should."""
@@ -258,16 +252,16 @@ class Prepared:
 
 
 @contextmanager
-def started(launch: Launch, prepared: Prepared, upstream: Upstream | None = None) -> Iterator[ProcessServer]:
+def started(launch: Launch, prepared: Prepared) -> Iterator[ProcessServer]:
     """Start a server or a proxy, wait until it is ready, and stop it whatever happens. Raises LaunchError."""
     variant, built = launch.variant, prepared.built
     drawn = random.Random(launch.seed)  # noqa: S311 - not a secret
-    padding_bytes = 0 if launch.seed is None else drawn.randrange(_MOST_PADDING)
+    padding_bytes = 0 if launch.seed is None else drawn.randrange(_MOST_PADDING_BYTES)
     last = NotIts()
     for _ in range(_PORTS_TRIED):
         with ExitStack() as stack:
             folder = _scratch_folder(variant, prepared.scratch, stack)
-            attempt = _Attempt(launch, prepared, free_port(), folder, padding_bytes, upstream)
+            attempt = _Attempt(launch, prepared, free_port(), folder, padding_bytes)
             try:
                 order = attempt.order()
                 guard = attempt.guard(order)
@@ -301,7 +295,7 @@ class FindsBuilds(Protocol):
     """A source of builds: see `Builds`."""
 
     def build(
-        self, entries: Iterable[ServerEntry], progress: Callable[[Building], None], *, one_of_several: bool = False
+        self, entries: Iterable[ServerEntry], progress: Callable[[Building], None], *, hash_outputs: bool = False
     ) -> BuildOutcome:
         """Build the entries that need it; the outcome is by their names."""
 
@@ -341,7 +335,7 @@ class ProcessLauncher:
         entries = [variant.catalogued for variant in servers.values()]
         done = BuildOutcome()
         for number in range(builds):
-            made = self._numbered(number).build(entries, progress, one_of_several=builds > 1)
+            made = self._numbered(number).build(entries, progress, hash_outputs=builds > 1)
             done = done.joined(made) if number else made
         outcome = done.renamed({slug: variant.catalogued.name for slug, variant in servers.items()})
         return self._with_jdks(servers, outcome, progress)
@@ -350,17 +344,9 @@ class ProcessLauncher:
         """Whether the server is built or why it cannot be; builds nothing."""
         return self._of_catalogue.availability(entry)
 
-    @contextmanager
-    def running(self, launch: Launch) -> Iterator[ProcessServer]:
-        """Start a server, wait until it is ready, and stop it whatever happens. Raises LaunchError."""
-        with started(launch, self._prepared(launch)) as server:
-            yield server
-
-    @contextmanager
-    def in_front(self, launch: Launch, upstream: Upstream) -> Iterator[ProcessServer]:
-        """Start a proxy in front of a running server or proxy, as `running` does. Raises LaunchError."""
-        with started(launch, self._prepared(launch), upstream) as server:
-            yield server
+    def running(self, launch: Launch) -> AbstractContextManager[ProcessServer]:
+        """Start a server or a proxy, wait until it is ready, and stop it whatever happens. Raises LaunchError."""
+        return started(launch, self._prepared(launch))
 
     def _numbered(self, number: int) -> FindsBuilds:
         """The builds with this number."""
@@ -423,19 +409,17 @@ def authorities(variant: Variant, built: StandingBuild) -> str | None:
     if entry.tls is None or entry.tls.ca is None or not has_tls(variant.serves):
         return None
     try:
-        return _certificates(built.folder, entry.tls.ca)
-    except (OSError, UsageError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else getattr(error, "message", "it is no text")
-        raise LaunchError(
-            f"{entry.name}: who signed its certificate cannot be read: {built.folder / entry.tls.ca}: {reason}",
-            hint="the build leaves this file in its folder: see `tls.ca` in server.yaml",
-        ) from None
-
-
-def _certificates(folder: Path, name: str) -> str:
-    """The certificates of a file in the folder. Raises OSError, UsageError and UnicodeDecodeError."""
-    with open_within(folder, name) as file:
-        authorities = certificates(file.read(_MOST_OF_AUTHORITIES).decode())
-    if not authorities:
-        raise UsageError("it holds no certificate", hint="name a PEM file")
-    return authorities
+        with open_within(built.folder, entry.tls.ca) as file:
+            if authorities := certificates(file.read(_MOST_OF_AUTHORITIES).decode()):
+                return authorities
+        reason = "it holds no certificate"
+    except UnicodeDecodeError:
+        reason = "it is no text"
+    except OSError as error:
+        reason = str(error.strerror)
+    except UsageError as error:
+        reason = error.message
+    raise LaunchError(
+        f"{entry.name}: who signed its certificate cannot be read: {built.folder / entry.tls.ca}: {reason}",
+        hint="the build leaves this file in its folder: see `tls.ca` in server.yaml",
+    )

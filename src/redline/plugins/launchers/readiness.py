@@ -40,9 +40,8 @@ def wait_until_ready(  # noqa: PLR0913 - by whom, where, what, and until when
 ) -> WaitEnd:
     """Poll, at first every millisecond, then every 20, until the right answer, death or the time limit.
 
-    Another status does not end the wait: a server may answer 503 or 404 while its routes are being set up. `alive` is
-    given the seconds to pause; `since_ns` is the start on CLOCK_MONOTONIC, from which `ready.within_ns` counts.
-    Raises DriveError when the engine cannot ask.
+    Another status does not end the wait: routes may still be set up. `alive` is given the seconds to pause;
+    `ready.within_ns` counts from `since_ns` (CLOCK_MONOTONIC). Raises DriveError when the engine cannot ask.
     """
     deadline = since_ns + ready.within_ns
     pause, attempt = _FIRST_PAUSE_S, _FIRST_ATTEMPT_S

@@ -12,7 +12,7 @@ from redline.plugins.drivers.protocol import check
 from redline.plugins.engine_process import find_engine
 from redline.plugins.launchers.readiness import reached, request_of
 from redline.plugins.launchers.tap import tapped
-from redline.ports import Building, BuildOutcome, Endpoint, HopLauncher, Launch, RunningServer, Upstream
+from redline.ports import Building, BuildOutcome, Endpoint, Launch, Launcher, RunningServer, Upstream
 
 _WITHIN_NS = 5_000_000_000
 
@@ -67,7 +67,7 @@ class RouteLauncher:
     What a proxy really speaks is seen once per pair of legs and server behind it, in a start of its own.
     """
 
-    def __init__(self, launcher: HopLauncher) -> None:
+    def __init__(self, launcher: Launcher) -> None:
         self._launcher = launcher
         self._seen: dict[tuple[str, Leg, Leg, str, int], Leg | None] = {}
 
@@ -85,9 +85,9 @@ class RouteLauncher:
 
     @contextmanager
     def running(self, launch: Launch) -> Iterator[RunningServer]:
-        """Start it with its proxies, wait until all are ready, and stop them whatever happens, the first proxy first.
+        """Start it, then its proxies from back to front, and stop them whatever happens. Raises LaunchError.
 
-        Raises LaunchError. The output of the `n`-th proxy goes to `LOG-hop-n`.
+        The output of the `n`-th proxy goes to `LOG-hop-n`.
         """
         with ExitStack() as stack:
             server = stack.enter_context(self._launcher.running(launch))
@@ -106,7 +106,9 @@ class RouteLauncher:
             for number in reversed(range(len(variant.hops))):
                 upstream = Upstream(behind, variant.route.legs[number + 1], variant.catalogued.ready)
                 own_log = log.with_name(f"{log.stem}-hop-{number + 1}{log.suffix}")
-                own = Launch(variant.hops[number], launch.placement, own_log, build_number=launch.build_number)
+                own = Launch(
+                    variant.hops[number], launch.placement, own_log, build_number=launch.build_number, upstream=upstream
+                )
                 started.insert(0, stack.enter_context(self._in_front(_Hop(variant, number, upstream, own))))
                 behind = started[0][0].endpoint
             yield RunningHops(tuple(running for running, _ in started), tuple(facts for _, facts in started))
@@ -118,7 +120,7 @@ class RouteLauncher:
         with ExitStack() as stack:
             try:
                 seen = self._upstream_seen(hop)
-                running = stack.enter_context(self._launcher.in_front(hop.launch, hop.upstream))
+                running = stack.enter_context(self._launcher.running(hop.launch))
             except LaunchError as error:
                 raise hop.explained(error, certificate) from error
             assert running.facts is not None, "the launcher has started its process"
@@ -136,8 +138,8 @@ class RouteLauncher:
         key = hop.proxy.slug, hop.proxy.serves, hop.upstream.leg, hop.behind.entry.name, hop.launch.build_number
         if key not in self._seen:
             with tapped(hop.upstream.endpoint) as tap:
-                upstream = replace(hop.upstream, endpoint=tap.endpoint)
-                with self._launcher.in_front(hop.launch, upstream):
+                relayed = replace(hop.launch, upstream=replace(hop.upstream, endpoint=tap.endpoint))
+                with self._launcher.running(relayed):
                     pass
                 self._seen[key] = tap.leg()
         return self._seen[key]
@@ -162,10 +164,7 @@ class _Hop:
         return (*self.variant.hops, self.variant)[self.number + 1]
 
     def certificate_problem(self) -> str:
-        """What is wrong with the certificate of what is behind it; empty if nothing is, or if it says nothing.
-
-        Raises LaunchError when the engine cannot ask.
-        """
+        """What is wrong with the certificate of what is behind it; empty if nothing. Raises LaunchError."""
         if not has_tls(self.upstream.leg):
             return ""
         loosely, request = reached(self.behind), request_of(self.upstream.ready)

@@ -1,19 +1,119 @@
-"""Servers of every kind in a session: of the catalogue, commands, revisions, and running servers."""
+"""Launchers by the kind of a server: commands and git revisions here, the catalogue and running servers elsewhere."""
 
-from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager
+import hashlib
+import json
+import shutil
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from pathlib import Path
 
+from redline.errors import BuildError, LaunchError, UsageError
 from redline.model import AttachedServer, Variant
+from redline.model.catalogue import Checkout
 from redline.plugins.launchers.attached import AttachedLauncher
-from redline.plugins.launchers.command import CommandLauncher
-from redline.plugins.launchers.revision import RevisionLauncher
-from redline.ports import Building, BuildOutcome, HopLauncher, Launch, Launcher, RunningServer, Upstream
+from redline.plugins.launchers.builds import StandingBuild
+from redline.plugins.launchers.failures import OF_COMMAND
+from redline.plugins.launchers.process import Prepared, ProcessServer, started
+from redline.plugins.revisions import Repository, build
+from redline.plugins.temporary import elsewhere, private_folder
+from redline.ports import Building, BuildOutcome, Launch, Launcher, RunningServer
+
+
+class CommandLauncher:
+    """Launcher of a user's commands, which run in the folders of their entries."""
+
+    def build(self, variants: Iterable[Variant], progress: Callable[[Building], None], builds: int = 1) -> BuildOutcome:
+        """Builds nothing; the content hash is that of the files which a command names."""
+        del progress, builds
+        return BuildOutcome(hashes={variant.slug: _content(variant) for variant in variants})
+
+    def running(self, launch: Launch) -> AbstractContextManager[ProcessServer]:
+        """Start it, wait until it is ready, and stop it whatever happens. Raises LaunchError."""
+        return _run_command(launch, Path(launch.variant.catalogued.family_folder), _content(launch.variant))
+
+
+@contextmanager
+def _run_command(launch: Launch, folder: Path, content: str) -> Iterator[ProcessServer]:
+    """Start the command of a launch in a folder; `content` is the content hash of what it runs."""
+    built = StandingBuild(launch.variant.catalogued, hash=content, folder=folder, runtime_version="")
+    try:
+        scratch = private_folder("scratch")
+    except OSError as error:
+        message = f"{launch.variant.slug} could not be given a scratch folder: {error.strerror}"
+        raise LaunchError(message, hint=elsewhere()) from error
+    with started(launch, Prepared(built, None, scratch, advice=OF_COMMAND)) as server:
+        yield server
+
+
+def _content(variant: Variant) -> str:
+    """16 hex digits over the program that a command starts and the files that it names; empty without any."""
+    (program, *words), folder = variant.catalogued.start.command, Path(variant.catalogued.family_folder)
+    if "/" not in program:
+        program = shutil.which(program) or program
+    hashes = {}
+    for named in (folder / word for word in (program, *words)):
+        with suppress(OSError, ValueError):
+            if named.is_file():  # no device, which may have no end
+                with named.open("rb") as file:
+                    hashes[str(named)] = hashlib.file_digest(file, "sha256").hexdigest()
+    return hashlib.sha256(json.dumps(hashes, sort_keys=True).encode()).hexdigest()[:16] if hashes else ""
+
+
+class RevisionLauncher:
+    """Launcher of git revisions. The worktrees that they are built in are removed when `stack` ends."""
+
+    def __init__(self, stack: ExitStack) -> None:
+        self._stack = stack
+        self._folders: dict[tuple[Checkout, int], Path] = {}
+
+    def build(self, variants: Iterable[Variant], progress: Callable[[Building], None], builds: int = 1) -> BuildOutcome:
+        """Check the revisions out and build them `builds` times; the content hash is the commit."""
+        outcome = BuildOutcome()
+        for variant in variants:
+            checkout = _checkout_of(variant)
+            try:
+                for number in range(builds):
+                    if (checkout, number) not in self._folders:
+                        self._folders[checkout, number] = self._built(checkout, progress)
+                outcome.hashes[variant.slug] = checkout.revision.commit
+            except BuildError as error:
+                outcome.failures[variant.slug] = error
+        return outcome
+
+    def running(self, launch: Launch) -> AbstractContextManager[ProcessServer]:
+        """Start it in its build folder, wait until it is ready, and stop it whatever happens. Raises LaunchError."""
+        checkout = _checkout_of(launch.variant)
+        return _run_command(launch, self._folders[checkout, launch.build_number], checkout.revision.commit)
+
+    def _built(self, checkout: Checkout, progress: Callable[[Building], None]) -> Path:
+        """Build a revision, and return the folder to start it in. Raises BuildError."""
+        repository, name = Repository(Path(checkout.repository)), str(checkout.revision)
+        try:
+            root = self._stack.enter_context(repository.checked_out(checkout.revision))
+            folder: Path = root / checkout.below
+            if not folder.is_dir():
+                hint = "compare revisions that have it, or put redline.yaml above it"
+                raise BuildError(f"{name} has no folder {checkout.below}, in which redline.yaml lies", hint=hint)
+            if checkout.build is not None:
+                build(checkout.build, folder, name, root.with_suffix(".log"), progress)
+        except OSError as error:
+            message = f"{name} cannot be checked out: {error.strerror}"
+            raise BuildError(message, hint=elsewhere()) from error
+        except UsageError as error:
+            raise BuildError.of(error) from error
+        return folder
+
+
+def _checkout_of(variant: Variant) -> Checkout:
+    checkout = variant.catalogued.checkout
+    assert checkout is not None, f"{variant.slug} is no revision"
+    return checkout
 
 
 class ServersLauncher:
-    """Passes servers to the launchers of their kinds; proxies are of the catalogue."""
+    """Launcher of servers of every kind, by the launchers of their kinds."""
 
-    def __init__(self, catalogue: HopLauncher, revisions: RevisionLauncher) -> None:
+    def __init__(self, catalogue: Launcher, revisions: RevisionLauncher) -> None:
         self._catalogue, self._revisions = catalogue, revisions
         self._attached, self._commands = AttachedLauncher(), CommandLauncher()
 
@@ -28,12 +128,8 @@ class ServersLauncher:
         return outcome
 
     def running(self, launch: Launch) -> AbstractContextManager[RunningServer]:
-        """Start a server, wait until it is ready, and stop it whatever happens. Raises LaunchError."""
+        """Start a server or a proxy, wait until it is ready, and stop it whatever happens. Raises LaunchError."""
         return self._launcher_of(launch.variant).running(launch)
-
-    def in_front(self, launch: Launch, upstream: Upstream) -> AbstractContextManager[RunningServer]:
-        """Start a proxy in front of a running server or proxy, as `running` does. Raises LaunchError."""
-        return self._catalogue.in_front(launch, upstream)
 
     def _launcher_of(self, variant: Variant) -> Launcher:
         entry = variant.entry

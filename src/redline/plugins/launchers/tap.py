@@ -1,7 +1,6 @@
 """Which protocol a proxy really speaks to its upstream: a relay in between sees how connections begin.
 
-Over TLS the relay sees which protocols the proxy offers by ALPN (RFC 7301), in the clear in every version of TLS. Which
-of them the server chooses, it says when it is offered the same.
+Over TLS it sees which protocols the proxy offers by ALPN (RFC 7301), and offers them to the server itself.
 """
 
 import re
@@ -149,14 +148,10 @@ def offered_by(hello: bytes) -> tuple[str, ...] | None:
     while at + 4 <= end:
         kind, length = int.from_bytes(message[at : at + 2]), int.from_bytes(message[at + 2 : at + 4])
         if kind == _ALPN:
-            return _names(message[at + 6 : at + 4 + length])
+            names, listed = [], message[at + 6 : at + 4 + length]
+            while listed:
+                names.append(listed[1 : 1 + listed[0]].decode("latin-1"))
+                listed = listed[1 + listed[0] :]
+            return tuple(names)
         at += 4 + length
     return ()
-
-
-def _names(listed: bytes) -> tuple[str, ...]:
-    names = []
-    while listed:
-        names.append(listed[1 : 1 + listed[0]].decode("latin-1"))
-        listed = listed[1 + listed[0] :]
-    return tuple(names)

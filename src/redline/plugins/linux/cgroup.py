@@ -12,40 +12,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from redline.plugins.linux.procfs import read_bytes
+from redline.plugins.linux import procfs
+from redline.plugins.linux.mounts import Mount, read_mounts
 
 _MARK = "redline-"
 _CONTAINER = re.compile(r"(?:libpod-|docker-)?[0-9a-f]{64}(?:\.scope)?")
-_OCTAL = re.compile(r"\\([0-7]{3})")
 # An unlimited memory limit of version 1 reads as the largest multiple of a page.
 _UNLIMITED_BYTES = 1 << 62
 
 
-def mount_points(kind: str, mountinfo: Path = Path("/proc/self/mountinfo")) -> tuple[tuple[Path, frozenset[str]], ...]:
-    """Where file systems of type `cgroup2` or `cgroup` are mounted, each with its super options (v1: its controllers).
-
-    The format is that of proc(5), /proc/pid/mountinfo. Empty when it cannot be read.
-    """
-    try:
-        lines = mountinfo.read_text().splitlines()
-    except OSError:
-        return ()
-    mounts = []
-    for line in lines:
-        before, _, after = line.partition(" - ")
-        fields, tail = before.split(), after.split()
-        if len(fields) > 4 and len(tail) > 2 and tail[0] == kind:
-            point = _OCTAL.sub(lambda match: chr(int(match[1], 8)), fields[4])
-            mounts.append((Path(point), frozenset(tail[2].split(","))))
-    return tuple(mounts)
-
-
 def group_of(pid: int | str = "self", proc: Path = Path("/proc")) -> Path | None:
     """The folder of a process's version 2 group, or None where there is none."""
-    mounts, path = mount_points("cgroup2", proc / "self/mountinfo"), _paths(proc, str(pid)).get("")
-    if not mounts or path is None:
+    mount, path = next(_mounts("cgroup2", proc), None), _paths(proc, str(pid)).get("")
+    if mount is None or path is None:
         return None
-    folder = mounts[0][0] / path.lstrip("/")
+    folder = mount.point / path.lstrip("/")
     return folder if folder.is_dir() else None
 
 
@@ -82,6 +63,21 @@ def processes(folder: Path) -> tuple[int, ...]:
         return ()
 
 
+def started_by(root: int) -> tuple[int, ...]:
+    """A process that was started here and its descendants, also those whose parents have ended; empty without any.
+
+    Uses its control group, if it has its own, and parents: the warden inherits orphans, so what is below the warden is
+    the server.
+    """
+    group, stat = own_group_of(root), procfs.read_stat(root)
+    below: tuple[int, ...] = ()
+    if stat is not None:
+        warden = procfs.read_stat(stat.parent)
+        ours = warden is not None and warden.parent == os.getpid()
+        below = procfs.tree(stat.parent)[1:] if ours else procfs.tree(root)
+    return tuple(dict.fromkeys((*below, *(processes(group) if group else ()))))
+
+
 def cpu_ns(folder: Path) -> int | None:
     """CPU time that the group has used since it was made, its ended processes too; None when it is gone."""
     used_us = _cpu_stat(folder).get(b"usage_usec")
@@ -89,7 +85,7 @@ def cpu_ns(folder: Path) -> int | None:
 
 
 def _cpu_stat(group: Path) -> dict[bytes, int]:
-    words = read_bytes(f"{group}/cpu.stat").split()
+    words = procfs.read_bytes(f"{group}/cpu.stat").split()
     return {name: int(value) for name, value in zip(words[::2], words[1::2], strict=False) if value.isdigit()}
 
 
@@ -105,7 +101,7 @@ class Limits:
 
 def read_limits(proc: Path = Path("/proc"), pid: int | str = "self") -> Limits:
     """The narrowest limits of a process's groups and their ancestors, as far as they are visible."""
-    unified, divided = (mount_points(kind, proc / "self/mountinfo") for kind in ("cgroup2", "cgroup"))
+    unified, divided = (any(_mounts(kind, proc)) for kind in ("cgroup2", "cgroup"))
     layout = ("hybrid" if divided else "v2") if unified else ("v1" if divided else "")
 
     def narrowest(controller: str, name: str, name_in_v1: str) -> int | None:
@@ -133,11 +129,15 @@ def quotas(pid: int | str = "self", proc: Path = Path("/proc")) -> dict[Path, fl
 def _groups(controller: str, pid: int | str, proc: Path) -> Iterator[tuple[Path, bool]]:
     """A process's groups of a controller and their ancestors, and whether they are of version 1."""
     paths = _paths(proc, str(pid))
-    for mount, _ in mount_points("cgroup2", proc / "self/mountinfo"):
-        yield from ((folder, False) for folder in _upwards(mount, paths.get("", "/")))
-    for mount, options in mount_points("cgroup", proc / "self/mountinfo"):
-        if controller in options:
-            yield from ((folder, True) for folder in _upwards(mount, paths.get(controller, "/")))
+    for mount in _mounts("cgroup2", proc):
+        yield from ((folder, False) for folder in _upwards(mount.point, paths.get("", "/")))
+    for mount in _mounts("cgroup", proc):
+        if controller in mount.options:
+            yield from ((folder, True) for folder in _upwards(mount.point, paths.get(controller, "/")))
+
+
+def _mounts(kind: str, proc: Path) -> Iterator[Mount]:
+    return (mount for mount in read_mounts(proc / "self/mountinfo") if mount.kind == kind)
 
 
 def _paths(proc: Path, pid: str) -> dict[str, str]:
@@ -170,7 +170,7 @@ def _text(path: Path) -> str:
 class Throttling(NamedTuple):
     """Since the groups were made, by series: periods with work in them, those in which the quota ran out, for how long.
 
-    The time counts once for each core on which something had to wait for the next period.
+    The time counts once for every core on which something had to wait for the next period.
     """
 
     quota_periods: int
@@ -179,12 +179,10 @@ class Throttling(NamedTuple):
 
 
 def throttling(groups: Iterable[Path]) -> Throttling | None:
-    """The sum over these groups, of version 1 or 2; None when none of them has counters.
-
-    Version 1 counts nanoseconds (`throttled_time`), version 2 microseconds (`throttled_usec`).
-    """
+    """The sum over these groups, of version 1 or 2; None when none of them has counters."""
     counters = []
     for stat in map(_cpu_stat, groups):
+        # Version 1 counts nanoseconds, version 2 microseconds.
         time_ns = stat.get(b"throttled_time", stat.get(b"throttled_usec", 0) * 1000)
         if b"nr_periods" in stat and b"nr_throttled" in stat:
             counters.append((stat[b"nr_periods"], stat[b"nr_throttled"], time_ns))

@@ -61,7 +61,7 @@ class Host:
         return int(text) if re.fullmatch(r"-?\d+", text) else None
 
     def cpu_model(self) -> str:
-        """Its name: from /proc/cpuinfo on x86, from the device tree on boards that have one."""
+        """Its name: from /proc/cpuinfo on x86, from the device tree on boards that have it."""
         match = re.search(r"^model name\s*:\s*(.+)$", self.text("/proc/cpuinfo"), re.MULTILINE)
         return match[1].strip() if match else self.text("/proc/device-tree/model").rstrip("\0")
 
@@ -75,7 +75,7 @@ class Host:
         return (named or declared or "yes") if flags or declared else ""
 
     def governor(self) -> str:
-        """The frequency governor of the first core that has one."""
+        """The frequency governor of the first core that has a governor."""
         governors = sorted(self.root.glob("sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_governor"))
         return self.text(str(governors[0].relative_to(self.root))) if governors else ""
 
@@ -132,7 +132,7 @@ class Host:
         return float(match[0]) if match else 0.0
 
     def cpu_times(self) -> CpuTimes | None:
-        """CPU times of all cores together. Resolution: one tick, 10 ms."""
+        """CPU times of all cores together. Resolution: a tick, 10 ms."""
         return cpu_times(self.text(STAT))
 
     def cpu_pressure_ns(self) -> int | None:
@@ -150,7 +150,7 @@ class Host:
 
 
 def cpu_times(stat: str, cpu: int | None = None) -> CpuTimes | None:
-    """CPU times of one core, or of all together, from the text of /proc/stat.
+    """CPU times of a core, or of all together, from the text of /proc/stat.
 
     The columns (proc(5)) are user nice system idle iowait irq softirq steal guest guest_nice. Guest time is part of
     user time. Busy is what was neither idle nor stolen.
@@ -162,7 +162,7 @@ def cpu_times(stat: str, cpu: int | None = None) -> CpuTimes | None:
     ticks += [0] * (8 - len(ticks))
     idle, steal = ticks[3] + ticks[4], ticks[7]
     total = sum(ticks)
-    # A kernel that counts by ticks alone never meets a hard interrupt in one: its `irq` stays 0 for ever.
+    # A kernel that counts by ticks alone never meets a hard interrupt in a tick: its `irq` stays 0 for ever.
     of_all = re.match(r"cpu +(?:\d+ +){5}(\d+)", stat)
     interrupts_ns = (ticks[5] + ticks[6]) * TICK_NS if of_all and int(of_all[1]) > 0 else None
     return CpuTimes(total * TICK_NS, (total - idle - steal) * TICK_NS, steal * TICK_NS, interrupts_ns)

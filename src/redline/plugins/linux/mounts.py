@@ -1,21 +1,44 @@
-"""What the mount that holds a file forbids: statvfs(3), and /proc/self/mountinfo for its name."""
+"""Mounts of this machine, by /proc/self/mountinfo (proc(5)) and statvfs(3)."""
 
 import os
 import re
 from pathlib import Path
+from typing import NamedTuple
 
 _MOUNTS = Path("/proc/self/mountinfo")
 _ESCAPED = re.compile(r"\\([0-7]{3})")
+
+
+class Mount(NamedTuple):
+    """Where a file system is mounted, its type, and its super options: in a `cgroup`, its controllers."""
+
+    point: Path
+    kind: str
+    options: frozenset[str]
+
+
+def read_mounts(mountinfo: Path = _MOUNTS) -> list[Mount]:
+    """All mounts, in the order in which they were made; none when the file cannot be read."""
+    try:
+        lines = mountinfo.read_text(errors="surrogateescape").splitlines()
+    except OSError:
+        return []
+    mounts = []
+    for line in lines:
+        before, _, after = line.partition(" - ")
+        fields, tail = before.split(" "), after.split(" ")
+        if len(fields) > 4 and len(tail) > 2:
+            point = Path(_ESCAPED.sub(lambda match: chr(int(match[1], 8)), fields[4]))
+            mounts.append(Mount(point, tail[0], frozenset(tail[2].split(","))))
+    return mounts
 
 
 def said_of_noexec(path: Path) -> str:
     """`/tmp is mounted noexec`, where that forbids to execute what is at the path; else empty."""
     try:
         forbidden = os.statvfs(path).f_flag & os.ST_NOEXEC
-        lines = _MOUNTS.read_text(errors="surrogateescape").splitlines() if forbidden else []
     except OSError:
         return ""
     whole = path.resolve()
-    points = (Path(_ESCAPED.sub(lambda match: chr(int(match[1], 8)), line.split(" ")[4])) for line in lines)
-    above = sorted((point for point in points if whole.is_relative_to(point)), key=lambda point: len(point.parts))
-    return f"{above[-1]} is mounted noexec" if above else ""
+    above = [mount.point for mount in read_mounts() if whole.is_relative_to(mount.point)] if forbidden else []
+    return f"{max(above, key=lambda point: len(point.parts))} is mounted noexec" if above else ""

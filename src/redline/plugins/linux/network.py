@@ -13,17 +13,11 @@ from typing import NamedTuple
 import psutil
 
 from redline.plugins.linux.procfs import read_bytes
+from redline.plugins.linux.sockets import At, plain
 
 _TIME_WAIT = re.compile(rb"^TCP:.* tw (\d+)", re.MULTILINE)
 _LISTEN = b"0A"
 _ANY_PORT = 9
-
-
-class Address(NamedTuple):
-    """An address and a port."""
-
-    ip: str
-    port: int
 
 
 class TcpCounts(NamedTuple):
@@ -62,10 +56,10 @@ class Namespace:
         """Whether this process is in it: network settings can be read in the own namespace only."""
         return self.pid == "self"
 
-    def listening(self) -> set[Address]:
-        """Addresses of all listeners. The format is that of proc(5), /proc/net/tcp."""
+    def listening(self) -> set[tuple[At, int]]:
+        """Addresses of all listeners, and their inodes: proc(5), /proc/net/tcp."""
         lines = [line.split() for name in ("tcp", "tcp6") for line in self._read(name).splitlines()[1:]]
-        return {_address(words[1].decode()) for words in lines if len(words) > 3 and words[3] == _LISTEN}
+        return {(_address(words[1].decode()), int(words[9])) for words in lines if words[3:4] == [_LISTEN]}
 
     def tcp(self) -> TcpCounts | None:
         """From /proc/net/snmp (RFC 4022: tcpOutSegs, tcpRetransSegs) and netstat (Linux: snmp_counter.rst)."""
@@ -88,7 +82,7 @@ class Namespace:
 
 
 def _counters(text: bytes, group: bytes, *names: bytes) -> tuple[int, ...]:
-    """Values of a group, whose names stand in one line and values in the next. Raises IndexError or ValueError."""
+    """Values of a group, whose names stand in a line and values in the next. Raises IndexError or ValueError."""
     start = text.index(group)
     columns, values = (line.split() for line in text[start:].split(b"\n", 2)[:2])
     return tuple(int(values[columns.index(name)]) for name in names)
@@ -128,7 +122,7 @@ def towards(host: str) -> Link | None:
 def link(device: str, root: Path = Path("/")) -> Link | None:
     """The device with its speed; None without a meaningful speed.
 
-    Devices of software (loopback, veth, bridges) have no speed or one that limits nothing: so the speed counts
+    Devices of software (loopback, veth, bridges) have no speed, or a speed that limits nothing: so the speed counts
     only for hardware, and for bonds of hardware.
     """
     folder = root / "sys/class/net" / device
@@ -155,10 +149,10 @@ def _device_towards(host: str) -> str | None:
     return None
 
 
-def _address(text: str) -> Address:
-    """`0100007F:1F90`: the kernel prints each 32 bits of an address in the byte order of the machine."""
+def _address(text: str) -> At:
+    """`0100007F:1F90`: the kernel prints every 32 bits of an address in the byte order of the machine."""
     digits, _, port = text.partition(":")
     words = bytes.fromhex(digits)
     if sys.byteorder == "little":
         words = b"".join(words[at : at + 4][::-1] for at in range(0, len(words), 4))
-    return Address(str(ip_address(words)), int(port, 16))
+    return At(plain(ip_address(words)), int(port, 16))

@@ -1,13 +1,13 @@
 """Which processes answer connections to a listening address, or why they are not known.
 
-A port says little: other processes may listen on it at other addresses, and several may share one address. So the
-socket is found that the kernel gives these connections to, and then all processes that hold it.
+A port says little: other processes may listen on it at other addresses, and several may share an address. So this
+looks for the socket that the kernel gives these connections to, and then for all processes that hold it.
 """
 
 import os
 import pwd
 import socket
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from ipaddress import ip_address
@@ -17,22 +17,10 @@ from redline.plugins.linux.sockets import At, Tcp, answering, listeners, local_e
 
 _ASKED_WITHIN_S = 1.0
 _FORWARDERS = frozenset(
-    {
-        "docker-proxy",
-        "gvproxy",
-        "kubectl",
-        "pasta",
-        "pasta.avx2",
-        "passt",
-        "passt.avx2",
-        "rootlesskit",
-        "rootlessport",
-        "slirp4netns",
-        "socat",
-        "ssh",
-        "sshd",
-        "sshd-session",
-    }
+    (
+        *("docker-proxy", "gvproxy", "kubectl", "pasta", "pasta.avx2", "passt", "passt.avx2", "rootlesskit"),
+        *("rootlessport", "slirp4netns", "socat", "ssh", "sshd", "sshd-session"),
+    )
 )
 """Programs that only forward connections."""
 
@@ -113,7 +101,7 @@ def members(holders: Collection[int], elsewhere: Collection[int]) -> tuple[int, 
         grown.add(pid)
         if pid in above:
             return
-        inner = {child: _all_below(child, below) for child in below.get(pid, ())}
+        inner = {child: set(procfs.with_descendants(child, below)) for child in below.get(pid, ())}
         passed_on = any(pids & set(holding) for pids in inner.values())
         for child, pids in inner.items():
             another = passed_on and not pids & set(holding) and pids & set(elsewhere)
@@ -129,10 +117,3 @@ def _is_manager(pid: int) -> bool:
     """Whether it is a service manager, which listens for services that it will start."""
     stat = procfs.read_stat(pid)
     return stat is not None and stat.name == b"systemd"
-
-
-def _all_below(pid: int, below: Mapping[int, Iterable[int]]) -> set[int]:
-    pids = [pid]
-    for parent in pids:
-        pids += below.get(parent, ())
-    return set(pids)

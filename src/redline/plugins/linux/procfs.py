@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -10,6 +10,7 @@ PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
 _SHARED = re.compile(rb"^RssShmem:\s+(\d+) kB$", re.MULTILINE)
 _OOM_KILLS = re.compile(rb"^oom_kill (\d+)$", re.MULTILINE)
+VMSTAT = "/proc/vmstat"
 _BLOCK_BYTES = 512
 _FIRST_FILES = 64
 """A runtime opens what it maps when it starts; a server may have thousands of connections."""
@@ -53,7 +54,7 @@ def read_bytes(path: str) -> bytes:
 def temporary_files(process: str) -> Iterator[int]:
     """A descriptor of the `/tmp` that a process sees, where /proc has it. Raises OSError, also where that is a link.
 
-    An absolute one would lead from its root into a folder of this machine.
+    An absolute link would lead from its root into a folder of this machine.
     """
     root = os.open(f"{process}/root", os.O_PATH | os.O_DIRECTORY)
     try:
@@ -67,9 +68,15 @@ def temporary_files(process: str) -> Iterator[int]:
 
 
 def oom_kills() -> int | None:
-    """The number of processes that the kernel has killed for lack of memory since it started; None if not known."""
-    match = _OOM_KILLS.search(read_bytes("/proc/vmstat"))
+    """The number of processes that the kernel has killed for lack of memory since it booted; None if not known."""
+    match = _OOM_KILLS.search(read_bytes(VMSTAT))
     return int(match[1]) if match else None
+
+
+def oom_kills_since(before: int | None) -> int | None:
+    """How many it has killed since `oom_kills` was `before`; None if not known."""
+    now = oom_kills()
+    return None if before is None or now is None else now - before
 
 
 def read_stat(pid: int) -> Stat | None:
@@ -131,6 +138,11 @@ def tree(root: int) -> tuple[int, ...]:
     below = children()
     if read_stat(root) is None:
         return ()
+    return with_descendants(root, below)
+
+
+def with_descendants(root: int, below: Mapping[int, Iterable[int]]) -> tuple[int, ...]:
+    """The process and its descendants, by the children of processes."""
     pids = [root]
     for pid in pids:
         pids += below.get(pid, ())

@@ -6,17 +6,16 @@ from contextlib import contextmanager, suppress
 
 
 def give_way() -> None:
-    """Let the calling thread run only when a core is idle (SCHED_IDLE), for good.
+    """Let the calling thread run only when a core is idle (SCHED_IDLE), for good: the engine may share its core.
 
-    The lab shares cores with the engine where there are few. Threads that it starts processes from must not give way:
-    any user may enter SCHED_IDLE, but only the privileged may leave it, and children inherit it.
+    Threads that start processes must not give way: children inherit it, and only the privileged may leave it.
     """
     with suppress(OSError, AttributeError):
         os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
 
 
 def gives_way(thread: int) -> bool:
-    """Whether a thread is in SCHED_IDLE; False for one that has ended."""
+    """Whether a thread is in SCHED_IDLE; False for a thread that has ended."""
     try:
         return os.sched_getscheduler(thread) == os.SCHED_IDLE
     except OSError:

@@ -42,7 +42,7 @@ class At(NamedTuple):
 
 @dataclass(frozen=True)
 class Tcp:
-    """One socket. `inode` is 0 while nobody has accepted it; `device` is 0 unless it is bound to one.
+    """A socket. `inode` is 0 while nobody has accepted it; `device` is 0 unless it is bound to a device.
 
     `takes_ipv4` says whether a listener gets connections over IPv4 that are for its port. Bytes and segments sent again
     are those of a connection since it began; `drops` are the attempts to connect that a listener has dropped.

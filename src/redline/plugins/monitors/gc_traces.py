@@ -103,7 +103,7 @@ def read_node(lines: Iterable[str], began_unix_ns: Callable[[int], int]) -> Iter
             continue
         pid, took_ns = int(match["pid"]), round(float(match["took"]) * _MS)
         end_ns = began_unix_ns(pid) + round(float(match["at"]) * _MS)
-        before, after = (round(float(match[each]) * _MIB) for each in ("before", "after"))
+        before, after = (round(float(match[name]) * _MIB) for name in ("before", "after"))
         kind: CollectionKind = "young" if match["name"] in ("Scavenge", "Minor Mark-Compact") else "full"
         yield pid, Pause(start_unix_ns=end_ns - took_ns, duration_ns=took_ns, cause=match["name"])
         collection = Collection(
@@ -132,9 +132,9 @@ def read_go(lines: Iterable[str], began_unix_ns: int) -> Iterator[Event]:
         if match is None:
             continue
         start_ns = began_unix_ns + round(float(match["at"]) * 1e9)
-        first, marking, last = (round(float(match[each]) * _MS) for each in ("first", "marking", "last"))
+        first, marking, last = (round(float(match[name]) * _MS) for name in ("first", "marking", "last"))
         end_ns = start_ns + first + marking + last
-        before, end, live = (int(match[each]) * _MIB for each in ("before", "end", "live"))
+        before, end, live = (int(match[name]) * _MIB for name in ("before", "end", "live"))
         yield Pause(start_unix_ns=start_ns, duration_ns=first, cause="sweep termination")
         yield Pause(start_unix_ns=end_ns - last, duration_ns=last, cause="mark termination")
         yield Collection(

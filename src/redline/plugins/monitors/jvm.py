@@ -59,17 +59,17 @@ class RoleClocks:
 
     def sample(self) -> dict[str, int]:
         """CPU and wait times of compiler and collector threads, by series; empty after the JVM's end."""
-        found: dict[tuple[str, str], dict[int, int]] = {key: {} for key in self._tallies}
+        clocks: dict[tuple[str, str], dict[int, int]] = {key: {} for key in self._tallies}
         for thread in procfs.threads_of(self._pid, self._proc):
             role = self._role(thread)
             if not role:
                 continue
-            clocks = procfs.read_bytes(f"{self._proc}/{self._pid}/task/{thread}/schedstat").split()
-            if len(clocks) == 3:
-                found[role, "cpu"][thread], found[role, "wait"][thread] = int(clocks[0]), int(clocks[1])
-        if not any(found.values()):
+            times = procfs.read_bytes(f"{self._proc}/{self._pid}/task/{thread}/schedstat").split()
+            if len(times) == 3:
+                clocks[role, "cpu"][thread], clocks[role, "wait"][thread] = int(times[0]), int(times[1])
+        if not any(clocks.values()):
             return {}
-        return {f"{role}_{clock}_ns": self._tallies[role, clock].total(now) for (role, clock), now in found.items()}
+        return {f"{role}_{clock}_ns": self._tallies[role, clock].total(now) for (role, clock), now in clocks.items()}
 
     def _role(self, thread: int) -> str:
         if thread not in self._roles:
@@ -86,15 +86,15 @@ def compilers_of(pids: Iterable[int], proc: str = "/proc") -> Callable[[], int |
 
     def read() -> int | None:
         samples = [sample for clock in clocks if (sample := clock.sample())]
-        return sum(one["compiler_cpu_ns"] + one["compiler_wait_ns"] for one in samples) if samples else None
+        return sum(sample["compiler_cpu_ns"] + sample["compiler_wait_ns"] for sample in samples) if samples else None
 
     return read
 
 
 class Jvm:
-    """One JVM: its counters, the clocks of its threads, and the log that it writes.
+    """A JVM: its counters, the clocks of its threads, and the log that it writes.
 
-    The log is read from now on, and its beginning, which names the collector: a search makes many
+    Of its log it reads the beginning, which names the collector, and what is written from now on: a search makes many
     loads on one server.
     """
 
@@ -115,7 +115,7 @@ class Jvm:
     @classmethod
     def among(cls, pids: Iterable[int], proc: str = "/proc") -> "Jvm | None":
         """The first of these processes that is a JVM with counters, or None."""
-        return next((cls(pid, found, proc) for pid in pids if (found := PerfData.of(pid, proc)) is not None), None)
+        return next((cls(pid, data, proc) for pid in pids if (data := PerfData.of(pid, proc)) is not None), None)
 
     def sample(self) -> dict[str, int]:
         """Its current counters and gauges, by series; empty when it has ended."""

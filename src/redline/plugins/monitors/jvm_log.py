@@ -197,10 +197,9 @@ class JvmLog:
             yield Named(collector=match[1])
 
     def _numbered(self, line: _Line, number: int, text: str) -> Iterator[Event]:
-        """Read a line of a numbered collection."""
         if number not in self._open:
             yield from self._end_shenandoah()
-            for old in [one for one in self._open if one <= number - _MOST_OPEN]:
+            for old in [known for known in self._open if known <= number - _MOST_OPEN]:
                 del self._open[old]
             self._open[number] = _OpenCollection(line.at_ns)
         known = self._open[number]
@@ -220,7 +219,7 @@ class JvmLog:
         known, what = self._open[number], f"{match['what']}  ".split(" ")
         marks = _IN_BRACKETS.findall(match["what"])
         cause = next((mark for mark in marks if mark not in _MODES), "")
-        before, after = (_bytes(match[each]) if match[each] else None for each in ("before", "after"))
+        before, after = (_bytes(match[name]) if match[name] else None for name in ("before", "after"))
         if before is None or after is None:
             if what[0] == "Concurrent" and "Cycle" in what[1:3] and match["took"]:
                 # Of G1. It frees no region that something lives in: the mixed collections after it do.
@@ -254,8 +253,8 @@ class JvmLog:
     def _tells(self, kind: CollectionKind, marks: list[str]) -> bool:
         """Whether the used heap after this pause is about the live set; without room a collection frees too little."""
         if kind in ("full", "degenerated"):
-            for one in self._open.values():  # a marking of G1 that goes on comes to nothing
-                one.aborted = True
+            for known in self._open.values():  # a marking of G1 that goes on comes to nothing
+                known.aborted = True
             self._marked = False
             return _PARTS.isdisjoint(marks)
         if "Prepare Mixed" in marks:

@@ -32,10 +32,7 @@ class _File:
     name: str
 
     def content(self) -> bytes:
-        """The file's content, empty unless it is a file of the process's user; follows no link.
-
-        Everybody can make files of such names there.
-        """
+        """The content, without following links; empty unless the process's user owns: anybody can make such a file."""
         try:
             with procfs.temporary_files(self.process) as temporary:
                 folder = os.open(self.folder, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=temporary)
@@ -55,7 +52,7 @@ class _File:
 
 @dataclass(frozen=True)
 class PerfData:
-    """The counters of one JVM: where each 64-bit number stands in the file, and the texts, which do not change."""
+    """The counters of a JVM: where each 64-bit number stands in the file, and the texts, which do not change."""
 
     file: _File
     places: dict[str, int]
@@ -65,7 +62,7 @@ class PerfData:
     def of(cls, pid: int, proc: str = "/proc") -> "PerfData | None":
         """The counters of a process; None if it is no JVM, keeps none (`-XX:-UsePerfData`), or may not be read."""
         read = ((file, file.content()) for file in _files_of(f"{proc}/{pid}"))
-        file, content = next((each for each in read if each[1]), (None, b""))
+        file, content = next((pair for pair in read if pair[1]), (None, b""))
         return cls._read(file, content) if file else None
 
     @classmethod
@@ -110,7 +107,7 @@ class PerfData:
 def _files_of(process: str) -> Iterator[_File]:
     """Files that may be the process's, as far as it is known and its `/tmp` may be read."""
     status = procfs.read_bytes(f"{process}/status")
-    line = next((each for each in status.split(b"\n") if each.startswith(b"NSpid:")), b"")
+    line = next((line for line in status.split(b"\n") if line.startswith(b"NSpid:")), b"")
     inner = line.split()[-1].decode() if line else Path(process).name
     try:
         user = Path(process).stat().st_uid

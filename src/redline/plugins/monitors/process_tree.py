@@ -46,8 +46,6 @@ _MOST_NEIGHBOURS = 3
 _LEAST_OF_NEIGHBOUR = 0.02
 """The smallest share of a core that is worth a name."""
 T = TypeVar("T")
-
-
 Values = dict[str, int]
 
 
@@ -73,8 +71,8 @@ class MachineShare:
         values: Values = {}
         times = [times for cpu in self.cores if (times := cpu_times(stat, cpu)) is not None]
         if times:
-            values["cores_busy_ns"] = sum(one.busy_ns for one in times)
-        interrupts = [one.interrupts_ns for one in times if one.interrupts_ns is not None]
+            values["cores_busy_ns"] = sum(cpu.busy_ns for cpu in times)
+        interrupts = [cpu.interrupts_ns for cpu in times if cpu.interrupts_ns is not None]
         if interrupts:
             values["cores_interrupts_ns"] = sum(interrupts)
         quota = throttling(self.groups) if self.groups else None
@@ -157,8 +155,8 @@ class Surroundings:
 class KeptSamples:
     """The samples of one series so far: the first, and one for each `_stride` of those after it.
 
-    The stride doubles when there would be more than `MOST_SAMPLES`, so that a long load takes no more memory. Of those
-    that become one, a counter keeps the last and a gauge the largest.
+    The stride doubles when there would be more than `MOST_SAMPLES`, so that a long load takes no more memory. Of merged
+    samples, a counter keeps the last and a gauge the largest.
     """
 
     kind: Literal["counter", "gauge"]
@@ -168,7 +166,7 @@ class KeptSamples:
     _in_last: int = field(default=1, init=False)
 
     def add(self, at_unix_ns: int, value: float) -> None:
-        """One more."""
+        """Add a sample."""
         if self._in_last < self._stride:
             self._in_last += 1
             if self.kind == "counter" or value >= self.values[-1]:
@@ -181,7 +179,7 @@ class KeptSamples:
         self._in_last = 1
 
     def _halve(self) -> None:
-        """Leave the first as it is, and one of each two of the others."""
+        """Keep the first sample, and one of every two later ones."""
         samples = list(zip(self.times_unix_ns, self.values, strict=True))
         pairs = zip(samples[1::2], samples[2::2], strict=True)
         kept = [later if self.kind == "counter" or later[1] >= earlier[1] else earlier for earlier, later in pairs]
@@ -205,7 +203,6 @@ class _Paced:
         self.due_ns = time.monotonic_ns() + int((time.thread_time_ns() - began_ns) / self.share)
 
     def is_due(self) -> bool:
-        """Whether the task may run again."""
         return time.monotonic_ns() >= self.due_ns
 
 
@@ -373,9 +370,7 @@ def _series(subject: Subject, name: str, kept: KeptSamples) -> Series:
 class Neighbours:
     """Which other processes of the machine used its CPU time, by the names of their commands.
 
-    Looks at every process when it is made, and once more when asked: two readings of /proc/PID/stat for each.
-
-    A process that ends before the second look is not seen.
+    It looks at every process at its creation and in `series`; what ends between is not seen.
     """
 
     def __init__(self) -> None:

@@ -54,8 +54,6 @@ _T = TypeVar("_T", Pause, Collection)
 
 
 class _Longest(Generic[_T]):
-    """The longest pauses or collections."""
-
     def __init__(self, most: int) -> None:
         self._most, self._order = most, count()
         self._kept: list[tuple[int, int, _T]] = []

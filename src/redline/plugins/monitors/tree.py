@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from redline.plugins.linux import cgroup, procfs
-from redline.plugins.linux.members import started_by
+from redline.plugins.linux.cgroup import started_by
 from redline.plugins.linux.scheduling import gives_way
 
 _SWITCHES = re.compile(rb"^voluntary_ctxt_switches:\s+(\d+)\s+nonvoluntary_ctxt_switches:\s+(\d+)", re.MULTILINE)

@@ -164,7 +164,7 @@ class AsyncProfiler:
     def read(self, folder: Path, slices: Sequence[Slice]) -> Sampled:
         """Convert the recording to stacks by thread and slice, a flame graph and a heat map."""
         total = ["--total"] if self.unit != "samples" else []
-        parts = [(one, self._collapsed(folder, one, *total)) for one in slices or (None,)]
+        parts = [(during, self._collapsed(folder, during, *total)) for during in slices or (None,)]
         stacks = in_slices(parts)
         whole = Slice(slices[0].start, slices[-1].end) if slices else None
         counted = in_slices([(None, self._collapsed(folder, whole))]) if total else stacks
@@ -198,11 +198,11 @@ def _within(during: Slice | None) -> list[str]:
 
 def _jvm_of(pid: int) -> tuple[int, Path]:
     """The JVM at or below a process, and its `java`. Raises ProfilerError."""
-    for each in procfs.tree(pid):
+    for process in procfs.tree(pid):
         try:
-            executable = Path(f"/proc/{each}/exe").readlink()
+            executable = Path(f"/proc/{process}/exe").readlink()
         except OSError:
             continue
         if executable.name == "java":
-            return each, executable
+            return process, executable
     raise ProfilerError("the server has no process that is a JVM")

@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
+from typing import BinaryIO
 
 from redline.model import ProfileKind, ProfileUnit, Slice
 from redline.plugins import decisive
@@ -44,13 +45,7 @@ class _Command:
     def _run(self, command: Sequence[str], log: Path) -> None:
         self._log = log
         with log.open("wb") as out:
-            self._process = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=out,
-                process_group=0,  # Ctrl-C is for the lab
-            )
+            self._process = _started(command, stdout=out, stderr=out)
 
     def stop(self) -> None:
         """Interrupt the command, and wait until its file is written."""
@@ -103,16 +98,15 @@ class Perf(_Command):
         return Sampled(stacks, stacks.total + lost, lost)
 
 
+def _started(command: Sequence[str], *, stdout: "BinaryIO | int", stderr: BinaryIO) -> "subprocess.Popen[bytes]":
+    group = 0  # of its own: Ctrl-C is for the lab
+    return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr, process_group=group)
+
+
 def _lines_of(command: Sequence[str], log: Path) -> Iterator[str]:
     """The lines of `perf script`, while it writes them. Raises ProfilerError where it fails or hangs."""
     with log.open("wb") as said:
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=said,
-            process_group=0,  # Ctrl-C is for the lab
-        )
+        process = _started(command, stdout=subprocess.PIPE, stderr=said)
     try:
         assert process.stdout is not None
         rest = b""

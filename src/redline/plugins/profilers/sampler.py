@@ -29,25 +29,16 @@ class Sampled:
 class Sampler(Protocol):
     """Samples a process and its descendants. Every method raises ProfilerError and OSError."""
 
-    @property
-    def name(self) -> str:
-        """The profiler and its version."""
-
-    @property
-    def event(self) -> str:
-        """The event that triggers a sample."""
-
-    @property
-    def interval(self) -> int:
-        """Between samples of a thread: CPU or wall time in nanoseconds, or bytes."""
-
-    @property
-    def unit(self) -> ProfileUnit:
-        """The unit of the stacks' weights."""
-
-    @property
-    def env(self) -> dict[str, str]:
-        """Environment variables that the process needs."""
+    name: str
+    """The profiler and its version."""
+    event: str
+    """The event that triggers a sample."""
+    interval: int
+    """Between samples of a thread: CPU or wall time in nanoseconds, or bytes."""
+    unit: ProfileUnit
+    """The unit of the stacks' weights."""
+    env: dict[str, str]
+    """Environment variables that the process needs."""
 
     def prepare(self, pid: int) -> None:
         """Do slow preparations, while the process is still idle."""

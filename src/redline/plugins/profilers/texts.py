@@ -28,9 +28,9 @@ _SPEEDSCOPE_UNITS = {"samples": "none", "bytes": "bytes", "ns": "nanoseconds"}
 def slices_of(intervals: Iterable[Slice]) -> tuple[Slice, ...]:
     """The intervals, merged with neighbours if more than `MOST_SLICES`; bounds are whole milliseconds."""
     whole = [Slice(_rounded(interval.start), _rounded(interval.end)) for interval in intervals]
-    whole = [one for one in whole if one.end > one.start]
-    each = -(-len(whole) // MOST_SLICES)
-    groups = [whole[at : at + each] for at in range(0, len(whole), each or 1)]
+    whole = [interval for interval in whole if interval.end > interval.start]
+    size = max(1, -(-len(whole) // MOST_SLICES))
+    groups = [whole[at : at + size] for at in range(0, len(whole), size)]
     return tuple(Slice(group[0].start, group[-1].end) for group in groups)
 
 

@@ -35,7 +35,7 @@ def render(sections: Iterable[Section]) -> bytes:
 
 
 def safe(text: str) -> str:
-    """One line of plain text: markup, HTML, mentions and references to issues are taken out of force."""
+    """A line of plain text: markup, HTML, mentions and references to issues are taken out of force."""
     spaced = visible(re.sub(r"\s+", " ", text))
     line = spaced.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     line = _SPECIAL.sub(r"\\\1", line)

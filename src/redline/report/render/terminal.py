@@ -84,7 +84,7 @@ def _prose(block: Prose | Items, console: Console) -> Iterator[Text]:
 
 
 def _grids(tables: Sequence[Table], console: Console) -> dict[int, tuple["_Grid", list[int]]]:
-    """Each table, by its `id`, with the widths of its columns: the same for all tables with the same titles."""
+    """The tables by `id`, with the widths of their columns: the same for all tables with the same titles."""
     alike: dict[tuple[str, ...], list[Table]] = {}
     for table in tables:
         alike.setdefault(tuple(column.heading for column in table.columns), []).append(table)

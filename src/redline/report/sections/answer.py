@@ -1,7 +1,7 @@
 """The answer of a report, in words: sentences made from its verdicts, levels and limits, and from nothing else."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from redline.analysis.compare import why_no_verdict
 from redline.findings.cell import USELESS
@@ -11,7 +11,6 @@ from redline.model import (
     Metric,
     ObjectiveResult,
     ObjectiveState,
-    Place,
     Ranking,
     Report,
     Verdict,
@@ -46,7 +45,7 @@ _DECIDED = (Verdict.FASTER, Verdict.SLOWER)
 
 def run_answer(report: Report) -> Iterator[Section]:
     """The answer of a run: comparisons, or levels where nothing is compared."""
-    said: Iterator[Line] = iter(())
+    said: Iterable[Line] = ()
     if not report.next_command:  # a screen compares nothing
         compared = any(comparison.verdict or _is_unjudged(comparison) for comparison in report.comparisons)
         said = _compared(report) if compared else _levels(report)
@@ -57,8 +56,7 @@ def _by_axis(report: Report) -> Iterator[Line]:
     """Which axes matter to a server, in the metrics with verdicts."""
     several = len({(effect.scenario, effect.load) for effect in report.main_effects}) > 1
     for effect in report.main_effects:
-        text = sentence(effect.effects)
-        if text:
+        if text := sentence(effect.effects):
             where = f"{effect.scenario} · {effect.load}: " if several else ""
             yield line((where, "dim"), f"{effect.server}, {fmt.label(effect.metric)}: {text}")
     if report.next_command:
@@ -282,47 +280,36 @@ def _size(comparison: Comparison) -> float:
     return abs(math.log(comparison.ratio.value)) if comparison.ratio and comparison.ratio.value > 0 else 0.0
 
 
-def _levels(report: Report) -> Iterator[Line]:
+def _levels(report: Report) -> list[Line]:
     """The levels of groups, best first; of a large report how much there is to read."""
-    said = list(_each_level(report))
-    yield from said[:_MOST]
-    if len(said) > _MOST:
-        yield line(f"{len(said) - _MOST:,} more stand in the results.")
-
-
-def _each_level(report: Report) -> Iterator[Line]:
-    ranked: dict[tuple[str, str], list[Ranking]] = {}
-    for ranking in report.rankings:
-        ranked.setdefault((ranking.scenario, ranking.load), []).append(ranking)
+    lines: list[Line] = []
     cells = {cell.cell_id: cell for cell in report.cells}
     for group in groups(report):
-        where = group.where(report.cells)
-        subjects = [cell for cell in group.cells if cell.role == "subject"]
-        rankings = [ranking for ranking in ranked.get((group.scenario, group.load), []) if len(ranking.places) > 1]
-        yield from (line((where, "dim"), _ranking(ranking, cells)) for ranking in rankings)
-        for cell in subjects:
-            if not cell.valid:
-                yield line((where, "dim"), f"{cell.server} has no valid result: {invalid_reason(cell)}")
-            elif not rankings:
-                yield line((where, "dim"), _level(cell))
+        where: tuple[str, Look] = group.where(report.cells), "dim"
+        here = (
+            ranking for ranking in report.rankings if (ranking.scenario, ranking.load) == (group.scenario, group.load)
+        )
+        rankings = [ranking for ranking in here if len(ranking.places) > 1]
+        lines += [line(where, _ranking(ranking, cells)) for ranking in rankings]
+        for cell in group.cells:
+            if cell.role == "subject" and not cell.valid:
+                lines.append(line(where, f"{cell.server} has no valid result: {invalid_reason(cell)}"))
+            elif cell.role == "subject" and not rankings:
+                lines.append(line(where, _level(cell)))
+    if len(lines) > _MOST:
+        return [*lines[:_MOST], line(f"{len(lines) - _MOST:,} more stand in the results.")]
+    return lines
 
 
 def _ranking(ranking: Ranking, cells: dict[str, CellReport]) -> str:
     """`by throughput 1. hyper 96.0 k/s ±0.7%, 2. axum 89.7 k/s ±0.7%`."""
     setting = f" ({ranking.setting})" if ranking.setting else ""
     places = (
-        f"{place.rank}. {cells[place.cell_id].server} {fmt.with_spread(place.estimate)}{_ratio(place)}"
+        f"{place.rank}. {cells[place.cell_id].server} {fmt.with_spread(place.estimate)}"
+        + (f" ({fmt.with_bounds(place.ratio)}{' in duets' if place.in_duets else ''})" if place.ratio else "")
         for place in ranking.places
     )
     return f"by {fmt.label(ranking.metric)}{setting} {', '.join(places)}"
-
-
-def _ratio(place: Place) -> str:
-    """` (+32.4% [+29.0, +35.1] in duets)`: the change on which its place rests, if any."""
-    if place.ratio is None:
-        return ""
-    in_duets = " in duets" if place.in_duets else ""
-    return f" ({fmt.with_bounds(place.ratio)}{in_duets})"
 
 
 def _level(cell: CellReport) -> str:

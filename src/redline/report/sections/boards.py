@@ -12,7 +12,7 @@ SCENARIO = "scenario"
 
 @dataclass(frozen=True)
 class ServerPair:
-    """One server against another, both with the same `setting`, such as `interceptor=off`; empty when none varies."""
+    """A server against another, both with the same `setting`, such as `interceptor=off`; empty when none varies."""
 
     server: str
     against: str
@@ -104,7 +104,7 @@ class Workload:
 
 @dataclass(frozen=True)
 class Board:
-    """One metric's comparisons by line and column, with the report's cells; what was never compared has no entry."""
+    """The comparisons of a metric by line and column, with the report's cells; what was never compared has no entry."""
 
     metric: Metric
     comparisons: dict[tuple[ServerPair, Workload], Comparison]
@@ -124,7 +124,7 @@ class Board:
 
     @cached_property
     def settings(self) -> tuple[str, ...]:
-        """The settings."""
+        """The settings of lines."""
         return tuple(dict.fromkeys(line.setting for line, _ in self.comparisons))
 
     @cached_property
@@ -160,22 +160,6 @@ class Board:
         return Board(self.metric, here, self.cells)
 
 
-@dataclass(frozen=True)
-class EffectBoards:
-    """A step on an axis, such as from `interceptor` off to server-log, with a board per metric."""
-
-    axis: str
-    value: str
-    reference: str
-    boards: tuple[Board, ...]
-
-    @property
-    def title(self) -> str:
-        """`interceptor: server-log against off`; of scenarios the two names alone."""
-        step = f"{self.value} against {self.reference}"
-        return step if self.axis == SCENARIO else f"{self.axis}: {step}"
-
-
 def cost_boards(report: Report) -> tuple[Board, ...]:
     """What servers cost against their baselines, a board per metric; empty when nothing is compared."""
     cells = {cell.cell_id: cell for cell in report.cells}
@@ -183,7 +167,19 @@ def cost_boards(report: Report) -> tuple[Board, ...]:
     return _boards(shown, cells, Naming(known_defaults(report)))
 
 
-def steps(report: Report) -> tuple[EffectBoards, ...]:
+@dataclass(frozen=True)
+class EffectBoards:
+    """A step on an axis, with a board per metric.
+
+    The title is `interceptor: server-log against off`; of scenarios the two names alone.
+    """
+
+    axis: str
+    title: str
+    boards: tuple[Board, ...]
+
+
+def steps(report: Report) -> Iterator[EffectBoards]:
     """The effects by axis, value and reference, in the order in which they first appear."""
     cells = {cell.cell_id: cell for cell in report.cells}
     defaults = known_defaults(report)
@@ -191,10 +187,9 @@ def steps(report: Report) -> tuple[EffectBoards, ...]:
     for effect in report.effects:
         if effect.comparison.cell_id in cells:
             gathered.setdefault((effect.axis, effect.value, effect.reference), []).append(effect.comparison)
-    return tuple(
-        EffectBoards(*key, _boards(comparisons, cells, Naming(defaults, key[0])))
-        for key, comparisons in gathered.items()
-    )
+    for (axis, value, reference), comparisons in gathered.items():
+        title = f"{'' if axis == SCENARIO else f'{axis}: '}{value} against {reference}"
+        yield EffectBoards(axis, title, _boards(comparisons, cells, Naming(defaults, axis)))
 
 
 def _boards(kept: list[Comparison], cells: dict[str, CellReport], naming: Naming) -> tuple[Board, ...]:
@@ -203,20 +198,16 @@ def _boards(kept: list[Comparison], cells: dict[str, CellReport], naming: Naming
         c.baseline_id: cells[c.baseline_id].server if c.baseline_id in cells else c.baseline_id for c in kept
     }
     lines = naming.named({(servers[c.cell_id], servers[c.baseline_id]) for c in kept})
-    boards = []
-    for metric in COMPARED:
-        compared = {
-            (lines[servers[c.cell_id], servers[c.baseline_id]], _column(cells[c.cell_id])): c
-            for c in kept
-            if c.metric is metric
-        }
-        if any(c.says_something for c in compared.values()):
-            boards.append(Board(metric, compared, cells))
-    return tuple(boards)
-
-
-def _column(cell: CellReport) -> Workload:
-    return Workload(cell.scenario, cell.load)
+    by_metric: dict[Metric, dict[tuple[ServerPair, Workload], Comparison]] = {metric: {} for metric in COMPARED}
+    for c in kept:
+        cell = cells[c.cell_id]
+        place = lines[servers[c.cell_id], servers[c.baseline_id]], Workload(cell.scenario, cell.load)
+        by_metric.get(c.metric, {})[place] = c
+    return tuple(
+        Board(metric, compared, cells)
+        for metric, compared in by_metric.items()
+        if any(c.says_something for c in compared.values())
+    )
 
 
 def refusals(board: Board) -> Iterator[tuple[int, str, tuple[tuple[ServerPair, Workload], ...]]]:

@@ -6,7 +6,7 @@ from statistics import mean, median, stdev
 
 from redline.findings import RULES, in_modes
 from redline.findings.cell import RESOLUTION
-from redline.model import CellReport, FindingKind, Grade, Metric, Report, Verdict
+from redline.model import CellReport, Finding, FindingKind, Grade, Metric, Report, Verdict
 from redline.model.limits import LimitReport
 from redline.report import format as fmt
 from redline.report.document import Medium, Prose, Section, line
@@ -30,11 +30,7 @@ def caveats_section(report: Report) -> Iterator[Section]:
 
 def limit_caveats(report: LimitReport) -> Iterator[Section]:
     """The caveats of a search."""
-    kinds = [
-        kind
-        for cell in report.cells
-        for kind in dict.fromkeys(finding.kind for finding in cell.findings if finding.grade is not Grade.NOTE)
-    ]
+    kinds = [kind for cell in report.cells for kind in _grave_kinds(cell.findings)]
     answers = [answer for cell in report.cells for answer in cell.limits]
     wide = sum(not answer.decided for answer in answers)
     precision = [f"{wide:,} of {fmt.count(len(answers), 'answer')} wider than the goal"] if wide else []
@@ -45,10 +41,9 @@ def limit_caveats(report: LimitReport) -> Iterator[Section]:
 
 def _spoilt(report: LimitReport) -> str:
     probes = [probe for cell in report.cells for probe in cell.probes]
-    spoilt = sum(probe.is_void for probe in probes)
-    parts = (
-        [f"{spoilt:,} of {fmt.count(len(probes), 'probe')}, of which nothing is known of the server"] if spoilt else []
-    )
+    parts = []
+    if spoilt := sum(probe.is_void for probe in probes):
+        parts.append(f"{spoilt:,} of {fmt.count(len(probes), 'probe')}, of which nothing is known of the server")
     if ended := [cell.server for cell in report.cells if cell.ended != "converged"]:
         parts.append(f"no answer of {', '.join(dict.fromkeys(ended))}")
     if report.skipped:
@@ -63,12 +58,9 @@ def _section(limits: str, biases: str, left_out: str, all_of: str) -> Section:
         "What biases, and which way": (biases, "nothing was found"),
         "What was left out": (left_out, f"nothing: all of {all_of} count"),
     }
-    everything = (line((f"{name}:", "strong"), f" {text or none}") for name, (text, none) in texts.items())
-    known = (line((f"{name}:", "strong"), f" {text}") for name, (text, _) in texts.items() if text)
-    blocks = (
-        Prose(tuple(everything), listed=True, on=Medium.WRITTEN),
-        Prose(tuple(known), listed=True, on=Medium.TERMINAL),
-    )
+    everything = tuple(line((f"{name}:", "strong"), f" {text or none}") for name, (text, none) in texts.items())
+    known = tuple(line((f"{name}:", "strong"), f" {text}") for name, (text, _) in texts.items() if text)
+    blocks = (Prose(everything, listed=True, on=Medium.WRITTEN), Prose(known, listed=True, on=Medium.TERMINAL))
     return Section("Caveats", blocks, anchor="caveats")
 
 
@@ -103,12 +95,8 @@ def _modes(report: Report) -> Iterator[str]:
 
 def _undecided(report: Report) -> Iterator[str]:
     """How many comparisons did not decide, and what the finding about the coarsest of them says."""
-    undecided = [
-        comparison
-        for comparison in report.comparisons
-        if comparison.verdict is Verdict.INCONCLUSIVE and comparison.resolution
-    ]
-    judged = sum(comparison.verdict is not None for comparison in report.comparisons)
+    judged = [comparison for comparison in report.comparisons if comparison.verdict]
+    undecided = [known for known in judged if known.verdict is Verdict.INCONCLUSIVE and known.resolution]
     if not undecided:
         return
     coarsest = max(undecided, key=lambda comparison: comparison.resolution or 0.0)
@@ -118,7 +106,7 @@ def _undecided(report: Report) -> Iterator[str]:
         for finding in cell.findings
         if cell.cell_id == coarsest.cell_id and finding.kind == RESOLUTION.kind
     )
-    yield f"{len(undecided):,} of {fmt.count(judged, 'comparison')} undecided. {next(said, '')}".rstrip(" .")
+    yield f"{len(undecided):,} of {fmt.count(len(judged), 'comparison')} undecided. {next(said, '')}".rstrip(" .")
 
 
 def scatter(cell: CellReport) -> float | None:
@@ -143,7 +131,11 @@ def _grave(report: Report) -> Iterator[FindingKind]:
         yield from (finding.kind for finding in weighed_findings(cell) if finding.grade is not Grade.NOTE)
     duets = {comparison.cell_id: comparison.duet for comparison in report.comparisons if comparison.duet}
     for duet in duets.values():
-        yield from dict.fromkeys(finding.kind for finding in duet.findings if finding.grade is not Grade.NOTE)
+        yield from _grave_kinds(duet.findings)
+
+
+def _grave_kinds(findings: Iterable[Finding]) -> dict[FindingKind, None]:
+    return dict.fromkeys(finding.kind for finding in findings if finding.grade is not Grade.NOTE)
 
 
 def _kinds(kinds: Iterable[FindingKind], cells: int) -> list[str]:
@@ -158,7 +150,7 @@ def _cold_starts(report: Report) -> list[str]:
     """Starts without which comparisons were made, since their servers were not warm: `1 of 4 of B.r5`."""
     slugs = {cell.cell_id: cell.slug for cell in report.cells}
     known = [(comparison.cell_id, comparison.duet) for comparison in report.comparisons if comparison.duet is not None]
-    duets = dict(sorted(known, key=lambda pair: pair[1].starts))  # of all metrics, the one that most starts know
+    duets = dict(sorted(known, key=lambda pair: pair[1].starts))  # of all metrics, what most starts know
     return [
         f"{duet.left_out:,} of {duet.starts + duet.left_out:,} of {slugs.get(cell_id, cell_id)}"
         for cell_id, duet in duets.items()
@@ -181,9 +173,8 @@ def _left_out(report: Report) -> str:
         why = ", ".join(f"{kind} {number:,}" for kind, number in reasons.most_common())
         parts.append(f"{len(unused):,} of {fmt.count(len(trials), 'trial')}{f' ({why})' if why else ''}")
     if invalid:
-        parts.append(
-            f"{len(invalid):,} of {fmt.count(len(report.cells), 'cell')} {_have(len(invalid))} no valid result"
-        )
+        have = "has" if len(invalid) == 1 else "have"
+        parts.append(f"{len(invalid):,} of {fmt.count(len(report.cells), 'cell')} {have} no valid result")
     if report.skipped:
         parts.append(f"{fmt.count(len(report.skipped), 'cell')} skipped")
     if cold := _cold_starts(report):
@@ -196,7 +187,3 @@ def _left_out(report: Report) -> str:
     if report.run.alone and (missing := report.run.trials_planned - report.run.trials_done):
         parts.append(f"{fmt.count(missing, 'trial')} not made")
     return "; ".join(parts)
-
-
-def _have(number: int) -> str:
-    return "has" if number == 1 else "have"

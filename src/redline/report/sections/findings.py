@@ -11,15 +11,15 @@ from redline.report.sections.views import FindingGroup, finding_groups
 def findings_section(report: Report) -> Iterator[Section]:
     """The page folds notes, and text counts them."""
     groups, anchors = finding_groups(report), set[str]()
-    items = {group: _item(group, len(report.cells), anchors) for group in groups}
-    grave = Items(tuple(item for group, item in items.items() if group.grade is not Grade.NOTE))
-    notes = {group: item for group, item in items.items() if group.grade is Grade.NOTE}
-    kinds = ", ".join(dict.fromkeys(f"{note.kind} ({fmt.count(len(note.slugs), 'cell')})" for note in notes))
+    items = [(group, _item(group, len(report.cells), anchors)) for group in groups]
+    grave = Items(tuple(item for group, item in items if group.grade is not Grade.NOTE))
+    notes = [(group, item) for group, item in items if group.grade is Grade.NOTE]
+    kinds = ", ".join(dict.fromkeys(f"{note.kind} ({fmt.count(len(note.slugs), 'cell')})" for note, _ in notes))
     counted = fmt.count(len(notes), "note")
     where = " Read them in the page, or with `redline judge`."
     fold = Fold(
         line((counted, "strong")),
-        (Items(tuple(notes.values())),),
+        (Items(tuple(item for _, item in notes)),),
         open=False,
         instead=line((f"i {counted}", Grade.NOTE), f": {kinds}.", (where, "dim")),
         on=Medium.PAGE,
@@ -29,13 +29,12 @@ def findings_section(report: Report) -> Iterator[Section]:
 
 
 def _item(group: FindingGroup, cells: int, anchors: set[str]) -> Item:
-    """A finding of many cells as an item, with an anchor of its own."""
     anchor = f"finding-{group.grade}-{group.kind}"
-    first, *more = group.messages
+    (message, _), *more = group.messages.items()
     made = Item(
         line((f"{fmt.GRADE_MARKS[group.grade]} {group.grade}", group.grade), " ", (group.kind, "strong")),
-        (line(first.message), line(f"→ {group.advice}"), line((f"in {group.where(cells)}", "dim"))),
-        tuple(line(said.message, (f" {', '.join(said.slugs)}", "dim")) for said in more),
+        (line(message), line(f"→ {group.advice}"), line((f"in {group.where(cells)}", "dim"))),
+        tuple(line(other, (f" {', '.join(slugs)}", "dim")) for other, slugs in more),
         "" if anchor in anchors else anchor,
         fmt.count(len(group.slugs), "cell"),
         group.log_tail,

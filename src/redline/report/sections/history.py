@@ -8,7 +8,7 @@ from redline.analysis.history import silent
 from redline.model import Verdict
 from redline.model.history import Change, Followed, History, HistoryPoint
 from redline.report import format as fmt
-from redline.report.document import Column, Head, Line, Medium, Prose, Section, Table, TextCell, line, words
+from redline.report.document import Column, Head, Line, Medium, Prose, Section, Table, TableCell, TextCell, line
 from redline.report.outline import Chapter, Outline
 
 _BARS = "▁▂▃▄▅▆▇█"
@@ -98,24 +98,14 @@ def _table(cells: Iterable[Followed], history: History, on: Medium = Medium.EVER
     by_cell: dict[str, list[Followed]] = {}
     for cell in cells:
         by_cell.setdefault(cell.cell_id, []).append(cell)
-    rows = (
-        (
-            _name(member),
-            words(fmt.label(member.metric)),
-            words(sparkline(member, history)),
-            words(last_value(member)),
-            changes,
-        )
-        for members in by_cell.values()
-        for member in members
-        for changes in [TextCell(tuple(_change_lines(member, history)))]
-    )
-    return Table(_COLUMNS, tuple(rows), on=on)
+    return Table(_COLUMNS, tuple(_row(cell, history) for alike in by_cell.values() for cell in alike), on=on)
 
 
-def _name(cell: Followed) -> TextCell:
+def _row(cell: Followed, history: History) -> tuple[TableCell, ...]:
     remarks = ("  ceiling" if cell.role == "ceiling" else "") + ("" if cell.current else "  no longer in its suite")
-    return TextCell((line((cell.name, "strong"), (remarks, "dim")),))
+    name = TextCell((line((cell.name, "strong"), (remarks, "dim")),))
+    changes = TextCell(tuple(_change_lines(cell, history)))
+    return name, fmt.label(cell.metric), sparkline(cell, history), last_value(cell), changes
 
 
 def _change_lines(cell: Followed, history: History) -> Iterator[Line]:
@@ -169,9 +159,7 @@ def last_value(cell: Followed) -> str:
     """`91.0 k/s ±0.7%`, `+5.1% [+4.3, +5.9]` of a ratio, or why the last run says nothing."""
     if cell.last is None:
         return cell.points[-1].missing
-    if cell.baseline:
-        return f"{fmt.change(cell.last)} {fmt.change_bounds(cell.last)}".rstrip()
-    return fmt.with_spread(cell.last)
+    return fmt.with_bounds(cell.last) if cell.baseline else fmt.with_spread(cell.last)
 
 
 def followed(history: History) -> tuple[Followed, ...]:

@@ -7,15 +7,11 @@ from dataclasses import dataclass, replace
 from redline.model import CellReport, Comparison, Estimate, Layer, Metric, Report, Waterfall
 from redline.report import format as fmt
 from redline.report.document import (
-    Bar,
-    BarChart,
-    Block,
     ChangeCell,
     Column,
     Fold,
     Line,
     Medium,
-    Panels,
     Prose,
     Section,
     Table,
@@ -25,11 +21,11 @@ from redline.report.document import (
     refused,
     words,
 )
+from redline.report.figures import Bar, BarChart, Panels
 from redline.report.scales import Scale, amount_scale
 from redline.report.sections import dots
 from redline.report.sections.views import better, load_line, signs
 
-ALL_LAYERS = "all layers"
 _US = 1e3
 _Cells = Mapping[tuple[str, str, str], CellReport]
 """Subjects by server, scenario and load."""
@@ -37,7 +33,7 @@ _Cells = Mapping[tuple[str, str, str], CellReport]
 
 @dataclass(frozen=True)
 class LayerLine:
-    """One layer of a waterfall, or all of them: what it changes, and under which number a refusal is explained."""
+    """A layer of a waterfall, or all of them: what it changes, or the number of the reason why that is not known."""
 
     name: str
     throughput: ChangeCell
@@ -70,8 +66,8 @@ def waterfall_lines(fall: Waterfall) -> WaterfallLines:
     layers = (*fall.steps, fall.whole)
     notes = tuple(dict.fromkeys(reason for layer in layers for reason in layer.why_not))
     numbers = {reason: number for number, reason in enumerate(notes, 1)}
-    names = [*(name_of(layer) for layer in fall.steps), ALL_LAYERS]
-    return WaterfallLines(fall, tuple(_line(*pair, numbers) for pair in zip(names, layers, strict=True)), notes)
+    lines = [_line(name_of(layer), layer, numbers) for layer in fall.steps]
+    return WaterfallLines(fall, (*lines, _line("all layers", fall.whole, numbers)), notes)
 
 
 def layer_sections(report: Report) -> Iterator[Section]:
@@ -80,14 +76,14 @@ def layer_sections(report: Report) -> Iterator[Section]:
     by_load: dict[str, list[WaterfallLines]] = {}
     for fall in report.layers:
         by_load.setdefault(fall.load, []).append(waterfall_lines(fall))
-    folds = [
-        Fold(
-            load_line(load, [cell for view in views for cell in _shown(view.fall, cells)]),
-            tuple(block for view in views for block in _blocks(view, cells)),
-            at == 0 if len(by_load) > 1 else None,
+    folds: list[Fold] = []
+    for load, views in by_load.items():
+        places = (
+            (slug, view.fall) for view in views for slug in (view.fall.base, *(s.server for s in view.fall.steps))
         )
-        for at, (load, views) in enumerate(by_load.items())
-    ]
+        shown = [cell for slug, fall in places if (cell := cells.get((slug, fall.scenario, fall.load)))]
+        blocks = tuple(_fold(view, cells) for view in views)
+        folds.append(Fold(load_line(load, shown), blocks, not folds if len(by_load) > 1 else None))
     intro = key(
         "What **each layer adds** to the one below it, and **all of them together**: the last server compared with the "
         "first, not the steps multiplied. "
@@ -101,31 +97,25 @@ def layer_sections(report: Report) -> Iterator[Section]:
         )
 
 
-def _blocks(view: WaterfallLines, cells: _Cells) -> Iterator[Block]:
+def _fold(view: WaterfallLines, cells: _Cells) -> Fold:
     heading = line(view.fall.scenario, (f" {view.chain}", "dim"))
     panels = Panels(tuple(_chart(view, metric, cells) for metric in view.metrics))
     caption = line(("change against the layer below, [95% interval]", "dim"))
-    yield Fold(heading, (panels, _table(view, caption), refused(view.notes)))
+    return Fold(heading, (panels, _table(view, caption), refused(view.notes)))
 
 
 def _table(view: WaterfallLines, title: Line) -> Table:
     """What the chain begins with, then a row per layer, then all of them."""
-    fall, rates = view.fall, Metric.THROUGHPUT in view.metrics
-    names = [*(["throughput"] if rates else []), "CPU per request", "the same in percent"]
-    bases = [base_text(fall.base_throughput)] if rates else []
-    bases += [base_text(fall.base_cpu), ""]
-    rows: list[tuple[TableCell, ...]] = [(words(fall.base, look="strong"), *bases)]
-    for layer in view.lines:
-        changes = [*([layer.throughput] if rates else []), layer.cpu, layer.cpu_share]
-        rows.append((words(layer.name, look="strong"), *changes))
+    fall = view.fall
+    rows: list[tuple[TableCell, ...]] = [
+        (words(fall.base, look="strong"), base_text(fall.base_throughput), base_text(fall.base_cpu), "")
+    ]
+    rows += [(words(layer.name, look="strong"), layer.throughput, layer.cpu, layer.cpu_share) for layer in view.lines]
+    names = ("throughput", "CPU per request", "the same in percent")
     columns = (Column("layer"), *(Column(name, "right") for name in names))
+    if Metric.THROUGHPUT not in view.metrics:
+        columns, rows = (columns[0], *columns[2:]), [(row[0], *row[2:]) for row in rows]
     return Table(columns, tuple(rows), title, look="tiles", total=True)
-
-
-def _shown(fall: Waterfall, cells: _Cells) -> Iterator[CellReport]:
-    for slug in (fall.base, *(step.server for step in fall.steps)):
-        if cell := cells.get((slug, fall.scenario, fall.load)):
-            yield cell
 
 
 def _chart(view: WaterfallLines, metric: Metric, cells: _Cells) -> BarChart:
@@ -133,11 +123,9 @@ def _chart(view: WaterfallLines, metric: Metric, cells: _Cells) -> BarChart:
     fall, throughput = view.fall, metric is Metric.THROUGHPUT
     base = fall.base_throughput if throughput else fall.base_cpu
     whole = _bar(fall, fall.whole, metric, cells)
-    bottom = cells.get((fall.base, fall.scenario, fall.load))
+    trials = tuple(dots.by_round(cells.get((fall.base, fall.scenario, fall.load)), metric).values())
     bars = [
-        Bar(0.0, base.value, base.low, base.high, None, tuple(dots.by_round(bottom, metric).values()))
-        if base
-        else None,
+        Bar(0.0, base.value, base.low, base.high, None, trials) if base else None,
         *(_bar(fall, layer, metric, cells) for layer in fall.steps),
         replace(whole, start=0.0, verdict=None) if whole else None,
     ]
@@ -158,34 +146,25 @@ def waterfall_scale(bars: Iterable[Bar | None], unit: str) -> Scale:
     return amount_scale(longest, [bar.high for bar in shown if bar.high is not None], unit)
 
 
-def _estimate(cells: _Cells, slug: str, fall: Waterfall, metric: Metric) -> Estimate | None:
-    cell = cells.get((slug, fall.scenario, fall.load))
-    return cell.estimates.get(metric) if cell and cell.valid else None
-
-
 def _bar(fall: Waterfall, layer: Layer, metric: Metric, cells: _Cells) -> Bar | None:
     """From the value of what stands below it to where its change leads, with a dot per round."""
-    below = _estimate(cells, layer.against, fall, metric)
-    compared = layer.throughput if metric is Metric.THROUGHPUT else layer.cpu
-    if below is None or compared is None or compared.ratio is None:
+    cell, against = (cells.get((slug, fall.scenario, fall.load)) for slug in (layer.server, layer.against))
+    below = against.estimates.get(metric) if against and against.valid else None
+    scales = metric is Metric.THROUGHPUT  # a change of CPU time is added
+    compared = layer.throughput if scales else layer.cpu
+    change = compared.ratio if compared and scales else layer.cpu_ns
+    if below is None or compared is None or compared.ratio is None or change is None:
         return None
-    change = compared.ratio if metric is Metric.THROUGHPUT else layer.cpu_ns
-    if change is None:
-        return None
-    value, low, high = (
-        None if end is None else below.value * end if metric is Metric.THROUGHPUT else below.value + end
-        for end in (change.value, change.low, change.high)
-    )
-    sides = (cells.get((slug, fall.scenario, fall.load)) for slug in (layer.server, layer.against))
-    ours, theirs = (dots.by_round(side, metric) for side in sides)
+    start = below.value
+    low, high = (None if end is None else start * end if scales else start + end for end in (change.low, change.high))
+    ours, theirs = dots.by_round(cell, metric), dots.by_round(against, metric)
     rounds = tuple(
-        below.value * ours[number] / theirs[number]
-        if metric is Metric.THROUGHPUT
-        else below.value + ours[number] - theirs[number]
+        start * ours[number] / theirs[number] if scales else start + ours[number] - theirs[number]
         for number in ours
         if number in theirs
     )
-    return None if value is None else Bar(below.value, value, low, high, compared.verdict, rounds)
+    value = start * change.value if scales else start + change.value
+    return Bar(start, value, low, high, compared.verdict, rounds)
 
 
 def name_of(layer: Layer) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from redline.model import Finding, FindingKind, Grade
-from redline.model.limits import Beyond, CellLimit, Knee, LimitAnswer, LimitReport, LimitStart
+from redline.model.limits import Beyond, CellLimit, LimitAnswer, LimitReport, LimitStart
 from redline.quantities import duration, percent, rate, significant
 from redline.report import format as fmt
 from redline.report.document import (
@@ -13,10 +13,8 @@ from redline.report.document import (
     Figures,
     Fold,
     Head,
-    Legend,
+    Line,
     Medium,
-    Plot,
-    Plots,
     Prose,
     Section,
     Span,
@@ -29,6 +27,7 @@ from redline.report.document import (
     line,
     words,
 )
+from redline.report.figures import Legend, Plot, Plots
 from redline.report.outline import Chapter, Outline
 from redline.report.scales import Scale, rate_scale
 from redline.report.sections.answer import limit_answer
@@ -36,19 +35,12 @@ from redline.report.sections.doubt import limit_caveats
 from redline.report.sections.limit_plots import band_colour, known_percentiles, payload
 from redline.report.sections.limit_probes import failures_lines, probes_table, rate_text
 from redline.report.sections.limit_ratios import ratio_section
-from redline.report.sections.parts import (
-    hosts_section,
-    page_facts,
-    repeat_section,
-    skipped_section,
-)
+from redline.report.sections.parts import hosts_section, page_facts, repeat_section, skipped_section
 
 _COLOURS = {"p50": 2, "p90": 0, "p99": 1, "p99.9": 3}
 """As the page's script has them."""
 _UNFOLDED = 3
 """The most cells that the page shows unfolded."""
-
-
 _WARNED = ("client", "finding")
 """Facts of a cell that are warnings."""
 
@@ -72,12 +64,11 @@ def _figures(report: LimitReport) -> Figures:
 
 
 def _scale(report: LimitReport) -> Scale | None:
-    """One scale for all answers and knees; None where no rate is known."""
-    rates = [
-        rate for cell in report.cells for limit in cell.limits for rate in (limit.passed_per_s, limit.failed_per_s)
-    ]
-    knees = [cell.knee.rate_per_s for cell in report.cells if cell.knee]
-    return rate_scale([rate for rate in (*rates, *knees) if rate is not None], "rates")
+    """The scale of all answers and knees; None where no rate is known."""
+    rates = [cell.knee.rate_per_s for cell in report.cells if cell.knee]
+    for answer in (answer for cell in report.cells for answer in cell.limits):
+        rates += [end for end in (answer.passed_per_s, answer.failed_per_s) if end is not None]
+    return rate_scale(rates, "rates")
 
 
 def _probes(report: LimitReport) -> Iterator[Section]:
@@ -95,27 +86,21 @@ def _answers(report: LimitReport) -> Iterator[Section]:
         "A ring marks the knee, from where on a higher rate costs more response time than it gives throughput."
     )
     none = Prose.of([] if report.cells else ["Nothing was searched."], "dim")
-    blocks = (Prose((intro,), on=Medium.PAGE), none, answers_table(report, _scale(report)))
+    blocks = (Prose((intro,), on=Medium.PAGE), none, _answers_table(report, _scale(report)))
     yield Section("Limits", tuple(filled(*blocks)), anchor="limits")
 
 
 def _around(report: LimitReport) -> Iterator[Section]:
     """What is known around the limits, in text: the page has it beside the curves."""
-    blocks = [
-        block
-        for cell in report.cells
-        for block in (
-            Prose((line((cell.slug, "strong"), f", {_about(cell)}"),)),
-            Prose(
-                tuple(
-                    line((f"{name}: ", "dim"), (text, Grade.WARN if name in _WARNED else ""))
-                    for name, text in facts_of(cell)
-                ),
-                listed=True,
-            ),
-        )
-    ]
+    blocks: list[Block] = []
+    for cell in report.cells:
+        lines = tuple(_fact_line(name, text) for name, text in facts_of(cell))
+        blocks += [Prose((line((cell.slug, "strong"), f", {_about(cell)}"),)), Prose(lines, listed=True)]
     yield Section("Around the limit", tuple(filled(*blocks)))
+
+
+def _fact_line(name: str, text: str) -> Line:
+    return line((f"{name}: ", "dim"), (text, Grade.WARN if name in _WARNED else ""))
 
 
 def _repeat(report: LimitReport) -> Iterator[Section]:
@@ -126,15 +111,6 @@ def _repeat(report: LimitReport) -> Iterator[Section]:
 def _about(cell: CellLimit) -> str:
     """What was searched, and how: `./old --port {port}, items, open, poisson, 256 connections, 5 s after 1 s`."""
     return ", ".join(filter(None, (cell.target, cell.scenario, cell.load)))
-
-
-def _exhausted(cell: CellLimit) -> str:
-    """Which side was not found, and the flags that help."""
-    nowhere = any(limit.passed_per_s is None for limit in cell.limits)
-    everywhere = any(limit.failed_per_s is None for limit in cell.limits)
-    begin = "another" if nowhere == everywhere else "a lower" if nowhere else "a higher"
-    used = f"all {sum(probe.phase != 'curve' for probe in cell.probes)} probes are used up"
-    return f"no answer: {used}; begin at {begin} rate (--start), or allow more (--probes)"
 
 
 def _curves(report: LimitReport) -> Iterator[Section]:
@@ -175,13 +151,11 @@ def _plots(cell: CellLimit) -> Iterator[Plot]:
         "every number stands in the table of probes",
     )
     if cell.beyond:
-        for kind, what in (
-            ("rate", "offered (dashed), answered and wrong, per second, over time"),
-            ("latency", "p50 and p99 of response time over time"),
-        ):
-            text = f"Overload test: {what}"
-            overload = f"before, during and after an overload of {rate(cell.beyond.overload_per_s)}"
-            yield Plot(kind, text, f"{text}, {cell.slug}: {overload}")
+        overload = f"{cell.slug}: before, during and after an overload of {rate(cell.beyond.overload_per_s)}"
+        rates = "Overload test: offered (dashed), answered and wrong, per second, over time"
+        yield Plot("rate", rates, f"{rates}, {overload}")
+        times = "Overload test: p50 and p99 of response time over time"
+        yield Plot("latency", times, f"{times}, {overload}")
 
 
 def _legend(cell: CellLimit, percentiles: Sequence[str]) -> Iterator[Legend]:
@@ -193,16 +167,12 @@ def _legend(cell: CellLimit, percentiles: Sequence[str]) -> Iterator[Legend]:
             yield Legend(answer.name, band_colour(place), "box")
 
 
-def answers_table(report: LimitReport, scale: Scale | None = None) -> Table:
+def _answers_table(report: LimitReport, scale: Scale | None) -> Table:
     """A row per set of objectives of a cell. With a scale rows have pictures, and names are links."""
     several = len({cell.scenario for cell in report.cells}) > 1
     columns = (
-        Column("server", merged=True),
-        Column("objectives"),
-        Column("met up to", "right"),
-        Column("missed from", "right"),
-        Column("knee", "right", merged=True),
-        Column(""),
+        *(Column("server", merged=True), Column("objectives"), Column("met up to", "right")),
+        *(Column("missed from", "right"), Column("knee", "right", merged=True), Column("")),
         *((Column("", scale=scale),) if scale else ()),
     )
     rows = (row for place, cell in enumerate(report.cells) for row in _answer_rows(cell, place, scale, several=several))
@@ -238,8 +208,7 @@ def _width(answer: LimitAnswer) -> str:
     """What to do about an interval that is wider than the goal."""
     if answer.decided:
         return ""
-    is_closed = answer.passed_per_s is not None and answer.failed_per_s is not None
-    advice = ": more or longer probes would narrow it" if is_closed and not answer.reason else ""
+    advice = ": more or longer probes would narrow it" if half_width(answer) and not answer.reason else ""
     return f"wider than the goal{advice}"
 
 
@@ -261,10 +230,14 @@ def facts_of(cell: CellLimit) -> Iterator[tuple[str, str]]:
 
 def answer_text(answer: LimitAnswer) -> str:
     """`met up to 1,720/s, missed from 1,817/s (±2.7%)`; where a side is not known, what is known of it."""
-    low, high = answer.passed_per_s, answer.failed_per_s
-    if low is None or high is None:
-        return f"{_met(answer)}, {_missed(answer)}"
-    return f"met up to {rate_text(low)}, missed from {rate_text(high)} ({half_width(answer)})"
+    met = "up to where it is met is not known" if answer.met_somewhere else "met at no rate that was tried"
+    if answer.passed_per_s is not None:
+        met = f"met up to {rate_text(answer.passed_per_s)}"
+    missed = "from where it is missed is not known" if answer.missed_somewhere else "missed at none"
+    if answer.failed_per_s is not None:
+        missed = f"missed from {rate_text(answer.failed_per_s)}"
+    width = half_width(answer)
+    return f"{met}, {missed} ({width})" if width else f"{met}, {missed}"
 
 
 def half_width(answer: LimitAnswer) -> str:
@@ -287,18 +260,6 @@ def method_text(answer: LimitAnswer) -> str:
     return f"{percent(answer.confidence)} interval, by the model of a queue with one worker"
 
 
-def _met(answer: LimitAnswer) -> str:
-    if answer.passed_per_s is not None:
-        return f"met up to {rate_text(answer.passed_per_s)}"
-    return "up to where it is met is not known" if answer.met_somewhere else "met at no rate that was tried"
-
-
-def _missed(answer: LimitAnswer) -> str:
-    if answer.failed_per_s is not None:
-        return f"missed from {rate_text(answer.failed_per_s)}"
-    return "from where it is missed is not known" if answer.missed_somewhere else "missed at none"
-
-
 def ending_text(cell: CellLimit) -> str:
     """How the search ended, where that is not with an answer to all sets; empty otherwise."""
     match cell.ended:
@@ -307,7 +268,11 @@ def ending_text(cell: CellLimit) -> str:
         case "doomed":
             return f"no answer: {cell.reason}"
         case "exhausted":
-            return _exhausted(cell)
+            nowhere = any(limit.passed_per_s is None for limit in cell.limits)
+            everywhere = any(limit.failed_per_s is None for limit in cell.limits)
+            begin = "another" if nowhere == everywhere else "a lower" if nowhere else "a higher"
+            used = f"all {sum(probe.phase != 'curve' for probe in cell.probes)} probes are used up"
+            return f"no answer: {used}; begin at {begin} rate (--start), or allow more (--probes)"
         case "broken":
             return f"broken: {cell.reason}; this is what was known by then"
         case "interrupted":
@@ -334,21 +299,21 @@ def warm_up_text(start: LimitStart) -> str:
 def starts_text(cell: CellLimit) -> str:
     """How its starts were warmed up; empty where none was."""
     texts = [warm_up_text(start) for start in cell.starts]
-    if len(set(texts)) <= 1:
-        return "".join(texts[:1]) if len(texts) <= 1 else f"each of {len(texts)} starts {texts[0]}"
+    if len(texts) <= 1:
+        return "".join(texts)
+    if len(set(texts)) == 1:
+        return f"each of {len(texts)} starts {texts[0]}"
     return "; ".join(f"start {number} {text}" for number, text in enumerate(texts, 1))
 
 
-def _knee(knee: Knee) -> str:
-    """`at 1,003/s (780 to 1,240/s) …, 50% of the highest answered rate`."""
+def knee_text(cell: CellLimit) -> str:
+    """`at 1,003/s (780 to 1,240/s) …, 50% of the highest answered rate`, or why not; empty where nobody looked."""
+    knee = cell.knee
+    if knee is None:
+        return f"not known: {cell.no_knee}" if cell.no_knee else ""
     share = "" if knee.share is None else f", {percent(round(knee.share, 2))} of the highest answered rate"
     bounds = f"{knee.low_per_s:,.0f} to {rate_text(knee.high_per_s)}"
     return f"at {rate_text(knee.rate_per_s)} ({bounds} are within 5%), mean {duration(knee.mean_ns)}{share}"
-
-
-def knee_text(cell: CellLimit) -> str:
-    """The knee, or why there is none; empty where nobody looked."""
-    return _knee(cell.knee) if cell.knee else f"not known: {cell.no_knee}" if cell.no_knee else ""
 
 
 def _goodput(beyond: Beyond) -> str:
@@ -367,7 +332,9 @@ def _goodput(beyond: Beyond) -> str:
 def _recovery(beyond: Beyond) -> str:
     """Whether it recovered at the rate that it kept up with before."""
     back_at = f"back at {rate_text(beyond.calm_per_s)}"
-    p99 = _p99s(beyond)
+    p99 = ""
+    if beyond.p99_before_ns is not None and beyond.p99_after_ns is not None:
+        p99 = f"; p99 {duration(beyond.p99_before_ns)} before, {duration(beyond.p99_after_ns)} after"
     match beyond.recovery:
         case "recovers":
             gone = "" if beyond.backlog_gone_s is None else f" (the backlog after {_seconds(beyond.backlog_gone_s)})"
@@ -380,12 +347,6 @@ def _recovery(beyond: Beyond) -> str:
             return f"{back_at}, it does not come back within {_seconds(beyond.after_s)}: hysteresis{reason}"
         case "not known":
             return f"{back_at}: not known, {beyond.reason}"
-
-
-def _p99s(beyond: Beyond) -> str:
-    if beyond.p99_before_ns is None or beyond.p99_after_ns is None:
-        return ""
-    return f"; p99 {duration(beyond.p99_before_ns)} before, {duration(beyond.p99_after_ns)} after"
 
 
 def _seconds(seconds: float) -> str:
@@ -420,17 +381,12 @@ def finding_texts(cell: CellLimit) -> tuple[str, ...]:
 
     Of the probes the worst finding per kind, and in how many; no notes.
     """
-    server = tuple(
-        f"{finding.kind}: {finding.message} {finding.advice}" for finding in cell.findings if finding.position is None
-    )
-    grave = [finding for finding in cell.findings if finding.position is not None and finding.grade is not Grade.NOTE]
-    return server + tuple(
-        _finding_text(cell, [finding for finding in grave if finding.kind == kind]) for kind in _kinds(grave)
-    )
-
-
-def _kinds(findings: Sequence[Finding]) -> list[FindingKind]:
-    return list(dict.fromkeys(finding.kind for finding in findings))
+    texts = [f"{known.kind}: {known.message} {known.advice}" for known in cell.findings if known.position is None]
+    kinds: dict[FindingKind, list[Finding]] = {}
+    for finding in cell.findings:
+        if finding.position is not None and finding.grade is not Grade.NOTE:
+            kinds.setdefault(finding.kind, []).append(finding)
+    return (*texts, *(_finding_text(cell, alike) for alike in kinds.values()))
 
 
 def _finding_text(cell: CellLimit, alike: Sequence[Finding]) -> str:

@@ -40,7 +40,7 @@ class OverloadTimeline(TypedDict):
 
 
 class CellPlots(TypedDict):
-    """One cell: the rates that it kept up with, those that it did not, and what is marked among them."""
+    """A cell: the rates that it kept up with, those that it did not, and what is marked among them."""
 
     kept: CurvePoints
     lost: CurvePoints

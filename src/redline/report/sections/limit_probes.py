@@ -1,6 +1,6 @@
 """The probes of a search as a table: what they saw, what they count for, and why they were made."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from redline.model.limits import LimitProbe
 from redline.quantities import duration
@@ -25,8 +25,7 @@ def probes_table(probes: Sequence[LimitProbe], *, brief: bool = False) -> Table:
 def _numbers(probe: LimitProbe) -> Iterator[TableCell]:
     yield TextCell(((Span(rate_text(probe.rate_per_s), "", probe.recording),),))
     yield rate_text(probe.answered_per_s)
-    for ns in (probe.p50_ns, probe.p90_ns, probe.p99_ns, probe.p999_ns):
-        yield time_text(ns)
+    yield from ("—" if ns is None else duration(ns) for ns in (probe.p50_ns, probe.p90_ns, probe.p99_ns, probe.p999_ns))
     yield fmt.integer(probe.errors)
 
 
@@ -51,19 +50,13 @@ def probe_note(probe: LimitProbe) -> str:
     return "; ".join(part for part in (state, client, phase or probe.why, start) if part)
 
 
-def failures_lines(probes: Sequence[LimitProbe]) -> Iterator[str]:
+def failures_lines(probes: Sequence[LimitProbe]) -> Iterable[str]:
     """Why requests failed, by the lowest rate at which they did so: `from 100/s on, malformed: …`."""
-    told: set[str] = set()
+    texts: dict[str, str] = {}
     for probe in sorted(probes, key=lambda probe: probe.rate_per_s):
         for failure in probe.failures:
-            if failure.outcome not in told:
-                told.add(failure.outcome)
-                yield f"from {rate_text(probe.rate_per_s)} on, {failure.text}"
-
-
-def time_text(ns: int | None) -> str:
-    """A percentile; a dash where too few responses lie beyond it."""
-    return "—" if ns is None else duration(ns)
+            texts.setdefault(failure.outcome, f"from {rate_text(probe.rate_per_s)} on, {failure.text}")
+    return texts.values()
 
 
 def rate_text(per_s: float | None) -> str:

@@ -18,29 +18,21 @@ def ratio_lines(report: LimitReport) -> Iterator[Line]:
     cells = {cell.slug: cell for cell in report.cells}
     several = len({cell.scenario for cell in report.cells}) > 1
     for comparison in report.comparisons:
-        cell, baseline = cells[comparison.slug], cells[comparison.baseline]
-        sentence = ratio_sentence(comparison, cell.server, baseline.server)
+        cell = cells[comparison.slug]
+        sentence = ratio_sentence(comparison, cell.server, cells[comparison.baseline].server)
         yield line((f"{cell.scenario}: " if several else "", "dim"), (sentence, "strong"))
 
 
 def ratio_section(report: LimitReport) -> Iterator[Section]:
     """The ratios of limits as a table; nothing where nothing is compared."""
-    if report.comparisons:
-        yield Section("The limits compared", (ratio_table(report),), anchor="ratios")
-
-
-def ratio_table(report: LimitReport) -> Table:
-    """A row per comparison."""
     cells = {cell.slug: cell for cell in report.cells}
     columns = (
-        Column("server", merged=True),
-        Column("against", merged=True),
-        Column("objectives"),
-        Column("limit", "right"),
-        Column("interval", "right"),
-        Column("verdict"),
+        *(Column("server", merged=True), Column("against", merged=True), Column("objectives")),
+        *(Column("limit", "right"), Column("interval", "right"), Column("verdict")),
     )
-    return Table(columns, tuple(_row(comparison, cells) for comparison in report.comparisons))
+    if report.comparisons:
+        table = Table(columns, tuple(_row(comparison, cells) for comparison in report.comparisons))
+        yield Section("The limits compared", (table,), anchor="ratios")
 
 
 def _row(comparison: LimitComparison, cells: dict[str, CellLimit]) -> tuple[TableCell, ...]:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from redline.model import Estimate, MainEffect, MainEffects, Report
 from redline.report import format as fmt
-from redline.report.document import Block, ChangeCell, Column, Line, Prose, Section, Table, filled, line
+from redline.report.document import Block, ChangeCell, Column, Line, Prose, Section, Table, TableCell, filled, line
 
 _RESOLUTIONS = {
     "III": "Resolution III: main effects are mixed with interactions of two axes",
@@ -28,11 +28,8 @@ def main_effect_sections(report: Report) -> Iterator[Section]:
     for key, effects in parts.items():
         title = line((" · ".join(key), "strong"), f"  {_share(effects[0])}")
         blocks += [Prose((title,))] if several else []
-        blocks += [
-            Prose(tuple(effect_lines(effects)), listed=True),
-            *_table(effects),
-            Prose.of(_mixed(effects[0]), "dim"),
-        ]
+        sentences = Prose(tuple(_effect_lines(effects)), listed=True)
+        blocks += [sentences, _table(effects), Prose.of(_mixed(effects[0]), "dim")]
     legend = (
         "Each value against the first of its axis, on average over the other axes: change in percent, [95% interval]. "
         "A round is a block, and what main effects leave, interactions too, is the error."
@@ -43,18 +40,17 @@ def main_effect_sections(report: Report) -> Iterator[Section]:
     yield Section("Which axes matter", tuple(filled(Prose.of([legend], "dim"), *blocks, after)), aside, anchor="axes")
 
 
-def effect_lines(effects: Iterable[MainEffects]) -> Iterator[Line]:
+def _effect_lines(effects: Iterable[MainEffects]) -> Iterator[Line]:
     """`throughput: gc and heap matter; jdk does not show (resolution 4%)`, per metric with a verdict."""
     for effect in effects:
-        text = effect.refused or sentence(effect.effects)
-        if text:
+        if text := effect.refused or sentence(effect.effects):
             yield line((f"{fmt.label(effect.metric)}: ", "dim"), text)
 
 
 def sentence(effects: Sequence[MainEffect]) -> str:
     """Which axes matter, are too small to, and do not show; empty where nothing is judged."""
     said, held_back = [], [effect for effect in effects if _held_back(effect)]
-    for verdict, one_does, several_do in (
+    for verdict, singular, plural in (
         ("matters", "matters", "matter"),
         ("too small", "is too small to matter", "are too small to matter"),
         ("not shown", "does not show", "do not show"),
@@ -65,8 +61,10 @@ def sentence(effects: Sequence[MainEffect]) -> str:
         names = " and ".join(filter(None, (", ".join(effect.axis for effect in those[:-1]), those[-1].axis)))
         widest = max((effect.resolution for effect in those if effect.resolution is not None), default=None)
         resolution = f" (resolution {fmt.percent(widest)})" if verdict == "not shown" and widest is not None else ""
-        said.append(f"{names} {several_do if len(those) > 1 else one_does}{resolution}")
-    said += [f"{effect.axis} reads {_largest(effect)}, which may be chance{_chance(effect)}" for effect in held_back]
+        said.append(f"{names} {plural if len(those) > 1 else singular}{resolution}")
+    for effect in held_back:
+        chance = "" if effect.p_adjusted is None else f" (p {effect.p_adjusted:.2g} among all axes)"
+        said.append(f"{effect.axis} reads {_largest(effect)}, which may be chance{chance}")
     return "; ".join(said)
 
 
@@ -86,41 +84,30 @@ def _largest(effect: MainEffect) -> str:
     return fmt.with_bounds(largest)
 
 
-def _chance(effect: MainEffect) -> str:
-    return "" if effect.p_adjusted is None else f" (p {effect.p_adjusted:.2g} among all axes)"
-
-
 def _share(effects: MainEffects) -> str:
     return f"{effects.variants} of {effects.possible} variants"
 
 
-def _table(effects: Sequence[MainEffects]) -> Iterator[Block]:
+def _table(effects: Sequence[MainEffects]) -> Table:
     """A row per value of an axis but the first, a column per metric."""
     shown = [column for column in effects if column.effects]
-    rows: list[tuple[str | ChangeCell, ...]] = []
-    for effect in shown[0].effects if shown else ():
-        for level in effect.levels or ():
-            name = f"{effect.axis}: {level.value} against {effect.reference}"
-            rows.append((name, *(_change(column, effect.axis, level.value) for column in shown)))
-    if rows:
-        yield Table(
-            (Column("value"), *(Column(fmt.label(column.metric), "right") for column in shown)),
-            tuple(rows),
-            look="tiles",
+    changes = [
+        {(effect.axis, level.value): _change(level.ratio) for effect in column.effects for level in effect.levels}
+        for column in shown
+    ]
+    rows: tuple[tuple[TableCell, ...], ...] = tuple(
+        (
+            f"{effect.axis}: {level.value} against {effect.reference}",
+            *(column.get((effect.axis, level.value), ChangeCell("not known")) for column in changes),
         )
-
-
-def _change(effects: MainEffects, axis: str, value: str) -> ChangeCell:
-    ratios = (
-        level.ratio
-        for effect in effects.effects
-        if effect.axis == axis
+        for effect in (shown[0].effects if shown else ())
         for level in effect.levels
-        if level.value == value
     )
-    ratio = next(ratios, None)
-    if ratio is None:
-        return ChangeCell("not known")
+    columns = (Column("value"), *(Column(fmt.label(column.metric), "right") for column in shown))
+    return Table(columns, rows, look="tiles")
+
+
+def _change(ratio: Estimate) -> ChangeCell:
     return ChangeCell(fmt.change(ratio), fmt.change_bounds(ratio), size=abs(ratio.value - 1))
 
 

@@ -1,6 +1,7 @@
 """All that was measured, in tables of every group of cells, folded; what ran, and how to repeat it."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 
 from redline.model import CellReport, Estimate, Grade, Metric, Report, TrialReport
 from redline.report import format as fmt
@@ -20,82 +21,59 @@ from redline.report.document import (
     words,
 )
 from redline.report.sections.answer import mark
-from redline.report.sections.parts import repeat_section
+from redline.report.sections.parts import repeat_section, server_cell, server_table
 from redline.report.sections.plots import has_curves
 from redline.report.sections.trials import route_text, trial_text, warm_ups
-from redline.report.sections.views import Group, built, groups, invalid_reason, servers
-
-_SERVER = Column("server", merged=True)
-
-
-def measured(report: Report) -> Iterator[Section]:
-    """Objectives, estimates, percentiles, other times, outcomes and trials of every cell."""
-    colours = {server: place for place, server in enumerate(servers(report))}
-    folds = []
-    for group in groups(report):
-        cells = [(cell, _name(cell, colours[cell.server])) for cell in group.cells]
-        folds.append(Fold(group.heading(), tuple(filled(*_tables(cells), _notes(group))), open=False))
-    yield Section("All that was measured", tuple(folds), anchor="measured")
-
-
-_Cells = list[tuple[CellReport, ServerCell]]
-
-
-def _name(cell: CellReport, series: int) -> ServerCell:
-    return ServerCell(cell.server, "ceiling" if cell.role == "ceiling" else "", series=series)
-
-
-def _tables(cells: _Cells) -> Iterator[Block]:
-    yield _table("Objectives", ["objective", "measured", "met"], _objectives(cells), left=("objective", "met"))
-    metrics = [fmt.label(metric) for metric in Metric]
-    estimates: Iterable[tuple[TableCell, ...]] = ((name, *_estimates(cell)) for cell, name in cells)
-    yield _table("Estimates, each with its 95% interval", [*metrics, "rests on"], estimates, left=("rests on",))
-    parts = [Metric.CPU_PER_REQUEST, Metric.MEMORY]
-    rows = ((name, part.name, *_amounts(part.estimates, parts)) for cell, name in cells for part in cell.parts)
-    yield _table("Server and proxies, each by itself", ["part", *map(fmt.label, parts)], rows, left=("part",))
-    drawn = [(cell, name) for cell, name in cells if has_curves(cell)]
-    shares = sorted({p.q for cell, _ in drawn for p in (*cell.response_percentiles, *cell.service_percentiles)})
-    title = "Percentiles of the response time and of the service time"
-    yield _table(title, ["time", *map(fmt.percent, shares)], _percentiles(drawn, shares), left=("time",))
-    heads = ["time", "p50", "p99", "max", "count", "resolution"]
-    yield _table("Handshakes and one-way times, over all used trials", heads, _other_times(drawn), left=("time",))
-    outcomes: Iterable[tuple[TableCell, ...]] = ((name, *_outcomes(cell)) for cell, name in cells)
-    yield _table("Outcomes, over the used trials", _OUTCOMES, outcomes, left=("by kind",))
-    trials = [(trial, name) for cell, name in cells for trial in cell.trials]
-    unused = frozenset(at for at, (trial, _) in enumerate(trials) if not trial.used)
-    of_trials: Iterable[tuple[TableCell, ...]] = (
-        (
-            name,
-            str(trial.round),
-            str(trial.position),
-            "yes" if trial.used else "no",
-            _rate(trial),
-            *("" if ns is None else fmt.duration(ns) for ns in (trial.p50_ns, trial.p99_ns, trial.cpu_per_request_ns)),
-            trial_text(trial.warm_up),
-            TextCell((line(trial.failure),), trial.log_tail) if trial.failure or trial.log_tail else "",
-        )
-        for trial, name in trials
-    )
-    yield _table("Trials", _TRIALS, of_trials, left=("warm-up", "failure"), muted=unused)
-
+from redline.report.sections.views import Group, colours, groups, invalid_reason
 
 _OUTCOMES = [
     *("due", "right", "wrong or lost", "by kind", "late", "waited", "retried", "sent again", "reconnects", "sent"),
     "received",
 ]
 _TRIALS = ["round", "position", "used", "throughput", "p50", "p99", "CPU per request", "warm-up", "failure"]
+_HASH = 12
+_Cells = list[tuple[CellReport, ServerCell]]
+_Rows = Iterator[tuple[ServerCell, Iterable[TableCell]]]
 
 
-def _table(
-    title: str,
-    heads: list[str],
-    rows: Iterable[tuple[TableCell, ...]],
-    *,
-    left: tuple[str, ...],
-    muted: frozenset[int] = frozenset(),
-) -> Table:
-    columns = (Column(head, "left" if head in left else "right") for head in heads)
-    return Table((_SERVER, *columns), tuple(rows), line((title, "strong")), muted=muted)
+def measured(report: Report) -> Iterator[Section]:
+    """Objectives, estimates, percentiles, other times, outcomes and trials of every cell."""
+    series, folds = colours(report), list[Fold]()
+    for group in groups(report):
+        cells = [(cell, server_cell(cell, series[cell.server])) for cell in group.cells]
+        folds.append(Fold(group.heading(), tuple(filled(*_tables(cells), _notes(group))), open=False))
+    yield Section("All that was measured", tuple(folds), anchor="measured")
+
+
+def _tables(cells: _Cells) -> Iterator[Block]:
+    yield server_table("Objectives", ["objective", "measured", "met"], _objectives(cells), left=("objective", "met"))
+    heads = [*map(fmt.label, Metric), "rests on"]
+    estimates = ((name, _estimates(cell)) for cell, name in cells)
+    yield server_table("Estimates, each with its 95% interval", heads, estimates, left=("rests on",))
+    metrics = [Metric.CPU_PER_REQUEST, Metric.MEMORY]
+    parts = ((name, (part.name, *_amounts(part.estimates, metrics))) for cell, name in cells for part in cell.parts)
+    yield server_table("Server and proxies, each by itself", ["part", *map(fmt.label, metrics)], parts, left=("part",))
+    drawn = [(cell, name) for cell, name in cells if has_curves(cell)]
+    shares = sorted({p.q for cell, _ in drawn for p in (*cell.response_percentiles, *cell.service_percentiles)})
+    title = "Percentiles of the response time and of the service time"
+    yield server_table(title, ["time", *map(fmt.percent, shares)], _percentiles(drawn, shares), left=("time",))
+    heads = ["time", "p50", "p99", "max", "count", "resolution"]
+    title = "Handshakes and one-way times, over all used trials"
+    yield server_table(title, heads, _other_times(drawn), left=("time",))
+    outcomes = ((name, _outcomes(cell)) for cell, name in cells)
+    yield server_table("Outcomes, over the used trials", _OUTCOMES, outcomes, left=("by kind",))
+    trials = [(name, trial) for cell, name in cells for trial in cell.trials]
+    unused = frozenset(at for at, (_, trial) in enumerate(trials) if not trial.used)
+    rows = ((name, _trial(trial)) for name, trial in trials)
+    yield replace(server_table("Trials", _TRIALS, rows, left=("warm-up", "failure")), muted=unused)
+
+
+def _trial(trial: TrialReport) -> Iterator[TableCell]:
+    yield from (str(trial.round), str(trial.position), "yes" if trial.used else "no", _rate(trial))
+    times = (trial.p50_ns, trial.p99_ns, trial.cpu_per_request_ns)
+    yield from ("" if ns is None else fmt.duration(ns) for ns in times)
+    yield trial_text(trial.warm_up)
+    yield TextCell((line(trial.failure),), trial.log_tail) if trial.failure or trial.log_tail else ""
 
 
 def _rate(trial: TrialReport) -> str:
@@ -104,7 +82,7 @@ def _rate(trial: TrialReport) -> str:
     return "" if trial.failure else fmt.NO_ANSWERS
 
 
-def _objectives(cells: _Cells) -> Iterator[tuple[TableCell, ...]]:
+def _objectives(cells: _Cells) -> _Rows:
     for cell, name in cells:
         for result in cell.objectives:
             if cell.valid or result.known:
@@ -113,11 +91,11 @@ def _objectives(cells: _Cells) -> Iterator[tuple[TableCell, ...]]:
             else:
                 met = line((f"{fmt.GRADE_MARKS[Grade.INVALID]} invalid", Grade.INVALID))
             shown = cell.valid or result.at_most
-            yield name, result.objective.text, fmt.actual(result) if shown else "no number", TextCell((met,))
+            yield name, (result.objective.text, fmt.actual(result) if shown else "no number", TextCell((met,)))
 
 
 def _estimates(cell: CellReport) -> Iterator[TableCell]:
-    """Each with its interval below it, and what they rest on; of an invalid cell why there are none."""
+    """The estimates with their intervals, and what they rest on; of an invalid cell why there are none."""
     if not cell.valid:
         yield InvalidCell(invalid_reason(cell))
         return
@@ -147,43 +125,38 @@ def _rests_on(cell: CellReport) -> str:
     return "; ".join(f"{', '.join(metrics)}: {basis}" for basis, metrics in bases.items())
 
 
-def _percentiles(drawn: _Cells, shares: list[float]) -> Iterator[tuple[TableCell, ...]]:
+def _percentiles(drawn: _Cells, shares: list[float]) -> _Rows:
     """A row per time of a cell, or a single row where both are the same; cells may lack the deepest shares."""
     for cell, name in drawn:
         response, service = cell.response_percentiles, cell.service_percentiles
         times = {"both": response} if response == service else {"response": response, "service": service}
         for time, points in times.items():
             known = {point.q: fmt.duration(point.ns) for point in points}
-            yield name, time, *(known.get(share, "") for share in shares)
+            yield name, (time, *(known.get(share, "") for share in shares))
 
 
-def _other_times(drawn: _Cells) -> Iterator[tuple[TableCell, ...]]:
+def _other_times(drawn: _Cells) -> _Rows:
     for cell, name in drawn:
         for time in cell.other_times:
             off = f" ±{fmt.duration(time.clock_bound_ns)}" if time.clock_bound_ns else ""
-            p50, p99, largest, resolution = (
-                "" if ns is None else f"{fmt.duration(ns)}{error}"
-                for ns, error in ((time.p50_ns, off), (time.p99_ns, off), (time.max_ns, off), (time.resolution_ns, ""))
+            p50, p99, largest = (
+                "" if ns is None else f"{fmt.duration(ns)}{off}" for ns in (time.p50_ns, time.p99_ns, time.max_ns)
             )
-            yield name, time.name, p50, p99, largest, fmt.integer(time.count), resolution
+            resolution = "" if time.resolution_ns is None else fmt.duration(time.resolution_ns)
+            yield name, (time.name, p50, p99, largest, fmt.integer(time.count), resolution)
 
 
 def _outcomes(cell: CellReport) -> Iterator[TableCell]:
     counts = cell.counts
+    first_failures: dict[str, str] = {}
+    for trial in cell.trials:
+        for failure in trial.failures if trial.used else ():
+            first_failures.setdefault(failure.outcome, failure.text)
     kinds = [f"{fmt.integer(n)} {kind.replace('_', ' ')}" for kind, n in counts.outcomes if kind != "ok" and n]
     yield from map(fmt.integer, (counts.due, counts.outcomes.ok, counts.outcomes.errors))
-    yield words(", ".join(kinds) or "none", *_first_failures(cell))
+    yield words(", ".join(kinds) or "none", *first_failures.values())
     yield from map(fmt.integer, (counts.late, counts.waited, counts.retried, counts.resent, counts.reconnects))
     yield from map(fmt.size, (counts.bytes_sent, counts.bytes_received))
-
-
-def _first_failures(cell: CellReport) -> Iterator[str]:
-    """The first failure per outcome, of the used trials."""
-    told: set[str] = set()
-    for failure in (failure for trial in cell.trials if trial.used for failure in trial.failures):
-        if failure.outcome not in told:
-            told.add(failure.outcome)
-            yield failure.text
 
 
 def _notes(group: Group) -> Prose:
@@ -203,10 +176,20 @@ def _notes(group: Group) -> Prose:
 
 def built_section(report: Report) -> Iterator[Section]:
     """What ran."""
-    rows = tuple((server.server, server.runtime_version or "unknown", server.short_build) for server in built(report))
-    if rows:
+    if rows := built(report):
         table = Table(tuple(map(Column, ("server", "runtime", "build"))), rows)
         yield Section("Servers as they were built", (table,), anchor="built")
+
+
+def built(report: Report) -> tuple[tuple[str, str, str], ...]:
+    """Servers, then proxies, with runtime and build: the hash's first digits, of all hashes if it changed in a run."""
+    sides = [(cell.server, cell.runtime_version, cell.build) for cell in report.cells]
+    sides += [(part.name, part.runtime_version, part.build) for cell in report.cells for part in cell.parts]
+    return tuple(
+        (name, runtime or "unknown", ", ".join(hashed[:_HASH] for hashed in build.split(", ")))
+        for name, runtime, build in dict.fromkeys(sides)
+        if runtime or build
+    )
 
 
 def repeat_run(report: Report) -> Iterator[Section]:

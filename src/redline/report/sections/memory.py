@@ -1,25 +1,13 @@
 """Memory and pauses of every cell whose runtime reports them: tables, which every renderer draws."""
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 
 from redline.model import MemoryReport, Report
 from redline.report import format as fmt
-from redline.report.document import (
-    Block,
-    Column,
-    Fold,
-    Medium,
-    Prose,
-    Section,
-    ServerCell,
-    Table,
-    TableCell,
-    filled,
-    line,
-)
-from redline.report.sections.views import Group, groups, servers
+from redline.report.document import Block, Fold, Medium, Prose, Section, ServerCell, filled
+from redline.report.sections.parts import server_cell, server_table
+from redline.report.sections.views import colours, groups
 
 STEPS_MS = (0.1, 1, 2, 5, 10, 20, 50, 100, 200, 500)
 """Between these, pauses are counted."""
@@ -38,11 +26,12 @@ _PAUSES = (
 
 def memory_sections(report: Report) -> Iterator[Section]:
     """Tables of the groups; nothing where no runtime said anything. Text has the main numbers."""
-    folds = []
-    for place, (group, cells) in enumerate(_groups(report)):
-        rows: Iterable[tuple[TableCell, ...]] = ((name, *_in_short(memory)) for name, memory in cells)
-        short = replace(_table("", _SHORT, rows), on=Medium.TEXT)
-        folds.append(Fold(group.heading(), tuple(filled(_invalid(cells), short, *_tables(cells))), not place))
+    series, folds = colours(report), list[Fold]()
+    for group in groups(report):
+        cells = [(server_cell(cell, series[cell.server]), cell.memory) for cell in group.cells if cell.memory]
+        if cells:
+            short = server_table("", _SHORT, ((name, _in_short(memory)) for name, memory in cells), on=Medium.TEXT)
+            folds.append(Fold(group.heading(), tuple(filled(_invalid(cells), short, *_tables(cells))), not folds))
     if folds:
         text = (
             "What the runtimes of servers said of the measurements, over the used trials, or all of them if a cell is "
@@ -51,27 +40,6 @@ def memory_sections(report: Report) -> Iterator[Section]:
             "found it. Threads of collector and compiler are given in cores that they used, and that they waited for."
         )
         yield Section("Memory and pauses", (Prose.of([text], "dim", on=Medium.PAGE), *folds), anchor="memory")
-
-
-def _groups(report: Report) -> Iterator[tuple[Group, "_Cells"]]:
-    """The groups in which a runtime said something, and the cells of which it did."""
-    colours = {server: place for place, server in enumerate(servers(report))}
-    for group in groups(report):
-        cells = [
-            (
-                ServerCell(
-                    cell.server,
-                    "ceiling" if cell.role == "ceiling" else "",
-                    valid=cell.valid,
-                    series=colours[cell.server],
-                ),
-                memory,
-            )
-            for cell in group.cells
-            if (memory := cell.memory) is not None
-        ]
-        if cells:
-            yield group, cells
 
 
 _Cells = list[tuple[ServerCell, MemoryReport]]
@@ -84,28 +52,18 @@ def _invalid(cells: _Cells) -> Prose:
 
 
 def _tables(cells: _Cells) -> Iterator[Block]:
-    yield _table("Memory", _MEMORY, ((name, *_memory(memory)) for name, memory in cells))
-    yield _table("Pauses", _PAUSES, ((name, *_pauses(memory)) for name, memory in cells), left=("collector",))
-    yield _table("Pauses by length", _steps(), ((name, *_by_length(memory)) for name, memory in cells))
-    kinds = [
-        kind
-        for kind in _KINDS
-        if any(collection.kind == kind for _, memory in cells for collection in memory.collections)
-    ]
-    rows: Iterable[tuple[TableCell, ...]] = ((name, *_collections(memory, kinds)) for name, memory in cells)
-    yield _table("Collections, and the time in them", [*kinds, "causes"], rows, left=("causes",))
-
-
-def _table(
-    title: str, heads: Iterable[str], rows: Iterable[tuple[TableCell, ...]], left: tuple[str, ...] = ()
-) -> Table:
-    columns = (Column(head, "left" if head in left else "right") for head in heads)
-    return Table((Column("server"), *columns), tuple(rows), line((title, "strong")) if title else (), on=Medium.PAGE)
+    yield server_table("Memory", _MEMORY, ((name, _memory(memory)) for name, memory in cells))
+    yield server_table("Pauses", _PAUSES, ((name, _pauses(memory)) for name, memory in cells), left=("collector",))
+    yield server_table("Pauses by length", _steps(), ((name, _by_length(memory)) for name, memory in cells))
+    present = {collection.kind for _, memory in cells for collection in memory.collections}
+    kinds = [kind for kind in _KINDS if kind in present]
+    rows = ((name, _collections(memory, kinds)) for name, memory in cells)
+    yield server_table("Collections, and the time in them", [*kinds, "causes"], rows, left=("causes",))
 
 
 def _in_short(memory: MemoryReport) -> Iterator[str]:
     sizes = (memory.allocated_per_request, memory.live_bytes, memory.max_heap_bytes, memory.peak_rss_bytes)
-    yield from ("" if known is None else fmt.size(known) for known in sizes)
+    yield from map(_size, sizes)
     yield fmt.percent(memory.paused_share)
     yield fmt.duration(memory.pauses.histogram.max_ns) if memory.pauses.count else "none"
     yield fmt.integer(memory.stalls.count) if memory.stalls.count else "none"
@@ -114,8 +72,11 @@ def _in_short(memory: MemoryReport) -> Iterator[str]:
 def _memory(memory: MemoryReport) -> Iterator[str]:
     yield "" if memory.allocated_per_s is None else f"{fmt.size(memory.allocated_per_s)}/s"
     sizes = (memory.allocated_per_request, memory.live_bytes, memory.most_used_bytes, memory.heap_bytes)
-    for known in (*sizes, memory.max_heap_bytes, memory.peak_rss_bytes, memory.limit_bytes):
-        yield "" if known is None else fmt.size(known)
+    yield from map(_size, (*sizes, memory.max_heap_bytes, memory.peak_rss_bytes, memory.limit_bytes))
+
+
+def _size(known: float | None) -> str:
+    return "" if known is None else fmt.size(known)
 
 
 def _pauses(memory: MemoryReport) -> Iterator[str]:
@@ -151,10 +112,10 @@ def _by_length(memory: MemoryReport) -> Iterator[str]:
     return (fmt.integer(count) if count else "" for count in counts)
 
 
-def _collections(memory: MemoryReport, kinds: list[str]) -> Iterator[str]:
+def _collections(memory: MemoryReport, kinds: Sequence[str]) -> Iterator[str]:
     for kind in kinds:
-        own = [collection for collection in memory.collections if collection.kind == kind]
-        count, total_ns = sum(collection.count for collection in own), sum(collection.total_ns for collection in own)
+        alike = [collection for collection in memory.collections if collection.kind == kind]
+        count, total_ns = sum(those.count for those in alike), sum(those.total_ns for those in alike)
         yield f"{fmt.integer(count)}, {fmt.duration(total_ns)}" if count else ""
     causes = [
         f"{collection.cause} ({collection.kind}) {fmt.integer(collection.count)}"

@@ -58,8 +58,8 @@ def percentile_table(overlay: Overlay, title: str = "") -> Table:
         for share in _SHARES
         if any(share in known for known in columns)
     )
-    heading = line((title, "strong")) if title else ()
-    return Table((Column("percentile"), *(Column(value, "right") for value in overlay.cells)), tuple(rows), heading)
+    values_ = (Column(value, "right") for value in overlay.cells)
+    return Table((Column("percentile"), *values_), tuple(rows), line((title, "strong")))
 
 
 def overlay_sections(report: Report) -> Iterator[Section]:

@@ -1,12 +1,45 @@
 """Sections that several kinds of report have: what was skipped, and how to repeat what was done."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 
-from redline.model import Environment, PairSpeed, RunReport, Skipped, UsedHost
+from redline.model import CellReport, Environment, PairSpeed, RunReport, Skipped, UsedHost
 from redline.report import format as fmt
-from redline.report.document import Code, Facts, Fold, Item, Items, Medium, Prose, Section, line
+from redline.report.document import (
+    Code,
+    Column,
+    Facts,
+    Fold,
+    Item,
+    Items,
+    Medium,
+    Prose,
+    Section,
+    ServerCell,
+    Table,
+    TableCell,
+    line,
+)
 
 _SHARES = ("steal_share", "busy_share")
+
+
+def server_cell(cell: CellReport, series: int) -> ServerCell:
+    """The server of a cell, where only its name and colour matter."""
+    return ServerCell(cell.server, "ceiling" if cell.role == "ceiling" else "", valid=cell.valid, series=series)
+
+
+def server_table(
+    title: str,
+    heads: Iterable[str],
+    rows: Iterable[tuple[ServerCell, Iterable[TableCell]]],
+    *,
+    left: Container[str] = (),
+    on: Medium = Medium.PAGE,
+) -> Table:
+    """A table with the server in its first column, once for successive rows; `left` are columns of words."""
+    columns = (Column(head, "left" if head in left else "right") for head in heads)
+    cells = tuple((server, *row) for server, row in rows)
+    return Table((Column("server", merged=True), *columns), cells, line((title, "strong")), on=on)
 
 
 def machine_line(machine: Environment) -> str:
@@ -15,7 +48,7 @@ def machine_line(machine: Environment) -> str:
 
 
 def machine_facts(machine: Environment) -> Iterator[tuple[str, str]]:
-    """Each fact of the environment with a name and a text; what is not known is `unknown`."""
+    """The facts of the environment, by name; what is not known is `unknown`."""
     for name in Environment.model_fields:
         value = getattr(machine, name)
         if value is None or value in ("", ()):
@@ -34,7 +67,7 @@ def machine_facts(machine: Environment) -> Iterator[tuple[str, str]]:
 
 
 def hosts_section(hosts: Sequence[UsedHost], pairs: Sequence[PairSpeed] = ()) -> Iterator[Section]:
-    """Each host on which trials ran, and how pairs compared before; nothing where that was this machine."""
+    """The hosts of trials, and how pairs compared before the run; nothing where all ran on this machine."""
     compared = {pair.host: _speed_line(pair) for pair in pairs}
     items = (
         Item(
@@ -62,7 +95,7 @@ def _speed_line(pair: PairSpeed) -> str:
 
 
 def skipped_section(skipped: Sequence[Skipped]) -> Iterator[Section]:
-    """Each reason with its cells; nothing where nothing was skipped."""
+    """The reasons, with the cells; nothing where nothing was skipped."""
     reasons: dict[str, list[str]] = {}
     for skip in skipped:
         reasons.setdefault(skip.reason, []).append(skip.slug)

@@ -8,10 +8,11 @@ from itertools import pairwise
 from statistics import median
 from typing import NotRequired, TypedDict
 
-from redline.model import CellReport, Moment, PauseMark, Percentile, Report
-from redline.report.document import Choices, Fold, Legend, Plot, Plots, Prose, Section, filled, line
+from redline.model import CellReport, Moment, Percentile, Report
+from redline.report.document import Choices, Fold, Prose, Section, filled, line
+from redline.report.figures import Legend, Plot, Plots
 from redline.report.sections.overlays import Overlay, overlays, percentile_table, values
-from redline.report.sections.views import Group, groups, servers
+from redline.report.sections.views import Group, colours, groups
 
 _CERTAIN = 10  # a percentile that fewer requests than this lie above is drawn as a dashed tail
 _MOST_INSTANTS = 300
@@ -83,9 +84,7 @@ class RunPlots(TypedDict):
 
 def plots_section(report: Report) -> Iterator[Section]:
     """Distributions and timelines of the groups; by collector where a group's JVMs differ in that."""
-    colours = {server: place for place, server in enumerate(servers(report))}
-    every = groups(report)
-    laid = _laid(report)
+    series, every, laid = colours(report), groups(report), _laid(report)
     places = iter(range(len(every), len(every) + sum(len(overlays(group)) for group in every)))
     timed = any(cell.timeline for cell in report.cells)
     text = (
@@ -103,7 +102,7 @@ def plots_section(report: Report) -> Iterator[Section]:
             tuple(
                 filled(
                     *(_overlay(next(places), overlay, laid) for overlay in overlays(group)),
-                    _plots(place, group, colours),
+                    _plots(place, group, series),
                     _undrawn(group),
                 )
             ),
@@ -114,11 +113,11 @@ def plots_section(report: Report) -> Iterator[Section]:
     yield Section("Plots", (*folds, Prose.of([text], "dim")), anchor="plots", aside=_CHOICES if timed else _OF_TIMES)
 
 
-def _plots(place: int, group: Group, colours: dict[str, int]) -> Plots | None:
+def _plots(place: int, group: Group, series: dict[str, int]) -> Plots | None:
     cells = drawn(group)
     names = ", ".join(cell.server for cell in cells) if len(cells) <= _NAMED else f"{len(cells)} servers"
     legend = (
-        Legend(f"{cell.server} (ceiling)" if cell.role == "ceiling" else cell.server, colours[cell.server], cell.role)
+        Legend(f"{cell.server} (ceiling)" if cell.role == "ceiling" else cell.server, series[cell.server], cell.role)
         for cell in cells
     )
     label = f"{group.title}: lines for {names}"
@@ -132,13 +131,13 @@ def _plots(place: int, group: Group, colours: dict[str, int]) -> Plots | None:
 
 def _laid(report: Report) -> dict[str, int]:
     """The colours of values that are laid over others, behind those of the servers and drawn as the first of them."""
-    first = -(-len(servers(report)) // _STYLES) * _STYLES
+    first = -(-len(colours(report)) // _STYLES) * _STYLES
     return {value: first + place for place, value in enumerate(values(report))}
 
 
-def _overlay(place: int, overlay: Overlay, colours: dict[str, int]) -> Fold:
+def _overlay(place: int, overlay: Overlay, series: dict[str, int]) -> Fold:
     """A plot with a line per collector, and the percentiles as a table."""
-    legend = (Legend(value, colours[value]) for value in overlay.cells)
+    legend = (Legend(value, series[value]) for value in overlay.cells)
     title = f"{overlay.title}: {_TITLES['percentiles'].lower()}"
     plot = Plot("percentiles", title, f"{title}: lines for {', '.join(overlay.cells)}")
     plots = Plots(place, (plot,), tuple(legend), toggles=True)
@@ -158,20 +157,18 @@ def _undrawn(group: Group) -> Prose:
 
 def payload(report: Report) -> RunPlots:
     """The data of all plots. Invalid cells are left out: a curve is a number, too."""
-    every, index = groups(report), {server: place for place, server in enumerate(servers(report))}
+    every, index = groups(report), colours(report)
     ceilings = sorted({index[cell.server] for cell in report.cells if cell.role == "ceiling"})
     cells = sum(len(drawn(group)) for group in every)
     most = max(_LEAST_INSTANTS, min(_MOST_INSTANTS, _MOST_POINTS // max(cells, 1)))
     laid = _laid(report)
     own = [_group(group, index, most) for group in every]
-    by_value = [_by_value(overlay, laid) for group in every for overlay in overlays(group)]
+    by_value: list[GroupPlots] = []
+    for overlay in (overlay for group in every for overlay in overlays(group)):
+        curves = [_distribution(laid[value], cell) for value, cell in overlay.cells.items()]
+        by_value.append({"curves": curves, "t": [], "warm": 0.0, "courses": []})
     gap = [""] * (min(laid.values(), default=len(index)) - len(index))
     return {"servers": (*index, *gap, *laid), "ceilings": ceilings, "groups": [*own, *by_value]}
-
-
-def _by_value(overlay: Overlay, colours: dict[str, int]) -> GroupPlots:
-    curves = [_distribution(colours[value], cell) for value, cell in overlay.cells.items()]
-    return {"curves": curves, "t": [], "warm": 0.0, "courses": []}
 
 
 def drawn(group: Group) -> tuple[CellReport, ...]:
@@ -188,7 +185,15 @@ def _group(group: Group, index: dict[str, int], most: int) -> GroupPlots:
     cells = drawn(group)
     moments = [[m for m in cell.timeline if m.phase != "drain"] for cell in cells]
     starts = _instants(moments, most)
-    pauses = [_pauses(index[cell.server], cell.memory.longest) for cell in cells if cell.memory]
+    pauses: list[PlotPauses] = [
+        {
+            "s": index[cell.server],
+            "t": [round(mark.at_s, 3) for mark in cell.memory.longest],
+            "ns": [mark.duration_ns for mark in cell.memory.longest],
+        }
+        for cell in cells
+        if cell.memory
+    ]
     plots: GroupPlots = {
         "curves": [_distribution(index[cell.server], cell) for cell in cells if share_one_plot(group)],
         "t": [round(start, 3) for start in starts],
@@ -198,10 +203,6 @@ def _group(group: Group, index: dict[str, int], most: int) -> GroupPlots:
         ],
     }
     return {**plots, "pauses": pauses} if pauses else plots
-
-
-def _pauses(server: int, marks: tuple[PauseMark, ...]) -> PlotPauses:
-    return {"s": server, "t": [round(mark.at_s, 3) for mark in marks], "ns": [mark.duration_ns for mark in marks]}
 
 
 def _distribution(server: int, cell: CellReport) -> Distribution:

@@ -10,18 +10,13 @@ from redline.report import format as fmt
 from redline.report.document import (
     Block,
     Column,
-    Flames,
     Fold,
-    Heat,
-    Legend,
     Line,
     Look,
     Medium,
     Prose,
     Section,
     Span,
-    Stacked,
-    StackedBars,
     Table,
     TableCell,
     filled,
@@ -29,6 +24,7 @@ from redline.report.document import (
     line,
     words,
 )
+from redline.report.figures import Flames, Heat, Legend, Stacked, StackedBars
 
 TITLE = "Where the time goes"
 OF: Mapping[ProfileKind, str] = {
@@ -81,7 +77,7 @@ _HOW = (
 
 
 class PlotProfile(TypedDict):
-    """One profile for the page: its name, what a sample is worth, what it may be held against, and its tree.
+    """A profile for the page: its name, what a sample is worth, what it may be held against, and its tree.
 
     `nodes` are depth, frame, weight and weight in slow moments of the nodes, in preorder; `against` is the place of its
     baseline, else that of the lowest rate.
@@ -113,13 +109,16 @@ def profile_sections(report: Report) -> Iterator[Section]:
 
     The page has bars, a flame graph, heat maps, threads and files too.
     """
-    groups = _groups(report)
+    groups: dict[str, list[ProfileReport]] = {}
+    for profile in report.profiles:
+        groups.setdefault(_title(profile), []).append(profile)
     if not groups and not report.unprofiled:
         return
     colours = _colours(report)
-    blocks: list[Block | None] = [Prose((key(_BIASES),), on=Medium.PAGE), _unprofiled(report)]
+    unprofiled = (f"Not profiled: {cell.slug}: {cell.reason}." for cell in report.unprofiled)
+    blocks: list[Block | None] = [Prose((key(_BIASES),), on=Medium.PAGE), Prose.of(unprofiled, listed=True)]
     in_full = len(report.profiles) <= _IN_FULL
-    for title, members in groups:
+    for title, members in groups.items():
         bars = _bars(members, colours)
         every = Fold(line("All libraries with intervals"), (_libraries(members),), open=False, on=Medium.PAGE)
         inner = (
@@ -239,13 +238,6 @@ def _points(estimate: Estimate) -> str:
     return f"{text} ±{(below + above) / 2:.1f}"
 
 
-def _groups(report: Report) -> list[tuple[str, tuple[ProfileReport, ...]]]:
-    groups: dict[str, list[ProfileReport]] = {}
-    for profile in report.profiles:
-        groups.setdefault(_title(profile), []).append(profile)
-    return [(title, tuple(members)) for title, members in groups.items()]
-
-
 def _title(profile: ProfileReport) -> str:
     of = f"{OF[profile.kind]} of the {profile.subject}" if profile.subject != "server" else OF[profile.kind]
     return f"{of[0].upper()}{of[1:]} · {profile.scenario} · {profile.load}"
@@ -272,29 +264,18 @@ def _sentences(members: Sequence[ProfileReport], report: Report) -> Iterator[Lin
         elif member.change:
             yield sentence(member.change, member.server, servers.get(member.change.against, "its baseline"))
     for profile in _sound(members):
-        if profile.by_rate:
-            yield sentence(
-                profile.by_rate,
-                f"{profile.server} under {profile.load}",
-                loads.get(profile.by_rate.against, "a lower rate"),
-            )
+        if change := profile.by_rate:
+            against = loads.get(change.against, "a lower rate")
+            yield sentence(change, f"{profile.server} under {profile.load}", against)
     for profile in _sound(members):
         if profile.slow and any(_is_certain(library) for library in profile.slow.libraries):
             yield sentence(profile.slow, profile.server, "")
 
 
-def _unprofiled(report: Report) -> Prose:
-    return Prose.of((f"Not profiled: {cell.slug}: {cell.reason}." for cell in report.unprofiled), listed=True)
-
-
 def _libraries(members: Sequence[ProfileReport], least: float = 0.0, most: int | None = None) -> Table:
     """A row per library that takes so much anywhere, the largest first; a column per server."""
     sound = _sound(members)
-    largest: dict[str, float] = {}
-    for profile in sound:
-        for library in profile.libraries:
-            largest[library.name] = max(largest.get(library.name, 0.0), library.share.value)
-    names = sorted((name for name in largest if largest[name] >= least), key=lambda name: (-largest[name], name))
+    names = [name for name, share in _largest(sound) if share >= least]
     by_server = [{library.name: library for library in profile.libraries} for profile in sound]
     rows = []
     for name in names[:most]:
@@ -371,8 +352,7 @@ def _notes(members: Sequence[ProfileReport]) -> Iterator[str]:
         )
         if len(profile.threads) > 1:
             yield f"Threads of {_name(profile, members)}: {threads}."
-    costs = [f"{_name(profile, members)} {_overhead(profile)}" for profile in _sound(members) if profile.overhead]
-    if costs:
+    if costs := [f"{_name(profile, members)} {_overhead(profile)}" for profile in _sound(members) if profile.overhead]:
         yield f"Under the profiler: {'; '.join(costs)}."
 
 
@@ -392,12 +372,17 @@ def _cost(ratio: Estimate) -> str:
 
 def _colours(report: Report) -> dict[str, int]:
     """The colours of libraries, the largest first; -1 for none."""
+    ranked = _largest(_sound(report.profiles))
+    return {name: place if place < _COLOURS else -1 for place, (name, _) in enumerate(ranked)}
+
+
+def _largest(profiles: Iterable[ProfileReport]) -> list[tuple[str, float]]:
+    """The libraries with their largest shares, in descending order."""
     largest: dict[str, float] = {}
-    for profile in _sound(report.profiles):
+    for profile in profiles:
         for library in profile.libraries:
             largest[library.name] = max(largest.get(library.name, 0.0), library.share.value)
-    ranked = sorted(largest, key=lambda name: (-largest[name], name))
-    return {name: place if place < _COLOURS else -1 for place, name in enumerate(ranked)}
+    return sorted(largest.items(), key=lambda known: (-known[1], known[0]))
 
 
 def _parts(profile: ProfileReport, colours: Mapping[str, int]) -> tuple[tuple[int, float, str], ...]:

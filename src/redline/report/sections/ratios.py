@@ -52,7 +52,12 @@ def comparison_sections(report: Report) -> Iterator[Section]:
         for verdict, number in tally(report).items()
     )
     explained = Medium.EVERYWHERE if report.run.alone else Medium.WRITTEN  # the answer of a comparison has words
-    blocks = filled(Prose((_key(report),), on=explained), _duets(report), *_tables(report, boards), _remarks(report))
+    legend = key(
+        "The **change against the baseline**, with its 95% interval. Within "
+        f"{fmt.percent(report.run.threshold)} a difference is too small to matter. Signs: "
+    )
+    intro = Prose(((*legend, *signs()),), on=explained)
+    blocks = filled(intro, _duets(report), *_tables(report, boards), _remarks(report))
     aside = Prose(counts) if counts else None
     yield Section("Comparisons", tuple(blocks), anchor="comparisons", aside=aside)
 
@@ -77,28 +82,15 @@ def ratio_scales(report: Report) -> dict[Metric, Scale]:
     }
 
 
-def _key(report: Report) -> Line:
-    within = fmt.percent(report.run.threshold)
-    return (
-        *key(
-            f"The **change against the baseline**, with its 95% interval. Within {within} a difference is too small to "
-            "matter. Signs: "
-        ),
-        *signs(),
-    )
-
-
-def _duets(report: Report) -> Prose:
+def _duets(report: Report) -> Prose | None:
     """How the servers of duets were compared."""
-    duets = [comparison.duet for comparison in report.comparisons if comparison.duet]
+    duets = [(comparison.metric, comparison.duet) for comparison in report.comparisons if comparison.duet]
     if not duets:
-        return Prose(())
-    metrics = " and ".join(
-        dict.fromkeys(fmt.label(comparison.metric) for comparison in report.comparisons if comparison.duet)
-    )
+        return None
+    metrics = " and ".join(dict.fromkeys(fmt.label(metric) for metric, _ in duets))
     how = (
         "at the same time, each on cores of its own, which were drawn for each start"
-        if any(duet.parallel for duet in duets)
+        if any(duet.parallel for _, duet in duets)
         else "in turn, in slices of 10 to 50 ms"
     )
     text = (
@@ -110,9 +102,7 @@ def _duets(report: Report) -> Prose:
 
 def _remarks(report: Report) -> Prose:
     """What to know of some comparisons: their families, caveats, and rounds without a partner."""
-    families = dict.fromkeys(
-        fmt.family(comparison) for comparison in report.comparisons if (comparison.family or 1) > 1
-    )
+    families = dict.fromkeys(fmt.family(compared) for compared in report.comparisons if (compared.family or 1) > 1)
     adjusted = f"Verdicts are adjusted within each question: {'; '.join(families)}." if families else ""
     said = (f"{', '.join(map(fmt.label, metrics))}: {caveat}" for caveat, metrics in caveats(report).items())
     return Prose.of((adjusted, *said, *(f"{text}." for text in lone_rounds(report))), "dim")
@@ -153,15 +143,15 @@ def _tables(report: Report, boards: Sequence[Board]) -> Iterator[Block]:
 def _by_metric(pair: ServerPair, workload: Workload, boards: Sequence[Board], drawing: _Drawing) -> Iterator[Block]:
     """A row per metric: there is one pair of servers under one load."""
     reasons: dict[str, int] = {}
-    comparisons = _at(pair, workload, boards)
-    comparisons.sort(key=lambda comparison: not comparison.primary)
-    controls = _has_controls(comparisons)
-    rows: list[tuple[TableCell, ...]] = []
-    for comparison in comparisons:
-        control = [_control(comparison, " ")] if controls else []
-        rows.append((fmt.label(comparison.metric), _change(comparison, reasons, drawing), *control))
-    columns = [Column(""), Column(f"{pair.server} over {pair.against}", "right")]
-    columns += [Column(f"{pair.against} over {pair.against}", "right")] if controls else []
+    comparisons = sorted(_at(pair, workload, boards), key=lambda comparison: not comparison.primary)
+    rows: list[tuple[TableCell, ...]] = [
+        (fmt.label(comparison.metric), _change(comparison, reasons, drawing), _control(comparison, " "))
+        for comparison in comparisons
+    ]
+    over = f"over {pair.against}"
+    columns = [Column(""), Column(f"{pair.server} {over}", "right"), Column(f"{pair.against} {over}", "right")]
+    if not _has_controls(comparisons):
+        columns, rows = columns[:-1], [row[:-1] for row in rows]
     ids = dict.fromkeys(side for comparison in comparisons for side in (comparison.cell_id, comparison.baseline_id))
     load = common_load(drawing.cells[cell_id] for cell_id in ids if cell_id in drawing.cells)
     title = line((_workload(workload), "strong"), (f" {load}", "dim"))
@@ -318,36 +308,23 @@ def _board(board: Board, numbers: Numbers, title: Line, drawing: _Drawing, *, ag
     has_settings = any(pair.setting for pair in board.lines)
     rows: list[tuple[TableCell, ...]] = []
     for pair in board.lines:
-        compared = [(column, board.comparisons.get((pair, column))) for column in board.columns]
-        details = tuple(
-            text
-            for column, comparison in compared
-            if comparison
-            for text in _details([comparison], f"{board.title_of(column)}, ")
-        )
-        changes = (
-            ChangeCell.of(comparison, numbers.get((pair, column)), drawing.strip(comparison))
-            for column, comparison in compared
-        )
+        details: list[Line] = []
+        changes: list[ChangeCell] = []
+        for column in board.columns:
+            comparison = board.comparisons.get((pair, column))
+            details += _details([comparison] if comparison else [], f"{board.title_of(column)}, ")
+            changes.append(ChangeCell.of(comparison, numbers.get((pair, column)), drawing.strip(comparison)))
         other = f" vs {pair.against}" if pair.against != pair.server and not against else ""
-        name = TextCell((line((pair.server, "strong"), (other, "dim")),), details=details)
-        rows.append((*((pair.setting,) if has_settings else ()), name, *changes))
+        server = TextCell((line((pair.server, "strong"), (other, "dim")),), details=tuple(details))
+        rows.append((*((pair.setting,) if has_settings else ()), server, *changes))
     both = len(board.loads) > 1 and len(board.scenarios) > 1
     scale = drawing.scales.get(board.metric)
-    columns = (
-        *((Column("setting", place="above"),) if has_settings else ()),
-        Column("server"),
-        *(
-            Column(
-                column.scenario if both else board.title_of(column),
-                "right",
-                group=column.load if both else "",
-                scale=scale,
-            )
-            for column in board.columns
-        ),
-    )
-    return Table(columns, tuple(rows), title, look="tiles", on=drawing.on)
+    columns = [Column("setting", place="above")] if has_settings else []
+    columns.append(Column("server"))
+    for column in board.columns:
+        name, group = (column.scenario, column.load) if both else (board.title_of(column), "")
+        columns.append(Column(name, "right", group=group, scale=scale))
+    return Table(tuple(columns), tuple(rows), title, look="tiles", on=drawing.on)
 
 
 def _where(places: Sequence[tuple[ServerPair, Workload]]) -> str:

@@ -27,10 +27,10 @@ from redline.report.sections.trials import route_text, warm_ups
 from redline.report.sections.views import (
     Group,
     better,
+    colours,
     groups,
     invalid_findings,
     invalid_reason,
-    servers,
     weighed_findings,
 )
 
@@ -44,12 +44,12 @@ def results_section(report: Report) -> Iterator[Section]:
     """A table per group with a row per server. The levels of comparisons by duets stand on the page alone."""
     made, alone = tuple(groups(report)), report.run.alone
     on = Medium.EVERYWHERE if alone else Medium.PAGE
-    ranks, colours = ranks_of(report), {server: place for place, server in enumerate(servers(report))}
+    ranks, series = ranks_of(report), colours(report)
     drawn = len(report.cells) <= _DRAWN
     folds = (
         Fold(
             group.heading(f"; baseline {group.baseline}" if group.baseline else ""),
-            tuple(filled(_table(report, group, ranks, colours, drawn=drawn), Prose.of(_notes(group), "dim"))),
+            tuple(filled(_table(report, group, ranks, series, drawn=drawn), Prose.of(_notes(group), "dim"))),
             at == 0 if len(made) > _UNFOLDED else None,
             on=on,
         )
@@ -91,13 +91,13 @@ def rank_text(ranking: Ranking, rank: int) -> str:
     return f"{rank}=" if sum(other.rank == rank for other in ranking.places) > 1 else str(rank)
 
 
-def _table(report: Report, group: Group, ranks: dict[str, str], colours: dict[str, int], *, drawn: bool) -> Table:
+def _table(report: Report, group: Group, ranks: dict[str, str], series: dict[str, int], *, drawn: bool) -> Table:
     metrics = shown_metrics(report)
     cells = {cell.cell_id: cell for cell in group.cells}
     scales = _value_scales(group, metrics) if drawn else {}
     rows: list[tuple[TableCell, ...]] = []
     for cell in group.cells:
-        name = _server(cell, group, ranks.get(cell.cell_id, ""), colours[cell.server])
+        name = _server(cell, group, ranks.get(cell.cell_id, ""), series[cell.server])
         if not cell.valid:
             advice = tuple(dict.fromkeys(finding.advice for finding in invalid_findings(cell)))
             rows.append((name, InvalidCell(invalid_reason(cell), advice)))

@@ -50,9 +50,9 @@ def warm_up_text(cell: CellReport) -> str:
 
 def trial_text(warm_up: WarmUp | None) -> str:
     """`warmed up after 4.20 s, measured from 8.40 s`; empty when not known."""
-    return (
-        f"{_kind_text(warm_up.kind, [warm_up])}, measured from {duration(warm_up.measured_from_ns)}" if warm_up else ""
-    )
+    if warm_up is None:
+        return ""
+    return f"{_kind_text(warm_up.kind, [warm_up])}, measured from {duration(warm_up.measured_from_ns)}"
 
 
 def _kind_text(kind: Warming, those: list[WarmUp]) -> str:
@@ -73,9 +73,14 @@ def precision_text(precision: Precision) -> str:
     """`7 rounds: all main comparisons are within ±2%, the widest (rust.axum.SimpleGet.saturate) ±1.8%`."""
     rounds = fmt.count(precision.rounds, "round")
     if precision.ended == "no valid trial":
-        return f"{rounds}: {_lost(precision)}"
+        lost = ", ".join(map(fmt.slug_of, precision.lost)) or "a main comparison"
+        goal = f"the goal was ±{fmt.percent(precision.asked)}"
+        return f"{rounds}: no valid trial of {lost}, so more rounds would not help; {goal}"
     ended = {"at most": ", the most that were allowed", "budget": ", until the budget was spent"}.get(precision.ended)
-    return f"{rounds}{ended or ''}: {_known(precision)}{_without(precision)}"
+    without = ""
+    if precision.without and precision.half_width is not None:
+        without = f"; without an interval: {', '.join(map(fmt.slug_of, precision.without))}"
+    return f"{rounds}{ended or ''}: {_known(precision)}{without}"
 
 
 def _known(precision: Precision) -> str:
@@ -103,17 +108,6 @@ def _forecast(precision: Precision) -> str:
     return f"; {goal} would take about {rounds}{allowed}{advice}"
 
 
-def _lost(precision: Precision) -> str:
-    lost = ", ".join(map(fmt.slug_of, precision.lost)) or "a main comparison"
-    return f"no valid trial of {lost}, so more rounds would not help; the goal was ±{fmt.percent(precision.asked)}"
-
-
-def _without(precision: Precision) -> str:
-    if not precision.without or precision.half_width is None:
-        return ""
-    return f"; without an interval: {', '.join(map(fmt.slug_of, precision.without))}"
-
-
 def lone_rounds(report: Report) -> tuple[str, ...]:
     """The rounds without a partner of all comparisons, with baselines and step by step."""
     return lone_rounds_of((*report.comparisons, *(effect.comparison for effect in report.effects)))
@@ -124,9 +118,7 @@ def lone_rounds_of(comparisons: Iterable[Comparison]) -> tuple[str, ...]:
     texts: dict[tuple[str, str], str] = {}
     for comparison in comparisons:
         if comparison.rounds is not None and comparison.ratio is not None:
-            texts.setdefault(
-                (comparison.cell_id, comparison.baseline_id),
-                f"{comparison.ratio.n} of {comparison.rounds} rounds have a valid trial of both: "
-                f"{fmt.slug_of(comparison.cell_id)} and {fmt.slug_of(comparison.baseline_id)}",
-            )
+            sides = comparison.cell_id, comparison.baseline_id
+            rounds = f"{comparison.ratio.n} of {comparison.rounds} rounds have a valid trial of both"
+            texts.setdefault(sides, f"{rounds}: {' and '.join(map(fmt.slug_of, sides))}")
     return tuple(texts.values())

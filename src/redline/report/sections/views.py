@@ -53,48 +53,20 @@ class Group:
 
 
 @dataclass(frozen=True)
-class BuildLine:
-    """A variant with its build and runtime."""
-
-    server: str
-    runtime_version: str
-    build: str
-
-    @property
-    def short_build(self) -> str:
-        """The first twelve digits of the hash, or of all hashes if the build changed within the run."""
-        return ", ".join(build[:12] for build in self.build.split(", "))
-
-
-@dataclass(frozen=True)
-class SharedMessage:
-    """One message and the cells, by slug, of which it is said."""
-
-    message: str
-    slugs: tuple[str, ...]
-
-
-@dataclass(frozen=True)
 class FindingGroup:
-    """The findings of a kind, grade and advice."""
+    """The findings of a kind, grade and advice: messages, with the cells that they are about by slug."""
 
     kind: FindingKind
     grade: Grade
     advice: str
-    messages: tuple[SharedMessage, ...]
+    messages: dict[str, tuple[str, ...]]
     log_tail: str = ""
     """The end of the server's output in the first trial that it is about and that has some."""
 
     @property
     def slugs(self) -> tuple[str, ...]:
         """The cells that it touches."""
-        return tuple(dict.fromkeys(slug for message in self.messages for slug in message.slugs))
-
-    @property
-    def example(self) -> str:
-        """One message for all: trials of many cells say the same with other figures."""
-        more = len(self.messages) - 1
-        return self.messages[0].message + (f" (And {more} more like it.)" if more else "")
+        return tuple(dict.fromkeys(slug for slugs in self.messages.values() for slug in slugs))
 
     def where(self, cells: int) -> str:
         """The cells in words, of a report that has so many."""
@@ -160,22 +132,14 @@ def _families(cells: list[CellReport], bases: dict[str, str]) -> tuple[CellRepor
     return tuple(sorted(cells, key=order))
 
 
-def servers(report: Report) -> tuple[str, ...]:
-    """Every server once, subjects in order of appearance, then ceilings: the order of colours in all charts."""
+def colours(report: Report) -> dict[str, int]:
+    """The colours of servers in all charts: subjects in order of appearance, then ceilings."""
     ordered = sorted(report.cells, key=lambda cell: cell.role == "ceiling")
-    return tuple(dict.fromkeys(cell.server for cell in ordered))
-
-
-def built(report: Report) -> tuple[BuildLine, ...]:
-    """Every server as it was built, once, and then every proxy."""
-    lines = [BuildLine(cell.server, cell.runtime_version, cell.build) for cell in report.cells]
-    parts = (part for cell in report.cells for part in cell.parts)
-    lines += [BuildLine(part.name, part.runtime_version, part.build) for part in parts]
-    return tuple(dict.fromkeys(build for build in lines if build.runtime_version or build.build))
+    return {server: place for place, server in enumerate(dict.fromkeys(cell.server for cell in ordered))}
 
 
 def comparisons_by_cell(report: Report) -> dict[str, dict[Metric, Comparison]]:
-    """Each cell's comparisons by metric; a cell that is compared with nothing is not in it."""
+    """The comparisons by cell and metric, without cells that are compared with nothing."""
     by_cell: dict[str, dict[Metric, Comparison]] = {}
     for comparison in report.comparisons:
         by_cell.setdefault(comparison.cell_id, {})[comparison.metric] = comparison
@@ -241,25 +205,21 @@ def invalid_findings(cell: CellReport) -> tuple[Finding, ...]:
 
 def finding_groups(report: Report) -> tuple[FindingGroup, ...]:
     """The findings of all cells and duets, gravest first, what is good to know last; what is said of many once."""
-    kinds: dict[tuple[FindingKind, Grade, str], dict[str, dict[str, None]]] = {}
-    tails: dict[tuple[FindingKind, Grade, str], str] = {}
-    for cell in report.cells:
-        for finding in weighed_findings(cell):
-            key = finding.kind, finding.grade, finding.advice
-            kinds.setdefault(key, {}).setdefault(finding.message, {})[cell.slug] = None
-            tails[key] = tails.get(key) or _log_tail(cell, finding)
     slugs = {cell.cell_id: cell.slug for cell in report.cells}
+    reported = [
+        (cell.slug, finding, _log_tail(cell, finding)) for cell in report.cells for finding in weighed_findings(cell)
+    ]
     for comparison in report.comparisons:
-        for finding in comparison.duet.findings if comparison.duet else ():
-            key = finding.kind, finding.grade, finding.advice
-            kinds.setdefault(key, {}).setdefault(finding.message, {})[
-                slugs.get(comparison.cell_id, comparison.cell_id)
-            ] = None
-            tails.setdefault(key, "")
+        slug = slugs.get(comparison.cell_id, comparison.cell_id)
+        reported += [(slug, finding, "") for finding in (comparison.duet.findings if comparison.duet else ())]
+    kinds: dict[tuple[FindingKind, Grade, str], dict[str, list[str]]] = {}
+    tails: dict[tuple[FindingKind, Grade, str], str] = {}
+    for slug, finding, tail in reported:
+        key = finding.kind, finding.grade, finding.advice
+        kinds.setdefault(key, {}).setdefault(finding.message, []).append(slug)
+        tails[key] = tails.get(key) or tail
     gathered = [
-        FindingGroup(
-            *key, tuple(SharedMessage(message, tuple(slugs)) for message, slugs in messages.items()), tails[key]
-        )
+        FindingGroup(*key, {message: tuple(dict.fromkeys(cells)) for message, cells in messages.items()}, tails[key])
         for key, messages in kinds.items()
     ]
     return tuple(sorted(gathered, key=lambda doubt: (-doubt.grade.weight, RULES[doubt.kind].reassures)))

@@ -2,10 +2,10 @@
 
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field, WithJsonSchema
+from pydantic import BeforeValidator, Field
 
 from redline.model import Container
-from redline.suite.schema.types import Memory, Schema
+from redline.suite.schema.types import Memory, Schema, as_list, one_or_several
 
 Place = Literal["process", "container"]
 
@@ -39,17 +39,8 @@ class ContainerSchema(Schema):
         )
 
 
-def _several(value: object) -> object:
-    return value if isinstance(value, list) else [value]
-
-
-_PLACE = {"enum": ["process", "container"]}
-Places = Annotated[
-    list[Place],
-    BeforeValidator(_several),
-    Field(min_length=1),
-    WithJsonSchema({"anyOf": [_PLACE, {"type": "array", "items": _PLACE, "minItems": 1}]}),
-]
+_PLACES = one_or_several({"enum": ["process", "container"]}, minItems=1)
+Places = Annotated[list[Place], BeforeValidator(as_list), Field(min_length=1), _PLACES]
 
 
 class PlacedSchema(Schema):

@@ -123,15 +123,7 @@ def _sets(value: object) -> dict[str, tuple[str, ...]]:
 
 _OBJECTIVE = {"type": "string", "examples": ["p99 < 200ms, errors < 0.1%, achieved > 99%"]}
 _OBJECTIVES = [_OBJECTIVE, {"type": "array", "items": _OBJECTIVE, "minItems": 1}]
+_SETS = {"type": "object", "minProperties": 1, "additionalProperties": {"anyOf": _OBJECTIVES}}
 ObjectiveSets = Annotated[
-    dict[str, tuple[str, ...]],
-    BeforeValidator(_sets),
-    WithJsonSchema(
-        {
-            "anyOf": [
-                *_OBJECTIVES,
-                {"type": "object", "minProperties": 1, "additionalProperties": {"anyOf": _OBJECTIVES}},
-            ]
-        }
-    ),
+    dict[str, tuple[str, ...]], BeforeValidator(_sets), WithJsonSchema({"anyOf": [*_OBJECTIVES, _SETS]})
 ]

@@ -43,6 +43,8 @@ from redline.suite.schema.types import (
     Threshold,
     Timeout,
     TlsEdition,
+    as_list,
+    one_or_several,
 )
 
 OWN_NAME = r"^[A-Za-z0-9][A-Za-z0-9._~-]*$"
@@ -87,25 +89,10 @@ RouteItem = Annotated[Annotated[str, PLAIN] | Annotated[HopSchema, MAPPING], BY_
 """A leg, a proxy by its name, or a proxy with its options."""
 
 
-def _route_names(value: object) -> object:
-    return value if isinstance(value, list) else [value]
-
-
 RouteNames = Annotated[
-    list[str],
-    BeforeValidator(_route_names),
-    Field(min_length=1),
-    WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]}),
+    list[str], BeforeValidator(as_list), Field(min_length=1), one_or_several({"type": "string"}, minItems=1)
 ]
-
-
-_PROFILE = {"enum": [*PROFILES]}
-Profiles = Annotated[
-    list[Profile],
-    BeforeValidator(_route_names),
-    WithJsonSchema({"anyOf": [_PROFILE, {"type": "array", "items": _PROFILE}]}),
-]
-
+Profiles = Annotated[list[Profile], BeforeValidator(as_list), one_or_several({"enum": [*PROFILES]})]
 
 _KINDS = ("use", "command", "url", "revision")
 _ONE_KIND = "write one of `use: rust.hyper`, `command: ./server --port {port}`, `url: http://…` and `revision: HEAD`"
@@ -290,7 +277,7 @@ ScenarioItem = Annotated[Annotated[str, PLAIN] | Annotated[OwnScenarioSchema, MA
 JvmItem = Annotated[
     Annotated[Choices, PLAIN] | Annotated[Choices, LIST] | Annotated[FlagSets, MAPPING],
     BY_FORM,
-    WithJsonSchema({"anyOf": [*CHOICES["anyOf"], FLAG_SETS]}),
+    WithJsonSchema({"anyOf": [*(CHOICES.json_schema or {})["anyOf"], FLAG_SETS]}),
 ]
 Baselines = Annotated[dict[str, str], Field(min_length=1)]
 BaselineItem = Annotated[Annotated[str, PLAIN] | Annotated[Baselines, MAPPING], BY_FORM]

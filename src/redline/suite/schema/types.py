@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Discriminator, Tag, WithJsonSchema
+from pydantic.json_schema import JsonSchemaValue
 
 from redline.errors import WrongValueError
 from redline.model import HttpVersion, OptionValue, Share, TlsVersion
@@ -140,6 +141,16 @@ def _flag_set(name: object, written: object) -> FlagSet | None:
     return FlagSet(name=name, flags=flags) if flags else None
 
 
+def as_list(value: object) -> object:
+    """A value alone as a list of it."""
+    return value if isinstance(value, list) else [value]
+
+
+def one_or_several(item: JsonSchemaValue, **limits: int) -> WithJsonSchema:
+    """The JSON Schema of a value, or of a list of such values."""
+    return WithJsonSchema({"anyOf": [item, {"type": "array", "items": item, **limits}]})
+
+
 def _version(value: object) -> object:
     return str(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else value
 
@@ -226,13 +237,8 @@ Memory = Annotated[
 Http = Annotated[HttpVersion, BeforeValidator(_version), WithJsonSchema({"enum": ["1.1", "2", 1.1, 2]})]
 TlsEdition = Annotated[TlsVersion, BeforeValidator(_version), WithJsonSchema({"enum": ["1.2", "1.3", 1.2, 1.3]})]
 Scalar = Annotated[OptionValue, BeforeValidator(_scalar)]
-_VALUE = {"type": ["string", "integer", "boolean"]}
-CHOICES = {"anyOf": [_VALUE, {"type": "array", "items": _VALUE, "minItems": 1}]}
-Choices = Annotated[
-    list[OptionValue],
-    BeforeValidator(_choices),
-    WithJsonSchema(CHOICES),
-]
-_FLAGS = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
+CHOICES = one_or_several({"type": ["string", "integer", "boolean"]}, minItems=1)
+Choices = Annotated[list[OptionValue], BeforeValidator(_choices), CHOICES]
+_FLAGS = one_or_several({"type": "string"}).json_schema
 FLAG_SETS = {"type": "object", "minProperties": 1, "additionalProperties": _FLAGS}
 FlagSets = Annotated[tuple[FlagSet | None, ...], BeforeValidator(_flag_sets), WithJsonSchema(FLAG_SETS)]

@@ -48,11 +48,7 @@ def _agree(variant: Variant, other: Variant) -> bool:
 def _single(
     sheet: Sheet, catalogue: Catalogue, variants: list[Variant], named: str
 ) -> tuple[str | None, dict[str, str]]:
-    """A server, of which every variant is for those with its options; or a variant, by its slug, for all.
-
-    A server's name is also the slug of its variant with all defaults, which is meant where it is the only variant, or
-    where not every variant of another server has a partner.
-    """
+    """A server, of which every variant is for those with its options; or a variant, by its slug, for all."""
     slugs = [variant.slug for variant in variants]
     candidates = [variant for variant in variants if variant.entry.name == named]
     if len(candidates) == 1:
@@ -62,6 +58,7 @@ def _single(
     if not candidates:
         _unknown(sheet, _WHERE, catalogue, variants, named)
         return None, {}
+    # The name is also the slug of the variant with all defaults, which is meant where some variant has no partner.
     by_slug = {variant.slug: partners(variant, candidates) for variant in variants if variant.entry.name != named}
     if by_slug and all(len(several) == 1 for several in by_slug.values()):
         return None, {slug: partner.slug for slug, (partner,) in by_slug.items()}

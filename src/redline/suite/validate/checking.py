@@ -55,10 +55,16 @@ class Sheet:
             return [(*path, key) for key in container]
         return [(*path, index) for index in range(len(container))] if isinstance(container, list) else []
 
+    def sound_items(self, kind: type[T], path: Path) -> list[tuple[Path, T]]:
+        """The values of `items` as `kind` with their paths, without wrong ones."""
+        values = ((item, self.sound(kind, item)) for item in self.items(path))
+        return [(item, value) for item, value in values if value is not None]
+
     def wrong(self, path: Path, message: str, hint: str, *, key: bool = False, once: bool = False) -> None:
-        """Note a problem at a value, or at its key; with `once`, unless there is one already."""
+        """Note a problem at a value, or at its key, unless it is noted already; with `once`, unless any is there."""
         place = self.document.place(path, key=key)
-        if not once or all(problem.place != place for problem in self.problems):
+        there = [problem.message for problem in self.problems if problem.place == place]
+        if message not in there and not (once and there):
             self.problems.append(Problem(message, hint, place))
 
     def is_sound(self, path: Path) -> bool:

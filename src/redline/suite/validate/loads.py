@@ -7,7 +7,7 @@ from redline.quantities import clip, did_you_mean
 from redline.suite.schema.document import Path
 from redline.suite.schema.load import LoadSchema
 from redline.suite.schema.suite import QuickSchema, WarmUpSchema
-from redline.suite.validate.checking import Sheet
+from redline.suite.validate.checking import Sheet, suggest
 
 Loads = Mapping[str, LoadSchema | None]
 """The loads of a suite by name; None for one with a problem of its own."""
@@ -18,7 +18,7 @@ WARM_UP_HINT = "give a fixed warm-up, such as `warmup: 30s`, or move such loads 
 def check_loads(sheet: Sheet) -> Loads:
     """The loads, after noting what is wrong between them and the rest of the suite."""
     loads = {str(path[-1]): sheet.sound(LoadSchema, path) for path in sheet.items(("loads",))}
-    quick = sheet.sound(QuickSchema, ("quick",)) if sheet.document.at(("quick",)) is not None else None
+    quick = sheet.sound(QuickSchema, ("quick",))
     has_budget = sheet.document.at(("budget",)) is not None
     detects = sheet.document.at(("warmup", "detect")) is not None
     for name, load in loads.items():
@@ -50,8 +50,7 @@ def _check_warmup_by(sheet: Sheet, by: object, loads: Loads, *, detects: bool) -
         return
     written = loads.get(by)
     if by not in loads:
-        known = f"this suite has: {', '.join(loads)}"
-        sheet.wrong(path, f"there is no load `{clip(by)}` in this suite", did_you_mean(by, tuple(loads)) or known)
+        sheet.wrong(path, f"there is no load `{clip(by)}` in this suite", suggest(by, loads, "this suite has"))
     elif written is not None and not _is_constant(written):
         hint = "name a load of constant users, or of a constant rate"
         sheet.wrong(path, f"`{by}` is not the same all the time", hint)

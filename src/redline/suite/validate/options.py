@@ -26,8 +26,7 @@ def jvm_axes(sheet: Sheet) -> Axes:
 
 def flag_sets(sheet: Sheet) -> tuple[FlagSet | None, ...]:
     """The sets of flags that the suite gives to all of its JVM servers; None is a JVM without further flags."""
-    path = (*_JVM, FLAGS)
-    written = sheet.sound(FlagSets, path) if sheet.document.at(path) is not None else None
+    written = sheet.sound(FlagSets, (*_JVM, FLAGS))
     return tuple(dict.fromkeys(written)) if written else (None,)
 
 
@@ -61,10 +60,9 @@ def check_jvm(sheet: Sheet, catalogue: Catalogue) -> None:
     if sheet.document.at(_JVM) is None or not sheet.is_sound(("servers",)):
         return
     servers: list[tuple[ServerEntry, Axes]] = []
-    for path in sheet.items(("servers",)):
-        written = sheet.sound(ServerSchema, path)
-        entry = catalogue.servers.get(written.use or "") if written else None
-        if written and entry and entry.runtime == "jvm":
+    for _, written in sheet.sound_items(ServerSchema, ("servers",)):
+        entry = catalogue.servers.get(written.use or "")
+        if entry and entry.runtime == "jvm":
             servers.append((entry, written.options))
     if not servers:
         hint = "remove it, or add a server whose runtime is `jvm`, as `redline list` shows it"

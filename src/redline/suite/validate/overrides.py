@@ -13,6 +13,7 @@ from redline.suite.catalogue import Catalogue
 from redline.suite.schema.load import MOST_CONNECTIONS
 from redline.suite.schema.suite import DETECTION_NS, HIGHEST_SEED, MOST_TRIALS, PROFILES, QuickSchema
 from redline.suite.schema.types import SHORTEST_LOAD_NS
+from redline.suite.validate.checking import suggest
 from redline.suite.validate.loads import DETECTS_ITSELF, WARM_UP_HINT, never_steady
 
 T = TypeVar("T", Scenario, Load)
@@ -101,10 +102,7 @@ def _select_variants(
 def _select_options(
     suite: Suite, variants: tuple[Variant, ...], wanted: tuple[tuple[str, str], ...], problems: Problems
 ) -> tuple[Variant, ...]:
-    """The variants that have, of every option that is named, a value that is named, or not the option at all.
-
-    A route and a set of flags are selected like an option, by their names.
-    """
+    """The variants with a named value of every named option that they have. Routes and flags are selected alike."""
     absent = {PLACE}
     absent |= set() if any(variant.route for variant in suite.variants) else {ROUTE}
     absent |= set() if any(variant.flags for variant in suite.variants) else {FLAGS}
@@ -123,10 +121,10 @@ def _select_options(
     for name, value in wanted:
         values.setdefault(name, set()).add(value)
         if name not in there:
-            hint = did_you_mean(name, tuple(there)) or f"their options: {', '.join(there) or 'none'}"
+            hint = suggest(name, there, "their options")
             problems.append(Problem(f"no server of this suite has an option `{clip(name)}`", hint))
         elif value not in there[name]:
-            hint = did_you_mean(value, tuple(there[name])) or f"this suite has: {', '.join(there[name])}"
+            hint = suggest(value, there[name], "this suite has")
             problems.append(Problem(f"no server of this suite has {name}={clip(value)}", hint))
     return tuple(
         variant
@@ -206,9 +204,8 @@ def _range_problems(overrides: Overrides) -> Problems:
 
 
 def _profile_problems(overrides: Overrides) -> Problems:
-    known = f"choose of: {', '.join(PROFILES)}"
     return [
-        Problem(f"there is no profile `{clip(name)}`", did_you_mean(name, PROFILES) or known)
+        Problem(f"there is no profile `{clip(name)}`", suggest(name, PROFILES, "choose of"))
         for name in overrides.profile
         if name not in PROFILES
     ]

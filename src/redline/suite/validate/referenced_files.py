@@ -36,6 +36,14 @@ class Files:
     text: Callable[[str], str] = _unreadable
     body: Callable[[str], bytes] = _unreadable
 
+    def times(self, name: str) -> tuple[int, ...]:
+        """The due times of a file, by `read_times`."""
+        return read_times(self.text(name), name)
+
+    def entries(self, name: str) -> tuple[str, ...]:
+        """The entries of a file, by `read_entries`."""
+        return read_entries(self.text(name), name)
+
 
 NO_FILES = Files()
 """Where there is no folder to look in."""
@@ -97,18 +105,18 @@ def noted(sheet: Sheet, path: Path, read: Callable[[], T]) -> T | None:
 
 def picks_of(sheet: Sheet, path: Path, requests: Iterable[Request], files: Files) -> dict[str, tuple[str, ...]] | None:
     """The entries of every file that a scenario's requests pick from; None after noting what is wrong with one."""
-    found: dict[str, tuple[str, ...]] = {}
+    picks: dict[str, tuple[str, ...]] = {}
     known_before = len(sheet.problems)
     for request in requests:
         for text in request.texts:
             for name in picked(text):
-                entries = found.get(name) or noted(sheet, path, partial(_entries, name, files))
+                entries = picks.get(name) or noted(sheet, path, partial(files.entries, name))
                 if entries is None:
                     return None
-                found[name] = entries
-        if (wrong := wrong_entry(request, found)) is not None:
+                picks[name] = entries
+        if (wrong := wrong_entry(request, picks)) is not None:
             sheet.wrong(path, wrong.message, wrong.hint)
-    return found if len(sheet.problems) == known_before else None
+    return picks if len(sheet.problems) == known_before else None
 
 
 def wrong_entry(request: Request, picks: Mapping[str, tuple[str, ...]]) -> WrongValueError | None:
@@ -128,7 +136,3 @@ def _uses(request: Request) -> list[tuple["re.Pattern[str] | None", str, str]]:
     path, *others = request.texts
     *headers, body = others
     return [(_IN_A_PATH, "a path", path), *((_IN_A_HEADER, "a header", text) for text in headers), (None, "", body)]
-
-
-def _entries(name: str, files: Files) -> tuple[str, ...]:
-    return read_entries(files.text(name), name)

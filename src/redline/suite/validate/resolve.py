@@ -2,11 +2,12 @@
 
 import re
 from functools import partial
+from itertools import chain
 from pathlib import PurePath
 
-from redline.errors import Problem, WrongValueError
-from redline.model import AutoTrials, EngineMode, Load, Metric, Objective, Scenario, Suite, Variant
-from redline.quantities import clip, did_you_mean
+from redline.errors import UsageError, WrongValueError
+from redline.model import AutoTrials, EngineMode, Metric, Objective, Scenario, Suite, Variant
+from redline.quantities import clip
 from redline.suite.budget import FEWEST_STARTS
 from redline.suite.catalogue import Catalogue, check_against
 from redline.suite.project import Origins
@@ -16,11 +17,11 @@ from redline.suite.schema.scenario import BODIES, http2_forbids
 from redline.suite.schema.suite import OwnScenarioSchema, ServerSchema, SuiteSchema
 from redline.suite.screening import screened
 from redline.suite.validate.baselines import read_baselines
-from redline.suite.validate.checking import Sheet, raise_all
+from redline.suite.validate.checking import Sheet, raise_all, suggest
 from redline.suite.validate.experiment import UNSAID_NS, Compared, read_design, within_budget
 from redline.suite.validate.loads import Loads, check_loads, read_warm_up
 from redline.suite.validate.overrides import Overrides, apply_overrides, quickened
-from redline.suite.validate.referenced_files import NO_FILES, Files, noted, picks_of, read_times
+from redline.suite.validate.referenced_files import NO_FILES, Files, noted, picks_of
 from redline.suite.validate.routes import read_routes
 from redline.suite.validate.servers import Names, read_ceiling, read_variants
 
@@ -59,6 +60,7 @@ def read_suite(  # noqa: PLR0913, PLR0917 - what is read, where, and with what
     sheet.raise_problems()
     assert schema is not None, "a file without problems was read"
     assert design is not None, "a file without problems was read"
+    by = schema.warmup_by
     warmup_ns, warmup_detect = read_warm_up(_WARMUP_NS if schema.warmup is None else schema.warmup)
     suite = Suite(
         name=_name(file),
@@ -71,7 +73,7 @@ def read_suite(  # noqa: PLR0913, PLR0917 - what is read, where, and with what
         loads=tuple(load.load(name, replayed.get(name, ()), UNSAID_NS) for name, load in schema.loads.items()),
         warmup_ns=warmup_ns,
         warmup_detect=warmup_detect,
-        warmup_by=_warmup_by(schema),
+        warmup_by=schema.loads[by].load(by) if isinstance(by, str) else by and by.load,
         trials=schema.trials if isinstance(schema.trials, int) else schema.trials.auto.at_most,
         auto=_auto(schema),
         builds=schema.builds,
@@ -82,8 +84,8 @@ def read_suite(  # noqa: PLR0913, PLR0917 - what is read, where, and with what
         same_answers=schema.same_answers,
         timeout_ns=schema.timeout,
         threshold=schema.threshold,
-        objectives=tuple(dict.fromkeys(objective for one in objectives.values() for objective in one)),
-        objective_sets={name: one for name, one in objectives.items() if name},
+        objectives=tuple(dict.fromkeys(chain.from_iterable(objectives.values()))),
+        objective_sets={name: conditions for name, conditions in objectives.items() if name},
         profile=tuple(dict.fromkeys(schema.profile)),
         engine=EngineMode.model_validate(schema.engine.model_dump()),
         load_hosts=schema.hosts.load if schema.hosts else 1,
@@ -99,25 +101,22 @@ def read_suite(  # noqa: PLR0913, PLR0917 - what is read, where, and with what
         changed, problems = within_budget(changed, warms_up=warms_up)
         raise_all(problems)
     changed = screened(changed) if overrides.screen else changed
-    raise_all(_too_much(changed))
+    trials = len(changed.variants) * len(changed.scenarios) * len(changed.loads) * changed.trials
+    if trials > MOST_TRIALS_IN_ALL:
+        raise UsageError(f"this suite has {trials} trials; at most {MOST_TRIALS_IN_ALL}", hint="write shorter axes")
     return changed
 
 
 def _objectives(sheet: Sheet, schema: SuiteSchema, scenarios: list[Scenario]) -> dict[str, tuple[Objective, ...]]:
     """The sets of objectives, after noting what is wrong with one."""
     known = Selectable(tuple(schema.loads), tuple(scenario.name for scenario in scenarios))
-    has_names, found = "" not in schema.objective, {}
+    has_names, sets = "" not in schema.objective, {}
     for name, texts in schema.objective.items():
         try:
-            found[name] = parse_objectives(", ".join(texts), known)
+            sets[name] = parse_objectives(", ".join(texts), known)
         except WrongValueError as error:
             sheet.wrong(("objective", name) if has_names else ("objective",), error.message, error.hint)
-    return found
-
-
-def _warmup_by(schema: SuiteSchema) -> Load | None:
-    by = schema.warmup_by
-    return schema.loads[by].load(by) if isinstance(by, str) else by.load if by else None
+    return sets
 
 
 def _auto(schema: SuiteSchema) -> AutoTrials | None:
@@ -129,13 +128,6 @@ def _auto(schema: SuiteSchema) -> AutoTrials | None:
     return AutoTrials(precision=auto.precision, at_least=auto.at_least, budget_ns=auto.budget)
 
 
-def _too_much(suite: Suite) -> list[Problem]:
-    trials = len(suite.variants) * len(suite.scenarios) * len(suite.loads) * suite.trials
-    if trials <= MOST_TRIALS_IN_ALL:
-        return []
-    return [Problem(f"this suite has {trials} trials; at most {MOST_TRIALS_IN_ALL}", "write shorter axes")]
-
-
 def _name(file: str) -> str:
     """The file's name without its ending, safe as part of a folder's name."""
     return re.sub(r"[^A-Za-z0-9_-]+", "-", PurePath(file).stem).strip("-") or "suite"
@@ -143,35 +135,26 @@ def _name(file: str) -> str:
 
 def _replayed(sheet: Sheet, loads: Loads, files: Files) -> dict[str, tuple[int, ...]]:
     """The due times of every load whose arrivals are replayed, by the load's name."""
-    found = {}
+    times = {}
     for name, load in loads.items():
         if load and load.open and (file := load.open.replayed):
             path = ("loads", name, "open", "arrivals", "replay")
-            found[name] = noted(sheet, path, partial(_times, file, files)) or ()
-    return found
-
-
-def _times(file: str, files: Files) -> tuple[int, ...]:
-    return read_times(files.text(file), file)
+            times[name] = noted(sheet, path, partial(files.times, file)) or ()
+    return times
 
 
 def _scenarios(sheet: Sheet, catalogue: Catalogue, files: Files, origins: Origins) -> list[Scenario]:
     """The scenarios that are written, or those of redline.yaml where a revision is compared and none is."""
     if sheet.document.at(("scenarios",)) is None:
-        revision = next((path for path in sheet.items(("servers",)) if _is_revision(sheet, path)), None)
-        if revision is None and not isinstance(sheet.document.value, dict):
-            return []
-        if revision is None:
-            hint = "add it, such as `scenarios: [SimpleGet]` or `scenarios: [{name: Root, get: /}]`"
-            sheet.wrong(("scenarios",), "`scenarios` is missing", hint, once=True)
-            return []
-        project = noted(sheet, (*revision, "revision"), origins.project)
-        return list(project.scenarios) if project else []
+        return _scenarios_of_project(sheet, origins)
     scenarios: list[Scenario] = []
     for path in sheet.items(("scenarios",)):
         name = sheet.document.at(path)
         if isinstance(name, str):
-            scenario = _named_scenario(sheet, path, name, catalogue)
+            scenario = catalogue.scenarios.get(name)
+            if scenario is None:
+                hint = suggest(name, catalogue.scenarios, "the catalogue has")
+                sheet.wrong(path, f"there is no scenario `{clip(name)}` in the catalogue", hint)
         else:
             scenario = _own_scenario(sheet, path, catalogue, files)
         if scenario is None:
@@ -180,25 +163,22 @@ def _scenarios(sheet: Sheet, catalogue: Catalogue, files: Files, origins: Origin
             sheet.wrong(path, f"the scenario `{scenario.name}` is given twice", "remove one, or give it another name")
         scenarios.append(scenario)
     known = (*catalogue.scenarios, *(scenario.name for scenario in scenarios))
-    for path in sheet.items(("scenarios",)):
-        written = sheet.sound(OwnScenarioSchema, path)
-        if written is not None:
-            check_against(sheet, path, written.name, written.against, known)
+    for path, written in sheet.sound_items(OwnScenarioSchema, ("scenarios",)):
+        check_against(sheet, path, written.name, written.against, known)
     return scenarios
 
 
-def _is_revision(sheet: Sheet, path: Path) -> bool:
-    written = sheet.sound(ServerSchema, path)
-    return written is not None and written.revision is not None
-
-
-def _named_scenario(sheet: Sheet, path: Path, name: str, catalogue: Catalogue) -> Scenario | None:
-    scenario = catalogue.scenarios.get(name)
-    if scenario is None:
-        known = tuple(catalogue.scenarios)
-        hint = did_you_mean(name, known) or f"the catalogue has: {', '.join(known) or 'none'}"
-        sheet.wrong(path, f"there is no scenario `{clip(name)}` in the catalogue", hint)
-    return scenario
+def _scenarios_of_project(sheet: Sheet, origins: Origins) -> list[Scenario]:
+    """Those of redline.yaml; none after noting that no revision is compared."""
+    servers = sheet.sound_items(ServerSchema, ("servers",))
+    revision = next((path for path, written in servers if written.revision is not None), None)
+    if revision is not None:
+        project = noted(sheet, (*revision, "revision"), origins.project)
+        return list(project.scenarios) if project else []
+    if isinstance(sheet.document.value, dict):
+        hint = "add it, such as `scenarios: [SimpleGet]` or `scenarios: [{name: Root, get: /}]`"
+        sheet.wrong(("scenarios",), "`scenarios` is missing", hint, once=True)
+    return []
 
 
 def _own_scenario(sheet: Sheet, path: Path, catalogue: Catalogue, files: Files) -> Scenario | None:
@@ -215,15 +195,11 @@ def _own_scenario(sheet: Sheet, path: Path, catalogue: Catalogue, files: Files) 
 def _check_scenarios(sheet: Sheet, variants: list[Variant]) -> None:
     """Note what scenarios need that no server of the suite has, and what one of them cannot be sent."""
     known = tuple(dict.fromkeys(name for variant in variants for name in variant.options))
-    for path in sheet.items(("scenarios",)):
-        written = sheet.sound(OwnScenarioSchema, path)
-        if written is None:
-            continue
+    for path, written in sheet.sound_items(OwnScenarioSchema, ("scenarios",)):
         for option in written.requires:
             if variants and option not in known:
-                hint = did_you_mean(option, known) or f"their options: {', '.join(known) or 'none'}"
                 message = f"no server of this suite has an option `{clip(option)}`"
-                sheet.wrong((*path, "requires", option), message, hint, key=True)
+                sheet.wrong((*path, "requires", option), message, suggest(option, known, "their options"), key=True)
         _check_http2(sheet, path, written, variants)
 
 

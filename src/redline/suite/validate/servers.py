@@ -41,9 +41,8 @@ class Names:
 def read_variants(sheet: Sheet, names: Names) -> list[Variant]:
     """All variants of `servers`, after noting what is wrong with them."""
     variants: list[Variant] = []
-    for path in sheet.items(("servers",)):
-        written = sheet.sound(ServerSchema, path)
-        for variant in _expanded(sheet, path, written, names) if written else []:
+    for path, written in sheet.sound_items(ServerSchema, ("servers",)):
+        for variant in _expanded(sheet, path, written, names):
             if variant.slug in [other.slug for other in variants]:
                 hint = "give both a `name`" if variant.is_own else "remove one"
                 sheet.wrong(path, f"`{variant.slug}` is given twice in `servers`", hint)
@@ -55,7 +54,7 @@ def read_variants(sheet: Sheet, names: Names) -> list[Variant]:
 
 def read_ceiling(sheet: Sheet, names: Names) -> Variant | None:
     """The server under `ceiling`, if there is one."""
-    written = sheet.sound(ServerSchema, ("ceiling",)) if sheet.document.at(("ceiling",)) is not None else None
+    written = sheet.sound(ServerSchema, ("ceiling",))
     if written is None:
         return None
     variants = _expanded(sheet, ("ceiling",), written, names)

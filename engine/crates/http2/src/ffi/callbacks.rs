@@ -1,5 +1,5 @@
-//! What nghttp2 calls while it takes bytes and makes them. Each callback finds the place of its stream, reports to the
-//! [`Streams`], and hands back what is to be done. None of them calls anything that runs another.
+//! The callbacks that nghttp2 runs while it reads and serializes bytes. A callback finds the place of its stream, reports to
+//! the [`Streams`], and returns what to do. None calls a function that runs another callback.
 
 use std::ffi::{c_int, c_void};
 use std::slice;
@@ -14,12 +14,12 @@ use crate::streams::{Answered, Place, Streams};
 /// The length of a frame's head (RFC 9113, section 4.1).
 const FRAME_HEAD_BYTES: usize = 9;
 
-/// Name all callbacks.
+/// Register all callbacks.
 ///
 /// # Safety
 /// `callbacks` is alive.
 pub unsafe fn set_on(callbacks: *mut ng::nghttp2_session_callbacks) {
-    // SAFETY: the caller's promise; each callback keeps to the contract of its type.
+    // SAFETY: the caller's promise; every callback keeps the contract of its type.
     unsafe {
         ng::nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks, Some(on_begin_headers));
         ng::nghttp2_session_callbacks_set_on_header_callback(callbacks, Some(on_header));
@@ -32,7 +32,7 @@ pub unsafe fn set_on(callbacks: *mut ng::nghttp2_session_callbacks) {
     }
 }
 
-/// The streams, for the length of one callback.
+/// The streams, for the duration of a callback.
 ///
 /// # Safety
 /// `user` is the user data that the session was made with, and no other reference to it lives.
@@ -41,16 +41,16 @@ unsafe fn streams<'a>(user: *mut c_void) -> &'a mut Streams {
     unsafe { &mut *user.cast() }
 }
 
-/// The streams and the place of one of them, for the length of one callback.
+/// The streams and the place of a stream, for the duration of a callback.
 ///
 /// # Safety
-/// As for [`streams`], and the session is the one that the callback was called with.
+/// As for [`streams`], and `session` is the session that runs the callback.
 unsafe fn find<'a>(
     session: *mut ng::nghttp2_session,
     stream: i32,
     user: *mut c_void,
 ) -> Option<(&'a mut Streams, Place)> {
-    // SAFETY: the caller's promise; asking for a stream's user data runs no callback.
+    // SAFETY: the caller's promise; reading a stream's user data runs no callback.
     unsafe {
         let streams = streams(user);
         if let Some(place) = streams.recent(stream) {
@@ -62,19 +62,19 @@ unsafe fn find<'a>(
     }
 }
 
-/// Reset a stream, unless that was done before.
+/// Reset a stream, unless it was reset before.
 ///
 /// # Safety
-/// The session is the one that the callback was called with.
+/// `session` is the session that runs the callback.
 unsafe fn reset(session: *mut ng::nghttp2_session, stream: i32, code: u32) {
-    // SAFETY: the caller's promise. Of the errors, no memory ends the session at its next use; there are no others.
+    // SAFETY: the caller's promise. The only error is lack of memory, which ends the session at its next use.
     unsafe { ng::nghttp2_submit_rst_stream(session, 0, stream, code) };
 }
 
-/// Bytes that may be none, and then be nowhere.
+/// A slice of C's bytes, where `data` may be null if `length` is 0.
 ///
 /// # Safety
-/// Unless `length` is 0, so many bytes are there while the callback runs.
+/// Unless `length` is 0, `length` bytes are at `data` while the callback runs.
 unsafe fn bytes<'a>(data: *const u8, length: usize) -> &'a [u8] {
     // SAFETY: the caller's promise.
     if length == 0 { &[] } else { unsafe { slice::from_raw_parts(data, length) } }
@@ -104,7 +104,7 @@ unsafe extern "C" fn on_header(
     _flags: u8,
     user: *mut c_void,
 ) -> c_int {
-    // SAFETY: nghttp2 passes its session, a frame, a name and a value as long as it says, and our user data. Resetting runs no
+    // SAFETY: nghttp2 passes its session, a frame, a name and a value with their lengths, and our user data. Resetting runs no
     // callback.
     unsafe {
         let stream = (*frame).hd.stream_id;
@@ -112,8 +112,8 @@ unsafe extern "C" fn on_header(
         match streams.field(place, bytes(name, name_length), bytes(value, value_length)) {
             Verdict::Fine => 0,
             Verdict::Malformed(_) => {
-                // Before nghttp2 resets it by another code. What is left of the block is read for the sake of the fields'
-                // coding, and not reported.
+                // Reset the stream before nghttp2 does so with another code. The rest of the block is still decoded, because
+                // later blocks depend on it, but not reported.
                 reset(session, stream, ng::NGHTTP2_PROTOCOL_ERROR);
                 ng::NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE
             }
@@ -129,7 +129,7 @@ unsafe extern "C" fn on_data(
     length: usize,
     user: *mut c_void,
 ) -> c_int {
-    // SAFETY: nghttp2 passes its session, data as long as it says, and our user data. Resetting runs no callback.
+    // SAFETY: nghttp2 passes its session, data with its length, and our user data. Resetting runs no callback.
     unsafe {
         if let Some((streams, place)) = find(session, stream, user)
             && streams.data(place, bytes(data, length)) != Verdict::Fine
@@ -145,8 +145,8 @@ unsafe extern "C" fn on_frame(
     frame: *const ng::nghttp2_frame,
     user: *mut c_void,
 ) -> c_int {
-    // SAFETY: nghttp2 passes its session, a frame and our user data; the head names the variant of the frame that is
-    // there. Resetting runs no callback.
+    // SAFETY: nghttp2 passes its session, a frame and our user data; the frame's head names the variant. Resetting runs no
+    // callback.
     unsafe {
         let head = (*frame).hd;
         match u32::from(head.type_) {
@@ -199,7 +199,7 @@ unsafe extern "C" fn on_invalid_frame(
 }
 
 unsafe extern "C" fn on_close(session: *mut ng::nghttp2_session, stream: i32, code: u32, user: *mut c_void) -> c_int {
-    // SAFETY: nghttp2 passes its session, where the stream still is, and our user data.
+    // SAFETY: nghttp2 passes its session, in which the stream still exists, and our user data.
     unsafe {
         if let Some((streams, place)) = find(session, stream, user) {
             streams.closed(place, stream, code);
@@ -224,7 +224,7 @@ unsafe extern "C" fn on_not_sent(
     0
 }
 
-/// How much of the body goes into the next frame; [`send_data`] sends it.
+/// Decides how much of the body goes into the next frame, which [`send_data`] sends.
 pub unsafe extern "C" fn read_body(
     _session: *mut ng::nghttp2_session,
     _stream: i32,
@@ -234,7 +234,7 @@ pub unsafe extern "C" fn read_body(
     source: *mut ng::nghttp2_data_source,
     user: *mut c_void,
 ) -> ng::nghttp2_ssize {
-    // SAFETY: nghttp2 passes a copy of the source that the request was made with, a place for flags, and our user data.
+    // SAFETY: nghttp2 passes a copy of the request's data source, a place for flags, and our user data.
     unsafe {
         let Some(place) = place_from((*source).ptr) else { return ng::NGHTTP2_ERR_CALLBACK_FAILURE as isize };
         let unsent = streams(user).unsent(place);
@@ -254,8 +254,8 @@ unsafe extern "C" fn send_data(
     source: *mut ng::nghttp2_data_source,
     user: *mut c_void,
 ) -> c_int {
-    // SAFETY: nghttp2 passes a frame's head, the source that the request was made with, and our user data. There is no
-    // padding, for nothing selects any.
+    // SAFETY: nghttp2 passes a frame's head, the request's data source, and our user data. There is no padding, because nothing
+    // selects any.
     unsafe {
         let Some(place) = place_from((*source).ptr) else { return ng::NGHTTP2_ERR_CALLBACK_FAILURE };
         if streams(user).send(place, bytes(head, FRAME_HEAD_BYTES), length) { 0 } else { ng::NGHTTP2_ERR_WOULDBLOCK }

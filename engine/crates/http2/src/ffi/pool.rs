@@ -1,5 +1,5 @@
-//! The memory of one session: blocks that it frees are kept for the next request, because the C library's own free lists are too
-//! short for 16 requests in flight. Without it a request of `examples/cost.rs` takes 14% more instructions (callgrind).
+//! The memory of a session. Freed blocks are kept for the next request, because the free lists of the C library are too short
+//! for 16 requests in flight. Without the pool, a request of `examples/cost.rs` takes 14% more instructions (callgrind).
 
 use std::alloc::{Layout, alloc, dealloc};
 use std::ffi::c_void;
@@ -7,20 +7,20 @@ use std::ptr::{self, NonNull};
 
 use libnghttp2_sys as ng;
 
-/// Sizes of blocks that are kept are 64 bytes, 128, … up to so many steps; nghttp2's own per request are all within.
+/// Kept blocks have sizes of 64 bytes, 128, … up to `STEPS` steps; all blocks that nghttp2 needs per request are within.
 const STEP: usize = 64;
 const STEPS: usize = 8;
-/// Before each block stands its size, and the blocks stay as aligned as C wants them.
+/// Bytes before a block, which hold its size and keep the alignment that C requires.
 const HEAD: usize = 16;
 
-/// Lists of blocks that are free, the newest first: in each stands where the next is.
+/// Lists of free blocks, the newest first; a free block holds a pointer to the next.
 #[derive(Default)]
 pub struct Pool {
     free: [Option<NonNull<u8>>; STEPS],
 }
 
 impl Pool {
-    /// For nghttp2, which copies it. The pool must outlive the session.
+    /// The hooks, which nghttp2 copies. The pool must outlive the session.
     pub fn hooks(pool: NonNull<Self>) -> ng::nghttp2_mem {
         ng::nghttp2_mem {
             mem_user_data: pool.as_ptr().cast(),
@@ -36,7 +36,7 @@ impl Pool {
         if let Some(list) = self.free.get_mut(steps - 1)
             && let Some(block) = *list
         {
-            // SAFETY: a free block holds where the next one is.
+            // SAFETY: a free block holds a pointer to the next.
             *list = unsafe { block.cast().read() };
             return block.as_ptr();
         }
@@ -50,9 +50,9 @@ impl Pool {
     }
 
     /// # Safety
-    /// The block came from [`Pool::take`] and is used no more.
+    /// The block came from [`Pool::take`] and is not used afterwards.
     unsafe fn give(&mut self, block: NonNull<u8>) {
-        // SAFETY: the caller's promise: the size stands before it, and it has room for where the next one is.
+        // SAFETY: the caller's promise: the size is before the block, which has room for a pointer to the next.
         unsafe {
             match self.free.get_mut(steps_of(block) - 1) {
                 Some(list) => {
@@ -69,7 +69,7 @@ impl Drop for Pool {
     fn drop(&mut self) {
         for list in &mut self.free {
             while let Some(block) = *list {
-                // SAFETY: a free block holds where the next one is, and is in one list once.
+                // SAFETY: a free block holds a pointer to the next, and is in one list, once.
                 unsafe {
                     *list = block.cast().read();
                     release(block);
@@ -86,14 +86,14 @@ fn layout(steps: usize) -> Option<Layout> {
 /// # Safety
 /// The block came from [`Pool::take`].
 unsafe fn steps_of(block: NonNull<u8>) -> usize {
-    // SAFETY: the caller's promise: there its size stands.
+    // SAFETY: the caller's promise: the size is there.
     unsafe { block.sub(HEAD).cast().read() }
 }
 
 /// # Safety
-/// The block came from [`Pool::take`], is used no more, and is in no list.
+/// The block came from [`Pool::take`], is not used afterwards, and is in no list.
 unsafe fn release(block: NonNull<u8>) {
-    // SAFETY: the caller's promise; the layout is the one that it was made with.
+    // SAFETY: the caller's promise; the layout is that of the allocation.
     unsafe {
         if let Some(layout) = layout(steps_of(block)) {
             dealloc(block.sub(HEAD).as_ptr(), layout);
@@ -102,27 +102,27 @@ unsafe fn release(block: NonNull<u8>) {
 }
 
 /// # Safety
-/// `pool` is what [`Pool::hooks`] was made with; nghttp2 uses it from one place at a time, and hooks do not nest.
+/// `pool` is the argument of [`Pool::hooks`]; nghttp2 uses it from one place at a time, and hooks do not nest.
 unsafe fn pool<'a>(pool: *mut c_void) -> &'a mut Pool {
     // SAFETY: the caller's promise.
     unsafe { &mut *pool.cast() }
 }
 
 unsafe extern "C" fn malloc(size: usize, user: *mut c_void) -> *mut c_void {
-    // SAFETY: nghttp2 passes what it was given.
+    // SAFETY: nghttp2 passes its user data.
     unsafe { pool(user).take(size).cast() }
 }
 
 unsafe extern "C" fn free(block: *mut c_void, user: *mut c_void) {
     if let Some(block) = NonNull::new(block.cast()) {
-        // SAFETY: nghttp2 passes what it was given, and a block of ours that it is done with.
+        // SAFETY: nghttp2 passes its user data, and a block of ours that it no longer uses.
         unsafe { pool(user).give(block) }
     }
 }
 
 unsafe extern "C" fn calloc(count: usize, size: usize, user: *mut c_void) -> *mut c_void {
     let Some(size) = count.checked_mul(size) else { return ptr::null_mut() };
-    // SAFETY: nghttp2 passes what it was given; the block has room for so many bytes.
+    // SAFETY: nghttp2 passes its user data; the block has room for as many bytes.
     unsafe {
         let block = pool(user).take(size);
         if !block.is_null() {
@@ -133,8 +133,8 @@ unsafe extern "C" fn calloc(count: usize, size: usize, user: *mut c_void) -> *mu
 }
 
 unsafe extern "C" fn realloc(block: *mut c_void, size: usize, user: *mut c_void) -> *mut c_void {
-    // SAFETY: nghttp2 passes what it was given, and a block of ours that is used no more once there is a new one, which
-    // does not overlap it.
+    // SAFETY: nghttp2 passes its user data, and a block of ours that it no longer uses once there is a new block, which does
+    // not overlap it.
     unsafe {
         let Some(old) = NonNull::new(block.cast::<u8>()) else { return malloc(size, user) };
         let held = steps_of(old) * STEP;

@@ -1,5 +1,5 @@
-//! A server made by hand: frames as RFC 9113 draws them, and an account of what the client may send.
-#![allow(dead_code, reason = "each test uses a part of it")]
+//! A hand-written server: frames as RFC 9113 defines them, and an account of what the client may send.
+#![allow(dead_code, reason = "every test uses a part of it")]
 
 use std::collections::HashMap;
 
@@ -21,7 +21,6 @@ pub const END_HEADERS: u8 = 4;
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// A frame.
 pub fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     let length = u32::try_from(payload.len()).expect("a frame's length has 24 bits");
     let mut bytes = length.to_be_bytes()[1..].to_vec();
@@ -31,13 +30,13 @@ pub fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// SETTINGS.
+/// A SETTINGS frame.
 pub fn settings(entries: &[(u16, u32)]) -> Vec<u8> {
     let entries = entries.iter().flat_map(|(id, value)| [&id.to_be_bytes()[..], &value.to_be_bytes()[..]].concat());
     frame(SETTINGS, 0, 0, &entries.collect::<Vec<_>>())
 }
 
-/// Fields as literals that are not indexed, names and values plain (RFC 7541, section 6.2.2).
+/// Fields as literals without indexing or compression (RFC 7541, section 6.2.2).
 pub fn block(fields: &[(&str, &str)]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for (name, value) in fields {
@@ -61,12 +60,12 @@ pub fn block(fields: &[(&str, &str)]) -> Vec<u8> {
     bytes
 }
 
-/// HEADERS in one frame.
+/// A HEADERS frame.
 pub fn headers(stream: u32, fields: &[(&str, &str)], flags: u8) -> Vec<u8> {
     frame(HEADERS, END_HEADERS | flags, stream, &block(fields))
 }
 
-/// A complete answer of status 200.
+/// A complete answer with status 200.
 pub fn answer(stream: u32, body: &[u8]) -> Vec<u8> {
     let length = body.len().to_string();
     let mut bytes = headers(stream, &[(":status", "200"), ("content-length", &length)], 0);
@@ -95,7 +94,7 @@ pub struct Sent {
     pub payload: Vec<u8>,
 }
 
-/// What was written, as frames; the preface is taken off first.
+/// The frames that were written, without the preface.
 pub fn frames(mut bytes: &[u8]) -> Vec<Sent> {
     let mut frames = Vec::new();
     bytes = bytes.strip_prefix(PREFACE).unwrap_or(bytes);
@@ -110,10 +109,10 @@ pub fn frames(mut bytes: &[u8]) -> Vec<Sent> {
     frames
 }
 
-/// All that the session has to write now.
+/// All that the session writes now.
 pub fn written(session: &mut Session) -> Vec<Sent> {
     let mut bytes = Vec::new();
-    // A request that was given up before it was written wants to be written, and then gives nothing.
+    // A request that was cancelled before it was written wants to be written, and then yields nothing.
     let mut before = usize::MAX;
     while session.wants_write() && bytes.len() != before {
         before = bytes.len();
@@ -123,7 +122,7 @@ pub fn written(session: &mut Session) -> Vec<Sent> {
     frames(&bytes)
 }
 
-/// A session that has had the server's SETTINGS and written its own.
+/// A session that has received the server's SETTINGS and written its own.
 pub fn met(entries: &[(u16, u32)]) -> Session {
     let mut session = Session::new().expect("a session");
     assert_eq!(feed(&mut session, &[settings(entries), frame(SETTINGS, ACK, 0, &[])].concat()), Ok(vec![]));
@@ -148,12 +147,12 @@ pub fn open(session: &mut Session, count: u32, options: BodyOptions) {
     }
 }
 
-/// What is reported of an answer when nothing of its body is requested.
+/// The event for an answer when nothing of its body is requested.
 pub fn plain(token: u32, status: u16, body_length: u64) -> Event {
     Event::Answer { token, status, grpc_status: None, body_length, body_sha256: None, body: None }
 }
 
-/// What the client may send on each stream (0 is the connection).
+/// How much the client may send per stream (0 is the connection).
 pub struct Windows {
     left: HashMap<u32, i64>,
     initial: i64,
@@ -164,7 +163,7 @@ impl Windows {
         Self { left: HashMap::from([(0, 65_535)]), initial: i64::from(initial) }
     }
 
-    /// Take a DATA frame into account; panics when it is past a window.
+    /// Count a DATA frame; panics when it exceeds a window.
     pub fn spend(&mut self, sent: &Sent) {
         for stream in [0, sent.stream] {
             let left = self.left.entry(stream).or_insert(self.initial);
@@ -173,7 +172,7 @@ impl Windows {
         }
     }
 
-    /// Grant more, as a frame.
+    /// Open a window further, and return the frame for it.
     pub fn grant(&mut self, stream: u32, by: u32) -> Vec<u8> {
         *self.left.entry(stream).or_insert(self.initial) += i64::from(by);
         window_update(stream, by)

@@ -8,10 +8,10 @@ use crate::first_failures::FirstFailures;
 
 use super::OpenError;
 
-/// What happened on the connections, for the worker to act on.
+/// What happened on the connections, for the worker to count.
 #[derive(Default)]
 pub struct Activity {
-    /// In order.
+    /// In the order in which it happened.
     pub events: Vec<ClientEvent>,
     pub bytes_sent: usize,
     pub bytes_received: usize,
@@ -23,14 +23,14 @@ pub struct Activity {
 /// What happened to a request or a connection.
 pub enum ClientEvent {
     Ended(EndedRequest),
-    /// A request was not answered, and is to be written again.
+    /// A request got no answer and is to be written again.
     Retry(DueRequest),
     /// The server announced that it would not process a request, which is to be written again.
     Resend(DueRequest),
     /// An answer contained the server's clock.
     Clock(ClockReading),
     Handshake(Handshake),
-    /// A connection was opened in place of an earlier one.
+    /// A connection was opened in place of an earlier connection.
     Reconnected,
     /// A connection was closed because bytes came on it that nobody requested.
     Surplus,
@@ -45,7 +45,7 @@ pub struct EndedRequest {
     pub outcome: Outcome,
     /// The status of its answer, when the answer was complete.
     pub status: Option<u16>,
-    /// Of an answer of gRPC.
+    /// The gRPC status, if this is a gRPC answer.
     pub grpc_status: Option<u32>,
 }
 
@@ -53,16 +53,16 @@ pub struct EndedRequest {
 #[expect(clippy::struct_field_names, reason = "units stand in names")]
 pub struct ClockReading {
     pub due_ns: u64,
-    /// The server's clock, less ours when the request was written.
+    /// The server's clock minus ours when the request was written.
     pub to_server_ns: i128,
-    /// Ours when the answer was complete, less the server's clock.
+    /// Our clock when the answer was complete, minus the server's clock.
     pub from_server_ns: i128,
 }
 
 /// A connection could not be opened.
 pub struct OpenFailure {
     pub why: OpenError,
-    /// No other connection is open either.
+    /// Whether no other connection is open either.
     pub none_open: bool,
 }
 

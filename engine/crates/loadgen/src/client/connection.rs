@@ -8,45 +8,45 @@ use super::pending::PendingQueue;
 use crate::first_failures::Cause;
 use crate::ids::{PendingId, TapeId};
 
-/// Bytes that are encrypted or framed at once.
+/// Bytes that are encrypted or framed at a time.
 const SEALED_AT_ONCE: usize = 64 * 1024;
-/// No server closes a connection because it has been idle for less than this.
+/// A server that closes a connection sooner than this after its last answer does not do so because it was idle.
 const QUIET_NS: u64 = 100_000_000;
 
 /// A connection's memory, kept from one socket to the next. It is small, for there may be hundreds of thousands.
-#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own, and all their combinations occur")]
+#[expect(clippy::struct_excessive_bools, reason = "they are independent, and all combinations occur")]
 pub struct Connection {
     /// The requests in flight on it.
     queue: PendingQueue,
     outbox: Outbox,
     /// The parser of HTTP/1.1.
     parser: Parser,
-    /// What has come of an answer of HTTP/1.1 that comes in pieces.
+    /// The part of an HTTP/1.1 answer that has arrived, if it arrives in pieces.
     glimpse: Option<Box<Glimpse>>,
     /// The state of TLS and HTTP/2.
     layers: Option<Box<Layers>>,
     /// When the present socket began to be opened.
     opened_ns: u64,
-    /// When the last answer came on the present socket, or it was opened.
+    /// When the last answer arrived on the present socket, or else when it was opened.
     quiet_since_ns: u64,
     /// Requests put on the present socket so far.
     carried: u32,
-    /// The kernel has not reported the end of a write.
+    /// The kernel has not yet reported the end of a write.
     submitted: bool,
-    /// The socket takes no more for now.
+    /// The socket's send buffer is full.
     full: bool,
-    /// The peer has reset the present socket, which takes no more.
+    /// The peer has reset the present socket, so nothing can be written.
     unwritable: bool,
     /// No more requests may be put on the present socket.
     closing: bool,
-    /// The peer said by GOAWAY which requests on the present socket it processes, one at least: the rest it does not.
+    /// The peer said by GOAWAY which requests on the present socket it processes, at least one of them; it ignores the rest.
     is_leaving: bool,
-    /// An earlier socket of it was open: the next one replaces it.
+    /// An earlier socket of this connection was open, which the next socket replaces.
     was_open: bool,
-    /// An answer came on the present socket.
+    /// An answer arrived on the present socket.
     answered: bool,
-    /// The present socket had been quiet for a while when the first of the requests in flight was put on it, and nothing of
-    /// an answer has come since.
+    /// The present socket had been quiet for a while when the first of the requests in flight was put on it, and no part of an
+    /// answer has arrived since.
     after_quiet: bool,
 }
 
@@ -94,13 +94,13 @@ impl Connection {
         self.opened_ns
     }
 
-    /// The socket is open; whether it replaces an earlier one.
+    /// The socket is open. Returns whether it replaces an earlier socket.
     pub fn opened(&mut self, now_ns: u64) -> bool {
         self.quiet_since_ns = now_ns;
         std::mem::replace(&mut self.was_open, true)
     }
 
-    /// The socket was closed: drop all that arrived or was to be written on it.
+    /// The socket was closed: drop everything that was received or was to be written on it.
     pub fn end(&mut self) {
         debug_assert!(self.queue.is_empty());
         self.parser.reset();
@@ -116,13 +116,13 @@ impl Connection {
         self.after_quiet = false;
     }
 
-    /// How many requests are in flight on it.
+    /// How many requests are in flight.
     #[inline]
     pub fn in_flight(&self) -> u32 {
         self.queue.len()
     }
 
-    /// Whether no request is in flight on it.
+    /// Whether no request is in flight.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.queue.is_empty()
@@ -133,7 +133,7 @@ impl Connection {
         self.queue.first()
     }
 
-    /// The requests in flight, for who adds and removes them.
+    /// The requests in flight, for callers that add and remove them.
     #[inline]
     pub fn queue_mut(&mut self) -> &mut PendingQueue {
         &mut self.queue
@@ -148,14 +148,14 @@ impl Connection {
         }
     }
 
-    /// Whether no answer came on the present socket for so long that the peer may close it (RFC 9112, section 9.5).
+    /// Whether the present socket has been quiet for so long that the peer may close it (RFC 9112, section 9.5).
     #[inline]
     pub fn is_quiet(&self, now_ns: u64) -> bool {
         now_ns.saturating_sub(self.quiet_since_ns) >= QUIET_NS
     }
 
-    /// Whether the peer may have closed the present socket before the requests in flight came: it had been quiet, and not a
-    /// byte of an answer has come.
+    /// Whether the peer may have closed the present socket before it received the requests in flight: it had been quiet, and no
+    /// part of an answer has arrived.
     pub fn may_have_crossed(&self) -> bool {
         self.after_quiet && self.parser.is_between() && !self.http2().is_some_and(redline_http2::Session::is_answering)
     }
@@ -176,10 +176,10 @@ impl Connection {
         self.closing
     }
 
-    /// The peer takes no more requests, and processes those up to this stream.
+    /// The peer accepts no more requests, and processes those up to this stream.
     pub fn go_away(&mut self, last: i32) {
         self.closing = true;
-        // A server that has processed nothing at all may do so for ever: that counts against the requests.
+        // A server that processes nothing could do so for ever, so that this counts against the requests.
         self.is_leaving = last > 0;
     }
 
@@ -187,7 +187,7 @@ impl Connection {
         self.is_leaving
     }
 
-    /// An answer came; whether it is the first on the present socket.
+    /// An answer arrived. Returns whether it is the first on the present socket.
     #[inline]
     pub fn answer_came(&mut self, now_ns: u64) -> bool {
         self.quiet_since_ns = now_ns;
@@ -199,10 +199,10 @@ impl Connection {
         self.answered
     }
 
-    /// Take bytes up to the end of one answer of HTTP/1.1, as [`Parser::feed`] does.
+    /// Read bytes up to the end of an HTTP/1.1 answer, as [`Parser::feed`] does.
     ///
     /// # Errors
-    /// When they are not a response.
+    /// When the bytes are not a response.
     #[inline]
     pub fn parse(
         &mut self,
@@ -213,28 +213,28 @@ impl Connection {
         self.parser.feed(bytes, options, heads)
     }
 
-    /// The answer that is complete because the peer sends no more. An answer of HTTP/2 never is.
+    /// The answer that is complete because the peer sends no more. Never an HTTP/2 answer.
     pub fn parse_end(&mut self, options: ReadOptions) -> Option<Answer> {
         if self.http2().is_none() { self.parser.end(options) } else { None }
     }
 
-    /// Record the next answer of HTTP/1.1, and this many bytes of its body.
+    /// Record the next HTTP/1.1 answer, with up to `keeps` bytes of its body.
     pub fn record(&mut self, keeps: usize) {
         self.parser.record(keeps);
     }
 
-    /// The record of the answer that has just come, if it was recorded.
+    /// The record of the last answer, if it was recorded.
     #[inline]
     pub fn take_record(&mut self) -> Option<Box<Record>> {
         self.parser.take_record()
     }
 
-    /// A piece of an answer of HTTP/1.1 came that does not complete it.
+    /// A piece of an HTTP/1.1 answer arrived that does not complete it.
     pub fn glimpse(&mut self, piece: &[u8]) {
         self.glimpse.get_or_insert_default().add(piece);
     }
 
-    /// The answer of HTTP/1.1 is complete.
+    /// The HTTP/1.1 answer is complete.
     #[inline]
     pub fn forget_glimpse(&mut self) {
         if let Some(glimpse) = &mut self.glimpse {
@@ -242,12 +242,12 @@ impl Connection {
         }
     }
 
-    /// How much of an answer of HTTP/1.1 that is not complete has come.
+    /// How many bytes of an incomplete HTTP/1.1 answer have arrived.
     pub fn glimpsed(&self) -> u64 {
         self.glimpse.as_ref().map_or(0, |glimpse| glimpse.length())
     }
 
-    /// Why the answer of HTTP/1.1 that is coming fails, with its bytes around a place. `piece` came last.
+    /// Why the present HTTP/1.1 answer fails, with its bytes around a position. `piece` arrived last.
     pub fn cause(&self, reason: String, at: Option<u64>, piece: &[u8]) -> Cause {
         let shown = match &self.glimpse {
             Some(glimpse) => glimpse.around(piece, at),
@@ -256,7 +256,7 @@ impl Connection {
         Cause { reason, at, shown }
     }
 
-    /// The body of the answer of HTTP/1.1 that has just been completed, if it was kept.
+    /// The body of the last complete HTTP/1.1 answer, if it was kept.
     #[inline]
     pub fn body(&self) -> &[u8] {
         self.parser.body()
@@ -277,7 +277,7 @@ impl Connection {
         self.layers = Some(layers);
     }
 
-    /// The layers, to be set again.
+    /// Take the layers, which the caller puts back.
     pub fn take_layers(&mut self) -> Option<Box<Layers>> {
         self.layers.take()
     }
@@ -291,7 +291,7 @@ impl Connection {
         self.layers.as_deref_mut()?.tls.as_mut()
     }
 
-    /// Its HTTP/2 session; none in HTTP/1.1.
+    /// Its HTTP/2 session; `None` for HTTP/1.1.
     #[inline]
     pub fn http2(&self) -> Option<&redline_http2::Session> {
         self.layers.as_deref()?.http2.as_ref()
@@ -302,7 +302,7 @@ impl Connection {
         self.layers.as_deref_mut()?.http2.as_mut()
     }
 
-    /// Cancel the stream of a request; false when the connection has no streams.
+    /// Cancel the stream of a request. Returns false when the connection has no streams.
     pub fn cancel_stream(&mut self, pending: PendingId) -> bool {
         let http2 = self.http2_mut();
         let has_streams = http2.is_some();
@@ -312,20 +312,20 @@ impl Connection {
         has_streams
     }
 
-    /// Append one request of a tape, or the rest of one.
+    /// Append a request of a tape, or the rest of a request.
     #[inline]
     pub fn push_tape(&mut self, tape: TapeId, length: usize) {
         self.outbox.push_tape(tape, length);
     }
 
-    /// Append what is rendered for this connection.
+    /// Append bytes that are rendered for this connection.
     #[inline]
     pub fn stage(&mut self, render: impl FnOnce(&mut Vec<u8>)) {
         self.outbox.stage(render);
     }
 
-    /// Whether the requests on it wait for the socket to take them, so that a later one would wait too. Streams of HTTP/2 do
-    /// not wait for each other.
+    /// Whether requests wait for room in the socket, so that a later request would wait too. HTTP/2 streams do not wait for
+    /// each other.
     pub fn is_blocked(&self) -> bool {
         match self.layers.as_deref() {
             Some(layers) => layers.http2.is_none() && !(self.outbox.is_empty() && layers.sealed.is_empty()),
@@ -333,13 +333,13 @@ impl Connection {
         }
     }
 
-    /// Whether the socket takes another write now.
+    /// Whether the socket accepts another write now.
     #[inline]
     pub fn is_writable(&self) -> bool {
         !self.submitted && !self.full
     }
 
-    /// The bytes to write next. It has to be writable.
+    /// The bytes to write next. The connection must be writable.
     ///
     /// # Errors
     /// When TLS cannot encrypt.
@@ -365,13 +365,13 @@ impl Connection {
         }
     }
 
-    /// The kernel has these bytes, and reports later how many it took.
+    /// The kernel has these bytes, and reports later how many of them it took.
     #[inline]
     pub fn submitted(&mut self) {
         self.submitted = true;
     }
 
-    /// The socket takes no more for now.
+    /// The socket's send buffer is full.
     #[inline]
     pub fn filled(&mut self) {
         self.full = true;

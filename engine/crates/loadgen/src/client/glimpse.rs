@@ -1,12 +1,12 @@
-//! What has come of an answer that is not complete, as far as a failure shows and says it.
+//! The bytes of an incomplete answer that are shown if it fails.
 
 use super::connection::Connection;
 
-/// How many bytes a failure shows, and how many of them are before the place where the answer is wrong.
+/// How many bytes a failure shows, and how many of them precede the position where the answer is wrong.
 const SHOWN: usize = 128;
 const BEFORE: u64 = 96;
 
-/// Both ends of what has come.
+/// The first and the last bytes that have arrived.
 #[derive(Default)]
 pub struct Glimpse {
     length: u64,
@@ -15,12 +15,12 @@ pub struct Glimpse {
 }
 
 impl Glimpse {
-    /// How many bytes have come.
+    /// How many bytes have arrived.
     pub fn length(&self) -> u64 {
         self.length
     }
 
-    /// A piece came that does not complete the answer.
+    /// A piece arrived that does not complete the answer.
     pub fn add(&mut self, piece: &[u8]) {
         self.length += piece.len() as u64;
         let room = SHOWN - self.first.len();
@@ -37,7 +37,8 @@ impl Glimpse {
         self.last.clear();
     }
 
-    /// Bytes around a place, or from the beginning, and where they begin. `piece` is what came last; `None` if nothing came.
+    /// Bytes around a position, or from the beginning, and the position of the first. `piece` arrived last; `None` if nothing
+    /// did.
     pub fn around(&self, piece: &[u8], at: Option<u64>) -> Option<(u64, Vec<u8>)> {
         if self.length == 0 && piece.is_empty() {
             return None;
@@ -55,12 +56,12 @@ impl Glimpse {
     }
 }
 
-/// How far one place is behind another.
+/// The distance from one position to a later position.
 fn place(at: u64, from: u64) -> usize {
     usize::try_from(at.saturating_sub(from)).unwrap_or(usize::MAX - SHOWN)
 }
 
-/// That the peer has ended the connection too early.
+/// The reason: the peer ended the connection too early.
 pub fn ended_early(carrier: &Connection) -> String {
     match carrier.glimpsed() {
         0 => "the connection ended before the answer".to_owned(),
@@ -68,7 +69,7 @@ pub fn ended_early(carrier: &Connection) -> String {
     }
 }
 
-/// That an answer is not complete by a time.
+/// The reason: an answer is not complete at this time.
 pub fn unanswered(carrier: &Connection, time: &str) -> String {
     match carrier.glimpsed() {
         0 => format!("no answer {time}"),
@@ -83,7 +84,7 @@ mod tests {
     use super::{BEFORE, Glimpse, SHOWN};
 
     proptest! {
-        /// However an answer was cut, both its ends are shown as they came.
+        /// However an answer is cut, both its ends are shown as they arrived.
         #[test]
         fn what_is_shown_is_part_of_the_answer(
             cuts in prop::collection::vec(0_usize..300, 0..8),

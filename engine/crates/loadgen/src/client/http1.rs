@@ -1,4 +1,4 @@
-//! HTTP/1.1: what received bytes mean for the requests of a connection, which are answered in order.
+//! HTTP/1.1: assigns received bytes to the requests of a connection, which are answered in order.
 
 use redline_traffic::Outcome;
 use redline_wire::{Answer, Heads};
@@ -8,26 +8,26 @@ use super::connection::Connection;
 use super::requests::Requests;
 use crate::ids::PendingId;
 
-/// What reading the answers on a connection has shown.
+/// The result of reading the answers on a connection.
 pub struct AnswersRead {
-    /// At least one answer is complete.
+    /// Whether at least one answer is complete.
     pub any: bool,
     pub end: ReadEnd,
 }
 
-/// Why reading has ended.
+/// Why reading ended.
 pub enum ReadEnd {
-    /// All bytes are read, and more may come.
+    /// All bytes were read, and more may arrive.
     AllRead,
-    /// No more answers come on the connection, and none is missing.
+    /// No more answers arrive on the connection, and none is missing.
     LastAnswer,
-    /// The peer has ended the connection, on which there was no request.
+    /// The peer ended the connection while no request was in flight.
     Idle,
-    /// The peer has waited too long for a request, and did not see that one was under way.
+    /// The peer waited too long for a request, and did not see that a request was in flight.
     WaitedTooLong,
-    /// Bytes came that nobody requested: without a request, or behind an answer and not the beginning of the next.
+    /// Bytes arrived that nobody requested: without a request in flight, or after an answer but not the beginning of the next.
     Surplus,
-    /// The peer sends no more, and the answer is not complete.
+    /// The peer sends no more, but the answer is not complete.
     CutOff,
     Malformed,
 }
@@ -79,20 +79,20 @@ pub fn read(
     AnswersRead { any, end }
 }
 
-/// Whether an answer says that its server does not want the rest of its request, which is not written yet: then the client
+/// Whether an answer says that its server does not want the rest of its request, which is not yet written. The client then
 /// writes no more and closes the connection (RFC 9112, section 9.5).
 #[inline]
 fn is_early_error(answer: &Answer, connection: &Connection) -> bool {
     answer.status >= 400 && connection.is_empty() && connection.is_blocked()
 }
 
-/// Whether these bytes, for which there is no request, say that the peer has waited too long for one (RFC 9110, section
-/// 15.5.9). It says so in one piece.
+/// Whether these bytes, for which no request is in flight, are an answer 408: the peer waited too long for a request (RFC 9110,
+/// section 15.5.9). Servers send it in one piece.
 fn is_request_timeout(bytes: &[u8]) -> bool {
     bytes.starts_with(b"HTTP/1.1 408") || bytes.starts_with(b"HTTP/1.0 408")
 }
 
-/// The peer sends no more. That completes an answer whose length was not given.
+/// The peer sends no more. That completes an answer without a declared length.
 pub fn read_end(
     connection: &mut Connection,
     requests: &mut Requests,
@@ -110,7 +110,7 @@ pub fn read_end(
     AnswersRead { any: true, end: ReadEnd::LastAnswer }
 }
 
-/// An answer is complete. `piece` is what came of it last.
+/// An answer is complete. `piece` is the last piece of it.
 #[inline]
 fn take(
     pending: PendingId,
@@ -136,8 +136,8 @@ fn take(
     connection.forget_body();
     connection.forget_glimpse();
     if !answer.keep_alive {
-        // The server announced that it processes nothing behind this answer (RFC 9112, section 9.6): that is written again on
-        // another connection.
+        // The server announced that it processes no request after this answer (RFC 9112, section 9.6): they are written again
+        // on another connection.
         requests.resend_all(connection, activity);
     }
 }

@@ -1,4 +1,4 @@
-//! HTTP/2: what received frames mean for the requests of a connection, each of which is a stream.
+//! HTTP/2: assigns received frames to the requests of a connection, each of which is a stream.
 
 use redline_http2::{Event, code_name};
 use redline_traffic::Outcome;
@@ -10,7 +10,7 @@ use super::requests::Requests;
 use crate::first_failures::Cause;
 use crate::ids::PendingId;
 
-/// Handle what the session of a connection reported; whether an answer is among it.
+/// Handle the events of a connection's session. Returns whether an answer is among them.
 pub fn handle(
     events: &mut Vec<Event>,
     connection: &mut Connection,

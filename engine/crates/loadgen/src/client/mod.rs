@@ -1,7 +1,7 @@
 //! The connections of one worker, and the requests in flight on them.
 //!
 //! A [`Client`] opens connections, writes requests and handles the events of its backend, and records in an [`Activity`] what
-//! happened to requests. It knows nothing of the load: the worker acts on what was recorded.
+//! happened to requests. It knows nothing of the load: the worker acts on the records.
 
 mod activity;
 mod connection;
@@ -45,12 +45,12 @@ pub struct Client<I> {
     plain: Vec<u8>,
     http2_events: Vec<redline_http2::Event>,
     timeout_ns: u64,
-    /// Before this time nothing times out.
+    /// Nothing times out before this time.
     expires_from_ns: u64,
 }
 
 impl<I: Io> Client<I> {
-    /// A client of at most this many connections, of which none is open. `first` is the number of the first among the
+    /// A client with at most this many connections, none of them open. `first` is the number of its first connection among the
     /// connections of all workers.
     ///
     /// # Errors
@@ -75,7 +75,7 @@ impl<I: Io> Client<I> {
         })
     }
 
-    /// Open this many connections, trying each once, for this long at most. Those that are still being opened then continue.
+    /// Try to open this many connections once, for at most this long. Connections that are still being opened then continue.
     ///
     /// # Errors
     /// When the kernel refuses to wait.
@@ -90,12 +90,12 @@ impl<I: Io> Client<I> {
         self.pool.open_all(limit_ns, stop, activity)
     }
 
-    /// One connection more is needed.
+    /// Another connection is needed.
     pub fn grow(&mut self) {
         self.pool.grow(1);
     }
 
-    /// One connection less is needed.
+    /// A connection fewer is needed.
     pub fn shrink(&mut self) {
         self.pool.shrink();
     }
@@ -105,7 +105,7 @@ impl<I: Io> Client<I> {
         self.pool.grow_for(waiting);
     }
 
-    /// More requests wait than the connections can carry: those that the peer closed while they were idle are opened.
+    /// More requests wait than the connections can carry: open connections that the peer closed while they were idle.
     #[inline]
     pub fn wake_for(&mut self, waiting: u64) {
         self.pool.wake_for(waiting);
@@ -123,7 +123,7 @@ impl<I: Io> Client<I> {
         Some((connection, self.pool.room(connection)))
     }
 
-    /// Requests that were written and have not ended.
+    /// How many requests were written and have not ended.
     pub fn in_flight(&self) -> usize {
         self.requests.len()
     }
@@ -154,7 +154,7 @@ impl<I: Io> Client<I> {
         expires_ns.min(self.pool.next_opening_ns())
     }
 
-    /// All that is under way has the whole timeout from now on: this worker stood still, and perhaps the server with it.
+    /// Give all that is in flight the whole timeout again: this worker stood still, and perhaps the server with it.
     pub fn begin_timeouts_again(&mut self, now_ns: u64) {
         self.expires_from_ns = now_ns.saturating_add(self.timeout_ns);
     }
@@ -162,7 +162,7 @@ impl<I: Io> Client<I> {
     /// Put a request on a connection. [`Self::flush`] writes it.
     ///
     /// # Errors
-    /// The request, and why it could not be encoded: nothing of it was written.
+    /// Returns the request and why it could not be encoded; nothing of it was written.
     #[inline]
     pub fn put(&mut self, connection: ConnectionId, due: DueRequest, now_ns: u64) -> Result<(), (DueRequest, String)> {
         let carrier = self.pool.connection_mut(connection);
@@ -202,7 +202,7 @@ impl<I: Io> Client<I> {
             Event::Unwritable(_, why) => self.unwritable(connection, &why, now_ns, activity),
             Event::Ended(_) => self.ended(connection, now_ns, activity),
             Event::Broken(_, why) => self.broken(connection, &why, now_ns, activity),
-            // Of a connection that is no longer being opened.
+            // These concern a connection that is no longer being opened.
             Event::Woken | Event::Opened(_) | Event::Refused(..) => {}
         }
     }
@@ -253,8 +253,8 @@ impl<I: Io> Client<I> {
         }
     }
 
-    /// End one request. In HTTP/2 its stream is cancelled; in HTTP/1.1 the requests behind it on its connection cannot be
-    /// answered before it, and end with it.
+    /// End a request. In HTTP/2 its stream is cancelled; in HTTP/1.1 the requests after it on its connection cannot be answered
+    /// before it, and end with it.
     fn time_out(&mut self, pending: PendingId, now_ns: u64, activity: &mut Activity) {
         let connection = self.requests.connection_of(pending);
         let carrier = self.pool.connection_mut(connection);
@@ -290,14 +290,14 @@ impl<I: Io> Client<I> {
             Ok(bytes) => activity.bytes_sent += bytes,
             Err(why) => return self.unwritable(connection, &why, now_ns, activity),
         }
-        // The answer may arrive before the request is written, and a stream is free only once its end was written.
+        // The answer may arrive before the request is written, and a stream is free only once its end is written.
         if self.pool.state(connection) == ConnectionState::Full {
             self.pool.settle(connection);
         }
     }
 
-    /// Nothing can be written any more. The peer may have answered before it closed: received bytes count, and are read before
-    /// the end of the connection is.
+    /// Nothing can be written any more. The peer may have answered before it closed, so received bytes count, and are read
+    /// before the end of the connection.
     fn unwritable(&mut self, connection: ConnectionId, why: &io::Error, now_ns: u64, activity: &mut Activity) {
         if matches!(why.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset) {
             self.pool.connection_mut(connection).refuse_writes();
@@ -332,7 +332,7 @@ impl<I: Io> Client<I> {
                 }
             }
             Err(why) => {
-                // Of a handshake that had seemed complete, for want of a certificate of this side.
+                // The handshake had seemed complete, but the server wants a certificate of the client.
                 let is_refusal = matches!(why, redline_tls::Error::Refused { .. });
                 let outcome = if is_refusal { Outcome::Tls } else { Outcome::Malformed };
                 self.fail(connection, outcome, |_| why.to_string(), now_ns, activity);
@@ -341,7 +341,7 @@ impl<I: Io> Client<I> {
         self.plain = plain;
     }
 
-    /// Read the answers on a connection. `more`: more bytes, or the end of the stream, follow at once.
+    /// Read the answers on a connection. `more`: more bytes, or the end of the stream, follow immediately.
     #[inline]
     fn take_answers(
         &mut self,
@@ -353,8 +353,8 @@ impl<I: Io> Client<I> {
     ) {
         let reader = self.pool.connection_mut(connection);
         let read = http1::read(bytes, reader, &mut self.requests, &mut self.heads, now_ns, activity);
-        // A last answer is complete and read, so a reset cuts nothing off. It leaves no TIME_WAIT here, which would hold a port for
-        // a minute. Where the peer has ended first, the TIME_WAIT is the peer's.
+        // The last answer is complete and read, so a reset cuts nothing off. It leaves no TIME_WAIT here, which would hold a
+        // port for a minute. If the peer ended the connection first, the TIME_WAIT is the peer's.
         self.act_on(connection, &read, !more, now_ns, activity);
     }
 
@@ -365,7 +365,7 @@ impl<I: Io> Client<I> {
         self.act_on(connection, &read, false, now_ns, activity);
     }
 
-    /// Act on what reading answers has shown. `reset`: how the connection is closed after its last answer.
+    /// Act on the result of reading answers. `reset`: how to close the connection after its last answer.
     #[inline]
     fn act_on(
         &mut self,
@@ -390,12 +390,12 @@ impl<I: Io> Client<I> {
                 self.cut_off(connection, Outcome::Closed, ended_early, now_ns, activity);
             }
             ReadEnd::Surplus => self.surplus(connection, now_ns, activity),
-            // Why was noted where the bytes are.
+            // The reason was recorded where the bytes are.
             ReadEnd::Malformed => self.fail(connection, Outcome::Malformed, |_| String::new(), now_ns, activity),
         }
     }
 
-    /// Read the frames on a connection, and write what they require in return.
+    /// Read the frames on a connection, and write the frames that they require in return.
     fn take_frames(&mut self, connection: ConnectionId, bytes: &[u8], now_ns: u64, activity: &mut Activity) {
         let reader = self.pool.connection_mut(connection);
         let events = &mut self.http2_events;
@@ -404,7 +404,7 @@ impl<I: Io> Client<I> {
             self.pool.answered(connection, now_ns);
         }
         if let Some(Err(why)) = fed {
-            // The peer is sent a GOAWAY (RFC 9113, section 5.4.1), unless the kernel still has other bytes in hand.
+            // Sends the peer a GOAWAY (RFC 9113, section 5.4.1), unless the kernel is still writing other bytes.
             activity.bytes_sent += self.pool.flush(connection).unwrap_or(0);
             if why.is_surplus() {
                 return self.surplus(connection, now_ns, activity);
@@ -419,7 +419,7 @@ impl<I: Io> Client<I> {
         }
     }
 
-    /// A peer that takes no more requests on a connection without streams has ended it. If it answered none on it, the next
+    /// A peer that accepts no more requests on a connection without streams has ended it. If it answered none on it, the next
     /// connections are opened more slowly.
     fn settle_streams(&mut self, connection: ConnectionId, now_ns: u64) {
         if self.pool.connection(connection).is_empty() && self.pool.has_served(connection) {
@@ -428,7 +428,7 @@ impl<I: Io> Client<I> {
         self.pool.settle(connection);
     }
 
-    /// The socket has ended. Over TLS that ends no answer: only the peer's `close_notify` does (RFC 9112, section 9.8).
+    /// The socket has ended. Over TLS this completes no answer: only the peer's `close_notify` does (RFC 9112, section 9.8).
     fn ended(&mut self, connection: ConnectionId, now_ns: u64, activity: &mut Activity) {
         let carrier = self.pool.connection(connection);
         if carrier.is_tls() && !carrier.is_empty() {
@@ -453,7 +453,8 @@ impl<I: Io> Client<I> {
         self.cut_off(connection, Outcome::Reset, reason, now_ns, activity);
     }
 
-    /// The peer has ended a connection with requests on it. What may have crossed the end is written again on another.
+    /// The peer ended a connection with requests in flight. Requests that it may not have seen are written again on another
+    /// connection.
     fn cut_off(
         &mut self,
         connection: ConnectionId,
@@ -468,7 +469,7 @@ impl<I: Io> Client<I> {
             self.requests.retry_all(carrier, outcome, cause, now_ns, activity);
             self.pool.lost(connection, true, now_ns);
         } else if carrier.refuses_writes() || carrier.is_blocked() {
-            // The kernel reports a reset once, and a write that is under way may have it: then the end is all that is left to read.
+            // The kernel reports a reset once, perhaps to a write in progress; then only the end is left to read.
             let reason = |_: &Connection| "the connection ended while the request was written".to_owned();
             self.fail(connection, Outcome::Reset, reason, now_ns, activity);
         } else {
@@ -476,15 +477,15 @@ impl<I: Io> Client<I> {
         }
     }
 
-    /// Bytes came that nobody requested. The answers before them are right. What follows them on the connection is not known,
-    /// so the requests on it are written again on another. That goes on for no longer than there are answers before them.
+    /// Bytes arrived that nobody requested. The answers before them are right. What follows is unknown, so the requests in
+    /// flight are written again on another connection. This repeats only as often as answers precede the bytes.
     fn surplus(&mut self, connection: ConnectionId, now_ns: u64, activity: &mut Activity) {
         activity.events.push(ClientEvent::Surplus);
         self.requests.resend_all(self.pool.connection_mut(connection), activity);
         self.pool.lost(connection, true, now_ns);
     }
 
-    /// The connection is useless now; the requests on it end with this outcome.
+    /// The connection cannot be used any more. Its requests end with this outcome.
     fn fail(
         &mut self,
         connection: ConnectionId,

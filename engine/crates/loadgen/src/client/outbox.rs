@@ -1,36 +1,36 @@
 //! The bytes of a connection that the kernel has not taken yet.
 //!
-//! Requests that never vary are not copied: the outbox counts how many bytes of them are left. Bytes that were rendered or
-//! encrypted for this connection are in two buffers, because the one that the kernel may be reading must not move.
+//! Requests that never vary are not copied: the outbox counts how many of their bytes are left. Bytes that were rendered or
+//! encrypted for this connection are in two buffers, because the buffer that the kernel may be reading must not move.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::ids::TapeId;
 
-/// The bytes of a request that never varies, repeated, so that many requests are one write.
+/// The bytes of a request that never varies, repeated, so that many requests are a single write.
 #[derive(Clone, Debug)]
 pub struct Tape {
     bytes: Arc<[u8]>,
-    /// The length of one.
+    /// The length of the request.
     period: usize,
 }
 
-/// The length of a tape, at least one request: a deep pipeline is one write.
+/// The length of a tape, at least one request: a deep pipeline is a single write.
 const TAPE_BYTES: usize = 16 * 1024;
 
 impl Tape {
-    pub fn new(one: &Arc<[u8]>) -> Self {
-        let times = (TAPE_BYTES / one.len().max(1)).max(1);
-        let bytes = if times == 1 { Arc::clone(one) } else { one.repeat(times).into() };
-        Self { bytes, period: one.len() }
+    pub fn new(request: &Arc<[u8]>) -> Self {
+        let times = (TAPE_BYTES / request.len().max(1)).max(1);
+        let bytes = if times == 1 { Arc::clone(request) } else { request.repeat(times).into() };
+        Self { bytes, period: request.len() }
     }
 
     pub fn period(&self) -> usize {
         self.period
     }
 
-    /// The next bytes when `left` bytes remain up to the end of a request.
+    /// The next bytes when `left` bytes remain until the end of a request.
     fn rest(&self, left: usize) -> &[u8] {
         let at = (self.period - left % self.period) % self.period;
         &self.bytes[at..self.bytes.len().min(at + left)]
@@ -47,17 +47,17 @@ enum Piece {
 #[derive(Default)]
 pub struct Outbox {
     pieces: VecDeque<Piece>,
-    /// Being written: it does not move meanwhile.
+    /// The buffer that is being written, which does not move meanwhile.
     writing: Vec<u8>,
     written: usize,
-    /// To be written next.
+    /// The buffer that is written next.
     staged: Vec<u8>,
 }
 
 /// The bytes to write next.
 pub struct Next<'a> {
     pub bytes: &'a [u8],
-    /// They belong to a tape, which lives as long as the pool.
+    /// Whether they belong to a tape, which lives as long as the pool.
     pub is_tape: bool,
 }
 
@@ -66,7 +66,7 @@ impl Outbox {
         self.pieces.is_empty()
     }
 
-    /// Append one request of a tape.
+    /// Append a request of a tape.
     #[inline]
     pub fn push_tape(&mut self, tape: TapeId, length: usize) {
         if let Some(Piece::Tape { tape: last, left }) = self.pieces.back_mut()
@@ -78,7 +78,7 @@ impl Outbox {
         }
     }
 
-    /// Append what this writes. The kernel reads none of it before it is written.
+    /// Append the bytes that `write` appends. The kernel does not read this buffer yet.
     #[inline]
     pub fn stage<T>(&mut self, write: impl FnOnce(&mut Vec<u8>) -> T) -> T {
         let before = self.staged.len();

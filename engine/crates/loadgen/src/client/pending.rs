@@ -1,7 +1,7 @@
-//! The requests in flight: written, or about to be, and not answered.
+//! The requests in flight: written, or about to be written, and not yet answered.
 //!
-//! One array with two linked lists: by age, because all have the same timeout and the oldest is then in front; and by
-//! connection, in the order in which they were put on it. Every operation is O(1), and memory is reused.
+//! An array with two linked lists: by age, where the oldest is in front because all have the same timeout; and by connection,
+//! in the order in which they were put on it. Every operation is O(1), and memory is reused.
 
 use crate::demand::DueRequest;
 use crate::ids::{ConnectionId, PendingId};
@@ -15,7 +15,7 @@ pub struct PendingRequest {
     /// When it was written.
     pub written_ns: u64,
     pub connection: ConnectionId,
-    /// Which of the job's requests it is.
+    /// The index of the request in the job.
     pub request: u32,
     older: PendingId,
     newer: PendingId,
@@ -23,7 +23,7 @@ pub struct PendingRequest {
     behind: PendingId,
 }
 
-/// The pending requests of one connection, first to last.
+/// The pending requests of a connection, first to last.
 #[derive(Clone, Copy)]
 pub struct PendingQueue {
     first: PendingId,
@@ -75,12 +75,12 @@ impl PendingRequests {
         self.length
     }
 
-    /// The one that was written first of all.
+    /// The request that was written first.
     pub fn oldest(&self) -> Option<PendingId> {
         (self.oldest != NONE).then_some(self.oldest)
     }
 
-    /// Add a request, last of all and last of its connection's queue.
+    /// Add a request at the end of both lists.
     #[inline]
     pub fn insert(
         &mut self,
@@ -114,7 +114,7 @@ impl PendingRequests {
         index
     }
 
-    /// Remove a request; `queue` is that of its connection.
+    /// Remove a request. `queue` is the queue of its connection.
     #[inline]
     pub fn remove(&mut self, index: PendingId, queue: &mut PendingQueue) -> PendingRequest {
         let pending = self.all[index.index()];
@@ -150,7 +150,7 @@ mod tests {
     use crate::ids::{ConnectionId, PendingId};
 
     proptest! {
-        /// The oldest of all and the first of each connection, against lists that are searched.
+        /// The order by age and by connection, compared with lists that are searched.
         #[test]
         fn pending_requests_are_ordered_by_age_and_by_connection(
             moves in prop::collection::vec((0_u32..4, any::<bool>(), any::<prop::sample::Index>()), 0..200),

@@ -1,4 +1,4 @@
-//! The connections of one worker: how many are needed, which has room, and writing on them.
+//! The connections of a worker: how many are needed, which have room, and writing on them.
 
 mod backoff;
 mod opening;
@@ -32,19 +32,19 @@ pub struct Pool<I> {
     tls: Option<TlsInfo>,
     address: Address,
     target: Target,
-    /// Record answers, and this many bytes of their bodies.
+    /// Record answers, with up to this many bytes of their bodies.
     records: Option<usize>,
     sources: Sources,
-    /// The number of connection 0 among those of all workers.
+    /// The number of the first connection among the connections of all workers.
     first: u32,
     /// The most requests in flight on one connection.
     depth: u32,
-    /// The most requests on one connection in all.
+    /// The most requests on a connection over its lifetime.
     requests_per_connection: u32,
     tapes: Vec<Tape>,
     /// Bytes between the layers.
     plain: Vec<u8>,
-    /// How many connections are to be parked as soon as they are idle.
+    /// How many connections to park as soon as they are idle.
     surplus: usize,
     backoff: ConnectBackoff,
 }
@@ -92,7 +92,7 @@ impl<I: Io> Pool<I> {
         self.io.next()
     }
 
-    /// Give received bytes back, which were read.
+    /// Give back a chunk that was read.
     #[inline]
     pub fn release(&mut self, chunk: Chunk) {
         self.io.release(chunk);
@@ -119,7 +119,7 @@ impl<I: Io> Pool<I> {
         Some((oldest, self.connections[oldest.index()].opened_ns()))
     }
 
-    /// This many connections more are needed.
+    /// This many more connections are needed.
     pub fn grow(&mut self, more: usize) {
         let spared = more.min(self.surplus);
         self.surplus -= spared;
@@ -130,7 +130,7 @@ impl<I: Io> Pool<I> {
         }
     }
 
-    /// One connection less is needed: one that is not open, or is idle, or the next that becomes idle.
+    /// A connection fewer is needed: close one that is not open, or is idle, or else the next that becomes idle.
     pub fn shrink(&mut self) {
         let in_turn = [ConnectionState::Down, ConnectionState::Resting, ConnectionState::Idle];
         let spare = in_turn.into_iter().find_map(|state| self.states.front(state));
@@ -140,19 +140,19 @@ impl<I: Io> Pool<I> {
         }
     }
 
-    /// Write the bytes of a connection, as far as the kernel takes them; how many it took.
+    /// Write the bytes of a connection, as far as the kernel takes them. Returns how many it took.
     #[inline]
     pub fn flush(&mut self, connection: ConnectionId) -> io::Result<usize> {
         let writer = &mut self.connections[connection.index()];
         let mut written = 0;
         while writer.is_writable() {
-            let one = writer.in_flight() <= 1;
+            let is_only = writer.in_flight() <= 1;
             let next = writer.next_out(&self.tapes, &mut self.plain).map_err(io::Error::other)?;
             let Some(next) = next else {
                 break;
             };
-            let alone = one && next.is_tape;
-            // SAFETY: a write that is `alone` is of a tape. Tapes live as long as the pool, which drops its backend before them.
+            let alone = is_only && next.is_tape;
+            // SAFETY: a write that is `alone` is of a tape. Tapes live as long as the pool, which drops its backend first.
             // Other bytes are in the part of an outbox that does not change until the connection consumes them (here, or in
             // `sent`) or ends (in `drop_socket`, after the backend has closed the socket): while a write is submitted, the
             // connection is not writable, and nothing calls `next_out`.
@@ -173,8 +173,8 @@ impl<I: Io> Pool<I> {
         Ok(written)
     }
 
-    /// The kernel took this many bytes of the submitted write, and has room; how many bytes it took in all, with those that
-    /// were written now.
+    /// The kernel took this many bytes of the submitted write, and has room. Returns how many bytes it took in all, with those
+    /// that are written now.
     pub fn sent(&mut self, connection: ConnectionId, bytes: usize) -> io::Result<usize> {
         self.connections[connection.index()].sent(bytes);
         Ok(bytes + self.flush(connection)?)
@@ -197,7 +197,7 @@ impl<I: Io> Pool<I> {
         self.states.count(ConnectionState::Idle) + self.states.count(ConnectionState::Busy) > 0
     }
 
-    /// The connection for the next request: an idle one, or one with room.
+    /// The connection for the next request: an idle connection, or a connection with room.
     #[inline]
     pub fn next_with_room(&self) -> Option<ConnectionId> {
         self.states.front(ConnectionState::Idle).or_else(|| self.states.front(ConnectionState::Busy))
@@ -207,7 +207,7 @@ impl<I: Io> Pool<I> {
     #[inline]
     pub fn room(&self, connection: ConnectionId) -> u32 {
         let carrier = &self.connections[connection.index()];
-        // An answer may arrive before its request is written: then the rest of the request has to be written first.
+        // An answer may arrive before its request is written; the rest of the request must be written first.
         if carrier.refuses_requests() || carrier.is_empty() && carrier.is_blocked() {
             return 0;
         }
@@ -216,14 +216,14 @@ impl<I: Io> Pool<I> {
         depth_left.min(left).min(self.streams(connection))
     }
 
-    /// How many more streams an HTTP/2 peer takes now.
+    /// How many more streams an HTTP/2 peer accepts now.
     #[inline]
     fn streams(&self, connection: ConnectionId) -> u32 {
         self.connections[connection.index()].http2().map_or(u32::MAX, redline_http2::Session::room)
     }
 
-    /// Whether no further request will ever be put on an open connection. An HTTP/2 peer that takes no stream now may take some
-    /// later.
+    /// Whether no further request will be put on an open connection. An HTTP/2 peer that accepts no stream now may accept
+    /// streams later.
     #[inline]
     pub fn has_served(&self, connection: ConnectionId) -> bool {
         let carrier = &self.connections[connection.index()];
@@ -249,7 +249,7 @@ impl<I: Io> Pool<I> {
         self.states.change(connection, state);
     }
 
-    /// More requests wait than the connections can carry: the pool grows by one, if it may.
+    /// More requests wait than the connections can carry: add a connection, if the limit allows.
     pub fn grow_for(&mut self, waiting: u64) {
         let coming = self.states.count(ConnectionState::Opening) + self.states.count(ConnectionState::Down);
         if self.states.count(ConnectionState::Parked) > 0 && (coming as u64) < waiting {
@@ -257,7 +257,7 @@ impl<I: Io> Pool<I> {
         }
     }
 
-    /// More requests wait than the connections can carry: those that rest are opened, as many as are needed.
+    /// More requests wait than the connections can carry: open resting connections, as many as are needed.
     #[inline]
     pub fn wake_for(&mut self, waiting: u64) {
         let coming = self.states.count(ConnectionState::Opening) + self.states.count(ConnectionState::Down);
@@ -269,7 +269,7 @@ impl<I: Io> Pool<I> {
         }
     }
 
-    /// When a connection that is down may be opened; [`NEVER`] when an event has to come first.
+    /// When a connection that is down may be opened; [`NEVER`] when an event must come first.
     #[inline]
     pub fn next_opening_ns(&self) -> u64 {
         if self.states.count(ConnectionState::Down) == 0
@@ -283,12 +283,12 @@ impl<I: Io> Pool<I> {
     /// Start to open the connection that has been down for the longest time.
     ///
     /// # Errors
-    /// The connection that could not be opened, and why.
+    /// Returns the connection that could not be opened, and why.
     pub fn begin_next(&mut self, now_ns: u64) -> Result<(), (ConnectionId, io::Error)> {
         let Some(connection) = self.states.front(ConnectionState::Down) else {
             return Ok(());
         };
-        // Whatever the result, it goes to the back of a queue: the others have their turn first.
+        // Whatever the result, the connection goes to the back of a queue, so that others have their turn.
         self.states.change(connection, ConnectionState::Down);
         self.backoff.started(now_ns);
         let source = self.sources.of(self.first + connection.0);
@@ -304,12 +304,12 @@ impl<I: Io> Pool<I> {
         Ok(())
     }
 
-    /// A connection is open; whether it replaces an earlier one.
+    /// A connection is open. Returns whether it replaces an earlier socket.
     pub fn opened(&mut self, connection: ConnectionId, now_ns: u64) -> bool {
         self.backoff.opened();
         let was_open = self.connections[connection.index()].opened(now_ns);
         if self.has_served(connection) {
-            // An HTTP/2 peer whose first words are GOAWAY.
+            // An HTTP/2 peer may begin with GOAWAY.
             self.lost(connection, true, now_ns);
         } else {
             self.settle(connection);
@@ -331,8 +331,7 @@ impl<I: Io> Pool<I> {
         self.backoff.refused(now_ns);
     }
 
-    /// An open connection has ended, or has to be ended because of what arrived on it. `reset` when something on it is
-    /// unanswered.
+    /// An open connection has ended, or must be ended because of received bytes. `reset` when a request on it is unanswered.
     pub fn lost(&mut self, connection: ConnectionId, reset: bool, now_ns: u64) {
         let ended = &self.connections[connection.index()];
         if !ended.has_answered() {
@@ -341,8 +340,8 @@ impl<I: Io> Pool<I> {
         self.drop_socket(connection, reset);
     }
 
-    /// The peer ended a connection without requests. If it had been idle for a while, the peer would do the same with the next
-    /// (RFC 9112, section 9.5): then it is not opened again before a request needs it.
+    /// The peer ended a connection without requests. If the connection had been idle for a while, the peer would end the next
+    /// in the same way (RFC 9112, section 9.5), so it is not opened again before a request needs it.
     pub fn ended_idle(&mut self, connection: ConnectionId, reset: bool, now_ns: u64) {
         if !self.connections[connection.index()].is_quiet(now_ns) {
             return self.lost(connection, reset, now_ns);
@@ -353,7 +352,7 @@ impl<I: Io> Pool<I> {
         }
     }
 
-    /// Close a connection, without slowing down the next. It carries no request any more.
+    /// Close a connection, without slowing down the next. No request is on it any more.
     pub fn drop_socket(&mut self, connection: ConnectionId, reset: bool) {
         self.io.close(connection, reset);
         self.connections[connection.index()].end();

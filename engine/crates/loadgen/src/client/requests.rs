@@ -1,6 +1,6 @@
-//! The requests in flight of a worker: how they begin, and how they end.
+//! The requests in flight of a worker: their beginnings and their ends.
 //!
-//! It knows nothing of sockets and protocols. Who calls it has the connection of each request at hand.
+//! This module knows nothing of sockets and protocols: callers pass the connection of a request.
 
 use redline_traffic::Outcome;
 use redline_wire::{Answer, ReadOptions, Verdict};
@@ -14,10 +14,11 @@ use crate::first_failures::Cause;
 use crate::ids::{ConnectionId, PendingId};
 use crate::sys::time::unix_ns;
 
-/// How often a request may be written without an answer before it has failed, not counting what the server announced.
+/// How often a request may be written without an answer before it fails, not counting requests that the server announced not to
+/// process.
 const MOST_TRIES: u8 = 2;
 
-/// The requests in flight, and what the job says of them.
+/// The requests in flight, and the job's settings for them.
 pub struct Requests {
     pending: PendingRequests,
     scenario: Scenario,
@@ -36,7 +37,7 @@ impl Requests {
         self.pending.is_empty()
     }
 
-    /// The request that was written first of all.
+    /// The request that was written first.
     pub fn oldest(&self) -> Option<PendingId> {
         self.pending.oldest()
     }
@@ -56,10 +57,10 @@ impl Requests {
         self.scenario.read_options(self.pending.get(pending).request as usize)
     }
 
-    /// Put a request on a connection, which has this number.
+    /// Put a request on the connection with this number.
     ///
     /// # Errors
-    /// The request, and why it could not be encoded: nothing of it was written.
+    /// Returns the request and why it could not be encoded; nothing of it was written.
     #[inline]
     pub fn put(
         &mut self,
@@ -77,13 +78,13 @@ impl Requests {
         })
     }
 
-    /// A request is no longer in flight: it has an answer, which is to be judged.
+    /// Remove a request from those in flight: its answer is to be judged.
     #[inline]
     pub fn remove(&mut self, pending: PendingId, connection: &mut Connection) -> PendingRequest {
         self.pending.remove(pending, connection.queue_mut())
     }
 
-    /// Judge the answer to a request, and record its end. `cause` is asked what an answer that is wrong looks like.
+    /// Judge the answer to a request, and record its end. `cause` is called for a wrong answer.
     #[inline]
     pub fn judge(
         &self,
@@ -133,7 +134,7 @@ impl Requests {
         }
     }
 
-    /// All requests on a connection are to be written again, as [`Self::retry`].
+    /// Write all requests on a connection again, as [`Self::retry`] does.
     pub fn retry_all(
         &mut self,
         connection: &mut Connection,
@@ -152,7 +153,7 @@ impl Requests {
         self.pending.get(pending).due.tries < MOST_TRIES
     }
 
-    /// A request is to be written again; it fails with this outcome when it was written too often.
+    /// Write a request again. It fails with this outcome when it was written too often.
     pub fn retry(
         &mut self,
         pending: PendingId,
@@ -171,14 +172,14 @@ impl Requests {
         activity.events.push(ClientEvent::Retry(due));
     }
 
-    /// A request is to be written again, because its server announced that it would not process it. That is no failure, however
-    /// often it happens: such a connection has an answer for another request.
+    /// Write a request again because its server announced that it would not process it. That never fails, however often it
+    /// happens: such a connection has answered another request.
     pub fn resend(&mut self, pending: PendingId, connection: &mut Connection, activity: &mut Activity) {
         let PendingRequest { due, written_ns, .. } = self.remove(pending, connection);
         activity.events.push(ClientEvent::Resend(DueRequest { written_ns: Some(written_ns), ..due }));
     }
 
-    /// All requests on a connection are to be written again, as [`Self::resend`].
+    /// Write all requests on a connection again, as [`Self::resend`] does.
     pub fn resend_all(&mut self, connection: &mut Connection, activity: &mut Activity) {
         while let Some(pending) = connection.first_pending() {
             self.resend(pending, connection, activity);

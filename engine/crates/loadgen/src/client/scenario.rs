@@ -1,4 +1,4 @@
-//! The requests of a job as one worker sends them: which is next, its bytes, and whether its answer is correct.
+//! The requests of a job as a worker sends them: which is next, its bytes, and whether its answer is correct.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::demand::DueRequest;
 use crate::ids::{GlobalWorkerId, PendingId, TapeId};
 use crate::job::Job;
 
-/// Separates the draws for placeholders from others of the same seed.
+/// Separates the draws for placeholders from other draws with the same seed.
 const SALT: u64 = 0x7069_636b_0000_0000;
 
 pub struct Scenario {
@@ -19,7 +19,7 @@ pub struct Scenario {
     tapes: Vec<Tape>,
     scripts: Vec<Script>,
     draws: Draws,
-    /// Room for the fields of an HTTP/2 request.
+    /// Memory for the fields of an HTTP/2 request.
     fields: Fields,
 }
 
@@ -30,7 +30,7 @@ struct Script {
     body: Option<TapeId>,
 }
 
-/// The verdict on an answer, and the server's clock that it contains, in nanoseconds since 1970.
+/// The verdict on an answer, and the server's clock in it, in nanoseconds since 1970.
 #[derive(Clone, Copy)]
 pub struct Judged {
     pub verdict: Verdict,
@@ -62,7 +62,7 @@ impl Scenario {
         self.tapes.clone()
     }
 
-    /// Choose what is sent for a request that is due, and number it. A retry sends the same as before.
+    /// Choose the request to send for a request that is due, and number it. A retry sends the same again.
     #[inline]
     pub fn draw(&mut self, due: &mut DueRequest) -> usize {
         if due.written_ns.is_none() {
@@ -118,7 +118,7 @@ impl Scenario {
         opened.map_err(|error| error.to_string())
     }
 
-    /// Compare an answer with the expected one.
+    /// Compare an answer with the expected answer.
     #[inline]
     pub fn judge(&self, request: usize, answer: &Answer, body: &[u8]) -> Judged {
         let request = &self.job.requests[request];
@@ -132,7 +132,7 @@ impl Scenario {
         }
     }
 
-    /// How an answer differs from the expected one, in words.
+    /// How an answer differs from the expected answer, in words.
     pub fn difference(&self, request: usize, answer: &Answer, body: &[u8]) -> String {
         let request = &self.job.requests[request];
         let difference = request.expect.difference(answer, body);
@@ -160,16 +160,16 @@ fn open(
     http2.open(&few[..count], body, options, token)
 }
 
-/// The values of placeholders: the same for the same seed and number of a request.
+/// The values of placeholders, which depend only on the seed and the number of a request.
 struct Draws {
     seed: u64,
-    /// The numbers of the present request and of the next one, among all requests of the job.
+    /// The numbers of the present request and the next, among all requests of the job.
     seq: u64,
     next: u64,
     step: u64,
     /// How many values were drawn for the present request.
     drawn: u64,
-    /// Whether all values are the lowest: in a check.
+    /// Whether all values are the lowest, as in a check.
     lowest: bool,
 }
 

@@ -1,4 +1,4 @@
-//! A closed load: users who join, send requests, think or keep a pace between them, and leave.
+//! A closed load: users who join, send requests, think or keep a pace in between, and leave.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -13,10 +13,10 @@ pub struct Users {
     pub crowd: Crowd,
     pub think: Think,
     pub pace: Option<Pace>,
-    /// Requests that each keeps in flight.
+    /// Requests that a user keeps in flight.
     pub depth: u32,
     pub seed: u64,
-    /// The number of the worker, and how many there are: its users are those whose number modulo `workers` is this one.
+    /// The number of this worker and of all workers: its users are those whose number modulo `workers` is `worker`.
     pub worker: u32,
     pub workers: u32,
 }
@@ -34,10 +34,10 @@ impl Users {
 struct User {
     /// When it joined, or, with a pace, when its first request is due.
     start_ns: u64,
-    /// How many of its requests have ended, and had ended when it last joined.
+    /// How many of its requests have ended, and how many had ended when it last joined.
     turn: u64,
     turn_at_start: u64,
-    /// How many of its requests are due, or will be.
+    /// How many of its requests are due, or will be due.
     in_play: u32,
     present: bool,
 }
@@ -50,11 +50,11 @@ pub struct Closed {
     worker: u32,
     workers: u32,
     epoch_ns: u64,
-    /// The next change of the number of users, and those after it.
+    /// The next change of the number of users, and the later changes.
     change: Option<Change>,
     changes: Crowd,
     users: Vec<User>,
-    /// When requests will fall due, and of which user.
+    /// When requests will fall due, and for which user.
     timers: BinaryHeap<Reverse<(u64, u32)>>,
     pub waiting: VecDeque<DueRequest>,
 }
@@ -136,9 +136,9 @@ impl Closed {
             self.users.resize(index as usize + 1, User::default());
         }
         let user = &mut self.users[index as usize];
-        // Its requests from before it left that are not answered count.
+        // Unanswered requests from before the user left count.
         let begins = self.depth - user.in_play;
-        // With a pace, the first is due when those have ended.
+        // With a pace, the first request is due when those have ended.
         let turn_at_start = user.turn + u64::from(begins == 0);
         *user = User { start_ns, turn_at_start, in_play: self.depth, present: true, ..*user };
         for _ in 0..begins {
@@ -146,7 +146,7 @@ impl Closed {
         }
     }
 
-    /// A request of a user has ended. Returns the due time of the next one if it is due now, and waits.
+    /// A user's request has ended. Returns the due time of the user's next request if that is due now, and waits.
     #[inline]
     pub fn ended(&mut self, due: DueRequest, now_ns: u64, end_ns: u64) -> Option<u64> {
         let user = &mut self.users[due.user as usize];

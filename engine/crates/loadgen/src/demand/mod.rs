@@ -18,9 +18,9 @@ pub const NEVER: u64 = u64::MAX;
 pub struct DueRequest {
     /// When it was due, in nanoseconds of the monotonic clock.
     pub due_ns: u64,
-    /// The number of its user among those of this worker, in a closed load.
+    /// The number of its user among the users of this worker, in a closed load.
     pub user: u32,
-    /// How often it was written without an answer, not counting what its server announced.
+    /// How often it was written without an answer, not counting what its server announced not to process.
     pub tries: u8,
     /// Its number among all requests of the job, set when it is first written.
     pub seq: u64,
@@ -43,14 +43,14 @@ pub enum DueEvent {
     Joined,
     /// A user of a closed load left.
     Left,
-    /// An event of a user who has left.
+    /// An event for a user who has left.
     Nothing,
 }
 
-/// The requests of one worker's share of a load. Times are nanoseconds of the monotonic clock.
+/// The requests of a worker's share of a load. Times are nanoseconds of the monotonic clock.
 pub struct Demand {
     kind: Kind,
-    /// Requests to be written again. They come before all others.
+    /// Requests to be written again, before all others.
     returned: VecDeque<DueRequest>,
     /// Nothing falls due at or after this.
     end_ns: u64,
@@ -62,7 +62,7 @@ enum Kind {
 }
 
 impl Demand {
-    /// Users who send the next request when one is answered.
+    /// Users who send the next request when a request is answered.
     pub fn closed(users: Users, epoch_ns: u64, end_ns: u64) -> Self {
         Self { kind: Kind::Closed(Closed::new(users, epoch_ns)), returned: VecDeque::new(), end_ns }
     }
@@ -95,8 +95,8 @@ impl Demand {
         }
     }
 
-    /// A request has ended. In a closed load its user sends the next, now or later. Returns the due time of that one if it is
-    /// due now, and waits; it may be in the past where users keep a pace.
+    /// A request has ended. In a closed load its user sends the next, now or later. Returns the due time of the next request if
+    /// it is due now, and waits; the time may be in the past if users keep a pace.
     #[inline]
     pub fn ended(&mut self, due: DueRequest, now_ns: u64) -> Option<u64> {
         match &mut self.kind {
@@ -115,7 +115,7 @@ impl Demand {
         fresh + self.returned.len() as u64
     }
 
-    /// When the first of the waiting requests was due; [`NEVER`] when none waits.
+    /// When the oldest waiting request was due; [`NEVER`] when none waits.
     pub fn oldest_due_ns(&self) -> u64 {
         if let Some(due) = self.returned.front() {
             return due.due_ns;
@@ -126,7 +126,7 @@ impl Demand {
         }
     }
 
-    /// Take the first of the waiting requests.
+    /// Take the oldest waiting request.
     #[inline]
     pub fn take(&mut self) -> Option<DueRequest> {
         if let Some(due) = self.returned.pop_front() {

@@ -1,7 +1,7 @@
 //! An open load: requests fall due by a schedule, whether or not earlier ones are answered.
 //!
-//! The waiting requests are a contiguous part of the schedule, so two cursors describe any number of them: one at the next request
-//! to fall due, one at the oldest that waits.
+//! The waiting requests are a contiguous part of the schedule, so two cursors describe any number of them: at the next request
+//! to fall due, and at the oldest that waits.
 
 use redline_pacing::Schedule;
 
@@ -53,7 +53,7 @@ impl Open {
         self.ahead.advance()
     }
 
-    /// When the first of the waiting requests was due; [`NEVER`] when none waits.
+    /// When the oldest waiting request was due; [`NEVER`] when none waits.
     pub fn oldest_due_ns(&self) -> u64 {
         match &self.oldest {
             Some(cursor) if self.waiting > 0 => cursor.due_ns,
@@ -61,7 +61,7 @@ impl Open {
         }
     }
 
-    /// Take the first of the waiting requests; when it was due.
+    /// Take the oldest waiting request. Returns when it was due.
     pub fn take(&mut self) -> Option<u64> {
         if self.waiting == 0 {
             return None;

@@ -19,7 +19,7 @@ fn due(due_ns: u64, user: u32) -> DueRequest {
 }
 
 proptest! {
-    /// In whatever order requests fall due and are taken, the queue is first come, first served, and loses nothing.
+    /// In whatever order requests fall due and are taken, the queue is first in, first out, and loses nothing.
     #[test]
     fn an_open_queue_is_a_part_of_the_schedule(seed: u64, takes in prop::collection::vec(any::<bool>(), 0..300)) {
         let mut demand = Demand::open(schedule(1e6, &Arrivals::Poisson, seed), 1000, NEVER);
@@ -88,7 +88,7 @@ fn users_think_before_the_next_request() {
     assert_eq!(demand.next_due_ns(), NEVER);
 }
 
-/// A user at 10 requests a second who is answered after 250 ms: two more were due meanwhile, at their times.
+/// A user at 10 requests a second is answered after 250 ms: two more requests were due meanwhile, at their times.
 #[test]
 fn a_pace_does_not_move_because_an_answer_was_late() {
     let paced = Users { pace: Some(Pace::new(10.0).unwrap()), ..users(&Profile::constant(1.0)) };
@@ -101,7 +101,7 @@ fn a_pace_does_not_move_because_an_answer_was_late() {
     let third = demand.take().unwrap();
     assert_eq!(demand.ended(third, 270_000_000), None);
     assert_eq!(demand.pop_due(), DueEvent::Due(300_000_000));
-    // What would be due after the end is not.
+    // A request that would be due after the end is dropped.
     let fourth = demand.take().unwrap();
     assert_eq!(demand.ended(fourth, 400_000_000), None);
     assert_eq!((demand.waiting(), demand.next_due_ns()), (0, NEVER));
@@ -120,7 +120,7 @@ fn users_join_and_leave() {
     let (joined, left) = (DueEvent::Joined, DueEvent::Left);
     let due = |at| (at, DueEvent::Due(at));
     assert_eq!(happened, [due(0), (500, joined), (500, joined), due(500), due(500), (1500, left), (1500, left)]);
-    // The two who left send no more once they are answered.
+    // The two users who left send no more requests once they are answered.
     let taken: Vec<_> = std::iter::from_fn(|| demand.take()).collect();
     assert_eq!(taken.iter().filter(|due| demand.ended(**due, 2000).is_some()).count(), 1);
 }

@@ -1,4 +1,5 @@
-//! The backend for every Linux: edge-triggered epoll without `epoll_ctl` in the steady state. Reads and writes happen at once.
+//! The backend for every Linux: edge-triggered epoll, without `epoll_ctl` in the steady state. Reads and writes happen
+//! immediately.
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
@@ -17,7 +18,7 @@ const TIMER: u64 = u64::MAX - 1;
 const EVENTS: usize = 256;
 /// The size of a read. A shorter result means that the socket is empty.
 const BUFFER_BYTES: usize = 64 * 1024;
-/// Reads of one connection before the others have their turn.
+/// Consecutive reads of a connection before others have their turn.
 const READS_AT_ONCE: u32 = 16;
 
 pub struct Epoll {
@@ -32,9 +33,9 @@ pub struct Epoll {
     reading: Option<UnreadSocket>,
     /// Sockets with unread bytes that no event will report.
     unread: VecDeque<UnreadSocket>,
-    /// How many of them are to be read before the next wait.
+    /// How many of them to read before the next wait.
     resuming: usize,
-    /// Empty while a chunk has it.
+    /// Empty while a chunk owns it.
     buffer: Box<[u8]>,
 }
 
@@ -88,7 +89,7 @@ impl Epoll {
         }
     }
 
-    /// The first event of a readiness report. What can be read is reported after it.
+    /// The first event of a readiness report. Readable bytes are reported after it.
     fn take(&mut self, ready: Ready) -> Option<Event> {
         if ready.token() == TIMER {
             self.timer_ns = u64::MAX;

@@ -1,7 +1,6 @@
-//! Sockets driven by completions: an operation is started, and its end is reported as an [`Event`]. Two backends, one contract.
+//! Sockets driven by completions: an operation is started, and its end is reported as an [`Event`]. Two backends implement it.
 //!
-//! A backend owns the sockets of a worker, one for each connection that is not down. It reports nothing about a socket that
-//! was closed.
+//! A backend owns the sockets of a worker, one for each connection that is not down. It reports nothing about a closed socket.
 
 pub mod epoll;
 pub mod uring;
@@ -13,7 +12,7 @@ use std::os::fd::BorrowedFd;
 use crate::ids::ConnectionId;
 use crate::sys::socket::Address;
 
-/// What happened to a connection, or to all of them.
+/// What happened to a connection, or to all connections.
 pub enum Event {
     /// Another thread woke the worker.
     Woken,
@@ -21,9 +20,9 @@ pub enum Event {
     Opened(ConnectionId),
     /// A socket could not be connected.
     Refused(ConnectionId, io::Error),
-    /// Bytes arrived. `more`: more bytes, or the end of the stream, follow at once.
+    /// Bytes arrived. `more`: more bytes, or the end of the stream, follow immediately.
     Received { connection: ConnectionId, chunk: Chunk, more: bool },
-    /// The kernel took this many bytes of an earlier [`Sending::Later`] or [`Sending::Full`], and takes more.
+    /// The kernel took this many bytes of an earlier [`Sending::Later`] or [`Sending::Full`], and has room for more.
     Sent(ConnectionId, usize),
     /// A write failed; received bytes can still be read.
     Unwritable(ConnectionId, io::Error),
@@ -34,7 +33,7 @@ pub enum Event {
 }
 
 impl Event {
-    /// The connection it concerns.
+    /// The connection that the event concerns.
     pub fn connection(&self) -> Option<ConnectionId> {
         match *self {
             Self::Woken => None,
@@ -61,12 +60,12 @@ pub enum Sending {
     Broken(io::Error),
 }
 
-/// Received bytes, in a buffer that belongs to the chunk until [`Io::release`] gives it back to its backend. A chunk that is
-/// dropped instead costs the backend one buffer.
+/// Received bytes, in a buffer that belongs to the chunk until [`Io::release`] returns it to its backend. A chunk that is
+/// dropped instead costs the backend a buffer.
 pub struct Chunk {
     memory: Box<[u8]>,
     length: usize,
-    /// Which of the backend's buffers it is.
+    /// The index of the buffer in the backend.
     buffer: u16,
 }
 
@@ -79,7 +78,7 @@ impl Chunk {
 
 /// A way to drive sockets.
 pub trait Io: Sized {
-    /// Its name in a job and in `started`.
+    /// The name in a job and in the event `started`.
     const NAME: &'static str;
     /// Whether its sockets must not block.
     const NONBLOCKING: bool;
@@ -93,11 +92,11 @@ pub trait Io: Sized {
     /// Start to connect a connection that has no socket.
     ///
     /// # Errors
-    /// When that fails at once; the connection has no socket then.
+    /// When connecting fails immediately; the connection has no socket then.
     fn connect(&mut self, connection: ConnectionId, socket: TcpStream, target: &Address) -> io::Result<()>;
 
-    /// Write bytes. A connection has at most one write that is [`Sending::Later`]. `alone`: the peer has received all that
-    /// was written before.
+    /// Write bytes. A connection has at most one write that is [`Sending::Later`]. `alone`: the peer has received all bytes
+    /// that were written before.
     ///
     /// # Safety
     /// The kernel may read the bytes after the call: they must stay valid and unchanged
@@ -107,8 +106,8 @@ pub trait Io: Sized {
     /// - after [`Sending::Taken`] of an `alone` write, as long as the backend exists.
     unsafe fn send(&mut self, connection: ConnectionId, bytes: &[u8], alone: bool) -> Sending;
 
-    /// Wait for events, at most until this time of the monotonic clock; do not sleep when it is 0. It may return early without
-    /// an event, because a timer of an earlier wait is left running: to set one costs more than to wake in vain.
+    /// Wait for events until this time of the monotonic clock; do not sleep if it is 0. May return early without an event,
+    /// because the timer of an earlier wait is left running: setting a timer costs more than waking in vain.
     ///
     /// # Errors
     /// When the kernel refuses to wait.
@@ -117,10 +116,10 @@ pub trait Io: Sized {
     /// The next event of the last wait.
     fn next(&mut self) -> Option<Event>;
 
-    /// Give a chunk's buffer back.
+    /// Return a chunk's buffer.
     fn release(&mut self, chunk: Chunk);
 
-    /// Close a connection's socket, if it has one: with a reset, or in order. No event of it follows, and the kernel reads
-    /// none of its bytes any more.
+    /// Close a connection's socket, if it has one: with a reset, or in order. No event of it follows, and the kernel no longer
+    /// reads its bytes.
     fn close(&mut self, connection: ConnectionId, reset: bool);
 }

@@ -1,5 +1,5 @@
-//! The backend for Linux 6.1 and later: `io_uring` with one issuer, deferred task work, multishot receive and provided buffers.
-//! One system call submits all writes of a turn of the worker and waits for the next events.
+//! The backend for Linux 6.1 and later: `io_uring` with a single issuer, deferred task work, multishot receive and provided
+//! buffers. A single system call submits all writes of a worker's turn and waits for the next events.
 
 mod buffers;
 
@@ -16,11 +16,11 @@ use super::{Chunk, Event, Io, Sending};
 use crate::ids::ConnectionId;
 use crate::sys::socket::{Address, is_to_itself, reset_on_close};
 
-/// Operations in the queue before it is submitted by itself.
+/// Operations in the queue before it is submitted early.
 const QUEUED: u32 = 512;
-/// Room for completions that were not read; beyond it the kernel keeps them.
+/// Room for unread completions; the kernel keeps those beyond it.
 const COMPLETED: u32 = 8192;
-/// Completions taken out at once.
+/// Completions taken out at a time.
 const BATCH: usize = 128;
 /// The longest write whose success is not reported.
 const QUIET_BYTES: usize = 16 * 1024;
@@ -38,7 +38,7 @@ enum Operation {
     Receive,
     Send,
     Timer,
-    /// A write of which only the failure is reported.
+    /// A write of which only a failure is reported.
     QuietSend,
 }
 
@@ -69,7 +69,8 @@ struct UringSlot {
     pending: u8,
 }
 
-/// Fields are dropped in this order: the ring before the memory that its operations use. [`Drop`] has ended them by then.
+/// Fields are dropped in this order: the ring before the memory that its operations use. [`Drop`] has ended the operations by
+/// then.
 pub struct Uring {
     ring: IoUring,
     buffers: Buffers,
@@ -90,7 +91,7 @@ impl Uring {
     /// Queue an operation.
     ///
     /// # Safety
-    /// Its descriptor is open when it is submitted, and the memory that it points to is valid until it has ended.
+    /// Its descriptor is open when it is submitted, and the memory that it points to is valid until the operation has ended.
     unsafe fn push(&mut self, entry: &Entry) -> io::Result<()> {
         // SAFETY: the caller's promise is that of `push`.
         while unsafe { self.ring.submission().push(entry) }.is_err() {
@@ -121,7 +122,7 @@ impl Uring {
         let user_data = self.user_data(Operation::Receive, connection);
         let entry = opcode::RecvMulti::new(fd, GROUP).build().user_data(user_data);
         self.slots[connection.index()].pending += 1;
-        // SAFETY: `close` submits the queue before it closes the socket, and the operation has no memory but the group's.
+        // SAFETY: `close` submits the queue before it closes the socket, and the operation uses only the group's memory.
         unsafe { self.push(&entry) }
     }
 
@@ -150,7 +151,7 @@ impl Uring {
             return None;
         }
         if operation == Operation::Wake {
-            // Once is enough: a request to stop is final.
+            // The waker is not read again: a request to stop is final.
             return Some(Event::Woken);
         }
         let slot = &mut self.slots[connection.index()];
@@ -171,7 +172,7 @@ impl Uring {
         }
     }
 
-    /// Give the buffer of a completion back whose bytes nobody reads.
+    /// Recycle the buffer of a completion whose bytes nobody reads.
     fn recycle(&mut self, completion: &cqueue::Entry) {
         if let Some(buffer) = cqueue::buffer_select(completion.flags()) {
             self.buffers.recycle(buffer);
@@ -248,7 +249,7 @@ impl Io for Uring {
             next: 0,
         };
         let entry = opcode::PollAdd::new(Fd(waker.as_raw_fd()), libc::POLLIN as u32).build();
-        // SAFETY: the waker is open until it was submitted, here; it has no memory.
+        // SAFETY: the waker is open until the operation is submitted, here; the operation has no memory.
         unsafe { uring.push(&entry.user_data(Operation::Wake.user_data()))? };
         uring.submit()?;
         Ok(uring)
@@ -270,11 +271,11 @@ impl Io for Uring {
         let Some(fd) = self.fd(connection) else {
             return Sending::Broken(ErrorKind::NotConnected.into());
         };
-        // All bytes or an error: a partial write waits in the kernel until there is room.
+        // The kernel takes all bytes or fails: a partial write waits in the kernel until there is room.
         let length = bytes.len().min(u32::MAX as usize);
         let entry =
             opcode::Send::new(fd, bytes.as_ptr(), length as u32).flags(libc::MSG_NOSIGNAL | libc::MSG_WAITALL).build();
-        // A short write with nothing before it in the socket finds room, so its success need not be reported.
+        // A short write with nothing before it in the socket always has room, so its success need not be reported.
         let quiet = alone && length <= QUIET_BYTES;
         let operation = if quiet { Operation::QuietSend } else { Operation::Send };
         let entry = entry.user_data(self.user_data(operation, connection));
@@ -330,8 +331,8 @@ impl Io for Uring {
         let Some(stream) = slot.stream.take() else {
             return;
         };
-        // Submit the queue first, so that no operation of this socket meets another one of the same number. Then cancel what
-        // is pending, because it would keep the socket open and read memory that is freed.
+        // Submit the queue first, so that no operation of this socket meets another socket with the same number. Then cancel
+        // pending operations, which would keep the socket open and read memory that is freed.
         let _ = self.submit();
         if std::mem::take(&mut self.slots[connection.index()].pending) > 0 {
             let _ = cancel(&self.ring, || CancelBuilder::fd(Fd(stream.as_raw_fd())).all());
@@ -344,7 +345,7 @@ impl Io for Uring {
 
 impl Drop for Uring {
     /// The kernel cancels the operations of a closed ring later, on a thread of its own. So they are cancelled here, and their
-    /// completions taken, before the memory is freed that they read and write.
+    /// completions taken, before the memory that they use is freed.
     fn drop(&mut self) {
         let cancelled = self.submit().and_then(|()| cancel(&self.ring, || CancelBuilder::any().all()));
         while self.wait(0).is_ok() && !self.batch.is_empty() {}
@@ -376,7 +377,7 @@ mod tests {
     use crate::sys::poll::waker;
     use crate::sys::socket::new_socket;
 
-    /// A backend with one open connection, and the peer's end; nothing where the kernel has no `io_uring`.
+    /// A backend with an open connection, and the peer's end; `None` if the kernel has no `io_uring`.
     fn connected() -> Option<(Uring, TcpStream)> {
         let mut uring = match Uring::new(1, waker().unwrap().as_fd()) {
             Ok(uring) => uring,
@@ -411,7 +412,7 @@ mod tests {
         let Some((mut uring, mut peer)) = connected() else { return };
         peer.write_all(b"first").unwrap();
         let first = received(&mut uring);
-        // More chunks than there are buffers, each given back or dropped.
+        // More chunks than there are buffers, each of them released or dropped.
         for round in 0..300 {
             peer.write_all(b"other").unwrap();
             let other = received(&mut uring);

@@ -1,4 +1,4 @@
-//! One check: one request to one target, read and validated as those of a job.
+//! A check: a request to a target, read and validated like those of a job.
 
 use std::sync::Arc;
 
@@ -27,10 +27,10 @@ struct RawCheck {
     keep_bytes: usize,
 }
 
-/// Parse and validate a check: a job of one user who sends one request, and whose answer is recorded.
+/// Parse and validate a check: a job of one user who sends a single request, whose answer is recorded.
 ///
 /// # Errors
-/// A `bad_job` that names the first field that is wrong.
+/// A `bad_job` that names the first invalid field.
 pub fn parse_check(text: &str) -> Result<Arc<Job>, EngineError> {
     parse::<RawCheck>(text)?.check().map(Arc::new)
 }

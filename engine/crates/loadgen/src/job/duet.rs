@@ -1,4 +1,4 @@
-//! The duet of a job: the targets that are loaded in turn, and how long each turn takes.
+//! The duet of a job: the targets that are loaded in turn, and how long the turns are.
 
 use redline_traffic::EngineError;
 use serde::Deserialize;
@@ -6,10 +6,10 @@ use serde::Deserialize;
 use super::bad;
 use super::target::RawTarget;
 
-/// A millisecond and a minute: the shortest and the longest slice.
+/// The shortest and the longest slice: a millisecond and a minute.
 const SHORTEST_SLICE_NS: u64 = 1_000_000;
 const LONGEST_SLICE_NS: u64 = 60_000_000_000;
-/// The most targets of one duet.
+/// The most targets of a duet.
 const MOST_TARGETS: usize = 64;
 
 #[derive(Deserialize)]
@@ -28,17 +28,17 @@ pub struct RawDuet {
 /// Several targets, loaded in short slices in turn, or at the same time.
 #[derive(Clone, Debug)]
 pub struct Duet {
-    /// How many targets there are, the job's own among them.
+    /// The number of targets, including the job's own.
     pub targets: usize,
-    /// The planned length of a slice, with its guard, where a target answers fast enough.
+    /// The planned length of a slice, including its guard, if a target answers fast enough.
     pub slice_ns: u64,
-    /// The planned length where none does.
+    /// The planned length if no target does.
     pub longest_slice_ns: u64,
     /// How long the beginning of a slice is not measured.
     pub guard_ns: u64,
-    /// The processes of each target, whose CPU time is read at both ends of each slice; empty for a target without.
+    /// The processes of each target, whose CPU time is read at both ends of a slice; empty for a target without processes.
     pub pids: Vec<Vec<u32>>,
-    /// All targets are loaded at the same time, each by workers of its own.
+    /// Whether all targets are loaded at the same time, by workers of their own.
     pub parallel: bool,
 }
 

@@ -8,11 +8,11 @@ use serde::Deserialize;
 
 use super::{LONGEST_NS, bad};
 
-/// The most connections of one job.
+/// The most connections of a job.
 const MOST_CONNECTIONS: u32 = 10_000_000;
-/// The deepest pipeline, and the most streams of one connection.
+/// The deepest pipeline, and the most streams of a connection.
 const DEEPEST: u32 = 10_000;
-/// The most stages of one load.
+/// The most stages of a load.
 const MOST_STAGES: usize = 10_000;
 
 #[derive(Deserialize)]
@@ -26,7 +26,7 @@ pub enum RawLoad {
 #[serde(deny_unknown_fields)]
 pub struct RawClosed {
     users: u32,
-    #[serde(default = "one")]
+    #[serde(default = "default_depth")]
     depth: u32,
     #[serde(default)]
     think: Option<RawThink>,
@@ -47,7 +47,7 @@ pub struct RawOpen {
     connections: u32,
     #[serde(default)]
     connections_at_start: Option<u32>,
-    #[serde(default = "one")]
+    #[serde(default = "default_depth")]
     depth: u32,
     #[serde(default)]
     requests_per_connection: Option<u32>,
@@ -55,7 +55,7 @@ pub struct RawOpen {
     stages: Vec<RawStage>,
 }
 
-fn one() -> u32 {
+fn default_depth() -> u32 {
     1
 }
 
@@ -87,7 +87,7 @@ pub struct Load {
     pub shape: Shape,
     /// The most requests in flight on one connection.
     pub depth: u32,
-    /// After how many requests a connection is replaced.
+    /// The number of requests after which a connection is replaced.
     pub requests_per_connection: Option<u32>,
 }
 
@@ -108,7 +108,7 @@ impl Load {
 }
 
 impl RawLoad {
-    /// Whether it changes at times that are relative to the start of the measurement.
+    /// Whether the load changes at times relative to the start of the measurement.
     pub fn changes_over_time(&self) -> bool {
         match self {
             Self::Closed(closed) => !closed.stages.is_empty(),

@@ -19,7 +19,7 @@ pub type Picks = BTreeMap<String, Vec<String>>;
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RawRequest {
-    #[serde(default = "one")]
+    #[serde(default = "default_weight")]
     weight: f64,
     method: String,
     path: String,
@@ -34,7 +34,7 @@ pub struct RawRequest {
     timestamp: Option<RawTimestamp>,
 }
 
-fn one() -> f64 {
+fn default_weight() -> f64 {
     1.0
 }
 
@@ -74,7 +74,7 @@ enum RawUnit {
     Ns,
 }
 
-/// One of the requests of a job.
+/// A request of a job.
 #[derive(Clone, Debug)]
 pub struct Request {
     pub template: Template,
@@ -84,7 +84,7 @@ pub struct Request {
     pub options: ReadOptions,
 }
 
-/// Validate all requests, and how often each is drawn.
+/// Validate all requests and their weights.
 pub fn check(raw: Vec<RawRequest>, picks: &Picks, target: &Target) -> Result<(Vec<Request>, Weights), EngineError> {
     if raw.is_empty() {
         return Err(bad("requests", "there is none", "give at least one request"));
@@ -101,7 +101,7 @@ pub fn check(raw: Vec<RawRequest>, picks: &Picks, target: &Target) -> Result<(Ve
 }
 
 impl RawRequest {
-    /// Validate it. `place` is where it stands in the job.
+    /// Validate the request. `place` is its field in the job.
     pub fn check(self, place: &str, picks: &Picks, target: &Target) -> Result<Request, EngineError> {
         let within = |field: &str| format!("{place}.{field}");
         let is_head = self.method == "HEAD";

@@ -1,4 +1,4 @@
-//! The target of a job: its address, and how to speak to it.
+//! The target of a job: its address and protocol.
 
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 
@@ -64,7 +64,7 @@ pub struct Target {
     pub sources: Vec<IpAddr>,
 }
 
-/// TLS to a target.
+/// The TLS settings of a target.
 #[derive(Clone, Debug)]
 pub struct Tls {
     pub client: Client,
@@ -72,21 +72,21 @@ pub struct Tls {
 }
 
 impl Target {
-    /// Its addresses, one at least.
+    /// Its addresses, at least one.
     ///
     /// # Errors
-    /// Why it has none, in words.
+    /// Why it has no address, in words.
     pub fn addresses(&self) -> Result<Vec<SocketAddr>, String> {
         let host = self.host.as_str();
         let unknown = |why: String| format!("the host {host:?} is not known: {why}");
-        let found = (host, self.port).to_socket_addrs().map_err(|error| unknown(error.to_string()))?;
-        let addresses: Vec<_> = found.collect();
+        let resolved = (host, self.port).to_socket_addrs().map_err(|error| unknown(error.to_string()))?;
+        let addresses: Vec<_> = resolved.collect();
         if addresses.is_empty() { Err(unknown("it has no address".to_owned())) } else { Ok(addresses) }
     }
 }
 
 impl RawTarget {
-    /// `field` is the target's place in the job.
+    /// `field` is the target's field in the job.
     pub fn check(self, field: &str) -> Result<Target, EngineError> {
         // An IPv6 address may be in brackets, as in URLs; they are removed here.
         let inner = self.host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
@@ -130,7 +130,7 @@ impl RawTls {
     }
 }
 
-/// The address of `fe80::1%eth0`: the zone is of this host alone, and in no certificate.
+/// The address `fe80::1` of `fe80::1%eth0`: the zone has a meaning on this host only, and is in no certificate.
 fn without_zone(host: &str) -> &str {
     if host.contains(':') { host.split_once('%').map_or(host, |(address, _)| address) } else { host }
 }

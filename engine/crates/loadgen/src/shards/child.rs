@@ -1,7 +1,7 @@
-//! A shard's side of the protocol with its coordinator, on standard input: the job is the first line, orders are the next.
+//! A shard's side of the protocol with its coordinator, on standard input: the first line is the job, later lines are orders.
 //!
-//! A stop is an order and not a signal, because a second signal ends an engine at once, and a group of processes that is stopped
-//! gets a signal each.
+//! A stop is an order and not a signal, because a second signal ends an engine immediately, and stopping a process group sends
+//! every process a signal.
 
 use std::io::{self, BufRead};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::protocol::{CHECK_EVERY, emit};
 use crate::stop::Stop;
 use crate::sys::process::end_now;
 
-/// The variable that makes an engine a shard: `3/13`, for the log alone.
+/// The environment variable that makes an engine a shard: `3/13`, used only in the log.
 pub const SHARD: &str = "REDLINE_SHARD";
 
 /// Whether this process is a shard of another engine.
@@ -24,7 +24,7 @@ pub fn is_shard() -> bool {
     std::env::var_os(SHARD).is_some()
 }
 
-/// An order of the coordinator, one a line.
+/// An order of the coordinator, on a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ShardOrder {
@@ -36,7 +36,7 @@ pub enum ShardOrder {
     Stop(u8),
 }
 
-/// What the coordinator orders after the job.
+/// The orders of the coordinator after the job.
 pub struct ShardControl {
     epoch: Receiver<u64>,
     pub measure_start: Arc<MeasureStart>,
@@ -70,7 +70,7 @@ impl ShardControl {
     }
 }
 
-/// Execute orders until they end, or one cannot be understood.
+/// Execute orders until the input ends, or an order is invalid.
 fn execute(lines: impl BufRead, epoch: &Sender<u64>, measure_start: &MeasureStart, stop: &Stop) {
     for line in lines.lines() {
         match line.ok().and_then(|line| serde_json::from_str(&line).ok()) {
@@ -88,7 +88,7 @@ fn execute(lines: impl BufRead, epoch: &Sender<u64>, measure_start: &MeasureStar
     }
 }
 
-/// A worker of this engine has warmed up past the instant from which the others measure.
+/// The error when a worker's warm-up has passed the instant from which the others measure.
 pub fn too_late() -> EngineError {
     EngineError {
         kind: ErrorKind::Internal,

@@ -1,4 +1,4 @@
-//! What this machine allows, read from the kernel. A limit that cannot be read is unknown, and does not count.
+//! The limits of this machine, read from the kernel. A limit that cannot be read is unknown, and is not checked.
 
 use std::fs;
 use std::net::{IpAddr, UdpSocket};
@@ -6,20 +6,20 @@ use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-/// What this machine allows now; `None` where it is unknown.
+/// The present limits of this machine; `None` if unknown.
 #[derive(Clone, Copy, Debug)]
 pub struct Facts {
-    /// Whether the target is this machine itself, which then has both ends of the connections.
+    /// Whether the target is this machine, which then has both ends of the connections.
     pub target_is_local: bool,
     pub open_files_left: Option<u64>,
     /// Ports that the kernel may choose for a connection.
     pub local_ports: Option<u64>,
-    /// Bytes.
+    /// In bytes.
     pub memory_available: Option<u64>,
     pub threads_left: Option<u64>,
-    /// Sockets that one user may watch.
+    /// Sockets that a user may watch.
     pub epoll_watches: Option<u64>,
-    /// Free entries of the connection tracking table, where it is in use.
+    /// Free entries of the connection tracking table, if it is in use.
     pub tracked_left: Option<u64>,
 }
 
@@ -44,7 +44,7 @@ fn text(path: impl AsRef<Path>) -> Option<String> {
     fs::read_to_string(path).ok()
 }
 
-/// The number that a file consists of; `None` for `max`.
+/// The number in a file; `None` for `max`.
 fn number(path: impl AsRef<Path>) -> Option<u64> {
     text(path)?.trim().parse().ok()
 }
@@ -53,8 +53,8 @@ fn number(path: impl AsRef<Path>) -> Option<u64> {
 fn valued<T: FromStr>(text: &str, key: &str) -> Option<T> {
     text.lines().find_map(|line| {
         let mut words = line.split_whitespace();
-        let found = words.next().is_some_and(|word| word.trim_end_matches(':') == key);
-        found.then(|| words.next()?.parse().ok())?
+        let matches = words.next().is_some_and(|word| word.trim_end_matches(':') == key);
+        matches.then(|| words.next()?.parse().ok())?
     })
 }
 
@@ -87,7 +87,7 @@ fn memory_of_machine() -> Option<u64> {
     valued::<u64>(&text("/proc/meminfo")?, "MemAvailable").map(|kib| kib << 10)
 }
 
-/// What the tightest memory limit of the control groups that this process is in leaves. Cached files make way.
+/// The memory that the tightest memory limit of this process's control groups leaves. Cached files make way.
 fn memory_of_cgroup() -> Option<u64> {
     let left = |group: PathBuf, most: &str, used: &str, cached: &str| {
         let cached = text(group.join("memory.stat")).and_then(|stat| valued(&stat, cached)).unwrap_or(0);
@@ -105,15 +105,15 @@ fn threads_of_cgroup() -> Option<u64> {
     groups("").into_iter().chain(groups("pids")).filter_map(left).min()
 }
 
-/// The folders of the control groups that this process is in, up to the root: of a controller's own hierarchy (version 1),
-/// or of the common one (version 2, of which the controller has no name).
+/// The folders of this process's control groups, up to the root: of a controller's own hierarchy (version 1), or of the common
+/// hierarchy (version 2, which has no name for its controller).
 fn groups(controller: &str) -> Vec<PathBuf> {
     let root = Path::new("/sys/fs/cgroup").join(controller);
     let own = text("/proc/self/cgroup").unwrap_or_default();
     let path = own.lines().find_map(|line| {
         let mut parts = line.splitn(3, ':').skip(1);
-        let found = parts.next()?.split(',').any(|name| name == controller);
-        found.then(|| parts.next()?.strip_prefix('/'))?
+        let matches = parts.next()?.split(',').any(|name| name == controller);
+        matches.then(|| parts.next()?.strip_prefix('/'))?
     });
     let Some(path) = path else {
         return Vec::new();
@@ -139,7 +139,7 @@ fn threads_of_user() -> Option<u64> {
     Some(most.saturating_sub(used))
 }
 
-/// A table without any entry is not in use.
+/// A table without entries is not in use.
 fn tracked_left() -> Option<u64> {
     let used = number("/proc/sys/net/netfilter/nf_conntrack_count").filter(|used| *used > 0)?;
     Some(number("/proc/sys/net/netfilter/nf_conntrack_max")?.saturating_sub(used))

@@ -1,4 +1,4 @@
-//! Whether this machine allows the connections of a job, by arithmetic on [`Facts`], before the first is opened.
+//! Whether this machine allows the connections of a job, computed from [`Facts`] before the first is opened.
 
 use std::net::SocketAddr;
 
@@ -7,10 +7,10 @@ use redline_traffic::{EngineError, ErrorKind};
 use super::facts::Facts;
 use super::split::{Plan, Room};
 
-/// Kernel memory of one end of a connection: measured with 250 000 idle ones, rounded up.
+/// Kernel memory for one end of a connection: measured with 250 000 idle connections, rounded up.
 const SOCKET_BYTES: u64 = 5_000;
-/// Threads of a process besides its workers: the main one, the one that waits for signals, the one that reads orders, and the two
-/// of the coordinator that read its output.
+/// Threads of a process besides its workers: the main thread, a thread that waits for signals, a thread that reads orders, and
+/// two threads of the coordinator that read its output.
 const OTHER_THREADS: u64 = 5;
 
 /// What a job needs.
@@ -20,9 +20,9 @@ pub struct Need {
     pub target: SocketAddr,
     /// Different source addresses of connections.
     pub sources: u32,
-    /// Memory of the engine for each connection, in bytes.
+    /// Memory of the engine per connection, in bytes.
     pub engine_bytes: u64,
-    /// Whether each connection is registered with epoll.
+    /// Whether every connection is registered with epoll.
     pub watched: bool,
     pub room: Room,
     /// `None` when no number of processes is enough.
@@ -32,16 +32,17 @@ pub struct Need {
 /// A limit that is too low.
 struct Obstacle {
     what: String,
-    /// How many connections it allows.
+    /// How many connections the limit allows.
     allows: u64,
     /// How to raise it.
     raise: String,
 }
 
-/// Whether the machine allows what the job needs.
+/// Check that the machine allows what the job needs.
 ///
 /// # Errors
-/// A `limit`: the lowest of those that are too low, how many connections it allows, and how to raise it; and the other ones.
+/// A `limit` error: the lowest of the limits that are too low, how many connections it allows and how to raise it, and the
+/// others.
 pub fn check(need: &Need, facts: &Facts) -> Result<(), EngineError> {
     let connections = need.connections;
     let checks = [descriptors, open_files, ports, memory, processes, watches, tracked];
@@ -65,7 +66,7 @@ fn spelt(connections: u64) -> String {
     if connections == 0 { "none".to_owned() } else { format!("{connections} of them") }
 }
 
-/// Processes can be added, but each needs room for a connection, and their number is limited.
+/// Processes can be added, but every process needs room for a connection, and their number is limited.
 fn descriptors(need: &Need, _: &Facts) -> Option<Obstacle> {
     if need.plan.is_some() {
         return None;
@@ -116,14 +117,14 @@ fn ports(need: &Need, facts: &Facts) -> Option<Obstacle> {
 fn memory(need: &Need, facts: &Facts) -> Option<Obstacle> {
     let available = facts.memory_available?;
     let ends = ends(facts);
-    let each = need.engine_bytes + ends * SOCKET_BYTES;
+    let per_connection = need.engine_bytes + ends * SOCKET_BYTES;
     Some(Obstacle {
         what: format!(
-            "the {} MiB of memory that are free are enough, at {each} bytes each in the engine and the kernel{},",
+            "the {} MiB of memory that are free are enough, at {per_connection} bytes each in the engine and the kernel{},",
             available >> 20,
             both(ends)
         ),
-        allows: available / each,
+        allows: available / per_connection,
         raise: "free memory, or raise the memory limit of the container or cgroup".to_owned(),
     })
 }
@@ -172,7 +173,7 @@ fn tracked(_: &Need, facts: &Facts) -> Option<Obstacle> {
     })
 }
 
-/// How many ends of each connection are on this machine.
+/// How many ends of a connection are on this machine.
 fn ends(facts: &Facts) -> u64 {
     if facts.target_is_local { 2 } else { 1 }
 }

@@ -1,8 +1,9 @@
-//! A job in several processes, when it has more connections than one process may hold. This process, the coordinator, starts
-//! several of itself, starts their schedules at one instant, and reports as one engine does. It opens no connection itself.
+//! A job in several processes, for more connections than a process may hold. This process, the coordinator, starts several
+//! copies of itself, starts their schedules at the same instant, and reports as a single engine does. It opens no connection
+//! itself.
 //!
-//! - [`split`]: the job of each process.
-//! - [`limits`]: whether this machine allows the connections, by the [`facts`] about it.
+//! - [`split`]: the job of every process.
+//! - [`limits`]: whether this machine allows the connections, from the [`facts`] about it.
 //! - [`processes`]: the processes. [`child`]: their side of the protocol with the coordinator.
 
 pub mod child;
@@ -29,29 +30,29 @@ use crate::stop::Stop;
 use crate::sys::time::now_ns;
 
 /// Descriptors of a process besides its connections and workers: the standard three, the waker, and some that libraries open
-/// for a moment.
+/// briefly.
 const OTHER_DESCRIPTORS: u64 = 12;
-/// Descriptors of a worker besides its connections: what it waits with, and what wakes it.
+/// Descriptors of a worker besides its connections: for waiting and for being woken.
 const WORKER_DESCRIPTORS: u64 = 3;
 
-/// What a job needs of the machine.
+/// What a job needs from the machine.
 pub struct Needs<'a> {
     /// The most connections of the workers.
     pub connections: u32,
     pub workers: u32,
-    /// Whether their number is fixed, because other engines number theirs after it.
+    /// Whether the number of workers is fixed, because other engines number their workers after it.
     pub workers_are_fixed: bool,
     pub target: SocketAddr,
     pub sources: &'a [IpAddr],
-    /// How many descriptors one process may have.
+    /// How many descriptors a process may have.
     pub descriptors: u64,
-    /// Memory of the engine for each connection, in bytes.
+    /// Memory of the engine per connection, in bytes.
     pub engine_bytes: u64,
-    /// Whether the backend uses epoll, which limits the sockets of one user.
+    /// Whether the backend uses epoll, which limits the sockets of a user.
     pub watched: bool,
 }
 
-/// How many processes a job takes: one, as long as its connections fit.
+/// How many processes a job needs: one, as long as its connections fit.
 ///
 /// # Errors
 /// A `limit` when the machine does not allow so many connections.
@@ -80,15 +81,15 @@ pub struct ShardedJob<'a> {
     pub job: &'a Job,
     pub target: SocketAddr,
     pub plan: Plan,
-    /// When all must have ended, in nanoseconds of the monotonic clock.
+    /// When all processes must have ended, in nanoseconds of the monotonic clock.
     pub deadline_at_ns: u64,
 }
 
-/// Do a job in several processes and emit its events, as [`conductor::run`] does. To be called by a thread that lives as long as
-/// the process.
+/// Run a job in several processes and emit its events, as [`conductor::run`] does. The calling thread must live as long as the
+/// process.
 ///
 /// # Errors
-/// When it could not be done.
+/// When the job could not be done.
 pub fn run(sharded: &ShardedJob<'_>, stop: &Arc<Stop>) -> Result<Option<Ended>, EngineError> {
     let begun_ns = now_ns();
     let ShardedJob { text, job, target, plan, deadline_at_ns } = *sharded;

@@ -1,10 +1,10 @@
-//! Numbering the intervals of a shard as the tally of a worker numbers its own, so that they can be merged.
+//! Numbers the intervals of a shard as the tally of a worker does, so that they can be merged.
 
 use redline_traffic::{Interval, Phase, Slice};
 
 use crate::tally::MemberInterval;
 
-/// Numbers the intervals of one shard by where in their phase they end. A shard that extended an interval skips numbers, as a
+/// Numbers the intervals of a shard by where in their phase they end. A shard that extended an interval skips numbers, as a
 /// worker does.
 pub struct Numbering {
     interval_ns: u64,
@@ -114,7 +114,7 @@ mod tests {
         assert_eq!((merging.merger.total.response.count(), merging.merger.total.engine_cpu_ns), (36, 26));
     }
 
-    /// A shard whose output was not read for a while extends an interval to three: it is merged into the last of them.
+    /// A shard whose output was not read for a while extends an interval to three, which is merged into the last of them.
     #[test]
     fn extended_intervals_are_merged_where_they_end() {
         let mut merging = Merging::new(2);
@@ -149,8 +149,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
-        /// However the shards extend intervals, and in whatever order they arrive: the merged ones have no gaps, phases stay
-        /// apart and in order, and nothing is lost.
+        /// However the shards extend intervals, and in whatever order they arrive, merged intervals have no gaps, phases stay
+        /// separate and in order, and nothing is lost.
         #[test]
         fn nothing_is_lost_and_time_has_no_gaps(
             kept in prop::collection::vec(prop::collection::vec(any::<bool>(), 9), 1..5),
@@ -179,8 +179,8 @@ mod tests {
         }
     }
 
-    /// A shard with a warm-up to 250, a window to 650 and a drain. The intervals that are not kept are extended to the next of
-    /// their phase.
+    /// A shard with a warm-up to 250, a window to 650 and a drain. An interval that is not kept is extended to the next in its
+    /// phase.
     fn shard_of(kept: &[bool]) -> Vec<Interval<Box<Slice>>> {
         let ends = [100, 200, 250, 350, 450, 550, 650, 750, 760];
         let phase = |end_ns| match end_ns {

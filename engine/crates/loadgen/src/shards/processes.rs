@@ -1,4 +1,4 @@
-//! The processes of the shards, as the members that the coordinator conducts.
+//! The processes of the shards, as the members of the coordinator.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -21,19 +21,19 @@ use crate::sys::poll::{Poll, Ready};
 use crate::sys::time::{now_ns, process_cpu_ns};
 use crate::tally::SliceReturn;
 
-/// Decoded intervals of all shards that may wait to be merged and emitted. That bounds the memory that a slow reader, or a shard
-/// that reports nothing, costs. What is not read waits in the shards, which extend their intervals.
+/// The most decoded intervals of all shards that may wait to be merged and emitted. This bounds the memory that a slow reader,
+/// or a silent shard, costs. Unread intervals wait in the shards, which extend them.
 const MOST_LENT: usize = 128;
-/// How far ahead the start of the measurement is set at least: a shard that learns of it later fails the job.
+/// How far ahead the start of the measurement is set at least: a shard that learns of it too late fails the job.
 const MEASURE_NOTICE_NS: u64 = 500_000_000;
 
-/// What a shard has written; `None` when its output has ended. A line that cannot be understood is an error.
+/// A message of a shard; `None` when its output has ended. A line that cannot be parsed is an error.
 struct ShardMessage {
     shard: usize,
     event: Option<OwnedEvent>,
 }
 
-/// Where orders are written: one pipe for each shard.
+/// The pipes that orders are written to, by shard.
 type Pipes = Arc<Mutex<Vec<ChildStdin>>>;
 
 /// All shards of a job. Those that still run when this is dropped are killed.
@@ -49,11 +49,11 @@ pub struct Shards {
 }
 
 impl Shards {
-    /// Start a process for each shard and give it its job. The calling thread must live as long as they do, because the kernel
-    /// ends them with it.
+    /// Start a process for each shard and send it its job. The calling thread must live as long as the processes, because the
+    /// kernel ends them with it.
     ///
     /// # Errors
-    /// When one cannot be started; then none is left.
+    /// When a process cannot be started; then none is left.
     pub fn start(mut split: JobSplit, plan: Plan, interval_ns: u64, stop: &Arc<Stop>) -> io::Result<Self> {
         let (messages, inbox) = channel();
         let processes = plan.processes as usize;
@@ -85,7 +85,7 @@ impl Shards {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            // The terminal's signals are for the coordinator, which forwards them once.
+            // The terminal's signals are meant for the coordinator, which forwards them once.
             .process_group(0)
             .spawn()?;
         let (stdin, out, log) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
@@ -102,7 +102,7 @@ impl Shards {
         Ok(())
     }
 
-    /// A shard that does not read has ended, or will: its output says so.
+    /// Write to a shard. A shard that does not read has ended, or will end, and its output shows that.
     fn write(&self, shard: usize, line: &[u8]) {
         let _ = lock(&self.pipes)[shard].write_all(line);
     }
@@ -113,7 +113,7 @@ impl Shards {
 
     fn result(&mut self, shard: usize, result: Summary<Box<Slice>>) -> MemberReport {
         self.finished[shard] = true;
-        // A shard that was cut by a signal of its own ends the measurement of all.
+        // A shard that was cut by a signal of its own ends the measurement of all shards.
         if result.ended != Ended::Complete && self.stop.code().is_none() {
             self.stop.request(if result.ended == Ended::Deadline { CUT_BY_DEADLINE } else { INTERRUPTED });
         }
@@ -129,7 +129,7 @@ impl Shards {
             }
             Some(_) => internal(&format!("shard {shard} sent an event out of order")),
             None => {
-                // It is killed if it has only closed its output.
+                // Kill the shard in case it has only closed its output.
                 let child = &mut self.children[shard];
                 let _ = child.kill();
                 let status = child.wait().map_or_else(|error| error.to_string(), describe);
@@ -142,7 +142,7 @@ impl Shards {
 impl Members for Shards {
     const NOTICE_NS: u64 = 100_000_000;
 
-    /// What the shards' main threads report when they have time must not wait again, or the result could miss the deadline.
+    /// Reports of the shards' main threads must not wait for an idle core again, or the result could miss the deadline.
     fn yields_to_load(&self) -> bool {
         false
     }
@@ -163,8 +163,8 @@ impl Members for Shards {
                 return Ok(None);
             }
             match message? {
-                ShardMessage { event: Some(OwnedEvent::Connected(one)), .. } => {
-                    all = Some(all.map_or(one.clone(), |all| merge_connected(all, one)));
+                ShardMessage { event: Some(OwnedEvent::Connected(connected)), .. } => {
+                    all = Some(all.map_or(connected.clone(), |all| merge_connected(all, connected)));
                 }
                 ShardMessage { shard, event } => return Err(self.failed(shard, event)),
             }
@@ -178,7 +178,7 @@ impl Members for Shards {
         }
     }
 
-    /// The start of the measurement is forwarded with time for all shards to learn of it.
+    /// Sets the start of the measurement so far ahead that all shards learn of it in time.
     fn on_measure(&mut self, grid: IntervalGrid) -> OnMeasure {
         let pipes = Arc::clone(&self.pipes);
         let mut done = false;
@@ -214,7 +214,7 @@ impl Members for Shards {
         let _ = self.spares[member].send(slice);
     }
 
-    /// Only an engine of one process reads them.
+    /// Only an engine of a single process reads them.
     fn clocks(&mut self, _measured: &Measured) -> Option<Clocks> {
         None
     }
@@ -235,13 +235,13 @@ impl Drop for Shards {
     }
 }
 
-fn merge_connected(all: Connected, one: Connected) -> Connected {
+fn merge_connected(all: Connected, other: Connected) -> Connected {
     Connected {
-        connections: all.connections + one.connections,
-        connect_ns: all.connect_ns.max(one.connect_ns),
+        connections: all.connections + other.connections,
+        connect_ns: all.connect_ns.max(other.connect_ns),
         backend: all.backend,
-        tls: all.tls.or(one.tls),
-        error: all.error.or(one.error),
+        tls: all.tls.or(other.tls),
+        error: all.error.or(other.error),
     }
 }
 
@@ -293,11 +293,11 @@ fn forward_log(shard: usize, log: ChildStderr) {
     }
 }
 
-/// The thread that reads the events of one shard.
+/// The thread that reads the events of a shard.
 struct ShardReader {
     shard: usize,
     most_lent: usize,
-    /// Intervals that were sent on and whose slices have not come back.
+    /// Intervals that were sent on and whose slices were not returned.
     lent: usize,
     returned: Receiver<Box<Slice>>,
     messages: Sender<ShardMessage>,
@@ -315,12 +315,12 @@ impl ShardReader {
         self.send(None);
     }
 
-    /// False when the coordinator has ended.
+    /// Returns false when the coordinator has ended.
     fn send(&self, event: Option<OwnedEvent>) -> bool {
         self.messages.send(ShardMessage { shard: self.shard, event }).is_ok()
     }
 
-    /// An interval waits until few enough of this shard are lent; `None` when the coordinator has ended.
+    /// Wait until few enough intervals of this shard are lent; `None` when the coordinator has ended.
     fn wait_for_room(&mut self, event: &OwnedEvent) -> Option<()> {
         if matches!(event, OwnedEvent::Interval(_)) {
             self.lent += 1;
@@ -342,7 +342,7 @@ fn garbled(error: &serde_json::Error) -> EngineError {
     }
 }
 
-/// An error of the coordination itself.
+/// An error of the coordination.
 pub fn internal(message: &str) -> EngineError {
     EngineError {
         kind: ErrorKind::Internal,

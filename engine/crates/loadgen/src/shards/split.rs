@@ -1,7 +1,7 @@
-//! Splitting a job among processes: pure arithmetic.
+//! Splits a job among processes.
 //!
-//! A shard gets the complete job and the numbers of its workers among all. Each worker takes its share of users, rate, count and
-//! request numbers by its number, so the load is the same whatever the number of processes.
+//! A shard gets the complete job and the numbers of its workers among all workers. A worker takes its share of users, rate,
+//! count and request numbers by its number, so the load does not depend on the number of processes.
 
 use std::net::SocketAddr;
 
@@ -10,35 +10,36 @@ use serde_json::Value;
 
 use crate::job::Shard;
 
-/// How many descriptors one process may have.
+/// How many descriptors a process may have.
 #[derive(Clone, Copy, Debug)]
 pub struct Room {
     /// The hard limit of descriptors.
     pub descriptors: u64,
     /// Descriptors besides those of connections and workers.
     pub others: u64,
-    /// Descriptors that each worker has besides its connections.
+    /// Descriptors of a worker besides its connections.
     pub per_worker: u64,
 }
 
 impl Room {
-    /// How many connections fit in a process of one worker.
+    /// How many connections fit in a process with a single worker.
     pub fn connections(&self) -> u64 {
         self.descriptors.saturating_sub(self.others + self.per_worker)
     }
 
-    /// The most processes: each has a worker, and the coordinator, which has the same limit, three pipes to it.
+    /// The most processes. A process has a worker, and the coordinator, which has the same limit, has three pipes to every
+    /// process.
     pub fn processes(&self) -> u64 {
         let pipes = self.descriptors.saturating_sub(self.others + STARTING);
         u64::from(MOST_WORKERS).min(pipes / 3).max(1)
     }
 }
 
-/// Descriptors that the coordinator needs for a moment to start a process: the other ends of its pipes, and one that reports
-/// whether it started.
+/// Descriptors that the coordinator needs briefly to start a process: the other ends of its pipes, and a descriptor that
+/// reports whether it started.
 const STARTING: u64 = 8;
 
-/// How many processes do a job, and how many workers they have in all.
+/// How many processes a job has, and how many workers they have in all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plan {
     pub processes: u32,
@@ -46,7 +47,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The fewest processes that a job needs, and at least one worker for each. `None` when no number of processes is enough.
+    /// The fewest processes that a job needs, with at least a worker for each. `None` when no number of processes is enough.
     pub fn new(connections: u32, workers: u32, room: Room) -> Option<Self> {
         let least = u64::from(connections).div_ceil(room.connections().max(1)).max(1);
         (least..=room.processes())
@@ -60,17 +61,17 @@ impl Plan {
         self.connections_of(0, connections) + room.others + room.per_worker * u64::from(workers) <= room.descriptors
     }
 
-    /// The first worker of a process, by its number among all, and how many it has.
+    /// The number of a process's first worker among all workers, and how many workers it has.
     pub fn workers_of(self, process: u32) -> (u32, u32) {
-        let (each, more) = (self.workers / self.processes, self.workers % self.processes);
-        (process * each + process.min(more), each + u32::from(process < more))
+        let (share, more) = (self.workers / self.processes, self.workers % self.processes);
+        (process * share + process.min(more), share + u32::from(process < more))
     }
 
     /// How many of the job's connections a process has.
     pub fn connections_of(self, process: u32, connections: u32) -> u64 {
-        let (each, more) = (connections / self.workers, connections % self.workers);
+        let (share, more) = (connections / self.workers, connections % self.workers);
         let (first, workers) = self.workers_of(process);
-        u64::from(workers) * u64::from(each) + u64::from(more.saturating_sub(first).min(workers))
+        u64::from(workers) * u64::from(share) + u64::from(more.saturating_sub(first).min(workers))
     }
 }
 
@@ -79,17 +80,17 @@ pub struct JobSplit {
     job: Value,
     plan: Plan,
     target: SocketAddr,
-    /// The first worker of this engine, and all of the job.
+    /// The number of this engine's first worker, and the number of all workers of the job.
     first_worker: u32,
     all_workers: u32,
 }
 
 impl JobSplit {
-    /// The job as it was read; its shards have this many nanoseconds from now. If it is a `part`, `numbers` are its first worker
-    /// and how many all parts have.
+    /// The job as it was read; its shards end within this many nanoseconds from now. In a `part`, `numbers` are its first
+    /// worker and the number of workers of all parts.
     ///
     /// # Errors
-    /// When it is not JSON.
+    /// When the text is not JSON.
     pub fn new(
         text: &str,
         plan: Plan,
@@ -103,11 +104,11 @@ impl JobSplit {
         Ok(Self { job, plan, target, first_worker, all_workers })
     }
 
-    /// The job of one shard, as a line: the complete job, with the workers of that process. One at a time, because bodies may be
-    /// long.
+    /// The job of a shard, as a line: the complete job, with the workers of that process. Made one at a time, because bodies
+    /// may be long.
     ///
     /// # Panics
-    /// Never: a job that was checked is an object.
+    /// Never: a validated job is an object.
     pub fn line_of(&mut self, process: u32) -> String {
         let (first, workers) = self.plan.workers_of(process);
         let first_worker = self.first_worker + first;
@@ -139,7 +140,7 @@ mod tests {
         assert_eq!(plan(19_985, 2), Some((2, 2)));
         assert_eq!(plan(19_987, 1), Some((2, 2)));
         assert_eq!(plan(250_000, 1), Some((13, 13)));
-        // With 13 processes one would have two of the 14 workers, and so too many connections.
+        // With 13 processes, one would have two of the 14 workers, and so too many connections.
         assert_eq!(plan(250_000, 14), Some((14, 14)));
         assert_eq!(plan(250_000, 64), Some((13, 64)));
         assert_eq!(plan(10_000_000, 1), Some((501, 501)));

@@ -1,5 +1,5 @@
-//! System calls that the standard library does not offer. All `unsafe` of the engine is here, in `io`, and in the one place of
-//! `pool` that passes bytes to `io`.
+//! System calls that the standard library does not offer. All `unsafe` code of the engine is here, in `io`, and in the function
+//! of `pool` that passes bytes to `io`.
 
 pub mod poll;
 pub mod process;

@@ -54,7 +54,7 @@ impl Poll {
         self.add(socket, libc::EPOLLIN | libc::EPOLLOUT | libc::EPOLLRDHUP | libc::EPOLLET, token)
     }
 
-    /// Register a waker or a timer: each wake-up is reported once.
+    /// Register a waker or a timer: every wake-up is reported once.
     pub fn add_waker(&self, waker: BorrowedFd<'_>, token: u64) -> io::Result<()> {
         self.add(waker, libc::EPOLLIN | libc::EPOLLET, token)
     }
@@ -67,7 +67,7 @@ impl Poll {
         checked(added).map(drop)
     }
 
-    /// Fill `ready`, waiting for an event if `sleeps`; how many were filled.
+    /// Fill `ready`, waiting for an event if `sleeps`. Returns how many were filled.
     pub fn wait(&self, ready: &mut [Ready], sleeps: bool) -> io::Result<usize> {
         let forever_or_not = if sleeps { -1 } else { 0 };
         // SAFETY: `Ready` has the layout of `epoll_event`, and the kernel fills at most `ready.len()` of them.
@@ -88,7 +88,7 @@ pub fn waker() -> io::Result<File> {
     Ok(unsafe { File::from_raw_fd(checked(libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK))?) })
 }
 
-/// Wake all that wait for this waker.
+/// Wake every thread that waits for this waker.
 pub fn wake(mut waker: &File) {
     // It fails only after 2⁶⁴ − 2 calls, and then the waker is awake.
     let _ = waker.write(&1_u64.to_ne_bytes());

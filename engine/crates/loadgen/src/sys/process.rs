@@ -1,4 +1,4 @@
-//! The process: its limits, its cores, its signals, its parent, its end.
+//! The process: its limits, cores, signals, parent and end.
 
 use std::io;
 use std::mem::{size_of, zeroed};
@@ -34,7 +34,7 @@ pub fn allowed_cpus() -> io::Result<Vec<u32>> {
         .collect())
 }
 
-/// Let the calling thread, and those that it will start, run on these cores alone.
+/// Restrict the calling thread, and threads that it starts later, to these cores.
 pub fn pin(cpus: &[u32]) -> io::Result<()> {
     // SAFETY: as in `allowed_cpus`; the indices are within the set.
     unsafe {
@@ -53,9 +53,9 @@ pub fn precise_timers() {
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64) };
 }
 
-/// Request the shortest time slices, so that the calling thread, when a request is due, preempts at once what runs on its core,
-/// instead of waiting for the end of that slice (EEVDF, since Linux 6.12; elsewhere nothing changes). Its share of the core stays
-/// the same. A thread with another scheduling policy is left as it is.
+/// Request the shortest time slices, so that the calling thread preempts its core immediately when a request is due, instead of
+/// waiting for the end of another thread's slice (EEVDF, since Linux 6.12; elsewhere nothing changes). Its share of the core
+/// stays the same. A thread with another scheduling policy is left as it is.
 pub fn shortest_slices() {
     const SHORTEST_NS: u64 = 100_000;
     /// `struct sched_attr` of `sched_setattr(2)`, which libc does not wrap.
@@ -71,7 +71,7 @@ pub fn shortest_slices() {
         period_ns: u64,
     }
     // SAFETY: no memory is passed but `attributes`, which outlives the call and has its size. Failing only means the kernel's
-    // own slices, which the lateness shows.
+    // default slices, which the lateness shows.
     unsafe {
         if libc::sched_getscheduler(0) != libc::SCHED_OTHER {
             return;
@@ -90,7 +90,7 @@ pub fn shortest_slices() {
     }
 }
 
-/// Let the calling thread run only when its core has nothing else to do. The main thread does: where it shares a worker's core,
+/// Let the calling thread run only when its core has nothing else to do. The main thread uses it: if it shares a worker's core,
 /// reporting must not make the load late.
 pub fn lower_priority() {
     let parameters = libc::sched_param { sched_priority: 0 };
@@ -105,14 +105,14 @@ pub fn this_thread() -> libc::pid_t {
     id as libc::pid_t
 }
 
-/// Give a thread of lowered priority the normal one again, as far as this user may: its result is waited for.
+/// Restore the normal priority of a thread, as far as this user may: its result is waited for.
 pub fn restore_priority(thread: libc::pid_t) {
     let parameters = libc::sched_param { sched_priority: 0 };
-    // SAFETY: `parameters` outlives the call. Failing only means that it takes longer on a machine that is busy.
+    // SAFETY: `parameters` outlives the call. Failing only means that the result takes longer on a busy machine.
     unsafe { libc::sched_setscheduler(thread, libc::SCHED_OTHER, &raw const parameters) };
 }
 
-/// Be killed when the parent ends; false when it has ended already.
+/// Be killed when the parent ends. Returns false when it has ended already.
 pub fn die_with_parent(parent: u32) -> bool {
     // SAFETY: no memory is passed.
     unsafe {
@@ -121,7 +121,7 @@ pub fn die_with_parent(parent: u32) -> bool {
     }
 }
 
-/// SIGINT and SIGTERM, blocked in this thread and those that it will start, to be waited for.
+/// SIGINT and SIGTERM, blocked in this thread and in threads that it starts later, so that they can be waited for.
 pub struct Signals(libc::sigset_t);
 
 impl Signals {
@@ -137,13 +137,13 @@ impl Signals {
         }
     }
 
-    /// Wait for one of them, at most this long; whether it came. Other interruptions (a stop and a continuation, a debugger, a
-    /// freezer) do not end the wait.
+    /// Wait for either signal, at most this long. Returns whether it came. Other interruptions (a stop and a continuation, a
+    /// debugger, a freezer) do not end the wait.
     pub fn wait(&self, timeout_ns: u64) -> bool {
         let end_ns = now_ns().saturating_add(timeout_ns);
         loop {
             let timeout = timespec(end_ns.saturating_sub(now_ns()));
-            // SAFETY: both references outlive the call, and no information about the signal is asked for.
+            // SAFETY: both references outlive the call, and no information about the signal is requested.
             let came = unsafe { libc::sigtimedwait(&raw const self.0, std::ptr::null_mut(), &raw const timeout) };
             match checked(came) {
                 Ok(_) => return true,
@@ -154,7 +154,7 @@ impl Signals {
     }
 }
 
-/// End the process at once, whatever its other threads do and whatever is buffered.
+/// End the process immediately, whatever its other threads do and whatever is buffered.
 pub fn end_now(code: i32) -> ! {
     // SAFETY: the call does not return.
     unsafe { libc::_exit(code) }

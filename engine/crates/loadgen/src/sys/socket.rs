@@ -7,7 +7,7 @@ use std::os::fd::{AsRawFd, FromRawFd};
 
 use super::checked;
 
-/// An address as the kernel takes it.
+/// An address in the kernel's layout.
 #[derive(Clone, Copy)]
 pub struct Address {
     name: Name,
@@ -56,8 +56,8 @@ impl Address {
     }
 }
 
-/// A socket with `TCP_NODELAY`, to be connected to `target` from the local address `source`, or from one that the kernel chooses.
-/// The port is chosen when it connects, so that one port serves many targets.
+/// A socket with `TCP_NODELAY`, to be connected to `target` from the local address `source`, or from an address that the kernel
+/// chooses. The port is chosen when it connects, so that a port serves many targets.
 pub fn new_socket(target: &Address, source: Option<IpAddr>, nonblocking: bool) -> io::Result<TcpStream> {
     let family = if target.socket.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
     let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC | if nonblocking { libc::SOCK_NONBLOCK } else { 0 };
@@ -91,7 +91,7 @@ pub fn begin_connect(stream: &TcpStream, target: &Address) -> io::Result<()> {
     }
 }
 
-/// Make the next close a reset, which does not wait for the peer and frees the port at once.
+/// Make the next close a reset, which does not wait for the peer and frees the port immediately.
 pub fn reset_on_close(stream: &TcpStream) {
     let linger = libc::linger { l_onoff: 1, l_linger: 0 };
     let value: *const libc::linger = &raw const linger;
@@ -107,8 +107,8 @@ pub fn reset_on_close(stream: &TcpStream) {
     };
 }
 
-/// Whether a connection is to itself. TCP lets a socket that is given the target's own port as its source connect to itself
-/// (simultaneous open; RFC 9293, section 3.5) when nothing listens there.
+/// Whether a connection is to itself. If nothing listens on a port and the kernel chooses it as the source, TCP connects the
+/// socket to itself (simultaneous open; RFC 9293, section 3.5).
 pub fn is_to_itself(stream: &TcpStream) -> bool {
     matches!((stream.local_addr(), stream.peer_addr()), (Ok(local), Ok(peer)) if local == peer)
 }

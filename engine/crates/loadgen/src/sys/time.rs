@@ -18,7 +18,7 @@ pub fn unix_ns() -> u64 {
     read(libc::CLOCK_REALTIME)
 }
 
-/// For how long this machine has been suspended since it was started.
+/// How long this machine has been suspended since it was started.
 pub fn suspended_ns() -> u64 {
     read(libc::CLOCK_BOOTTIME).saturating_sub(read(libc::CLOCK_MONOTONIC))
 }
@@ -35,7 +35,7 @@ pub fn process_cpu_ns() -> u64 {
 
 /// CPU time of another process, user and system, of all its threads; `None` when there is no such process.
 pub fn process_cpu_of(pid: u32) -> Option<u64> {
-    // As `clock_getcpuclockid` composes it: the negated pid, and CPUCLOCK_SCHED.
+    // The clock's id as `clock_getcpuclockid` composes it: the negated pid, and CPUCLOCK_SCHED.
     let clock = (!pid.cast_signed() << 3) | 2;
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `time` is valid for writes.
@@ -56,7 +56,7 @@ impl Steal {
         Self { file: File::open("/proc/stat").ok(), tick_ns: 1_000_000_000 / ticks_per_s.max(1) as u64 }
     }
 
-    /// Until now; `None` where it is not known.
+    /// The total until now; `None` if it is not known.
     pub fn ns(&self) -> Option<u64> {
         let mut text = [0; 256];
         let length = self.file.as_ref()?.read_at(&mut text, 0).ok()?;
@@ -75,7 +75,7 @@ fn read(clock: libc::clockid_t) -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// A duration as the kernel takes it.
+/// A duration in the kernel's layout.
 pub fn timespec(ns: u64) -> libc::timespec {
     libc::timespec { tv_sec: (ns / 1_000_000_000) as libc::time_t, tv_nsec: (ns % 1_000_000_000) as libc::c_long }
 }
@@ -90,7 +90,7 @@ impl Timer {
         Ok(Self(unsafe { OwnedFd::from_raw_fd(checked(libc::timerfd_create(libc::CLOCK_MONOTONIC, flags))?) }))
     }
 
-    /// Fire once at this time, instead of at an earlier setting.
+    /// Fire once at this time, and at no time set earlier.
     pub fn set(&self, at_ns: u64) -> io::Result<()> {
         let once = libc::itimerspec { it_interval: timespec(0), it_value: timespec(at_ns.max(1)) };
         // SAFETY: `once` outlives the call, and the previous setting is not returned.

@@ -6,7 +6,7 @@ use redline_traffic::Phase;
 use super::{IntervalSender, MOST_LENT, Tally, Window};
 use crate::measure_start::MeasureStart;
 
-/// The intervals of a tally of 10 ns intervals that is advanced at these times, at each of which a request is due.
+/// The intervals of a tally with intervals of 10 ns that is advanced at these times, with a request due at each of them.
 fn intervals_of(
     window: Window,
     start: &Arc<MeasureStart>,
@@ -63,7 +63,7 @@ fn a_late_worker_starts_at_the_same_instant() {
     assert_eq!(late.iter().map(|interval| interval.3).sum::<u64>(), 5 + 17);
 }
 
-/// Nobody reads a thousand intervals: memory is bounded, all is counted, and phases stay apart.
+/// Nobody reads a thousand intervals: memory is bounded, everything is counted, and phases stay separate.
 #[test]
 fn intervals_are_extended_while_too_many_wait() {
     let (sender, intervals) = channel();
@@ -75,7 +75,7 @@ fn intervals_are_extended_while_too_many_wait() {
         tally.advance(now_ns);
         tally.due(now_ns, now_ns);
     }
-    // Once those that wait are read, the next have their normal length.
+    // Once the waiting intervals are read, later intervals have their normal length.
     let mut read: Vec<_> = intervals.try_iter().collect();
     assert_eq!(read.len(), MOST_LENT + 1);
     for _ in 0..read.len() {

@@ -1,4 +1,4 @@
-//! A worker's share of a load: which requests are due, how requests end, and when the phases do.
+//! A worker's share of a load: which requests are due, how requests end, and when phases end.
 
 use redline_traffic::Outcome;
 
@@ -8,20 +8,20 @@ use crate::first_failures::{Cause, FirstFailures, OVER, in_words};
 use crate::job::Job;
 use crate::tally::{Tally, Window};
 
-/// Requests that are due or wait, and the counts of those that ended. Times are nanoseconds of the monotonic clock.
+/// Requests that are due or wait, and the counts of requests that ended. Times are nanoseconds of the monotonic clock.
 pub struct WorkerLoad {
     demand: Demand,
     tally: Tally,
-    /// How many more measured requests may fall due; the measurement ends with the last.
+    /// How many more measured requests may fall due; the measurement ends with the last of them.
     count: Option<u64>,
     timeout_ns: u64,
     drain_ns: u64,
     measure_ns: u64,
     end_ns: u64,
     drain_end_ns: u64,
-    /// Before this time no request has waited too long, because the worker stood still.
+    /// No request has waited too long before this time, because the worker stood still.
     expires_from_ns: u64,
-    /// The measurement ended before its time.
+    /// Whether the measurement ended early.
     was_cut: bool,
 }
 
@@ -42,7 +42,7 @@ impl WorkerLoad {
             was_cut: false,
         };
         if count == Some(0) {
-            // Other workers have all the requests.
+            // Other workers have all requests.
             load.end_at(measure_ns);
         }
         load
@@ -54,9 +54,9 @@ impl WorkerLoad {
         self.tally.next_ns()
     }
 
-    /// Time has come this far: intervals end, and with them perhaps the warm-up. Returns whether the worker stood still before.
-    /// The answers that came meanwhile are not read yet, and the server may have stood still too, so what is under way has all
-    /// of its time again.
+    /// Advance to this time: intervals end, and with them perhaps the warm-up. Returns whether the worker stood still before.
+    /// Answers that arrived meanwhile are not read yet, and the server may have stood still too, so all that is in flight gets
+    /// its whole time again.
     pub fn advance(&mut self, now_ns: u64) -> bool {
         let paused = self.tally.advance(now_ns);
         self.follow_window();
@@ -69,7 +69,7 @@ impl WorkerLoad {
         paused
     }
 
-    /// The measurement may have begun sooner than planned.
+    /// The measurement may have started earlier than planned.
     fn follow_window(&mut self) {
         let Window { measure_ns, end_ns, .. } = self.tally.window();
         if measure_ns < self.measure_ns {
@@ -83,13 +83,13 @@ impl WorkerLoad {
         }
     }
 
-    /// Whether it would still run at this time.
+    /// Whether the load would still run at this time.
     pub fn outlasts(&self, at_ns: u64) -> bool {
         at_ns < self.drain_end_ns
     }
 
-    /// Stop at the time that was set for all workers. A worker that learns of it later has measured until now, and its window
-    /// ends now, so that its rates are over the time that it measured.
+    /// Stop at the time that was set for all workers. A worker that learns of it later has measured until now, so its window
+    /// ends now, and its rates are over the time that it measured.
     pub fn stop_at(&mut self, at_ns: u64, now_ns: u64) {
         let at_ns = at_ns.max(now_ns);
         self.end_at(at_ns);
@@ -97,7 +97,7 @@ impl WorkerLoad {
         self.drain_end_ns = self.drain_end_ns.min(at_ns);
     }
 
-    /// The window ends at this time, before its planned end.
+    /// End the window at this time, before its planned end.
     fn end_at(&mut self, at_ns: u64) {
         self.was_cut = true;
         self.end_ns = self.end_ns.min(at_ns);
@@ -106,17 +106,17 @@ impl WorkerLoad {
         self.tally.cut(at_ns);
     }
 
-    /// When the measurement ended, if that was before its time.
+    /// When the measurement ended, if it ended early.
     pub fn cut_ns(&self) -> Option<u64> {
         self.was_cut.then_some(self.end_ns)
     }
 
-    /// `idle`: no request is in flight.
+    /// Whether the load is over. `idle`: no request is in flight.
     pub fn is_over(&self, idle: bool, now_ns: u64) -> bool {
         now_ns >= self.drain_end_ns || now_ns >= self.end_ns && idle && self.demand.waiting() == 0
     }
 
-    /// Whether connections may still be opened. When nothing falls due any more, only for requests that wait.
+    /// Whether connections may still be opened: when nothing falls due any more, only for requests that wait.
     pub fn may_open(&self, now_ns: u64) -> bool {
         now_ns < self.drain_end_ns && (now_ns < self.end_ns || self.demand.waiting() > 0)
     }
@@ -159,7 +159,8 @@ impl WorkerLoad {
         event
     }
 
-    /// A request that is due found no connection with room. Whether a connection may be added for it: in an open load.
+    /// No connection had room for a request that is due. Returns whether a connection may be added for it, which is so in an
+    /// open load.
     pub fn waits_for_connection(&mut self, due_ns: u64) -> bool {
         if self.demand.is_open() {
             self.tally.waited(due_ns);
@@ -167,7 +168,7 @@ impl WorkerLoad {
         self.demand.is_open()
     }
 
-    /// A measured request fell due. The measurement ends with the last of those that may.
+    /// A measured request fell due. The measurement ends with the last that may.
     fn count_down(&mut self, due_ns: u64, now_ns: u64) {
         if let Some(left) = &mut self.count
             && due_ns >= self.measure_ns
@@ -175,7 +176,7 @@ impl WorkerLoad {
             *left = left.saturating_sub(1);
             if *left == 0 {
                 self.end_at(now_ns.max(due_ns + 1));
-                // Others may be due at the same moment: they are too many.
+                // Other requests may be due at the same moment, which are too many.
                 self.demand.cut(0);
             }
         }
@@ -189,13 +190,13 @@ impl WorkerLoad {
         }
     }
 
-    /// A request could not be encoded, so nothing of it was written now.
+    /// A request could not be encoded, so nothing of it was written.
     pub fn not_encoded(&mut self, (due, why): (DueRequest, String), now_ns: u64, failures: &mut FirstFailures) {
         failures.note(Outcome::Closed, now_ns, || Cause::words(why));
         self.end_waiting(due, Outcome::Closed, now_ns);
     }
 
-    /// Count what happened on the connections, and empty it.
+    /// Count what happened on the connections, and clear the activity.
     #[inline]
     pub fn apply(&mut self, activity: &mut Activity, now_ns: u64) {
         self.tally.bytes_sent(std::mem::take(&mut activity.bytes_sent));
@@ -230,8 +231,8 @@ impl WorkerLoad {
         }
     }
 
-    /// A connection could not be opened. The request that has waited longest fails with it; all that wait fail when no
-    /// connection is open, for they cannot be sent.
+    /// A connection could not be opened. The request that has waited longest fails with it; all waiting requests fail when no
+    /// connection is open, because they cannot be sent.
     fn not_opened(&mut self, failure: &OpenFailure, now_ns: u64, failures: &mut FirstFailures) {
         let waiting = self.demand.waiting();
         let failed = if failure.none_open { waiting } else { waiting.min(1) };
@@ -266,7 +267,7 @@ impl WorkerLoad {
         }
     }
 
-    /// End a request that is not on a connection. It may have been, without an answer.
+    /// End a request that is not on a connection. It may have been on a connection before, without an answer.
     fn end_waiting(&mut self, due: DueRequest, outcome: Outcome, now_ns: u64) {
         let written_ns = due.written_ns;
         self.end(&EndedRequest { due, written_ns, outcome, status: None, grpc_status: None }, now_ns);
@@ -291,8 +292,8 @@ impl WorkerLoad {
         self.tally
     }
 
-    /// End what waits, at its age, and the last interval. With a pace, each that ends makes another fall due that was due in
-    /// time.
+    /// End waiting requests, with their age as their time, and the last interval. With a pace, the end of a request may
+    /// make another fall due that was due in time.
     pub fn finish(&mut self, now_ns: u64, failures: &mut FirstFailures) {
         while let Some(due) = self.demand.take() {
             let (outcome, reason) = match due.written_ns {

@@ -28,7 +28,7 @@ fn right_answers_are_ok_and_their_bytes_are_counted() {
     assert_eq!(server.accepted.load(Ordering::SeqCst), 2);
 }
 
-/// RFC 9110, section 15: a client treats them as errors of the server.
+/// RFC 9110, section 15: a client treats these statuses as server errors.
 #[test]
 fn a_status_from_600_to_999_is_unexpected_and_counted_in_its_class() {
     let cases = [("HTTP/1.1 600 X", "6xx"), ("HTTP/1.1 999 X", "9xx")];
@@ -42,7 +42,7 @@ fn a_status_from_600_to_999_is_unexpected_and_counted_in_its_class() {
     }
 }
 
-/// The protocol that follows is another one, so the connection is of no use: no request asked for it.
+/// Another protocol follows, which no request asked for, so the connection cannot be used any more.
 #[test]
 fn a_switch_of_protocols_is_an_unexpected_status() {
     let server =
@@ -82,7 +82,7 @@ fn chunked_answers_and_interim_answers_are_read_through() {
     assert_eq!(result.event["counts"]["status"], json!({"2xx": result.count("due")}));
 }
 
-/// The connection stays open, and the answers are complete all the same.
+/// The connection stays open, and the answers are complete.
 #[test]
 fn answers_without_a_body_are_complete_with_their_heads() {
     let cases = [
@@ -103,7 +103,7 @@ fn answers_without_a_body_are_complete_with_their_heads() {
     }
 }
 
-/// The zone says which network an address is in: it connects, and is not sent. Zone 1 is that of the loopback interface.
+/// The zone says on which network an address is: it is used to connect, but not sent. Zone 1 is the loopback interface.
 #[test]
 fn an_address_with_a_zone_is_connected_to_and_named_without_it() {
     let server = Server::start_on("[::1]:0", |mut peer, _| {
@@ -149,7 +149,7 @@ fn a_slow_answer_is_ok_and_as_slow_as_it_was() {
     let result = complete(&job(server.port));
     result.are_all("ok");
     assert!(result.histogram("service").min_ns() >= 20_000_000 - 20_000);
-    // Two users, one request each at least every 20 ms: a closed load cannot ask more often.
+    // Two users with a request each at least every 20 ms: a closed load cannot ask more often.
     assert!(result.total() <= 2 * (300 / 20 + 1));
 }
 
@@ -274,11 +274,11 @@ fn a_server_that_speaks_first_or_hangs_up_at_once_makes_no_storm() {
     } else {
         assert_eq!(output.error()["kind"], "connect");
     }
-    // 350 ms with one attempt each 1, 2, 4 … 100 ms, and the first four; once more for each request that it got to send.
+    // 350 ms with an attempt after 1, 2, 4 … 100 ms each, and the first four; and another for each request that could be sent.
     assert!(rude.accepted.load(Ordering::SeqCst) < 100);
 }
 
-/// A proxy without its server: what it takes it closes, so that users who ask again at once would connect for ever.
+/// A proxy without its server closes what it accepts, so users who ask again immediately would connect for ever.
 #[test]
 fn a_proxy_that_closes_what_it_accepts_makes_no_storm() {
     let proxy = Server::start(|_, _| Ok(()));
@@ -289,12 +289,12 @@ fn a_proxy_that_closes_what_it_accepts_makes_no_storm() {
     } else {
         assert_eq!(output.error()["kind"], "connect");
     }
-    // The first 64, and those that were opened again before the first of these ended; then one each 1, 2, 4 … 100 ms, in a
-    // window of 350 ms and a drain of a second.
+    // The first 64, and those that were opened again before the first of these ended; then an attempt after 1, 2, 4 … 100 ms
+    // each, in a window of 350 ms and a drain of a second.
     assert!(proxy.accepted.load(Ordering::SeqCst) < 300);
 }
 
-/// Faster than it can be read, and for ever: it must neither hold up the other connection nor the end.
+/// The body arrives faster than it can be read, and for ever: it must hold up neither the other connection nor the end.
 #[test]
 fn an_endless_body_is_a_timeout_and_holds_up_nobody() {
     let server = Server::start(|mut peer, number| {

@@ -1,4 +1,4 @@
-//! Whatever a server does, in whatever order: each request that fell due is counted once.
+//! Whatever a server does, in whatever order, every request that fell due is counted once.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
@@ -8,7 +8,7 @@ use crate::support::server::{HELLO, Server};
 use crate::support::{Engine, job, open_job, with};
 use serde_json::{Value, json};
 
-/// A server whose every answer is drawn from all that can go wrong.
+/// A server whose answers are drawn from all that can go wrong.
 fn chaos(seed: u64) -> Server {
     let state = AtomicU64::new(seed);
     // SplitMix64 (Steele, Lea and Flood 2014).
@@ -48,7 +48,7 @@ fn chaos(seed: u64) -> Server {
                     thread::sleep(Duration::from_millis(1));
                     peer.say(&HELLO[20..])?;
                 }
-                // The answer that it then hangs up after without having said so.
+                // The server hangs up after this answer without having announced it.
                 10 => return peer.say(HELLO),
                 _ => peer.say(HELLO)?,
             }
@@ -60,7 +60,7 @@ fn survives(job: &Value, interrupt: bool) {
     let job = if interrupt { with(job.clone(), "/measure_ns", json!(50_000_000_000_u64)) } else { job.clone() };
     let mut engine = Engine::start(&job.to_string());
     if interrupt {
-        // In its midst: when some requests of the measurement have ended well, and some not.
+        // In the middle of the load, when some requests of the measurement have ended well, and some not.
         let (mut ok, mut other) = (0, 0);
         engine.wait_until(|event| {
             if event["phase"] == "measure" {

@@ -65,7 +65,7 @@ fn an_answer_is_shown_whole() {
         assert_eq!(seen["address"], format!("127.0.0.1:{}", server.port));
         assert!(seen["grpc_status"].is_null() && seen["tls"].is_null() && seen["elapsed_ns"].as_u64().unwrap() > 0);
     }
-    // Each had a connection of its own.
+    // Each check had a connection of its own.
     assert_eq!(server.accepted.load(std::sync::atomic::Ordering::SeqCst), 3);
 }
 
@@ -104,7 +104,7 @@ fn an_answer_of_http2_is_shown_as_one_of_http1_is() {
     let seen = Checks::start().check(&check);
     assert_eq!((&seen["outcome"], &seen["status"]), (&json!("unexpected_status"), &json!(200)));
     assert_eq!((&seen["grpc_status"], &seen["body_length"]), (&json!(7), &json!(5)));
-    // Those of the trailers are not among them.
+    // Fields of the trailers are not among them.
     assert_eq!(seen["headers"], json!([["content-type", "application/grpc+proto"]]));
     assert_eq!((body(&seen), &seen["body_sha256"]), (b"hell".to_vec(), &json!(HELLO_SHA256)));
 
@@ -121,7 +121,7 @@ fn an_answer_of_http2_is_shown_as_one_of_http1_is() {
     assert_eq!((&seen["status"], &seen["interim"], &seen["headers"]), (&json!(200), &json!([103]), &json!([])));
 }
 
-/// What a load looks into is limited, and what it only counts is not.
+/// The size of a body is limited if its content is checked, but not if it is only counted.
 #[test]
 fn a_body_has_no_limit_unless_it_is_looked_into() {
     const LONG: usize = 3 << 20;
@@ -198,7 +198,7 @@ fn bytes_that_nobody_requested_are_seen() {
     }
 }
 
-/// A field that is folded is one, and one of the trailers is none.
+/// A folded field counts as a field, and a field of the trailers does not.
 #[test]
 fn an_answer_in_pieces_is_shown_as_one_in_one_piece_is() {
     const ANSWER: &str = "HTTP/1.1 102 Processing\r\nX-A: 1\r\n\r\nHTTP/1.1 200 OK\r\nX-B: 1\r\n 2\r\nX-C:\r\n\
@@ -230,7 +230,7 @@ fn a_signal_ends_checks_and_so_does_a_parent_that_is_gone() {
         assert_eq!(checks.0.exit_code(), Some(130));
     }
     let mut orphan = Engine::start_heeding("", |command| {
-        // The first process has another child or none.
+        // The first process has other children or none.
         command.arg("check").env("REDLINE_PARENT", "1");
     });
     assert_eq!(orphan.exit_code(), Some(1));

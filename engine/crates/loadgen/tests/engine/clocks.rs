@@ -18,7 +18,7 @@ fn own_cpu_ns() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// They are read at or after both ends of the window; how long after depends on the machine.
+/// The clocks are read at or after both ends of the window; how long after depends on the machine.
 fn in_order(result: &Value) {
     let of = |value: &Value| value.as_u64().unwrap();
     let clocks = &result["clocks"];
@@ -84,7 +84,7 @@ fn clocks_that_cannot_be_served_are_refused() {
         let mut command = Command::new(env!("CARGO_BIN_EXE_redline-engine"));
         command.args(["clocks", address]).stdin(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
-        // It may have ended before it has read anything.
+        // This fails if the engine has ended before it read anything.
         let _ = writeln!(child.stdin.take().unwrap(), "{line}");
         let output = child.wait_with_output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -96,7 +96,7 @@ fn clocks_that_cannot_be_served_are_refused() {
 #[test]
 fn a_process_that_is_gone_has_no_clock_and_neither_have_none() {
     let server = Server::answering(HELLO);
-    // The highest number that a process can have, which none has.
+    // The highest number that a process can have; no process has it.
     for pids in [json!([]), json!([4_194_304])] {
         let result = complete(&with(job(server.port), "/pids", pids));
         in_order(&result.event);

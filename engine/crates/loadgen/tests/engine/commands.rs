@@ -10,7 +10,7 @@ const INTERVAL_NS: u64 = 20_000_000;
 const MEASURE_NS: u64 = 100_000_000;
 const LONG_NS: u64 = 30_000_000_000;
 
-/// A job of at most 30 s of warm-up that heeds commands, as one line.
+/// A job with a warm-up of at most 30 s that accepts commands, as a line.
 fn heeding(job: Value) -> Value {
     let job = with(with(job, "/commands", json!(true)), "/warmup_ns", json!(LONG_NS));
     with(with(job, "/measure_ns", json!(MEASURE_NS)), "/interval_ns", json!(INTERVAL_NS))
@@ -20,7 +20,7 @@ fn start(job: &Value) -> Engine {
     Engine::start_heeding(&format!("{job}\n"), |_| {})
 }
 
-/// Let it warm up for a while, and tell it to measure.
+/// Let it warm up for a while, and send the command to measure.
 fn measured(mut engine: Engine) -> EngineOutput {
     let mut seen = 0;
     engine.wait_until(|event| {
@@ -63,11 +63,11 @@ fn due_times_do_not_move() {
     let output = measured(start(&with(heeding(open_job(server.port, 1000, 4)), "/workers", json!(2))));
     let start_ns = beginning(&output);
     let result = output.result();
-    // One each millisecond of the schedule, in the window of the result, and before it.
+    // A request per millisecond of the schedule, in the window of the result and before it.
     assert_eq!(result.count("due"), 100);
     let warm = output.of_kind("interval").filter(|interval| interval["phase"] == "warmup");
     let warm: u64 = warm.map(|interval| interval["counts"]["due"].as_u64().unwrap()).sum();
-    // Those that were taken up late, when it was over, are of neither.
+    // Warm-up requests that were taken late, when it was over, belong to neither.
     assert!((1..=start_ns / 1_000_000).contains(&warm), "{warm} before {start_ns}");
 }
 
@@ -78,7 +78,7 @@ fn a_pace_and_a_count_hold() {
     let output = measured(start(&heeding(paced)));
     beginning(&output);
     assert_eq!(output.result().count("due"), 5 * 5);
-    // Two of the three workers have none of the two requests.
+    // Two of the three workers have neither of the two requests.
     let counted = with(with(heeding(open_job(server.port, 1000, 4)), "/workers", json!(3)), "/count", json!(1));
     let output = measured(start(&counted));
     assert_eq!(output.result().count("due"), 1);
@@ -98,7 +98,7 @@ fn many_processes_begin_at_one_instant() {
 fn without_a_command_the_warm_up_lasts_as_planned() {
     let server = Server::answering(HELLO);
     let short = with(heeding(job(server.port)), "/warmup_ns", json!(50_000_000));
-    // Standard input ends with the job, or holds what is no command, or a command that comes when it is over.
+    // Standard input ends with the job, or has an invalid command, or a command after the end.
     let mut late = Engine::start_heeding(&format!("{short}\n{{\"command\":\"begin\"}}\n"), |_| {});
     late.wait_until(|event| event["phase"] == "measure");
     late.say(r#"{"command":"measure"}"#);

@@ -1,4 +1,5 @@
-//! Several targets in turn: their slices balance, are counted apart, and no load of one reaches into another's.
+//! Several targets in turn: their slices balance and are counted separately, and no load of a target reaches into another's
+//! slice.
 
 use std::thread;
 use std::time::Duration;
@@ -13,7 +14,7 @@ const SLICE_NS: u64 = 10_000_000;
 const GUARD_NS: u64 = 2_000_000;
 const LONGEST_WARMUP_NS: u64 = 30_000_000_000;
 
-/// A job's target against others on these ports, with think time, so that cores have time left.
+/// A job's target against others on these ports, with think time, so that cores have idle time.
 fn duet(job: Value, others: &[u16]) -> Value {
     let targets: Vec<Value> = others.iter().map(|port| json!({"host": "127.0.0.1", "port": port})).collect();
     let job = with(job, "/duet", json!({"targets": targets, "slice_ns": SLICE_NS, "guard_ns": GUARD_NS}));
@@ -45,7 +46,7 @@ fn balanced(output: &EngineOutput, targets: usize) -> &Value {
     output.events.last().unwrap()
 }
 
-/// The sum of what slices of one target count, over the measured blocks.
+/// The sum of a count over the slices of a target, in the measured blocks.
 fn sum(output: &EngineOutput, target: u64, key: &str) -> u64 {
     let measured = output.of_kind("block").filter(|block| block["phase"] == "measure");
     let slices = measured.flat_map(|block| block["slices"].as_array().unwrap());
@@ -74,7 +75,7 @@ fn targets_are_loaded_in_turn_and_counted_apart() {
             assert_eq!(reasons, if outcome == "ok" { &[][..] } else { &["status 500 in place of 200"] });
             assert!(failures.iter().all(|failure| failure["time_ns"].as_u64() < block_ns), "{failures:?}");
             let failed = sum(&output, target, "failed");
-            // Each slice waits for its answers, so what it received is a number of whole ones, be the slices ever so short.
+            // A slice waits for its answers, so it received whole answers, however short it is.
             let received = sum(&output, target, "bytes_received");
             assert!(failed > 0 || received == HELLO.len() as u64 * sum(&output, target, "completed"), "{received}");
             assert_eq!((sum(&output, target, "completed") > 0, failed > 0), (outcome == "ok", outcome != "ok"));
@@ -152,10 +153,10 @@ fn targets_of_a_parallel_duet_are_loaded_at_the_same_time() {
                 last_start_ns = start_ns;
                 for slice in at_once {
                     assert_eq!(slice["start_ns"], start_ns);
-                    // What the others used is in their own slices: this is not the work of a server that is idle.
+                    // A slice has the CPU time of its own target only: the others have slices of their own.
                     let target = slice["target"].as_u64().unwrap();
                     let read: Vec<bool> =
-                        slice["cpu_ns"].as_array().unwrap().iter().map(|each| !each.is_null()).collect();
+                        slice["cpu_ns"].as_array().unwrap().iter().map(|cpu| !cpu.is_null()).collect();
                     assert_eq!(read, [target == 0, target == 1, target == 2]);
                 }
             }

@@ -1,4 +1,4 @@
-//! Answers that come before their request has been written: they count, however the connection ends then.
+//! Answers that arrive before their request has been written count, however the connection ends then.
 
 use std::os::fd::AsRawFd;
 use std::thread;
@@ -15,7 +15,7 @@ const TOO_LARGE: &str = "HTTP/1.1 413 Content Too Large\r\nContent-Length: 5\r\n
 const TOO_LARGE_CLOSE: &str = "HTTP/1.1 413 Content Too Large\r\nConnection: close\r\nContent-Length: 5\r\n\r\nlarge";
 const UNTIL_CLOSE: &str = "HTTP/1.0 503 Busy\r\n\r\nlarge";
 
-/// Uploads of 5 MB, of one user.
+/// Uploads of 5 MB by one user.
 fn uploads(port: u16, status: u16) -> Value {
     let expect = json!({"status": status, "body_length": 5});
     let request = json!({"method": "POST", "path": "/", "body_base64": "QUFB".repeat(1_666_666), "expect": expect});
@@ -23,7 +23,7 @@ fn uploads(port: u16, status: u16) -> Value {
     with(with(job, "/count", json!(10)), "/measure_ns", json!(20_000_000_000_u64))
 }
 
-/// Say an answer before the request has come, and then so.
+/// Send an answer before the request has arrived, and then do this.
 fn early(answer: &'static str, then: fn(&mut Peer)) -> Server {
     Server::start(move |mut peer, _| {
         peer.begin_of_request()?;
@@ -33,15 +33,15 @@ fn early(answer: &'static str, then: fn(&mut Peer)) -> Server {
     })
 }
 
-/// Close without a reset, as a server that lingers until its answer was read.
+/// Close without a reset, as a server that lingers until its answer is read.
 fn linger(peer: &mut Peer) {
     let _ = peer.say_the_last("");
 }
 
-/// Close at once: what has not been read makes that a reset, which overtakes nothing that is in the client's hands.
+/// Close immediately: unread bytes make that a reset, which overtakes nothing that the client's kernel has received.
 fn close_at_once(_: &mut Peer) {}
 
-/// Say that no more is read, so that the client's next write fails, and leave the answer to be read.
+/// Shut the reading side down, so that the client's next write fails, and leave the answer to be read.
 fn close_later(peer: &mut Peer) {
     let fd = peer.socket().as_raw_fd();
     // SAFETY: no memory is passed; the descriptor is open.
@@ -65,13 +65,13 @@ fn an_early_answer_is_the_answer_however_the_connection_ends() {
     complete(&uploads(server.port, 503)).are_all("ok");
 }
 
-/// Its reason names what was observed, and no pipe.
+/// The reason names what was observed, not a broken pipe.
 #[test]
 fn a_connection_that_ends_during_an_upload_is_told_by_what_was_seen() {
     let server = early("", close_at_once);
     let result = complete(&uploads(server.port, 413));
-    // The kernel reports a reset once, to a read or to a write, and a read may see the end before the write has said so: that
-    // is one verdict.
+    // The kernel reports a reset once, to a read or to a write, and a read may see the end before the write reports it: the
+    // verdict is the same.
     result.are_all("reset");
     for failure in result.failures() {
         assert!(!failure["reason"].as_str().unwrap().contains("pipe"), "{failure}");
@@ -92,14 +92,14 @@ fn an_early_answer_over_tls_is_the_answer() {
     }
 }
 
-/// RFC 9113, section 8.1: the rest of the request is not wanted, and the answer is.
+/// RFC 9113, section 8.1: the peer does not want the rest of the request, but its answer counts.
 #[test]
 fn a_stream_that_is_reset_without_an_error_after_its_answer_is_answered() {
     let server = Server::start(|mut peer, _| {
         greet(&mut peer)?;
         loop {
             let stream = next_stream(&mut peer)?;
-            // `:status 413`, a literal without indexing, of the name that stands at 8 in the static table.
+            // `:status 413`, a literal without indexing, with the name of entry 8 of the static table.
             peer.say_bytes(&frame(1, END_HEADERS_AND_STREAM, stream, b"\x08\x03413"))?;
             peer.say_bytes(&frame(RST_STREAM, 0, stream, &[0; 4]))?;
         }

@@ -1,4 +1,4 @@
-//! However a run ends, it ends, and loses nothing that it measured.
+//! However a run ends, it loses nothing that it measured.
 
 use std::net::TcpListener;
 use std::thread;
@@ -29,7 +29,7 @@ fn a_server_that_dies_is_refused_connections_and_conserved_requests() {
     }
 }
 
-/// Every answer costs a descriptor, and from some time on there are no more.
+/// Every answer costs a descriptor, until none is left.
 #[test]
 fn running_out_of_descriptors_is_told_from_a_server_that_refuses() {
     let server = Server::start(|mut peer, _| {
@@ -92,7 +92,7 @@ fn a_signal_ends_the_measurement_early_with_a_result() {
     }
 }
 
-/// A stop and a continuation interrupt the wait for signals: that is neither a signal to end nor the deadline.
+/// A stop and a continuation interrupt the wait for signals, which is neither a signal to end nor the deadline.
 #[test]
 fn a_pause_does_not_end_the_measurement() {
     let server = Server::answering(HELLO);
@@ -207,7 +207,7 @@ fn a_target_that_refuses_from_the_beginning_is_an_error() {
     assert!(output.error()["message"].as_str().unwrap().contains("refused"));
 }
 
-/// The kernel refuses at once, without an attempt: as when ports or descriptors have run out.
+/// The kernel refuses immediately, without an attempt, as when ports or descriptors have run out.
 #[test]
 fn an_address_that_cannot_be_connected_to_is_an_error() {
     let output = run(&with(job(80), "/target/host", json!("255.255.255.255")));

@@ -12,7 +12,7 @@ use crate::support::http2::{MAX_CONCURRENT_STREAMS, settings};
 use crate::support::server::{HELLO, Server};
 use crate::support::{Engine, complete, crowd_job, job, open_job, with};
 
-/// A server that numbers its answers, all of which are wrong.
+/// A server that numbers its answers, which are all wrong.
 fn numbered() -> Server {
     let number = Arc::new(AtomicUsize::new(0));
     Server::start(move |mut peer, _| {
@@ -24,7 +24,7 @@ fn numbered() -> Server {
     })
 }
 
-/// The only failure is that of one of the first requests, of which each user has sent one.
+/// The only failure is of one of the first requests, one per user.
 fn is_of_the_first(failures: &Value, users: usize) {
     let failures = failures.as_array().unwrap();
     assert_eq!(failures.len(), 1, "{failures:?}");
@@ -86,7 +86,7 @@ fn what_was_not_sent_or_not_answered_has_a_reason() {
     let closed = with(job(silent().port), "/load", json!({"closed": {"users": 1}}));
     let result = complete(&with(closed, "/timeout_ns", json!(100_000_000)));
     assert_eq!(result.reason("timeout"), "no whole answer within 100 ms, but 17 bytes of it");
-    // A server that takes no stream at all.
+    // A server that accepts no stream.
     let server = Server::start(|mut peer, _| {
         peer.say_bytes(&settings(&[(MAX_CONCURRENT_STREAMS, 0)]))?;
         peer.stall();

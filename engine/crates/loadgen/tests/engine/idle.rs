@@ -1,5 +1,5 @@
-//! Connections that the server closes while they are idle (RFC 9112, section 9.5): nothing is opened that no request needs, and
-//! no request is lost to a close that it crossed.
+//! Connections that the server closes while they are idle (RFC 9112, section 9.5): no connection is opened that no request
+//! needs, and no request is lost to a close that it crossed.
 
 use std::io;
 use std::os::fd::AsRawFd;
@@ -20,11 +20,11 @@ fn rare(port: u16) -> Value {
     with(with(open_job(port, 5, 16), "/measure_ns", json!(3_000_000_000_u64)), "/warmup_ns", json!(0))
 }
 
-/// More than the requests need, on however busy a machine, and half of what would be opened if each of 16 connections were
-/// opened again every 300 ms.
+/// More connections than the requests need on any machine, and half of those that would be opened if 16 connections were opened
+/// again every 300 ms.
 const MOST_OPENED: usize = 80;
 
-/// Wait for a request until the idle time is over; whether there is one.
+/// Wait for a request until the idle time is over. Returns whether a request came.
 fn waits(peer: &mut Peer) -> bool {
     peer.more_comes_within(Duration::from_millis(300))
 }
@@ -64,7 +64,7 @@ fn streams_need_no_connection_that_went_away_while_idle() {
     assert!(server.accepted.load(SeqCst) < MOST_OPENED, "{:?}", server.accepted);
 }
 
-/// How the first connection of a pair ends when its second request comes, as if the server had just closed it.
+/// How the first connection of a pair ends when its second request arrives, as if the server had just closed it.
 fn crossing(end: impl Fn(&mut Peer) -> io::Result<()> + Send + Sync + 'static) -> Server {
     Server::start(move |mut peer, number| {
         while peer.request()?.is_some() {
@@ -94,7 +94,7 @@ fn reset(peer: &mut Peer) -> io::Result<()> {
     if set == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// One request every 300 ms on one connection.
+/// A request every 300 ms on a single connection.
 fn slow(port: u16) -> Value {
     let job = with(job(port), "/load/closed", json!({"users": 1, "think": {"fixed_ns": 300_000_000}}));
     with(with(job, "/warmup_ns", json!(0)), "/measure_ns", json!(1_000_000_000))
@@ -136,7 +136,7 @@ fn a_request_over_tls_that_crosses_the_close_is_written_again() {
     assert_eq!((result.count("retried"), result.count("reconnects")), (1, 1));
 }
 
-/// With nothing of an answer, or with the beginning of one: `:status 200`, and a body that does not come.
+/// Without any of the answer, or with its beginning: `:status 200`, and a body that does not arrive.
 #[test]
 fn a_stream_that_crosses_the_close_is_opened_again_unless_its_answer_has_begun() {
     for begins in [false, true] {
@@ -160,7 +160,7 @@ fn a_stream_that_crosses_the_close_is_opened_again_unless_its_answer_has_begun()
     }
 }
 
-/// A connection on which answers come all the time was not closed for being idle: the request has failed.
+/// A connection with answers all the time was not closed for being idle: the request has failed.
 #[test]
 fn a_busy_connection_that_ends_loses_its_request() {
     let server = Server::start(|mut peer, _| {
@@ -168,18 +168,19 @@ fn a_busy_connection_that_ends_loses_its_request() {
         peer.request()?;
         peer.say_the_last(HELLO)
     });
-    // The second is under way when the answer to the first comes, so the connection is not quiet however slow the machine is.
+    // The second request is in flight when the answer to the first arrives, so the connection is not quiet, however slow the
+    // machine is.
     let job = with(job(server.port), "/load/closed", json!({"users": 1, "depth": 2}));
     let result = complete(&with(with(job, "/warmup_ns", json!(0)), "/count", json!(2)));
     assert_eq!((result.outcome("reset") + result.outcome("closed"), result.count("retried")), (1, 0));
     assert_eq!(result.outcome("ok"), result.total() - 1);
 }
 
-/// Whatever it is, it is not a race: so a request is not written for ever.
+/// This is no race, so a request is not written for ever.
 #[test]
 fn a_server_that_never_answers_a_second_request_is_not_asked_for_ever() {
     let server = Server::start(|mut peer, _| {
-        // Slow to accept, so that even a new connection has been quiet when its request comes.
+        // The server is slow to accept, so that even a new connection has been quiet when its request arrives.
         peer.more_comes_within(Duration::from_secs(5));
         Ok(())
     });
@@ -188,7 +189,7 @@ fn a_server_that_never_answers_a_second_request_is_not_asked_for_ever() {
     assert!(result.count("retried") <= 2 * result.total());
 }
 
-/// An answer 408 on a connection that was not idle is the answer.
+/// A 408 answer on a connection that was not idle is the answer to the request.
 #[test]
 fn a_408_to_a_request_at_once_is_its_answer() {
     let server = Server::answering(TIMED_OUT);
@@ -197,7 +198,7 @@ fn a_408_to_a_request_at_once_is_its_answer() {
     assert_eq!(result.count("retried"), 0);
 }
 
-/// It says nothing but GOAWAY to every stream: no request succeeds, and each connection shows.
+/// It answers every stream with GOAWAY: no request succeeds, and every connection is reported.
 #[test]
 fn a_server_that_goes_away_at_every_stream_does_not_look_right() {
     let server = Server::start(|mut peer, _| {
@@ -213,7 +214,7 @@ fn a_server_that_goes_away_at_every_stream_does_not_look_right() {
     assert!(2 * result.count("reconnects") >= result.outcome("ok"), "{}", result.event["counts"]);
 }
 
-/// Users who think for longer than the server waits find a connection when they need one.
+/// Users who think for longer than the server waits have a connection when they need it.
 #[test]
 fn users_who_think_for_longer_than_the_server_waits_lose_nothing() {
     let server = Server::start(|mut peer, _| {

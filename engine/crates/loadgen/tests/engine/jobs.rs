@@ -1,11 +1,11 @@
-//! What is wrong with a job is said, by field, before anything is done.
+//! Errors in a job are reported by field, before anything is done.
 
 use std::process::Command;
 
 use crate::support::{Engine, job, with};
 use serde_json::{Value, json};
 
-/// The message of the error that this job text must be.
+/// The error message for this job text, which must be refused.
 fn refused(text: &str) -> String {
     let output = Engine::start(text).finish();
     assert_eq!(output.code, Some(2), "{text}");

@@ -1,4 +1,4 @@
-//! The shapes of load: what falls due, what waits, and what is not held back by others.
+//! The shapes of load: what falls due, what waits, and what is independent of slow connections.
 
 use std::net::TcpListener;
 use std::thread;
@@ -34,7 +34,7 @@ fn a_poisson_load_has_the_requests_of_its_seed() {
     assert_eq!(due(7), expected);
 }
 
-/// Connection 0 answers its first request after a second; the requests that fall due meanwhile go out on the other one.
+/// Connection 0 answers its first request after a second; requests that fall due meanwhile are sent on the other.
 #[test]
 fn a_slow_connection_does_not_hold_back_the_others() {
     let server = Server::start(|mut peer, number| {
@@ -50,13 +50,13 @@ fn a_slow_connection_does_not_hold_back_the_others() {
     let result = complete(&with(job, "/warmup_ns", json!(0)));
     result.are_all("ok");
     assert_eq!(result.count("due"), 60);
-    // The slow connection was busy for the whole window: it had one request of it, and the other 59 did not wait for it.
+    // The slow connection was busy for the whole window: it had one request, and the other 59 did not wait for it.
     let response = result.histogram("response");
     assert!(response.max_ns() >= 1_000_000_000 - 1_000_000);
     assert!(response.quantile_ns(58.5 / 60.0) < 900_000_000);
 }
 
-/// One connection, 100 requests a second, 50 ms each: due times do not move, so waiting is in the response time.
+/// One connection, 100 requests a second of 50 ms each: due times do not move, so waiting is in the response time.
 #[test]
 fn waiting_for_a_connection_is_in_the_response_time() {
     let server = Server::start(|mut peer, _| {
@@ -70,9 +70,9 @@ fn waiting_for_a_connection_is_in_the_response_time() {
     let result = complete(&job);
     result.are_all("ok");
     assert_eq!(result.count("due"), 30);
-    // All but the first fell due while it was busy.
+    // All but the first request fell due while the connection was busy.
     assert!(result.count("waited") >= 28);
-    // Request 29 was due at 290 ms, after 29 others of 50 ms each: not before 1500 ms it was answered.
+    // Request 29 was due at 290 ms, after 29 others of 50 ms each: it was not answered before 1500 ms.
     assert!(result.histogram("response").max_ns() >= 1_210_000_000 - 2_000_000);
     assert!(result.count("late") >= 24);
 }
@@ -103,7 +103,7 @@ fn what_still_waits_after_the_drain_is_unsent() {
     assert_eq!(result.count("sent"), 2);
 }
 
-/// More than the engine can take up in the window: still every request that fell due is counted.
+/// More requests than the engine can send in the window: every request that fell due is still counted.
 #[test]
 fn an_impossible_rate_loses_nothing() {
     let server = Server::answering(HELLO);
@@ -111,7 +111,7 @@ fn an_impossible_rate_loses_nothing() {
     let result = complete(&job);
     assert_eq!(result.count("due"), 600_000);
     assert!(result.outcome("unsent") > 0);
-    // The line is never empty once it has formed: later requests all wait, whenever a connection becomes idle.
+    // The queue is never empty once it has formed: later requests all wait, whenever a connection becomes idle.
     assert!(result.count("due") - result.count("waited") <= 4, "{}", result.event["counts"]);
 }
 

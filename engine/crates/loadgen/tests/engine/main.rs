@@ -1,5 +1,5 @@
-//! The engine as a process, held to servers that we wrote and to those of others. All are one program: building and linking many takes
-//! longer than they run.
+//! Tests of the engine as a process, against our own servers and those of others. All tests are a single program, because
+//! building and linking many takes longer than they run.
 
 mod answers;
 mod chaos;

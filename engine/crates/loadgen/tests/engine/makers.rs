@@ -1,4 +1,4 @@
-//! Servers of many makers, where they are installed: each is what it is in the world, and every answer has to be right.
+//! Servers of many makers, if they are installed, in their usual configuration: every answer must be right.
 
 mod server;
 
@@ -7,7 +7,7 @@ use crate::support::{complete, job, run, with};
 use serde_json::{Value, json};
 use server::{Maker, java, nghttpd, nginx, node, openssl};
 
-/// How a server is spoken to.
+/// The protocol that is spoken to a server.
 #[derive(Clone, Copy)]
 struct Way {
     port: usize,
@@ -20,12 +20,12 @@ const PLAIN: Way = Way { port: 0, http: "1.1", tls: false };
 fn to(maker: &Maker, way: Way) -> Value {
     let job = with(job(maker.ports[way.port]), "/target/http", json!(way.http));
     let tls = if way.tls { json!({"ca_pem": maker.certificates.ca_pem}) } else { Value::Null };
-    // Without a warm-up each user has a first request in the measurement, however busy the machine is.
+    // Without a warm-up every user has a first request in the measurement, however busy the machine is.
     let job = with(with(job, "/warmup_ns", json!(0)), "/measure_ns", json!(150_000_000));
     with(with(job, "/target/tls", tls), "/timeout_ns", json!(20_000_000_000_u64))
 }
 
-/// A closed and an open load of `hello`, and a load of bodies both ways where the server takes them.
+/// A closed and an open load of `hello`, and a load of bodies both ways if the server accepts them.
 fn all_is_right(maker: &Maker, way: Way, depth: u32, echo: Option<&str>) {
     let right = json!({"status": 200, "body_sha256": HELLO_SHA256, "body_length": 5});
     let hello = json!([{"method": "GET", "path": "/hello", "expect": right}]);
@@ -58,7 +58,7 @@ fn nginx_answers_in_all_its_ways() {
     all_is_right(&nginx, Way { port: 1, http: "2", tls: true }, 8, None);
 }
 
-/// What nginx leaves behind an answer that closes its connection is sent again, however often: it fails nothing.
+/// Requests that nginx leaves unanswered when it closes a connection are sent again, however often: none fails.
 #[test]
 fn nginx_that_closes_its_connections_fails_no_request() {
     let Some(nginx) = nginx() else { return };
@@ -107,7 +107,7 @@ fn the_server_of_the_jdk_answers() {
     all_is_right(&java, PLAIN, 4, None);
 }
 
-/// What `insecure` takes of keys that cannot be checked here, and what is said of the rest (`docs/reference/tls.md`).
+/// The keys that `insecure` accepts although they cannot be checked, and the errors for the others (`docs/reference/tls.md`).
 #[test]
 fn insecure_takes_any_key_and_names_what_is_not_offered() {
     const RSA: &[&str] = &["rsa:2048"];

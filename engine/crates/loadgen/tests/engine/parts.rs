@@ -1,4 +1,4 @@
-//! A job that several engines do together, each its part of it, as on several hosts.
+//! A job that several engines share, as on several hosts.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -10,7 +10,7 @@ use crate::support::{Engine, EngineOutput, job, open_job, run, with};
 
 const NOTICE_NS: u64 = 500_000_000;
 
-/// One part of a job that takes commands: so many workers from this one on, among all.
+/// A part of a job that accepts commands: `workers` of `all_workers`, from `first_worker` on.
 fn part(job: Value, first_worker: u32, workers: u32, all_workers: u32) -> String {
     let part = json!({"first_worker": first_worker, "all_workers": all_workers});
     let job = with(with(job, "/part", part), "/workers", json!(workers));
@@ -21,7 +21,7 @@ fn unix_ns() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos() as u64
 }
 
-/// Wait until all have connected, and start them at one instant, which is returned.
+/// Wait until all have connected, and start them at the same instant, which is returned.
 fn started(engines: &mut [Engine]) -> u64 {
     for engine in engines.iter_mut() {
         engine.wait_until(|event| event["event"] == "connected");
@@ -45,7 +45,7 @@ fn start(job: &str) -> Engine {
     Engine::start_heeding(job, |_| {})
 }
 
-/// The message with which an engine ended that had connected.
+/// The error message of an engine that had connected.
 fn ended_with(output: &EngineOutput) -> &str {
     assert_eq!(output.code, Some(1), "{}", output.log);
     let last = output.events.last().unwrap();
@@ -101,7 +101,7 @@ fn all_parts_measure_from_the_named_instant_on() {
     let mut engines = vec![start(&part(long.clone(), 0, 1, 2)), start(&part(long, 1, 1, 2))];
     started(&mut engines);
     engines[0].wait_until(|event| event["event"] == "interval");
-    // It is the end of an interval from there on.
+    // The end of an interval, counted from there.
     for engine in &mut engines {
         engine.say(r#"{"command":"measure","at_ns":980000000}"#);
     }
@@ -138,7 +138,7 @@ fn a_part_ends_with_a_lab_that_never_starts_it_and_by_its_deadline() {
     // Standard input ends with the job.
     let output = Engine::start(&part(job(server.port), 0, 1, 2)).finish();
     assert!(ended_with(&output).contains("before it said"));
-    // It stays open, as that of a host which is cut off.
+    // It stays open, like the input from a host that is cut off.
     let short = with(job(server.port), "/deadline_ns", json!(Duration::from_secs(1).as_nanos() as u64));
     let output = start(&part(short, 0, 1, 2)).finish();
     assert_eq!(output.code, Some(124), "{:#?}", output.events);

@@ -1,4 +1,4 @@
-//! An engine that stands still says so, whatever its load, and blames no server for it.
+//! An engine that stands still reports it, whatever its load, and blames no server for it.
 
 use std::thread;
 use std::time::Duration;
@@ -13,10 +13,10 @@ use crate::support::tls::{TlsServer, certificates};
 use crate::support::{Engine, EngineOutput, Outcome, job, open_job, run, with};
 
 const PAUSE: Duration = Duration::from_millis(700);
-/// What of the pause is surely seen: it begins between two heartbeats, 20 ms apart.
+/// The part of a pause that is surely seen: it begins between two heartbeats, 20 ms apart.
 const SEEN_NS: u64 = 600_000_000;
 const MEASURE_NS: u64 = 1_500_000_000;
-/// Until a test ends it: a busy machine may tell it late how far the engine is.
+/// Longer than a test, which ends it: a busy machine may report late how far the engine is.
 const LONG_NS: u64 = 50_000_000_000;
 
 fn closed(port: u16, load: &Value) -> Value {
@@ -25,7 +25,7 @@ fn closed(port: u16, load: &Value) -> Value {
 
 fn stop_for_a_while(pid: libc::pid_t) {
     signal(pid, libc::SIGSTOP);
-    // Not for ever: it may have ended before.
+    // Not for ever, because it may have ended before.
     for _ in 0..5_000 {
         if is_stopped(pid) {
             break;
@@ -46,7 +46,7 @@ fn stopped_once(job: &Value) -> Outcome {
     output.result()
 }
 
-/// End an engine when it has told of a pause; on a busy machine its load may be over first.
+/// End an engine when it has reported a pause; on a busy machine its load may be over first.
 fn told(mut engine: Engine) -> EngineOutput {
     engine.wait_until(|event| paused_ns(event) > 0);
     engine.signal(libc::SIGINT);
@@ -59,7 +59,7 @@ fn paused_ns(event: &Value) -> u64 {
     event["paused_ns"].as_u64().unwrap_or(0)
 }
 
-/// Each worker saw the pause, and its intervals have their parts of it.
+/// Every worker saw the pause, and its intervals contain their parts of it.
 fn is_seen(job: &Value) {
     let mut engine = Engine::start(&with(job.clone(), "/measure_ns", json!(LONG_NS)).to_string());
     engine.wait_until(|event| event["phase"] == "measure");
@@ -130,7 +130,7 @@ fn a_pause_of_the_warm_up_is_told_and_is_not_measured() {
     assert!(paused_ns(&result.event) < SEEN_NS);
 }
 
-/// Users who always wait: at any time most of their requests are on their way.
+/// Users who always wait: at any time most of their requests are in flight.
 fn slow_answers(timeout_ns: u64) -> (Server, Value) {
     let server = Server::start(|mut peer, _| {
         while peer.request()?.is_some() {
@@ -154,7 +154,7 @@ fn answers_that_came_during_a_pause_are_no_timeouts() {
 fn answers_that_came_during_a_pause_over_the_end_are_counted() {
     let (_server, job) = slow_answers(500_000_000);
     let job = with(job, "/measure_ns", json!(600_000_000));
-    // A busy machine may stop the engine only when the measurement is over.
+    // A busy machine may stop the engine only after the measurement.
     let seen = (0..5).any(|_| {
         let result = stopped_once(&job);
         result.are_all("ok");
@@ -211,15 +211,15 @@ fn a_process_of_several_that_stood_still_is_seen() {
 
 #[test]
 fn blocks_of_a_duet_with_a_pause_are_left_out() {
-    let (one, other) = (Server::answering(HELLO), Server::answering(HELLO));
+    let (first, second) = (Server::answering(HELLO), Server::answering(HELLO));
     let duet = json!({
-        "targets": [{"host": "127.0.0.1", "port": other.port}],
+        "targets": [{"host": "127.0.0.1", "port": second.port}],
         "slice_ns": 100_000_000, "guard_ns": 2_000_000,
     });
-    let job = with(closed(one.port, &json!({"users": 2, "think": {"fixed_ns": 1_000_000}})), "/duet", duet);
+    let job = with(closed(first.port, &json!({"users": 2, "think": {"fixed_ns": 1_000_000}})), "/duet", duet);
     let mut engine = Engine::start(&with(job, "/measure_ns", json!(LONG_NS)).to_string());
     engine.wait_until(|event| event["event"] == "block" && event["phase"] == "measure");
-    // Between two slices nothing is measured, so a pause there leaves nothing out.
+    // Nothing is measured between two slices, so a pause there excludes nothing.
     for within_ms in [30, 60, 90] {
         thread::sleep(Duration::from_millis(within_ms));
         stop_for_a_while(engine.pid());

@@ -1,4 +1,4 @@
-//! Several requests in flight on one HTTP/1.1 connection: each has its own times and its own outcome.
+//! Several requests in flight on an HTTP/1.1 connection: every request has its own times and outcome.
 
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
@@ -11,18 +11,18 @@ use serde_json::{Value, json};
 
 const CLOSING: &str = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello";
 
-/// One user with 16 requests in flight, who compares all of each answer.
+/// One user with 16 requests in flight, who compares whole answers.
 fn deep_job(port: u16) -> Value {
     let job = with(job(port), "/load", json!({"closed": {"users": 1, "depth": 16}}));
     with(with(job, "/warmup_ns", json!(0)), "/requests/0/expect/body_sha256", json!(HELLO_SHA256))
 }
 
-/// The same with no request but the first 16.
+/// The same, with no request but the first 16.
 fn one_batch(port: u16) -> Value {
     with(deep_job(port), "/count", json!(16))
 }
 
-/// Read the next request and those that came with it; how many.
+/// Read the next request and those that arrived with it. Returns how many.
 fn read_batch(peer: &mut Peer) -> std::io::Result<usize> {
     let mut batch = 0;
     while (batch == 0 || peer.has_more()) && peer.request()?.is_some() {
@@ -122,7 +122,7 @@ fn what_a_closing_server_left_goes_out_again_with_its_due_time() {
 
 #[test]
 fn a_request_is_left_as_often_as_connections_close_and_does_not_fail() {
-    // 5 answers of each connection: of the first 16, 11, 6 and 1 are left.
+    // A connection has 5 answers: of the first 16 requests, 11, 6 and 1 are left.
     let server = Server::start(|mut peer, _| {
         for _ in 0..4 {
             peer.request()?;
@@ -141,7 +141,7 @@ fn a_request_is_left_as_often_as_connections_close_and_does_not_fail() {
     result.are_all("ok");
 }
 
-/// A server of HTTP/1.0 answers one request of each connection, with its length or without.
+/// An HTTP/1.0 server answers one request per connection, with or without its length.
 #[test]
 fn servers_of_http_1_0_fail_no_request() {
     for answer in [
@@ -159,7 +159,7 @@ fn servers_of_http_1_0_fail_no_request() {
     }
 }
 
-/// Each request is the same when it is sent again: it keeps its number.
+/// A request that is sent again is the same: it keeps its number.
 #[test]
 fn a_request_that_is_sent_again_keeps_its_number() {
     let numbers = Arc::new(Mutex::new(Vec::new()));
@@ -222,7 +222,7 @@ fn an_answer_too_many_is_never_taken_for_one_that_was_asked_for() {
             }
         }
     });
-    // With one batch in all nobody can have asked for the surplus.
+    // There is a single batch, so nobody can have requested the surplus.
     let result = complete(&one_batch(server.port));
     assert_eq!(of_outcomes(&result, &["ok", "malformed"]), 16, "{}", result.event["counts"]);
     assert!(result.outcome("ok") >= 15 || result.outcome("malformed") > 0);
@@ -240,7 +240,7 @@ fn bytes_on_an_idle_connection_end_it_and_no_request() {
     });
     let open = json!({"rate_per_s": 10, "arrivals": "uniform", "connections": 1, "depth": 4});
     let result = complete(&with(job(server.port), "/load", json!({"open": open})));
-    // On a machine that stands still the next request may be out before the byte comes.
+    // On a machine that stands still the next request may be sent before the byte arrives.
     assert_eq!(of_outcomes(&result, &["ok", "malformed"]), result.total());
     assert!(result.outcome("ok") > 0 && result.count("reconnects") > 0, "{}", result.event["counts"]);
 }
@@ -250,7 +250,7 @@ fn an_open_load_fills_its_connection_to_its_depth_and_no_further() {
     let beyond = Arc::new(AtomicUsize::new(0));
     let seen = Arc::clone(&beyond);
     let server = Server::start(move |mut peer, _| {
-        // Without a pipeline the second would never come.
+        // Without a pipeline the second request would never arrive.
         for _ in 0..8 {
             peer.request()?;
         }
@@ -272,7 +272,7 @@ fn an_open_load_fills_its_connection_to_its_depth_and_no_further() {
 fn an_open_load_prefers_free_connections_to_deep_ones() {
     let server = Server::start(|mut peer, _| {
         peer.request()?;
-        // The rest of them goes elsewhere, until all are taken.
+        // The other requests are sent on other connections, until all are answered.
         let is_deep = peer.more_comes_within(Duration::from_millis(5));
         peer.say(if is_deep { "deep\r\n\r\n" } else { HELLO })?;
         while peer.request()?.is_some() {
@@ -325,14 +325,14 @@ fn a_server_that_dies_in_the_middle_loses_nothing() {
     }
 }
 
-/// An answer has come, and a part of the next: there is room for another request, although the bytes do not end with an answer.
+/// An answer and a part of the next have arrived: there is room for another request, although the bytes end within an answer.
 #[test]
 fn a_request_goes_out_as_soon_as_one_is_answered() {
     let server = Server::start(|mut peer, _| {
         let (first, rest) = HELLO.split_at(HELLO.len() - 2);
         peer.request()?;
         while peer.request()?.is_some() {
-            // Of two that are asked, one is answered and the other begun; the third comes before it is whole.
+            // Of two requests, one is answered and the other answer has begun; the third request arrives before it is complete.
             peer.say(&format!("{HELLO}{first}"))?;
             peer.request()?;
             peer.say(rest)?;

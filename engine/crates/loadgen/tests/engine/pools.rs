@@ -1,4 +1,4 @@
-//! Pools that grow, connections that are replaced after so many requests, and loads of so many requests.
+//! Pools that grow, connections that are replaced after a number of requests, and loads of a number of requests.
 
 use std::sync::atomic::Ordering::SeqCst;
 use std::thread;
@@ -35,7 +35,7 @@ fn a_pool_grows_while_requests_find_no_connection() {
     assert_eq!((output.code, &output.events[0]["connections"]), (Some(0), &json!(1)));
     let result = output.result();
     result.are_all("ok");
-    // 10 at once would be needed.
+    // 10 at the same time would be needed.
     assert_eq!((result.count("due"), server.accepted.load(SeqCst)), (30, 8));
     assert!(result.count("waited") > 0);
     assert_eq!(result.count("reconnects"), 0);
@@ -58,7 +58,7 @@ fn a_connection_is_replaced_after_its_requests() {
         let result = complete(&closed(server.port, &load));
         result.are_all("ok");
         let (requests, accepted) = (result.total(), server.accepted.load(SeqCst) as u64);
-        // Each of two users may have begun a connection that it did not use up.
+        // Each of the two users may have begun a connection that it did not use up.
         assert!(requests.div_ceil(10) <= accepted && accepted <= requests.div_ceil(10) + 4, "{requests} on {accepted}");
         assert!(accepted - 2 - result.count("reconnects") <= 2, "{accepted} and {}", result.count("reconnects"));
     }
@@ -69,7 +69,7 @@ fn one_request_for_each_connection() {
     let server = Server::start(|mut peer, _| {
         peer.request()?;
         peer.say(HELLO)?;
-        // It would not answer a second one.
+        // It would not answer a second request.
         peer.stall();
         Ok(())
     });
@@ -102,7 +102,7 @@ fn a_count_is_met_exactly() {
     }
 }
 
-/// Those that are due, or become due, at the very moment at which the last one falls due are too many.
+/// Requests that are due, or become due, at the same moment as the last are too many.
 #[test]
 fn a_count_is_met_exactly_where_several_are_due_at_once() {
     let server = Server::start(|mut peer, _| {
@@ -137,14 +137,14 @@ fn a_count_that_is_not_reached_ends_with_the_window() {
     assert_eq!((result.count("due"), result.event["measure_end_ns"].as_u64()), (30, Some(350_000_000)));
 }
 
-/// One worker reaches its share of the count, the other does not: the window is the longer of theirs.
+/// A worker reaches its share of the count, the other does not: the window is the longer of theirs.
 #[test]
 fn a_count_that_one_worker_reaches_ends_with_the_other() {
     let server = Server::answering(HELLO);
     let load = json!({"open": {"arrivals": {"replayed_ns": [0, 1, 2]}, "connections": 2}});
     let job = with(with(job(server.port), "/load", load), "/workers", json!(2));
     let result = complete(&with(job, "/count", json!(4)));
-    // The first has two of them, which is its share; the second has one, and waits for another to the end.
+    // The first worker has two requests, which is its share; the second has one, and waits for another to the end.
     assert_eq!(result.count("due"), 3);
     assert_eq!(result.event["measure_end_ns"].as_u64(), Some(350_000_000));
 }

@@ -1,4 +1,4 @@
-//! What is asked: several requests by weight, placeholders, bodies large and small, and answers as JSON.
+//! The requests: several by weight, placeholders, bodies large and small, and JSON answers.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 type Record = Arc<Mutex<Vec<Request>>>;
 
-/// A server that keeps what it was asked, and answers with the length of each body.
+/// A server that records its requests, and answers with the length of the body.
 fn recorder() -> (Server, Record) {
     let record = Record::default();
     let kept = Arc::clone(&record);
@@ -24,20 +24,20 @@ fn recorder() -> (Server, Record) {
     (server, record)
 }
 
-/// So many requests of one user, and none in a warm-up.
+/// This many requests of one user, without a warm-up.
 fn counted(port: u16, requests: Value, count: u64) -> Value {
     let job = with(with(job(port), "/requests", requests), "/load/closed/users", json!(1));
     let job = with(with(job, "/warmup_ns", json!(0)), "/count", json!(count));
     with(job, "/measure_ns", json!(20_000_000_000_u64))
 }
 
-/// What a server was asked by such a job.
+/// The requests that a server received from such a job.
 fn asked(requests: &Value, count: u64, seed: u64) -> Vec<Request> {
     let (server, record) = recorder();
     complete(&with(counted(server.port, requests.clone(), count), "/seed", json!(seed))).are_all("ok");
     let asked = std::mem::take(&mut *record.lock().unwrap());
     assert_eq!(asked.len() as u64, count);
-    // The port is another one each time.
+    // The port differs between runs.
     let without_host = |request: Request| {
         let headers = request.headers.into_iter().filter(|(name, _)| !name.eq_ignore_ascii_case("host"));
         Request { headers: headers.collect(), ..request }
@@ -58,7 +58,7 @@ fn requests_come_as_often_as_they_weigh() {
         .into_iter()
         .map(|(path, expected)| (of(path) - expected).powi(2) / expected)
         .sum();
-    // With 2 degrees of freedom one seed of 10,000 is past 18.4.
+    // With 2 degrees of freedom, one seed of 10,000 exceeds 18.4.
     assert!(chi_square < 18.4, "{chi_square}");
     assert_eq!(of("/never") as u32, 0);
 }
@@ -112,7 +112,7 @@ fn numbers_and_picks_are_drawn_from_all_that_there_are() {
     assert_eq!(paths, HashSet::from(["/-2", "/-1", "/0", "/1", "/2"]));
     let headers: HashSet<_> = record.iter().map(|request| request.header("X-Id").unwrap()).collect();
     assert_eq!(headers, HashSet::from(["x", "longer", "ümlaut"]));
-    // That lengths are of bytes shows in that the next request was read right.
+    // The next request was read right, so lengths are in bytes.
     let bodies: HashSet<_> = record.iter().map(|request| std::str::from_utf8(&request.body).unwrap()).collect();
     assert_eq!(bodies, HashSet::from(["x|7", "longer|7", "ümlaut|7"]));
 }

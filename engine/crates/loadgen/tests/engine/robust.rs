@@ -12,10 +12,10 @@ use crate::support::server::{HELLO, Peer, Server};
 use crate::support::{Engine, Outcome, job, with};
 use serde_json::{Value, json};
 
-/// The most memory that an engine may need for any of these.
+/// The most memory that an engine may need in any of these tests.
 const MOST_KIB: u64 = 200 * 1024;
 
-/// A job that gives up after 150 ms, with two users of one request each or of eight.
+/// A job that gives up after 150 ms, with two users of one or eight requests each.
 fn impatient(port: u16, depth: u32) -> Value {
     let job = with(job(port), "/load", json!({"closed": {"users": 2, "depth": depth}}));
     let job = with(with(job, "/timeout_ns", json!(150_000_000)), "/warmup_ns", json!(0));
@@ -49,8 +49,8 @@ fn peak_of(status: &str) -> Option<u64> {
     line.trim().trim_end_matches(" kB").parse().ok()
 }
 
-/// Every request ended in one of these, in the first of them at least one. Who waits for a connection that is opened ever
-/// later may wait in vain.
+/// Every request ended with one of these outcomes, at least one with the first. Requests that wait for a connection whose
+/// opening is delayed more and more may wait in vain.
 fn only(result: &Outcome, names: &[&str]) {
     let mut known = vec!["timeout", "in_flight", "unsent"];
     known.retain(|name| !names.contains(name));
@@ -59,7 +59,7 @@ fn only(result: &Outcome, names: &[&str]) {
     assert_eq!(sum, result.total(), "{}", result.event["counts"]);
 }
 
-/// A server that says this to a request, and then the other for as long as anybody listens.
+/// A server that sends `first` to a request, and then `then` for as long as anybody reads.
 fn endless(first: &'static str, then: &'static str, times: usize) -> Server {
     let more = then.repeat(times);
     Server::start(move |mut peer, _| {
@@ -76,7 +76,7 @@ fn endless_heads_and_trailers_are_malformed() {
     let ok = "HTTP/1.1 200 OK\r\n";
     let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
     let cases: [(&str, String); 4] = [
-        // One field without an end; fields without number; a status line without an end; trailers.
+        // A field without an end; endless fields; a status line without an end; trailers.
         (ok, "a".to_owned()),
         (ok, "X-A: b\r\n".to_owned()),
         ("HTTP/1.1 200 ", "O".to_owned()),
@@ -107,7 +107,7 @@ fn a_body_without_length_or_end_is_a_timeout() {
     let server = endless("HTTP/1.1 200 OK\r\n\r\n", "hello", 50_000);
     only(&survives(&impatient(server.port, 1)), &["timeout"]);
     only(&survives(&impatient(server.port, 8)), &["timeout"]);
-    // The same where the body is wanted: then only so much of it.
+    // The same if the body is wanted: then only a part of it is read.
     let json = with(impatient(server.port, 1), "/requests/0/expect/json", json!([{"pointer": "", "equals": 1}]));
     only(&survives(&json), &["malformed"]);
 }
@@ -120,7 +120,7 @@ fn a_gigabyte_of_interim_answers_is_no_memory() {
 
 #[test]
 fn a_length_that_lies_is_found_out() {
-    // Less comes than was said, and then nothing; or more.
+    // Fewer bytes arrive than declared, and then nothing; or more.
     let less = Server::answering("HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\nhello");
     only(&survives(&impatient(less.port, 1)), &["timeout"]);
     let more = Server::answering("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhello");
@@ -129,7 +129,7 @@ fn a_length_that_lies_is_found_out() {
         only(&result, &["ok", "malformed"]);
         assert!(result.event["counts"]["surplus"].as_u64().unwrap() > 0);
     }
-    // Lengths that no body has; two that differ; a length and chunks.
+    // Invalid lengths; two different lengths; a length and chunks.
     for head in [
         "Content-Length: 18446744073709551616",
         "Content-Length: -1",
@@ -140,7 +140,7 @@ fn a_length_that_lies_is_found_out() {
         let server = Server::answering(Box::leak(answer.into_boxed_str()));
         only(&survives(&impatient(server.port, 1)), &["malformed"]);
     }
-    // As long as a body can be said to be.
+    // The longest length that can be declared.
     let huge = endless("HTTP/1.1 200 OK\r\nContent-Length: 18446744073709551615\r\n\r\n", "x", 100_000);
     only(&survives(&impatient(huge.port, 1)), &["timeout"]);
 }
@@ -159,7 +159,7 @@ fn a_server_that_never_reads_is_a_timeout() {
     }
 }
 
-/// It answers what it has not read, and goes on.
+/// The server answers a request that it has not read, and continues.
 #[test]
 fn an_answer_before_the_request_was_read_is_one() {
     let server = Server::start(|mut peer, _| {
@@ -206,7 +206,7 @@ fn answers_that_come_byte_by_byte_are_right() {
     }
 }
 
-/// Close a connection by a reset, whatever is in flight.
+/// Reset a connection, whatever is in flight.
 fn reset(peer: &Peer) -> io::Result<()> {
     let linger = libc::linger { l_onoff: 1, l_linger: 0 };
     let length = size_of::<libc::linger>() as libc::socklen_t;

@@ -1,4 +1,4 @@
-//! A check and a load give the same outcome, for the same reason, to whatever a server does.
+//! A check and a load give the same outcome, for the same reason, whatever a server does.
 
 use std::net::TcpListener;
 use std::thread;
@@ -23,7 +23,7 @@ enum Step {
     Say(&'static str),
     /// The same, byte by byte.
     Trickle(&'static str),
-    /// Say as many bytes of a body.
+    /// Send this many bytes of a body.
     Body(usize),
     Pause,
     /// End the connection. Without this it stays open.
@@ -33,15 +33,15 @@ enum Step {
 }
 use Step::{Body, Close, Pause, Reset, Say, Trickle};
 
-/// What is requested, and how the answer has to look.
+/// A request, and the expected answer.
 #[derive(Clone)]
 struct Case {
     steps: &'static [Step],
     method: &'static str,
     expect: Value,
-    /// Whether the server is waited for only shortly, for it says nothing more.
+    /// Whether to wait only briefly for the server, because it sends nothing more.
     hangs: bool,
-    /// The outcome and the reason; empty where it is enough that they are the same.
+    /// The outcome and the reason; empty if it is enough that they are the same.
     outcome: &'static str,
     reason: &'static str,
 }
@@ -56,7 +56,7 @@ fn expecting(key: &str, value: Value, reason: &'static str) -> Case {
     Case { expect: with(case.expect.clone(), &format!("/{key}"), value), ..case }
 }
 
-/// An answer of HTTP/1.1 that breaks a rule.
+/// An HTTP/1.1 answer that breaks a rule.
 fn broken(steps: &'static [Step]) -> Case {
     case("malformed", "", steps)
 }
@@ -124,7 +124,7 @@ fn whole() -> Vec<Case> {
     ]
 }
 
-/// Answers that are compared with what is expected.
+/// Answers that are compared with expectations.
 fn compared() -> Vec<Case> {
     vec![
         expecting("body_length", json!(13), ""),
@@ -144,7 +144,7 @@ fn compared() -> Vec<Case> {
     ]
 }
 
-/// Answers that do not come to their end.
+/// Incomplete answers.
 fn unfinished() -> Vec<Case> {
     let hangs: [(&str, &[Step]); 3] = [
         ("no answer within 150 ms", &[]),
@@ -214,7 +214,7 @@ fn malformed() -> Vec<Case> {
     ]
 }
 
-/// Answers with bytes behind them that nobody requested.
+/// Answers followed by bytes that nobody requested.
 fn followed() -> Vec<Case> {
     vec![
         case("", "", &[Say("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nhello")]),
@@ -247,7 +247,7 @@ fn play(mut peer: Peer, steps: &[Step]) -> std::io::Result<()> {
     Ok(())
 }
 
-/// A load of one request, which is that of the check.
+/// A load of a single request, the request of the check.
 fn load_of(check: &Value) -> Value {
     let job = with(job(0), "/target", check["target"].clone());
     let job = with(with(job, "/load/closed", json!({"users": 1})), "/count", json!(1));
@@ -256,7 +256,7 @@ fn load_of(check: &Value) -> Value {
     with(job, "/requests", json!([check["request"]]))
 }
 
-/// The outcome of a load of one request, and its failure.
+/// The outcome of a load of a single request, and its failure.
 fn verdict_of(output: &EngineOutput) -> (String, Value) {
     assert_eq!(output.code, Some(0), "{:#?}", output.events.last());
     let result = output.result();
@@ -266,13 +266,13 @@ fn verdict_of(output: &EngineOutput) -> (String, Value) {
     (failure["outcome"].as_str().unwrap_or("ok").to_owned(), failure)
 }
 
-/// Hold what a check and a load say of one request to each other, but for when they said it.
+/// Compare what a check and a load report of a request, except for its time.
 fn agree(checked: &Value, loaded: &(String, Value)) {
-    // Of an answer in pieces more may have come to one of them.
+    // If an answer arrives in pieces, the check or the load may have received more.
     let bytes =
         |failure: &Value| failure["bytes_base64"].as_str().map_or(Vec::new(), |text| STANDARD.decode(text).unwrap());
-    let (one, other) = (bytes(&checked["failure"]), bytes(&loaded.1));
-    assert!(one.starts_with(&other) || other.starts_with(&one), "{checked:#}\n{:#}", loaded.1);
+    let (of_check, of_load) = (bytes(&checked["failure"]), bytes(&loaded.1));
+    assert!(of_check.starts_with(&of_load) || of_load.starts_with(&of_check), "{checked:#}\n{:#}", loaded.1);
     let timeless = |failure: &Value| {
         let mut failure = failure.clone();
         if let Some(fields) = failure.as_object_mut() {
@@ -306,7 +306,7 @@ fn whatever_a_server_answers_a_check_and_a_load_say_the_same() {
     }
 }
 
-/// Hold the check to a load, which may end before it begins because nothing can be connected to.
+/// Compare the check with a load, which may end before it begins because nothing can be connected to.
 fn agree_with_load(check: &Value) -> Value {
     let checked = Checks::start().check(check);
     let output = run(&load_of(check));

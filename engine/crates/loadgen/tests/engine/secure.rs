@@ -1,4 +1,4 @@
-//! TLS: whom the engine trusts, what it agrees on, and what it counts of the handshakes.
+//! TLS: whom the engine trusts, what it negotiates, and what it counts of the handshakes.
 
 use std::sync::atomic::Ordering::SeqCst;
 
@@ -15,7 +15,7 @@ fn hello() -> (TlsServer, Certificates) {
     (TlsServer::answering(certificates.config(&[&TLS12, &TLS13], &[]), HELLO), certificates)
 }
 
-/// A job that trusts these.
+/// A job that trusts these certificates.
 fn trusting(port: u16, certificates: &Certificates) -> Value {
     let job = with(job(port), "/requests/0/expect/body_sha256", json!(HELLO_SHA256));
     with(job, "/target/tls", json!({"ca_pem": certificates.ca_pem}))
@@ -25,7 +25,7 @@ fn all_of(output: &EngineOutput, counter: &str) -> u64 {
     output.of_kind("interval").map(|interval| interval["counts"][counter].as_u64().unwrap()).sum()
 }
 
-/// A run that completes, in which each handshake that was counted has its time, in the same interval.
+/// A run that completes, in which every counted handshake has its time, in the same interval.
 fn shakes(job: &Value) -> (EngineOutput, Outcome) {
     let output = run(job);
     assert_eq!(output.code, Some(0), "{:#?}\n{}", output.events.last(), output.log);
@@ -57,7 +57,7 @@ fn a_server_of_a_trusted_authority_is_spoken_to() {
     result.are_all("ok");
     let tls = &output.events[0]["tls"];
     assert_eq!((&tls["version"], &tls["insecure"], &tls["alpn"]), (&json!("1.3"), &json!(false), &Value::Null));
-    // Those of the connecting before the epoch are in the first interval.
+    // Handshakes before the epoch are in the first interval.
     let first = output.of_kind("interval").next().unwrap();
     assert_eq!((&first["counts"]["handshakes"], server.shaken.load(SeqCst)), (&json!(2), 2));
     assert_eq!(all_of(&output, "handshakes"), 2);
@@ -68,7 +68,7 @@ fn a_server_of_a_trusted_authority_is_spoken_to() {
 fn an_unknown_authority_and_a_wrong_name_are_refused() {
     let (server, certificates) = hello();
     is_refused(&trusting(server.port, &tls::certificates("127.0.0.1")), "certificate");
-    // The system does not know it either.
+    // The system does not trust it either.
     is_refused(&with(job(server.port), "/target/tls", json!({})), "certificate");
     let misnamed = with(trusting(server.port, &certificates), "/target/tls/server_name", json!("other.test"));
     is_refused(&misnamed, "certificate");
@@ -76,26 +76,26 @@ fn an_unknown_authority_and_a_wrong_name_are_refused() {
     assert_eq!(server.resumed.load(SeqCst), 0);
 }
 
-/// Who gives a server's own certificate means that one, whatever its dates say.
+/// A server's own certificate that is given is trusted, whatever its dates are.
 #[test]
 fn a_servers_own_certificate_is_trusted_by_its_bytes() {
     for certificates in [own_expired_certificate("127.0.0.1"), leaf_alone()] {
         let server = TlsServer::answering(certificates.config(&[&TLS12, &TLS13], &[]), HELLO);
         shakes(&trusting(server.port, &certificates)).1.are_all("ok");
-        // For its own name alone.
+        // It is trusted for its own name only.
         let misnamed = with(trusting(server.port, &certificates), "/target/tls/server_name", json!("other.test"));
         is_refused(&misnamed, "certificate");
     }
 }
 
-/// A server's certificate from an authority that nobody knows, given in place of the authority's.
+/// A server's certificate from an unknown authority, given instead of the authority's.
 fn leaf_alone() -> Certificates {
     let mut certificates = certificates("127.0.0.1");
     certificates.ca_pem.clone_from(&certificates.pem);
     certificates
 }
 
-/// In TLS 1.3 the alert comes when this side takes the handshake to be complete, and the request is under way.
+/// In TLS 1.3 the alert arrives when the client considers the handshake complete, and the request is in flight.
 #[test]
 fn a_server_that_wants_a_certificate_of_the_client_is_a_tls_failure_that_says_so() {
     const WANTS: &str = "it wants a certificate of the client";
@@ -152,11 +152,11 @@ fn replaced_connections_resume_their_sessions_unless_they_are_not_to() {
         let (output, result) = shakes(&with(job, "/load/closed/requests_per_connection", json!(5)));
         result.are_all("ok");
         let (shaken, resumed) = (all_of(&output, "handshakes"), all_of(&output, "resumed"));
-        // At the end either side may know of a handshake that the other has not heard of.
+        // At the end either side may know of a handshake that the other does not.
         assert!(shaken > 2 && (server.shaken.load(SeqCst) as u64).abs_diff(shaken) <= 2);
         assert!(result.count("reconnects") > 0);
         if resumption {
-            // The first ones have nothing to resume; in 1.3 a ticket may also come too late for the next.
+            // The first handshakes have no session to resume; in 1.3 a ticket may also arrive too late for the next.
             assert!(resumed > 0 && resumed < shaken, "TLS {version}: {resumed} of {shaken}");
             assert!(server.resumed.load(SeqCst) as u64 + 2 >= resumed);
         } else {
@@ -167,7 +167,7 @@ fn replaced_connections_resume_their_sessions_unless_they_are_not_to() {
 
 #[test]
 fn the_end_of_a_secure_connection_is_heeded() {
-    // Said in words of HTTP and of TLS.
+    // The end is announced in HTTP and in TLS.
     let certificates = certificates("127.0.0.1");
     let polite = TlsServer::start(certificates.config(&[&TLS13], &[]), |mut peer, _| {
         peer.request()?;
@@ -177,7 +177,7 @@ fn the_end_of_a_secure_connection_is_heeded() {
     let (_, result) = shakes(&trusting(polite.port, &certificates));
     result.are_all("ok");
     assert!(result.count("reconnects") > 0);
-    // A body that ends with the connection is whole when TLS says so.
+    // A body that ends with the connection is complete if TLS announces the end.
     let until_end = TlsServer::start(certificates.config(&[&TLS12, &TLS13], &[]), |mut peer, _| {
         peer.request()?;
         peer.say("HTTP/1.0 200 OK\r\n\r\nhello")?;
@@ -212,7 +212,7 @@ fn a_server_that_speaks_no_tls_is_refused_and_does_not_hang() {
     });
     let slow = with(trusting(silent.port, &certificates), "/timeout_ns", json!(200_000_000));
     is_refused(&slow, "the server did not complete it in time");
-    // The server is TLS, and the job is not.
+    // The server uses TLS, and the job does not.
     let (server, _) = hello();
     let result = crate::support::complete(&with(job(server.port), "/timeout_ns", json!(200_000_000)));
     assert_eq!(result.outcome("ok"), 0, "{}", result.event["counts"]);
@@ -231,8 +231,8 @@ fn a_handshake_that_fails_during_the_load_is_its_own_outcome() {
     let proxy = Server::start(move |peer, number| {
         if number == 0 { peer.relay_to(inner_port) } else { peer.answer_blindly("HTTP/1.1 502 Bad Gateway\r\n\r\n") }
     });
-    let one = with(trusting(proxy.port, &certificates), "/load/closed/users", json!(1));
-    let output = run(&with(one, "/warmup_ns", json!(0)));
+    let single = with(trusting(proxy.port, &certificates), "/load/closed/users", json!(1));
+    let output = run(&with(single, "/warmup_ns", json!(0)));
     assert_eq!(output.code, Some(0), "{:#?}", output.events.last());
     let result = output.result();
     assert!(result.outcome("tls") > 0, "{}", result.event["counts"]);

@@ -9,7 +9,7 @@ use crate::support::server::{HELLO, Server};
 use crate::support::{complete, job, run, with};
 use serde_json::{Value, json};
 
-/// A server that answers how many connections it has now, and the most that it had at once.
+/// A server that answers how many connections it has now, and the most that it had at a time.
 fn counting() -> (Server, Arc<AtomicUsize>, Arc<AtomicUsize>) {
     let (now, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let (held, peak) = (Arc::clone(&now), Arc::clone(&most));
@@ -39,9 +39,9 @@ fn a_fixed_thought_bounds_what_a_user_asks() {
     let server = Server::answering(HELLO);
     let result = complete(&closed(server.port, &json!({"users": 10, "think": {"fixed_ns": 20_000_000}})));
     result.are_all("ok");
-    // At most one each 20 ms of 300 ms; at least the first one.
+    // At most a request per 20 ms in 300 ms; at least the first.
     assert!((10..=150).contains(&result.count("due")), "{}", result.count("due"));
-    // A think time is no wait: response times do not have it, and due times come out of it.
+    // A think time is not waiting: response times do not include it, and due times follow from it.
     assert_eq!(result.count("waited"), 0);
     assert!(result.histogram("response").min_ns() < 20_000_000);
 }
@@ -51,7 +51,7 @@ fn an_exponential_thought_has_its_mean() {
     let server = Server::answering(HELLO);
     let result = complete(&closed(server.port, &json!({"users": 50, "think": {"exponential_ns": 20_000_000}})));
     result.are_all("ok");
-    // 50 first ones, and 300 ms / 20 ms for each user: 800, with a deviation of 27, less what a busy machine costs.
+    // 50 first requests, and 300 ms / 20 ms for every user: 800, with a deviation of 27, less what a busy machine costs.
     assert!((200..=1000).contains(&result.count("due")), "{}", result.count("due"));
 }
 
@@ -62,7 +62,7 @@ fn a_pace_has_exactly_its_requests() {
         let paced = with(closed(server.port, &json!({"users": 7, "pace_per_s": 50})), "/workers", json!(workers));
         let result = complete(&paced);
         result.are_all("ok");
-        // Each user's are due at start + k * 20 ms, and its start lies in the first 20 ms.
+        // A user's requests are due at start + k * 20 ms, and its start lies in the first 20 ms.
         assert_eq!(result.count("due"), 7 * 15, "{workers} workers");
     }
 }
@@ -82,11 +82,11 @@ fn a_stall_moves_no_due_time_of_a_pace() {
     let result = complete(&closed(server.port, &json!({"users": 2, "pace_per_s": 100})));
     result.are_all("ok");
     assert_eq!(result.count("due"), 2 * 30);
-    // Of each user 14 at least were due while the first was unanswered: at 10, 20, … 140 ms.
+    // At least 14 requests of every user were due while the first was unanswered: at 10, 20, … 140 ms.
     assert!(result.count("waited") >= 2 * 14, "{}", result.count("waited"));
     let response = result.histogram("response");
     assert!(response.max_ns() >= 150_000_000 - 300_000);
-    // 26 of the 60 waited 20 ms or longer; those that followed at once have a service time without the wait.
+    // 26 of the 60 waited 20 ms or longer; requests that followed immediately have a service time without the wait.
     assert!(response.quantile_ns(1.0 - 20.0 / 60.0) >= 20_000_000);
     assert!(result.histogram("service").min_ns() < 100_000_000);
 }
@@ -99,7 +99,7 @@ fn users_come_and_go_by_stages() {
     let load = json!({"users": 2, "think": {"fixed_ns": 1_000_000}, "stages": stages});
     let mut engine = crate::support::Engine::start(&closed(server.port, &load).to_string());
     engine.wait_until(|event| event["event"] == "started");
-    // In the end only the last user's connection is left, while the load goes on.
+    // In the end only the last user's connection is left, while the load continues.
     let output = engine.finish();
     assert_eq!((output.code, output.events[0]["connections"].as_u64()), (Some(0), Some(2)));
     output.result().are_all("ok");
@@ -155,7 +155,7 @@ fn paced_users_may_come_by_stages() {
     let load = json!({"users": 0, "pace_per_s": 100, "stages": [{"to": 4, "over_ns": 0}]});
     let result = complete(&closed(server.port, &load));
     result.are_all("ok");
-    // A step to four users who keep 10 ms for 300 ms.
+    // A step to four users who keep a pace of 10 ms for 300 ms.
     assert!((4 * 29..=4 * 30).contains(&result.count("due")), "{}", result.count("due"));
 }
 
@@ -198,7 +198,7 @@ fn a_poisson_load_by_stages_is_the_same_for_the_same_seed() {
 #[test]
 fn replayed_arrivals_are_due_when_they_were() {
     let server = Server::answering(HELLO);
-    // The last two lie at the end of the window, and behind it.
+    // The last two lie at the end of the window, and after it.
     let offsets = json!([0, 0, 0, 1_000_000, 150_000_000, 150_000_000, 250_000_000, 299_999_999, 300_000_000]);
     let load = json!({"arrivals": {"replayed_ns": offsets}, "connections": 4});
     for workers in [1, 2] {

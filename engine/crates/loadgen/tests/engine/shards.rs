@@ -1,4 +1,4 @@
-//! More connections than one process may hold: the engine starts as many as it takes, and nobody who reads it can tell.
+//! More connections than a process may hold: the engine starts as many processes as needed, and its output does not show it.
 
 use std::collections::HashSet;
 use std::fs;
@@ -13,14 +13,14 @@ use crate::support::engine::limit_open_files;
 use crate::support::server::{HELLO, Server};
 use crate::support::{Engine, EngineOutput, crowd_job, job, open_job, with};
 
-/// So few descriptors that 100 connections take three processes.
+/// So few descriptors that 100 connections need three processes.
 const FEW: u64 = 60;
 
 fn start(job: &Value) -> Engine {
     Engine::start_with(&job.to_string(), |command| limit_open_files(command, FEW))
 }
 
-/// A job of 100 connections that goes on for longer than any test of it, and leaves the machine time to tell.
+/// A job of 100 connections that lasts longer than any test of it, and leaves the machine time to report.
 fn long_job(port: u16) -> Value {
     with(open_job(port, 200, 100), "/measure_ns", json!(30_000_000_000_u64))
 }
@@ -36,7 +36,7 @@ pub fn shards(engine: &Engine) -> Vec<libc::pid_t> {
     children.split_whitespace().map(|child| child.parse().unwrap()).collect()
 }
 
-/// Wait until a process is gone, or is only waited for.
+/// Wait until a process is gone, or is a zombie.
 fn is_gone(pid: libc::pid_t) -> bool {
     let state = || {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
@@ -65,7 +65,7 @@ fn users_are_spread_over_processes_and_told_as_one() {
     output.result().are_all("ok");
 }
 
-/// The schedule is split over workers by their numbers among all, so that it is the same schedule.
+/// The schedule is split over workers by their numbers among all, so it is the same schedule.
 #[test]
 fn an_open_load_has_the_rate_that_was_asked_for() {
     let server = Server::answering(HELLO);
@@ -94,7 +94,7 @@ fn no_two_requests_of_all_processes_have_the_same_number() {
     output.result().are_all("ok");
     let seen = seen.lock().unwrap();
     let different: HashSet<_> = seen.iter().collect();
-    // 350 ms of 500 a second.
+    // 350 ms at 500 a second.
     assert_eq!((seen.len(), different.len()), (175, 175));
 }
 
@@ -105,7 +105,7 @@ fn a_signal_ends_all_processes_with_one_result() {
     engine.wait_for_measured("/completed");
     let shards = shards(&engine);
     assert_eq!(shards.len(), 3);
-    // As who ends a whole group of processes does.
+    // As when a whole group of processes is ended.
     for shard in &shards {
         signal(*shard, libc::SIGTERM);
     }
@@ -159,7 +159,7 @@ fn nobody_listening_is_one_error() {
     assert!(output.error()["message"].as_str().unwrap().contains("Connection refused"), "{:#?}", output.events);
 }
 
-/// No range of ports is so wide.
+/// No range of ports is that wide.
 #[test]
 fn more_connections_than_ports_are_refused_before_the_start() {
     let from_one = with(job(80), "/target/sources", json!(["127.0.0.1"]));

@@ -1,4 +1,4 @@
-//! HTTP/2: several streams on one connection, against a server of another maker.
+//! HTTP/2: several streams on a connection, against a server of another maker.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
@@ -16,14 +16,14 @@ use h2::Reason;
 use h2::server::Builder;
 use serde_json::{Value, json};
 
-/// One user with so many streams, who compares all of each answer.
+/// One user with this many streams, who compares whole answers.
 fn streams(port: u16, depth: u32) -> Value {
     let job = with(job(port), "/load", json!({"closed": {"users": 1, "depth": depth}}));
     let job = with(with(job, "/target/http", json!("2")), "/warmup_ns", json!(0));
     with(job, "/requests/0/expect/body_sha256", json!(HELLO_SHA256))
 }
 
-/// The same with so many requests in all, whose bodies are not compared.
+/// The same with this many requests in all, whose bodies are not compared.
 fn counted(port: u16, depth: u32, count: u64) -> Value {
     let job = with(streams(port, depth), "/requests/0/expect", json!({"status": 200}));
     with(with(job, "/count", json!(count)), "/measure_ns", json!(20_000_000_000_u64))
@@ -47,7 +47,7 @@ fn sixteen_streams_share_a_connection() {
     assert!(result.total() > 32);
 }
 
-/// A server's SETTINGS come as soon as a connection is open, while others are still being opened.
+/// A server's SETTINGS arrive as soon as a connection is open, while others are still being opened.
 #[test]
 fn connections_that_are_greeted_early_are_kept() {
     let server = Http2Server::hello();
@@ -102,7 +102,7 @@ fn a_server_that_goes_politely_loses_nothing() {
 
 #[test]
 fn what_goaway_leaves_goes_out_again() {
-    // Of 16 streams it answers the first four, and says that it saw no other.
+    // Of 16 streams it answers the first four, and announces that it saw no other.
     let server = Server::start(|mut peer, number| {
         greet(&mut peer)?;
         if number > 0 {
@@ -130,7 +130,7 @@ fn what_goaway_leaves_goes_out_again() {
 
 #[test]
 fn what_goaways_leave_goes_out_again_however_often() {
-    // Each connection takes three streams of 16, as the server says before it answers them.
+    // A connection accepts three streams of 16, as the server announces before it answers them.
     let server = Server::start(|mut peer, _| {
         greet(&mut peer)?;
         let mut streams = Vec::new();
@@ -151,7 +151,7 @@ fn what_goaways_leave_goes_out_again_however_often() {
     assert_eq!(result.count("retried"), 0, "{}", result.event["counts"]);
 }
 
-/// A server that takes no stream at all of a connection may do so for ever: that counts against the requests.
+/// A server that accepts no stream of a connection may do so for ever, so this counts against the requests.
 #[test]
 fn who_is_left_for_the_third_time_is_refused() {
     let server = Server::start(|mut peer, _| {
@@ -215,17 +215,17 @@ fn a_server_that_allows_four_streams_gets_four() {
     let mut builder = Builder::new();
     builder.max_concurrent_streams(4);
     let server = Http2Server::start(builder, |_| Act::Late(Duration::from_millis(2)));
-    // Before its SETTINGS are known more may be opened, and are refused and go out again.
+    // Before its SETTINGS are known, more streams may be opened, which are refused and sent again.
     let result = complete(&streams(server.port, 16));
     result.are_all("ok");
     assert!((1..=4).contains(&server.most_open.load(SeqCst)));
     assert_eq!((server.accepted.load(SeqCst), result.count("reconnects")), (1, 0));
 }
 
-/// SETTINGS that allow no stream, and what was sent before they came is refused.
+/// Send SETTINGS that allow no stream, and refuse what was sent before they arrived.
 fn allow_none(peer: &mut Peer) -> std::io::Result<()> {
     peer.bytes(24)?;
-    // SETTINGS that came before the first request would hold it back. They are the first frame all the same.
+    // SETTINGS before the first request would hold it back. They are the first frame all the same.
     let stream = loop {
         let frame = read_frame(peer)?;
         if frame.kind == HEADERS {
@@ -256,7 +256,7 @@ fn a_server_that_allows_no_stream_is_waited_for() {
 
 #[test]
 fn a_server_that_never_allows_a_stream_is_not_connected_to_again_and_again() {
-    // It refuses what was sent before its SETTINGS came, or answers that and waits.
+    // It refuses what was sent before its SETTINGS arrived, or answers that and waits.
     let server = Server::start(|mut peer, number| {
         if number % 2 == 0 {
             allow_none(&mut peer)?;
@@ -340,7 +340,7 @@ fn a_connection_that_ends_in_the_middle_is_closed_or_reset() {
 
 #[test]
 fn what_breaks_the_rules_of_a_connection_is_malformed() {
-    // DATA on stream 0; HEADERS of a stream that nobody opened; a frame that is too long.
+    // DATA on stream 0; HEADERS on a stream that nobody opened; a frame that is too long.
     for wrong in [frame(0, 0, 0, b"x"), frame(1, 5, 3001, &[0x88]), frame(0, 0, 1, &vec![0; 20_000])] {
         let server = Server::start(move |mut peer, _| {
             greet(&mut peer)?;
@@ -364,7 +364,7 @@ fn who_continues_a_stream_after_its_end_is_sent_a_goaway() {
             let stream = next_stream(&mut peer)?;
             peer.say_bytes(&ok(stream))?;
             let stream = next_stream(&mut peer)?;
-            // The answer, and once more after its end.
+            // The answer, and the same answer again after its end.
             peer.say_bytes(&[ok(stream), ok(stream)].concat())?;
             while let Ok(frame) = read_frame(&mut peer) {
                 seen.fetch_add(usize::from(frame.kind == GOAWAY), SeqCst);
@@ -374,14 +374,15 @@ fn who_continues_a_stream_after_its_end_is_sent_a_goaway() {
         let result = complete(&with(counted(server.port, 1, 40), "/backend", json!(backend)));
         result.are_all("ok");
         assert_eq!((result.total(), &result.event["counts"]["surplus"]), (40, &json!(20)));
-        // One is not sent while the kernel has other bytes in hand, and the last may be under way when the engine has ended.
+        // A GOAWAY is not sent while the kernel is writing other bytes, and the last may be in flight when the engine has
+        // ended.
         assert!((15..=20).contains(&goaways.load(SeqCst)), "{backend}: {goaways:?}");
     }
 }
 
 #[test]
 fn a_server_of_another_protocol_is_no_hang() {
-    // As servers of HTTP/1.1 do: to a method PRI they say 400 and close, or nothing.
+    // As HTTP/1.1 servers do: they answer the method PRI with 400 and close, or with nothing.
     let server = Server::start(|mut peer, _| {
         peer.bytes(24)?;
         peer.say_the_last("HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
@@ -422,7 +423,7 @@ fn a_server_that_dies_leaves_no_request_uncounted() {
     assert_eq!(of_outcomes(&result, &known), result.total(), "{}", result.event["counts"]);
 }
 
-/// The status of HTTP says nothing of how a call went: it is 200 for all of them.
+/// The HTTP status does not tell how a gRPC call went: it is 200 for all calls.
 #[test]
 fn a_call_that_failed_is_a_wrong_answer_with_its_status() {
     let fails = [(Act::Grpc("13"), "13"), (Act::Grpc(""), "2"), (Act::Grpc("99"), "2"), (Act::Grpc("no"), "2")];

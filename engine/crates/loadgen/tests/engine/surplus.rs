@@ -1,5 +1,5 @@
 //! Bytes that nobody requested: the answer before them is right, the connection is closed, and both are counted, whenever the
-//! bytes come.
+//! bytes arrive.
 
 use std::thread;
 use std::time::Duration;
@@ -20,10 +20,10 @@ const CASES: [(&str, &str, &str); 5] = [
     ("HTTP/1.1 204 No Content\r\n\r\n", "{}", "GET"),
 ];
 
-/// When the bytes come after their answer: with it, soon, and when the next request is under way or nothing is.
+/// When the bytes arrive after their answer: with it, soon, and when the next request is in flight or none is.
 const DELAYS_MS: [u64; 4] = [0, 1, 10, 50];
 
-/// Requests with so much time in between that the bytes come first, or at once.
+/// Requests with so much time in between that the bytes arrive first, or without.
 fn jobs(port: u16) -> [Value; 2] {
     let at_once = with(job(port), "/load", json!({"closed": {"users": 2}}));
     let job = with(job(port), "/load", json!({"closed": {"users": 2, "think": {"fixed_ns": 70_000_000}}}));
@@ -34,10 +34,10 @@ fn surplus(result: &Outcome) -> u64 {
     result.event["counts"]["surplus"].as_u64().unwrap_or(0)
 }
 
-/// All requests are right, and nearly all their connections were closed because of what followed.
+/// All requests are right, and nearly all their connections were closed because of surplus bytes.
 fn is_surplus_of_right_answers(result: &Outcome, what: &str) {
     result.are_all("ok");
-    // What follows the last answers may come when the load is over.
+    // The bytes after the last answers may arrive when the load is over.
     assert!(surplus(result) + 4 >= result.total() / 2 && surplus(result) > 0, "{what}: {}", result.event["counts"]);
     assert!(result.count("reconnects") + 4 >= surplus(result), "{what}: {}", result.event["counts"]);
 }
@@ -110,7 +110,7 @@ fn frames_after_the_end_of_a_stream_have_the_same_verdict() {
     }
 }
 
-/// Where the next requests are under way already, these bytes come in place of their answers: they go out again.
+/// If the next requests are already in flight, these bytes arrive instead of their answers: they are written again.
 #[test]
 fn requests_behind_surplus_bytes_are_written_again() {
     let server = Server::start(|mut peer, number| {
@@ -130,7 +130,7 @@ fn requests_behind_surplus_bytes_are_written_again() {
     assert_eq!((result.total(), surplus(&result), result.count("resent")), (16, 1, 12));
 }
 
-/// A server that says more after every answer has one right answer for each connection, however many requests wait behind it.
+/// A server that sends more after every answer has one right answer per connection, however many requests wait after it.
 #[test]
 fn a_pipeline_with_surplus_bytes_after_every_answer_has_the_same_verdict() {
     let server = Server::start(|mut peer, _| {
@@ -145,7 +145,7 @@ fn a_pipeline_with_surplus_bytes_after_every_answer_has_the_same_verdict() {
     assert!((7..=8).contains(&surplus(&result)), "{}", result.event["counts"]);
 }
 
-/// An answer that closes its connection is the last: nobody reads on, whatever follows and whenever.
+/// An answer that closes its connection is the last: later bytes are not read, whatever they are and whenever they arrive.
 #[test]
 fn bytes_after_the_last_answer_of_a_connection_are_not_read() {
     const LAST: &str = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello";

@@ -59,7 +59,7 @@ fn every_byte_is_written_alone() {
     let oracle = Oracle::start(&["null", "--bytewise", "--body-bytes", "100"]);
     let stream = ask(&oracle);
     assert_eq!(bodies(stream.try_clone().expect("a socket can be cloned"), 1), ["x".repeat(100)]);
-    // The kernel may join bytes that it cannot send yet, but an answer that is written at once is always one segment.
+    // The kernel may join bytes that it cannot send yet, but an answer that is written at a time is always a single segment.
     assert!(data_segments_received(&stream) > 1);
     let oracle = Oracle::start(&["null", "--body-bytes", "100"]);
     let stream = ask(&oracle);
@@ -111,12 +111,12 @@ fn connections_past_the_limit_are_closed_at_once() {
 fn some_answers_are_resets_the_same_for_the_same_seed() {
     let outcomes = |seed: &str| -> Vec<bool> {
         let oracle = Oracle::start(&["fixed", "--delay", "1ms", "--reset-share", "0.4", "--seed", seed]);
-        let one = || match ask(&oracle).read(&mut [0; 1]) {
+        let answered = || match ask(&oracle).read(&mut [0; 1]) {
             Ok(1) => false,
             Err(error) if error.kind() == ErrorKind::ConnectionReset => true,
             other => panic!("neither an answer nor a reset: {other:?}"),
         };
-        (0..40).map(|_| one()).collect()
+        (0..40).map(|_| answered()).collect()
     };
     let first = outcomes("1");
     assert!(first.contains(&true) && first.contains(&false));

@@ -1,4 +1,4 @@
-//! Several processes, and pauses: who serves, who is stopped, and that nobody stays behind.
+//! Several processes, and pauses: which processes serve, which are stopped, and that none stays behind.
 
 use std::collections::HashSet;
 use std::fs;
@@ -10,7 +10,7 @@ use crate::rig::{BINARY, Oracle, bodies};
 
 const GET: &[u8] = b"GET /name HTTP/1.1\r\n\r\n";
 
-/// What follows the name in `/proc/ID/stat`: the state first. None when the process is gone, or a zombie.
+/// The fields after the name in `/proc/ID/stat`, the state first. None when the process is gone, or a zombie.
 fn state(id: u32) -> Option<char> {
     let stat = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
     let state = stat.rsplit(") ").next()?.chars().next()?;
@@ -22,7 +22,7 @@ fn children(id: u32) -> Vec<u32> {
     listed.split_whitespace().map(|id| id.parse().expect("an id")).collect()
 }
 
-/// Waits for what must come; ten seconds are more than any machine takes.
+/// Waits for what must happen; ten seconds are enough on any machine.
 fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     let began = Instant::now();
     while !holds() {
@@ -49,7 +49,7 @@ fn processes_share_a_port_and_their_lateness() {
         stream.write_all(GET).expect("it reads");
         assert_eq!(bodies(stream.try_clone().expect("a socket can be cloned"), 1), ["name"]);
     }
-    // Which process has a connection is chance: that one of three has none of 60 has a probability below 1e-10.
+    // Which process has a connection is random: the probability that one of three has none of 60 is below 1e-10.
     let held: Vec<usize> = ids.iter().map(|&id| sockets(id) - 2).collect();
     assert_eq!(held.iter().sum::<usize>(), 60);
     assert!(held.iter().all(|&count| count > 0), "{held:?}");
@@ -116,6 +116,6 @@ fn a_pause_holds_everything_for_its_time_and_says_when_it_was() {
     let line = errors.lines().next().expect("a line");
     let words: Vec<&str> = line.split(' ').collect();
     assert_eq!((words[0], words[1], words[2], words[4], words[6]), ("pause", "1:", "from", "for", "ns"), "{line}");
-    // It ends at its time even when it began late.
+    // The pause ends at its time even if it began late.
     assert!(words[5].parse::<u64>().expect("a number") > 0, "{line}");
 }

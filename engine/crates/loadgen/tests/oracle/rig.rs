@@ -1,4 +1,4 @@
-//! What the tests share: a running oracle, and its answers.
+//! A running oracle, and its answers.
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::net::TcpStream;
@@ -8,7 +8,7 @@ use std::time::Duration;
 /// The oracle's binary.
 pub const BINARY: &str = env!("CARGO_BIN_EXE_redline-oracle");
 
-/// A running oracle; killed when a test leaves it behind.
+/// A running oracle; killed when it is dropped.
 pub struct Oracle {
     pub child: Child,
     stdout: BufReader<ChildStdout>,
@@ -20,7 +20,7 @@ impl Oracle {
         Self::run(Command::new(BINARY).args(arguments))
     }
 
-    /// The same by a command that becomes the oracle.
+    /// The same, from a command that becomes the oracle.
     pub fn run(command: &mut Command) -> Self {
         let mut child = command.stdout(Stdio::piped()).spawn().expect("it starts");
         let mut stdout = BufReader::new(child.stdout.take().expect("stdout is piped"));
@@ -54,7 +54,7 @@ impl Drop for Oracle {
     }
 }
 
-/// The bodies of the next `count` answers, each checked for its status.
+/// The bodies of the next `count` answers, after checking their statuses.
 pub fn bodies(stream: TcpStream, count: usize) -> Vec<String> {
     let mut reader = BufReader::new(stream);
     let mut body = || {

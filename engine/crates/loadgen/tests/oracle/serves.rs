@@ -1,4 +1,4 @@
-//! The binary over real sockets: what it answers, how long it takes at least, and how it ends.
+//! The binary over real sockets: its answers, their least times, and its exit.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -55,7 +55,7 @@ fn no_answer_is_early_and_each_is_counted() {
 
 #[test]
 fn one_worker_serves_in_turn() {
-    // 20 at once: the last answer comes after the sum of 20 services.
+    // 20 at the same time: the last answer arrives after the sum of 20 services.
     let oracle = Oracle::start(&["exponential", "--rate", "400", "--seed", "5"]);
     let began = Instant::now();
     let mut stream = oracle.connect();
@@ -68,7 +68,7 @@ fn one_worker_serves_in_turn() {
 #[test]
 fn what_arrives_in_a_stall_is_held_to_its_end() {
     const STALL: Duration = Duration::from_millis(500);
-    // The stall begins after `began`. A request that was written within it, counted from there, arrived in the stall; where
+    // The stall begins after `began`. A request that was written within it, counted from there, arrived in the stall; if
     // starting took longer than that, nothing was tested.
     for _ in 0..20 {
         let began = Instant::now();
@@ -81,7 +81,7 @@ fn what_arrives_in_a_stall_is_held_to_its_end() {
             continue;
         }
         assert!(began.elapsed() >= STALL);
-        // After the stall nothing is held.
+        // After the stall no answer is held back.
         stream.write_all(b"GET /b HTTP/1.1\r\n\r\n").expect("it reads");
         assert_eq!(bodies(stream, 1), ["b"]);
         assert!(began.elapsed() < Duration::from_secs(600));
@@ -98,7 +98,7 @@ fn without_descriptors_connections_wait_for_those_that_end() {
     for stream in &mut streams {
         stream.write_all(b"GET /a HTTP/1.1\r\n\r\n").expect("the kernel takes it");
     }
-    // In the order of their connecting: each that ends makes room for one that waits.
+    // In the order of connecting: a connection that ends makes room for one that waits.
     for stream in streams {
         assert_eq!(bodies(stream, 1), ["a"]);
     }

@@ -1,7 +1,7 @@
 use super::{Conversation, Release, Respondent, add_decimal};
 use proptest::prelude::*;
 
-/// Answers with the name, when the function allows it.
+/// Answers with the name, as soon as the function allows it.
 struct When<F>(F);
 
 impl<F: FnMut(usize) -> Release> Respondent for When<F> {
@@ -18,7 +18,7 @@ impl<F: FnMut(usize) -> Release> Respondent for When<F> {
     }
 }
 
-/// Answers all at once with this body; the n-th answer is a reset.
+/// Answers everything immediately with this body; the n-th answer is a reset.
 struct Filled(Vec<u8>, usize);
 
 fn filled(bytes: usize, reset: usize) -> Filled {

@@ -1,5 +1,5 @@
-//! A server in memory, and the bytes between it and a client.
-#![allow(dead_code, reason = "each test file uses a part of this")]
+//! An in-memory server, and the bytes between it and a client.
+#![allow(dead_code, reason = "every test file uses a part of this")]
 
 use std::io::{Read, Write};
 use std::sync::Arc;
@@ -25,7 +25,7 @@ pub fn certificates(name: &str) -> Certificates {
     certificates_of(KeyPair::generate().unwrap(), name)
 }
 
-/// The same of an authority with this key.
+/// The same, with an authority that has this key.
 pub fn certificates_of(authority: KeyPair, name: &str) -> Certificates {
     let mut ca = CertificateParams::new(Vec::new()).unwrap();
     ca.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -42,12 +42,12 @@ pub fn certificates_of(authority: KeyPair, name: &str) -> Certificates {
     }
 }
 
-/// A certificate for `name` that signed itself and says that it is a CA, as `openssl req -x509` makes it.
+/// A self-signed certificate for `name` that claims to be a CA's, as `openssl req -x509` makes it.
 pub fn own_certificate(name: &str) -> Certificates {
     self_signed_as(name, IsCa::Ca(BasicConstraints::Unconstrained))
 }
 
-/// A certificate for `name` that signed itself and does not say that it is a CA.
+/// A self-signed certificate for `name` that does not claim to be a CA's.
 pub fn self_signed(name: &str) -> Certificates {
     self_signed_as(name, IsCa::NoCa)
 }
@@ -66,12 +66,12 @@ fn self_signed_as(name: &str, is_ca: IsCa) -> Certificates {
     }
 }
 
-/// How a server of these certificates is set up.
+/// The configuration of a server with these certificates.
 pub fn server_config(certificates: &Certificates, alpn: &[&str]) -> ServerConfig {
     server_config_of(certificates, alpn, None)
 }
 
-/// The same with one cipher suite only.
+/// The same with a single cipher suite.
 pub fn server_config_of(
     certificates: &Certificates,
     alpn: &[&str],
@@ -90,7 +90,7 @@ pub fn server_config_of(
         .with_no_client_auth()
         .with_single_cert(vec![certificates.der.clone()], key)
         .unwrap();
-    // So that sessions of TLS 1.2 are resumed by tickets too.
+    // So that TLS 1.2 sessions are resumed by tickets too.
     config.ticketer = ring::Ticketer::new().unwrap();
     config.alpn_protocols = alpn.iter().map(|name| name.as_bytes().to_vec()).collect();
     config
@@ -129,14 +129,14 @@ impl Pair {
         }
     }
 
-    /// Moves what the client has to say to the server; an error is the server's.
+    /// Moves the client's waiting bytes to the server; an error is the server's.
     pub fn client_speaks(&mut self) -> Result<(), rustls::Error> {
         let mut bytes = Vec::new();
         self.session.output(&mut bytes);
         self.deliver(&bytes)
     }
 
-    /// Gives the server bytes of the client.
+    /// Passes bytes of the client to the server.
     pub fn deliver(&mut self, mut bytes: &[u8]) -> Result<(), rustls::Error> {
         while !bytes.is_empty() {
             self.server.read_tls(&mut bytes).unwrap();
@@ -148,7 +148,7 @@ impl Pair {
         Ok(())
     }
 
-    /// What the server has to say.
+    /// The server's waiting bytes.
     pub fn server_bytes(&mut self) -> Vec<u8> {
         let mut bytes = Vec::new();
         while self.server.wants_write() {
@@ -157,7 +157,7 @@ impl Pair {
         bytes
     }
 
-    /// Moves what the server has to say to the client.
+    /// Moves the server's waiting bytes to the client.
     pub fn server_speaks(&mut self) -> Result<(), Error> {
         let bytes = self.server_bytes();
         let fed = self.session.feed(&bytes, &mut self.plain)?;
@@ -166,7 +166,7 @@ impl Pair {
         Ok(())
     }
 
-    /// Moves bytes until neither has more to say.
+    /// Moves bytes until neither side has any.
     pub fn shake(&mut self) -> Result<(), Error> {
         for _ in 0..4 {
             let of_server = self.client_speaks();
@@ -176,7 +176,7 @@ impl Pair {
         Ok(())
     }
 
-    /// Sends `request` to the server, and lets it send `answer`; what each has read.
+    /// Sends `request` to the server, which sends `answer`. Returns what either side has read.
     pub fn exchange(&mut self, request: &[u8], answer: &[u8]) -> (Vec<u8>, Vec<u8>) {
         self.ask(request);
         self.answer(answer);
@@ -196,7 +196,7 @@ impl Pair {
         self.session.feed(&bytes, &mut self.plain).unwrap();
     }
 
-    /// What the server would send with `answer`.
+    /// The bytes that the server would send with `answer`.
     pub fn sealed_answer(&mut self, answer: &[u8]) -> Vec<u8> {
         self.server.set_buffer_limit(None);
         self.server.writer().write_all(answer).unwrap();

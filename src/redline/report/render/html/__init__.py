@@ -23,7 +23,8 @@ from markupsafe import Markup
 
 from redline.model import Grade
 from redline.report import format as fmt
-from redline.report.document import STATE_LOOKS, Bar, BarChart, ChangeCell, Heat, Line, Page, Table, TableCell, filled
+from redline.report.document import STATE_LOOKS, ChangeCell, Line, Page, Table, TableCell, filled
+from redline.report.figures import Bar, BarChart, Heat
 from redline.visible import visible
 
 _HERE = Path(__file__).parent

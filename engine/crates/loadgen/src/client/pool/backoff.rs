@@ -1,5 +1,5 @@
-//! Exponential backoff of opening connections when a server refuses or drops them, so that a dead server, or a proxy without its
-//! server, causes no storm.
+//! Exponential backoff of opening connections when a server refuses or drops them, so that a dead server, or a proxy without
+//! its server, does not cause a storm of connections.
 
 use super::opening::MOST_OPENING;
 
@@ -13,9 +13,9 @@ const SOON_NS: u64 = 1_000_000_000;
 enum Cause {
     #[default]
     None,
-    /// A connection could not be opened. The next that opens ends the backoff.
+    /// A connection could not be opened. The next successful opening ends the backoff.
     Refused,
-    /// A connection ended soon, without an answer. The first answer on a new one ends the backoff.
+    /// A connection ended soon, without an answer. The first answer on a new connection ends the backoff.
     Dropped,
 }
 
@@ -37,7 +37,7 @@ impl ConnectBackoff {
         self.open_after_ns
     }
 
-    /// A connection is being opened. During a backoff the next has to wait all the same.
+    /// A connection is being opened. During a backoff, the next must wait all the same.
     pub fn started(&mut self, now_ns: u64) {
         if self.cause != Cause::None {
             self.open_after_ns = now_ns.saturating_add(self.delay_ns);
@@ -91,7 +91,7 @@ mod tests {
             now_ns += delay_ns;
             backoff.started(now_ns);
             backoff.opened();
-            // That it opened is not enough: another one has to wait as long again.
+            // Opening a connection is not enough: the next must wait as long again.
             assert_eq!(backoff.until_ns(), now_ns + delay_ns);
             delay_ns = (2 * delay_ns).min(LONGEST_DELAY_NS);
         }

@@ -23,7 +23,7 @@ pub const MOST_OPENING: usize = 128;
 pub struct ConnectResult {
     /// Connections that are open.
     pub open: usize,
-    /// The last reason why one could not be opened.
+    /// The last reason why a connection could not be opened.
     pub error: Option<OpenError>,
     /// The result of the first TLS handshake.
     pub tls: Option<TlsInfo>,
@@ -47,7 +47,7 @@ pub enum OpenError {
 }
 
 impl OpenError {
-    /// The outcome of the requests that it fails.
+    /// The outcome of requests that fail for this reason.
     pub fn outcome(&self) -> Outcome {
         match self {
             Self::Connect(_) => Outcome::Connect,
@@ -55,7 +55,7 @@ impl OpenError {
         }
     }
 
-    /// Whether this side had no port, descriptor or memory for the connection.
+    /// Whether this machine had no port, descriptor or memory for the connection.
     pub fn is_exhaustion(&self) -> bool {
         let exhausted = [
             libc::EADDRNOTAVAIL,
@@ -80,7 +80,7 @@ impl fmt::Display for OpenError {
     }
 }
 
-/// The progress of an opening.
+/// The progress of opening a connection.
 pub enum OpeningProgress {
     Pending,
     /// The connection can carry requests.
@@ -89,7 +89,7 @@ pub enum OpeningProgress {
 }
 
 impl<I: Io> Pool<I> {
-    /// Try each connection that is down once, for at most `limit_ns`. Those that are still being opened then continue.
+    /// Try each connection that is down once, for at most `limit_ns`. Connections that are still being opened then continue.
     pub fn open_all(&mut self, limit_ns: u64, stop: &Stop, activity: &mut Activity) -> io::Result<ConnectResult> {
         let end_ns = now_ns().saturating_add(limit_ns);
         let mut untried = self.states.count(ConnectionState::Down);
@@ -111,7 +111,7 @@ impl<I: Io> Pool<I> {
         Ok(ConnectResult { open: self.open(), error: last.or(slow), tls: self.tls.clone() })
     }
 
-    /// Why a connection is of no use that was not open in time.
+    /// The error of a connection that was not open in time.
     pub fn too_slow(&self, connection: ConnectionId) -> OpenError {
         if self.connection(connection).has_layers() {
             OpenError::Tls("the server did not complete it in time".to_owned())
@@ -120,7 +120,7 @@ impl<I: Io> Pool<I> {
         }
     }
 
-    /// An event while connecting before the load; why a connection could not be opened.
+    /// Handle an event while connecting before the load. Returns why a connection could not be opened.
     fn first_progress(&mut self, event: Event, activity: &mut Activity) -> Option<OpenError> {
         let connection = event.connection()?;
         match self.advance(connection, event, now_ns(), activity) {
@@ -158,7 +158,7 @@ impl<I: Io> Pool<I> {
                 Ok(sent) => {
                     activity.bytes_sent += sent;
                     if self.is_open(connection) {
-                        // Its handshake is complete, and its last bytes are written now.
+                        // Its handshake is complete, and its last bytes are now written.
                         self.settle(connection);
                     }
                     OpeningProgress::Pending
@@ -224,7 +224,7 @@ impl<I: Io> Pool<I> {
             Some(mut layers) => {
                 let fed = self.feed(&mut layers, bytes, now_ns, activity);
                 self.connection_mut(connection).set_layers(layers);
-                // Also after a failure: there is an alert for the peer.
+                // Flush also after a failure, because an alert may be queued for the peer.
                 let flushed = self.flush(connection).map_err(OpenError::Connect);
                 activity.bytes_sent += flushed.as_ref().unwrap_or(&0);
                 match fed.and_then(|done| flushed.map(|_| done)) {
@@ -236,7 +236,7 @@ impl<I: Io> Pool<I> {
         }
     }
 
-    /// Whether the handshake is complete with these bytes.
+    /// Whether these bytes complete the handshake.
     fn feed(
         &mut self,
         layers: &mut Layers,

@@ -1,4 +1,4 @@
-//! The state of each connection, and the order in which connections entered it.
+//! The states of connections, and the order in which connections entered them.
 //!
 //! Seven queues over one array of links: every operation is O(1) and allocates nothing.
 
@@ -13,7 +13,7 @@ pub enum ConnectionState {
     Parked,
     /// To be opened.
     Down,
-    /// The peer closed it while it was idle: to be opened when a request needs it.
+    /// Closed by the peer while it was idle: to be opened when a request needs it.
     Resting,
     /// Being opened, including its TLS handshake.
     Opening,

@@ -1,4 +1,4 @@
-//! The buffers that the kernel receives into: a ring of descriptions (`io_uring_buf_ring`) shared with it, and their memory.
+//! The buffers that the kernel receives into: a ring of descriptors shared with it (`io_uring_buf_ring`), and their memory.
 
 use std::io;
 use std::ptr::NonNull;
@@ -9,30 +9,30 @@ use io_uring::types::BufRingEntry;
 
 use crate::io::Chunk;
 
-/// The most bytes of one receive.
+/// The most bytes per receive.
 const BUFFER_BYTES: usize = 16 * 1024;
-/// The ring's length is a power of two between these. While all buffers are in use, receiving waits for one.
+/// The ring's length is a power of two between these. While all buffers are in use, receiving waits for a buffer.
 const FEWEST: usize = 64;
 const MOST: usize = 256;
 
 type Memory = [u8; BUFFER_BYTES];
 
 pub struct Buffers {
-    /// Page-aligned descriptions, shared with the kernel.
+    /// Page-aligned descriptors, shared with the kernel.
     ring: NonNull<BufRingEntry>,
     length: u16,
     tail: u16,
-    /// The memory of each buffer that the kernel may write to: owned by this value, and not referenced meanwhile. `None`
-    /// while a [`Chunk`] owns it.
+    /// The memory of every buffer that the kernel may write to: owned by this value, and not referenced meanwhile. `None` while
+    /// a [`Chunk`] owns it.
     kernels: Vec<Option<NonNull<Memory>>>,
 }
 
-// SAFETY: what it points to is owned by this value alone, and used through it.
+// SAFETY: only this value owns the memory that it points to.
 unsafe impl Send for Buffers {}
 
 impl Buffers {
-    /// Allocate and register them, and give all to the kernel. Before they are dropped, the ring's receives must have ended
-    /// and the group be unregistered: see the drop of the backend.
+    /// Allocate and register the buffers, and give all to the kernel. Before they are dropped, the ring's receives must have
+    /// ended and the group must be unregistered: see the drop of the backend.
     pub fn register(ring: &IoUring, group: u16, connections: usize) -> io::Result<Self> {
         let length = connections.next_power_of_two().clamp(FEWEST, MOST);
         // SAFETY: an anonymous mapping at an address of the kernel's choice overlaps nothing; the result is checked.
@@ -51,7 +51,7 @@ impl Buffers {
         }
         let entries = NonNull::new(mapped).ok_or(io::ErrorKind::OutOfMemory)?.cast::<BufRingEntry>();
         let mut buffers = Self { ring: entries, length: length as u16, tail: 0, kernels: vec![None; length] };
-        // SAFETY: the mapping has room for `length` entries, and is unmapped only after the group was unregistered.
+        // SAFETY: the mapping has room for `length` entries, and is unmapped only after the group is unregistered.
         unsafe {
             ring.submitter().register_buf_ring_with_flags(entries.as_ptr() as u64, length as u16, group, 0)?;
         }
@@ -61,34 +61,35 @@ impl Buffers {
         Ok(buffers)
     }
 
-    /// The bytes that the kernel has received into a buffer, which is the chunk's now.
+    /// The bytes that the kernel has received into a buffer. The chunk then owns the buffer.
     pub fn take(&mut self, buffer: u16, length: usize) -> Option<Chunk> {
         let memory = self.kernels.get_mut(usize::from(buffer))?.take()?;
-        // SAFETY: it was made by `Box::into_raw` in `give`, and taken out of the table here, so that it has one owner again. The
-        // kernel has used the buffer, and writes to it no more until `give` describes it again.
+        // SAFETY: `Box::into_raw` made it in `give`, and it was taken out of the table here, so that it has one owner. The
+        // kernel has used the buffer, and does not write to it until `give` describes it again.
         let memory = unsafe { Box::from_raw(memory.as_ptr()) };
         Some(Chunk { memory, length, buffer })
     }
 
-    /// Give a chunk's buffer to the kernel again.
+    /// Return a chunk's buffer to the kernel.
     pub fn give_back(&mut self, chunk: Chunk) {
         self.give(chunk.buffer, chunk.memory);
     }
 
-    /// Give a buffer back that the kernel has used and nobody has taken.
+    /// Return a buffer that the kernel has used and nobody has taken.
     pub fn recycle(&mut self, buffer: u16) {
         if let Some(Some(memory)) = self.kernels.get(usize::from(buffer)) {
             self.describe(buffer, *memory);
         }
     }
 
-    /// The buffers stay allocated for ever: the kernel may still write to them.
+    /// Never free the buffers: the kernel may still write to them.
     pub fn leak(&mut self) {
         self.kernels.clear();
         self.length = 0;
     }
 
-    /// Memory that is not this ring's, by its size or because the buffer has memory, is freed instead.
+    /// Return memory to the kernel. Memory that is not this ring's, by its size or because the buffer has memory, is freed
+    /// instead.
     fn give(&mut self, buffer: u16, memory: Box<[u8]>) {
         if let Some(place @ None) = self.kernels.get_mut(usize::from(buffer))
             && let Ok(memory) = Box::<Memory>::try_from(memory)
@@ -101,7 +102,7 @@ impl Buffers {
 
     fn describe(&mut self, buffer: u16, memory: NonNull<Memory>) {
         let place = usize::from(self.tail & (self.length - 1));
-        // SAFETY: the place is within the ring, of which the kernel reads only what is below the tail, stored last. The tail
+        // SAFETY: the index is within the ring, of which the kernel reads only entries below the tail, stored last. The tail
         // lies in the first entry (`io_uring_buf_ring`), and both sides access it atomically.
         unsafe {
             let entry = &mut *self.ring.as_ptr().add(place);
@@ -118,7 +119,7 @@ impl Buffers {
 impl Drop for Buffers {
     fn drop(&mut self) {
         for memory in self.kernels.drain(..).flatten() {
-            // SAFETY: made by `Box::leak` in `give`, and owned by the table; the kernel is done with it.
+            // SAFETY: made by `Box::leak` in `give`, and owned by the table; the kernel no longer uses it.
             drop(unsafe { Box::from_raw(memory.as_ptr()) });
         }
         if self.length > 0 {

@@ -28,7 +28,7 @@ fn need(connections: u32, target: &str) -> Need {
     }
 }
 
-/// What is said has the limit and its number; what is hinted has the way to raise it. One fewer than allowed passes.
+/// The message has the limit and its number; the hint has the way to raise it. One connection fewer than allowed passes.
 fn stands_in_the_way(need: &Need, facts: &Facts, limit: &str, allows: u64, way: &str) {
     let trouble = check(need, facts).unwrap_err();
     assert_eq!(trouble.kind, ErrorKind::Limit);

@@ -1,4 +1,4 @@
-//! Starting and ending the servers of others.
+//! Starts and ends the servers of others.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 
 use crate::support::tls::{Certificates, certificates};
 
-/// A JVM that compiles its program first, on a busy machine, takes a while.
+/// A JVM that compiles its program first takes a while on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A server of ours, ended and removed with it.
+/// A server that is ended, and whose files are removed, when this is dropped.
 pub struct Maker {
     pub ports: Vec<u16>,
     pub certificates: Certificates,
@@ -30,8 +30,8 @@ impl Drop for Maker {
     }
 }
 
-/// Where a program is that answers to this argument; nothing, said visibly, where it is not.
-fn found(programs: &[&'static str], argument: &str) -> Option<&'static str> {
+/// The first of these programs that runs with this argument; `None`, with a message, if there is none.
+fn working_program(programs: &[&'static str], argument: &str) -> Option<&'static str> {
     let program = programs.iter().copied().find(|program| {
         let mut command = Command::new(program);
         command.arg(argument).stdout(Stdio::null()).stderr(Stdio::null());
@@ -43,7 +43,7 @@ fn found(programs: &[&'static str], argument: &str) -> Option<&'static str> {
     program
 }
 
-/// A directory with certificates in it.
+/// A directory with certificates.
 fn workplace() -> (PathBuf, Certificates) {
     static NUMBER: AtomicUsize = AtomicUsize::new(0);
     let number = NUMBER.fetch_add(1, SeqCst);
@@ -56,8 +56,8 @@ fn workplace() -> (PathBuf, Certificates) {
     (directory, certificates)
 }
 
-/// Ports that are free and stay so: below those that the kernel hands out, which the tests beside this one take and give
-/// back all the time, and never one twice.
+/// Ports that are free and stay free: below the kernel's ephemeral range, from which other tests take ports all the time. No
+/// port is returned twice.
 fn free_ports(count: usize) -> Vec<u16> {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
     let first = std::process::id() as usize;
@@ -81,7 +81,7 @@ fn start(command: &mut Command, directory: PathBuf, certificates: Certificates, 
     maker
 }
 
-/// Start a server that prints its ports, one a line, when it is ready.
+/// Start a server that prints its ports, one per line, when it is ready.
 fn start_telling(command: &mut Command, directory: PathBuf, certificates: Certificates, ports: usize) -> Maker {
     let mut process = command.current_dir(&directory).stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
     let output = BufReader::new(process.stdout.take().unwrap());
@@ -91,10 +91,10 @@ fn start_telling(command: &mut Command, directory: PathBuf, certificates: Certif
     maker
 }
 
-/// HTTP/1.1 on the first port; on the second, over TLS, HTTP/2 too. On the third every answer of HTTP/1.1 closes its connection; on
-/// the fourth, over TLS, every 20th of HTTP/2 does.
+/// HTTP/1.1 on the first port; on the second, over TLS, also HTTP/2. On the third, every HTTP/1.1 answer closes its connection;
+/// on the fourth, over TLS, every 20th HTTP/2 answer does.
 pub fn nginx() -> Option<Maker> {
-    let nginx = found(&["nginx", "/usr/sbin/nginx"], "-v")?;
+    let nginx = working_program(&["nginx", "/usr/sbin/nginx"], "-v")?;
     let (directory, certificates) = workplace();
     let ports = free_ports(4);
     let temporary: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
@@ -114,9 +114,9 @@ pub fn nginx() -> Option<Maker> {
     Some(start(&mut command, directory, certificates, ports))
 }
 
-/// HTTP/2 on one port.
+/// HTTP/2 on a single port.
 pub fn nghttpd(tls: bool) -> Option<Maker> {
-    let nghttpd = found(&["nghttpd"], "--version")?;
+    let nghttpd = working_program(&["nghttpd"], "--version")?;
     let (directory, certificates) = workplace();
     let ports = free_ports(1);
     let mut command = Command::new(nghttpd);
@@ -135,14 +135,14 @@ fn program(name: &str) -> PathBuf {
 
 /// HTTP/1.1, the same over TLS, HTTP/2, the same over TLS.
 pub fn node() -> Option<Maker> {
-    let node = found(&["node"], "--version")?;
+    let node = working_program(&["node"], "--version")?;
     let (directory, certificates) = workplace();
     Some(start_telling(Command::new(node).arg(program("server.mjs")), directory, certificates, 4))
 }
 
 /// HTTP/1.1.
 pub fn java() -> Option<Maker> {
-    let java = found(&["java"], "-version")?;
+    let java = working_program(&["java"], "-version")?;
     let (directory, certificates) = workplace();
     let mut command = Command::new(java);
     command.args(["-XX:TieredStopAtLevel=1", "-Xmx256m"]).arg(program("Server.java"));
@@ -151,7 +151,7 @@ pub fn java() -> Option<Maker> {
 
 /// HTTP/1.0 over TLS with a key of this kind, and with these options.
 pub fn openssl(key: &[&str], options: &[&str]) -> Option<Maker> {
-    let openssl = found(&["openssl"], "version")?;
+    let openssl = working_program(&["openssl"], "version")?;
     let (directory, certificates) = workplace();
     let ports = free_ports(1);
     let request = ["req", "-x509", "-nodes", "-keyout", "key.pem", "-out", "cert.pem", "-subj", "/CN=any", "-newkey"];

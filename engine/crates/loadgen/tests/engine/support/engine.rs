@@ -1,4 +1,4 @@
-//! The real engine, as a process of the test.
+//! The engine as a process of a test.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::fd::AsRawFd;
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::EngineOutput;
 
-/// An engine that runs. It is killed if it is still there when this is dropped.
+/// A running engine. It is killed if it still runs when this is dropped.
 pub struct Engine {
     child: Child,
     input: Option<ChildStdin>,
@@ -30,25 +30,25 @@ impl Engine {
         engine
     }
 
-    /// Its standard input stays open, for what is said to it later.
+    /// Its standard input stays open, for later lines.
     pub fn start_heeding(job: &str, prepare: impl FnOnce(&mut Command)) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_redline-engine"));
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         prepare(&mut command);
         let mut child = command.spawn().unwrap();
-        // It may refuse a job before it has read it all.
+        // The engine may refuse a job before it has read all of it.
         let mut input = child.stdin.take();
         let _ = input.as_mut().unwrap().write_all(job.as_bytes());
         let out = child.stdout.take().map(BufReader::new);
         Self { child, input, out, seen: Vec::new() }
     }
 
-    /// Say one line to it.
+    /// Send it a line.
     pub fn say(&mut self, line: &str) {
         self.input.as_mut().unwrap().write_all(format!("{line}\n").as_bytes()).unwrap();
     }
 
-    /// Nothing more is said to it.
+    /// Close its standard input.
     pub fn close_input(&mut self) {
         drop(self.input.take());
     }
@@ -62,22 +62,22 @@ impl Engine {
         assert_eq!(unsafe { libc::kill(self.pid(), signal) }, 0);
     }
 
-    /// Take its descriptors away: from now on it gets none that is not below `most`.
+    /// Limit its descriptors: from now on it gets none that is not below `most`.
     pub fn limit_open_files(&self, most: u64) {
         let limit = libc::rlimit { rlim_cur: most, rlim_max: most };
-        // SAFETY: the limit is valid for reads, and the old one is not asked for.
+        // SAFETY: the limit is valid for reads, and the old limit is not requested.
         let set = unsafe { libc::prlimit(self.pid(), libc::RLIMIT_NOFILE, &raw const limit, std::ptr::null_mut()) };
         assert_eq!(set, 0);
     }
 
-    /// Let the pipe of its output hold as little as the kernel allows.
+    /// Make the pipe of its output as small as the kernel allows.
     pub fn shrink_output(&self) {
         let out = self.out.as_ref().unwrap().get_ref();
         // SAFETY: no memory is passed; the descriptor is open.
         assert!(unsafe { libc::fcntl(out.as_raw_fd(), libc::F_SETPIPE_SZ, 4096) } > 0);
     }
 
-    /// Nobody reads its output any more.
+    /// Stop reading its output.
     pub fn stop_reading(&mut self) {
         drop(self.out.take());
     }
@@ -91,7 +91,7 @@ impl Engine {
         self.seen.last()
     }
 
-    /// Wait for an event of which this is true.
+    /// Wait for an event for which this returns true.
     pub fn wait_until(&mut self, mut wanted: impl FnMut(&Value) -> bool) {
         while let Some(event) = self.read_event() {
             if wanted(event) {
@@ -101,12 +101,12 @@ impl Engine {
         panic!("the engine ended without telling what was waited for: {:#?}", self.seen.last());
     }
 
-    /// Wait for an interval of the measurement in which this count, by its JSON pointer, is not 0.
+    /// Wait for an interval of the measurement in which this count, named by its JSON pointer, is not 0.
     pub fn wait_for_measured(&mut self, count: &str) {
         self.wait_until(|event| event["phase"] == "measure" && event["counts"].pointer(count).unwrap() != 0);
     }
 
-    /// Read to the end of its output and wait for its end.
+    /// Read its output to the end and wait for its exit.
     pub fn finish(mut self) -> EngineOutput {
         while self.read_event().is_some() {}
         let mut log = String::new();
@@ -117,7 +117,7 @@ impl Engine {
         EngineOutput { code, events: std::mem::take(&mut self.seen), log }
     }
 
-    /// Wait for its end; a minute and a half is past every deadline of these tests.
+    /// Wait for its exit; a minute and a half exceeds every deadline of these tests.
     pub fn exit_code(&mut self) -> Option<i32> {
         let begun = Instant::now();
         while begun.elapsed() < Duration::from_secs(90) {
@@ -143,7 +143,7 @@ pub fn is_stopped(pid: libc::pid_t) -> bool {
     stat.rsplit_once(") ").unwrap().1.starts_with('T')
 }
 
-/// Let a command hold so many descriptors at most, whatever this host allows.
+/// Limit the descriptors of a command, whatever this host allows.
 pub fn limit_open_files(command: &mut Command, most: u64) {
     let limit = libc::rlimit { rlim_cur: most, rlim_max: most };
     // SAFETY: the call that is made between fork and exec is async-signal-safe and touches no memory but the limit.

@@ -1,5 +1,5 @@
-//! An HTTP/2 server that is the crate h2, of another maker than the engine's side, and one of bare frames for what no server
-//! of good manners does.
+//! An HTTP/2 server based on the crate h2, which the engine does not use, and a server of bare frames for what no well-behaved
+//! server does.
 
 use std::io;
 use std::sync::Arc;
@@ -22,26 +22,26 @@ pub enum Act {
     Answer(&'static str),
     /// The same with this status.
     Status(u16),
-    /// `hello`, after a time.
+    /// `hello`, after this time.
     Late(Duration),
-    /// An answer of gRPC, with this status in its trailers; without one if it is empty.
+    /// A gRPC answer with this status in its trailers; without a status if it is empty.
     Grpc(&'static str),
-    /// An answer of gRPC that is nothing but a head, with this status.
+    /// A gRPC answer without a body, with this status in its head.
     GrpcHead(&'static str),
     /// The length of the request's body.
     Length,
     Reset(Reason),
     /// Nothing at all.
     Stall,
-    /// `hello`, and GOAWAY as good servers say it.
+    /// `hello`, and GOAWAY as well-behaved servers send it.
     AnswerAndGo,
-    /// GOAWAY, without a word to those under way.
+    /// GOAWAY, without an answer to requests in flight.
     GoAtOnce,
     /// End the connection.
     Hangup,
 }
 
-/// A request as it came, and which of its connection, from 0.
+/// A request, and its number on its connection, from 0.
 pub struct Received<'a> {
     pub turn: usize,
     pub request: &'a Request<RecvStream>,
@@ -51,7 +51,7 @@ pub struct Received<'a> {
 pub struct Http2Server {
     pub port: u16,
     pub accepted: Arc<AtomicUsize>,
-    /// The most streams that were open at once on one connection.
+    /// The most streams that were open at the same time on a connection.
     pub most_open: Arc<AtomicUsize>,
 }
 
@@ -80,7 +80,7 @@ impl Http2Server {
         server
     }
 
-    /// `hello` to everything.
+    /// Answers `hello` to everything.
     pub fn hello() -> Self {
         Self::start(Builder::new(), |_| Act::Answer("hello"))
     }
@@ -161,7 +161,7 @@ async fn answer(
     sending.send_data(said.into(), true)
 }
 
-/// The head of an answer of gRPC.
+/// The head of a gRPC answer.
 fn grpc_head(status: &str) -> http::response::Builder {
     let head = Response::builder().header("content-type", "application/grpc+proto");
     if status.is_empty() { head } else { head.header("grpc-status", status) }
@@ -171,7 +171,7 @@ pub const HEADERS: u8 = 1;
 pub const RST_STREAM: u8 = 3;
 pub const SETTINGS: u8 = 4;
 pub const GOAWAY: u8 = 7;
-/// The flags of a frame HEADERS that is a whole answer.
+/// The flags of a HEADERS frame that is a complete answer.
 pub const END_HEADERS_AND_STREAM: u8 = 5;
 const PREFACE_BYTES: usize = 24;
 
@@ -201,19 +201,19 @@ pub fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Read the client's preface, and say SETTINGS.
+/// Read the client's preface, and send SETTINGS.
 pub fn greet(peer: &mut Peer) -> io::Result<()> {
     peer.bytes(PREFACE_BYTES)?;
     peer.say_bytes(&frame(SETTINGS, 0, 0, &[]))
 }
 
-/// SETTINGS of these numbers and values.
+/// A SETTINGS frame with these entries.
 pub fn settings(entries: &[(u16, u32)]) -> Vec<u8> {
     let entries = entries.iter().flat_map(|(id, value)| [&id.to_be_bytes()[..], &value.to_be_bytes()[..]].concat());
     frame(SETTINGS, 0, 0, &entries.collect::<Vec<_>>())
 }
 
-/// Read to the next request; its stream.
+/// Read to the next request. Returns its stream.
 pub fn next_stream(peer: &mut Peer) -> io::Result<u32> {
     loop {
         let frame = read_frame(peer)?;
@@ -226,12 +226,12 @@ pub fn next_stream(peer: &mut Peer) -> io::Result<u32> {
     }
 }
 
-/// `:status 200` and nothing more: entry 8 of HPACK's static table, with both ends set.
+/// `:status 200` and nothing more: entry 8 of HPACK's static table, with both END flags.
 pub fn ok(stream: u32) -> Vec<u8> {
     frame(HEADERS, 5, stream, &[0x88])
 }
 
-/// No stream past `last` was or will be processed.
+/// A GOAWAY frame: no stream past `last` was or will be processed.
 pub fn go_away(last: u32, code: u32) -> Vec<u8> {
     frame(GOAWAY, 0, 0, &[last.to_be_bytes(), code.to_be_bytes()].concat())
 }

@@ -1,4 +1,4 @@
-//! Jobs for the real engine, which runs them, and its events.
+//! Jobs for the engine, and its events.
 
 pub mod engine;
 pub mod http2;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 pub use engine::Engine;
 pub use output::{EngineOutput, Outcome};
 
-/// Which backend the jobs of these tests ask for: the one that is named in `REDLINE_TEST_BACKEND`, or the best.
+/// The backend of the jobs of these tests: the backend named in `REDLINE_TEST_BACKEND`, or the best.
 pub fn backend() -> String {
     std::env::var("REDLINE_TEST_BACKEND").unwrap_or_else(|_| "auto".to_owned())
 }
@@ -19,7 +19,7 @@ pub fn backend() -> String {
 /// A job of 50 ms warm-up and 300 ms measurement: two users who request `/` and think for a millisecond in between.
 ///
 /// Users who do not think take all CPU time. The main thread of the engine then waits until its events are due for output, and
-/// with it each test that waits for an event. A test whose subject is such a load overrides `/load`.
+/// with it every test that waits for an event. A test of such a load overrides `/load`.
 pub fn job(port: u16) -> Value {
     json!({
         "format": "redline.job/1",
@@ -50,7 +50,7 @@ pub fn open_job(port: u16, rate: u32, connections: u32) -> Value {
     with(job(port), "/load", json!({"open": open}))
 }
 
-/// The job with one thing different; `place` is a JSON pointer.
+/// The job with another value at `place`, a JSON pointer.
 pub fn with(mut job: Value, place: &str, value: Value) -> Value {
     let (parent, key) = place.rsplit_once('/').unwrap();
     job.pointer_mut(parent).unwrap()[key] = value;
@@ -62,7 +62,7 @@ pub fn run(job: &Value) -> EngineOutput {
     Engine::start(&job.to_string()).finish()
 }
 
-/// Run a job that completes; its result, held to every law that all results obey.
+/// Run a job that completes, and return its result, which obeys all laws of results.
 pub fn complete(job: &Value) -> Outcome {
     let output = run(job);
     assert_eq!(output.code, Some(0), "{:#?}", output.events.last());

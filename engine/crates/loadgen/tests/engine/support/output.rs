@@ -1,4 +1,4 @@
-//! The output of an engine, held to the laws that all results obey.
+//! The output of an engine, checked against the laws of all results.
 
 use redline_traffic::Histogram;
 use serde_json::Value;
@@ -8,7 +8,7 @@ use serde_json::Value;
 pub struct EngineOutput {
     pub code: Option<i32>,
     pub events: Vec<Value>,
-    /// What it said on standard error.
+    /// Its standard error.
     pub log: String,
 }
 
@@ -17,7 +17,7 @@ impl EngineOutput {
         self.events.iter().filter(move |event| event["event"] == kind)
     }
 
-    /// The result, after checking that nothing was lost on the way to it.
+    /// The result, after checking that nothing was lost.
     pub fn result(&self) -> Outcome {
         let event = self.events.last().unwrap().clone();
         assert_eq!(event["event"], "result", "{event:#}");
@@ -59,7 +59,7 @@ impl EngineOutput {
         assert_eq!(completed, result.count("completed"));
     }
 
-    /// The one event of a job that could not run.
+    /// The only event of a job that could not run.
     pub fn error(&self) -> &Value {
         assert_eq!(self.events.len(), 1, "{:#?}", self.events);
         assert_eq!(self.events[0]["event"], "error");
@@ -105,18 +105,18 @@ impl Outcome {
         histogram(&self.event, name)
     }
 
-    /// Why requests failed, the first of each outcome.
+    /// The first failure of each outcome.
     pub fn failures(&self) -> &[Value] {
         self.event["failures"].as_array().unwrap()
     }
 
-    /// Why requests ended so.
+    /// Why requests ended with this outcome.
     pub fn reason(&self, outcome: &str) -> &str {
         let failure = self.failures().iter().find(|failure| failure["outcome"] == outcome);
         failure.unwrap_or_else(|| panic!("{outcome}: {:?}", self.failures()))["reason"].as_str().unwrap()
     }
 
-    /// Every outcome that is not ok has a reason on one line, in the order of outcomes.
+    /// Every outcome except ok has a reason on a single line, in the order of outcomes.
     fn has_reasons(&self) {
         let outcomes =
             OUTCOMES.iter().filter(|outcome| self.failures().iter().any(|known| known["outcome"] == **outcome));
@@ -127,7 +127,7 @@ impl Outcome {
         }
     }
 
-    /// Every request that fell due is in the response histogram and has one outcome.
+    /// Every request that fell due is in the response histogram and has exactly one outcome.
     fn is_conserved(&self) {
         assert_eq!(self.total(), self.count("due"), "{:#}", self.event["counts"]);
         assert_eq!(self.histogram("response").count(), self.count("due"));
@@ -136,7 +136,7 @@ impl Outcome {
         assert!(self.count("exhausted") <= self.outcome("connect"));
     }
 
-    /// All requests, some at least, ended so.
+    /// All requests, at least one, ended with this outcome.
     pub fn are_all(&self, outcome: &str) {
         assert!(self.total() > 0);
         assert_eq!(self.outcome(outcome), self.total(), "{:#}", self.event["counts"]);

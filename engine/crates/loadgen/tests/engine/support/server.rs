@@ -1,4 +1,4 @@
-//! Small servers that do what a test says, right or wrong: one thread for each connection.
+//! Small servers that do what a test needs, right or wrong, with a thread per connection.
 
 use std::collections::HashMap;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -17,7 +17,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Give each connection to `serve`, with its number from 0.
+    /// Pass every connection to `serve`, with its number from 0.
     pub fn start(serve: impl Fn(Peer, usize) -> io::Result<()> + Send + Sync + 'static) -> Self {
         Self::start_on("127.0.0.1:0", serve)
     }
@@ -39,7 +39,7 @@ impl Server {
                 }
                 let Ok(stream) = stream else { continue };
                 let number = accepted.fetch_add(1, Ordering::SeqCst);
-                // To end it from outside; as long as it is kept, the connection does not close.
+                // A handle to end it from outside; as long as it is kept, the connection does not close.
                 streams.lock().unwrap().insert(number, stream.try_clone().unwrap());
                 let (serve, streams) = (Arc::clone(&serve), Arc::clone(&streams));
                 thread::spawn(move || {
@@ -62,10 +62,10 @@ impl Server {
         })
     }
 
-    /// End all connections, and refuse new ones from now on.
+    /// End all connections, and refuse new connections from now on.
     pub fn kill(&self) {
         self.alive.store(false, Ordering::SeqCst);
-        // The acceptor looks when one comes, and then it is gone.
+        // The acceptor checks at the next connection, and then ends.
         drop(TcpStream::connect(("127.0.0.1", self.port)));
         for (_, stream) in self.streams.lock().unwrap().drain() {
             let _ = stream.shutdown(Shutdown::Both);
@@ -82,7 +82,7 @@ impl Peer {
         Self(BufReader::new(stream))
     }
 
-    /// Read a request; its first line and the length of its body. `None` when the client has closed.
+    /// Read a request. Returns its first line and the length of its body, or `None` when the client has closed.
     pub fn request(&mut self) -> io::Result<Option<(String, usize)>> {
         let mut first = String::new();
         if self.0.read_line(&mut first)? == 0 {
@@ -103,7 +103,7 @@ impl Peer {
         Ok(Some((first, length)))
     }
 
-    /// Read a request, whole. `None` when the client has closed.
+    /// Read a whole request. `None` when the client has closed.
     pub fn whole_request(&mut self) -> io::Result<Option<Request>> {
         read_request(&mut self.0)
     }
@@ -113,7 +113,7 @@ impl Peer {
         !self.0.buffer().is_empty()
     }
 
-    /// Whether more comes within this time.
+    /// Whether more arrives within this time.
     pub fn more_comes_within(&mut self, time: Duration) -> bool {
         if self.has_more() {
             return true;
@@ -124,8 +124,8 @@ impl Peer {
         comes
     }
 
-    /// Say the last word, and read what is still sent until the client has gone away: a close with unread bytes is a reset,
-    /// which could overtake what was said.
+    /// Send the last text, and read until the client has gone away: a close with unread bytes is a reset, which could overtake
+    /// the text.
     pub fn say_the_last(&mut self, text: &str) -> io::Result<()> {
         self.say(text)?;
         self.0.get_mut().shutdown(Shutdown::Write)?;
@@ -137,7 +137,7 @@ impl Peer {
         self.0.get_ref()
     }
 
-    /// Read so many bytes.
+    /// Read this many bytes.
     pub fn bytes(&mut self, length: usize) -> io::Result<Vec<u8>> {
         let mut bytes = vec![0; length];
         self.0.read_exact(&mut bytes)?;
@@ -148,7 +148,7 @@ impl Peer {
         self.0.get_mut().write_all(bytes)
     }
 
-    /// Be a mere pipe to a server on this port.
+    /// Relay all bytes to and from a server on this port.
     pub fn relay_to(self, port: u16) -> io::Result<()> {
         let mut there = TcpStream::connect(("127.0.0.1", port))?;
         let mut here = self.0.into_inner();
@@ -161,13 +161,13 @@ impl Peer {
         here.shutdown(Shutdown::Write)
     }
 
-    /// Say this to whatever comes, and wait until the client has gone away.
+    /// Send this to whatever arrives, and wait until the client has gone away.
     pub fn answer_blindly(mut self, text: &str) -> io::Result<()> {
         self.begin_of_request()?;
         self.say_the_last(text)
     }
 
-    /// Read one byte of a request and leave the rest: closing now resets the connection.
+    /// Read a byte of a request and leave the rest: closing now resets the connection.
     pub fn begin_of_request(&mut self) -> io::Result<()> {
         self.0.get_mut().read_exact(&mut [0])
     }
@@ -176,14 +176,14 @@ impl Peer {
         self.0.get_mut().write_all(text.as_bytes())
     }
 
-    /// Say nothing until the client has gone away.
+    /// Send nothing until the client has gone away.
     pub fn stall(&mut self) {
         let _ = self.0.get_mut().set_read_timeout(Some(Duration::from_secs(60)));
         let _ = io::copy(&mut self.0, &mut io::sink());
     }
 }
 
-/// A request as it came.
+/// A request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
     pub method: String,
@@ -194,12 +194,12 @@ pub struct Request {
 
 impl Request {
     pub fn header(&self, name: &str) -> Option<&str> {
-        let found = self.headers.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
-        found.map(|(_, value)| value.as_str())
+        let header = self.headers.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
+        header.map(|(_, value)| value.as_str())
     }
 }
 
-/// Read a request, whole. `None` when there is none.
+/// Read a whole request. `None` when there is none.
 pub fn read_request(from: &mut impl BufRead) -> io::Result<Option<Request>> {
     let mut lines = Vec::new();
     loop {

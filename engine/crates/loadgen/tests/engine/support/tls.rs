@@ -1,4 +1,4 @@
-//! An authority, certificates from it, and a TLS server that is rustls with sockets that block.
+//! An authority, certificates from it, and a TLS server with blocking sockets, based on rustls.
 
 use std::io::{self, BufReader, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -39,7 +39,7 @@ pub fn certificates(name: &str) -> Certificates {
     }
 }
 
-/// Make a certificate for this name or address that signed itself, and expired long ago.
+/// Make a self-signed certificate for this name or address, which expired long ago.
 pub fn own_expired_certificate(name: &str) -> Certificates {
     let mut own = CertificateParams::new(vec![name.to_owned()]).unwrap();
     (own.not_before, own.not_after) = (date_time_ymd(2001, 1, 1), date_time_ymd(2002, 1, 1));
@@ -55,7 +55,7 @@ pub fn own_expired_certificate(name: &str) -> Certificates {
 }
 
 impl Certificates {
-    /// How a server of these is set up that wants a certificate of its clients, signed by the same authority.
+    /// The configuration of a server that requires a client certificate from the same authority.
     pub fn demanding_config(&self, version: &'static SupportedProtocolVersion) -> ServerConfig {
         let provider = Arc::new(ring::default_provider());
         let mut roots = RootCertStore::empty();
@@ -69,7 +69,7 @@ impl Certificates {
             .unwrap()
     }
 
-    /// How a server of these is set up.
+    /// The configuration of a server with these certificates.
     pub fn config(&self, versions: &[&'static SupportedProtocolVersion], alpn: &[&str]) -> ServerConfig {
         let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(self.key_der.clone()));
         let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
@@ -78,7 +78,7 @@ impl Certificates {
             .with_no_client_auth()
             .with_single_cert(vec![self.der.clone()], key)
             .unwrap();
-        // So that sessions of TLS 1.2 are resumed by tickets too.
+        // So that TLS 1.2 sessions are resumed by tickets too.
         config.ticketer = ring::Ticketer::new().unwrap();
         config.alpn_protocols = alpn.iter().map(|name| name.as_bytes().to_vec()).collect();
         config
@@ -89,12 +89,12 @@ impl Certificates {
 pub struct Secure(BufReader<StreamOwned<ServerConnection, TcpStream>>);
 
 impl Secure {
-    /// Read a request, whole. `None` when the client has closed.
+    /// Read a whole request. `None` when the client has closed.
     pub fn request(&mut self) -> io::Result<Option<crate::support::server::Request>> {
         crate::support::server::read_request(&mut self.0)
     }
 
-    /// Read one byte of a request, and leave the rest.
+    /// Read a byte of a request, and leave the rest.
     pub fn first_byte(&mut self) -> io::Result<()> {
         self.0.get_mut().read_exact(&mut [0])
     }
@@ -104,7 +104,7 @@ impl Secure {
         self.0.get_mut().flush()
     }
 
-    /// Say that no more comes, in the words of TLS, and end the connection.
+    /// Send `close_notify`, and end the connection.
     pub fn close(mut self) -> io::Result<()> {
         let stream = self.0.get_mut();
         stream.conn.send_close_notify();
@@ -121,10 +121,10 @@ impl Secure {
 /// A TLS server; it ends with the test.
 pub struct TlsServer {
     pub port: u16,
-    /// Handshakes that ended well, and those of them that resumed a session.
+    /// Successful handshakes, and those of them that resumed a session.
     pub shaken: Arc<AtomicUsize>,
     pub resumed: Arc<AtomicUsize>,
-    /// What the last client named as the server's name.
+    /// The server name that the last client sent.
     pub named: Arc<std::sync::Mutex<Option<String>>>,
 }
 

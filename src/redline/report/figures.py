@@ -1,0 +1,109 @@
+"""The figures of a page. Whatever a figure shows also stands in a table."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from redline.model import Verdict
+from redline.report.document import ChangeCell, PageBlock
+from redline.report.scales import Scale
+
+
+@dataclass(frozen=True)
+class Bar:
+    """From where to where, with the interval of its end and the trials behind it; no `verdict`: it is no change."""
+
+    start: float
+    end: float
+    low: float | None
+    high: float | None
+    verdict: Verdict | None
+    dots: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class BarChart(PageBlock):
+    """Named rows with a bar, or None, and its value as text. In a `joined` chart bars begin where the last ended."""
+
+    title: str
+    label: str
+    scale: Scale
+    rows: tuple[tuple[str, Bar | None, ChangeCell | str], ...]
+    hint: str = ""
+    joined: bool = False
+
+
+@dataclass(frozen=True)
+class Plot:
+    """A plot that the page's script draws from the page's data, by kind and place."""
+
+    kind: str
+    title: str
+    label: str
+
+
+@dataclass(frozen=True)
+class Legend:
+    """An entry of a legend; `series` is its colour."""
+
+    name: str
+    series: int
+    sign: Literal["subject", "ceiling", "box", "cross"] = "subject"
+
+
+@dataclass(frozen=True)
+class Plots(PageBlock):
+    """Plots of a subject, which has this place in the page's data; `toggles` lets readers hide series."""
+
+    place: int
+    plots: tuple[Plot, ...]
+    legend: tuple[Legend, ...]
+    toggles: bool = False
+
+
+@dataclass(frozen=True)
+class Stacked:
+    """A bar of a length up to 1, with its value as text, and its parts, which add up to 1: colour, share and name.
+
+    Colour -1 is that of all that have none.
+    """
+
+    name: str
+    length: float
+    value: str
+    parts: tuple[tuple[int, float, str], ...]
+
+
+@dataclass(frozen=True)
+class StackedBars(PageBlock):
+    """Named bars of coloured parts."""
+
+    title: str
+    rows: tuple[Stacked, ...]
+    legend: tuple[Legend, ...]
+
+
+@dataclass(frozen=True)
+class Heat(PageBlock):
+    """Rows of levels from 0 over time; above them a line, on a log scale, and marks below columns."""
+
+    title: str
+    label: str
+    rows: tuple[tuple[str, tuple[int, ...]], ...]
+    curve: tuple[int | None, ...]
+    marks: tuple[bool, ...]
+    curve_label: str
+    hint: str = ""
+
+
+@dataclass(frozen=True)
+class Flames(PageBlock):
+    """The flame graphs of the page's data, of which its script draws one at a time."""
+
+    title: str
+
+
+@dataclass(frozen=True)
+class Panels(PageBlock):
+    """Figures, side by side where there is room."""
+
+    blocks: tuple[BarChart, ...]
