@@ -434,6 +434,16 @@ class DoctorFlags(Flags):
     json: bool = _switch("--json", _AS_JSON)
 
 
+@_command("cache")
+class CacheFlags(Flags):
+    """List what Redline keeps in the user's cache.
+
+    Built servers of the installed catalogue, JDKs, and other things that are made again when they are missing.
+    """
+
+    clean: bool = _switch("--clean", "Remove all of it; no run may be going on.")
+
+
 @_command("selftest")
 class SelftestFlags(Flags):
     """Test the engine against servers with known answers.

@@ -42,7 +42,7 @@ _MOST_RUNS = 20
 
 def execute(flags: CheckFlags) -> None:
     """Validate a suite and print its plan; every problem at once, with file, line, column and a hint."""
-    validated, _ = read_suite_file(flags.suite, flags)
+    validated, _ = read_suite_file(places.ready_suite(flags.suite), flags)
     first, plan = make_capacity_plan(validated), make_plan(validated)
     check_cores(plan, plan_placement().cores)
     folder, shows = last_run(plan)

@@ -26,9 +26,10 @@ def execute(flags: RunFlags) -> None:
             )
             finish_resumed(flags.resume, workplace, _output(flags), console, trials=flags.trials)
         elif flags.suite is not None:
-            suite, text = read_suite_file(flags.suite, flags)
+            file = places.ready_suite(flags.suite)
+            suite, text = read_suite_file(file, flags)
             check_targets(suite)
-            source = Source(command_line(), str(flags.suite.resolve()), text)
+            source = Source(command_line(), str(file.resolve()), text)
             folder = flags.output or places.new_run(suite.name)
             finish(create(suite, source, folder, workplace, console), _output(flags), console)
         else:
