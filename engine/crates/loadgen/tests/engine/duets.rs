@@ -46,6 +46,19 @@ fn balanced(output: &EngineOutput, targets: usize) -> &Value {
     output.events.last().unwrap()
 }
 
+/// Runs a duet until no block was left out because a worker stood still, as it does where other tests take its core: what was
+/// counted of such a block is in one target's total and may be missing from the other's.
+fn run_undisturbed(job: &Value) -> EngineOutput {
+    let mut output = run(job);
+    for _ in 0..20 {
+        if output.events.last().unwrap()["paused_blocks"].as_u64().unwrap_or(0) == 0 {
+            break;
+        }
+        output = run(job);
+    }
+    output
+}
+
 /// The sum of a count over the slices of a target, in the measured blocks.
 fn sum(output: &EngineOutput, target: u64, key: &str) -> u64 {
     let measured = output.of_kind("block").filter(|block| block["phase"] == "measure");
@@ -60,7 +73,7 @@ fn targets_are_loaded_in_turn_and_counted_apart() {
     let also_right = Server::answering(HELLO);
     for workers in [1, 2] {
         let job = with(duet(job(right.port), &[wrong.port, also_right.port]), "/workers", json!(workers));
-        let output = run(&job);
+        let output = run_undisturbed(&job);
         let end = balanced(&output, 3);
         assert_eq!((&end["event"], &end["ended"]), (&json!("duet"), &json!("complete")));
         assert_eq!(output.events[0]["connections"], 6);
@@ -97,7 +110,7 @@ fn slices_of_slow_targets_are_longer() {
     let (quick, slow) = (delayed(0), delayed(6));
     for (others, at_least_ns) in [(quick.port, SLICE_NS), (slow.port, 30_000_000)] {
         let job = with(duet(job(quick.port), &[others]), "/duet/longest_slice_ns", json!(500_000_000));
-        let output = run(&with(job, "/measure_ns", json!(300_000_000)));
+        let output = run_undisturbed(&with(job, "/measure_ns", json!(300_000_000)));
         balanced(&output, 2);
         let measured: Vec<&Value> = output.of_kind("block").filter(|block| block["phase"] == "measure").collect();
         assert!(!measured.is_empty());
@@ -137,7 +150,7 @@ fn targets_of_a_parallel_duet_are_loaded_at_the_same_time() {
     {
         let parallel = with(duet(with(load, "/workers", json!(2)), &others), "/duet/parallel", json!(true));
         // The servers run in this process.
-        let output = run(&with(parallel, "/duet/pids", json!(vec![[std::process::id()]; 3])));
+        let output = run_undisturbed(&with(parallel, "/duet/pids", json!(vec![[std::process::id()]; 3])));
         assert_eq!(output.code, Some(0), "{:#?}\n{}", output.events.last(), output.log);
         assert_eq!((&output.events[0]["connections"], &output.events[0]["engine"]["workers"]), (&json!(6), &json!(6)));
         let mut last_start_ns = 0;
@@ -176,8 +189,8 @@ fn an_open_load_is_due_at_the_same_times_for_each_target() {
     let servers = [Server::answering(HELLO), Server::answering(HELLO)];
     let poisson = with(open_job(servers[0].port, 2000, 4), "/load/open/arrivals", json!("poisson"));
     let in_turn = duet(poisson, &[servers[1].port]);
-    let parallel = run(&with(in_turn.clone(), "/duet/parallel", json!(true)));
-    let output = run(&in_turn);
+    let parallel = run_undisturbed(&with(in_turn.clone(), "/duet/parallel", json!(true)));
+    let output = run_undisturbed(&in_turn);
     for end in [balanced(&output, 2), parallel.events.last().unwrap()] {
         let due = |target: usize| end["targets"][target]["counts"]["due"].as_u64().unwrap();
         assert!(due(0) > 0);
