@@ -1,6 +1,5 @@
 """Flags as values, by the rules of the same keys in suites. Errors name the flag."""
 
-import os
 import shlex
 import sys
 from collections.abc import Iterator
@@ -91,9 +90,10 @@ def suite_or_project(named: Path | None) -> Path:
 def _ready_suites() -> list[str]:
     """The first suite to run, as it is named from here, if it is there."""
     try:
-        return [os.path.relpath(file) for file in places.suites() if file.name == _FIRST_SUITE]
+        found, here = [file for file in places.suites() if file.name == _FIRST_SUITE], Path.cwd()
     except UsageError:
         return []
+    return [str(file.relative_to(here) if file.is_relative_to(here) else file) for file in found]
 
 
 def read_suite_file(file: Path, flags: SuiteFlags | LimitFlags) -> tuple[Suite, str]:

@@ -23,6 +23,8 @@ from redline.peers.like import Like, read_like
 from redline.suite.project import Origins, Project
 from redline.suite.urls import base_of, is_secure
 
+_NO_SERVER = "give its URL: redline load http://127.0.0.1:8080/; or write a redline.yaml: see `redline init --help`"
+
 
 def as_like(flags: LoadFlags) -> tuple[LoadFlags, Like | None]:
     """The flags with the load of `--like`, if given; what is given besides takes precedence. Raises UsageError."""
@@ -71,7 +73,7 @@ def load_document(flags: LoadFlags, placed: Placed, project: Project | None = No
 def _asked(flags: LoadFlags, placed: Placed) -> dict[str, object]:
     """The server of the URL and its requests. Raises UsageError."""
     if flags.url is None:
-        raise UsageError("no server is named", hint="give its URL: redline load http://127.0.0.1:8080/")
+        raise UsageError("no server is named", hint=_NO_SERVER)
     *_, asked = scenarios(flags, path_of({"server": flags.url}, None), placed)
     return {"servers": servers({"server": base_of(flags.url)}, flags, placed), "scenarios": [asked]}
 
