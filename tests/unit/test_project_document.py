@@ -94,6 +94,15 @@ def test_flags_change_it_as_they_change_a_suite(folder: Path) -> None:
     assert read_suite_file(Path("redline.yaml"), RunFlags())[0].variants[2].slug == "old"
 
 
+def test_of_the_servers_that_are_selected_the_first_is_the_baseline_and_one_is_loaded_alone(folder: Path) -> None:
+    suite = suite_of(folder, THREE, servers=["rust", "old"])
+    assert (suite.baseline, suite.auto is not None) == ("rust", True)
+    suite = suite_of(folder, THREE, servers=["ol*"])
+    assert ([variant.slug for variant in suite.variants], suite.baseline, suite.auto) == (["old"], None, None)
+    with pytest.raises(UsageError, match="no server of this suite matches `none`"):
+        suite_of(folder, THREE, servers=["none"])
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [

@@ -29,7 +29,7 @@ def ab_document(
         document = compared(dict(zip("AB", _targets(flags, ends), strict=True)), flags, placed)
     else:
         _check_two(project)
-        document, budget = of_project(project, flags, placed), budget_of(project)
+        document, budget = of_project(project, flags, placed), budget_of(project, 2)
         loads = loads if flags.given(among={"load"}) else loads_of(project)
     document |= {
         "loads": loads,

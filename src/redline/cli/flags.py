@@ -99,7 +99,7 @@ def _ready_suites() -> list[str]:
 def read_suite_file(file: Path, flags: SuiteFlags | LimitFlags) -> tuple[Suite, str]:
     """The suite of a file, or of a redline.yaml, as the flags change it, and its text. Raises UsageError."""
     if file.name == PROJECT_FILE:
-        document, folder = run_document(read_project_file(file)), file.resolve().parent
+        document, folder = run_document(read_project_file(file), split(flags.servers)), file.resolve().parent
         origins, files = FromRepository(Path.cwd()).origins(), referenced_files(file)
         return read_written(document, folder.name or PROJECT_FILE, files, origins, read_overrides(flags))
     text, overrides = read_text(file), read_overrides(flags)

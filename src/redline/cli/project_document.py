@@ -28,15 +28,21 @@ _KEYS = {
 """The keys of a server in redline.yaml that suites have too, with their names there. Builds are not the suite's."""
 
 
-def run_document(project: Project) -> dict[str, object]:
-    """The suite that `redline run` measures without any other."""
+def run_document(project: Project, globs: Sequence[str] = ()) -> dict[str, object]:
+    """The suite that `redline run` measures without any other, of the servers that a glob selects.
+
+    All of them without globs; what a glob does not select is not compared, so the first that is left is the baseline.
+    """
+    named = [server.name for server in project.written.servers or ()]
+    chosen = [index for index, name in enumerate(named) if any(fnmatchcase(name, glob) for glob in globs)]
     servers = servers_of(project, folder_of(project))
+    servers = [servers[index] for index in chosen] or servers
     document: dict[str, object] = {"servers": servers, "scenarios": scenarios_of(project)}
     loads = [load.load(name, (0,)) for name, load in (project.written.loads or {}).items()]
     if len(servers) > 1:
-        document["baseline"] = first_of(project)
+        document["baseline"] = named[min(chosen, default=0)]
         if not any(map(unfit, loads)):
-            return document | {"loads": loads_of(project), "budget": budget_of(project)}
+            return document | {"loads": loads_of(project), "budget": budget_of(project, len(servers))}
     elif project.written.objective:
         document["objective"] = of_file(project.document, ("objective",))
     if not any(load.changes for load in loads):
@@ -98,12 +104,12 @@ def loads_of(project: Project, *, lasting: str | None = None) -> dict[str, objec
     return {name: {**length, **load} for name, load in (named or {"load": {"closed": {"users": AB_USERS}}}).items()}
 
 
-def budget_of(project: Project) -> object:
-    """How long its servers are compared: as it says, or a minute for each request and load in each duet."""
+def budget_of(project: Project, servers: int) -> object:
+    """How long so many servers are compared: as it says, or a minute for each request and load in each duet."""
     written = project.written
     if written.budget is not None:
         return of_file(project.document, ("budget",))
-    duets = -(-(len(written.servers or ()) - 1) // MOST_COMPARED)
+    duets = -(-(servers - 1) // MOST_COMPARED)
     minutes = duets * len(scenarios_of(project)) * len(written.loads or [0])
     return f"{minutes * parse_duration(AB_BUDGET) // 1_000_000_000}s"
 
