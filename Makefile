@@ -8,7 +8,7 @@ UV_STAMP := .tools/uv-$(UV_VERSION)
 PY := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test test-all lint compile lint-lab lint-engine lint-catalogue compile-engine-tests test-engine test-sanitizers test-lab fuzz bench clean
+.PHONY: help run build dist test test-all lint compile lint-lab lint-engine lint-catalogue compile-engine-tests test-engine test-sanitizers test-lab fuzz bench clean
 
 help: ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 18
@@ -24,6 +24,11 @@ $(UV_STAMP):
 	@python=$$(scripts/check-tools --python) && rm -rf .tools && $$python -m venv .tools
 	@.tools/bin/pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
 	@touch $@
+
+dist: $(UV_STAMP) ## Build the wheels of the lab and the engine into dist/: the same bytes from the same commit
+	@python=$$(scripts/check-tools --python) && \
+		UV_PROJECT_ENVIRONMENT=.tools/dist $(UV) sync --frozen --quiet --only-group dist --python $$python
+	scripts/dist
 
 test: compile test-engine test-lab ## What every change has to pass; fuzzing is apart, since it compiles long
 
@@ -99,6 +104,6 @@ bench: build ## Redline against its peers: half an hour; needs a machine that do
 	PATH="$${REDLINE_PEERS:+$$REDLINE_PEERS:}$$PATH" .venv/bin/redline selftest --peers
 
 clean: ## Remove everything that was built; runs stay
-	rm -rf .venv .tools .cache engine/target engine/fuzz/target
+	rm -rf .venv .tools .cache dist engine/target engine/fuzz/target
 	rm -rf catalogue/*/out catalogue/scala/.bsp catalogue/scala/project/project
 	find catalogue -type d -name target -prune -exec rm -rf {} +

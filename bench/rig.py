@@ -5,7 +5,6 @@ import os
 import platform
 import signal
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,8 +21,7 @@ from redline.model import (
     Variant,
 )
 from redline.plugins.drivers.engine import EngineDriver
-from redline.plugins.engine_process import find_engine
-from redline.plugins.launchers.process import ProcessLauncher
+from redline.plugins.engine_process import ORACLE, find_engine
 from redline.ports import Drive, Endpoint
 from redline.suite import load_catalogue
 
@@ -58,19 +56,9 @@ def null_variant() -> Variant:
 
 
 def build_oracle() -> Path:
-    """The oracle's binary: what REDLINE_ORACLE names, else built by the lab's own launcher when it has to be.
-
-    Raises BuildError.
-    """
+    """The oracle's binary: what REDLINE_ORACLE names, else that which is installed with the engine."""
     named = os.environ.get("REDLINE_ORACLE")
-    if named:
-        return Path(named)
-    variant = null_variant()
-    outcome = ProcessLauncher(CHECKOUT / "catalogue", CHECKOUT / ".cache").build(
-        [variant], lambda building: print(building.line, file=sys.stderr)
-    )
-    outcome.hash_of(variant.slug)
-    return (Path(variant.catalogued.build_folder) / variant.catalogued.catalogue_build.outputs[0]).resolve()
+    return Path(named) if named else find_engine().with_name(ORACLE).absolute()
 
 
 @dataclass(frozen=True)

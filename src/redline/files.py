@@ -12,6 +12,15 @@ from typing import BinaryIO
 from redline.errors import StoreError, UsageError
 
 
+def user_cache() -> Path:
+    """The user's cache, `$XDG_CACHE_HOME/redline` or `~/.cache/redline`. Raises UsageError where there is no home."""
+    try:
+        return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "redline"
+    except RuntimeError:
+        hint = "set XDG_CACHE_HOME to a folder that can be written"
+        raise UsageError("this user has no home, and so no cache", hint=hint) from None
+
+
 def write_atomically(file: Path, content: bytes) -> None:
     """Replace a file atomically: readers see either the old or the new content. Raises OSError."""
     scratch = file.with_name(f".{file.name}.{os.getpid()}.part")

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from redline.plugins.launchers.process import ProcessLauncher
+from redline.plugins.engine_process import ORACLE, find_engine
 from tests.e2e.preloaded import Preloaded
 from tests.e2e.skipped_truth import SkippedTruth
-from tests.e2e.workshop import CATALOGUE, CEILING, CHECKOUT, ENTRIES, variant_of, workshop
+from tests.e2e.workshop import CHECKOUT, workshop
 
 __all__ = ["CHECKOUT", "workshop"]
 REDLINE = Path(sys.executable).with_name("redline")
@@ -104,8 +104,5 @@ def redline(tmp_path: Path) -> Redline:
 
 @pytest.fixture(scope="session")
 def oracle() -> Path:
-    """The oracle's binary, built through the lab's own launcher."""
-    entry = ENTRIES[CEILING]
-    launcher, variant = ProcessLauncher(CATALOGUE, CHECKOUT / ".cache"), variant_of(entry)
-    launcher.build([variant], print).hash_of(variant.slug)
-    return (CATALOGUE / "oracle" / entry.catalogue_build.folder / entry.catalogue_build.outputs[0]).resolve()
+    """The oracle's binary, which is installed with the engine."""
+    return find_engine().with_name(ORACLE).absolute()

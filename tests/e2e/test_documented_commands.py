@@ -66,6 +66,7 @@ def test_the_documentation_shows_every_command() -> None:
         "load",
         "limit",
         "ab",
+        "cache",
         "report",
         "compare",
         "history",
@@ -187,12 +188,16 @@ def test_a_documented_command_works(
     selftests: dict[tuple[str, ...], Done],
 ) -> None:
     args = shlex.split(command)
-    own_catalogue = args[0] in {"build", "list"} or any(arg.startswith(("suites/", *OWN_SUITES)) for arg in args)
+    own_catalogue = args[0] in {"build", "list"} or any(
+        arg.startswith(("suites/", "quickstart", *OWN_SUITES)) for arg in args
+    )
     redline = Redline(runs)
     if own_catalogue:
         args = [str(CHECKOUT / arg) if arg.startswith("suites/") else arg for arg in args]
         redline = Redline(tmp_path)
         write_first_suites(tmp_path, oracle)
+    if args[0] == "cache":
+        redline.environment["XDG_CACHE_HOME"] = str(tmp_path / "cache")
     if args[0] == "selftest":
         args = short_selftest(args)
     if args[0] == "run" and "--resume" not in args and not {"mine.yaml", "compare.yaml"} & set(args):

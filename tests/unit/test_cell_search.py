@@ -18,7 +18,8 @@ from redline.running.probing import WARM_SHARE
 from redline.search import Converged
 from redline.suite import parse_objectives
 from tests.fakes.plugins import DEATH, FakeServer
-from tests.fakes.searched import CELL, SECOND, Bench, bench_in, plan_of
+from tests.fakes.recordings import simulated_run
+from tests.fakes.searched import CELL, SECOND, Bench, Seen, bench_in, plan_of
 
 
 @pytest.fixture
@@ -284,6 +285,17 @@ def test_a_search_is_resumed_where_it_was_interrupted_on_a_fresh_start(bench: Be
     assert all(each.start >= bench.listener.starts[0] for each in bench.state.probes[len(before) :])
     seeds = [made.recording.seed for made in bench.made.store.probes(CELL)]
     assert seeds == list(range(7, 7 + len(seeds)))
+
+
+def test_intervals_go_to_the_listener_of_their_turn(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = list[object]()
+    monkeypatch.setattr(Seen, "seen", lambda listener, _interval: seen.append(listener))
+    prober = bench.made._start_fresh()
+    bench.made.listener = Seen()
+    traffic = simulated_run().recordings[0].traffic
+    assert traffic is not None
+    prober.on_interval(traffic.intervals[0])
+    assert seen == [bench.made.listener]
 
 
 def test_a_search_of_a_running_server_is_resumed_on_its_only_start(tmp_path: Path) -> None:

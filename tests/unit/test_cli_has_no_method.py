@@ -12,6 +12,7 @@ LAYOUT = {
     "_AGAIN_S",  # how soon an interrupt that Python lost is sent again
     "_CHECKOUT",  # the folder of this checkout
     "_DEFAULT_PORTS",
+    "_INSTALLED",  # the folder of what is installed with the lab
     "_IN_ONE_LINE",
     "_LONGEST_S",  # what `redline selftest --seconds` takes
     "_MOST_LINES",

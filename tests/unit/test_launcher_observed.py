@@ -30,6 +30,18 @@ def odd(habit: str, more: str = "", within_ms: int = 20_000) -> Variant:
     return server(command=(sys.executable, "-I", "-S", str(ODD), "{port}", habit, more), within_ms=within_ms)
 
 
+def test_a_port_of_both_families_has_listeners_in_an_order() -> None:
+    with socket.socket(socket.AF_INET6) as six, socket.socket() as four:
+        six.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        six.bind(("::1", 0))
+        port = six.getsockname()[1]
+        four.bind(("127.0.0.1", port))
+        six.listen()
+        four.listen()
+        assert [str(held.at) for held in observed.holders_of(port)] == [f"127.0.0.1:{port}", f"[::1]:{port}"]
+        assert {listener.at.port for listener in observed.listening(os.getpid())} >= {port}
+
+
 def refused(launcher: ProcessLauncher, variant: Variant, tmp_path: Path) -> LaunchError:
     launcher.build([variant], lambda _building: None)
     with pytest.raises(LaunchError) as caught, launcher.running(Launch(variant, Placement(), tmp_path / "server.log")):

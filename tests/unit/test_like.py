@@ -5,8 +5,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from typer.testing import CliRunner
 
-from redline.cli.command_line import LoadFlags
+from redline.cli.command_line import LoadFlags, app
+from redline.cli.commands import load
 from redline.cli.load_flags import as_like, load_suite
 from redline.errors import UsageError
 from redline.model import Closed, Open
@@ -34,6 +36,9 @@ URL = "http://127.0.0.1:8080/items"
         (f"vegeta attack -rate 100/s -duration 5s {URL}", "vegeta", {"rate": "100", "connections": 10000}),
         (f"ab -k -n 1000 -c 5 {URL}", "ab", {"count": 1000, "connections": 5, "warmup": "0s"}),
         (f"ab -n 10 -p a.json -T application/json {URL}", "ab", {"requests_per_connection": 1, "body": "@a.json"}),
+        (f"echo 'POST {URL}' | vegeta attack -duration=5s", "vegeta", {"method": "POST", "rate": "50"}),
+        (f"echo 'GET {URL}' | vegeta attack -body a.json", "vegeta", {"method": "GET", "body": "@a.json"}),
+        (f"hey -d x {URL}", "hey", {"method": "GET", "body": "x"}),
         ("k6 run --vus 10 -d 30s script.js", "k6", {"connections": 10, "duration": "30s"}),
         ("k6 run -s 30s:10 -s 1m:0 script.js", "k6", {"stages": ["10:30s", "0:1m"]}),
     ],
@@ -74,7 +79,15 @@ def test_flags_beside_it_take_precedence() -> None:
     flags, like = as_like(LoadFlags(like=f"wrk -c8 -d10s {URL}", duration="2s"))
     assert like is not None
     assert (flags.connections, flags.duration, flags.url) == (8, "2s", URL)
-    assert as_like(flags := LoadFlags(url=URL))[1] is None
+    assert as_like(LoadFlags(url=URL))[1] is None
+
+
+def test_a_flag_with_its_default_takes_precedence_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = list[LoadFlags]()
+    monkeypatch.setattr(load, "execute", seen.append)
+    CliRunner().invoke(app, ["load", "--like", f"wrk -c100 -d30s {URL}", "-c", "64", "--warmup", "1s"])
+    flags, _ = as_like(seen[0])
+    assert (flags.connections, flags.warmup, flags.duration) == (64, "1s", "30s")
 
 
 @pytest.mark.parametrize(

@@ -216,4 +216,9 @@ def test_without_suite_and_file_every_advice_can_be_followed(folder: Path) -> No
     hint = refused.value.hint
     assert "redline init './server --port {port}'" in hint
     assert "redline ab './old --port {port}' './new --port {port}'" in hint
-    assert all((folder / word.strip("`")).is_file() for word in hint.split() if word.strip("`").endswith(".yaml"))
+    assert "`redline run quickstart`" in hint
+    assert suite_or_project(Path("quickstart")).is_file()
+    (folder / "catalogue").mkdir()  # one of the user's, without suites
+    with pytest.raises(UsageError) as refused:
+        suite_or_project(None)
+    assert "quickstart" not in refused.value.hint

@@ -7,6 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from redline.cli.command_line import app
+from redline.cli.request_flags import check_targets_are_whole
 from redline.errors import UsageError
 from redline.model import AttachedServer
 from redline.ports import Endpoint
@@ -134,6 +135,10 @@ def test_half_a_url_gets_the_whole_one_as_a_hint(
     raised = CliRunner().invoke(app, args).exception
     assert isinstance(raised, UsageError)
     assert raised.hint == f"try {as_url('h:80')}" == "try http://h:80"
+
+
+def test_a_command_may_end_with_the_name_of_a_har_file() -> None:
+    check_targets_are_whole(["./server --port {port} --replay day.har"])
 
 
 @pytest.mark.parametrize(

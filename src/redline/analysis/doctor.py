@@ -55,6 +55,18 @@ def container_advice(version: str, reason: str = "", hint: str = "") -> Advice:
     return Advice(topic="containers", grade="note", says=f"no server can run in a container: {reason}", do=hint)
 
 
+def cache_advice(folder: str, held: str, reason: str = "") -> Advice:
+    """Where the user's cache is and how much it holds, or why it cannot be written."""
+    if reason:
+        return Advice(
+            topic="cache",
+            grade="note",
+            says=f"{folder} cannot be written: {reason}; no server of the catalogue can be built",
+            do="set XDG_CACHE_HOME to a folder that can be written",
+        )
+    return Advice(topic="cache", grade="ok", says=f"{folder} holds {held}; `redline cache` lists it")
+
+
 def clock_advice(reading: ClockReading | None) -> Advice:
     """How far the clock of a host of several may be off. Only one-way times depend on it."""
     if reading is None:

@@ -30,7 +30,8 @@ def ab_document(
     else:
         _check_two(project)
         document, budget = of_project(project, flags, placed), budget_of(project, 2)
-        loads = loads if flags.given(among={"load"}) else loads_of(project)
+        by_flag = "load" in flags.typed or flags.given(among={"load"})
+        loads = loads if by_flag else loads_of(project)
     document |= {
         "loads": loads,
         "budget": budget if flags.lasts is None else Given(f"--for {flags.lasts}", flags.lasts),

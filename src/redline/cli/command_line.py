@@ -6,6 +6,7 @@ nothing heavy. So `--version`, `--help` and shell completion answer at once.
 """
 
 from collections.abc import Callable, Container
+from contextvars import ContextVar
 from enum import StrEnum
 from importlib import import_module
 from inspect import Parameter, Signature
@@ -27,6 +28,8 @@ app = typer.Typer(
 FLAGS: "dict[str, type[Flags]]" = {}
 """The flags of each command by its name."""
 F = TypeVar("F", bound="Flags")
+_TYPED: ContextVar[frozenset[str]] = ContextVar("typed", default=frozenset())
+"""The fields that stand in the command line; typer tells the values alone."""
 
 
 def _show_version(wanted: bool) -> None:
@@ -47,9 +50,13 @@ def root(
 
 @dataclass_transform(kw_only_default=True, frozen_default=True)
 class Flags:
-    """The flags of a command as one value; a class attribute declares each. A dataclass takes longer to make."""
+    """The flags of a command as one value; class attributes declare them. A dataclass takes longer to make.
+
+    `typed` are the fields that stand in the command line.
+    """
 
     def __init__(self, **values: object) -> None:
+        self.typed = frozenset[str]()
         vars(self).update({name: declared.default for name, declared in self.declared().items()} | values)
 
     @classmethod
@@ -81,6 +88,7 @@ class _StrictCommand(TyperCommand):
         """Raises UsageError."""
         if not ctx.resilient_parsing:  # shell completion reads half a command line
             _, _, given = self.make_parser(ctx).parse_args(args=list(args))
+            _TYPED.set(frozenset(option.name for option in given))
             for option in given:
                 takes_one = isinstance(option, TyperOption) and not option.multiple and not option.is_flag
                 if takes_one and given.count(option) > 1:
@@ -97,7 +105,9 @@ def _command(name: str, *, words_follow: bool = False) -> Callable[[type[F]], ty
             command = import_module(f"redline.cli.commands.{name}")
             interrupts.raise_interrupts()
             _check_folder()
-            command.execute(kind(**flags))
+            given = kind(**flags)
+            given.typed = _TYPED.get()
+            command.execute(given)
 
         hints = get_type_hints(kind)
         parameters = [
@@ -442,6 +452,16 @@ class DoctorFlags(Flags):
 
     hosts: str | None = _flag("--hosts", "ADDRESS", "Examine the hosts of a Ray cluster, and their clocks.")
     json: bool = _switch("--json", _AS_JSON)
+
+
+@_command("cache")
+class CacheFlags(Flags):
+    """List what Redline keeps in the user's cache.
+
+    Built servers of the installed catalogue, JDKs, and other things that are made again when they are missing.
+    """
+
+    clean: bool = _switch("--clean", "Remove all of it; no run may be going on.")
 
 
 @_command("selftest")

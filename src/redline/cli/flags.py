@@ -26,7 +26,7 @@ from redline.suite.validate.checking import first_mistake
 
 DETECTED = "auto"
 """In place of a time: the warm-up ends when the server is steady."""
-_FIRST_SUITE = "quickstart.yaml"
+_FIRST_SUITE = "quickstart"
 
 
 @contextmanager
@@ -76,24 +76,23 @@ def read_overrides(flags: SuiteFlags | LimitFlags) -> Overrides:
 
 def suite_or_project(named: Path | None) -> Path:
     """The suite that is named, else the redline.yaml of this folder. Raises UsageError, which says what to do."""
-    file = named or find_project(Path.cwd())
+    file = places.ready_suite(named) if named is not None else find_project(Path.cwd())
     if file is not None:
         return file
     ways = [
         "`redline init './server --port {port}'` writes that file",
         "`redline ab './old --port {port}' './new --port {port}'` compares two servers without a file",
-        *(f"`redline run {suite}` runs a ready suite" for suite in _ready_suites()),
+        *([f"`redline run {_FIRST_SUITE}` runs a ready suite"] if _has_first_suite() else []),
     ]
     raise UsageError(f"no suite is named, and there is no {PROJECT_FILE} here or above", hint="; ".join(ways))
 
 
-def _ready_suites() -> list[str]:
-    """The first suite to run, as it is named from here, if it is there."""
+def _has_first_suite() -> bool:
+    """Whether the advised suite is there: a catalogue of the user's may have none."""
     try:
-        found, here = [file for file in places.suites() if file.name == _FIRST_SUITE], Path.cwd()
+        return any(file.stem == _FIRST_SUITE for file in places.suites())
     except UsageError:
-        return []
-    return [str(file.relative_to(here) if file.is_relative_to(here) else file) for file in found]
+        return False
 
 
 def read_suite_file(file: Path, flags: SuiteFlags | LimitFlags) -> tuple[Suite, str]:

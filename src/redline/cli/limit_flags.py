@@ -76,7 +76,7 @@ def read_suites_search(flags: LimitFlags, repository: FromRepository) -> AskedSe
     """The search of one or several suites, and of the servers that are named besides. Raises UsageError."""
     trials = _trials(flags.trials)
     parts, texts, ignored, unprofiled = list[SearchPart](), list[str](), list[str](), list[Profile]()
-    files = [target for target in flags.targets if is_suite(target)]
+    files = [str(places.ready_suite(Path(target))) for target in flags.targets if is_suite(target)]
     for file in files:
         written, text = read_suite_file(Path(file), flags)
         with naming(file) if len(files) > 1 else nullcontext():

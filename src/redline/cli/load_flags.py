@@ -28,10 +28,13 @@ _NO_SERVER = "give its URL: redline load http://127.0.0.1:8080/; or write a redl
 
 def as_like(flags: LoadFlags) -> tuple[LoadFlags, Like | None]:
     """The flags with the load of `--like`, if given; what is given besides takes precedence. Raises UsageError."""
-    like = None if flags.like is None else read_like(flags.like)
-    given = {name: value for name, value in vars(flags).items() if flags.given(among={name})}
-    values = vars(flags) | dict(like.flags if like else {}) | given
-    if like and values["url"] is not None and not is_secure(str(values["url"])):
+    if flags.like is None:
+        return flags, None
+    like = read_like(flags.like)
+    own = {name: getattr(flags, name) for name in flags.declared()}
+    given = {name: value for name, value in own.items() if name in flags.typed or flags.given(among={name})}
+    values = own | dict(like.flags) | given
+    if values["url"] is not None and not is_secure(str(values["url"])):
         values |= {"insecure": flags.insecure, "cacert": flags.cacert}
     return LoadFlags(**values), like
 

@@ -6,6 +6,7 @@ import sys
 import time
 from pathlib import Path
 
+from redline.cli.shipped import is_shipped, shipped_project
 from redline.errors import UsageError
 
 RUNS = Path("runs")
@@ -14,15 +15,17 @@ _CHECKOUT = Path(__file__).resolve().parents[3]
 
 
 def project(near: Path | None = None) -> Path:
-    """The folder that holds `catalogue/`: above the suite, else the current one or above, else our own checkout.
+    """The folder that holds `catalogue/`: above the suite, else the current one or above, else our own.
 
-    Raises UsageError when there is none.
+    Ours is the checkout, or a copy of what is installed with Redline. Raises UsageError when there is none.
     """
-    starts = [Path.cwd(), _CHECKOUT] if near is None else [near.resolve().parent, Path.cwd(), _CHECKOUT]
-    for start in starts:
+    starts = [Path.cwd()] if near is None else [near.resolve().parent, Path.cwd()]
+    for start in starts if is_shipped() else [*starts, _CHECKOUT]:
         for folder in (start, *start.parents):
             if (folder / "catalogue").is_dir():
                 return folder
+    if is_shipped():
+        return shipped_project()
     raise UsageError(
         "no catalogue found",
         hint="run redline inside a checkout of it, or beside a folder `catalogue/` with servers of your own",
@@ -41,9 +44,23 @@ def suites(near: Path | None = None) -> tuple[Path, ...]:
     return tuple(sorted((project(near) / "suites").glob("*.yaml")))
 
 
+def ready_suite(file: Path) -> Path:
+    """The file; where there is none, the ready suite of that name: `quickstart`, or `suites/quickstart.yaml`."""
+    named = file.name if file.parent == Path("suites") else f"{file}.yaml" if file.parent == Path() else ""
+    if not named or file.is_file():
+        return file
+    return next((suite for suite in suites() if suite.name == named), file)
+
+
 def of_suite(near: Path | None = None) -> tuple[Path, Path]:
     """The folder of the catalogue, and that of the builds' records."""
     return project(near) / "catalogue", project(near) / ".cache"
+
+
+def own() -> tuple[Path, Path]:
+    """The same of our own catalogue, whatever is in the current folder. Raises UsageError."""
+    folder = shipped_project() if is_shipped() else project(Path(__file__))
+    return folder / "catalogue", folder / ".cache"
 
 
 def new_run(suite: str) -> Path:

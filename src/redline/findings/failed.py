@@ -137,7 +137,8 @@ def errors(traffic: Traffic) -> Observation | None:
     blames="client",
 )
 def exhausted(traffic: Traffic) -> Observation | None:
-    """Requests due for which the engine's side had no port, descriptor or memory left. They are no `errors`.
+    """Requests due for which the engine's side had no port, descriptor or memory left. They are no `errors`, though
+    objectives count them.
 
     They never reached the server, which had less to do. Limits as for `errors`.
 

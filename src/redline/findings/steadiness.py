@@ -24,7 +24,7 @@ def unsteady(cell: Cell, trial: Trial, traffic: Traffic) -> Observation | None:
     line, if Kendall's test has p < 0.001. Loads that change by design are not judged.
 
     The mean of what still moves depends on the time. 10% would pass for a difference between servers; past 50% no
-    single state is described. `rate-missed` judges open loads.
+    single state is described. Open loads are invalid by `rate-missed` instead.
 
     Advice: Warm up longer, measure longer, and look for other work on the machine.
     """

@@ -17,7 +17,7 @@ Leg = Literal["h1", "h1+tls", "h2c", "h2+tls"]
 """The protocol between two neighbours of a route: HTTP/1.1 or HTTP/2, plain or over TLS."""
 
 UPSTREAM = ("upstream_host", "upstream_port", "upstream_protocol", "upstream_ca")  # of a proxy: what is behind it
-FILLED_BY_THE_LAB = ("port", "host", "folder", "cpus", "scratch", "java", "protocol", *UPSTREAM)
+FILLED_BY_THE_LAB = ("port", "host", "folder", "bin", "cpus", "scratch", "java", "protocol", *UPSTREAM)
 JDK = "jdk"  # the option that decides what `{java}` is
 ON_PATH = "path"  # the value of that option that means the java on the PATH
 _CERTIFICATE = re.compile(r"-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----", re.DOTALL)

@@ -34,7 +34,7 @@ class Like:
 
 
 @dataclass(frozen=True)
-class _Tool:
+class _Generator:
     """A load generator.
 
     `options` maps its options to names, `switches` those without a value. `shown` concern its output alone, and
@@ -66,12 +66,16 @@ def read_like(text: str) -> Like:
         known = ", ".join(_TOOLS)
         raise UsageError(f"--like {text}: this is no command of a load generator", hint=f"known are {known}")
     values, ignored, rest = _parse(name, tool, words[1:])
-    urls = [word for word in (*rest, *targets) if is_url(word)]
+    words = [*rest, *targets]
+    urls = [word for word in words if is_url(word)]
     if len(urls) > 1:
         raise UsageError(f"--like: {name} is given {len(urls)} URLs", hint="a load here has one; see --requests")
     flags = tool.read(values)
     if urls:
         flags["url"] = urls[0]
+        method = words[words.index(urls[0]) - 1] if words[0] != urls[0] else ""
+        if name == "vegeta" and method.isupper():
+            flags["method"] = method
     return Like(name, {key: value for key, value in flags.items() if value is not None}, tool.says, ignored)
 
 
@@ -97,7 +101,7 @@ class _Parser(argparse.ArgumentParser):
         raise UsageError(f"--like: {self.prog}: {message}", hint=f"compare with `{self.prog} --help`")
 
 
-def _parse(name: str, tool: _Tool, words: list[str]) -> tuple[Mapping[str, Any], tuple[str, ...], list[str]]:
+def _parse(name: str, tool: _Generator, words: list[str]) -> tuple[Mapping[str, Any], tuple[str, ...], list[str]]:
     """The values of options by name, the options without a counterpart, and the words that are no options."""
     parser = _Parser(prog=name, add_help=False, allow_abbrev=False)
     for options, dest in tool.options.items():
@@ -179,7 +183,7 @@ def _hey(values: Mapping[str, Any]) -> dict[str, object]:
         "connections": _number(values["connections"], 50),
         **_until(values, 200),
         "pace": values["pace"],
-        "method": values["method"],
+        "method": values["method"] or "GET",
         "headers": _headers(values, Accept="accept", Content_Type="content_type", Host="host"),
         "body": _body(values),
         "timeout": _duration(values["timeout"], "20s"),
@@ -196,7 +200,7 @@ def _oha(values: Mapping[str, Any]) -> dict[str, object]:
         **_until(values, 200),
         "rate": rate,
         "arrivals": "uniform" if rate else None,
-        "method": values["method"],
+        "method": values["method"] or "GET",
         "headers": _headers(values, Accept="accept", Content_Type="content_type", Host="host"),
         "body": _body(values),
         "timeout": _duration(values["timeout"]),
@@ -226,6 +230,7 @@ def _h2load(values: Mapping[str, Any]) -> dict[str, object]:
 
 def _vegeta(values: Mapping[str, Any]) -> dict[str, object]:
     return {
+        "method": "GET",
         "rate": _vegeta_rate(values["rate"] or "50/1s"),
         "arrivals": "uniform",
         "duration": values["lasts"] or _UNTIL_COUNTED,
@@ -283,7 +288,7 @@ _CLOSED = (
 _MEAN = "a mean and a standard deviation say little of response times: read the percentiles"
 _ALONE = "nothing tells whether the load generator itself was the limit; engine lateness and the findings below do"
 _TOOLS = {
-    "wrk": _Tool(
+    "wrk": _Generator(
         {
             "-c --connections": "connections",
             "-t --threads": "threads",
@@ -296,7 +301,7 @@ _TOOLS = {
         shown="-L --latency -v --version",
         refused={"-s --script": "write what the script requests as a list: redline load --requests FILE"},
     ),
-    "wrk2": _Tool(
+    "wrk2": _Generator(
         {
             "-c --connections": "connections",
             "-t --threads": "threads",
@@ -310,7 +315,7 @@ _TOOLS = {
         shown="-L --latency -U --u_latency -B --batch_latency -v --version",
         refused={"-s --script": "write what the script requests as a list: redline load --requests FILE"},
     ),
-    "hey": _Tool(
+    "hey": _Generator(
         {
             "-n": "count",
             "-c": "connections",
@@ -332,7 +337,7 @@ _TOOLS = {
         shown="-o -disable-compression -disable-redirects",
         refused={"-x": "load the proxy itself", "-a": "give the header: -H 'Authorization: Basic …'"},
     ),
-    "oha": _Tool(
+    "oha": _Generator(
         {
             "-n": "count",
             "-c": "connections",
@@ -362,7 +367,7 @@ _TOOLS = {
             "-x": "load the proxy itself",
         },
     ),
-    "h2load": _Tool(
+    "h2load": _Generator(
         {
             "-n --requests": "count",
             "-c --clients": "connections",
@@ -384,7 +389,7 @@ _TOOLS = {
             "-p --no-tls-proto": "HTTP/2 without TLS starts at once here",
         },
     ),
-    "vegeta": _Tool(
+    "vegeta": _Generator(
         {
             "-rate --rate": "rate",
             "-duration --duration": "lasts",
@@ -406,7 +411,7 @@ _TOOLS = {
             "-max-connections --max-connections": "give -connections",
         },
     ),
-    "ab": _Tool(
+    "ab": _Generator(
         {
             "-n": "count",
             "-c": "connections",
@@ -431,7 +436,7 @@ _TOOLS = {
         shown="-l -q -r -d -S -w",
         refused={"-X": "load the proxy itself", "-A": "give the header: -H 'Authorization: Basic …'"},
     ),
-    "k6": _Tool(
+    "k6": _Generator(
         {
             "-u --vus": "connections",
             "-d --duration": "lasts",

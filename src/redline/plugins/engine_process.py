@@ -6,13 +6,18 @@ import os
 import shutil
 import subprocess
 import sys
+from importlib import metadata
 from pathlib import Path
 from typing import IO
 
-from redline.errors import DriveError
+from redline.errors import DriveError, UsageError
 from redline.plugins.commands import OUT_OF_RESOURCES
 
 ENGINE = "redline-engine"
+ORACLE = "redline-oracle"
+"""The server with known answers, which is installed beside the engine."""
+INSTALL = "run `make build` in a checkout; elsewhere install redline again, which brings its engine"
+"""How the engine is installed, for messages."""
 
 
 def find_engine() -> Path:
@@ -20,8 +25,23 @@ def find_engine() -> Path:
     installed = Path(sys.executable).with_name(ENGINE)
     path = str(installed) if installed.is_file() else shutil.which(ENGINE)
     if path is None:
-        raise DriveError(f"{ENGINE} is not installed", hint="run `make build`")
+        raise DriveError(f"{ENGINE} is not installed", hint=INSTALL)
     return Path(path)
+
+
+def installed_folder() -> Path:
+    """The folder of the engine, and of the oracle, which is installed with it. Raises DriveError when there is none."""
+    return find_engine().absolute().parent
+
+
+def check_version(engine: Path, version: str) -> None:
+    """Raise UsageError for an engine of another version than this lab: they would not understand each other."""
+    own = metadata.version("redline")
+    if version != own:
+        raise UsageError(
+            f"this is redline {own}, and {engine} is of version {version}: they have to be of the same version",
+            hint=INSTALL,
+        )
 
 
 def start_engine(engine: Path, log: IO[str], *arguments: str) -> "subprocess.Popen[str]":
@@ -40,7 +60,7 @@ def start_engine(engine: Path, log: IO[str], *arguments: str) -> "subprocess.Pop
         exhausted = error.errno in (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
         raise DriveError(
             f"the engine {engine} cannot be started: {error.strerror}",
-            hint=OUT_OF_RESOURCES if exhausted else "run `make build`",
+            hint=OUT_OF_RESOURCES if exhausted else INSTALL,
         ) from error
 
 

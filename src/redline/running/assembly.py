@@ -1,15 +1,15 @@
 """Puts the built-in plugins together: what trials on this machine are made with."""
 
-import os
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
 from redline.errors import UsageError
+from redline.files import user_cache
 from redline.model import Environment, Manifest, Plan, ServerEntry, Suite, UsedHost
 from redline.plugins.drivers.engine import EngineDriver
-from redline.plugins.engine_process import find_engine
+from redline.plugins.engine_process import check_version, find_engine
 from redline.plugins.hosts.launcher import RemoteLauncher
 from redline.plugins.hosts.remote import Pair
 from redline.plugins.launchers.attached import processes_of
@@ -83,7 +83,7 @@ def workbench(suite: Suite, catalogue: Path, cache: Path, stack: ExitStack) -> W
         compilers_of=lambda server: compilers_of(watch(server).pids),
         watch=watch,
     )
-    return Workbench(tools, read_environment(driver.version(), driver.sha256(), tools.placement))
+    return Workbench(tools, _environment(driver, tools.placement))
 
 
 def on_hosts(pairs: tuple[Pair, ...], catalogue: Path, cache: Path) -> Workbench:
@@ -94,7 +94,7 @@ def on_hosts(pairs: tuple[Pair, ...], catalogue: Path, cache: Path) -> Workbench
     find, project = Builds(catalogue, cache).find, catalogue.absolute().parent
     launcher = RemoteLauncher(here, find, project, servers, proxies)
     tools = tuple(PairTools(pair, launcher) for pair in pairs)
-    environment = read_environment(driver.version(), driver.sha256(), Placement())
+    environment = _environment(driver, Placement())
     return Workbench(tools[0].tools, environment, tools)
 
 
@@ -135,7 +135,7 @@ class Workplace:
         if builds_servers(suite):
             return self.places(file)
         # What is fetched for servers of the user's, such as a profiler, is for all of their projects.
-        return Path("catalogue"), Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "redline"
+        return Path("catalogue"), user_cache()
 
     def _pairs(self, suite: Suite) -> tuple[Pair, ...]:
         """Pairs of hosts; none to run it on this one."""
@@ -158,3 +158,10 @@ class Workplace:
 def _monitors_of(server: RunningServer) -> tuple[ProcessTreeMonitor]:
     peer = (server.endpoint.host, server.endpoint.port) if server.facts is None else None
     return (ProcessTreeMonitor(peer=peer),)
+
+
+def _environment(driver: EngineDriver, placement: Placement) -> Environment:
+    """This machine with the engine, which has to be of the lab's version. Raises DriveError and UsageError."""
+    version = driver.version()
+    check_version(find_engine(), version)
+    return read_environment(version, driver.sha256(), placement)

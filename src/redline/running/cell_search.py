@@ -172,10 +172,14 @@ class CellSearch:
             loads=self.state.loads,
             workers=self.state.terms.workers,
             log_is_kept=self.log_is_kept,
-            on_interval=self.listener.seen,
+            on_interval=self._seen,
             pause=self.pause,
             is_over=self.is_over,
         )
+
+    def _seen(self, interval: Interval) -> None:
+        """Tell the listener of this turn: a prober may outlive the turn that made it."""
+        self.listener.seen(interval)
 
     def _keep(self, made: ProbeRecording) -> Evidence | None:
         """Store a load and hear what it showed. Raises DriveError when the search cannot go on after it."""

@@ -1,7 +1,7 @@
 """A duet: several servers started afresh, all alive at once, loaded in short slices; then all over again."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,7 +14,7 @@ from redline.ports import Drive, Driver, DuetDrive, Launch, LoadOptions, Placeme
 from redline.running.aborting import FailingDuetAbort
 from redline.running.parallel import sides
 from redline.running.record import Tools, failure_of, verify, warm_up
-from redline.suite.planning import is_mix
+from redline.suite.planning import unweighted
 
 SLICE_NS, GUARD_NS = {"jvm": 50_000_000}, {"jvm": 10_000_000}
 """The length of a slice and of its unmeasured beginning, by runtime."""
@@ -48,15 +48,21 @@ class DuetStart:
             cells = [cell.warming_up_for(planned.warmup_ns) for cell in cells]
         return (*cells, cells[0])
 
-    def warmed_by_mix(self, made: DuetRecording) -> bool:
-        """Whether this recording is of a mix that holds other scenarios, in which the servers were warm."""
+    def is_within(self, planned: PlannedDuet, warm: Iterable[DuetRecording]) -> bool:
+        """Whether the servers were warm in a duet under the same load whose requests include those of this duet."""
+        cell = self.cells[planned.cell_ids[0]]
+        of_warm = (self.cells[made.cell_ids[0]] for made in warm)
+        return any(
+            cell.load == other.load and unweighted(cell.scenario) <= unweighted(other.scenario) for other in of_warm
+        )
+
+    def was_warm(self, made: DuetRecording) -> bool:
+        """Whether the servers of a duet were seen to be warm before its measurement."""
         cell = self.cells[made.cell_ids[0]]
         if made.traffic is None or not cell.warmup_detect:
             return False
         blocks = [block for block in made.traffic.blocks if block.phase == "warmup"]
-        scenarios = {other.scenario.name: other.scenario for other in self.cells.values()}
-        warm = are_warm(blocks, apart=made.control_is_apart, saturates=cell.load.saturates)
-        return warm and is_mix(cell.scenario, scenarios.values())
+        return are_warm(blocks, apart=made.control_is_apart, saturates=cell.load.saturates, after_mix=made.after_mix)
 
 
 def run_start(start: DuetStart, tools: Tools) -> Iterator[DuetRecording]:
@@ -81,11 +87,11 @@ def run_start(start: DuetStart, tools: Tools) -> Iterator[DuetRecording]:
 
 def _one_start(start: DuetStart, planned: Sequence[PlannedDuet], tools: Tools) -> Iterator[DuetRecording]:
     """The recordings of the first duets, until servers die."""
-    mix_is_warm = False
+    warm = list[DuetRecording]()
     with ExitStack() as running:
         for number, duet in enumerate(planned):
             start.on_begin(duet)
-            turn = _Turn(duet, is_first=number == 0, after_mix=mix_is_warm)
+            turn = _Turn(duet, is_first=number == 0, after_mix=start.is_within(duet, warm))
             recorded = _begun(turn, tools)
             if turn.is_first:
                 try:
@@ -103,12 +109,13 @@ def _one_start(start: DuetStart, planned: Sequence[PlannedDuet], tools: Tools) -
             yield recording
             if died:
                 return
-            mix_is_warm = mix_is_warm or start.warmed_by_mix(recording)
+            if start.was_warm(recording):
+                warm.append(recording)
 
 
 @dataclass(frozen=True)
 class _Turn:
-    """A duet among those of its start. `after_mix`: the servers are warm in a mix that holds its requests."""
+    """A duet among those of its start. `after_mix`: the servers were warm in a mix that holds its requests."""
 
     planned: PlannedDuet
     is_first: bool = False

@@ -79,7 +79,7 @@ def build_oracle(catalogue: Path, cache: Path, placement: Placement, progress: C
     if entry is None:
         raise UsageError(
             f"{catalogue} has no {_ENTRY}, the server with known answers",
-            hint="run it inside a checkout of Redline",
+            hint="add it again, as Redline's own catalogue has it",
         )
     launcher, null = ProcessLauncher(catalogue, cache), Variant(entry=entry)
     launcher.build((null,), lambda building: progress(building.line)).hash_of(null.slug)

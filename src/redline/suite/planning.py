@@ -21,7 +21,6 @@ from redline.model import (
     Variant,
 )
 from redline.model.catalogue import as_written, is_among
-from redline.model.exchange import Request
 from redline.quantities import HIGHEST_RATE_PER_S
 from redline.suite.budget import MOST_COMPARED
 
@@ -240,13 +239,13 @@ def _place(suite: Suite, cells: Mapping[str, Cell], cell_ids: tuple[str, ...], r
 
 def is_mix(scenario: Scenario, scenarios: Iterable[Scenario]) -> bool:
     """Whether the scenario holds all the requests of two others or more."""
-    held = set(map(_unweighted, scenario.requests))
-    others = [set(map(_unweighted, other.requests)) for other in scenarios if other.name != scenario.name]
-    return sum(other <= held for other in others) > 1
+    held = unweighted(scenario)
+    return sum(unweighted(other) <= held for other in scenarios if other.name != scenario.name) > 1
 
 
-def _unweighted(request: Request) -> str:
-    return request.model_dump_json(exclude={"weight"})
+def unweighted(scenario: Scenario) -> frozenset[str]:
+    """The requests of a scenario, as JSON without their weights."""
+    return frozenset(request.model_dump_json(exclude={"weight"}) for request in scenario.requests)
 
 
 def _servers(cells: Mapping[str, Cell], cell_ids: Sequence[str]) -> str:

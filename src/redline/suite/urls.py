@@ -18,6 +18,7 @@ _PARTS = re.compile(r"(?:([A-Za-z][A-Za-z0-9+.-]*):)?//([^/?#]*)([^#]*)")
 _ONE_SLASH = re.compile(r"(https?):/?", re.IGNORECASE)
 _AUTHORITY = re.compile(r"(\[[^\]]*\]|[^:\[\]]*)(?::([^:]*))?")
 _NAME = re.compile(r"(?:[A-Za-z0-9_-]{1,63}\.)*[A-Za-z0-9_-]{1,63}\.?")
+_HAR = re.compile(r"[^\s{]+\.har", re.IGNORECASE)
 _LIKE_A_URL = re.compile(r"\w+://\S*|[^/\s]+:\d+(/\S*)?|localhost(/\S*)?")
 
 
@@ -27,7 +28,7 @@ def check_is_reachable(target: str) -> None:
         path = f"/{target[5:].lstrip('/')}"
         hint = f"let it listen on 127.0.0.1, or put `socat TCP-LISTEN:8080,fork,reuseaddr UNIX-CONNECT:{path}` in front"
         raise UsageError(f"{target}: a load goes over TCP, not over a Unix socket", hint=hint)
-    if target.lower().endswith(".har") and not is_url(target):
+    if _HAR.fullmatch(target) and not is_url(target):
         hint = "write its requests as a list (--requests FILE), and give the server's URL"
         raise UsageError(f"{target} is a recording of a browser, not a server", hint=hint)
 

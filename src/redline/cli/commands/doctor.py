@@ -1,22 +1,26 @@
 """`redline doctor`: how this machine affects measurements, with advice."""
 
+import os
 import tempfile
 from pathlib import Path
 
 from rich.table import Table
 from rich.text import Text
 
-from redline.analysis.doctor import Advice, clock_advice, container_advice, examine
+from redline.analysis.doctor import Advice, cache_advice, clock_advice, container_advice, examine
+from redline.cli.cached import kept
 from redline.cli.command_line import DoctorFlags
 from redline.cli.contracts import DoctorResult, HostResult
 from redline.cli.show import Terminal, write_json
 from redline.errors import DriveError, UsageError
+from redline.files import user_cache
 from redline.model import Environment
 from redline.plugins.drivers.engine import EngineDriver
 from redline.plugins.engine_process import find_engine
 from redline.plugins.launchers.container_engine import ContainerEngineError
 from redline.plugins.launchers.containers import Containers
 from redline.plugins.machine import plan_placement, read_environment
+from redline.quantities import size
 
 _MARKS = {"ok": ("✓", "green"), "note": ("i", "blue"), "warn": ("!", "yellow")}
 
@@ -30,7 +34,7 @@ def execute(flags: DoctorFlags) -> None:
         version, sha256 = "not installed", ""
     environment = read_environment(version, sha256, plan_placement())
     hosts = _hosts(flags.hosts) if flags.hosts else ()
-    advice = () if flags.hosts else (*examine(environment), _containers())
+    advice = () if flags.hosts else (*examine(environment), _containers(), _cache())
     if flags.json:
         result = DoctorResult(environment=environment, advice=advice, hosts=hosts)
         write_json(result)
@@ -83,6 +87,17 @@ def _print(advice: tuple[Advice, ...]) -> None:
             says.append(f"\n→ {item.do}", style="dim")
         table.add_row(Text(mark, style=colour), Text(item.topic, style="bold"), says)
     Terminal().print(table)
+
+
+def _cache() -> Advice:
+    """The user's cache."""
+    try:
+        folder = user_cache()
+    except UsageError as error:
+        return cache_advice("the cache", "", error.message)
+    above = next(parent for parent in (folder, *folder.parents) if parent.exists())
+    reason = "" if os.access(above, os.W_OK | os.X_OK) else "permission denied"
+    return cache_advice(str(folder), size(sum(item.size for item in kept(folder))), reason)
 
 
 def _containers() -> Advice:

@@ -65,6 +65,12 @@ def _near(file: Path) -> str:
     return str(file.relative_to(Path.cwd())) if file.is_relative_to(Path.cwd()) else str(file)
 
 
+def _called(file: str) -> str:
+    """The name by which `redline run` finds a ready suite; its path where it is below this folder."""
+    path = Path(file)
+    return path.stem if path.is_absolute() and places.ready_suite(Path(path.stem)) == path else file
+
+
 def _table(title: str, listed: list[ListedServer]) -> Table:
     table = Table(title=title, title_justify="left", box=None, header_style="bold", pad_edge=False)
     for heading in ("name", "runtime", "here", "options", "what it is"):
@@ -83,7 +89,7 @@ def _print(result: ListResult, console: Console) -> None:
     tables = [_table(title, servers) for title, servers in listed if servers]
     for title, rows in (
         ("Scenarios", list(result.scenarios.items())),
-        ("Suites", [(suite.file, suite.about) for suite in result.suites]),
+        ("Suites", [(_called(suite.file), suite.about) for suite in result.suites]),
     ):
         listing = Table(title=title, title_justify="left", box=None, show_header=False, pad_edge=False)
         for name, about in rows:

@@ -18,7 +18,7 @@ from redline.model import Cell, DuetTraffic, Traffic
 from redline.plugins.drivers.ending import EngineEnding
 from redline.plugins.drivers.protocol import Transcript, deadline_ns, duet_job, job
 from redline.plugins.drivers.verifying import differ, verify
-from redline.plugins.engine_process import end_engine, log_tail, say, start_engine
+from redline.plugins.engine_process import INSTALL, end_engine, log_tail, say, start_engine
 from redline.plugins.linux import procfs
 from redline.plugins.linux.scheduling import give_way
 from redline.ports import Drive, DuetDrive, Endpoint, NoResultError
@@ -39,7 +39,7 @@ class EngineDriver:
         try:
             done = subprocess.run([self._engine, "--version"], capture_output=True, text=True, timeout=10, check=True)
         except (OSError, subprocess.SubprocessError) as error:
-            raise DriveError(f"{self._engine} cannot be run: {error}", hint="run `make build`") from error
+            raise DriveError(f"{self._engine} cannot be run: {error}", hint=INSTALL) from error
         return done.stdout.split()[-1]
 
     def sha256(self) -> str:
@@ -48,7 +48,7 @@ class EngineDriver:
             with self._engine.open("rb") as binary:
                 return hashlib.file_digest(binary, "sha256").hexdigest()
         except OSError as error:
-            raise DriveError(f"{self._engine} cannot be read: {error.strerror}", hint="run `make build`") from error
+            raise DriveError(f"{self._engine} cannot be read: {error.strerror}", hint=INSTALL) from error
 
     def fixed_work_ns(self, cpus: tuple[int, ...]) -> dict[int, int]:
         """CPU time by core that a fixed piece of work takes; empty where that cannot be measured."""

@@ -28,6 +28,7 @@ from redline.model import (
 )
 from redline.model.template import for_engine, has_placeholders
 from redline.plugins.drivers.intervals import KeptIntervals
+from redline.plugins.engine_process import INSTALL
 from redline.ports import Drive, DuetDrive, Endpoint
 
 M = TypeVar("M", bound=BaseModel)
@@ -308,5 +309,5 @@ def not_of_the_format(line: str, error: Exception) -> DriveError:
         why = ": ".join(part for part in (".".join(map(str, first["loc"])), first["msg"]) if part)
     return DriveError(
         f"the engine wrote what cannot be: {why}; in {line[:200]!r}",
-        hint="engine and lab may be of different versions: run `make build`",
+        hint=f"engine and lab may be of different versions: {INSTALL}",
     )

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from redline.errors import BuildError, DriveError, RedlineError
+from redline.files import user_cache
 from redline.model import (
     Cell,
     ClockReading,
@@ -98,8 +99,7 @@ class HostAgent:
 
     def __init__(self, address: str, role: Role, cache: Path | None = None) -> None:
         self._address, self._role = address, role
-        users = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-        cache = (cache or users / "redline").absolute()
+        cache = (cache or user_cache()).absolute()
         self._lasting = ExitStack()
         self._scratch = self._lasting.enter_context(temporary_folder(cache / "agents"))
         self._driver = EngineDriver(find_engine())

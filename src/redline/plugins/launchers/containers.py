@@ -24,6 +24,7 @@ from redline.errors import BuildError, LaunchError
 from redline.files import mend
 from redline.model import Container, Variant
 from redline.model.catalogue import FILLED_BY_THE_LAB, filled, option_text
+from redline.plugins.engine_process import installed_folder
 from redline.plugins.jdks import Jdk
 from redline.plugins.launchers import failures, images
 from redline.plugins.launchers.builds import StandingBuild
@@ -150,6 +151,7 @@ class Containers:
         values = dict.fromkeys(FILLED_BY_THE_LAB, "") | {
             **{name: option_text(value) for name, value in variant.options.items()},
             "folder": str(built.folder),
+            "bin": str(installed_folder()),
             "java": str(jdk.java) if jdk else "",
         }
         words = [filled(text, values) for text in (*entry.start.command, *entry.start.env.values())]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from ipaddress import ip_address
+from operator import attrgetter
 from typing import NamedTuple, Self
 
 from redline.plugins.linux import procfs
@@ -29,6 +30,11 @@ class Listener(NamedTuple):
     def of(cls, pid: int, at: At) -> Self:
         """The listener, with the process's current name."""
         return cls(pid, procfs.name_of(pid) if pid else "a process that is hidden from this user", at)
+
+    @property
+    def order(self) -> tuple[int, str, int, At]:
+        """What listeners are sorted by: addresses of IPv4 and IPv6 do not compare."""
+        return self.pid, self.name, self.at.ip.version, self.at
 
     @property
     def is_ours(self) -> bool:
@@ -100,9 +106,9 @@ def listening(pid: int) -> tuple[Listener, ...]:
     """Where a process, its descendants or its group listen, as far as the kernel says."""
     namespace = Namespace.of(pid)
     if not namespace.ours and (heard := namespace.listening()):
-        return tuple(sorted({Listener.of(pid, at) for at, _ in heard}))
+        return tuple(sorted({Listener.of(pid, at) for at, _ in heard}, key=attrgetter("order")))
     owners = {at: child for child in reversed(started_by(pid)) for at in _addresses(child)}
-    return tuple(sorted(Listener.of(owner, at) for at, owner in owners.items()))
+    return tuple(sorted((Listener.of(owner, at) for at, owner in owners.items()), key=attrgetter("order")))
 
 
 def is_out_of_reach(port: int, listening: Iterable[Listener]) -> bool:
@@ -140,7 +146,7 @@ def _holding(wanted: Callable[[Tcp], bool]) -> tuple[Listener, ...]:
         chosen = [listener for listener in listeners() if wanted(listener)]
     held = {pid: procfs.open_sockets(pid) or frozenset() for pid in procfs.process_ids()} if chosen else {}
     first = (Listener.of(min((pid for pid in held if tcp.inode in held[pid]), default=0), tcp.local) for tcp in chosen)
-    return tuple(sorted(set(first)))
+    return tuple(sorted(set(first), key=attrgetter("order")))
 
 
 def _sockets_of(pids: Iterable[int]) -> set[int]:

@@ -15,7 +15,7 @@ from redline.model import Failure, Ready, ServerEntry, ServerFacts, Variant
 from redline.model.catalogue import UPSTREAM, certificates, filled, has_tls, option_text
 from redline.model.jvm import jvm_words
 from redline.plugins.commands import OUT_OF_RESOURCES
-from redline.plugins.engine_process import find_engine
+from redline.plugins.engine_process import find_engine, installed_folder
 from redline.plugins.jdks import Jdk, Jdks, runtime_version
 from redline.plugins.launchers import failures, observed
 from redline.plugins.launchers.builds import Availability, Builds, StandingBuild
@@ -124,6 +124,7 @@ class _Attempt:
         values = {name: option_text(value) for name, value in self.variant.options.items()} | {
             "port": str(self.port),
             "folder": str(built.folder),
+            "bin": str(installed_folder()),
             "cpus": str(cores_of(self.variant.container, len(cpus) or len(os.sched_getaffinity(0)))),
             "host": self._listens_on,
             "scratch": str(self.scratch),

@@ -100,8 +100,9 @@ pub fn lower_priority() {
 
 /// The calling thread, for [`restore_priority`].
 pub fn this_thread() -> libc::pid_t {
-    // SAFETY: no memory is passed.
-    unsafe { libc::gettid() }
+    // SAFETY: no memory is passed. Older C libraries have no function for it.
+    let id = unsafe { libc::syscall(libc::SYS_gettid) };
+    id as libc::pid_t
 }
 
 /// Restore the normal priority of a thread, as far as this user may: its result is waited for.

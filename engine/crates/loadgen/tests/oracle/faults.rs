@@ -5,9 +5,7 @@ use std::net::TcpStream;
 use std::os::fd::AsRawFd as _;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use rig::{Oracle, bodies};
-
-mod rig;
+use crate::rig::{Oracle, bodies};
 
 const GET: &[u8] = b"GET /name HTTP/1.1\r\n\r\n";
 

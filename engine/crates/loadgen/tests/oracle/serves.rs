@@ -5,9 +5,7 @@ use std::net::TcpStream;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use rig::{BINARY, Oracle, bodies};
-
-mod rig;
+use crate::rig::{BINARY, Oracle, bodies};
 
 fn refused(arguments: &[&str]) -> Output {
     Command::new(BINARY).args(arguments).output().expect("it runs")

@@ -35,8 +35,9 @@ use processes::Children;
 use signals::Signals;
 use worker::Worker;
 
-fn main() -> ExitCode {
-    let options = match args::parse(std::env::args().skip(1)) {
+/// Serve as the arguments say, which are those of the process without its name; or say what is wrong with them.
+pub fn run(arguments: impl Iterator<Item = String>) -> ExitCode {
+    let options = match args::parse(arguments) {
         Ok(Command::Serve(options)) => options,
         Ok(Command::Help) => {
             print!("{}", usage::USAGE);

@@ -6,9 +6,7 @@ use std::io::{Read as _, Write as _};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use rig::{BINARY, Oracle, bodies};
-
-mod rig;
+use crate::rig::{BINARY, Oracle, bodies};
 
 const GET: &[u8] = b"GET /name HTTP/1.1\r\n\r\n";
 

@@ -1,0 +1,6 @@
+//! The oracle's binary over real sockets.
+
+mod faults;
+mod processes;
+mod rig;
+mod serves;

@@ -1,0 +1,42 @@
+"""What the user's cache holds."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from redline.cli.shipped import COPIES
+
+
+class CachedItem(NamedTuple):
+    """A file or folder of the cache, with its size in bytes."""
+
+    path: Path
+    size: int
+
+
+def kept(cache: Path) -> tuple[CachedItem, ...]:
+    """What is in the cache, by name; copies of the catalogue singly. Nothing where there is no cache."""
+    return tuple(CachedItem(path, _size(path)) for path in sorted(_entries(cache)))
+
+
+def _entries(cache: Path) -> Iterator[Path]:
+    for path in cache.iterdir() if cache.is_dir() else ():
+        if path.name == COPIES and path.is_dir():
+            yield from path.iterdir()
+        else:
+            yield path
+
+
+def _size(path: Path) -> int:
+    """The bytes of a file, or of all files below a folder; what vanishes meanwhile counts nothing."""
+    if not path.is_dir() or path.is_symlink():
+        return _own_size(path)
+    return sum(_own_size(Path(folder, name)) for folder, _, names in os.walk(path) for name in names)
+
+
+def _own_size(path: Path) -> int:
+    try:
+        return path.lstat().st_size
+    except OSError:
+        return 0

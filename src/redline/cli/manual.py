@@ -1,0 +1,131 @@
+"""Manual page, shell completions and `llms.txt`, made from the commands: what the wheel holds in `share/`."""
+
+import textwrap
+from collections.abc import Iterator, Mapping
+from pathlib import PurePosixPath
+from typing import Any
+
+from typer._completion_shared import get_completion_script
+from typer.main import get_command
+
+from redline.cli.command_line import app
+
+_COMPLETIONS = {
+    "bash": "bash-completion/completions/redline",
+    "zsh": "zsh/site-functions/_redline",
+    "fish": "fish/vendor_completions.d/redline.fish",
+}
+_MAN = "man/man1/redline.1"
+_LLMS = "doc/redline/llms.txt"
+EXIT_CODES = (
+    ("0", "done"),
+    ("1", "could not run, or no valid result"),
+    ("2", "wrong input: a flag, a suite, a catalogue entry; nothing was started"),
+    ("3", "an objective was missed, or --fail-on met its verdict"),
+    ("130", "interrupted by Ctrl-C; what was measured is kept; 143 by SIGTERM, 129 by SIGHUP"),
+)
+_USAGE = """\
+Data goes to stdout, progress and messages to stderr. `redline COMMAND --json` prints JSON of a published schema
+(docs/reference/report.schema.json, docs/reference/cli.schema.json). Results without an interval, and results with a
+grave finding, are no evidence. Servers are commands with `{port}` in them, URLs, or git revisions:
+
+    redline ab './old --port {port}' './new --port {port}' --path /items --json
+    redline load http://127.0.0.1:8080/ -R 20000 --json
+    redline limit http://127.0.0.1:8080/ --objective 'p99 < 200ms' --json
+    redline run quickstart
+"""
+
+
+def completions() -> dict[str, str]:
+    """The scripts that complete commands and flags, by the file's name below `share/`."""
+    variable = "_REDLINE_COMPLETE"
+    return {
+        name: get_completion_script(prog_name="redline", complete_var=variable, shell=shell) + "\n"
+        for shell, name in _COMPLETIONS.items()
+    }
+
+
+def pages(version: str, documents: Mapping[str, str]) -> dict[str, str]:
+    """The manual page, and `llms.txt` with links to the documents, whose texts are given by name."""
+    return {_MAN: man_page(version), _LLMS: llms_txt(documents)}
+
+
+def man_page(version: str) -> str:
+    """`redline(1)`: every command with its flags, in roff."""
+    root: Any = get_command(app)
+    lines = [
+        f'.TH REDLINE 1 "" "redline {_escaped(version)}" "User Commands"',
+        ".SH NAME",
+        f"redline \\- {_escaped(root.help.splitlines()[0].rstrip('.'))}",
+        ".SH SYNOPSIS",
+        ".B redline",
+        "COMMAND [FLAGS] [ARGUMENTS]",
+        ".SH COMMANDS",
+    ]
+    for name, command in root.commands.items():
+        lines += [f".SS redline {name}{_arguments(command)}", *_paragraphs(command.help)]
+        for parameter in command.params:
+            lines += [".TP", f".B {_escaped(_called(parameter))}", _escaped(_about(parameter))]
+    lines.append(".SH EXIT STATUS")
+    for code, meaning in EXIT_CODES:
+        lines += [".TP", f".B {code}", _escaped(meaning)]
+    return "\n".join(lines) + "\n"
+
+
+def llms_txt(documents: Mapping[str, str]) -> str:
+    """What a language model reads first: what this is, all commands, and where the documents are."""
+    root: Any = get_command(app)
+    lines = ["# Redline", "", f"> {root.help.splitlines()[0]}", "", _USAGE, "## Commands", ""]
+    for name, command in root.commands.items():
+        lines.append(f"- `redline {name}{_arguments(command)}`: {' '.join(command.help.split())}")
+    lines += ["", "Exit codes: " + "; ".join(f"{code} {meaning}" for code, meaning in EXIT_CODES) + ".", ""]
+    folders: dict[str, list[str]] = {}
+    for name, text in documents.items():
+        folders.setdefault(str(PurePosixPath(name).parent), []).append(
+            f"- [{_title(text)}]({name}){_first_words(text)}"
+        )
+    for folder, links in folders.items():
+        lines += [f"## {'Overview' if folder == '.' else folder.removeprefix('docs/').capitalize()}", "", *links, ""]
+    return "\n".join(lines)
+
+
+def _arguments(command: Any) -> str:
+    """The arguments of a command as its usage line has them, after a blank."""
+    shown = [parameter.metavar for parameter in command.params if parameter.param_type_name == "argument"]
+    return "".join(f" {metavar}" for metavar in shown)
+
+
+def _called(parameter: Any) -> str:
+    if parameter.param_type_name == "argument":
+        return str(parameter.metavar)
+    names = ", ".join(sorted(parameter.opts, key=len))
+    return f"{names} {parameter.metavar}" if parameter.metavar and not parameter.is_flag else names
+
+
+def _about(parameter: Any) -> str:
+    return str(parameter.help or "")
+
+
+def _paragraphs(text: str) -> Iterator[str]:
+    for number, paragraph in enumerate(textwrap.dedent(text).strip().split("\n\n")):
+        if number:
+            yield ".PP"
+        yield _escaped(" ".join(paragraph.split()))
+
+
+def _escaped(text: str) -> str:
+    """The text as roff reads it: no line begins with a control character."""
+    text = text.replace("\\", "\\e").replace("-", "\\-")
+    return f"\\&{text}" if text.startswith((".", "'")) else text
+
+
+def _title(text: str) -> str:
+    return next((line.removeprefix("# ") for line in text.splitlines() if line.startswith("# ")), "")
+
+
+def _first_words(text: str) -> str:
+    """The first sentence after the title, after a colon; nothing where a table or a list comes first."""
+    body = text.partition("\n\n")[2].split("\n\n")
+    paragraph = next((" ".join(part.split()) for part in body if part[:1].isalnum()), "")
+    sentence = paragraph.partition(". ")[0].rstrip(".:")
+    return f": {sentence}" if sentence and "](" not in sentence else ""

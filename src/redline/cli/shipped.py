@@ -1,0 +1,61 @@
+"""The catalogue and the suites that are installed with Redline, and the copy of them in the user's cache.
+
+Nothing is built in the installed package. The copy is named after its content, so that a new version of Redline gets a
+new copy, and all folders share the servers that are built in it.
+"""
+
+import hashlib
+import os
+import shutil
+import tempfile
+from functools import cache
+from pathlib import Path
+
+from redline.errors import UsageError
+from redline.files import mend, user_cache
+
+_INSTALLED = Path(__file__).resolve().parents[1] / "shipped"
+COPIES = "catalogues"
+"""The folder of copies in the user's cache."""
+
+
+def is_shipped() -> bool:
+    """Whether this Redline was installed with a catalogue, as from its wheel."""
+    return (_INSTALLED / "catalogue").is_dir()
+
+
+@cache
+def shipped_project() -> Path:
+    """The copy of the installed `catalogue/` and `suites/`, made at its first use. Raises UsageError."""
+    copy = user_cache() / COPIES / shipped_digest()
+    if copy.is_dir():
+        return copy
+    try:
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=copy.parent, prefix=".new-") as scratch:
+            made = Path(shutil.copytree(_INSTALLED, Path(scratch) / "copy", copy_function=_copy_writable))
+            if not copy.is_dir():  # else another process was faster
+                made.rename(copy)
+    except OSError as error:
+        if copy.is_dir():
+            return copy
+        hint = f"{mend(error)}, or set XDG_CACHE_HOME to another folder"
+        raise UsageError(f"the catalogue cannot be copied to {copy}: {error.strerror}", hint=hint) from error
+    return copy
+
+
+def _copy_writable(source: str, target: str) -> None:
+    """Copy a file with the right to execute it. What is installed may be read-only, the copy is the user's."""
+    shutil.copyfile(source, target)
+    Path(target).chmod(0o755 if os.access(source, os.X_OK) else 0o644)
+
+
+def shipped_digest() -> str:
+    """12 hex digits over the names and bytes of all installed files: the name of the copy."""
+    folder = _INSTALLED
+    total = hashlib.sha256()
+    for file in sorted(folder.rglob("*")):
+        if file.is_file() and "__pycache__" not in file.parts:
+            total.update(f"{file.relative_to(folder)}\0".encode())
+            total.update(hashlib.sha256(file.read_bytes()).digest())
+    return total.hexdigest()[:12]
