@@ -88,6 +88,9 @@ def runs(tmp_path_factory: pytest.TempPathFactory, oracle: Path) -> Path:
         assert "report:" in done.err, done.err
     searched = folder / "searched.yaml"
     searched.write_text(SEARCHED)
+    for name in ("old", "new"):
+        (folder / name).mkdir()
+        (folder / name / "limit.yaml").write_text(SEARCHED)
     done = redline("limit", searched, "-o", "runs/LIMIT", "--probes", "1", "--no-beyond")
     assert "report:" in done.err, done.err
     server = f"{oracle} null --port {{port}}"
