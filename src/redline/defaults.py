@@ -1,7 +1,10 @@
 """What commands do where no flag says otherwise. `--help` shows these values, so this module imports nothing."""
 
-AB_BUDGET, AB_LOAD = "60s", "closed:64"
+AB_BUDGET, AB_USERS = "60s", 64
+AB_LOAD = f"closed:{AB_USERS}"
 """The time that `redline ab` measures for, and its load."""
+RUN_LENGTH = "5s"
+"""How long a load of redline.yaml measures a server alone."""
 LOAD_LENGTH, LOAD_WARM_UP, LOAD_CONNECTIONS = "10s", "1s", 64
 """The measurement, the warm-up and the connections of `redline load`."""
 SEARCH_PROBES, SEARCH_PRECISION = 12, "3%"

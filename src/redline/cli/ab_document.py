@@ -4,24 +4,37 @@ import re
 from collections.abc import Callable
 
 from redline.cli.command_line import AbFlags
-from redline.cli.request_flags import Placed, check_targets_are_whole, compared, is_command, settings
+from redline.cli.project_document import budget_of, loads_of
+from redline.cli.request_flags import Placed, check_targets_are_whole, compared, is_command, of_project, settings
 from redline.cli.written import Given
 from redline.defaults import AB_BUDGET
 from redline.errors import UsageError
+from redline.suite.project import Project
 from redline.suite.urls import is_url
 
 _LOAD = re.compile(r"closed:(\d+)|open:(.+)")
 
 
-def ab_document(flags: AbFlags, ends: Callable[[str], tuple[str, str]], placed: Placed) -> dict[str, object]:
+def ab_document(
+    flags: AbFlags, ends: Callable[[str], tuple[str, str]], placed: Placed, project: Project | None = None
+) -> dict[str, object]:
     """The suite that the flags ask for. Raises UsageError.
 
     `ends`: the two revisions of a range such as `main..HEAD`, or of one that is compared with the work tree.
+    `project`: a redline.yaml whose two servers are compared, where the flags name none.
     """
-    targets = dict(zip("AB", _targets(flags, ends), strict=True))
-    document = compared(targets, flags, placed) | {
-        "loads": {"load": _load(flags.load)},
-        "budget": AB_BUDGET if flags.lasts is None else Given(f"--for {flags.lasts}", flags.lasts),
+    loads: dict[str, object] = {"load": _load(flags.load)}
+    budget: object = AB_BUDGET
+    if project is None:
+        document = compared(dict(zip("AB", _targets(flags, ends), strict=True)), flags, placed)
+    else:
+        _check_two(project)
+        document, budget = of_project(project, flags, placed), budget_of(project, 2)
+        by_flag = "load" in flags.typed or flags.given(among={"load"})
+        loads = loads if by_flag else loads_of(project)
+    document |= {
+        "loads": loads,
+        "budget": budget if flags.lasts is None else Given(f"--for {flags.lasts}", flags.lasts),
         "metric": Given(f"--metric {flags.metric}", flags.metric),
     }
     if flags.same_answers:
@@ -29,6 +42,14 @@ def ab_document(flags: AbFlags, ends: Callable[[str], tuple[str, str]], placed: 
     if flags.parallel:
         document["design"] = Given("--parallel", "parallel-duet")
     return document | settings(flags, "timeout", "threshold", "seed")
+
+
+def _check_two(project: Project) -> None:
+    """Raise UsageError for a redline.yaml of more servers."""
+    named = len(project.written.servers or ())
+    if named > 2:
+        hint = "`redline run` compares the first with all others; or give two commands or URLs"
+        raise UsageError(f"{project.document.file} names {named} servers, and ab compares two", hint=hint)
 
 
 def _targets(flags: AbFlags, ends: Callable[[str], tuple[str, str]]) -> tuple[str, str]:

@@ -97,8 +97,8 @@ class _StrictCommand(TyperCommand):
         return super().parse_args(ctx, args)
 
 
-def _command(name: str) -> Callable[[type[F]], type[F]]:
-    """Declare a command by the class of its flags."""
+def _command(name: str, *, words_follow: bool = False) -> Callable[[type[F]], type[F]]:
+    """Declare a command by the class of its flags; with `words_follow`, flags after an argument are words of it."""
 
     def declare(kind: type[F]) -> type[F]:
         def run(**flags: object) -> None:
@@ -115,7 +115,8 @@ def _command(name: str) -> Callable[[type[F]], type[F]]:
             for field, declared in kind.declared().items()
         ]
         run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
-        app.command(name, cls=_StrictCommand, help=kind.__doc__)(run)
+        settings = {"allow_interspersed_args": not words_follow}
+        app.command(name, cls=_StrictCommand, help=kind.__doc__, context_settings=settings)(run)
         FLAGS[name] = kind
         return kind
 
@@ -160,7 +161,7 @@ class FailOnVerdict(StrEnum):
     INCONCLUSIVE = "inconclusive"
 
 
-_SUITE = "A suite: a YAML file."
+_SUITE = "A suite: a YAML file; without it, redline.yaml of this folder or above it."
 _FAIL_ON = "Exit with 3 on this verdict."
 _WAIT_QUIET = "Wait until other processes leave the machine idle, for 5 minutes at most."
 _AS_JSON = "Print JSON of a published schema to stdout."
@@ -211,7 +212,7 @@ class SuiteFlags(SelectionFlags):
 
 @_command("run")
 class RunFlags(SuiteFlags):
-    """Run a suite: build its servers, measure every cell, report."""
+    """Run a suite, or compare the servers of redline.yaml: build, measure every cell, report."""
 
     suite: Path | None = _argument("SUITE", _SUITE, None)
     output: Path | None = _flag("-o --output", "DIR", "Where to keep it.")
@@ -229,8 +230,21 @@ class CheckFlags(SuiteFlags):
     Every problem of the file is printed at once, with line, column and a hint.
     """
 
-    suite: Path = _argument("SUITE", _SUITE)
+    suite: Path | None = _argument("SUITE", _SUITE, None)
     json: bool = _switch("--json", _AS_JSON)
+
+
+@_command("init", words_follow=True)
+class InitFlags(Flags):
+    """Write a redline.yaml for your server: ask it once, and show what it answers.
+
+    Then redline run measures it, and compares it with any other that you add. Flags stand before the server.
+    """
+
+    words: list[str] = _argument(
+        "COMMAND|URL|curl …", "Such as './server --port {port}', http://127.0.0.1:8080/, or a command of curl.", []
+    )
+    path: str | None = _flag("--path", "PATH", "A command: what is requested; / by default.")
 
 
 @_command("build")
@@ -243,12 +257,14 @@ class BuildFlags(Flags):
 
 @_command("load")
 class LoadFlags(RequestFlags):
-    """Load a running server, and print its latency and throughput.
+    """Load a running server, or the one of redline.yaml, and print its latency and throughput.
 
     The load is closed with -c users, or open with -R requests per second.
     """
 
-    url: str | None = _argument("URL", "Such as http://127.0.0.1:8080/path, or https://.", None)
+    url: str | None = _argument(
+        "URL", "Such as http://127.0.0.1:8080/path, or https://; without it, the server of redline.yaml.", None
+    )
     like: str | None = _flag(
         "--like", "'COMMAND'", "The load of a command of wrk, wrk2, hey, oha, h2load, vegeta, ab or k6."
     )
@@ -289,7 +305,9 @@ class LimitFlags(RequestFlags):
     """
 
     targets: list[str] = _argument(
-        "TARGET…", "Commands such as './server --port {port}', URLs, revisions, suites (YAML files).", []
+        "TARGET…",
+        "Commands such as './server --port {port}', URLs, revisions, suites (YAML files); by default redline.yaml.",
+        [],
     )
     git: str | None = _flag("--git", "A..B", "Two revisions, built and started as redline.yaml says.")
     path: str | None = _flag("--path", "PATH", "Commands and revisions: what is requested; / by default.")
@@ -337,7 +355,9 @@ class AbFlags(RequestFlags):
     highest rates that they sustain: redline limit A B.
     """
 
-    a: str | None = _argument("A", "A command, such as './old --port {port}', a URL, or a revision.", None)
+    a: str | None = _argument(
+        "A", "A command, such as './old --port {port}', a URL, or a revision; by default the two of redline.yaml.", None
+    )
     b: str | None = _argument("B", "What is compared with it; by default the work tree with a revision.", None)
     git: str | None = LimitFlags.git
     path: str | None = LimitFlags.path

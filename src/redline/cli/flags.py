@@ -12,17 +12,21 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from redline.cli import places
 from redline.cli.command_line import LimitFlags, SuiteFlags
-from redline.cli.origins import FromRepository
+from redline.cli.origins import FromRepository, find_project, read_project_file
+from redline.cli.project_document import run_document
+from redline.cli.written import read_written
 from redline.errors import UsageError, WrongValueError
 from redline.model import Suite
 from redline.plugins.drivers.protocol import MOST_WORKERS
 from redline.quantities import parse_duration
 from redline.suite import Catalogue, Overrides, load_catalogue, read_suite, read_text, referenced_files
+from redline.suite.project import PROJECT_FILE
 from redline.suite.schema.suite import SuiteSchema
 from redline.suite.validate.checking import first_mistake
 
 DETECTED = "auto"
 """In place of a time: the warm-up ends when the server is steady."""
+_FIRST_SUITE = "quickstart"
 
 
 @contextmanager
@@ -70,8 +74,33 @@ def read_overrides(flags: SuiteFlags | LimitFlags) -> Overrides:
     )
 
 
+def suite_or_project(named: Path | None) -> Path:
+    """The suite that is named, else the redline.yaml of this folder. Raises UsageError, which says what to do."""
+    file = places.ready_suite(named) if named is not None else find_project(Path.cwd())
+    if file is not None:
+        return file
+    ways = [
+        "`redline init './server --port {port}'` writes that file",
+        "`redline ab './old --port {port}' './new --port {port}'` compares two servers without a file",
+        *([f"`redline run {_FIRST_SUITE}` runs a ready suite"] if _has_first_suite() else []),
+    ]
+    raise UsageError(f"no suite is named, and there is no {PROJECT_FILE} here or above", hint="; ".join(ways))
+
+
+def _has_first_suite() -> bool:
+    """Whether the advised suite is there: a catalogue of the user's may have none."""
+    try:
+        return any(file.stem == _FIRST_SUITE for file in places.suites())
+    except UsageError:
+        return False
+
+
 def read_suite_file(file: Path, flags: SuiteFlags | LimitFlags) -> tuple[Suite, str]:
-    """The suite of a file as the flags change it, and the file's text. Raises UsageError."""
+    """The suite of a file, or of a redline.yaml, as the flags change it, and its text. Raises UsageError."""
+    if file.name == PROJECT_FILE:
+        document, folder = run_document(read_project_file(file), split(flags.servers)), file.resolve().parent
+        origins, files = FromRepository(Path.cwd()).origins(), referenced_files(file)
+        return read_written(document, folder.name or PROJECT_FILE, files, origins, read_overrides(flags))
     text, overrides = read_text(file), read_overrides(flags)
     origins = FromRepository(file.resolve().parent).origins()
     return read_suite(text, str(file), _catalogue(file), overrides, referenced_files(file), origins), text

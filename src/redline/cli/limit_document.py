@@ -6,33 +6,43 @@ from collections.abc import Callable
 from redline.analysis.search_state import FIRST_PER_S
 from redline.cli.command_line import LimitFlags
 from redline.cli.flags import DETECTED, naming
-from redline.cli.request_flags import Placed, compared, settings
-from redline.cli.written import Given
+from redline.cli.request_flags import Placed, compared, of_project, settings
+from redline.cli.written import Given, of_file
 from redline.errors import UsageError
 from redline.quantities import parse_duration
 from redline.search.times import CONNECTIONS, PROBE, RUNNING_PROBE, RUNNING_WARM_UP, TRIALS, probe_times
 from redline.suite import SHORTEST_PROBE_NS
+from redline.suite.project import Project
 from redline.suite.urls import is_url
 
 _LONGER = "give 2m for each server, or leave it out"
 
 
-def limit_document(flags: LimitFlags, ends: Callable[[str], tuple[str, str]], placed: Placed) -> dict[str, object]:
+def limit_document(
+    flags: LimitFlags, ends: Callable[[str], tuple[str, str]], placed: Placed, project: Project | None = None
+) -> dict[str, object]:
     """The suite that the flags ask for. Raises UsageError.
 
-    Several servers are A, B, C, …; the first is the baseline. `ends`: the two revisions of a range.
+    Several servers are A, B, C, …; the first is the baseline. `ends`: the two revisions of a range. `project`: a
+    redline.yaml with the servers, where the flags name none, and with the objective.
     """
-    targets = _targets(flags, ends)
-    names = dict(zip(string.ascii_uppercase, targets, strict=False))
-    lasts, warmup = _lengths(flags, len(targets), starts=not all(map(is_url, targets)))
+    if project is None:
+        targets = _targets(flags, ends)
+        asked = compared(dict(zip(string.ascii_uppercase, targets, strict=False)), flags, placed)
+        running = [is_url(target) for target in targets]
+    else:
+        asked = of_project(project, flags, placed)
+        running = [server.url is not None for server in project.written.servers or ()] or [False]
+        if project.written.objective and not flags.objective:
+            asked["objective"] = of_file(project.document, ("objective",))
+    lasts, warmup = _lengths(flags, len(running), starts=not all(running))
     connections = CONNECTIONS if flags.connections is None else flags.connections
     shape = {
         "rate": FIRST_PER_S if flags.start is None else Given(f"--start {flags.start}", flags.start),
         "connections": Given(f"-c {connections}", connections),
     }
     loads = {PROBE: {"open": shape | settings(flags, "arrivals"), "for": lasts}}
-    document = compared(names, flags, placed) | {"loads": loads, "warmup": warmup}
-    return document | settings(flags, "timeout", "threshold", "seed")
+    return asked | {"loads": loads, "warmup": warmup} | settings(flags, "timeout", "threshold", "seed")
 
 
 def _targets(flags: LimitFlags, ends: Callable[[str], tuple[str, str]]) -> tuple[str, ...]:

@@ -10,10 +10,19 @@ from typing import Any
 from redline.analysis.search_state import FIRST_PER_S
 from redline.cli import places
 from redline.cli.command_line import LimitFlags
-from redline.cli.flags import at_least_one, command_line, naming, read_flag, read_suite_file, read_workers, refuse
+from redline.cli.flags import (
+    at_least_one,
+    command_line,
+    naming,
+    read_flag,
+    read_suite_file,
+    read_workers,
+    refuse,
+    split,
+)
 from redline.cli.limit_document import limit_document
 from redline.cli.origins import FromRepository
-from redline.cli.request_flags import REQUEST, check_targets_are_whole, referenced, servers
+from redline.cli.request_flags import REQUEST, check_targets_are_whole, describes_requests, referenced, servers
 from redline.cli.written import read_written
 from redline.errors import UsageError
 from redline.model import Objective, Profile, Suite, Variant
@@ -26,8 +35,11 @@ from redline.search.steps import QUANTILES
 from redline.search.times import CONNECTIONS, FEW_ERRORS, FEW_SHARE, PROBE, RUNNING_PROBE, TRIALS
 from redline.suite import parse_objectives, to_search
 from redline.suite.joining import SearchPart, join_sets, join_suites
+from redline.suite.loading import AS_WRITTEN
+from redline.suite.project import Project
 from redline.suite.schema.suite import PrecisionSchema
 from redline.suite.urls import base_of, is_url, read_url
+from redline.suite.validate.overrides import Overrides
 
 _OF_STARTS = {"trials", "no_beyond"}
 
@@ -125,13 +137,17 @@ def _servers_beside(flags: LimitFlags, first: SearchPart, repository: FromReposi
     return read_written(document, "limit", referenced(flags), repository.origins())[0].variants
 
 
-def read_servers_search(flags: LimitFlags, repository: FromRepository) -> AskedSearch:
-    """What is searched of servers that flags name. Raises UsageError."""
-    if not flags.objective:
-        raise UsageError("nothing says what is to be met", hint="give --objective 'p99 < 200ms, errors < 0.1%'")
-    sets = read_sets(flags.objective)
-    document = limit_document(flags, repository.ends, str)
-    written, text = read_written(document, "limit", referenced(flags), repository.origins())
+def read_servers_search(flags: LimitFlags, repository: FromRepository, project: Project | None = None) -> AskedSearch:
+    """What is searched of servers that flags name, or else a redline.yaml. Raises UsageError."""
+    if not flags.objective and (project is None or not project.written.objective):
+        hint = "give --objective 'p99 < 200ms, errors < 0.1%'"
+        more = f", or write `objective: p99 < 200ms` in {project.document.file}" if project else ""
+        raise UsageError("nothing says what is to be met", hint=hint + more)
+    asked = {} if not flags.objective else read_sets(flags.objective)
+    document = limit_document(flags, repository.ends, str, project)
+    selected = Overrides(scenarios=split(flags.scenarios)) if project and not describes_requests(flags) else AS_WRITTEN
+    written, text = read_written(document, "limit", referenced(flags, project), repository.origins(), selected)
+    sets = asked or _suite_sets(flags, written)
     starts = not all(variant.is_attached for variant in written.variants)
     if not starts:
         refuse(flags.given(among=_OF_STARTS), "a server that is running already is not started, and takes no")

@@ -1,13 +1,29 @@
 """What the flags of `redline load` say: the server, its requests, and how hard it is loaded."""
 
+from pathlib import Path
+
 from redline.cli.command_line import LoadFlags
-from redline.cli.flags import DETECTED
-from redline.cli.request_flags import Placed, path_of, placed_here, referenced, scenarios, servers, settings
+from redline.cli.flags import DETECTED, split
+from redline.cli.project_document import scenarios_of
+from redline.cli.request_flags import (
+    Placed,
+    describes_requests,
+    of_project,
+    path_of,
+    placed_here,
+    referenced,
+    scenarios,
+    servers,
+    settings,
+)
 from redline.cli.written import Given, read_written
 from redline.errors import UsageError
 from redline.model import Closed, Suite
 from redline.peers.like import Like, read_like
+from redline.suite.project import Origins, Project
 from redline.suite.urls import base_of, is_secure
+
+_NO_SERVER = "give its URL: redline load http://127.0.0.1:8080/; or write a redline.yaml: see `redline init --help`"
 
 
 def as_like(flags: LoadFlags) -> tuple[LoadFlags, Like | None]:
@@ -23,29 +39,28 @@ def as_like(flags: LoadFlags) -> tuple[LoadFlags, Like | None]:
     return LoadFlags(**values), like
 
 
-def load_suite(flags: LoadFlags) -> tuple[Suite, str]:
+def load_suite(flags: LoadFlags, project: Project | None = None) -> tuple[Suite, str]:
     """The suite of one load, and its text. Raises UsageError, which names the flag."""
-    document = load_document(flags, placed_here(flags))
-    suite, text = read_written(document, "load", referenced(flags))
+    document = load_document(flags, placed_here(flags), project)
+    suite, text = read_written(document, "load", referenced(flags, project), Origins(folder=str(Path.cwd())))
     closed = isinstance(suite.loads[0].shape, Closed)
     if closed and any(objective.metric == "achieved" for objective in suite.objectives):
         raise UsageError("--objective: `achieved` is a share of a rate, and this load has none", hint="give -R")
     return suite, text
 
 
-def load_document(flags: LoadFlags, placed: Placed) -> dict[str, object]:
-    """The suite of one load that the flags ask for: one server, one scenario, one trial. Raises UsageError."""
-    if flags.url is None:
-        raise UsageError("no server is named", hint="give its URL: redline load http://127.0.0.1:8080/")
-    target = {"server": base_of(flags.url)}
-    *_, asked = scenarios(flags, path_of({"server": flags.url}, None), placed)
+def load_document(flags: LoadFlags, placed: Placed, project: Project | None = None) -> dict[str, object]:
+    """The suite of one load that the flags ask for: one server, one scenario, one trial. Raises UsageError.
+
+    `project`: a redline.yaml with the server, where the flags name none.
+    """
+    asked = _asked(flags, placed) if project is None else _asked_of(project, flags, placed)
     if flags.warmup == DETECTED and (flags.stages or flags.replay):
         hint = "give a time, such as --warmup 10s"
         raise UsageError("--warmup auto needs a load that does not change by design", hint=hint)
     written = flags.written()
     document: dict[str, object] = {
-        "servers": servers(target, flags, placed),
-        "scenarios": [asked],
+        **asked,
         "loads": {"load": _load(flags, placed)},
         "warmup": Given(written["warmup"], {"detect": {}} if flags.warmup == DETECTED else flags.warmup),
         "trials": 1,
@@ -56,6 +71,31 @@ def load_document(flags: LoadFlags, placed: Placed) -> dict[str, object]:
     if flags.objective:
         document["objective"] = Given("--objective", flags.objective)
     return document
+
+
+def _asked(flags: LoadFlags, placed: Placed) -> dict[str, object]:
+    """The server of the URL and its requests. Raises UsageError."""
+    if flags.url is None:
+        raise UsageError("no server is named", hint=_NO_SERVER)
+    *_, asked = scenarios(flags, path_of({"server": flags.url}, None), placed)
+    return {"servers": servers({"server": base_of(flags.url)}, flags, placed), "scenarios": [asked]}
+
+
+def _asked_of(project: Project, flags: LoadFlags, placed: Placed) -> dict[str, object]:
+    """The only server of a redline.yaml and its requests. Raises UsageError for one of several."""
+    named = len(project.written.servers or [0])
+    if named > 1:
+        hint = "`redline run` compares them; or give the URL of a server that is running"
+        raise UsageError(f"{project.document.file} names {named} servers, and a load is for one", hint=hint)
+    document, globs = of_project(project, flags, placed), split(flags.scenarios)
+    asked = document["scenarios"] if describes_requests(flags) else scenarios_of(project, globs or ("*",))
+    assert isinstance(asked, list), "both are lists"
+    if not asked:
+        names = ", ".join(request.name for request in project.written.requests or ())
+        raise UsageError(
+            f"-m {','.join(globs)}: there is no such request", hint=f"{project.document.file} has: {names}"
+        )
+    return document | {"scenarios": asked[-1:]}
 
 
 def _load(flags: LoadFlags, placed: Placed) -> dict[str, object]:

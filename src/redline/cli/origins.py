@@ -1,5 +1,6 @@
-"""Where the revisions of a suite come from: the git repository of a folder, and its `redline.yaml`."""
+"""The `redline.yaml` of a folder, and where the revisions of a suite come from: the git repository of its folder."""
 
+import os
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -9,6 +10,35 @@ from redline.model.catalogue import Checkout
 from redline.plugins.revisions import WORK_TREE, Repository
 from redline.suite import read_text, referenced_files
 from redline.suite.project import PROJECT_FILE, Origins, Project, read_project
+
+
+def find_project(folder: Path) -> Path | None:
+    """The `redline.yaml` in a folder or above it, up to the root of a git repository; None without any.
+
+    That of another user counts in the folder alone: above it nobody asked for its commands.
+    """
+    for here in (folder, *folder.parents):
+        file = here / PROJECT_FILE
+        is_there = os.path.isfile(file)  # noqa: PTH113 - Path.is_file raises for a folder that may not be searched
+        if is_there and (here == folder or file.stat().st_uid in (0, os.geteuid())):
+            return file
+        if os.path.lexists(here / ".git"):
+            return None
+    return None
+
+
+def read_project_file(file: Path) -> Project:
+    """The project of a file. Raises UsageError with everything that is wrong with it."""
+    here = Path.cwd()
+    shown = file.relative_to(here) if file.parent == here else file
+    return read_project(read_text(file), str(shown), referenced_files(file))
+
+
+def project_here(*, servers: int = 1) -> Project | None:
+    """The project of the current folder; None without any, or if it names fewer servers. Raises UsageError."""
+    file = find_project(Path.cwd())
+    project = read_project_file(file) if file is not None else None
+    return None if project is None or len(project.written.servers or [0]) < servers else project
 
 
 @dataclass(frozen=True)
@@ -39,9 +69,11 @@ class FromRepository:
     @cached_property
     def project(self) -> Project:
         """How the server of a revision is built, started and asked."""
-        here = Path.cwd()
-        shown = self.file.relative_to(here) if self.file.parent == here else self.file
-        return read_project(read_text(self.file), str(shown), referenced_files(self.file))
+        project = read_project_file(self.file)
+        if project.own is None:
+            hint = "add `start: ./server --port {port}` beside `servers`, and `build:` with what builds it"
+            raise UsageError(f"{project.document.file} does not say how a revision is started", hint=hint)
+        return project
 
     def checkout(self, revision: str) -> Checkout:
         """A revision by its name, and how it is built. Raises UsageError."""

@@ -9,12 +9,15 @@ from pathlib import Path
 
 from redline.cli.command_line import AbFlags, LimitFlags, RequestFlags
 from redline.cli.flags import split
-from redline.cli.written import Given, of_file
+from redline.cli.project_document import first_of, folder_of, scenarios_at, scenarios_of, servers_of
+from redline.cli.written import Given
 from redline.errors import UsageError
 from redline.model.template import with_picks
 from redline.plugins.revisions import WORK_TREE
 from redline.suite import read_body, read_data, read_text, referenced_files
+from redline.suite.project import Project
 from redline.suite.schema.document import Document, Plain, parse_document
+from redline.suite.schema.document import Path as Steps
 from redline.suite.schema.scenario import METHODS
 from redline.suite.urls import as_url, base_of, check_is_reachable, is_like_a_url, is_secure, is_url, read_url
 from redline.suite.validate.checking import suggest
@@ -22,8 +25,6 @@ from redline.suite.validate.referenced_files import Files
 
 REQUEST = "requests"
 """The name of the request that the flags describe."""
-MIX = "mix"
-"""The name of the scenario with all requests of a list by weight."""
 Placed = Callable[[str], str]
 """How the document names a file or a folder that a flag names."""
 _COMMAND = re.compile(r"[./~]|.*[\s{]", re.DOTALL)
@@ -71,13 +72,43 @@ def check_targets_are_whole(targets: Sequence[str]) -> None:
             raise UsageError(message, hint=f"try {as_url(target)}")
 
 
+def of_project(project: Project, flags: RequestFlags, placed: Placed) -> dict[str, object]:
+    """The servers of a redline.yaml, the first as baseline, reached as flags say, and the requests of flags, if any.
+
+    Otherwise they are those of the file. Raises UsageError.
+    """
+    written, path = project.written.servers or (), getattr(flags, "path", None)
+    urls = [server.url or "" for server in written] or [""]
+    if not any(urls):
+        _tls("", flags, placed)
+    document: dict[str, object] = {
+        "servers": [
+            server | _reached(url, flags, placed)
+            for server, url in zip(servers_of(project, placed(folder_of(project))), urls, strict=True)
+        ],
+        "scenarios": scenarios(flags, path_of({}, path), placed) or scenarios_of(project),
+    }
+    return document | ({"baseline": first_of(project)} if len(written) > 1 else {})
+
+
+def describes_requests(flags: RequestFlags) -> bool:
+    """Whether flags say what is requested, and not a redline.yaml."""
+    return bool(flags.given(among={"method", "body", "headers", "status", "requests", "path"}))
+
+
 def _server(name: str, target: str, flags: RequestFlags, placed: Placed) -> dict[str, object]:
-    http = {"http": Given("--http2", 2)} if flags.http2 else {}
     if is_url(target):
-        return {"url": Given(target, base_of(target)), **http, **_tls(target, flags, placed)}
+        return {"url": Given(target, base_of(target)), **_reached(target, flags, placed)}
+    reached = _reached("", flags, placed)
     if is_command(target):
-        return {"command": Given(name, target), "folder": placed("."), **http}
-    return {"revision": Given(name, target), **http}
+        return {"command": Given(name, target), "folder": placed("."), **reached}
+    return {"revision": Given(name, target), **reached}
+
+
+def _reached(url: str, flags: RequestFlags, placed: Placed) -> dict[str, object]:
+    """How a server is reached; `url` is empty unless it runs already. Raises UsageError."""
+    http: dict[str, object] = {"http": Given("--http2", 2)} if flags.http2 else {}
+    return {**http, **_tls(url, flags, placed)} if url else http
 
 
 def _tls(url: str, flags: RequestFlags, placed: Placed) -> dict[str, object]:
@@ -147,22 +178,12 @@ def _listed(document: Document, globs: Sequence[str]) -> list[object]:
     for glob in globs:
         if not fnmatch.filter(names, glob):
             raise UsageError(f"-m {glob}: there is no such request", hint=suggest(glob, names, f"{document.file} has"))
-    paths: list[tuple[int]] = [
+    paths: list[Steps] = [
         (index,)
         for index in range(len(document.value))
         if not globs or any(fnmatch.fnmatchcase(str(document.at((index, "name"))), glob) for glob in globs)
     ]
-    entries: list[object] = [_entry(document, path, {"weight"}) for path in paths]
-    if len(entries) == 1:
-        return entries
-    return [*entries, {"name": MIX, "requests": [_entry(document, path, {"name"}) for path in paths]}]
-
-
-def _entry(document: Document, path: tuple[int], without: set[str]) -> Given:
-    entry = document.at(path)
-    assert isinstance(entry, dict)
-    values: dict[str, object] = {key: of_file(document, (*path, key)) for key in entry if key not in without}
-    return Given(str(document.place(path)), values)
+    return scenarios_at(document, paths)
 
 
 def _request(flags: RequestFlags, path: Given, placed: Placed) -> dict[str, object]:
@@ -236,10 +257,13 @@ def placed_here(flags: RequestFlags) -> Placed:
     return os.path.abspath if flags.requests is not None else str
 
 
-def referenced(flags: RequestFlags) -> Files:
-    """Reads the files that flags name, wherever these are, and those that `--requests` names, from its folder."""
+def referenced(flags: RequestFlags, project: Project | None = None) -> Files:
+    """Reads the files that flags name, wherever these are, and those of `--requests` or a project, from its folder."""
     anywhere = Files(lambda name: read_data(Path(name)), lambda name: read_body(Path(name)))
-    beside = referenced_files(flags.requests) if flags.requests is not None else anywhere
+    names_files = flags.requests
+    if project is not None and not describes_requests(flags):
+        names_files = Path(project.document.file)
+    beside = anywhere if names_files is None else referenced_files(names_files)
     placed = placed_here(flags)
     named = {placed(str(file)) for flag in ("cacert", "replay") if (file := getattr(flags, flag, None))}
 

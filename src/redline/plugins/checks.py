@@ -20,6 +20,7 @@ from redline.plugins.engine_process import end_engine, log_tail, say, start_engi
 from redline.plugins.linux import procfs
 
 _BEYOND_TIMEOUT_S, _ENDING_S = 20.0, 5.0
+_FIRST_REFUSAL = 400
 
 
 class Checked(Frozen):
@@ -54,6 +55,11 @@ class Checked(Frozen):
         if self.failure is not None:
             return self.failure.text
         return "" if self.outcome == "ok" else self.outcome.replace("_", " ")
+
+    @property
+    def is_refusal(self) -> bool:
+        """Whether the status says that the request was wrong, or failed."""
+        return self.status is not None and self.status >= _FIRST_REFUSAL
 
     def header(self, name: str) -> str:
         """The value of the first header of that name, in lower case; empty without any."""

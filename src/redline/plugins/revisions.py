@@ -28,6 +28,7 @@ _BARE, _INSIDE = "--is-bare-repository", "--is-inside-git-dir"
 _FULL = re.compile(r"No space left|quota exceeded", re.IGNORECASE)
 _DENIED = re.compile(r"Permission denied", re.IGNORECASE)
 _SHOWN_LINES = 20
+_BY_HAND = "check it out and build it by hand, with `build` of redline.yaml"
 _NOBODY = {f"GIT_{role}_{what}": "redline" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
 
 
@@ -181,7 +182,9 @@ def _no_work_tree(folder: Path, stderr: str) -> UsageError:
     return UsageError(f"{folder} is not in a git repository: {said}", hint=hint)
 
 
-def build(command: str, folder: Path, name: str, log: Path, progress: Callable[[Building], None]) -> None:
+def build(  # noqa: PLR0913, PLR0917 - what, where, for whom, and where its output goes
+    command: str, folder: Path, name: str, log: Path, progress: Callable[[Building], None], hint: str = _BY_HAND
+) -> None:
     """Run shell commands in a folder, and keep their output in a log. Raises BuildError with its last lines."""
     progress(Building((name,)))
     with open_anew(log) as kept, started(["sh", "-e", "-c", command], folder) as process:
@@ -192,7 +195,6 @@ def build(command: str, folder: Path, name: str, log: Path, progress: Callable[[
     if code != 0:
         how = how_ended(code)
         said = "".join(f"\n    {line}" for line in tail(log, _SHOWN_LINES).splitlines())
-        hint = "check it out and build it by hand, with `build` of redline.yaml"
         if _DENIED.search(said) and (forbidden := said_of_noexec(folder)):
             how, hint = f"{how}, and {forbidden}", elsewhere()
         raise BuildError(f"{name} does not build: `build` ended {how}:{said or ' it wrote nothing'}", hint=hint)

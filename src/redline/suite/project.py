@@ -4,12 +4,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from redline.errors import UsageError
+from redline.errors import UsageError, WrongValueError
 from redline.model import Frozen, Leg, Ready, Request, Scenario, ServedTls, ServerEntry, Start, Stop
 from redline.model.catalogue import Checkout, has_tls, http_of
 from redline.model.template import first_of
-from redline.suite.schema.document import Path, parse_document
-from redline.suite.schema.project import MIX, NamedSchema, ProjectSchema
+from redline.suite.schema.document import Document, Path, parse_document
+from redline.suite.schema.objectives import Selectable, parse_objectives
+from redline.suite.schema.project import CHECK, MIX, NamedSchema, ProjectSchema
 from redline.suite.schema.scenario import BODIES
 from redline.suite.schema.server import ReadySchema, StopSchema
 from redline.suite.schema.shell import read_command
@@ -18,7 +19,7 @@ from redline.suite.validate.referenced_files import NO_FILES, Files, picks_of
 
 PROJECT_FILE = "redline.yaml"
 JVM_READY_NS = 60_000_000_000
-_REFERENCE = "docs/guide/ab.md"
+_REFERENCE = "docs/guide/my-server.md"
 
 
 class Own(Frozen):
@@ -54,15 +55,22 @@ class Own(Frozen):
         )
 
 
-class Project(Frozen):
-    """The server of a repository, and the scenarios for it; `build` is for a shell."""
+@dataclass(frozen=True)
+class Project:
+    """A `redline.yaml`: `own` is the server of revisions, if there is any, and `scenarios` are for all servers.
+
+    `written` is all that it says, and `document` says where; `build` is for a shell.
+    """
 
     build: str | None
-    own: Own
+    own: Own | None
     scenarios: tuple[Scenario, ...]
+    written: ProjectSchema
+    document: Document
 
     def server(self, name: str, leg: Leg = "h1", checkout: Checkout | None = None) -> ServerEntry:
-        """The server under a name, of a checkout, and serving a leg."""
+        """The server of revisions under a name, of a checkout, and serving a leg."""
+        assert self.own is not None, "whoever names a revision has made sure of it"
         return self.own.entry(name, self.scenarios[0], leg, checkout)
 
 
@@ -97,11 +105,29 @@ def read_project(text: str, file: str, files: Files = NO_FILES) -> Project:
     else:
         request = written.check.request() if written and written.check else Request()
         picks = picks_of(sheet, ("check",), [request], files)
-        scenarios = () if picks is None else (Scenario(name="check", request=request, picks=picks),)
+        scenarios = () if picks is None else (Scenario(name=CHECK, request=request, picks=picks),)
+    if written and written.objective:
+        _check_objectives(sheet, written, scenarios)
     sheet.raise_problems()
     assert written is not None, "what is wrong was raised"
-    own = Own(command=written.start, runtime=written.runtime, ready=written.ready, stop=written.stop)
-    return Project(build=written.build, own=own, scenarios=scenarios)
+    return Project(written.build, _own(written), scenarios, written, sheet.document)
+
+
+def _own(written: ProjectSchema) -> Own | None:
+    """The server that revisions have in common."""
+    if written.start is None:
+        return None
+    return Own(command=written.start, env=written.env, runtime=written.runtime, ready=written.ready, stop=written.stop)
+
+
+def _check_objectives(sheet: Sheet, written: ProjectSchema, scenarios: Sequence[Scenario]) -> None:
+    """Note what is wrong with the objectives."""
+    known = Selectable(tuple(written.loads or ()), tuple(scenario.name for scenario in scenarios))
+    for name, texts in (written.objective or {}).items():
+        try:
+            parse_objectives(", ".join(texts), known)
+        except WrongValueError as error:
+            sheet.wrong(("objective", name) if name else ("objective",), error.message, error.hint)
 
 
 def _scenarios(sheet: Sheet, path: Path, written: Sequence[NamedSchema], files: Files) -> tuple[Scenario, ...]:

@@ -15,8 +15,9 @@ from redline.cli.ab_document import ab_document
 from redline.cli.command_line import AbFlags
 from redline.cli.experiment import Output, create, finish, finish_resumed
 from redline.cli.flags import command_line, naming, refuse, split
-from redline.cli.origins import FromRepository
-from redline.cli.request_flags import placed_here, referenced
+from redline.cli.origins import FromRepository, project_here
+from redline.cli.project_builds import build_servers
+from redline.cli.request_flags import describes_requests, placed_here, referenced
 from redline.cli.show import Terminal
 from redline.cli.targets import check_targets
 from redline.cli.written import plain, read_written
@@ -56,11 +57,15 @@ def execute(flags: AbFlags) -> None:
 
 def _created(flags: AbFlags, folder: Path, workplace: Workplace, console: Console) -> RunSession:
     here = FromRepository(Path.cwd())
-    document = ab_document(flags, here.ends, placed_here(flags))
+    project = project_here(servers=2) if flags.a is None and flags.git is None else None
+    document = ab_document(flags, here.ends, placed_here(flags), project)
     _warn_of_changes(document, here, console)
-    overrides = Overrides(scenarios=split(flags.scenarios)) if "scenarios" not in document else AS_WRITTEN
-    suite, text = read_written(document, "ab", referenced(flags), here.origins(), overrides)
+    by_file = "scenarios" not in document or (project is not None and not describes_requests(flags))
+    overrides = Overrides(scenarios=split(flags.scenarios)) if by_file else AS_WRITTEN
+    suite, text = read_written(document, "ab", referenced(flags, project), here.origins(), overrides)
     check_targets(suite, flags.mine)
+    if project is not None:
+        build_servers(project, suite, console)
     source = Source(command_line(), text=text, kind="comparison")
     return create(suite, source, folder, workplace, console, shows_plan=False)
 

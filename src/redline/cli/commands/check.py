@@ -14,7 +14,7 @@ from redline.analysis.resolution import ShownDifference, forecast
 from redline.cli import places
 from redline.cli.command_line import CheckFlags
 from redline.cli.contracts import check_result
-from redline.cli.flags import read_suite_file
+from redline.cli.flags import read_suite_file, suite_or_project
 from redline.cli.show import Terminal, write_json
 from redline.model import AutoTrials, Cell, Plan, Report
 from redline.plugins.machine import plan_placement
@@ -42,7 +42,7 @@ _MOST_RUNS = 20
 
 def execute(flags: CheckFlags) -> None:
     """Validate a suite and print its plan; every problem at once, with file, line, column and a hint."""
-    validated, _ = read_suite_file(places.ready_suite(flags.suite), flags)
+    validated, _ = read_suite_file(suite_or_project(flags.suite), flags)
     first, plan = make_capacity_plan(validated), make_plan(validated)
     check_cores(plan, plan_placement().cores)
     folder, shows = last_run(plan)

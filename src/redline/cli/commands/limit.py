@@ -12,7 +12,8 @@ from redline.cli.command_line import LimitFlags
 from redline.cli.experiment import Output, finish_resumed, finish_search
 from redline.cli.flags import refuse
 from redline.cli.limit_flags import AskedSearch, is_suite, read_servers_search, read_suites_search
-from redline.cli.origins import FromRepository
+from redline.cli.origins import FromRepository, project_here, read_project_file
+from redline.cli.project_builds import build_servers
 from redline.cli.request_flags import check_targets_are_whole
 from redline.cli.session_view import SessionView, show_search_plan
 from redline.cli.show import Terminal
@@ -22,6 +23,7 @@ from redline.model import Verdict
 from redline.running.assembly import Workplace
 from redline.running.searching import SearchSession
 from redline.storage.runs import RunStore
+from redline.suite.project import PROJECT_FILE, Project
 
 _OF_REQUESTS = {"headers", "method", "body", "status", "requests", "path", "http2", "insecure", "cacert"}
 _OF_SERVERS = {"git", "lasts", "arrivals", "connections", "timeout", "threads", "threshold", *_OF_REQUESTS}
@@ -41,12 +43,8 @@ def execute(flags: LimitFlags) -> None:
             refuse(flags.given(but=_WITH_RESUME), "--resume continues it as it was planned, and takes no")
             finish_resumed(flags.resume, workplace, output, console)
             return
-        if not flags.targets and flags.git is None:
-            url = "http://127.0.0.1:8080/ --objective 'p99 < 200ms'"
-            hint = f"try `redline limit suites/limit.yaml`, or `redline limit {url}`"
-            raise UsageError("no server and no suite is named", hint=hint)
-        here = FromRepository(Path.cwd())
-        if suites := [target for target in flags.targets if is_suite(target)]:
+        here, project = FromRepository(Path.cwd()), _project(flags)
+        if (suites := [target for target in flags.targets if is_suite(target)]) and project is None:
             why = f"{suites[0]} is a suite, which says itself what is asked how, and takes no"
             refuse(flags.given(among=_OF_SERVERS), why)
             asked = read_suites_search(flags, here)
@@ -54,19 +52,42 @@ def execute(flags: LimitFlags) -> None:
         else:
             refuse(flags.given(among=_OF_SUITES), "without a suite, a search takes no")
             check_targets_are_whole(flags.targets)
-            asked = read_servers_search(flags, here)
+            asked = read_servers_search(flags, here, project)
             folder = flags.output or Path(stack.enter_context(tempfile.TemporaryDirectory()), "search")
-        session = _created(asked, folder, flags, workplace, view, console)
+        session = _created(asked, project, folder, flags, workplace, view, console)
         finish_search(session, replace(output, is_kept=session.is_kept), view, console)
 
 
+def _project(flags: LimitFlags) -> Project | None:
+    """The redline.yaml that is the only target, or that of this folder without any. Raises UsageError."""
+    if not flags.targets and flags.git is None:
+        if (project := project_here()) is not None:
+            return project
+        hint = (
+            "name a server, as in `redline limit './server --port {port}' --objective 'p99 < 200ms'`; "
+            f"or write a {PROJECT_FILE}: `redline init './server --port {{port}}'`"
+        )
+        raise UsageError(f"no server and no suite is named, and there is no {PROJECT_FILE} here or above", hint=hint)
+    if [Path(target).name for target in flags.targets] == [PROJECT_FILE]:
+        return read_project_file(Path(flags.targets[0]))
+    return None
+
+
 def _created(
-    asked: AskedSearch, folder: Path, flags: LimitFlags, workplace: Workplace, view: SessionView, console: Console
+    asked: AskedSearch,
+    project: Project | None,
+    folder: Path,
+    flags: LimitFlags,
+    workplace: Workplace,
+    view: SessionView,
+    console: Console,
 ) -> SearchSession:
     """Show what will be done, build, and open the directory. Raises RedlineError."""
     request, source = asked.request, asked.source
     check_targets(request.suite, flags.mine)
     RunStore(folder).check_free()
+    if project is not None:
+        build_servers(project, request.suite, console)
     bench = workplace.bench(Path(source.file), request.suite)
     plan = request.plan()
     if source.file or len(request.suite.variants) > 1 or not request.suite.variants[0].is_attached:

@@ -1,4 +1,4 @@
-"""`redline load`: the engine on a server that is already running."""
+"""`redline load`: the engine on a server that is already running, or on the only one of redline.yaml."""
 
 import tempfile
 from contextlib import ExitStack
@@ -8,12 +8,15 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from redline.analysis.own_servers import own_server
 from redline.cli import exits, places
 from redline.cli.command_line import LoadFlags
 from redline.cli.contracts import LoadResult
 from redline.cli.flags import command_line, read_workers
 from redline.cli.load_flags import as_like, load_suite
 from redline.cli.load_view import like_section, live_line, load_result, load_section
+from redline.cli.origins import project_here
+from redline.cli.project_builds import build_servers
 from redline.cli.show import OneLine, Terminal, show, write_json
 from redline.cli.targets import check_targets
 from redline.errors import DriveError
@@ -28,10 +31,13 @@ from redline.suite import make_plan
 
 
 def execute(flags: LoadFlags) -> None:
-    """Load a running server: closed with -c users, or open at -R requests per second."""
+    """Load a server: closed with -c users, or open at -R requests per second."""
     flags, like = as_like(flags)
-    suite, text = load_suite(flags)
+    project = project_here() if flags.url is None else None
+    suite, text = load_suite(flags, project)
     check_targets(suite, flags.mine)
+    if project is not None:
+        build_servers(project, suite, Terminal(stderr=True))
     workers = read_workers(flags.threads, suite.loads[0].connections)
     with ExitStack() as stack:
         folder = flags.output or Path(stack.enter_context(tempfile.TemporaryDirectory())) / "load"
@@ -44,7 +50,9 @@ def execute(flags: LoadFlags) -> None:
         recording = _record(cell, workers, suite.seed, bench, store, Terminal(stderr=True))
         if flags.output is not None:
             write_run_views(store)
-    result = load_result(str(flags.url), cell, recording, suite.objectives)
+    result = load_result(
+        flags.url or own_server(cell.variant, cell.scenario.request.path), cell, recording, suite.objectives
+    )
     if flags.json:
         write_json(result)
     else:
@@ -72,16 +80,17 @@ def _record(cell: Cell, workers: int, seed: int, bench: Workbench, store: RunSto
     """Load the server, and store the recording; Ctrl-C ends the load early. Raises DriveError if there was none."""
     planned = PlannedTrial(cell_id=cell.id, round=0, position=0, seed=seed)
     store.create_folder("logs")
-    log, tools = store.folder / "logs" / "engine.log", bench.tools
+    logs, tools = store.folder / "logs", bench.tools
     with OneLine(console) as line:
         options = LoadOptions(
-            log=log,
+            log=logs / "engine.log",
+            server_log=None if cell.variant.is_attached else logs / "server.log",
             log_is_kept=False,
             workers=workers,
             keep_interrupted=True,
             on_interval=lambda interval: line.show(Text(live_line(cell, interval))),
         )
-        with tools.launcher.running(Launch(cell.variant, tools.placement, log)) as server:
+        with tools.launcher.running(Launch(cell.variant, tools.placement, logs / "server.log")) as server:
             recording = record_load(cell, planned, server, tools, options)
     store.save(recording, cell)
     if recording.traffic is None and recording.failure is not None:

@@ -1,17 +1,22 @@
-"""The schema of `redline.yaml`: how revisions of a repository are built, started and asked."""
+"""The schema of `redline.yaml`: the servers of a project, and how revisions of them are built, started and asked."""
 
 from typing import Annotated, Self
 
-from pydantic import Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
 from redline.errors import WrongValueError
+from redline.suite.schema.load import LoadSchema
+from redline.suite.schema.objectives import ObjectiveSets
 from redline.suite.schema.scenario import NAME, OneRequestSchema, WeightedSchema
 from redline.suite.schema.server import RUNTIME, ReadySchema, StopSchema
 from redline.suite.schema.shell import CommandLine
-from redline.suite.schema.types import Schema
+from redline.suite.schema.suite import OWN_NAME
+from redline.suite.schema.types import Budget, Schema
 
 MIX = "mix"
 """The scenario of all requests by their weights."""
+CHECK = "check"
+"""The scenario of the only request."""
 
 
 class NamedSchema(WeightedSchema):
@@ -36,19 +41,21 @@ def check_names(requests: list[NamedSchema]) -> list[NamedSchema]:
 Requests = Annotated[list[NamedSchema], Field(min_length=1)]
 
 
-class ProjectSchema(Schema):
-    """`redline.yaml`, in a repository: how its server is built, started and asked."""
+class StartedSchema(Schema):
+    """How a server is built, started, made ready and stopped."""
 
     build: str | None = Field(
         default=None,
         min_length=1,
-        description="commands for `sh`, which build a fresh checkout; the first that fails ends the build",
+        description="commands for `sh`, which build the server; the first that fails ends the build",
         examples=["cargo build --release --locked"],
     )
-    start: CommandLine = Field(
+    start: CommandLine | None = Field(
+        default=None,
         description="the command that starts the server, without a shell; {port}, {cpus} and {scratch} are filled in",
         examples=["target/release/server --port {port}"],
     )
+    env: dict[str, str] = Field(default={}, description="environment variables of the server", examples=[{"N": "1"}])
     runtime: Annotated[str, Field(pattern=RUNTIME)] | None = Field(
         default=None,
         description="what runs it, such as native or jvm; default: jvm if the command is java, else what is seen once "
@@ -59,6 +66,46 @@ class ProjectSchema(Schema):
         default=None, description="the request that a ready server answers; default: the first one, if it is a GET"
     )
     stop: StopSchema | None = Field(default=None, description="how it is stopped")
+
+
+class ProjectServerSchema(StartedSchema):
+    """One of several servers: a command that starts it, or the URL of a server that is running."""
+
+    model_config = ConfigDict(json_schema_extra={"oneOf": [{"required": ["start"]}, {"required": ["url"]}]})
+
+    name: Annotated[str, Field(pattern=OWN_NAME)] = Field(description="its name in reports", examples=["go"])
+    url: str | None = Field(
+        default=None,
+        description="a server that is running: its scheme, host and port",
+        examples=["http://127.0.0.1:8080"],
+    )
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> Self:
+        if (self.start is None) == (self.url is None):
+            has = "neither a `start` nor a `url`" if self.start is None else "both a `start` and a `url`"
+            raise WrongValueError(f"this server has {has}", "write `start: ./server --port {port}`, or `url: http://…`")
+        if self.url is not None and (other := sorted(self.model_fields_set - {"name", "url"})):
+            message = f"a server that is running is not started, and has no `{other[0]}`"
+            raise WrongValueError(message, "remove it", field=other[0])
+        return self
+
+
+Servers = Annotated[list[ProjectServerSchema], Field(min_length=1)]
+Loads = Annotated[dict[Annotated[str, Field(pattern=NAME)], LoadSchema], Field(min_length=1)]
+
+
+class ProjectSchema(StartedSchema):
+    """`redline.yaml`: the servers of a project, what they are asked, and how its revisions are built and started."""
+
+    model_config = ConfigDict(json_schema_extra={"anyOf": [{"required": ["start"]}, {"required": ["servers"]}]})
+
+    servers: Servers | None = Field(
+        default=None,
+        description="the servers that `redline run` compares, the first with all others; `start` beside it is for "
+        "revisions",
+        examples=[[{"name": "go", "start": "./shop --port {port}"}, {"name": "old", "url": "http://127.0.0.1:8080"}]],
+    )
     check: OneRequestSchema | None = Field(
         default=None,
         description="the request of the load and the right answer; default: `get: /` with status 200",
@@ -69,6 +116,31 @@ class ProjectSchema(Schema):
         description="in place of `check`: several requests by name; each is compared, and all of them by weight",
         examples=[[{"name": "items", "get": "/items", "weight": 3}]],
     )
+    loads: Loads | None = Field(
+        default=None,
+        description="loads by name, as in a suite; default: 64 users",
+        examples=[{"users": {"closed": {"users": 16}}}],
+    )
+    objective: ObjectiveSets | None = Field(
+        default=None,
+        description="what `redline limit` finds the rate for, and what a server alone has to meet in `redline run`",
+        examples=["p99 < 200ms, errors < 0.1%"],
+    )
+    budget: Budget | None = Field(
+        default=None,
+        description="how long servers are compared; default: a minute for each request and load",
+        examples=["5m"],
+    )
+
+    @model_validator(mode="after")
+    def _names_a_server(self) -> Self:
+        if self.start is None and self.servers is None:
+            hint = "add it, such as `start: ./server --port {port}`; or `servers`, a list of several"
+            raise WrongValueError("`start` is missing", hint, field="start")
+        names = [server.name for server in self.servers or ()]
+        if twice := next((name for at, name in enumerate(names) if name in names[:at]), None):
+            raise WrongValueError(f"the server `{twice}` is given twice", "give it another name", field="servers")
+        return self
 
     @model_validator(mode="after")
     def _asks_in_one_way(self) -> Self:

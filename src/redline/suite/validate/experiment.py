@@ -37,7 +37,7 @@ class Compared:
 
 def read_design(sheet: Sheet, schema: SuiteSchema, compared: Compared, loads: Loads) -> Design:
     """The design that is written, or duets where servers are compared; what is wrong with it is noted."""
-    fitting = [load for load in loads.values() if load and not _unfit(load.load("load", (0,)))]
+    fitting = [load for load in loads.values() if load and not unfit(load.load("load", (0,)))]
     can = bool(compared.groups and fitting)
     design: Design = schema.design or ("duet" if schema.budget or can else "interleaved")
     if schema.budget is not None:
@@ -91,11 +91,11 @@ def _check_budget(sheet: Sheet, schema: SuiteSchema, compared: Compared, loads: 
             message = f"`{variant.slug}` is compared with nothing, and a budget is for comparing servers"
             sheet.wrong(("baseline",), message, "give it a baseline, or remove it")
     for name, load in loads.items():
-        if load and (why := _unfit(load.load(name, (0,)))):
+        if load and (why := unfit(load.load(name, (0,)))):
             sheet.wrong(("loads", name), f"the load `{name}` {why}, which no duet can have", _DUET_HINT, key=True)
 
 
-def _unfit(load: Load) -> str:
+def unfit(load: Load) -> str:
     """Why a load cannot be that of a duet; empty if it can."""
     if load.count is not None:
         return "ends by `count`"

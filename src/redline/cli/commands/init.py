@@ -1,0 +1,157 @@
+"""`redline init`: a redline.yaml for a server, which is asked once."""
+
+import os
+import re
+import shlex
+import sys
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
+
+from redline.cli import places
+from redline.cli.command_line import InitFlags, LoadFlags
+from redline.cli.curl import read_curl
+from redline.cli.flags import naming
+from redline.cli.origins import FromRepository
+from redline.cli.project_document import run_document
+from redline.cli.project_text import name_of, project_text
+from redline.cli.request_flags import scenarios
+from redline.cli.show import Terminal
+from redline.cli.written import Given, plain, read_written
+from redline.errors import DriveError, UsageError
+from redline.files import as_store_error, write_atomically
+from redline.model import Cell, Suite
+from redline.plugins.checks import Checked, checking
+from redline.plugins.drivers.protocol import check
+from redline.plugins.drivers.verifying import SHOWN_BYTES, shown
+from redline.plugins.engine_process import find_engine
+from redline.ports import Launch
+from redline.running.assembly import Workplace
+from redline.suite import make_plan, referenced_files
+from redline.suite.project import PROJECT_FILE, read_project
+from redline.suite.schema.shell import read_command
+from redline.suite.urls import as_url, base_of, check_is_reachable, is_like_a_url, is_url, read_url
+
+_PLAIN = re.compile(r"[\w@%+=:,./{}-]+")
+"""Words that need no quotes, also with `{port}` in them."""
+_NEXT = """\
+wrote {file}; next:
+  redline run                                 loads it, on fresh starts, and writes a report
+  redline limit --objective 'p99 < 200ms'     finds the highest rate that it sustains
+Add a second server to {file}, and `redline run` compares the two.
+"""
+
+
+def execute(flags: InitFlags) -> None:
+    """Write a redline.yaml for a server that answers."""
+    file = Path(PROJECT_FILE)
+    if os.path.lexists(file):
+        hint = "`redline run` measures what it says; change it, or remove it first"
+        raise UsageError(f"{file} exists already", hint=hint)
+    server, request = _described(flags)
+    suite = _suite(project_text(server, request))
+    (cell,) = make_plan(suite).cells.values()
+    answer = _answer(suite, cell)
+    _check_answers(cell, answer)
+    if answer.status != cell.scenario.request.expect.status:
+        request["expect"] = {"status": answer.status}
+    with as_store_error(file):
+        write_atomically(file, project_text(server, request).encode())
+    said = _said(cell, answer)
+    Terminal().print(f"{said}\n{_NEXT.format(file=file)}", end="", highlight=False, markup=False, soft_wrap=True)
+
+
+def _described(flags: InitFlags) -> tuple[dict[str, object], dict[str, object]]:
+    """The server and its request, as redline.yaml has them. Raises UsageError."""
+    words = flags.words or [_typed()]
+    if len(words) == 1 and words[0].split()[:1] == ["curl"]:
+        with naming("curl"):
+            words = _split(words[0])
+    if words[0] == "curl":
+        asked = read_curl(words[1:])
+    elif len(words) == 1 and (is_url(words[0]) or is_like_a_url(words[0])):
+        asked = LoadFlags(url=words[0] if is_url(words[0]) else as_url(words[0]))
+    else:
+        check_is_reachable(words[0])
+        return _started(words), _request(LoadFlags(), Given(f"--path {flags.path}", flags.path or "/"))
+    url = str(asked.url)
+    if flags.path is not None:
+        raise UsageError(f"--path {flags.path}: the URL names its path", hint="leave out --path")
+    return {"name": "server", "url": base_of(url)}, _request(asked, Given(url, read_url(url)[1]))
+
+
+def _typed() -> str:
+    """What a user types who gave no server. Raises UsageError where nobody can."""
+    if sys.stdin.isatty():
+        sys.stderr.write("The command that starts your server, with {port} for its port, or its URL: ")
+        if typed := sys.stdin.readline().strip():
+            return typed
+    hint = "`redline init './server --port {port}'`, the URL of a server that is running, or a command of curl"
+    raise UsageError("no server is named", hint=hint)
+
+
+def _split(text: str) -> list[str]:
+    try:
+        return shlex.split(text.replace("\\\n", " "))
+    except ValueError as error:
+        raise UsageError(str(error).lower(), hint="quote it as a shell would") from None
+
+
+def _started(words: list[str]) -> dict[str, object]:
+    """The server that a command starts. Raises UsageError."""
+    text = " ".join(word if _PLAIN.fullmatch(word) else shlex.quote(word) for word in words)
+    command = words[0] if len(words) == 1 else text
+    with naming("the command"):
+        parts = read_command(command)
+    return {"name": name_of(parts), "start": command}
+
+
+def _request(flags: LoadFlags, path: Given) -> dict[str, object]:
+    (asked,) = scenarios(flags, path, str)
+    return {key: value for key, value in plain(asked).items() if key != "name"}
+
+
+def _suite(text: str) -> Suite:
+    """What `redline run` would measure by this text. Raises UsageError."""
+    files = referenced_files(Path(PROJECT_FILE))
+    document = run_document(read_project(text, PROJECT_FILE, files))
+    suite, _ = read_written(document, PROJECT_FILE, files, FromRepository(Path.cwd()).origins())
+    return suite
+
+
+def _answer(suite: Suite, cell: Cell) -> Checked:
+    """Start the server, unless it runs already, and ask it once. Raises LaunchError and DriveError."""
+    request = cell.scenario.request
+    with ExitStack() as stack:
+        log = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "server.log"
+        tools = Workplace(None, stack, places.of_suite).bench(Path(), suite).tools
+        server = stack.enter_context(tools.launcher.running(Launch(cell.variant, tools.placement, log)))
+        checks = stack.enter_context(checking(find_engine()))
+        picks, within_ns = cell.scenario.picks, cell.timeout_ns
+        return checks.ask(
+            check(cell.variant, server.endpoint, request, picks, timeout_ns=within_ns, keep_bytes=SHOWN_BYTES + 1)
+        )
+
+
+def _check_answers(cell: Cell, answer: Checked) -> None:
+    """Raise RedlineError where there is nothing that could be measured."""
+    line = _line(cell)
+    if answer.status is None:
+        hint = "see whether the server runs there, and speaks HTTP"
+        raise DriveError(f"{line} has no answer: {answer.wrong}", hint=hint)
+    if answer.is_refusal:
+        hint = f"give a request that it answers, such as `redline init {_example(cell)}`"
+        raise UsageError(f"{line} is answered with status {answer.status}: {shown(answer.body)}", hint=hint)
+
+
+def _example(cell: Cell) -> str:
+    return "http://127.0.0.1:8080/items" if cell.variant.is_attached else "--path /items './server --port {port}'"
+
+
+def _line(cell: Cell) -> str:
+    return f"{cell.scenario.request.method} {cell.scenario.request.path}"
+
+
+def _said(cell: Cell, answer: Checked) -> str:
+    kind = answer.header("content-type").partition(";")[0]
+    return f"{_line(cell)}: status {answer.status}, {answer.body_length or 0:,} bytes{kind and f' of {kind}'}"

@@ -1,0 +1,32 @@
+"""The text of a new `redline.yaml`: the server and its request, and in comments what else it may say. Pure."""
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import PurePath
+
+from redline.cli.written import as_yaml
+
+_TEXT = """\
+# What Redline measures in this folder. `redline run` loads it; every key: docs/guide/my-server.md
+{servers}\
+#  - {{name: other, start: './other --port {{port}}'}}   # a second server: `redline run` compares the two
+
+# What is requested, and the right answer.
+{check}
+# `redline limit` finds the highest rate that meets this:
+# objective: p99 < 200ms, errors < 0.1%
+"""
+_PROGRAM_FILES = {".jar", ".js", ".mjs", ".php", ".pl", ".py", ".rb", ".ts"}
+_UNSAFE = re.compile(r"[^A-Za-z0-9._~-]+")
+
+
+def project_text(server: Mapping[str, object], check: Mapping[str, object]) -> str:
+    """The file of one server and its request."""
+    return _TEXT.format(servers=as_yaml({"servers": [server]}), check=as_yaml({"check": check}))
+
+
+def name_of(command: Sequence[str]) -> str:
+    """What a server is called: its program, or the file that an interpreter runs."""
+    program, *words = command
+    file = next((word for word in words if PurePath(word).suffix in _PROGRAM_FILES), program)
+    return _UNSAFE.sub("-", PurePath(file).stem).strip("-._~") or "server"

@@ -1,0 +1,132 @@
+"""`redline init`: command lines of curl, the file that is written, and what is refused."""
+
+import shlex
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from redline.cli.command_line import app
+from redline.cli.curl import read_curl
+from redline.cli.project_text import name_of, project_text
+from redline.errors import UsageError
+from redline.suite.project import read_project
+
+FORM = "Content-Type: application/x-www-form-urlencoded"
+JSON = ["Content-Type: application/json", "Accept: application/json"]
+URL = "http://h:1/x"
+
+
+@pytest.mark.parametrize(
+    ("text", "method", "headers", "body"),
+    [
+        (URL, None, [], None),
+        (f"-sS -XPUT '{URL}' -H 'A: b' -H 'Connection: close' -H 'Expect:' -L", "PUT", ["A: b"], None),
+        (f"{URL} -d a=1 --data-raw b=2", None, [FORM], "a=1&b=2"),
+        (f"{URL} -d '{{}}' -H 'content-type: text/x'", None, ["content-type: text/x"], "{}"),
+        (f"--json '{{}}' {URL}", None, JSON, "{}"),
+        (f"{URL} --data-binary @item.json", None, [FORM], "@item.json"),
+        (f"-I --url {URL} -A me -b c=1", "HEAD", ["User-Agent: me", "Cookie: c=1"], None),
+        (f"{URL} --compressed -o /dev/null", None, ["Accept-Encoding: deflate, gzip"], None),
+    ],
+)
+def test_a_command_of_curl_is_a_request(text: str, method: str | None, headers: list[str], body: str | None) -> None:
+    flags = read_curl(shlex.split(text))
+    assert (flags.url, flags.method, flags.headers, flags.body) == (URL, method, headers, body)
+
+
+def test_the_scheme_may_be_missing() -> None:
+    assert read_curl(["localhost:8080/x"]).url == "http://localhost:8080/x"
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("-X GET", "has no URL"),
+        (f"{URL} {URL}", "has several URLs"),
+        (f"-F a=b {URL}", "-F has no counterpart"),
+        (f"{URL} -k", "-k has no counterpart"),
+        (f"{URL} --frobnicate", "--frobnicate is not known"),
+        (f"{URL} -H", "curl: argument -H"),
+        (f"{URL} -d @a -d b", "the body is a and more"),
+    ],
+)
+def test_what_has_no_counterpart_is_refused(text: str, says: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        read_curl(shlex.split(text))
+    assert says in str(refused.value)
+    assert refused.value.hint
+
+
+@given(st.lists(st.text(), max_size=5))
+def test_any_command_line_is_read_or_refused(words: list[str]) -> None:
+    try:
+        assert read_curl(words).url
+    except UsageError:
+        return
+
+
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [
+        ("./bin/shop {port}", "shop"),
+        ("python3 -u shop.py --port {port}", "shop"),
+        ("java -jar target/app.jar {port}", "app"),
+        ("env A=b ./x {port}", "env"),
+        ("'./my shop!' {port}", "my-shop"),
+        ("./. {port}", "server"),
+    ],
+)
+def test_a_server_is_called_by_its_program(command: str, name: str) -> None:
+    assert name_of(shlex.split(command)) == name
+
+
+@pytest.mark.parametrize("start", ["./shop --port {port}", f"./shop --port {{port}} {'x' * 200} 'a: b' # c"])
+def test_what_is_written_is_read_as_it_was_meant(start: str) -> None:
+    check = {"post": "/items", "headers": {"A": "b: c"}, "body": '{"n": "{seq}"}\n', "expect": {"status": 201}}
+    made = read_project(project_text({"name": "shop", "start": start}, check), "redline.yaml")
+    (server,) = made.written.servers or []
+    assert (server.name, server.start) == ("shop", start)
+    request = made.scenarios[0].request
+    assert (request.method, request.path, request.expect.status) == ("POST", "/items", 201)
+    assert request.body is not None
+    assert request.body.text == check["body"]
+
+
+def test_its_comments_may_be_used_as_they_are() -> None:
+    text = project_text({"name": "shop", "start": "./shop --port {port}"}, {"get": "/"})
+    lines = [line[1:] if line.startswith(("#  - ", "# objective")) else line for line in text.splitlines()]
+    made = read_project("\n".join(line.strip() if "objective" in line else line for line in lines), "redline.yaml")
+    assert [server.name for server in made.written.servers or ()] == ["shop", "other"]
+    assert made.written.objective
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ([], "no server is named"),
+        (["./shop", "--port", "8080"], "has no {port}"),
+        (["A=b ./shop {port}"], "is for a shell"),
+        (["unix:/tmp/x"], "not over a Unix socket"),
+        (["--path", "/x", URL], "--path /x: the URL names its path"),
+        (["curl 'x"], "no closing quotation"),
+    ],
+)
+def test_what_is_no_server_is_refused(
+    words: list[str], says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(app, ["init", *words])
+    assert isinstance(done.exception, UsageError), done.exception
+    assert says in str(done.exception)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_file_is_never_overwritten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "redline.yaml").write_text("mine")
+    done = CliRunner().invoke(app, ["init", URL])
+    assert "exists already" in str(done.exception)
+    assert (tmp_path / "redline.yaml").read_text() == "mine"
