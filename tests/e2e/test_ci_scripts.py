@@ -131,8 +131,7 @@ def test_a_build_that_fails_is_in_the_comment(remote: Path, tmp_path: Path) -> N
     done = bash("compare", tmp_path / "results", folder=clone, REDLINE_HEAD="broken", GITHUB_ACTIONS="true")
     assert done.code == 1, done.err
     comment = (tmp_path / "results" / "comment.md").read_text()
-    assert comment.startswith("## Nothing was compared\n\n`redline ab` ended with 1.")
-    assert "    redline: broken (" in comment
+    assert comment.startswith("## Nothing was compared\n\n`redline ab` ended with 1:\n\n    redline: broken (")
     assert not (tmp_path / "results" / "junit.xml").exists()
 
 

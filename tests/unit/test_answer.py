@@ -288,3 +288,16 @@ def test_a_duet_that_decides_nothing_says_how_long_it_would_take(
     assert open_.duet is not None
     cold = open_.model_copy(update={"duet": open_.duet.model_copy(update={"unsettled": COLD})})
     assert "would" not in said(report.model_copy(update={**timed, "comparisons": (cold,)}))[0]
+
+
+def test_a_duet_that_many_comparisons_hold_back_needs_little_more_time() -> None:
+    report = unjudged(n=3, duet=True, low=1.07, high=1.85)
+    (one,) = report.comparisons
+    judged = {"verdict": Verdict.INCONCLUSIVE, "p": 0.026, "p_adjusted": 0.052, "family": 2}
+    timed = {"run": report.run.model_copy(update={"seconds": 60.0}), "comparisons": (one.model_copy(update=judged),)}
+    assert said(report.model_copy(update=timed))[0].endswith(
+        "which may be chance (p 0.052 among 2); about 90 s in place of 60 s would decide it, if the ratio stays"
+    )
+    judged |= {"p": 0.04, "p_adjusted": 0.8, "family": 20}
+    timed["comparisons"] = (one.model_copy(update=judged),)
+    assert "; about 3 min in place of 60 s" in said(report.model_copy(update=timed))[0]

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from statistics import NormalDist
 from typing import NamedTuple
 
 from redline.analysis.compare import why_no_verdict
@@ -31,6 +32,10 @@ _NAMED = 6
 """So many cells that miss an objective are named."""
 _LONGEST_S = 3600.0
 """It is not worth saying of a measurement that is longer how long it would be."""
+_MARGIN = 1.5
+"""What would decide narrowly takes half as long again, since the next interval may as well be wider."""
+_CHANCE = 0.05
+"""The adjusted p-value below which servers differ."""
 
 _FEW = 0.01
 """This share of the requests: where fewer fail, something else is why an objective was missed."""
@@ -238,13 +243,12 @@ def _control(baseline: str, judged: Sequence[Comparison]) -> str:
 def _more_time(judged: Sequence[Comparison], seconds: float) -> str:
     """`; about 7 min in place of 2 min would decide it, if the ratio stays`: what helps a duet that decided nothing.
 
-    An interval becomes narrower by the square root of the time. It decides once it excludes 0, or is within the
-    threshold, whichever needs less. More time does not help servers that are not warm, or of which there is one start.
+    Servers that were not warm need another kind of time, and of running servers there is one start.
     """
     factors = [
         _factor(comparison, comparison.ratio.value, comparison.resolution)
         for comparison in judged
-        if comparison.verdict is Verdict.INCONCLUSIVE and not comparison.differs
+        if comparison.verdict is Verdict.INCONCLUSIVE
         if comparison.duet and not comparison.duet.unsettled and not comparison.duet.attached
         if comparison.ratio and comparison.ratio.value > 0 and comparison.resolution is not None
     ]
@@ -262,9 +266,17 @@ def _round_up(seconds: float) -> str:
 
 
 def _factor(comparison: Comparison, ratio: float, resolution: float) -> float:
-    """How many times as long a measurement would decide, if the ratio stays; 1 at least."""
-    read, threshold = abs(math.log(ratio)), math.log1p(comparison.threshold)
-    return max(1.0, (math.log1p(resolution) / max(read, threshold - read)) ** 2)
+    """How many times as long a measurement would decide, if the ratio stays; `_MARGIN` at least.
+
+    An interval becomes narrower by the square root of the time. It decides once it excludes 1, or is within the
+    threshold, whichever needs less. What many comparisons hold back has to exclude 1 by more.
+    """
+    read, threshold, half = abs(math.log(ratio)), math.log1p(comparison.threshold), math.log1p(resolution)
+    wanted = max(read, threshold - read)
+    if comparison.held_back and comparison.p and comparison.p_adjusted:
+        alone, among = 1 - comparison.p / 2, 1 - _CHANCE / 2 * comparison.p / comparison.p_adjusted
+        half, wanted = NormalDist().inv_cdf(among), NormalDist().inv_cdf(alone)
+    return max(_MARGIN, (half / wanted) ** 2)
 
 
 def _sentence(server: str, against: str, judged: Sequence[Comparison]) -> Iterator[str | tuple[str, Look]]:
