@@ -10,6 +10,7 @@ from redline.findings.cell import USELESS
 from redline.model import (
     CellReport,
     Comparison,
+    Estimate,
     Metric,
     ObjectiveResult,
     ObjectiveState,
@@ -34,8 +35,6 @@ _LONGEST_S = 3600.0
 """It is not worth saying of a measurement that is longer how long it would be."""
 _MARGIN = 1.5
 """What would decide narrowly takes half as long again, since the next interval may as well be wider."""
-_CHANCE = 0.05
-"""The adjusted p-value below which servers differ."""
 
 _FEW = 0.01
 """This share of the requests: where fewer fail, something else is why an objective was missed."""
@@ -246,7 +245,7 @@ def _more_time(judged: Sequence[Comparison], seconds: float) -> str:
     Servers that were not warm need another kind of time, and of running servers there is one start.
     """
     factors = [
-        _factor(comparison, comparison.ratio.value, comparison.resolution)
+        _factor(comparison, comparison.ratio, comparison.resolution)
         for comparison in judged
         if comparison.verdict is Verdict.INCONCLUSIVE
         if comparison.duet and not comparison.duet.unsettled and not comparison.duet.attached
@@ -265,17 +264,17 @@ def _round_up(seconds: float) -> str:
     return f"{math.ceil(seconds / 10) * 10} s" if seconds <= 90 else f"{math.ceil(seconds / 60)} min"
 
 
-def _factor(comparison: Comparison, ratio: float, resolution: float) -> float:
+def _factor(comparison: Comparison, ratio: Estimate, resolution: float) -> float:
     """How many times as long a measurement would decide, if the ratio stays; `_MARGIN` at least.
 
     An interval becomes narrower by the square root of the time. It decides once it excludes 1, or is within the
     threshold, whichever needs less. What many comparisons hold back has to exclude 1 by more.
     """
-    read, threshold, half = abs(math.log(ratio)), math.log1p(comparison.threshold), math.log1p(resolution)
+    read, threshold, half = abs(math.log(ratio.value)), math.log1p(comparison.threshold), math.log1p(resolution)
     wanted = max(read, threshold - read)
     if comparison.held_back and comparison.p and comparison.p_adjusted:
-        alone, among = 1 - comparison.p / 2, 1 - _CHANCE / 2 * comparison.p / comparison.p_adjusted
-        half, wanted = NormalDist().inv_cdf(among), NormalDist().inv_cdf(alone)
+        needed = (1 - ratio.confidence) * comparison.p / comparison.p_adjusted
+        half, wanted = (NormalDist().inv_cdf(1 - p / 2) for p in (needed, comparison.p))
     return max(_MARGIN, (half / wanted) ** 2)
 
 
