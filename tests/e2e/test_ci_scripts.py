@@ -2,12 +2,14 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
+from ruamel.yaml import YAML
 
 from tests.e2e.conftest import CHECKOUT, REDLINE, Done
 from tests.e2e.test_ab_git import Project
@@ -133,6 +135,62 @@ def test_a_build_that_fails_is_in_the_comment(remote: Path, tmp_path: Path) -> N
     comment = (tmp_path / "results" / "comment.md").read_text()
     assert comment.startswith("## Nothing was compared\n\n`redline ab` ended with 1:\n\n    redline: broken (")
     assert not (tmp_path / "results" / "junit.xml").exists()
+
+
+FAKE_REDLINE = """\
+#!/bin/sh
+printf '%s\\n' "$*" >>"$RUNNER_TEMP/calls"
+[ "$1" = ab ] || { echo "$4"; exit; }
+echo '## ab'
+exit 3
+"""
+
+
+def test_the_steps_of_the_action_pass_on_inputs_and_the_exit_code(remote: Path, tmp_path: Path) -> None:
+    action = YAML(typ="safe", pure=True).load(CHECKOUT / "action.yml")
+    given = {name: str(declared.get("default", "")) for name, declared in action["inputs"].items()}
+    given |= {
+        "fail-on": "slower, inconclusive",
+        "requests": "my requests.yaml",
+        "flags": "--same-answers --load open:9",
+    }
+    temp, output = tmp_path / "temp", tmp_path / "output"
+    fake = temp / "redline-environment" / "bin" / "redline"
+    fake.parent.mkdir(parents=True)
+    fake.write_text(FAKE_REDLINE)
+    fake.chmod(0o755)
+    known = {f"inputs.{name}": text for name, text in given.items()} | {"runner.temp": str(temp)}
+    surroundings = {"GITHUB_ACTION_PATH": CHECKOUT, "RUNNER_TEMP": temp, "GITHUB_OUTPUT": output}
+    codes: dict[str, int] = {}
+    for step in action["runs"]["steps"]:
+        if "run" not in step or "ci/install" in step["run"]:
+            continue
+        variables = {name: _filled(text, known) for name, text in step["env"].items()}
+        done = subprocess.run(
+            ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]],
+            cwd=tmp_path / "clone" if codes else cloned(remote, "change"),
+            env={**os.environ, **{name: str(value) for name, value in surroundings.items()}, **variables},
+            check=False,
+        )
+        codes[step["name"]] = done.returncode
+        known |= {f"steps.compare.outputs.{key}": value for key, value in map(_pair, output.read_text().splitlines())}
+    assert codes == {"Compare": 0, "Fail if the comparison did": 3}
+    results = Path(known["steps.compare.outputs.results"])
+    assert (results / "junit.xml").read_text() == "junit\n"
+    assert (temp / "calls").read_text().splitlines()[0] == (
+        "ab --git=HEAD^..HEAD --for 2m --threshold 2% --requests my requests.yaml --fail-on slower "
+        f"--fail-on inconclusive --same-answers --load open:9 --format md -o {results}/run"
+    )
+
+
+def _filled(text: str, known: dict[str, str]) -> str:
+    """The text with the values of its expressions, all of which are names."""
+    return re.sub(r"\$\{\{ (.*?) \}\}", lambda found: known[found[1]], text)
+
+
+def _pair(written: str) -> tuple[str, str]:
+    key, _, value = written.partition("=")
+    return key, value
 
 
 class GitHub:
