@@ -262,3 +262,42 @@ def test_an_open_side_of_a_limit_is_reported(low: float | None, high: float | No
     cell = report.cells[0].model_copy(update={"limits": (answer,)})
     (section,) = limit_answer(report.model_copy(update={"cells": (cell,)}))
     assert lines_of(section) == [words]
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "seconds", "says"),
+    [
+        (0.97, 1.03, 120.0, "; about 5 min in place of 2 min would decide it, if the ratio stays"),
+        (0.97, 1.03, 6.0, "; about 20 s in place of 10 s would decide it, if the ratio stays"),
+        (0.98, 1.08, 60.0, "; about 3 min in place of 60 s would decide it, if the ratio stays"),
+        (0.5, 2.0, 60.0, "; to decide it, if the ratio stays, would take more than an hour"),
+        (0.97, 1.03, 0.0, ""),
+    ],
+)
+def test_a_duet_that_decides_nothing_says_how_long_it_would_take(
+    low: float, high: float, seconds: float, says: str
+) -> None:
+    """A ratio that reads 1 has to become known to the threshold, and any other to be distinguished from 1."""
+    report = unjudged(n=3, duet=True, low=low, high=high)
+    (one,) = report.comparisons
+    assert one.ratio is not None
+    ratio = one.ratio.model_copy(update={"value": (low * high) ** 0.5})
+    open_ = one.model_copy(update={"ratio": ratio, "verdict": Verdict.INCONCLUSIVE})
+    timed = {"comparisons": (open_,), "run": report.run.model_copy(update={"seconds": seconds})}
+    assert said(report.model_copy(update=timed))[0].partition(" cannot be distinguished")[2] == says
+    assert open_.duet is not None
+    cold = open_.model_copy(update={"duet": open_.duet.model_copy(update={"unsettled": COLD})})
+    assert "would" not in said(report.model_copy(update={**timed, "comparisons": (cold,)}))[0]
+
+
+def test_a_duet_that_many_comparisons_hold_back_needs_little_more_time() -> None:
+    report = unjudged(n=3, duet=True, low=1.07, high=1.85)
+    (one,) = report.comparisons
+    judged = {"verdict": Verdict.INCONCLUSIVE, "p": 0.026, "p_adjusted": 0.052, "family": 2}
+    timed = {"run": report.run.model_copy(update={"seconds": 60.0}), "comparisons": (one.model_copy(update=judged),)}
+    assert said(report.model_copy(update=timed))[0].endswith(
+        "which may be chance (p 0.052 among 2); about 90 s in place of 60 s would decide it, if the ratio stays"
+    )
+    judged |= {"p": 0.04, "p_adjusted": 0.8, "family": 20}
+    timed["comparisons"] = (one.model_copy(update=judged),)
+    assert "; about 3 min in place of 60 s" in said(report.model_copy(update=timed))[0]

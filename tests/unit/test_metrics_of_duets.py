@@ -1,11 +1,13 @@
 """Comparisons by duets alone: the metric with the verdict, the described metrics, and their families."""
 
 import pytest
+from rich.console import Console
 
 from redline.analysis import build_report
 from redline.analysis.compare import CAVEAT, unwanted
 from redline.model import Comparison, Metric, Run, Scenario, Verdict
 from redline.model.exchange import Request
+from redline.report.render import RENDERERS, summary, terminal
 from redline.suite.planning import is_mix
 from tests.fakes.compared import Cost, compared_run
 
@@ -39,6 +41,20 @@ def test_the_suite_says_what_the_verdict_is_on(metric: Metric) -> None:
     found = compared(with_suite(compared_run(), metric=metric))
     assert [one.metric for one in found.values() if one.verdict] == [metric]
     assert found[Metric.CPU_PER_REQUEST].verdict is None
+
+
+@pytest.mark.parametrize("metric", [Metric.CPU_PER_REQUEST, Metric.P75, Metric.P95])
+def test_the_table_of_several_requests_has_the_verdict_and_the_control(metric: Metric) -> None:
+    report = build_report(with_suite(compared_run({"home": Cost(1.05), "cart": Cost()}), metric=metric))
+    text = RENDERERS["md"](report).decode()
+    assert f"**B over A**\n\n| workload | {metric.words} | A over A |\n" in text
+    others = text.partition("**B over A** other metrics\n\n")[2].splitlines()[0]
+    assert metric.words not in others
+    assert "A over A" not in others
+    assert (
+        metric.words
+        in terminal.render(summary(report), Console(width=200)).plain.partition("workload")[2].splitlines()[0]
+    )
 
 
 def test_response_times_of_users_who_wait_carry_the_caveat() -> None:

@@ -151,6 +151,7 @@ def _list(names: str, metavar: str, text: str) -> Any:
 
 
 Arrivals: TypeAlias = Literal["poisson", "uniform"]
+ReportFormat: TypeAlias = Literal["html", "csv", "json", "md", "junit", "bmf", "benchmark", "annotations"]
 DuetMetric: TypeAlias = Literal["cpu", "throughput", "p50", "p75", "p90", "p95", "p99"]
 
 
@@ -381,12 +382,12 @@ class AbFlags(RequestFlags):
 class ReportFlags(Flags):
     """Show a stored run, comparison, search or load.
 
-    A summary in the terminal, or html, csv, json or md on stdout.
+    A summary in the terminal, or on stdout a document for people, programs or CI.
     """
 
     run: Path = _argument("RUN", "A directory that run, ab, limit or load made, or its results.json (or .json.gz).")
-    form: Literal["html", "csv", "json", "md"] | None = _flag(
-        "--format -f", "html|csv|json|md", "Render it to stdout, in full."
+    form: ReportFormat | None = _flag(
+        "--format -f", "html|csv|json|md|junit|bmf|benchmark|annotations", "Render it to stdout, in full."
     )
     json: bool = _switch("--json", _AS_JSON)
 

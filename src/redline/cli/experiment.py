@@ -7,14 +7,14 @@ from pathlib import Path
 import typer
 from rich.console import Console
 
-from redline.analysis.compare import unwanted
+from redline.analysis.compare import is_not_judged, unwanted
 from redline.cli import exits, places
 from redline.cli.commands.check import show_overrun, show_plans
 from redline.cli.quiet import wait_until_quiet
 from redline.cli.session_view import SessionView
 from redline.cli.show import show
 from redline.cli.streams import write_document
-from redline.model import CellReport, Comparison, Report, Suite, Verdict
+from redline.model import CellReport, Report, Suite, Verdict
 from redline.model.limits import AnyReport, LimitReport
 from redline.plugins.machine import plan_placement
 from redline.report.render import RENDERERS, summary
@@ -143,7 +143,7 @@ def exit_code(reports: Sequence[Report], fail_on: Sequence[Verdict] = ()) -> int
     missed = any(result.state != "met" for cell in _subjects(last) for result in cell.objectives)
     if missed or unwanted(last.comparisons, fail_on):
         return exits.MISSED
-    return exits.COULD_NOT_RUN if fail_on and any(map(_is_not_judged, last.comparisons)) else exits.DONE
+    return exits.COULD_NOT_RUN if fail_on and any(map(is_not_judged, last.comparisons)) else exits.DONE
 
 
 def search_exit_code(report: LimitReport, fail_on: Sequence[Verdict] = ()) -> int:
@@ -151,12 +151,6 @@ def search_exit_code(report: LimitReport, fail_on: Sequence[Verdict] = ()) -> in
     if any(cell.ended != "converged" for cell in report.cells):
         return exits.COULD_NOT_RUN
     return exits.MISSED if unwanted(report.comparisons, fail_on) else exits.DONE
-
-
-def _is_not_judged(comparison: Comparison) -> bool:
-    unsettled = comparison.duet is not None and bool(comparison.duet.unsettled)
-    inconclusive = comparison.verdict is Verdict.INCONCLUSIVE
-    return comparison.primary and (comparison.verdict is None or (unsettled and inconclusive))
 
 
 def _subjects(report: Report) -> list[CellReport]:

@@ -31,12 +31,16 @@ class Outline(Generic[R]):
     headed: Medium = Medium.TEXT
 
     def text(self, report: R, medium: Medium) -> Iterator[Section]:
-        """The report for a terminal, or in Markdown."""
-        if medium in self.headed:
-            head = self.head(report)
-            facts = (line((" · ".join(head.facts), "dim")),) if head.facts else ()
-            yield Section(head.title, tuple(filled(Prose((*facts, *head.notices)))), level=1)
+        """The report for a terminal, or in Markdown, where the facts of the head stand last: a phone shows little."""
+        if medium not in self.headed:
+            yield from self.sections(report, medium)
+            return
+        head, last = self.head(report), medium is Medium.MARKDOWN
+        facts = Prose((line((" · ".join(head.facts), "dim")),) if head.facts else ())
+        yield Section(head.title, tuple(filled(None if last else facts, Prose(head.notices))), level=1)
         yield from self.sections(report, medium)
+        if last and head.facts:
+            yield Section("", (facts,))
 
     def page(self, report: R) -> Page:
         """The report as a page."""

@@ -16,7 +16,7 @@ from redline.storage.runs import RunStore, capacity_store
 
 
 def execute(flags: ReportFlags) -> None:
-    """Show what a directory or a results.json holds: a summary in the terminal, or html, csv, json or md on stdout."""
+    """Show what a directory or a results.json holds: a summary in the terminal, or a format of it on stdout."""
     form = "json" if flags.json else flags.form
     if flags.run.is_file() and flags.run.name != RunStore.manifest_file:
         report = read_report(flags.run)

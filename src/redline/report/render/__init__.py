@@ -5,7 +5,8 @@ from collections.abc import Iterable, Mapping
 from redline.model.limits import AnyReport, LimitReport
 from redline.ports import Renderer
 from redline.report.document import Medium, Page, Section
-from redline.report.render import csvfile, html, markdown
+from redline.report.outcomes import outcomes
+from redline.report.render import annotations, benchmarks, csvfile, html, junit, markdown
 from redline.report.sections import limit, run
 from redline.visible import visible
 
@@ -30,6 +31,11 @@ def _csv(report: AnyReport) -> bytes:
     return csvfile.render_search(report) if isinstance(report, LimitReport) else csvfile.render(report)
 
 
+def _junit(report: AnyReport) -> bytes:
+    name = report.suite if isinstance(report, LimitReport) else report.run.suite
+    return junit.render(name, outcomes(report))
+
+
 def _json(report: AnyReport) -> bytes:
     """The report itself, indented by two, a newline at the end. `visible` leaves the data as it is."""
     return visible(report.model_dump_json(indent=2)).encode() + b"\n"
@@ -40,4 +46,8 @@ RENDERERS: Mapping[str, Renderer] = {
     "csv": _csv,
     "json": _json,
     "md": lambda report: markdown.render(_text(report, Medium.MARKDOWN)),
+    "junit": _junit,
+    "bmf": benchmarks.bmf,
+    "benchmark": benchmarks.smaller_is_better,
+    "annotations": lambda report: annotations.render(outcomes(report)),
 }

@@ -2,12 +2,15 @@
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from statistics import NormalDist
+from typing import NamedTuple
 
 from redline.analysis.compare import why_no_verdict
 from redline.findings.cell import USELESS
 from redline.model import (
     CellReport,
     Comparison,
+    Estimate,
     Metric,
     ObjectiveResult,
     ObjectiveState,
@@ -28,6 +31,10 @@ _MOST = 12
 """So many sentences are read. A larger report has those of the largest differences, and counts of its verdicts."""
 _NAMED = 6
 """So many cells that miss an objective are named."""
+_LONGEST_S = 3600.0
+"""It is not worth saying of a measurement that is longer how long it would be."""
+_MARGIN = 1.5
+"""What would decide narrowly takes half as long again, since the next interval may as well be wider."""
 
 _FEW = 0.01
 """This share of the requests: where fewer fail, something else is why an objective was missed."""
@@ -41,6 +48,25 @@ _WORDS = {
 }
 """The verb, the noun, and the words for a higher and for a lower value; a percentile is said to be higher or lower."""
 _DECIDED = (Verdict.FASTER, Verdict.SLOWER)
+
+
+class Said(NamedTuple):
+    """A sentence about a server and what it is compared with, in a scenario under a load.
+
+    `judged` are the comparisons that it rests on; the others of `known` are described, or not compared.
+    """
+
+    cell: CellReport
+    against: str
+    known: tuple[Comparison, ...]
+    judged: tuple[Comparison, ...]
+    where: str
+    sentence: Line
+
+    @property
+    def differing(self) -> tuple[Comparison, ...]:
+        """The comparisons that found the one faster or slower."""
+        return tuple(comparison for comparison in self.judged if comparison.verdict in _DECIDED)
 
 
 def run_answer(report: Report) -> Iterator[Section]:
@@ -117,14 +143,17 @@ def limit_answer(report: LimitReport) -> Iterator[Section]:
     """What servers sustain, and how they compare; nothing where no search came to an answer."""
     several = len({cell.scenario for cell in report.cells}) > 1
     limits = (
-        line(
-            (f"{cell.scenario}: " if several else "", "dim"), f"{_limit(cell.server, answer)}{_failures(cell, answer)}"
-        )
+        line((f"{cell.scenario}: " if several else "", "dim"), limit_sentence(cell, answer))
         for cell in report.cells
         for answer in cell.limits
     )
     if lines := (*limits, *ratio_lines(report)):
         yield Section(TITLE, (Prose(lines, listed=True),), anchor="answer")
+
+
+def limit_sentence(cell: CellLimit, answer: LimitAnswer) -> str:
+    """What a server sustains, and why its requests failed if that is nothing."""
+    return f"{_limit(cell.server, answer)}{_failures(cell, answer)}"
 
 
 def _failures(cell: CellLimit, answer: LimitAnswer) -> str:
@@ -153,30 +182,14 @@ def _limit(server: str, answer: LimitAnswer) -> str:
 
 def _compared(report: Report) -> Iterator[Line]:
     """A sentence per pair with a difference; then what is alike or not distinguished, and what has no verdict."""
-    names = {cell.cell_id: cell.server for cell in report.cells}
-    compared = comparisons_by_cell(report)
-    alone = len({comparison.cell_id for comparison in report.comparisons}) == 1  # else the table has the controls
     decided: list[tuple[float, Line]] = []
     rest: list[Line] = []
-    for group in groups(report):
-        where: tuple[str, Look] = group.where(report.cells), "dim"
-        for cell in group.cells:
-            by_metric = compared.get(cell.cell_id, {})
-            known = [by_metric[metric] for metric in _SAID if metric in by_metric]
-            if cell.role == "ceiling" or not known:
-                continue
-            against = names.get(known[0].baseline_id, known[0].baseline_id)
-            judged = [comparison for comparison in known if comparison.verdict or _is_unjudged(comparison)]
-            aside = _rate(known) + (_control(against, judged) if alone else "")
-            if differing := [comparison for comparison in judged if comparison.verdict in _DECIDED]:
-                sentence_ = line(where, *_sentence(cell.server, against, judged), aside)
-                decided.append((max(map(_size, differing)), sentence_))
-            elif judged:
-                rest.append(line(where, f"{cell.server} and {against}: {_undecided(judged)}{aside}"))
-            else:
-                first = next((comparison for comparison in known if comparison.primary), known[0])
-                are = "are not compared" if first.ratio is None else "have no verdict"
-                rest.append(line(where, f"{cell.server} and {against} {are}: {why_no_verdict(first)}"))
+    for said in sentences(report):
+        text = (*line((said.where, "dim")), *said.sentence)
+        if said.differing:
+            decided.append((max(map(_size, said.differing)), text))
+        else:
+            rest.append(text)
     if len(decided) + len(rest) > _MOST:
         verdicts = tally(report)
         counts = ", ".join(f"{number:,} {verdict.words}" for verdict, number in verdicts.items())
@@ -184,8 +197,34 @@ def _compared(report: Report) -> Iterator[Line]:
         follow = "The largest differences:" if len(decided) > _MOST else follow
         yield line(f"{fmt.count(sum(verdicts.values()), 'verdict')}: {counts}. {follow}")
         decided, rest = sorted(decided, key=lambda sized: -sized[0])[:_MOST], []
-    yield from (sentence_ for _, sentence_ in decided)
+    yield from (text for _, text in decided)
     yield from rest
+
+
+def sentences(report: Report) -> Iterator[Said]:
+    """A sentence for every pair of servers that the report compares, in the order of its cells."""
+    names = {cell.cell_id: cell.server for cell in report.cells}
+    compared = comparisons_by_cell(report)
+    alone = len({comparison.cell_id for comparison in report.comparisons}) == 1  # else the table has the controls
+    for group in groups(report):
+        where = group.where(report.cells)
+        for cell in group.cells:
+            by_metric = compared.get(cell.cell_id, {})
+            known = [by_metric[metric] for metric in _SAID if metric in by_metric]
+            if cell.role == "ceiling" or not known:
+                continue
+            against = names.get(known[0].baseline_id, known[0].baseline_id)
+            judged = [comparison for comparison in known if comparison.verdict or _is_unjudged(comparison)]
+            aside = _rate(known) + (_control(against, judged) if alone else "") + _more_time(judged, report.run.seconds)
+            if any(comparison.verdict in _DECIDED for comparison in judged):
+                sentence_ = line(*_sentence(cell.server, against, judged), aside)
+            elif judged:
+                sentence_ = line(f"{cell.server} and {against}: {_undecided(judged)}{aside}")
+            else:
+                first = next((comparison for comparison in known if comparison.primary), known[0])
+                are = "are not compared" if first.ratio is None else "have no verdict"
+                sentence_ = line(f"{cell.server} and {against} {are}: {why_no_verdict(first)}")
+            yield Said(cell, against, tuple(known), tuple(judged), where, sentence_)
 
 
 def _rate(comparisons: Sequence[Comparison]) -> str:
@@ -198,6 +237,45 @@ def _control(baseline: str, judged: Sequence[Comparison]) -> str:
     """`; A against itself: 0.1% [-0.5, 0.7]`: what no difference looks like, if known."""
     control = next((comparison.duet.control for comparison in judged if comparison.duet), None)
     return "" if control is None else f"; {baseline} against itself: {fmt.with_bounds(control)}".replace("+", "")
+
+
+def _more_time(judged: Sequence[Comparison], seconds: float) -> str:
+    """`; about 7 min in place of 2 min would decide it, if the ratio stays`: what helps a duet that decided nothing.
+
+    Servers that were not warm need another kind of time, and of running servers there is one start.
+    """
+    factors = [
+        _factor(comparison, comparison.ratio, comparison.resolution)
+        for comparison in judged
+        if comparison.verdict is Verdict.INCONCLUSIVE
+        if comparison.duet and not comparison.duet.unsettled and not comparison.duet.attached
+        if comparison.ratio and comparison.ratio.value > 0 and comparison.resolution is not None
+    ]
+    if not factors or not seconds:
+        return ""
+    needed = max(factors) * seconds
+    if needed > _LONGEST_S:
+        return "; to decide it, if the ratio stays, would take more than an hour"
+    return f"; about {_round_up(needed)} in place of {_round_up(seconds)} would decide it, if the ratio stays"
+
+
+def _round_up(seconds: float) -> str:
+    """`40 s`, `7 min`."""
+    return f"{math.ceil(seconds / 10) * 10} s" if seconds <= 90 else f"{math.ceil(seconds / 60)} min"
+
+
+def _factor(comparison: Comparison, ratio: Estimate, resolution: float) -> float:
+    """How many times as long a measurement would decide, if the ratio stays; `_MARGIN` at least.
+
+    An interval becomes narrower by the square root of the time. It decides once it excludes 1, or is within the
+    threshold, whichever needs less. What many comparisons hold back has to exclude 1 by more.
+    """
+    read, threshold, half = abs(math.log(ratio.value)), math.log1p(comparison.threshold), math.log1p(resolution)
+    wanted = max(read, threshold - read)
+    if comparison.held_back and comparison.p and comparison.p_adjusted:
+        needed = (1 - ratio.confidence) * comparison.p / comparison.p_adjusted
+        half, wanted = (NormalDist().inv_cdf(1 - p / 2) for p in (needed, comparison.p))
+    return max(_MARGIN, (half / wanted) ** 2)
 
 
 def _sentence(server: str, against: str, judged: Sequence[Comparison]) -> Iterator[str | tuple[str, Look]]:
@@ -295,7 +373,7 @@ def _levels(report: Report) -> list[Line]:
             if cell.role == "subject" and not cell.valid:
                 lines.append(line(where, f"{cell.server} has no valid result: {invalid_reason(cell)}"))
             elif cell.role == "subject" and not rankings:
-                lines.append(line(where, _level(cell)))
+                lines.append(line(where, level(cell)))
     if len(lines) > _MOST:
         return [*lines[:_MOST], line(f"{len(lines) - _MOST:,} more stand in the results.")]
     return lines
@@ -312,7 +390,7 @@ def _ranking(ranking: Ranking, cells: dict[str, CellReport]) -> str:
     return f"by {fmt.label(ranking.metric)}{setting} {', '.join(places)}"
 
 
-def _level(cell: CellReport) -> str:
+def level(cell: CellReport) -> str:
     """`hyper answers 96.0 k/s ±0.7%, p99 1.38 ms ±2.5%, CPU per request 17.7 µs ±0.9%`."""
     parts = [
         f"{'answers' if metric is Metric.THROUGHPUT else fmt.label(metric)} {fmt.with_spread(cell.estimates[metric])}"

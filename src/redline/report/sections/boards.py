@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from redline.model import COMPARED, CellReport, Comparison, Metric, Report
+from redline.model import CellReport, Comparison, Metric, Report
 
 SCENARIO = "scenario"
 """The axis of effects that is no option."""
@@ -198,11 +198,11 @@ def _boards(kept: list[Comparison], cells: dict[str, CellReport], naming: Naming
         c.baseline_id: cells[c.baseline_id].server if c.baseline_id in cells else c.baseline_id for c in kept
     }
     lines = naming.named({(servers[c.cell_id], servers[c.baseline_id]) for c in kept})
-    by_metric: dict[Metric, dict[tuple[ServerPair, Workload], Comparison]] = {metric: {} for metric in COMPARED}
+    by_metric: dict[Metric, dict[tuple[ServerPair, Workload], Comparison]] = {metric: {} for metric in Metric}
     for c in kept:
         cell = cells[c.cell_id]
         place = lines[servers[c.cell_id], servers[c.baseline_id]], Workload(cell.scenario, cell.load)
-        by_metric.get(c.metric, {})[place] = c
+        by_metric[c.metric][place] = c
     return tuple(
         Board(metric, compared, cells)
         for metric, compared in by_metric.items()

@@ -51,13 +51,16 @@ def comparison_sections(report: Report) -> Iterator[Section]:
         line((str(number), "strong"), " ", (f"{verdict.mark} {verdict.words}", verdict))
         for verdict, number in tally(report).items()
     )
-    explained = Medium.EVERYWHERE if report.run.alone else Medium.WRITTEN  # the answer of a comparison has words
     legend = key(
         "The **change against the baseline**, with its 95% interval. Within "
         f"{fmt.percent(report.run.threshold)} a difference is too small to matter. Signs: "
     )
-    intro = Prose(((*legend, *signs()),), on=explained)
-    blocks = filled(intro, _duets(report), *_tables(report, boards), _remarks(report))
+    duets = _duets(report)
+    explained = (Prose(((*legend, *signs()),)), *((duets,) if duets else ()))
+    below: tuple[Prose, ...] = ()
+    if not report.run.alone:  # the answer has words for a terminal, and a phone has room for the table
+        explained, below = _only(Medium.PAGE, explained), _only(Medium.MARKDOWN, explained)
+    blocks = filled(*explained, *_tables(report, boards), *below, _remarks(report))
     aside = Prose(counts) if counts else None
     yield Section("Comparisons", tuple(blocks), anchor="comparisons", aside=aside)
 
@@ -80,6 +83,10 @@ def ratio_scales(report: Report) -> dict[Metric, Scale]:
         board.metric: ratio_scale(board.comparisons.values(), report.run.threshold, board.metric.value)
         for board in cost_boards(report)
     }
+
+
+def _only(medium: Medium, texts: Iterable[Prose]) -> tuple[Prose, ...]:
+    return tuple(replace(text, on=medium) for text in texts)
 
 
 def _duets(report: Report) -> Prose | None:
@@ -164,13 +171,17 @@ def _by_row(
     pairs: Sequence[ServerPair], workloads: Sequence[Workload], boards: Sequence[Board], drawing: _Drawing
 ) -> Iterator[Block]:
     """A row per pair of servers, or per workload, and a column per metric."""
-    main = [board for board in boards if board.metric in SHOWN] or list(boards)
+    main = [board for board in boards if board.metric in SHOWN or _is_judged(board)] or list(boards)
     others = [board for board in boards if board not in main]
     brief = [board for board in main if board.metric in _IN_TEXT or _is_judged(board)]
     controlled = _has_controls(comparison for board in main for comparison in board.comparisons.values())
-    if controlled and brief:  # a terminal has no room for the medians, too
+    if controlled and brief:  # a terminal has no room for the medians, too, and a phone for the verdicts alone
         yield from _rows(pairs, workloads, brief, replace(drawing, on=Medium.TERMINAL))
-        drawing = replace(drawing, on=Medium.WRITTEN)
+        judged = [board for board in main if _is_judged(board)]
+        described = [board for board in main if board not in judged]
+        yield from _rows(pairs, workloads, judged, replace(drawing, on=Medium.MARKDOWN))
+        yield from _rows(pairs, workloads, described, replace(drawing, on=Medium.MARKDOWN), aside=True)
+        drawing = replace(drawing, on=Medium.PAGE)
     yield from _rows(pairs, workloads, main, drawing)
     if others:
         fold = tuple(_rows(pairs, workloads, others, _Drawing(drawing.cells, {})))
@@ -178,12 +189,20 @@ def _by_row(
 
 
 def _rows(
-    pairs: Sequence[ServerPair], workloads: Sequence[Workload], boards: Sequence[Board], drawing: _Drawing
+    pairs: Sequence[ServerPair],
+    workloads: Sequence[Workload],
+    boards: Sequence[Board],
+    drawing: _Drawing,
+    *,
+    aside: bool = False,
 ) -> Iterator[Block]:
+    """A table; nothing without boards. One `aside` has the other metrics of a table with the verdicts and controls."""
+    if not boards:
+        return
     reasons: dict[str, int] = {}
     rows: list[tuple[TableCell, ...]] = []
     first, base, several = boards[0], boards[0].against, len(pairs) > 1
-    controls = _has_controls(comparison for board in boards for comparison in board.comparisons.values())
+    controls = not aside and _has_controls(comparison for board in boards for comparison in board.comparisons.values())
     for workload, pair in product(workloads, pairs):
         comparisons = _at(pair, workload, boards)
         by_metric = {comparison.metric: comparison for comparison in comparisons}
@@ -206,7 +225,11 @@ def _rows(
     yield Table(
         (Column("server" if several else "workload"), *metrics, *control_columns),
         tuple(rows),
-        line((title, "strong"), (f" against {base}" if several and base else "", "dim")),
+        line(
+            (title, "strong"),
+            (f" against {base}" if several and base else "", "dim"),
+            (" other metrics" if aside else "", "dim"),
+        ),
         look="scores",
         on=drawing.on,
     )

@@ -1,0 +1,87 @@
+"""What a report says, as the outcomes of checks: what a CI server shows of it. Pure."""
+
+from collections.abc import Iterable, Iterator
+from typing import Literal, NamedTuple
+
+from redline.analysis.compare import is_not_judged
+from redline.model import Comparison, Report, Verdict
+from redline.model.limits import AnyReport, LimitComparison, LimitReport
+from redline.report.document import Line
+from redline.report.sections.answer import Said, level, limit_sentence, objective_line, sentences
+from redline.report.sections.limit_ratios import ratio_sentence
+from redline.report.sections.views import invalid_reason
+
+State = Literal["passed", "failed", "undecided", "unknown"]
+"""Undecided: measured, without a verdict that is sure enough. Unknown: not measured, or by cold servers."""
+
+_STATES: dict[str, State] = {"met": "passed", "missed": "failed", "not known": "unknown"}
+
+
+class Outcome(NamedTuple):
+    """A check: what it is about, its name, what became of it, and a sentence about that."""
+
+    subject: str
+    name: str
+    state: State
+    text: str
+
+
+def outcomes(report: AnyReport) -> tuple[Outcome, ...]:
+    """A check for every pair that is compared, every objective, and every cell that has no result or no pair."""
+    return tuple(_of_search(report) if isinstance(report, LimitReport) else _of_run(report))
+
+
+def _of_run(report: Report) -> Iterator[Outcome]:
+    for said in sentences(report):
+        cell = said.cell
+        yield Outcome(f"{cell.server} over {said.against}", f"{cell.scenario} · {cell.load}", _state(said), _text(said))
+    for cell in report.cells:
+        if cell.role == "subject" and not cell.valid:
+            yield Outcome(cell.slug, "result", "unknown", invalid_reason(cell))
+        elif cell.role == "subject" and not report.comparisons:
+            yield Outcome(cell.slug, "result", "passed", level(cell))
+        for result in cell.objectives:
+            state = _STATES[result.state]
+            yield Outcome(cell.slug, result.objective.text, state, _plain(objective_line(result)))
+    for skipped in report.skipped:
+        yield Outcome(skipped.slug, "result", "undecided", f"skipped: {skipped.reason}")
+
+
+def _of_search(report: LimitReport) -> Iterator[Outcome]:
+    cells = {cell.slug: cell for cell in report.cells}
+    for cell in report.cells:
+        found: State = "passed" if cell.ended == "converged" else "unknown"
+        for answer in cell.limits:
+            yield Outcome(cell.slug, answer.name, found, limit_sentence(cell, answer))
+        if not cell.limits:
+            yield Outcome(cell.slug, "limit", found, cell.reason or f"the search ended: {cell.ended}")
+    for comparison in report.comparisons:
+        cell, base = cells[comparison.slug], cells[comparison.baseline]
+        state: State = "unknown" if comparison.ratio is None else _verdict([comparison])
+        text = ratio_sentence(comparison, cell.server, base.server)
+        yield Outcome(f"{cell.server} over {base.server}", f"{cell.scenario} · {comparison.objective}", state, text)
+    for skipped in report.skipped:
+        yield Outcome(skipped.slug, "limit", "undecided", f"skipped: {skipped.reason}")
+
+
+def _state(said: Said) -> State:
+    """Unknown where a verdict is asked for and could not be given, unless another says slower."""
+    judged = _verdict(said.judged)
+    if judged == "failed":
+        return judged
+    return "unknown" if not said.judged or any(map(is_not_judged, said.known)) else judged
+
+
+def _verdict(comparisons: Iterable[Comparison | LimitComparison]) -> State:
+    verdicts = {comparison.verdict for comparison in comparisons if comparison.matters is not False}
+    if Verdict.SLOWER in verdicts:
+        return "failed"
+    return "undecided" if Verdict.INCONCLUSIVE in verdicts else "passed"
+
+
+def _text(said: Said) -> str:
+    return f"{said.where}{_plain(said.sentence)}"
+
+
+def _plain(texts: Line) -> str:
+    return "".join(span.text for span in texts)

@@ -1,0 +1,296 @@
+"""What CI runs: `ci/compare` on clones of a bare remote, `ci/post-comment` with a `gh` that records its calls."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+from ruamel.yaml import YAML
+
+from tests.e2e.conftest import CHECKOUT, REDLINE, Done
+from tests.e2e.test_ab_git import Project
+
+pytestmark = pytest.mark.e2e
+
+CI = CHECKOUT / "ci"
+FLAGS = {"REDLINE_FOR": "4s", "REDLINE_FLAGS": "--load closed:4 --metric p50"}
+GH = """\
+#!/usr/bin/env bash
+# A `gh` that knows one run and one pull request. What it answers passes the real filter of --jq.
+printf '%s\\n' "$*" >>"$FAKE/calls"
+case "$1 $2" in
+  "run download") mkdir -p "$7"; [ ! -e "$FAKE/comment.md" ] || cp "$FAKE/comment.md" "$7"; exit ;;
+esac
+while [ "$#" -gt 0 ]; do
+  case $1 in
+    --jq) filter=$2 ;;
+    repos/*) path=$1 ;;
+    body=@*) cp "${1#body=@}" "$FAKE/body" ;;
+  esac
+  shift
+done
+case $path in
+  */pulls) cat "$FAKE/pulls" ;;
+  */comments) [ -z "${filter:-}" ] && exit; cat "$FAKE/comments" ;;
+  *) exit ;;
+esac | jq -r "$filter"
+"""
+
+
+def bash(script: str, *args: str | Path, folder: Path, **variables: str) -> Done:
+    """Run a script of `ci/` as CI servers do, with a given `redline`."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("GITHUB_", "REDLINE"))}
+    command = ["bash", str(CI / script), *map(str, args)]
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        env={**environment, "REDLINE": str(REDLINE), "NO_COLOR": "1", **variables},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    return Done(done.returncode, done.stdout, done.stderr)
+
+
+@pytest.fixture
+def remote(tmp_path: Path, oracle: Path) -> Path:
+    """A bare repository: `main` is v1, `change` merges v2 into it, `broken` does not build."""
+    project = Project(tmp_path / "project", oracle)
+    project.git("checkout", "--quiet", "-B", "main", "v1")
+    project.git("checkout", "--quiet", "-B", "change", "v2")
+    bare = tmp_path / "remote.git"
+    project.git("clone", "--quiet", "--bare", str(project.folder), str(bare))
+    return bare
+
+
+def cloned(remote: Path, branch: str, *flags: str) -> Path:
+    folder = remote.parent / "clone"
+    command = ["git", "clone", "--quiet", "--branch", branch, *flags, f"file://{remote}", str(folder)]
+    subprocess.run(command, check=True)
+    return folder
+
+
+def test_a_slower_change_fails_and_every_file_says_so(remote: Path, tmp_path: Path) -> None:
+    clone, results, summary = cloned(remote, "change", "--depth", "2"), tmp_path / "results", tmp_path / "summary"
+    done = bash(
+        "compare",
+        results,
+        folder=clone,
+        REDLINE_FAIL_ON="slower",
+        GITHUB_ACTIONS="true",
+        GITHUB_STEP_SUMMARY=str(summary),
+        **FLAGS,
+    )
+    assert done.code == 3, done.err
+    comment = (results / "comment.md").read_text()
+    assert comment.index("### The answer, in words\n\n- B **has ") < comment.index("### Comparisons")
+    assert "A over A" in comment
+    assert summary.read_text() == comment
+    assert "::warning title=B over A%2C " in done.out
+    (suite,) = ET.parse(results / "junit.xml").getroot()
+    assert suite.get("failures") == "1"
+    ratios = [name for name in json.loads((results / "bmf.json").read_text()) if name.endswith(" over A")]
+    assert len(ratios) == 1
+    assert any(
+        entry["name"] == f"{ratios[0]} p50-ratio" for entry in json.loads((results / "benchmark.json").read_text())
+    )
+    assert (results / "run" / "report.html").is_file()
+
+
+def test_a_branch_that_a_shallow_clone_lacks_is_fetched(remote: Path, tmp_path: Path) -> None:
+    clone = cloned(remote, "change", "--depth", "1")
+    done = bash("compare", tmp_path / "results", folder=clone, REDLINE_BASE="main", **FLAGS)
+    assert done.code == 0, done.err  # without REDLINE_FAIL_ON no verdict fails it
+    assert "the p50 of A" in (tmp_path / "results" / "comment.md").read_text()
+    assert "::" not in done.out
+
+
+def test_a_parent_that_a_shallow_clone_lacks_is_fetched(remote: Path, tmp_path: Path) -> None:
+    clone = cloned(remote, "change", "--depth", "1")
+    (clone / "redline.yaml").unlink()
+    done = bash("compare", tmp_path / "results", folder=clone)
+    assert done.code == 2  # `ab` has both commits, and asks for the file
+    assert "there is no redline.yaml" in done.err
+
+
+def test_what_nobody_has_is_one_message(remote: Path, tmp_path: Path) -> None:
+    clone = cloned(remote, "change", "--depth", "1")
+    for base in ("nothing", "--upload-pack=touch pwned"):
+        done = bash("compare", tmp_path / "results", folder=clone, REDLINE_BASE=base)
+        assert done.code == 2
+        assert "redline: " in done.err
+        assert "hint: " in done.err
+    assert not (clone / "pwned").exists()
+
+
+def test_a_build_that_fails_is_in_the_comment(remote: Path, tmp_path: Path) -> None:
+    clone = cloned(remote, "change")
+    done = bash("compare", tmp_path / "results", folder=clone, REDLINE_HEAD="broken", GITHUB_ACTIONS="true")
+    assert done.code == 1, done.err
+    comment = (tmp_path / "results" / "comment.md").read_text()
+    assert comment.startswith("## Nothing was compared\n\n`redline ab` ended with 1:\n\n    redline: broken (")
+    assert not (tmp_path / "results" / "junit.xml").exists()
+
+
+FAKE_REDLINE = """\
+#!/bin/sh
+printf '%s\\n' "$*" >>"$RUNNER_TEMP/calls"
+[ "$1" = ab ] || { echo "$4"; exit; }
+echo '## ab'
+exit 3
+"""
+
+
+def test_the_steps_of_the_action_pass_on_inputs_and_the_exit_code(remote: Path, tmp_path: Path) -> None:
+    action = YAML(typ="safe", pure=True).load(CHECKOUT / "action.yml")
+    given = {name: str(declared.get("default", "")) for name, declared in action["inputs"].items()}
+    given |= {
+        "fail-on": "slower, inconclusive",
+        "requests": "my requests.yaml",
+        "flags": "--same-answers --load open:9",
+    }
+    temp, output = tmp_path / "temp", tmp_path / "output"
+    fake = temp / "redline-environment" / "bin" / "redline"
+    fake.parent.mkdir(parents=True)
+    fake.write_text(FAKE_REDLINE)
+    fake.chmod(0o755)
+    known = {f"inputs.{name}": text for name, text in given.items()} | {"runner.temp": str(temp)}
+    surroundings = {"GITHUB_ACTION_PATH": CHECKOUT, "RUNNER_TEMP": temp, "GITHUB_OUTPUT": output}
+    codes: dict[str, int] = {}
+    for step in action["runs"]["steps"]:
+        if "run" not in step or "ci/install" in step["run"]:
+            continue
+        variables = {name: _filled(text, known) for name, text in step["env"].items()}
+        done = subprocess.run(
+            ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]],
+            cwd=tmp_path / "clone" if codes else cloned(remote, "change"),
+            env={**os.environ, **{name: str(value) for name, value in surroundings.items()}, **variables},
+            check=False,
+        )
+        codes[step["name"]] = done.returncode
+        known |= {f"steps.compare.outputs.{key}": value for key, value in map(_pair, output.read_text().splitlines())}
+    assert codes == {"Compare": 0, "Fail if the comparison did": 3}
+    results = Path(known["steps.compare.outputs.results"])
+    assert (results / "junit.xml").read_text() == "junit\n"
+    assert (temp / "calls").read_text().splitlines()[0] == (
+        "ab --git=HEAD^..HEAD --for 2m --threshold 2% --requests my requests.yaml --fail-on slower "
+        f"--fail-on inconclusive --same-answers --load open:9 --format md -o {results}/run"
+    )
+
+
+def _filled(text: str, known: dict[str, str]) -> str:
+    """The text with the values of its expressions, all of which are names."""
+    return re.sub(r"\$\{\{ (.*?) \}\}", lambda found: known[found[1]], text)
+
+
+def _pair(written: str) -> tuple[str, str]:
+    key, _, value = written.partition("=")
+    return key, value
+
+
+class GitHub:
+    """A pull request with comments, behind a `gh` that records its calls."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.write("gh", GH)
+        (folder / "gh").chmod(0o755)
+        self.write("pulls", json.dumps([{"number": 3, "head": {"sha": "old"}}, {"number": 7, "head": {"sha": "abc"}}]))
+        self.comments()
+        self.write("comment.md", "## ab\n\nB is slower; ask @someone\n")
+
+    def write(self, name: str, text: str) -> None:
+        (self.folder / name).write_text(text)
+
+    def comments(self, *comments: tuple[int, str, str]) -> None:
+        listed = [{"id": number, "user": {"login": user}, "body": body} for number, user, body in comments]
+        self.write("comments", json.dumps(listed))
+
+    def run(self) -> tuple[Done, list[str]]:
+        """The result of the script, and the calls that change something."""
+        (self.folder / "calls").unlink(missing_ok=True)
+        done = bash(
+            "post-comment",
+            folder=self.folder,
+            PATH=f"{self.folder}:{os.environ['PATH']}",
+            FAKE=str(self.folder),
+            GH_REPO="shop/api",
+            RUN="41",
+            COMMIT="abc",
+            BRANCH="somebody:change",
+        )
+        calls = (self.folder / "calls").read_text().splitlines()
+        return done, [call.partition(" -F ")[0] for call in calls if "PATCH" in call or "POST" in call]
+
+
+@pytest.fixture
+def github(tmp_path: Path) -> GitHub:
+    if shutil.which("jq") is None:
+        pytest.skip("needs jq, in place of the one in gh")
+    return GitHub(tmp_path)
+
+
+def test_the_first_comment_is_made_and_later_ones_replace_it(github: GitHub) -> None:
+    done, calls = github.run()
+    assert done.code == 0, done.err
+    assert calls == ["api --silent --method POST repos/shop/api/issues/7/comments"]
+    body = (github.folder / "body").read_text()
+    assert body.startswith("<!-- redline ab -->\n## ab\n")
+    assert "@&NoBreak;someone" in body
+    github.comments((1, "somebody", body), (2, "github-actions[bot]", "another"), (5, "github-actions[bot]", body))
+    _, calls = github.run()
+    assert calls == ["api --silent --method PATCH repos/shop/api/issues/comments/5"]
+
+
+def test_a_comment_is_never_longer_than_github_takes(github: GitHub) -> None:
+    github.write("comment.md", "ä" * 100_000)
+    github.run()
+    assert len((github.folder / "body").read_bytes()) < 65_536
+
+
+@pytest.mark.parametrize("missing", ["comment.md", "pulls"])
+def test_without_results_or_pull_request_nothing_is_written(github: GitHub, missing: str) -> None:
+    if missing == "pulls":
+        github.write("pulls", "[]")
+    else:
+        (github.folder / missing).unlink()
+    done, calls = github.run()
+    assert (done.code, calls) == (0, [])
+    assert done.out.startswith("no comment: ")
+
+
+@pytest.mark.parametrize(
+    ("wheels", "says"),
+    [("empty", "has 0 wheels in place of two"), ("http://a/b.whl", "is no folder and no URL")],
+)
+def test_wheels_that_are_not_there_are_one_message(tmp_path: Path, wheels: str, says: str) -> None:
+    (tmp_path / "empty").mkdir()
+    done = bash("install", tmp_path / "environment", folder=tmp_path, REDLINE_WHEELS=wheels)
+    assert done.code == 2
+    assert says in done.err
+    assert "hint: " in done.err
+
+
+def test_both_wheels_are_installed_as_files(tmp_path: Path) -> None:
+    """A `python3` that records its calls installs them."""
+    for name in ("redline-1-py3-none-any.whl", "redline_engine-1-py3-none-any.whl"):
+        (tmp_path / name).touch()
+    python = tmp_path / "bin" / "python3"
+    python.parent.mkdir()
+    python.write_text(
+        f'#!/bin/sh\necho "$@" >>{tmp_path}/calls\n[ "$2" != venv ] || {{ mkdir -p "$3/bin"; '
+        f'cp {python} "$3/bin/python"; printf "#!/bin/sh\\n" >"$3/bin/redline"; chmod +x "$3/bin/redline"; }}\n'
+    )
+    python.chmod(0o755)
+    path = f"{python.parent}:{os.environ['PATH']}"
+    done = bash("install", tmp_path / "made", folder=tmp_path, REDLINE_WHEELS=str(tmp_path), PATH=path)
+    assert done.code == 0, done.err
+    assert (tmp_path / "calls").read_text().splitlines()[-1].split()[-2:] == [
+        f"{tmp_path}/redline-1-py3-none-any.whl",
+        f"{tmp_path}/redline_engine-1-py3-none-any.whl",
+    ]
