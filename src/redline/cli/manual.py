@@ -29,6 +29,7 @@ Data goes to stdout, progress and messages to stderr. `redline COMMAND --json` p
 (docs/reference/report.schema.json, docs/reference/cli.schema.json). Results without an interval, and results with a
 grave finding, are no evidence. Servers are commands with `{port}` in them, URLs, or git revisions:
 
+    redline init './server --port {port}'      writes redline.yaml; then: redline run
     redline ab './old --port {port}' './new --port {port}' --path /items --json
     redline load http://127.0.0.1:8080/ -R 20000 --json
     redline limit http://127.0.0.1:8080/ --objective 'p99 < 200ms' --json
