@@ -32,7 +32,8 @@ class Shipped(BuildHookInterface):
         from redline.cli import manual  # noqa: PLC0415 - it is in the project that is built
 
         texts = {name: (root / name).read_text() for name in documents if name.endswith(".md")}
-        self.made = Path(tempfile.mkdtemp())
+        self.scratch = tempfile.TemporaryDirectory()  # removed with this hook, after the wheel
+        self.made = Path(self.scratch.name)
         written = {**manual.completions(), **manual.pages(self.metadata.version, texts)}
         for number, (name, text) in enumerate(written.items()):
             file = self.made / str(number)

@@ -12,6 +12,11 @@ from typing import BinaryIO
 from redline.errors import StoreError, UsageError
 
 
+def is_folder(path: Path) -> bool:
+    """Whether there is such a folder; false where that cannot be seen, for which Path.is_dir raises."""
+    return os.path.isdir(path)  # noqa: PTH112
+
+
 def user_cache() -> Path:
     """The user's cache, `$XDG_CACHE_HOME/redline` or `~/.cache/redline`. Raises UsageError where there is no home."""
     try:

@@ -1,5 +1,6 @@
 """The installed catalogue: its copy in the cache, and where suites are found by name."""
 
+import os
 from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
@@ -60,6 +61,29 @@ def test_a_catalogue_of_the_users_own_comes_first(installed: Path) -> None:
     Path("catalogue").mkdir()
     assert places.project() == Path.cwd()
     assert places.own()[0].is_relative_to(installed.parent / "cache")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+@pytest.mark.parametrize("name", ["catalogue", "suites"])
+def test_that_of_another_user_counts_in_the_current_folder_alone(
+    installed: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trap = Path.cwd()
+    for folder in ("catalogue", "suites", "mine"):
+        Path(folder).mkdir()
+    os.chown(name, 65534, 65534)
+    assert places.project() == trap
+    monkeypatch.chdir("mine")
+    assert places.project().is_relative_to(installed.parent / "cache")
+    os.chown(trap / name, 0, 0)
+    assert places.project() == trap
+
+
+def test_the_copy_of_a_read_only_package_can_be_written(installed: Path) -> None:
+    for folder in (installed / "catalogue/rust", installed / "catalogue", installed):
+        folder.chmod(0o555)
+    copy = places.project()
+    assert {path.stat().st_mode & 0o777 for path in (copy, *copy.rglob("*")) if path.is_dir()} == {0o755}
 
 
 def test_a_ready_suite_is_found_by_its_name_and_by_its_path_in_a_checkout(installed: Path) -> None:

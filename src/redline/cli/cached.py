@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from redline.cli.shipped import COPIES
+from redline.errors import StoreError
+from redline.files import mend
 
 
 class CachedItem(NamedTuple):
@@ -16,8 +18,14 @@ class CachedItem(NamedTuple):
 
 
 def kept(cache: Path) -> tuple[CachedItem, ...]:
-    """What is in the cache, by name; copies of the catalogue singly. Nothing where there is no cache."""
-    return tuple(CachedItem(path, _size(path)) for path in sorted(_entries(cache)))
+    """What is in the cache, by name; copies of the catalogue singly. Nothing where there is no cache.
+
+    Raises StoreError where it cannot be read.
+    """
+    try:
+        return tuple(CachedItem(path, _size(path)) for path in sorted(_entries(cache)))
+    except OSError as error:
+        raise StoreError(f"{error.filename or cache} cannot be read: {error.strerror}", hint=mend(error)) from error
 
 
 def _entries(cache: Path) -> Iterator[Path]:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from redline.cli.shipped import is_shipped, shipped_project
 from redline.errors import UsageError
+from redline.files import is_folder
 
 RUNS = Path("runs")
 """The default folder of runs, in the current folder; the names of runs begin with the date."""
@@ -17,12 +18,13 @@ _CHECKOUT = Path(__file__).resolve().parents[3]
 def project(near: Path | None = None) -> Path:
     """The folder that holds `catalogue/`: above the suite, else the current one or above, else our own.
 
-    Ours is the checkout, or a copy of what is installed with Redline. Raises UsageError when there is none.
+    Ours is the checkout, or a copy of what is installed with Redline. That of another user counts in the folder alone:
+    above it nobody asked for its commands. Raises UsageError when there is none.
     """
     starts = [Path.cwd()] if near is None else [near.resolve().parent, Path.cwd()]
     for start in starts if is_shipped() else [*starts, _CHECKOUT]:
         for folder in (start, *start.parents):
-            if (folder / "catalogue").is_dir():
+            if is_folder(folder / "catalogue") and (folder == start or _are_trusted(folder)):
                 return folder
     if is_shipped():
         return shipped_project()
@@ -30,6 +32,12 @@ def project(near: Path | None = None) -> Path:
         "no catalogue found",
         hint="run redline inside a checkout of it, or beside a folder `catalogue/` with servers of your own",
     )
+
+
+def _are_trusted(folder: Path) -> bool:
+    """Whether the catalogue and the suites of a folder belong to this user or to root."""
+    owned = [folder / name for name in ("catalogue", "suites") if os.path.lexists(folder / name)]
+    return all(path.stat().st_uid in (0, os.geteuid()) for path in owned)
 
 
 def check_one_catalogue(first: Path, file: Path) -> None:

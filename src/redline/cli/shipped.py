@@ -12,11 +12,13 @@ from functools import cache
 from pathlib import Path
 
 from redline.errors import UsageError
-from redline.files import mend, user_cache
+from redline.files import is_folder, mend, user_cache
 
 _INSTALLED = Path(__file__).resolve().parents[1] / "shipped"
 COPIES = "catalogues"
 """The folder of copies in the user's cache."""
+UNFINISHED = ".new-"
+"""How the name of a copy begins until it is whole."""
 
 
 def is_shipped() -> bool:
@@ -28,16 +30,18 @@ def is_shipped() -> bool:
 def shipped_project() -> Path:
     """The copy of the installed `catalogue/` and `suites/`, made at its first use. Raises UsageError."""
     copy = user_cache() / COPIES / shipped_digest()
-    if copy.is_dir():
+    if is_folder(copy):
         return copy
     try:
         copy.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=copy.parent, prefix=".new-") as scratch:
+        with tempfile.TemporaryDirectory(dir=copy.parent, prefix=UNFINISHED) as scratch:
             made = Path(shutil.copytree(_INSTALLED, Path(scratch) / "copy", copy_function=_copy_writable))
-            if not copy.is_dir():  # else another process was faster
+            for folder, _, _ in os.walk(made):
+                Path(folder).chmod(0o755)  # the installed folders may be read-only
+            if not is_folder(copy):  # else another process was faster
                 made.rename(copy)
     except OSError as error:
-        if copy.is_dir():
+        if is_folder(copy):
             return copy
         hint = f"{mend(error)}, or set XDG_CACHE_HOME to another folder"
         raise UsageError(f"the catalogue cannot be copied to {copy}: {error.strerror}", hint=hint) from error

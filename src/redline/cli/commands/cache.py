@@ -8,7 +8,7 @@ from rich.text import Text
 
 from redline.cli.cached import CachedItem, kept
 from redline.cli.command_line import CacheFlags
-from redline.cli.shipped import COPIES, is_shipped, shipped_digest
+from redline.cli.shipped import COPIES, UNFINISHED, is_shipped, shipped_digest
 from redline.cli.show import Terminal
 from redline.errors import StoreError
 from redline.files import mend, user_cache
@@ -39,7 +39,11 @@ def _table(items: tuple[CachedItem, ...], folder: Path) -> Table:
     for item in items:
         note = ""
         if item.path.parent.name == COPIES:
-            note = "the installed catalogue" if item.path.name == current else "the catalogue of another version"
+            note = "the catalogue of another version"
+            if item.path.name == current:
+                note = "the installed catalogue"
+            elif item.path.name.startswith(UNFINISHED):
+                note = "an unfinished copy"
         table.add_row(Text(str(item.path.relative_to(folder))), Text(size(item.size)), Text(note, style="dim"))
     return table
 

@@ -12,7 +12,7 @@ from redline.cli.cached import kept
 from redline.cli.command_line import DoctorFlags
 from redline.cli.contracts import DoctorResult, HostResult
 from redline.cli.show import Terminal, write_json
-from redline.errors import DriveError, UsageError
+from redline.errors import DriveError, StoreError, UsageError
 from redline.files import user_cache
 from redline.model import Environment
 from redline.plugins.drivers.engine import EngineDriver
@@ -95,9 +95,13 @@ def _cache() -> Advice:
         folder = user_cache()
     except UsageError as error:
         return cache_advice("the cache", "", error.message)
-    above = next(parent for parent in (folder, *folder.parents) if parent.exists())
+    above = next(parent for parent in (folder, *folder.parents) if os.path.exists(parent))  # noqa: PTH110
     reason = "" if os.access(above, os.W_OK | os.X_OK) else "permission denied"
-    return cache_advice(str(folder), size(sum(item.size for item in kept(folder))), reason)
+    try:
+        total = size(sum(item.size for item in kept(folder)))
+    except StoreError as error:
+        return cache_advice(str(folder), "", error.message)
+    return cache_advice(str(folder), total, reason)
 
 
 def _containers() -> Advice:

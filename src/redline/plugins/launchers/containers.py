@@ -146,7 +146,9 @@ class Containers:
                 hint = f"get it first: {engine.name} pull {wanted.image}"
                 raise ContainerEngineError(f"there is no image {wanted.image} here", hint) from error
             homes = (jdk.home,) if jdk else ()
-            return Image(wanted.image, tuple(dict.fromkeys((built.folder, *homes, *_outside(homes)))))
+            here = str(installed_folder())
+            ours = (Path(word.replace("{bin}", here)) for word in entry.start.command if word.startswith("{bin}"))
+            return Image(wanted.image, tuple(dict.fromkeys((built.folder, *homes, *_outside(homes), *ours))))
         progress("making its image")
         values = dict.fromkeys(FILLED_BY_THE_LAB, "") | {
             **{name: option_text(value) for name, value in variant.options.items()},
