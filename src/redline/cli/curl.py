@@ -39,7 +39,7 @@ _REFUSED = {
 _SET_BY_THE_ENGINE = {"connection", "content-length", "transfer-encoding"}
 
 
-class _Parser(argparse.ArgumentParser):
+class _CurlParser(argparse.ArgumentParser):
     """Raises UsageError in place of printing a usage text."""
 
     def error(self, message: str) -> NoReturn:
@@ -64,7 +64,7 @@ def read_curl(words: Sequence[str]) -> LoadFlags:
 
 
 def _values(words: Sequence[str]) -> argparse.Namespace:
-    parser = _Parser(prog="curl", add_help=False, allow_abbrev=False)
+    parser = _CurlParser(prog="curl", add_help=False, allow_abbrev=False)
     parser.add_argument("-X", "--request", dest="method")
     parser.add_argument("-H", "--header", dest="headers", action="append")
     parser.add_argument("-d", "--data", "--data-ascii", "--data-binary", dest="data", action="append")

@@ -110,7 +110,7 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class SessionEnd:
     """How far a run came: the parts that have something to show, the last one last."""
 
     parts: tuple[tuple[RunStore, Report], ...]
@@ -178,7 +178,7 @@ class RunSession:
             extend_budget(store, budget_ns)
         return cls(store, bench, built.unavailable, listener)
 
-    def execute(self, *, is_kept: bool = True) -> Outcome:
+    def execute(self, *, is_kept: bool = True) -> SessionEnd:
         """Run what is left of it, and write the views. Messages name no log unless the directory `is_kept`.
 
         Raises DriveError where a comparison within a budget ends without an answer: a start of it failed, or too little
@@ -193,7 +193,7 @@ class RunSession:
             interrupted = not planned and self._measure(first, is_kept=is_kept)
             shown.append((first, write_run_views(first)))
             if interrupted:
-                return Outcome(tuple(shown), interrupted)
+                return SessionEnd(tuple(shown), interrupted)
             if not planned:
                 self._plan_second(first)
             self.listener.part(2, self.store)
@@ -201,7 +201,7 @@ class RunSession:
         report, run = write_run_views(self.store), self.store.run()
         if not run.manifest.plan.suite.alone and not interrupted and (error := unanswered(run, report)):
             raise error
-        return Outcome((*shown, (self.store, report)), interrupted)
+        return SessionEnd((*shown, (self.store, report)), interrupted)
 
     def _plan_second(self, first: RunStore) -> None:
         """Give the other loads their rates, and write the manifest of the run itself."""
