@@ -165,13 +165,27 @@ def test_a_load_starts_the_only_server_of_the_file_and_sends_all_its_requests(fo
     assert suite.variants[0].catalogued.family_folder == str(folder)
     made = read_project(f"start: ./go {{port}}\n{REQUESTS}", "redline.yaml")
     assert [scenario.name for scenario in load_suite(LoadFlags(scenarios=["it*s"]), made)[0].scenarios] == ["items"]
-    assert load_suite(LoadFlags(method="put"), made)[0].scenarios[0].request.method == "PUT"
+    with pytest.raises(UsageError, match=r"-X: .* says what is requested"):
+        load_suite(LoadFlags(method="put"), made)
     with pytest.raises(UsageError, match="-m none: there is no such request"):
         load_suite(LoadFlags(scenarios=["none"]), made)
     running, _ = load_suite(LoadFlags(), read_project(f"servers:\n{OLD}", "redline.yaml"))
     assert isinstance(running.variants[0].entry, AttachedServer)
     with pytest.raises(UsageError, match="names 2 servers, and a load is for one"):
         load_suite(LoadFlags(), read_project(TWO, "redline.yaml"))
+
+
+@pytest.mark.parametrize("key", ["build: 'true'", "env: {A: '1'}", "runtime: jvm", "ready: {path: /up}"])
+def test_what_revisions_alone_have_is_refused_beside_servers(key: str) -> None:
+    with pytest.raises(UsageError, match="is that of revisions, and there is no `start` beside it"):
+        read_project(f"{key}\n{TWO}", "redline.yaml")
+    read_project(f"{key}\nstart: ./go {{port}}\n{TWO}", "redline.yaml")
+
+
+def test_a_budget_is_never_left_out() -> None:
+    text = f"{TWO}loads: {{l: {{closed: {{users: 4}}, count: 1000}}}}\n"
+    assert "budget" not in run_document(read_project(text, "redline.yaml"))
+    assert "budget" in run_document(read_project(f"{text}budget: 5m\n", "redline.yaml"))
 
 
 def test_the_file_is_looked_for_up_to_the_root_of_the_repository(tmp_path: Path) -> None:

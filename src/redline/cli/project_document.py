@@ -41,7 +41,7 @@ def run_document(project: Project, globs: Sequence[str] = ()) -> dict[str, objec
     loads = [load.load(name, (0,)) for name, load in (project.written.loads or {}).items()]
     if len(servers) > 1:
         document["baseline"] = named[min(chosen, default=0)]
-        if not any(map(unfit, loads)):
+        if project.written.budget is not None or not any(map(unfit, loads)):
             return document | {"loads": loads_of(project), "budget": budget_of(project, len(servers))}
     elif project.written.objective:
         document["objective"] = of_file(project.document, ("objective",))

@@ -78,6 +78,11 @@ def of_project(project: Project, flags: RequestFlags, placed: Placed) -> dict[st
     Otherwise they are those of the file. Raises UsageError.
     """
     written, path = project.written.servers or (), getattr(flags, "path", None)
+    described = flags.given(among={"method", "body", "headers", "status"})
+    if described and path is None and flags.requests is None:
+        other = "--path" if hasattr(flags, "path") else "the URL of a server"
+        message = f"{described[0]}: {project.document.file} says what is requested"
+        raise UsageError(message, hint=f"write it there, or give {other}")
     urls = [server.url or "" for server in written] or [""]
     if not any(urls):
         _tls("", flags, placed)

@@ -27,6 +27,7 @@ from redline.model import Verdict
 from redline.quantities import parse_duration
 from redline.running.assembly import Workplace
 from redline.running.session import RunSession, Source
+from redline.storage.runs import RunStore
 from redline.suite import referenced_files
 from redline.suite.loading import AS_WRITTEN
 from redline.suite.validate.overrides import Overrides
@@ -65,6 +66,7 @@ def _created(flags: AbFlags, folder: Path, workplace: Workplace, console: Consol
     suite, text = read_written(document, "ab", referenced(flags, project), here.origins(), overrides)
     check_targets(suite, flags.mine)
     if project is not None:
+        RunStore(folder).check_free()
         build_servers(project, suite, console)
     source = Source(command_line(), text=text, kind="comparison")
     return create(suite, source, folder, workplace, console, shows_plan=False)

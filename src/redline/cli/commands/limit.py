@@ -68,9 +68,12 @@ def _project(flags: LimitFlags) -> Project | None:
             f"or write a {PROJECT_FILE}: `redline init './server --port {{port}}'`"
         )
         raise UsageError(f"no server and no suite is named, and there is no {PROJECT_FILE} here or above", hint=hint)
-    if [Path(target).name for target in flags.targets] == [PROJECT_FILE]:
-        return read_project_file(Path(flags.targets[0]))
-    return None
+    projects = [target for target in flags.targets if Path(target).name == PROJECT_FILE]
+    if not projects:
+        return None
+    if len(flags.targets) > 1:
+        raise UsageError(f"{projects[0]} is searched alone", hint="name its servers in the file, and no other target")
+    return read_project_file(Path(projects[0]))
 
 
 def _created(

@@ -36,13 +36,13 @@ def execute(flags: LoadFlags) -> None:
     project = project_here() if flags.url is None else None
     suite, text = load_suite(flags, project)
     check_targets(suite, flags.mine)
-    if project is not None:
-        build_servers(project, suite, Terminal(stderr=True))
     workers = read_workers(flags.threads, suite.loads[0].connections)
     with ExitStack() as stack:
         folder = flags.output or Path(stack.enter_context(tempfile.TemporaryDirectory())) / "load"
         store = RunStore(folder)
         store.check_free()
+        if project is not None:
+            build_servers(project, suite, Terminal(stderr=True))
         bench = Workplace(None, stack, places.of_suite).bench(Path(), suite)
         plan = make_plan(suite)
         store.create(new_manifest(folder.resolve().name, Source(command_line(), text=text, kind="load"), plan, bench))

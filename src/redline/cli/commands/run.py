@@ -13,6 +13,7 @@ from redline.cli.targets import check_targets
 from redline.model import Verdict
 from redline.running.assembly import Workplace
 from redline.running.session import Source
+from redline.storage.runs import RunStore
 from redline.suite.project import PROJECT_FILE
 
 
@@ -31,10 +32,11 @@ def execute(flags: RunFlags) -> None:
             file = suite_or_project(flags.suite)
             suite, text = read_suite_file(file, flags)
             check_targets(suite)
+            folder = flags.output or places.new_run(suite.name)
             if file.name == PROJECT_FILE:
+                RunStore(folder).check_free()
                 build_servers(read_project_file(file), suite, console)
             source = Source(command_line(), str(file.resolve()), text)
-            folder = flags.output or places.new_run(suite.name)
             finish(create(suite, source, folder, workplace, console), _output(flags), console)
 
 

@@ -137,6 +137,11 @@ class ProjectSchema(StartedSchema):
         if self.start is None and self.servers is None:
             hint = "add it, such as `start: ./server --port {port}`; or `servers`, a list of several"
             raise WrongValueError("`start` is missing", hint, field="start")
+        if self.start is None:
+            for key in ("build", "env", "runtime", "ready", "stop"):
+                if key in self.model_fields_set:
+                    message = f"`{key}` here is that of revisions, and there is no `start` beside it"
+                    raise WrongValueError(message, "move it to the servers", field=key)
         names = [server.name for server in self.servers or ()]
         if twice := next((name for at, name in enumerate(names) if name in names[:at]), None):
             raise WrongValueError(f"the server `{twice}` is given twice", "give it another name", field="servers")
