@@ -128,6 +128,45 @@ def test_what_nobody_has_is_one_message(remote: Path, tmp_path: Path) -> None:
     assert not (clone / "pwned").exists()
 
 
+@pytest.mark.parametrize(
+    ("variable", "value", "says"),
+    [
+        ("REDLINE_FOLDER", "nope", "there is no folder nope"),
+        ("REDLINE_BASE", "nope", "this clone has no nope,"),
+        ("REDLINE_HEAD", "HEAD~9", "this clone has no HEAD~9,"),
+    ],
+)
+def test_an_input_that_is_wrong_is_in_comment_and_summary(
+    remote: Path, tmp_path: Path, variable: str, value: str, says: str
+) -> None:
+    clone, results, summary = cloned(remote, "change"), tmp_path / "results", tmp_path / "summary"
+    done = bash("compare", results, folder=clone, GITHUB_STEP_SUMMARY=str(summary), **{variable: value})
+    assert done.code == 2, done.err
+    comment = (results / "comment.md").read_text()
+    assert comment.startswith(f"## Nothing was compared\n\n`ci/compare` ended with 2:\n\n    redline: {says}")
+    assert "\n      hint: " in comment
+    assert summary.read_text() == comment
+
+
+@pytest.mark.parametrize(
+    ("log", "first", "last"),
+    [
+        ("seq 9; echo redline: broken; seq 100000", "redline: broken", "39"),
+        ("seq 100000", "99961", "100000"),
+    ],
+)
+def test_a_long_log_is_cut_and_keeps_the_exit_code(
+    remote: Path, tmp_path: Path, log: str, first: str, last: str
+) -> None:
+    clone, fake = cloned(remote, "change"), tmp_path / "redline"
+    fake.write_text(f"#!/bin/sh\n({log}) >&2\nexit 1\n")
+    fake.chmod(0o755)
+    done = bash("compare", tmp_path / "results", folder=clone, REDLINE=str(fake))
+    assert done.code == 1
+    lines = (tmp_path / "results" / "comment.md").read_text().splitlines()
+    assert (lines[4], lines[-1], len(lines)) == (f"    {first}", f"    {last}", 44)
+
+
 def test_a_build_that_fails_is_in_the_comment(remote: Path, tmp_path: Path) -> None:
     clone = cloned(remote, "change")
     done = bash("compare", tmp_path / "results", folder=clone, REDLINE_HEAD="broken", GITHUB_ACTIONS="true")
@@ -266,10 +305,18 @@ def test_without_results_or_pull_request_nothing_is_written(github: GitHub, miss
 
 @pytest.mark.parametrize(
     ("wheels", "says"),
-    [("empty", "has 0 wheels in place of two"), ("http://a/b.whl", "is no folder and no URL")],
+    [
+        ("empty", "has 0 redline-*.whl and 0 redline_engine-*.whl"),
+        ("two", "has 2 redline-*.whl and 0 redline_engine-*.whl"),
+        ("https://a/redline-1-py3-none-any.whl?b https://a/redline-2.whl", "has 2 redline-*.whl and 0 "),
+        ("http://a/b.whl", "is no folder and no URL"),
+    ],
 )
 def test_wheels_that_are_not_there_are_one_message(tmp_path: Path, wheels: str, says: str) -> None:
     (tmp_path / "empty").mkdir()
+    (tmp_path / "two").mkdir()
+    for version in (1, 2):
+        (tmp_path / "two" / f"redline-{version}-py3-none-any.whl").touch()
     done = bash("install", tmp_path / "environment", folder=tmp_path, REDLINE_WHEELS=wheels)
     assert done.code == 2
     assert says in done.err
