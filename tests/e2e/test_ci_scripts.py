@@ -192,6 +192,7 @@ def test_the_steps_of_the_action_pass_on_inputs_and_the_exit_code(remote: Path, 
         "fail-on": "slower, inconclusive",
         "requests": "my requests.yaml",
         "flags": "--same-answers --load open:9",
+        "name": "redline-api",
     }
     temp, output = tmp_path / "temp", tmp_path / "output"
     fake = temp / "redline-environment" / "bin" / "redline"
@@ -215,6 +216,7 @@ def test_the_steps_of_the_action_pass_on_inputs_and_the_exit_code(remote: Path, 
         known |= {f"steps.compare.outputs.{key}": value for key, value in map(_pair, output.read_text().splitlines())}
     assert codes == {"Compare": 0, "Fail if the comparison did": 3}
     results = Path(known["steps.compare.outputs.results"])
+    assert results.name == "redline-api"
     assert (results / "junit.xml").read_text() == "junit\n"
     assert (temp / "calls").read_text().splitlines()[0] == (
         "ab --git=HEAD^..HEAD --for 2m --threshold 2% --requests my requests.yaml --fail-on slower "
@@ -250,7 +252,12 @@ class GitHub:
         listed = [{"id": number, "user": {"login": user}, "body": body} for number, user, body in comments]
         self.write("comments", json.dumps(listed))
 
-    def run(self) -> tuple[Done, list[str]]:
+    @property
+    def body(self) -> str:
+        """Of the comment that was written last."""
+        return (self.folder / "body").read_text()
+
+    def run(self, name: str = "redline") -> tuple[Done, list[str]]:
         """The result of the script, and the calls that change something."""
         (self.folder / "calls").unlink(missing_ok=True)
         done = bash(
@@ -259,6 +266,7 @@ class GitHub:
             PATH=f"{self.folder}:{os.environ['PATH']}",
             FAKE=str(self.folder),
             GH_REPO="shop/api",
+            NAME=name,
             RUN="41",
             COMMIT="abc",
             BRANCH="somebody:change",
@@ -278,18 +286,37 @@ def test_the_first_comment_is_made_and_later_ones_replace_it(github: GitHub) -> 
     done, calls = github.run()
     assert done.code == 0, done.err
     assert calls == ["api --silent --method POST repos/shop/api/issues/7/comments"]
-    body = (github.folder / "body").read_text()
-    assert body.startswith("<!-- redline ab -->\n## ab\n")
-    assert "@&NoBreak;someone" in body
+    body = github.body
+    assert body.startswith("<!-- redline ab: redline -->\nCommit abc, run 41, artifact `redline`\n\n## ab\n")
     github.comments((1, "somebody", body), (2, "github-actions[bot]", "another"), (5, "github-actions[bot]", body))
     _, calls = github.run()
     assert calls == ["api --silent --method PATCH repos/shop/api/issues/comments/5"]
+    _, calls = github.run("redline-api")
+    assert calls == ["api --silent --method POST repos/shop/api/issues/7/comments"]
+
+
+def test_a_comment_of_an_earlier_commit_does_not_stay_when_a_run_has_no_results(github: GitHub) -> None:
+    github.run()
+    github.comments((5, "github-actions[bot]", github.body))
+    (github.folder / "comment.md").unlink()
+    _, calls = github.run()
+    assert calls == ["api --silent --method PATCH repos/shop/api/issues/comments/5"]
+    assert github.body == (
+        "<!-- redline ab: redline -->\nCommit abc, run 41, artifact `redline`\n\nRun 41 compared nothing.\n"
+    )
+
+
+@pytest.mark.parametrize("at", ["@", "&#64;", "&#0064", "&#x40;", "&#X0040", "&commat;", "&COMMAT;"])
+def test_a_comment_calls_nobody(github: GitHub, at: str) -> None:
+    github.write("comment.md", f"ask {at}someone, {at}{at}&#115;omeone and ä&#65;\n")
+    github.run()
+    assert github.body.endswith("\n\nask @\u2060someone, @\u2060@\u2060&#115;omeone and ä&#65;\n")
 
 
 def test_a_comment_is_never_longer_than_github_takes(github: GitHub) -> None:
-    github.write("comment.md", "ä" * 100_000)
+    github.write("comment.md", "ä@" * 100_000)
     github.run()
-    assert len((github.folder / "body").read_bytes()) < 65_536
+    assert 60_000 < len((github.folder / "body").read_bytes()) < 65_536
 
 
 @pytest.mark.parametrize("missing", ["comment.md", "pulls"])
