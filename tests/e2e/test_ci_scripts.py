@@ -128,6 +128,45 @@ def test_what_nobody_has_is_one_message(remote: Path, tmp_path: Path) -> None:
     assert not (clone / "pwned").exists()
 
 
+@pytest.mark.parametrize(
+    ("variable", "value", "says"),
+    [
+        ("REDLINE_FOLDER", "nope", "there is no folder nope"),
+        ("REDLINE_BASE", "nope", "this clone has no nope,"),
+        ("REDLINE_HEAD", "HEAD~9", "this clone has no HEAD~9,"),
+    ],
+)
+def test_an_input_that_is_wrong_is_in_comment_and_summary(
+    remote: Path, tmp_path: Path, variable: str, value: str, says: str
+) -> None:
+    clone, results, summary = cloned(remote, "change"), tmp_path / "results", tmp_path / "summary"
+    done = bash("compare", results, folder=clone, GITHUB_STEP_SUMMARY=str(summary), **{variable: value})
+    assert done.code == 2, done.err
+    comment = (results / "comment.md").read_text()
+    assert comment.startswith(f"## Nothing was compared\n\n`ci/compare` ended with 2:\n\n    redline: {says}")
+    assert "\n      hint: " in comment
+    assert summary.read_text() == comment
+
+
+@pytest.mark.parametrize(
+    ("log", "first", "last"),
+    [
+        ("seq 9; echo redline: broken; seq 100000", "redline: broken", "39"),
+        ("seq 100000", "99961", "100000"),
+    ],
+)
+def test_a_long_log_is_cut_and_keeps_the_exit_code(
+    remote: Path, tmp_path: Path, log: str, first: str, last: str
+) -> None:
+    clone, fake = cloned(remote, "change"), tmp_path / "redline"
+    fake.write_text(f"#!/bin/sh\n({log}) >&2\nexit 1\n")
+    fake.chmod(0o755)
+    done = bash("compare", tmp_path / "results", folder=clone, REDLINE=str(fake))
+    assert done.code == 1
+    lines = (tmp_path / "results" / "comment.md").read_text().splitlines()
+    assert (lines[4], lines[-1], len(lines)) == (f"    {first}", f"    {last}", 44)
+
+
 def test_a_build_that_fails_is_in_the_comment(remote: Path, tmp_path: Path) -> None:
     clone = cloned(remote, "change")
     done = bash("compare", tmp_path / "results", folder=clone, REDLINE_HEAD="broken", GITHUB_ACTIONS="true")
@@ -153,6 +192,7 @@ def test_the_steps_of_the_action_pass_on_inputs_and_the_exit_code(remote: Path, 
         "fail-on": "slower, inconclusive",
         "requests": "my requests.yaml",
         "flags": "--same-answers --load open:9",
+        "name": "redline-api",
     }
     temp, output = tmp_path / "temp", tmp_path / "output"
     fake = temp / "redline-environment" / "bin" / "redline"
@@ -176,6 +216,7 @@ def test_the_steps_of_the_action_pass_on_inputs_and_the_exit_code(remote: Path, 
         known |= {f"steps.compare.outputs.{key}": value for key, value in map(_pair, output.read_text().splitlines())}
     assert codes == {"Compare": 0, "Fail if the comparison did": 3}
     results = Path(known["steps.compare.outputs.results"])
+    assert results.name == "redline-api"
     assert (results / "junit.xml").read_text() == "junit\n"
     assert (temp / "calls").read_text().splitlines()[0] == (
         "ab --git=HEAD^..HEAD --for 2m --threshold 2% --requests my requests.yaml --fail-on slower "
@@ -211,7 +252,12 @@ class GitHub:
         listed = [{"id": number, "user": {"login": user}, "body": body} for number, user, body in comments]
         self.write("comments", json.dumps(listed))
 
-    def run(self) -> tuple[Done, list[str]]:
+    @property
+    def body(self) -> str:
+        """Of the comment that was written last."""
+        return (self.folder / "body").read_text()
+
+    def run(self, name: str = "redline") -> tuple[Done, list[str]]:
         """The result of the script, and the calls that change something."""
         (self.folder / "calls").unlink(missing_ok=True)
         done = bash(
@@ -220,6 +266,7 @@ class GitHub:
             PATH=f"{self.folder}:{os.environ['PATH']}",
             FAKE=str(self.folder),
             GH_REPO="shop/api",
+            NAME=name,
             RUN="41",
             COMMIT="abc",
             BRANCH="somebody:change",
@@ -239,18 +286,37 @@ def test_the_first_comment_is_made_and_later_ones_replace_it(github: GitHub) -> 
     done, calls = github.run()
     assert done.code == 0, done.err
     assert calls == ["api --silent --method POST repos/shop/api/issues/7/comments"]
-    body = (github.folder / "body").read_text()
-    assert body.startswith("<!-- redline ab -->\n## ab\n")
-    assert "@&NoBreak;someone" in body
+    body = github.body
+    assert body.startswith("<!-- redline ab: redline -->\nCommit abc, run 41, artifact `redline`\n\n## ab\n")
     github.comments((1, "somebody", body), (2, "github-actions[bot]", "another"), (5, "github-actions[bot]", body))
     _, calls = github.run()
     assert calls == ["api --silent --method PATCH repos/shop/api/issues/comments/5"]
+    _, calls = github.run("redline-api")
+    assert calls == ["api --silent --method POST repos/shop/api/issues/7/comments"]
+
+
+def test_a_comment_of_an_earlier_commit_does_not_stay_when_a_run_has_no_results(github: GitHub) -> None:
+    github.run()
+    github.comments((5, "github-actions[bot]", github.body))
+    (github.folder / "comment.md").unlink()
+    _, calls = github.run()
+    assert calls == ["api --silent --method PATCH repos/shop/api/issues/comments/5"]
+    assert github.body == (
+        "<!-- redline ab: redline -->\nCommit abc, run 41, artifact `redline`\n\nRun 41 compared nothing.\n"
+    )
+
+
+@pytest.mark.parametrize("at", ["@", "&#64;", "&#0064", "&#x40;", "&#X0040", "&commat;", "&COMMAT;"])
+def test_a_comment_calls_nobody(github: GitHub, at: str) -> None:
+    github.write("comment.md", f"ask {at}someone, {at}{at}&#115;omeone and ä&#65;\n")
+    github.run()
+    assert github.body.endswith("\n\nask @\u2060someone, @\u2060@\u2060&#115;omeone and ä&#65;\n")
 
 
 def test_a_comment_is_never_longer_than_github_takes(github: GitHub) -> None:
-    github.write("comment.md", "ä" * 100_000)
+    github.write("comment.md", "ä@" * 100_000)
     github.run()
-    assert len((github.folder / "body").read_bytes()) < 65_536
+    assert 60_000 < len((github.folder / "body").read_bytes()) < 65_536
 
 
 @pytest.mark.parametrize("missing", ["comment.md", "pulls"])
@@ -266,10 +332,18 @@ def test_without_results_or_pull_request_nothing_is_written(github: GitHub, miss
 
 @pytest.mark.parametrize(
     ("wheels", "says"),
-    [("empty", "has 0 wheels in place of two"), ("http://a/b.whl", "is no folder and no URL")],
+    [
+        ("empty", "has 0 redline-*.whl and 0 redline_engine-*.whl"),
+        ("two", "has 2 redline-*.whl and 0 redline_engine-*.whl"),
+        ("https://a/redline-1-py3-none-any.whl?b https://a/redline-2.whl", "has 2 redline-*.whl and 0 "),
+        ("http://a/b.whl", "is no folder and no URL"),
+    ],
 )
 def test_wheels_that_are_not_there_are_one_message(tmp_path: Path, wheels: str, says: str) -> None:
     (tmp_path / "empty").mkdir()
+    (tmp_path / "two").mkdir()
+    for version in (1, 2):
+        (tmp_path / "two" / f"redline-{version}-py3-none-any.whl").touch()
     done = bash("install", tmp_path / "environment", folder=tmp_path, REDLINE_WHEELS=wheels)
     assert done.code == 2
     assert says in done.err

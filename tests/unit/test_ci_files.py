@@ -106,8 +106,7 @@ def test_inputs_reach_the_scripts_under_the_names_that_they_read() -> None:
     given = {name for step in ACTION["runs"]["steps"] for name in step.get("env", {}) if name.startswith("REDLINE")}
     read = {name for script in SCRIPTS for name in re.findall(r"\$\{(REDLINE\w*)", script.read_text())}
     assert given == read
-    passed = ACTION_TEXT.count("${{ inputs.")
-    assert passed == len(ACTION["inputs"])
+    assert set(re.findall(r"\$\{\{ inputs\.([a-z-]+) \}\}", ACTION_TEXT)) == set(ACTION["inputs"])
     listed = re.findall(r"^\| `([a-z-]+)` \|", PAGE.partition("## Inputs")[2], flags=re.MULTILINE)
     assert listed == list(ACTION["inputs"])
     assert {f"`{name}`" for name in read - {"REDLINE"}} <= set(re.findall(r"`REDLINE\w+`", PAGE))
@@ -121,7 +120,9 @@ def test_nothing_that_is_not_decided_fails_by_default() -> None:
 def test_the_artifact_has_one_name_and_outlives_a_failure() -> None:
     _, compare, upload, last = ACTION["runs"]["steps"]
     script = (ROOT / "ci" / "post-comment").read_text()
-    assert f"--name {upload['with']['name']} " in script
+    assert upload["with"]["name"] == compare["env"]["NAME"] == POSTS["runs"]["steps"][0]["env"]["NAME"]
+    assert ACTION["inputs"]["name"]["default"] == POSTS["inputs"]["name"]["default"] == "redline"
+    assert '--name "$NAME" ' in script
     assert "|| code=$?" in compare["run"]
     assert last["run"] == 'exit "$CODE"'
 

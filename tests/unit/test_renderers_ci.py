@@ -153,11 +153,18 @@ def test_a_benchmark_is_a_cell_or_a_ratio(three: Report) -> None:
 
 def test_the_limit_of_a_search_is_the_middle_of_its_interval() -> None:
     made = document("bmf", limits.by_hand())
-    limit = next(measures["limit"] for name, measures in made.items() if name.startswith("rust.hyper/"))
+    limit = next(measures["limit"] for name, measures in made.items() if name.startswith("rust.hyper+http2/"))
     assert (limit["lower_value"], limit["upper_value"]) == (880.0, 920.0)
     assert limit["value"] == pytest.approx((880 * 920) ** 0.5)
     assert isinstance(limits.by_hand(), LimitReport)
     assert document("benchmark", limits.by_hand()) == []
+
+
+def test_a_search_with_several_loads_has_the_limits_of_all() -> None:
+    first = limits.by_hand().cells[0]
+    slugs = [f"rust.hyper.SimpleGet.{load}" for load in ("few", "many")]
+    report = limits.report(*(first.model_copy(update={"slug": slug}) for slug in slugs))
+    assert list(document("bmf", report)) == [f"{slug}/good" for slug in slugs]
 
 
 def test_only_what_is_better_when_smaller_is_in_the_list(three: Report) -> None:

@@ -79,13 +79,12 @@ def _of_run(report: Report) -> Iterator[_Number]:
 
 def _of_search(report: LimitReport) -> Iterator[_Number]:
     cells = {cell.slug: cell for cell in report.cells}
-    names = {cell.slug: f"{cell.server}/{cell.scenario}" for cell in report.cells}
     for cell in report.cells:
         for answer in cell.limits:
-            yield from _limit(f"{names[cell.slug]}/{answer.name}", answer)
+            yield from _limit(f"{cell.slug}/{answer.name}", answer)
     for comparison in report.comparisons:
         if comparison.ratio is not None:
-            name = f"{names[comparison.slug]}/{comparison.objective} over {cells[comparison.baseline].server}"
+            name = f"{comparison.slug}/{comparison.objective} over {cells[comparison.baseline].server}"
             yield _Number.of(name, "limit-ratio", comparison.ratio, higher_is_better=True)
 
 
