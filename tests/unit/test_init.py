@@ -30,6 +30,8 @@ URL = "http://h:1/x"
         (f"{URL} --data-binary @item.json", None, [FORM], "@item.json"),
         (f"-I --url {URL} -A me -b c=1", "HEAD", ["User-Agent: me", "Cookie: c=1"], None),
         (f"{URL} --compressed -o /dev/null", None, ["Accept-Encoding: deflate, gzip"], None),
+        (f"{URL} --compressed -H 'accept-encoding: gzip'", None, ["accept-encoding: gzip"], None),
+        (f"{URL} -A me -b c=1 -H 'User-Agent: you' -H 'Cookie:'", None, ["User-Agent: you"], None),
     ],
 )
 def test_a_command_of_curl_is_a_request(text: str, method: str | None, headers: list[str], body: str | None) -> None:

@@ -11,7 +11,7 @@ from redline.cli.command_line import LoadFlags
 from redline.errors import UsageError
 from redline.suite.urls import is_url
 
-_FORM, _JSON = "Content-Type: application/x-www-form-urlencoded", "application/json"
+_FORM, _JSON = "application/x-www-form-urlencoded", "application/json"
 _OF_HEADERS = {
     "-A --user-agent": "User-Agent",
     "-b --cookie": "Cookie",
@@ -50,15 +50,16 @@ def read_curl(words: Sequence[str]) -> LoadFlags:
     """The URL, method, headers and body of a request. Raises UsageError for what has no counterpart."""
     values = _values(words)
     headers, body = list(values.headers or ()), _body(values)
-    headers += [f"{name}: {given}" for name in _OF_HEADERS.values() if (given := getattr(values, name)) is not None]
-    if values.compressed:
-        headers.append("Accept-Encoding: deflate, gzip")
     named = {header.partition(":")[0].strip().lower() for header in headers}
+    described = {name: given for name in _OF_HEADERS.values() if (given := getattr(values, name)) is not None}
+    if values.compressed:
+        described["Accept-Encoding"] = "deflate, gzip"
     if values.json is not None:
-        described = {"Content-Type": _JSON, "Accept": _JSON}
-        headers += [f"{name}: {text}" for name, text in described.items() if name.lower() not in named]
-    elif body is not None and "content-type" not in named:
-        headers.append(_FORM)
+        described |= {"Content-Type": _JSON, "Accept": _JSON}
+    elif body is not None:
+        described["Content-Type"] = _FORM
+    # A header of -H replaces the option's, also where it is empty.
+    headers += [f"{name}: {text}" for name, text in described.items() if name.lower() not in named]
     method = values.method or ("HEAD" if values.head else None)
     return LoadFlags(url=_url(values), method=method, headers=[*filter(_is_sent, headers)], body=body)
 
