@@ -53,6 +53,7 @@ def test_the_scheme_may_be_missing() -> None:
         (f"{URL} --frobnicate", "--frobnicate is not known"),
         (f"{URL} -H", "curl: argument -H"),
         (f"{URL} -d @a -d b", "the body is a and more"),
+        (f"{URL} --data-raw @mention", "--data-raw @mention: a text cannot begin with `@`"),
     ],
 )
 def test_what_has_no_counterpart_is_refused(text: str, says: str) -> None:

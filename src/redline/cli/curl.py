@@ -9,6 +9,7 @@ from typing import NoReturn
 
 from redline.cli.command_line import LoadFlags
 from redline.errors import UsageError
+from redline.quantities import clip
 from redline.suite.urls import is_url
 
 _FORM, _JSON = "application/x-www-form-urlencoded", "application/json"
@@ -106,6 +107,9 @@ def _body(values: argparse.Namespace) -> str | None:
         raise UsageError(f"curl: the body is {files[0][1:]} and more", hint="give one file, or texts alone")
     if values.json:
         return "".join([*values.json, *parts])
+    if not files and parts and parts[0].startswith("@"):
+        # For --data-raw it is text, and the flag of the body would read a file.
+        raise UsageError(f"curl --data-raw {clip(parts[0])}: a text cannot begin with `@` here", hint=_FILE)
     return "&".join(parts) if parts else None
 
 
