@@ -115,6 +115,7 @@ def test_its_comments_may_be_used_as_they_are() -> None:
         (["unix:/tmp/x"], "not over a Unix socket"),
         (["--path", "/x", URL], "--path /x: the URL names its path"),
         (["curl 'x"], "no closing quotation"),
+        ([f"curl {URL} --data-raw $'it\\'s'"], "curl: `$'…'` is for a shell"),
     ],
 )
 def test_what_is_no_server_is_refused(

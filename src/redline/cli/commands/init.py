@@ -34,6 +34,8 @@ from redline.suite.urls import as_url, base_of, check_is_reachable, is_like_a_ur
 
 _PLAIN = re.compile(r"[\w@%+=:,./{}-]+")
 """Words that need no quotes, also with `{port}` in them."""
+_ESCAPED = re.compile(r"(?<!\S)\$'")
+"""Text with escapes, as browsers write a body with line breaks or quotes; only a shell reads it."""
 _NEXT = """\
 wrote {file}; next:
   redline run                                 loads it, on fresh starts, and writes a report
@@ -91,6 +93,8 @@ def _typed() -> str:
 
 
 def _split(text: str) -> list[str]:
+    if _ESCAPED.search(text):
+        raise UsageError("`$'…'` is for a shell", hint="give the command of curl without quotes around it")
     try:
         return shlex.split(text.replace("\\\n", " "))
     except ValueError as error:
