@@ -37,6 +37,7 @@ _REFUSED = {
     "--unix-socket": "let the server listen on a port of 127.0.0.1",
     "-x --proxy": "give the URL of the proxy itself",
 }
+ALONE = "a URL is given alone, with its path, and flags of init stand before it"
 _SET_BY_THE_ENGINE = {"connection", "content-length", "transfer-encoding"}
 
 
@@ -86,7 +87,9 @@ def _values(words: Sequence[str]) -> argparse.Namespace:
         if getattr(values, options) is not None:
             raise UsageError(f"curl {options.split()[0]} has no counterpart here", hint=instead)
     if unknown := [word for word in rest if word.startswith("-")]:
-        raise UsageError(f"curl {unknown[0]} is not known here", hint="leave it out if it is not about the request")
+        is_of_init = unknown[0].partition("=")[0] == "--path"
+        hint = ALONE if is_of_init else "leave it out if it is not about the request"
+        raise UsageError(f"curl {unknown[0]} is not known here", hint=hint)
     values.urls = [*(values.urls or ()), *rest]
     return values
 

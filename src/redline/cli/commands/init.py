@@ -10,7 +10,7 @@ from pathlib import Path
 
 from redline.cli import places
 from redline.cli.command_line import InitFlags, LoadFlags
-from redline.cli.curl import read_curl
+from redline.cli.curl import ALONE, read_curl
 from redline.cli.flags import naming
 from redline.cli.origins import FromRepository
 from redline.cli.project_document import run_document
@@ -71,7 +71,9 @@ def _described(flags: InitFlags) -> tuple[dict[str, object], dict[str, object]]:
             words = _split(words[0])
     if words[0] == "curl":
         asked = read_curl(words[1:])
-    elif len(words) == 1 and (is_url(words[0]) or is_like_a_url(words[0])):
+    elif is_url(words[0]) or is_like_a_url(words[0]):
+        if len(words) > 1:
+            raise UsageError(f"{words[1]} stands after the URL", hint=ALONE)
         asked = LoadFlags(url=words[0] if is_url(words[0]) else as_url(words[0]))
     else:
         check_is_reachable(words[0])
