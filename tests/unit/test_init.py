@@ -118,6 +118,8 @@ def test_its_comments_may_be_used_as_they_are() -> None:
         ([URL, "http://h:2/x"], "http://h:2/x stands after the URL"),
         (["localhost:8080", "--path", "/y"], "--path stands after the URL"),
         (["curl", URL, "--path", "/y"], "--path is not known here\n  hint: a URL is given alone"),
+        (["ftp://127.0.0.1/"], "cannot load ftp://"),
+        (["curl", "ftp://127.0.0.1/"], "cannot load ftp://"),
         (["curl 'x"], "no closing quotation"),
         ([f"curl {URL} --data-raw $'it\\'s'"], "curl: `$'…'` is for a shell"),
     ],

@@ -4,13 +4,13 @@ The options are those of curl 8, as its manual says; what concerns only curl's o
 """
 
 import argparse
+import re
 from collections.abc import Sequence
 from typing import NoReturn
 
 from redline.cli.command_line import LoadFlags
 from redline.errors import UsageError
 from redline.quantities import clip
-from redline.suite.urls import is_url
 
 _FORM, _JSON = "application/x-www-form-urlencoded", "application/json"
 _OF_HEADERS = {
@@ -38,6 +38,7 @@ _REFUSED = {
     "-x --proxy": "give the URL of the proxy itself",
 }
 ALONE = "a URL is given alone, with its path, and flags of init stand before it"
+_SCHEME = re.compile(r"\w+://")
 _SET_BY_THE_ENGINE = {"connection", "content-length", "transfer-encoding"}
 
 
@@ -99,7 +100,12 @@ def _url(values: argparse.Namespace) -> str:
         has = "several URLs" if values.urls else "no URL"
         raise UsageError(f"this command of curl has {has}", hint="give one, such as http://127.0.0.1:8080/items")
     (url,) = values.urls
-    return url if is_url(url) else f"http://{url}"
+    return with_scheme(url)
+
+
+def with_scheme(url: str) -> str:
+    """The URL as it is, or of http where it has no scheme."""
+    return url if _SCHEME.match(url) else f"http://{url}"
 
 
 def _body(values: argparse.Namespace) -> str | None:

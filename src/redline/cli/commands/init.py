@@ -10,7 +10,7 @@ from pathlib import Path
 
 from redline.cli import places
 from redline.cli.command_line import InitFlags, LoadFlags
-from redline.cli.curl import ALONE, read_curl
+from redline.cli.curl import ALONE, read_curl, with_scheme
 from redline.cli.flags import naming
 from redline.cli.origins import FromRepository
 from redline.cli.project_document import run_document
@@ -30,7 +30,7 @@ from redline.running.assembly import Workplace
 from redline.suite import make_plan, referenced_files
 from redline.suite.project import PROJECT_FILE, read_project
 from redline.suite.schema.shell import read_command
-from redline.suite.urls import as_url, base_of, check_is_reachable, is_like_a_url, is_url, read_url
+from redline.suite.urls import base_of, check_is_reachable, is_like_a_url, is_url, read_url
 
 _PLAIN = re.compile(r"[\w@%+=:,./{}-]+")
 """Words that need no quotes, also with `{port}` in them."""
@@ -74,7 +74,7 @@ def _described(flags: InitFlags) -> tuple[dict[str, object], dict[str, object]]:
     elif is_url(words[0]) or is_like_a_url(words[0]):
         if len(words) > 1:
             raise UsageError(f"{words[1]} stands after the URL", hint=ALONE)
-        asked = LoadFlags(url=words[0] if is_url(words[0]) else as_url(words[0]))
+        asked = LoadFlags(url=with_scheme(words[0]))
     else:
         check_is_reachable(words[0])
         return _started(words), _request(LoadFlags(), Given(f"--path {flags.path}", flags.path or "/"))
