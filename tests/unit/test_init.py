@@ -140,3 +140,14 @@ def test_a_file_is_never_overwritten(tmp_path: Path, monkeypatch: pytest.MonkeyP
     done = CliRunner().invoke(app, ["init", URL])
     assert "exists already" in str(done.exception)
     assert (tmp_path / "redline.yaml").read_text() == "mine"
+
+
+def test_a_folder_that_cannot_be_written_is_refused_before_the_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("os.access", lambda *_: False)  # root may write everywhere
+    done = CliRunner().invoke(app, ["init", "touch started {port}"])
+    assert isinstance(done.exception, UsageError)
+    assert done.exception.hint == "change to a folder that you may write to"
+    assert not list(tmp_path.iterdir())

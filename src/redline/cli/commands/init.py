@@ -18,8 +18,8 @@ from redline.cli.project_text import name_of, project_text
 from redline.cli.request_flags import scenarios
 from redline.cli.show import Terminal
 from redline.cli.written import Given, plain, read_written
-from redline.errors import DriveError, UsageError
-from redline.files import as_store_error, write_atomically
+from redline.errors import DriveError, StoreError, UsageError
+from redline.files import mend, write_atomically
 from redline.model import Cell, Suite
 from redline.plugins.checks import Checked, checking
 from redline.plugins.drivers.protocol import check
@@ -50,6 +50,8 @@ def execute(flags: InitFlags) -> None:
     if os.path.lexists(file):
         hint = "`redline run` measures what it says; change it, or remove it first"
         raise UsageError(f"{file} exists already", hint=hint)
+    if not os.access(Path.cwd(), os.W_OK | os.X_OK):
+        raise UsageError(f"{file} cannot be written to {Path.cwd()}", hint="change to a folder that you may write to")
     server, request = _described(flags)
     suite = _suite(project_text(server, request))
     (cell,) = make_plan(suite).cells.values()
@@ -57,8 +59,10 @@ def execute(flags: InitFlags) -> None:
     _check_answers(cell, answer)
     if answer.status != cell.scenario.request.expect.status:
         request["expect"] = {"status": answer.status}
-    with as_store_error(file):
+    try:
         write_atomically(file, project_text(server, request).encode())
+    except OSError as error:
+        raise StoreError(f"{file}: {error.strerror or error}", hint=mend(error)) from error
     said = _said(cell, answer)
     Terminal().print(f"{said}\n{_NEXT.format(file=file)}", end="", highlight=False, markup=False, soft_wrap=True)
 
