@@ -120,6 +120,8 @@ def test_its_comments_may_be_used_as_they_are() -> None:
         (["curl", URL, "--path", "/y"], "--path is not known here\n  hint: a URL is given alone"),
         (["ftp://127.0.0.1/"], "cannot load ftp://"),
         (["curl", "ftp://127.0.0.1/"], "cannot load ftp://"),
+        (["--path", "x", "./shop {port}"], "--path x: `x` is not a path"),
+        (["curl", URL, "-H", "A B: c"], "-H 'A B: c': `A B` is not a header name"),
         (["curl 'x"], "no closing quotation"),
         ([f"curl {URL} --data-raw $'it\\'s'"], "curl: `$'…'` is for a shell"),
     ],
@@ -131,6 +133,7 @@ def test_what_is_no_server_is_refused(
     done = CliRunner().invoke(app, ["init", *words])
     assert isinstance(done.exception, UsageError), done.exception
     assert says in str(done.exception)
+    assert "redline.yaml" not in done.exception.message
     assert not list(tmp_path.iterdir())
 
 

@@ -5,6 +5,7 @@ import re
 import shlex
 import sys
 import tempfile
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from redline.cli.project_document import run_document
 from redline.cli.project_text import name_of, project_text
 from redline.cli.request_flags import scenarios
 from redline.cli.show import Terminal
-from redline.cli.written import Given, plain, read_written
+from redline.cli.written import Given, named_by_flags, plain, read_written
 from redline.errors import DriveError, StoreError, UsageError
 from redline.files import mend, write_atomically
 from redline.model import Cell, Suite
@@ -29,6 +30,7 @@ from redline.ports import Launch
 from redline.running.assembly import Workplace
 from redline.suite import make_plan, referenced_files
 from redline.suite.project import PROJECT_FILE, read_project
+from redline.suite.schema.project import CHECK
 from redline.suite.schema.shell import read_command
 from redline.suite.urls import base_of, check_is_reachable, is_like_a_url, is_url, read_url
 
@@ -53,7 +55,7 @@ def execute(flags: InitFlags) -> None:
     if not os.access(Path.cwd(), os.W_OK | os.X_OK):
         raise UsageError(f"{file} cannot be written to {Path.cwd()}", hint="change to a folder that you may write to")
     server, request = _described(flags)
-    suite = _suite(project_text(server, request))
+    suite = _suite(server, request)
     (cell,) = make_plan(suite).cells.values()
     answer = _answer(suite, cell)
     _check_answers(cell, answer)
@@ -117,14 +119,20 @@ def _started(words: list[str]) -> dict[str, object]:
 
 
 def _request(flags: LoadFlags, path: Given) -> dict[str, object]:
+    """The request, in which each value has its flag. Raises UsageError."""
     (asked,) = scenarios(flags, path, str)
-    return {key: value for key, value in plain(asked).items() if key != "name"}
+    assert isinstance(asked, dict), "flags describe it, and no file of requests"
+    return {key: value for key, value in asked.items() if key != "name"}
 
 
-def _suite(text: str) -> Suite:
-    """What `redline run` would measure by this text. Raises UsageError."""
+def _suite(server: Mapping[str, object], request: Mapping[str, object]) -> Suite:
+    """What `redline run` would measure. Raises UsageError, with flags in place of a file that does not exist yet."""
     files = referenced_files(Path(PROJECT_FILE))
-    document = run_document(read_project(text, PROJECT_FILE, files))
+    try:
+        project = read_project(project_text(server, request), PROJECT_FILE, files)
+    except UsageError as error:
+        raise named_by_flags(error, {CHECK: request}) from None
+    document = plain(run_document(project)) | {"scenarios": [{"name": CHECK, **request}]}
     suite, _ = read_written(document, PROJECT_FILE, files, FromRepository(Path.cwd()).origins())
     return suite
 
