@@ -9,9 +9,14 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from redline.cli.command_line import app
+from redline.cli.commands import init
 from redline.cli.curl import read_curl
 from redline.cli.project_text import name_of, project_text
-from redline.errors import UsageError
+from redline.errors import LaunchError, UsageError
+from redline.model import Cell, Ready, Suite
+from redline.plugins.checks import Checked
+from redline.plugins.launchers.failures import OF_COMMAND, FailedStart
+from redline.plugins.launchers.guard import LaunchOrder
 from redline.suite.project import read_project
 
 FORM = "Content-Type: application/x-www-form-urlencoded"
@@ -153,4 +158,63 @@ def test_a_folder_that_cannot_be_written_is_refused_before_the_start(
     done = CliRunner().invoke(app, ["init", "touch started {port}"])
     assert isinstance(done.exception, UsageError)
     assert done.exception.hint == "change to a folder that you may write to"
+    assert not list(tmp_path.iterdir())
+
+
+def not_ready(saw: int | str) -> LaunchError:
+    order = LaunchOrder(
+        command=("shop",), folder=Path(), env={}, cpus=(), log=Path("none"), grace_ns=0, cgroup_parent=None
+    )
+    return FailedStart("shop", "127.0.0.1", 1, order, OF_COMMAND).not_ready(Ready(), saw, "")
+
+
+@pytest.mark.parametrize("status", [204, 302])
+def test_a_server_that_is_ready_with_another_status_is_started_again(
+    status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answered = Checked(
+        event="checked",
+        outcome="ok",
+        failure=None,
+        status=status,
+        headers=(),
+        body_length=0,
+        body_sha256=None,
+        body_base64=None,
+        elapsed_ns=1,
+    )
+
+    def answer(_suite: Suite, cell: Cell) -> Checked:
+        if cell.variant.catalogued.ready.status != status:
+            raise not_ready(status)
+        return answered
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(init, "_answer", answer)
+    done = CliRunner().invoke(app, ["init", "./shop {port}"])
+    assert done.exit_code == 0, done.exception
+    assert f"GET /: status {status}, 0 bytes" in done.output
+    made = read_project((tmp_path / "redline.yaml").read_text(), "redline.yaml")
+    assert made.scenarios[0].request.expect.status == status
+
+
+@pytest.mark.parametrize(
+    ("saw", "says"),
+    [
+        (404, "GET / is answered with status 404\n  hint: give a request that it answers, such as `redline init --p"),
+        ("nothing listened", "if it only needs longer, start it yourself, and give its URL"),
+        ("malformed: x", "fix what answers so, or give another request with --path"),
+    ],
+)
+def test_hints_for_a_server_that_is_not_ready_are_about_init(
+    saw: int | str, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def answer(_suite: Suite, _cell: Cell) -> Checked:
+        raise not_ready(saw)
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(init, "_answer", answer)
+    done = CliRunner().invoke(app, ["init", "./shop {port}"])
+    assert says in str(done.exception)
+    assert "redline.yaml" not in str(done.exception)
     assert not list(tmp_path.iterdir())

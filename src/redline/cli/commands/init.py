@@ -19,13 +19,14 @@ from redline.cli.project_text import name_of, project_text
 from redline.cli.request_flags import scenarios
 from redline.cli.show import Terminal
 from redline.cli.written import Given, named_by_flags, plain, read_written
-from redline.errors import DriveError, StoreError, UsageError
+from redline.errors import DriveError, LaunchError, StoreError, UsageError
 from redline.files import mend, write_atomically
 from redline.model import Cell, Suite
 from redline.plugins.checks import Checked, checking
 from redline.plugins.drivers.protocol import check
 from redline.plugins.drivers.verifying import SHOWN_BYTES, shown
 from redline.plugins.engine_process import find_engine
+from redline.plugins.launchers.failures import OF_COMMAND
 from redline.ports import Launch
 from redline.running.assembly import Workplace
 from redline.suite import make_plan, referenced_files
@@ -38,6 +39,10 @@ _PLAIN = re.compile(r"[\w@%+=:,./{}-]+")
 """Words that need no quotes, also with `{port}` in them."""
 _ESCAPED = re.compile(r"(?<!\S)\$'")
 """Text with escapes, as browsers write a body with line breaks or quotes; only a shell reads it."""
+_OTHER_STATUS = re.compile(r"with status (\d+) in place of \d+")
+_FIRST_REFUSAL = 400
+_LONGER = "start it yourself, and give its URL"
+_READY = "give another request with --path"
 _NEXT = """\
 wrote {file}; next:
   redline run                                 loads it, on fresh starts, and writes a report
@@ -55,9 +60,7 @@ def execute(flags: InitFlags) -> None:
     if not os.access(Path.cwd(), os.W_OK | os.X_OK):
         raise UsageError(f"{file} cannot be written to {Path.cwd()}", hint="change to a folder that you may write to")
     server, request = _described(flags)
-    suite = _suite(server, request)
-    (cell,) = make_plan(suite).cells.values()
-    answer = _answer(suite, cell)
+    cell, answer = _asked(server, request)
     _check_answers(cell, answer)
     if answer.status != cell.scenario.request.expect.status:
         request["expect"] = {"status": answer.status}
@@ -137,6 +140,27 @@ def _suite(server: Mapping[str, object], request: Mapping[str, object]) -> Suite
     return suite
 
 
+def _asked(server: Mapping[str, object], request: dict[str, object]) -> tuple[Cell, Checked]:
+    """Ask the server once. `request` then expects the status with which a server became ready, if it is not 200.
+
+    Raises LaunchError, DriveError and UsageError.
+    """
+    suite = _suite(server, request)
+    (cell,) = make_plan(suite).cells.values()
+    try:
+        return cell, _answer(suite, cell)
+    except LaunchError as error:
+        seen = _OTHER_STATUS.search(error.message)
+        if error.kind != "not_ready" or seen is None or "expect" in request:
+            hint = error.hint.replace(OF_COMMAND.longer, _LONGER).replace(OF_COMMAND.ready, _READY)
+            raise LaunchError(error.message, hint=hint, kind=error.kind, log_tail=error.log_tail) from error
+        status = int(seen[1])
+        if status >= _FIRST_REFUSAL:
+            raise UsageError(f"{_line(cell)} is answered with status {status}", hint=_other_request(cell)) from error
+    request["expect"] = {"status": status}
+    return _asked(server, request)
+
+
 def _answer(suite: Suite, cell: Cell) -> Checked:
     """Start the server, unless it runs already, and ask it once. Raises LaunchError and DriveError."""
     request = cell.scenario.request
@@ -158,12 +182,13 @@ def _check_answers(cell: Cell, answer: Checked) -> None:
         hint = "see whether the server runs there, and speaks HTTP"
         raise DriveError(f"{line} has no answer: {answer.wrong}", hint=hint)
     if answer.is_refusal:
-        hint = f"give a request that it answers, such as `redline init {_example(cell)}`"
-        raise UsageError(f"{line} is answered with status {answer.status}: {shown(answer.body)}", hint=hint)
+        message = f"{line} is answered with status {answer.status}: {shown(answer.body)}"
+        raise UsageError(message, hint=_other_request(cell))
 
 
-def _example(cell: Cell) -> str:
-    return "http://127.0.0.1:8080/items" if cell.variant.is_attached else "--path /items './server --port {port}'"
+def _other_request(cell: Cell) -> str:
+    given = "http://127.0.0.1:8080/items" if cell.variant.is_attached else "--path /items './server --port {port}'"
+    return f"give a request that it answers, such as `redline init {given}`"
 
 
 def _line(cell: Cell) -> str:
