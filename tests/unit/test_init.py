@@ -9,9 +9,14 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from redline.cli.command_line import app
+from redline.cli.commands import init
 from redline.cli.curl import read_curl
 from redline.cli.project_text import name_of, project_text
-from redline.errors import UsageError
+from redline.errors import LaunchError, UsageError
+from redline.model import Cell, Ready, Suite
+from redline.plugins.checks import Checked
+from redline.plugins.launchers.failures import OF_COMMAND, FailedStart
+from redline.plugins.launchers.guard import LaunchOrder
 from redline.suite.project import read_project
 
 FORM = "Content-Type: application/x-www-form-urlencoded"
@@ -30,6 +35,8 @@ URL = "http://h:1/x"
         (f"{URL} --data-binary @item.json", None, [FORM], "@item.json"),
         (f"-I --url {URL} -A me -b c=1", "HEAD", ["User-Agent: me", "Cookie: c=1"], None),
         (f"{URL} --compressed -o /dev/null", None, ["Accept-Encoding: deflate, gzip"], None),
+        (f"{URL} --compressed -H 'accept-encoding: gzip'", None, ["accept-encoding: gzip"], None),
+        (f"{URL} -A me -b c=1 -H 'User-Agent: you' -H 'Cookie:'", None, ["User-Agent: you"], None),
     ],
 )
 def test_a_command_of_curl_is_a_request(text: str, method: str | None, headers: list[str], body: str | None) -> None:
@@ -51,6 +58,7 @@ def test_the_scheme_may_be_missing() -> None:
         (f"{URL} --frobnicate", "--frobnicate is not known"),
         (f"{URL} -H", "curl: argument -H"),
         (f"{URL} -d @a -d b", "the body is a and more"),
+        (f"{URL} --data-raw @mention", "--data-raw @mention: a text cannot begin with `@`"),
     ],
 )
 def test_what_has_no_counterpart_is_refused(text: str, says: str) -> None:
@@ -111,7 +119,16 @@ def test_its_comments_may_be_used_as_they_are() -> None:
         (["A=b ./shop {port}"], "is for a shell"),
         (["unix:/tmp/x"], "not over a Unix socket"),
         (["--path", "/x", URL], "--path /x: the URL names its path"),
+        ([URL, "--path", "/y"], "--path stands after the URL\n  hint: a URL is given alone"),
+        ([URL, "http://h:2/x"], "http://h:2/x stands after the URL"),
+        (["localhost:8080", "--path", "/y"], "--path stands after the URL"),
+        (["curl", URL, "--path", "/y"], "--path is not known here\n  hint: a URL is given alone"),
+        (["ftp://127.0.0.1/"], "cannot load ftp://"),
+        (["curl", "ftp://127.0.0.1/"], "cannot load ftp://"),
+        (["--path", "x", "./shop {port}"], "--path x: `x` is not a path"),
+        (["curl", URL, "-H", "A B: c"], "-H 'A B: c': `A B` is not a header name"),
         (["curl 'x"], "no closing quotation"),
+        ([f"curl {URL} --data-raw $'it\\'s'"], "curl: `$'…'` is for a shell"),
     ],
 )
 def test_what_is_no_server_is_refused(
@@ -121,6 +138,7 @@ def test_what_is_no_server_is_refused(
     done = CliRunner().invoke(app, ["init", *words])
     assert isinstance(done.exception, UsageError), done.exception
     assert says in str(done.exception)
+    assert "redline.yaml" not in done.exception.message
     assert not list(tmp_path.iterdir())
 
 
@@ -130,3 +148,73 @@ def test_a_file_is_never_overwritten(tmp_path: Path, monkeypatch: pytest.MonkeyP
     done = CliRunner().invoke(app, ["init", URL])
     assert "exists already" in str(done.exception)
     assert (tmp_path / "redline.yaml").read_text() == "mine"
+
+
+def test_a_folder_that_cannot_be_written_is_refused_before_the_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("os.access", lambda *_: False)  # root may write everywhere
+    done = CliRunner().invoke(app, ["init", "touch started {port}"])
+    assert isinstance(done.exception, UsageError)
+    assert done.exception.hint == "change to a folder that you may write to"
+    assert not list(tmp_path.iterdir())
+
+
+def not_ready(saw: int | str) -> LaunchError:
+    order = LaunchOrder(
+        command=("shop",), folder=Path(), env={}, cpus=(), log=Path("none"), grace_ns=0, cgroup_parent=None
+    )
+    return FailedStart("shop", "127.0.0.1", 1, order, OF_COMMAND).not_ready(Ready(), saw, "")
+
+
+@pytest.mark.parametrize("status", [204, 302])
+def test_a_server_that_is_ready_with_another_status_is_started_again(
+    status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answered = Checked(
+        event="checked",
+        outcome="ok",
+        failure=None,
+        status=status,
+        headers=(),
+        body_length=0,
+        body_sha256=None,
+        body_base64=None,
+        elapsed_ns=1,
+    )
+
+    def answer(_suite: Suite, cell: Cell) -> Checked:
+        if cell.variant.catalogued.ready.status != status:
+            raise not_ready(status)
+        return answered
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(init, "_answer", answer)
+    done = CliRunner().invoke(app, ["init", "./shop {port}"])
+    assert done.exit_code == 0, done.exception
+    assert f"GET /: status {status}, 0 bytes" in done.output
+    made = read_project((tmp_path / "redline.yaml").read_text(), "redline.yaml")
+    assert made.scenarios[0].request.expect.status == status
+
+
+@pytest.mark.parametrize(
+    ("saw", "says"),
+    [
+        (404, "GET / is answered with status 404\n  hint: give a request that it answers, such as `redline init --p"),
+        ("nothing listened", "if it only needs longer, start it yourself, and give its URL"),
+        ("malformed: x", "fix what answers so, or give another request with --path"),
+    ],
+)
+def test_hints_for_a_server_that_is_not_ready_are_about_init(
+    saw: int | str, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def answer(_suite: Suite, _cell: Cell) -> Checked:
+        raise not_ready(saw)
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(init, "_answer", answer)
+    done = CliRunner().invoke(app, ["init", "./shop {port}"])
+    assert says in str(done.exception)
+    assert "redline.yaml" not in str(done.exception)
+    assert not list(tmp_path.iterdir())

@@ -4,14 +4,15 @@ The options are those of curl 8, as its manual says; what concerns only curl's o
 """
 
 import argparse
+import re
 from collections.abc import Sequence
 from typing import NoReturn
 
 from redline.cli.command_line import LoadFlags
 from redline.errors import UsageError
-from redline.suite.urls import is_url
+from redline.quantities import clip
 
-_FORM, _JSON = "Content-Type: application/x-www-form-urlencoded", "application/json"
+_FORM, _JSON = "application/x-www-form-urlencoded", "application/json"
 _OF_HEADERS = {
     "-A --user-agent": "User-Agent",
     "-b --cookie": "Cookie",
@@ -36,6 +37,8 @@ _REFUSED = {
     "--unix-socket": "let the server listen on a port of 127.0.0.1",
     "-x --proxy": "give the URL of the proxy itself",
 }
+ALONE = "a URL is given alone, with its path, and flags of init stand before it"
+_SCHEME = re.compile(r"\w+://")
 _SET_BY_THE_ENGINE = {"connection", "content-length", "transfer-encoding"}
 
 
@@ -50,15 +53,16 @@ def read_curl(words: Sequence[str]) -> LoadFlags:
     """The URL, method, headers and body of a request. Raises UsageError for what has no counterpart."""
     values = _values(words)
     headers, body = list(values.headers or ()), _body(values)
-    headers += [f"{name}: {given}" for name in _OF_HEADERS.values() if (given := getattr(values, name)) is not None]
-    if values.compressed:
-        headers.append("Accept-Encoding: deflate, gzip")
     named = {header.partition(":")[0].strip().lower() for header in headers}
+    described = {name: given for name in _OF_HEADERS.values() if (given := getattr(values, name)) is not None}
+    if values.compressed:
+        described["Accept-Encoding"] = "deflate, gzip"
     if values.json is not None:
-        described = {"Content-Type": _JSON, "Accept": _JSON}
-        headers += [f"{name}: {text}" for name, text in described.items() if name.lower() not in named]
-    elif body is not None and "content-type" not in named:
-        headers.append(_FORM)
+        described |= {"Content-Type": _JSON, "Accept": _JSON}
+    elif body is not None:
+        described["Content-Type"] = _FORM
+    # A header of -H replaces the option's, also where it is empty.
+    headers += [f"{name}: {text}" for name, text in described.items() if name.lower() not in named]
     method = values.method or ("HEAD" if values.head else None)
     return LoadFlags(url=_url(values), method=method, headers=[*filter(_is_sent, headers)], body=body)
 
@@ -84,7 +88,9 @@ def _values(words: Sequence[str]) -> argparse.Namespace:
         if getattr(values, options) is not None:
             raise UsageError(f"curl {options.split()[0]} has no counterpart here", hint=instead)
     if unknown := [word for word in rest if word.startswith("-")]:
-        raise UsageError(f"curl {unknown[0]} is not known here", hint="leave it out if it is not about the request")
+        is_of_init = unknown[0].partition("=")[0] == "--path"
+        hint = ALONE if is_of_init else "leave it out if it is not about the request"
+        raise UsageError(f"curl {unknown[0]} is not known here", hint=hint)
     values.urls = [*(values.urls or ()), *rest]
     return values
 
@@ -94,7 +100,12 @@ def _url(values: argparse.Namespace) -> str:
         has = "several URLs" if values.urls else "no URL"
         raise UsageError(f"this command of curl has {has}", hint="give one, such as http://127.0.0.1:8080/items")
     (url,) = values.urls
-    return url if is_url(url) else f"http://{url}"
+    return with_scheme(url)
+
+
+def with_scheme(url: str) -> str:
+    """The URL as it is, or of http where it has no scheme."""
+    return url if _SCHEME.match(url) else f"http://{url}"
 
 
 def _body(values: argparse.Namespace) -> str | None:
@@ -105,6 +116,9 @@ def _body(values: argparse.Namespace) -> str | None:
         raise UsageError(f"curl: the body is {files[0][1:]} and more", hint="give one file, or texts alone")
     if values.json:
         return "".join([*values.json, *parts])
+    if not files and parts and parts[0].startswith("@"):
+        # For --data-raw it is text, and the flag of the body would read a file.
+        raise UsageError(f"curl --data-raw {clip(parts[0])}: a text cannot begin with `@` here", hint=_FILE)
     return "&".join(parts) if parts else None
 
 
