@@ -94,7 +94,8 @@ def _duets(report: Report) -> Prose | None:
     duets = [(comparison.metric, comparison.duet) for comparison in report.comparisons if comparison.duet]
     if not duets:
         return None
-    metrics = " and ".join(dict.fromkeys(fmt.label(metric) for metric, _ in duets))
+    *others, last = dict.fromkeys(fmt.label(metric) for metric, _ in duets)
+    metrics = " and ".join(filter(None, (", ".join(others), last)))
     how = (
         "at the same time, each on cores of its own, which were drawn for each start"
         if any(duet.parallel for _, duet in duets)
