@@ -254,7 +254,7 @@ class GitHub:
 
     @property
     def body(self) -> str:
-        """Of the comment that was written last."""
+        """The body of the comment that was written last."""
         return (self.folder / "body").read_text()
 
     def run(self, name: str = "redline") -> tuple[Done, list[str]]:

@@ -7,6 +7,7 @@ import sys
 import tempfile
 from collections.abc import Mapping
 from contextlib import ExitStack
+from http import HTTPStatus
 from pathlib import Path
 
 from redline.cli import places
@@ -40,7 +41,6 @@ _PLAIN = re.compile(r"[\w@%+=:,./{}-]+")
 _ESCAPED = re.compile(r"(?<!\S)\$'")
 """Text with escapes, as browsers write a body with line breaks or quotes; only a shell reads it."""
 _OTHER_STATUS = re.compile(r"with status (\d+) in place of \d+")
-_FIRST_REFUSAL = 400
 _LONGER = "start it yourself, and give its URL"
 _READY = "give another request with --path"
 _NEXT = """\
@@ -155,7 +155,7 @@ def _asked(server: Mapping[str, object], request: dict[str, object]) -> tuple[Ce
             hint = error.hint.replace(OF_COMMAND.longer, _LONGER).replace(OF_COMMAND.ready, _READY)
             raise LaunchError(error.message, hint=hint, kind=error.kind, log_tail=error.log_tail) from error
         status = int(seen[1])
-        if status >= _FIRST_REFUSAL:
+        if status >= HTTPStatus.BAD_REQUEST:
             raise UsageError(f"{_line(cell)} is answered with status {status}", hint=_other_request(cell)) from error
     request["expect"] = {"status": status}
     return _asked(server, request)
