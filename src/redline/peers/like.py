@@ -1,7 +1,6 @@
 """`--like`: the command line of another load generator, as flags of `redline load`. Pure.
 
-The options and their defaults are those of wrk 4.2, wrk2 4.0, hey 0.1.4, oha 1.8, h2load 1.64, vegeta 12.12, ab 2.3 and
-k6 1.0, as their `--help` and documentation say.
+The options and defaults are those that the tools document. None of the tools is run.
 """
 
 import argparse
@@ -286,7 +285,7 @@ _CLOSED = (
     "times under a given rate need -R"
 )
 _MEAN = "a mean and a standard deviation say little of response times: read the percentiles"
-_ALONE = "nothing tells whether the load generator itself was the limit; engine lateness and the findings below do"
+_ALONE = "whether the load generator itself was the limit; engine lateness and the findings show it here"
 _TOOLS = {
     "wrk": _Generator(
         {
@@ -430,7 +429,7 @@ _TOOLS = {
             _MEAN,
             "ab speaks HTTP/1.0; here it is 1.1",
             "answers of another length are counted as failed, which dynamic pages always have",
-            "one thread drives all connections, and nothing tells whether it was the limit",
+            "whether its one thread, which drives all connections, was the limit",
         ),
         switches={"-k": "keeps", "-i": "head"},
         shown="-l -q -r -d -S -w",
