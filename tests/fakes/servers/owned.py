@@ -115,9 +115,11 @@ def wait(_held: socket.socket) -> None:
 def hand_over(listener: socket.socket) -> Callable[[], None]:
     """Accept connections for a process that is nobody's child."""
     mine, its = socket.socketpair()
+    closed, closes = os.pipe()
 
     def serve_handed() -> None:
         listener.close()
+        os.close(closes)
         while handed := socket.recv_fds(its, 1, 1)[1]:
             threading.Thread(target=answer, args=(socket.socket(fileno=handed[0]),), daemon=True).start()
 
@@ -125,6 +127,8 @@ def hand_over(listener: socket.socket) -> Callable[[], None]:
         forked(serve_handed)
 
     os.waitpid(forked(leave), 0)
+    os.close(closes)
+    os.read(closed, 1)  # until that process no longer holds this server's socket
 
     def accept() -> None:
         while True:
