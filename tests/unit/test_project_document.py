@@ -233,6 +233,6 @@ def test_without_suite_and_file_every_advice_can_be_followed(folder: Path) -> No
     assert "`redline run quickstart`" in hint
     assert suite_or_project(Path("quickstart")).is_file()
     (folder / "catalogue").mkdir()  # one of the user's, without suites
-    with pytest.raises(UsageError) as refused:
+    with pytest.raises(UsageError, match="`redline run quickstart`"):
         suite_or_project(None)
-    assert "quickstart" not in refused.value.hint
+    assert suite_or_project(Path("quickstart")).is_file()

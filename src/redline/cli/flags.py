@@ -11,6 +11,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from redline.cli import places
+from redline.cli.catalogues import read_catalogue
 from redline.cli.command_line import LimitFlags, SuiteFlags
 from redline.cli.origins import FromRepository, find_project, read_project_file
 from redline.cli.project_document import run_document
@@ -19,7 +20,7 @@ from redline.errors import UsageError, WrongValueError
 from redline.model import Suite
 from redline.plugins.drivers.protocol import MOST_WORKERS
 from redline.quantities import parse_duration
-from redline.suite import Catalogue, Overrides, load_catalogue, read_suite, read_text, referenced_files
+from redline.suite import Overrides, read_suite, read_text, referenced_files
 from redline.suite.project import PROJECT_FILE
 from redline.suite.schema.suite import SuiteSchema
 from redline.suite.validate.checking import first_mistake
@@ -103,16 +104,7 @@ def read_suite_file(file: Path, flags: SuiteFlags | LimitFlags) -> tuple[Suite, 
         return read_written(document, folder.name or PROJECT_FILE, files, origins, read_overrides(flags))
     text, overrides = read_text(file), read_overrides(flags)
     origins = FromRepository(file.resolve().parent).origins()
-    return read_suite(text, str(file), _catalogue(file), overrides, referenced_files(file), origins), text
-
-
-def _catalogue(file: Path) -> Catalogue:
-    """The catalogue near a suite; an empty one where there is none."""
-    try:
-        folder, _ = places.of_suite(file)
-    except UsageError:
-        return Catalogue(servers={}, scenarios={})
-    return load_catalogue(folder)
+    return read_suite(text, str(file), read_catalogue(file), overrides, referenced_files(file), origins), text
 
 
 def refuse(flags: tuple[str, ...], why: str) -> None:

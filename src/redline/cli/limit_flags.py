@@ -28,7 +28,6 @@ from redline.errors import UsageError
 from redline.model import Objective, Profile, Suite, Variant
 from redline.model.search import SearchTerms
 from redline.quantities import duration, parse_rate
-from redline.running.assembly import builds_servers
 from redline.running.searching import SearchRequest
 from redline.running.session import Source
 from redline.search.steps import QUANTILES
@@ -84,8 +83,6 @@ def read_suites_search(flags: LimitFlags, repository: FromRepository) -> AskedSe
             sets = _suite_sets(flags, suite)
             within_timeout(sets, suite.timeout_ns, f"`timeout` {duration(suite.timeout_ns)}")
             _refuse_without_objective(sets, suite)
-        if builds_servers(suite):
-            places.check_one_catalogue(Path(files[0]), Path(file))
         parts.append(SearchPart(file, suite, sets))
         texts.append(text)
         ignored += closed

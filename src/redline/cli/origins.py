@@ -10,6 +10,7 @@ from redline.model.catalogue import Checkout
 from redline.plugins.revisions import WORK_TREE, Repository
 from redline.suite import read_text, referenced_files
 from redline.suite.project import PROJECT_FILE, Origins, Project, read_project
+from redline.suite.schema.suite import ServerSchema
 
 
 def find_project(folder: Path) -> Path | None:
@@ -49,7 +50,13 @@ class FromRepository:
 
     def origins(self) -> Origins:
         """The origins of a suite in the folder; the repository is read once the suite names a revision."""
-        return Origins(self.checkout, lambda: self.project, str(self.folder))
+        return Origins(self.checkout, lambda: self.project, str(self.folder), lambda: self.servers)
+
+    @cached_property
+    def servers(self) -> dict[str, ServerSchema]:
+        """The servers of a `redline.yaml` in the folder or above it, by name."""
+        file = find_project(self.folder)
+        return {} if file is None else read_project_file(file).servers(str(file.resolve().parent))
 
     @cached_property
     def repository(self) -> Repository:

@@ -2,12 +2,13 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
 from pathlib import PurePath
 from posixpath import normpath
 
+from redline.errors import UsageError
 from redline.model import AttachedServer, Leg, Request, Route, Scenario, ServerEntry, Tls, Variant
 from redline.model.catalogue import certificates, has_tls, http_of, leg_of
 from redline.quantities import clip
@@ -67,8 +68,37 @@ def _expanded(sheet: Sheet, path: Path, written: ServerSchema, names: Names) -> 
     if written.url is not None:
         return _running(sheet, path, written, written.url, names)
     if written.use is not None:
+        if (own := _of_project(sheet, written.use, path, names)) is not None:
+            return _in_place(sheet, path, written, own, names)
         return _catalogued(sheet, path, written, written.use, names)
     return _own(sheet, path, written, names)
+
+
+def _of_project(sheet: Sheet, use: str, path: Path, names: Names) -> ServerSchema | None:
+    """The server of this name in redline.yaml, which comes before the catalogue's; None without any.
+
+    A redline.yaml that cannot be read matters to a suite that may mean one of its servers.
+    """
+    try:
+        return names.origins.servers().get(use)
+    except UsageError:
+        if use not in names.catalogue.servers:
+            noted(sheet, path, names.origins.servers)
+        return None
+
+
+def _in_place(sheet: Sheet, path: Path, written: ServerSchema, own: ServerSchema, names: Names) -> list[Variant]:
+    """A server of redline.yaml as the suite reaches it; none after noting what is wrong."""
+    known_before = len(sheet.problems)
+    for key in sorted(written.model_fields_set - {"use", "http", "tls", "route"}):
+        shown = ServerSchema.model_fields[key].alias or key
+        sheet.wrong((*path, shown), f"`{own.name}` is a server of redline.yaml, and has no `{shown}`", "remove it")
+    if len(sheet.problems) > known_before:
+        return []
+    reached = {key: getattr(written, key) for key in written.model_fields_set - {"use"}}
+    others = {name: entry for name, entry in names.catalogue.servers.items() if name != own.name}
+    hidden = replace(names, catalogue=Catalogue(servers=others, scenarios=names.catalogue.scenarios))
+    return _expanded(sheet, path, own.model_copy(update=reached), hidden)
 
 
 def _catalogued(sheet: Sheet, path: Path, written: ServerSchema, use: str, names: Names) -> list[Variant]:
