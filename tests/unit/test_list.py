@@ -20,7 +20,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def listed(*args: str, columns: int | None = 80) -> str:
-    done = CliRunner().invoke(app, ["list", *args], env={"COLUMNS": columns and str(columns)}, catch_exceptions=False)
+    done = CliRunner().invoke(
+        app, ["list", *args], env={"COLUMNS": None if columns is None else str(columns)}, catch_exceptions=False
+    )
     assert done.exit_code == 0
     return done.stdout
 

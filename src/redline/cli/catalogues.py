@@ -1,17 +1,18 @@
 """The catalogue that a command knows: the user's own near a suite or the current folder, and the built-in one."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from redline.cli import places
+from redline.cli.written import NO_CATALOGUE, plain
 from redline.errors import UsageError
 from redline.model import ServerEntry
 from redline.suite import Catalogue, load_catalogue
 
 Origin = Literal["redline.yaml", "catalogue", "built-in"]
 """Where a server is written: in the user's file, the user's catalogue, or ours."""
-NOTHING = Catalogue()
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ def read_catalogues(near: Path | None = None) -> Catalogues:
 
     A folder `catalogue/` of the user's without any `<family>/server.yaml` is no catalogue: it has another meaning.
     """
-    own, built_in = NOTHING, NOTHING
+    own, built_in = NO_CATALOGUE, NO_CATALOGUE
     for folder in places.projects(near):
         if places.is_built_in(folder):
             built_in = load_catalogue(folder / "catalogue")
@@ -50,10 +51,21 @@ def read_catalogues(near: Path | None = None) -> Catalogues:
     return Catalogues(own, built_in)
 
 
+def proxies_of(document: Mapping[str, object], folder: Path) -> Catalogue:
+    """What the routes of a document of flags, or of a redline.yaml, may name: the proxies known in a folder.
+
+    Servers are not among them, so that those of the document may have any name. Without a route nothing is read.
+    """
+    if not any("route" in server for server in plain(document)["servers"]):
+        return NO_CATALOGUE
+    known = read_catalogue(folder / "suite.yaml").servers
+    return Catalogue(servers={name: entry for name, entry in known.items() if entry.kind == "proxy"})
+
+
 def read_catalogue(near: Path) -> Catalogue:
     """The merged catalogue near a suite; an empty one where there is none."""
     try:
         places.projects(near)
     except UsageError:
-        return NOTHING
+        return NO_CATALOGUE
     return read_catalogues(near).merged

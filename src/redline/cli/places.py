@@ -22,7 +22,7 @@ def project(near: Path | None = None) -> Path:
     Ours is the checkout, or a copy of what is installed with Redline. That of another user counts in the folder alone:
     above it nobody asked for its commands. Raises UsageError when there is none.
     """
-    starts = [Path.cwd()] if near is None else [near.resolve().parent, Path.cwd()]
+    starts = [Path.cwd()] if near in {None, Path()} else [near.resolve().parent, Path.cwd()]
     for start in starts if is_shipped() else [*starts, _CHECKOUT]:
         for folder in (start, *start.parents):
             if is_folder(folder / "catalogue") and (folder == start or _are_trusted(folder)):

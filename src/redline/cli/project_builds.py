@@ -46,6 +46,13 @@ def build_servers(project: Project, suite: Suite, console: Console) -> None:
         raise BuildError(message, hint=elsewhere()) from error
 
 
+def builds_of(project: Project) -> tuple[str, ...]:
+    """The builds of its servers, each once."""
+    written = project.written
+    servers = [written] if written.servers is None else written.servers
+    return tuple(dict.fromkeys(server.build for server in servers if server.build is not None))
+
+
 def _commands(project: Project, suite: Suite) -> dict[str, str]:
     """What is to be run, each with the name of the first server that it builds."""
     written = project.written

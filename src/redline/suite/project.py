@@ -77,7 +77,7 @@ class Project:
     def servers(self, folder: str) -> dict[str, ServerSchema]:
         """The servers that it names, as a suite has them; their commands run in a folder."""
         return {
-            server.name: ServerSchema(name=server.name, url=server.url)
+            server.name: ServerSchema(name=server.name, url=server.url, route=server.route)
             if server.url is not None
             else ServerSchema(
                 name=server.name,
@@ -87,6 +87,7 @@ class Project:
                 runtime=server.runtime,
                 ready=server.ready,
                 stop=server.stop,
+                route=server.route,
             )
             for server in self.written.servers or ()
         }
