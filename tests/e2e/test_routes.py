@@ -14,6 +14,7 @@ from redline.storage.runs import RunStore
 from tests.e2e.conftest import CHECKOUT, Done, Redline
 from tests.e2e.lab import BUILD, SCENARIOS, SERVER
 from tests.e2e.leftovers import exists_below, left_of
+from tests.fakes import targets
 from tests.fakes.certificates import write_certificate
 from tests.fakes.servers.entries import eventually
 
@@ -328,3 +329,62 @@ def _commands(lab: Lab) -> list[str]:
         with suppress(OSError):
             found += [Path(name, "cmdline").read_bytes().replace(b"\0", b" ").decode()] if "/proc/" in name else []
     return found
+
+
+def null(oracle: Path) -> str:
+    return f"{oracle} null --port {{port}}"
+
+
+@pytest.mark.parametrize("proxy", ["nginx", "haproxy"])
+def test_the_price_of_a_proxy_before_a_server_of_the_users_is_one_flag(
+    proxy: str, redline: Redline, oracle: Path
+) -> None:
+    if shutil.which(proxy) is None:
+        pytest.skip(f"{proxy} is not installed")
+    done = redline("ab", "--route", proxy, null(oracle), "--load", "closed:4", "--for", "3s", "-o", "out", "--json")
+    assert done.code == 0, done.err
+    report = Report.model_validate_json(done.out)
+    assert [cell.server for cell in report.cells] == ["redline-oracle", f"redline-oracle+via={proxy}"]
+    assert report.cells[1].route == f"h1 → proxy.{proxy} → h1"
+    for made in RunStore(redline.folder / "out").run().duets:
+        _, through, _ = made.servers
+        assert through is not None
+        assert [(hop.name, hop.upstream_seen) for hop in through.hops] == [(f"proxy.{proxy}", "h1")]
+
+
+@pytest.mark.skipif(shutil.which("nginx") is None, reason="nginx is not installed")
+def test_a_server_in_redline_yaml_has_routes(redline: Redline, oracle: Path) -> None:
+    (redline.folder / "redline.yaml").write_text(
+        f"servers:\n  - {{name: shop, start: '{null(oracle)}', route: [direct, nginx]}}\n"
+        "loads: {few: {closed: {users: 4}}}\nbudget: 3s\nobjective: p99 < 1s\n"
+    )
+    for command in (["run", "-o", "run"], ["ab"]):
+        done = redline(*command, "--json")
+        assert done.code == 0, done.err
+        assert [cell.server for cell in Report.model_validate_json(done.out).cells] == ["shop", "shop+via=nginx"]
+    found = redline("limit", "-d", "1s", "--warmup", "100ms", "--trials", "2", "--probes", "3", "--json")
+    assert found.code in {0, 1}, found.err
+    assert [cell["server"] for cell in found.json["cells"]] == ["shop", "shop+via=nginx"]
+
+
+@pytest.mark.skipif(shutil.which("nginx") is None, reason="nginx is not installed")
+def test_behind_a_proxy_the_cpu_time_of_a_running_server_is_counted_too(redline: Redline) -> None:
+    with targets.target(targets.healthy) as url:
+        done = redline("ab", "--route", "nginx", url, "--load", "closed:4", "--for", "4s", "-o", "out", "--json")
+    assert done.code == 0, done.err
+    (made,) = RunStore(redline.folder / "out").run().duets
+    direct, through, control = made.owners
+    assert (direct.unknown, through.unknown) == ("", "")
+    assert direct.processes == control.processes
+    assert through.processes[: len(direct.processes)] == direct.processes
+    proxies = through.processes[len(direct.processes) :]
+    assert proxies
+    assert all("nginx" in name for name in proxies), proxies
+    report = Report.model_validate_json(done.out)
+    (compared,) = (each for each in report.comparisons if each.metric is Metric.CPU_PER_REQUEST)
+    assert compared.ratio is not None
+
+
+def test_a_proxy_that_is_not_there_is_refused_before_anything_starts(redline: Redline, oracle: Path) -> None:
+    redline("ab", "--route", "ngnix", null(oracle)).refused(2, "--route ngnix: there is no route and no proxy", "nginx")
+    redline("ab", "--route", "nginx", "https://127.0.0.1:1/").refused(2, "--route nginx: a server behind https:// has")

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner, Result
 
 from redline.cli.ab_document import ab_document
+from redline.cli.catalogues import proxies_of
 from redline.cli.command_line import AbFlags, app
 from redline.cli.origins import FromRepository
 from redline.cli.request_flags import referenced
@@ -309,3 +310,28 @@ def test_mistakes_of_a_list_are_placed_in_it_when_a_suite_is_written(requests: P
     assert isinstance(done.exception, UsageError)
     assert str(done.exception).startswith("lists/requests.yaml:1:38: [0].expect.status: must be at least 200")
     assert not Path("suite.yaml").exists()
+
+
+@pytest.mark.parametrize("target", [A, "http://127.0.0.1:1/", "HEAD"])
+def test_a_server_is_compared_with_itself_behind_a_proxy(target: str) -> None:
+    made = document(target, None, route="nginx")
+    (server,) = made["servers"]
+    assert server["route"] == ["direct", "nginx"]
+    assert "baseline" not in made
+    assert made["budget"] == "60s"
+
+
+def test_that_suite_finds_the_proxy_and_its_flag_is_named() -> None:
+    found = proxies_of(made := written(A, None, route="nginx"), Path.cwd())
+    suite, _ = read_written(made, "ab", referenced(AbFlags(a=A)), catalogue=found)
+    assert [variant.slug for variant in suite.variants] == ["old", "old+via=nginx"]
+    assert suite.baseline == "old"
+    with pytest.raises(UsageError, match="--route ngnix: there is no route and no proxy `ngnix`") as refused:
+        read_written(written(A, None, route="ngnix"), "ab", referenced(AbFlags(a=A)), catalogue=found)
+    assert "`nginx`" in refused.value.hint
+
+
+@pytest.mark.parametrize("flags", [{"b": B}, {"a": None}, {"a": None, "git": "main"}, {"git": "main"}])
+def test_it_is_one_server(flags: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match="--route nginx compares a server with itself behind a proxy"):
+        document(**{"a": A, "b": None, "route": "nginx"} | flags)

@@ -137,14 +137,17 @@ def test_servers_and_scenarios_of_one_name_are_the_same(suites: Suites) -> None:
     refused(suites.search(), "the scenario `Own` of two.yaml is not that of one.yaml")
 
 
-def test_suites_beside_different_catalogues_are_refused(suites: Suites) -> None:
+def test_suites_beside_different_catalogues_have_servers_of_both(suites: Suites) -> None:
     Lab(suites.folder / "other", Path("no-oracle"))
     other = suites.folder / "other" / "two.yaml"
     other.write_text(ONE)
-    refused(suites("one.yaml", other, "--trials", "2"), f"{other} is beside another catalogue than one.yaml")
-    other.write_text(ONE.replace("[good.one]", "[{name: A, command: './server --port {port}'}]"))
+    refused(suites("one.yaml", other, "--trials", "2"), f"the server `good.one` of {other} is not that of one.yaml")
+    other.write_text(ONE.replace("[good.one]", "[good.two, {name: A, command: './server --port {port}'}]"))
     suites("one.yaml", other, "-o", suites.run_folder, "--trials", "2", "--no-beyond", "--probes", "2")
-    assert [variant.slug for variant in suites.manifest.plan.suite.variants] == ["good.one", "A"]
+    variants = suites.manifest.plan.suite.variants
+    assert [variant.slug for variant in variants] == ["good.one", "good.two", "A"]
+    folders = [Path(variant.catalogued.family_folder) for variant in variants]
+    assert folders == [suites.folder / "catalogue/good", other.parent / "catalogue/good", other.parent]
 
 
 def test_a_url_beside_a_suite_has_no_path(suites: Suites) -> None:

@@ -6,14 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 from redline.cli.ab_document import ab_document
-from redline.cli.command_line import AbFlags, LimitFlags, LoadFlags, RunFlags
+from redline.cli.command_line import AbFlags, LimitFlags, LoadFlags, RunFlags, app
 from redline.cli.flags import read_suite_file, suite_or_project
 from redline.cli.limit_document import limit_document
 from redline.cli.limit_flags import read_servers_search
 from redline.cli.load_flags import load_suite
-from redline.cli.origins import FromRepository, find_project, project_here
+from redline.cli.origins import FromRepository, find_project, project_here, project_name
 from redline.cli.project_document import run_document
 from redline.cli.written import plain
 from redline.errors import UsageError
@@ -233,6 +234,153 @@ def test_without_suite_and_file_every_advice_can_be_followed(folder: Path) -> No
     assert "`redline run quickstart`" in hint
     assert suite_or_project(Path("quickstart")).is_file()
     (folder / "catalogue").mkdir()  # one of the user's, without suites
-    with pytest.raises(UsageError) as refused:
+    with pytest.raises(UsageError, match="`redline run quickstart`"):
         suite_or_project(None)
-    assert "quickstart" not in refused.value.hint
+    assert suite_or_project(Path("quickstart")).is_file()
+
+
+NGINX = "servers:\n  - {name: go, start: './go --port {port}', route: [direct, nginx]}\n"
+ONE_WORKER = "routes:\n  one: [h1, {use: proxy.light-proxy, with: {heap: 1g}}, h1]\n"
+
+
+def test_a_server_behind_a_proxy_is_compared_with_itself(folder: Path) -> None:
+    suite = suite_of(folder, NGINX)
+    assert [variant.slug for variant in suite.variants] == ["go", "go+via=nginx"]
+    assert (suite.baseline, suite.auto is not None) == ("go", True)
+    suite = suite_of(folder, NGINX + RUST + OLD.replace("8080'", "8080', route: one") + ONE_WORKER)
+    assert [variant.slug for variant in suite.variants] == ["go", "go+via=nginx", "rust", "old+via=one"]
+    assert {suite.baseline_of(variant.slug) for variant in suite.variants[1:]} == {"go"}
+    assert written(NGINX + RUST + GO.replace("go", "c"))["budget"] == "60s"
+    assert written(NGINX + RUST + GO.replace("go", "c") + OLD)["budget"] == "120s"  # four beside the baseline
+
+
+def test_ab_compares_the_routes_to_an_only_server(folder: Path) -> None:
+    (folder / "redline.yaml").write_text(NGINX)
+    project = project_here(servers=2)
+    assert project is not None
+    (server,) = plain(ab_document(AbFlags(), FromRepository(folder).ends, str, project))["servers"]
+    assert server["route"] == ["direct", "nginx"]
+    with pytest.raises(UsageError, match="says how its server is reached, and so does --route"):
+        ab_document(AbFlags(route="haproxy"), FromRepository(folder).ends, str, project)
+
+
+def test_ab_puts_a_proxy_before_the_only_server(folder: Path) -> None:
+    project = read_project(f"servers:\n{GO}", "redline.yaml")
+    (server,) = plain(ab_document(AbFlags(route="nginx"), FromRepository(folder).ends, str, project))["servers"]
+    assert server["route"] == ["direct", "nginx"]
+    with pytest.raises(UsageError, match=r"redline.yaml names 2 servers, and --route is for one") as refused:
+        ab_document(AbFlags(route="nginx"), FromRepository(folder).ends, str, read_project(TWO, "redline.yaml"))
+    assert "`route: [direct, nginx]`" in refused.value.hint
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (NGINX.replace("nginx", "ngnix"), "redline.yaml:2:61: servers[0].route[1]: there is no route and no proxy"),
+        (NGINX + "routes: {one: [h1, proxy.none, h1]}\n", "redline.yaml:3:20: routes.one[1]: there is no proxy"),
+    ],
+)
+def test_a_wrong_route_is_named_by_its_place(folder: Path, text: str, says: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        suite_of(folder, text)
+    assert says in str(refused.value)
+
+
+def test_a_load_is_for_one_route(folder: Path) -> None:
+    with pytest.raises(UsageError, match=r"redline.yaml has 2 routes, and a load is for one"):
+        load_suite(LoadFlags(), read_project(NGINX, "redline.yaml"))
+
+
+def test_write_suite_knows_the_servers_of_redline_yaml(folder: Path) -> None:
+    (folder / "redline.yaml").write_text(TWO.replace("port}'}", "port}', build: make go}", 1) + REQUESTS)
+    done = CliRunner().invoke(app, ["ab", "--write-suite", "below.yaml"])
+    assert done.exit_code == 0, done.exception
+    assert "below.yaml does not build its servers, as redline.yaml does" in done.stderr
+    assert "# Built by: make go" in Path("below.yaml").read_text()
+    suite, _ = read_suite_file(Path("below.yaml"), RunFlags())
+    assert [variant.slug for variant in suite.variants] == ["go", "rust"]
+    assert [scenario.name for scenario in suite.scenarios] == ["items", "item", "mix"]
+    assert suite.variants[0].catalogued.family_folder == str(folder)
+
+
+@pytest.mark.parametrize(
+    ("flags", "seconds"),
+    [({}, 360), ({"scenarios": ["items"]}, 120), ({"scenarios": ["i*,mix"], "loads": ["few"]}, 180)],
+)
+def test_what_is_selected_takes_less_than_all(folder: Path, flags: dict[str, Any], seconds: int) -> None:
+    loads = "loads: {few: {closed: {users: 2}}, many: {closed: {users: 64}}}\n"
+    suite = suite_of(folder, TWO + REQUESTS + loads, **flags)
+    assert suite.auto is not None
+    assert suite.auto.budget_ns == seconds * SECOND
+    suite = suite_of(folder, TWO + REQUESTS + loads + "budget: 5m\n", **flags)
+    assert suite.auto is not None
+    assert suite.auto.budget_ns == 300 * SECOND
+
+
+@pytest.mark.parametrize(
+    ("flags", "budget"),
+    [({}, "360s"), ({"scenarios": ["item"]}, "120s"), ({"load": "closed:4"}, "180s"), ({"path": "/x"}, "120s")],
+)
+def test_ab_counts_what_it_measures(folder: Path, flags: dict[str, Any], budget: str) -> None:
+    loads = "loads: {few: {closed: {users: 2}}, many: {closed: {users: 64}}}\n"
+    project = read_project(TWO + REQUESTS + loads, "redline.yaml")
+    assert plain(ab_document(AbFlags(**flags), FromRepository(folder).ends, str, project))["budget"] == budget
+
+
+def searched(text: str) -> Any:
+    return plain(limit_document(LimitFlags(), FromRepository(Path()).ends, str, read_project(text, "redline.yaml")))
+
+
+def test_a_search_leaves_out_what_is_for_a_load_of_the_file(folder: Path) -> None:
+    head = f"{TWO}{REQUESTS}loads: {{few: {{closed: {{users: 2}}}}}}\n"
+    text = f"{head}objective: [p99 < 50ms, 'few: p95 < 9ms', 'few/items: p75 < 5ms']\n"
+    assert searched(text)["objective"] == ["p99 < 50ms"]
+    assert searched(f"{head}objective: {{good: 'p99 < 50ms', fast: 'few: p95 < 9ms, errors < 1%'}}\n")["objective"] == {
+        "good": ["p99 < 50ms"]
+    }
+    asked = read_servers_search(LimitFlags(), FromRepository(folder), read_project(text, "redline.yaml"))
+    (conditions,) = asked.request.terms.sets.values()
+    assert conditions[0].text == "p99 < 50ms"
+    with pytest.raises(UsageError, match=r"redline.yaml:8:12: objective: each condition is for a load") as refused:
+        searched(f"{head}objective: 'few: p95 < 9ms'\n")
+    assert "give --objective" in refused.value.hint
+    project = read_project(f"{head}objective: 'items: p50 < 1s'\n", "redline.yaml")
+    with pytest.raises(UsageError, match=r"^`items: p50 < 1s` is for one load or scenario"):
+        read_servers_search(LimitFlags(), FromRepository(folder), project)
+
+
+@pytest.mark.parametrize(
+    ("text", "flags", "says", "hint"),
+    [
+        (TWO, {"quick": True}, "--quick: redline.yaml does not say what is quick", "give -d and --trials"),
+        ("servers:\n  - {name: a, url: 'http://h:1/x'}\n", {}, "a server has no path", "move it to `check`"),
+        (
+            f"{TWO}loads: {{few: {{closed: {{users: 2}}, count: 9}}}}\nbudget: 1m\n",
+            {},
+            "ends by `count`",
+            "remove `budget`",
+        ),
+        (
+            "start: './go {port}'\nloads: {up: {closed: {users: 1, ramp: {to: 8, over: 3s}}}}\n",
+            {"warmup": "auto"},
+            "up",
+            "give a time, such as --warmup 30s",
+        ),
+    ],
+)
+def test_hints_name_what_redline_yaml_has(folder: Path, text: str, flags: dict[str, Any], says: str, hint: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        suite_of(folder, text, **flags)
+    assert says in str(refused.value)
+    assert hint in refused.value.hint
+
+
+def test_reports_call_it_by_the_name_of_its_folder(folder: Path) -> None:
+    assert suite_of(folder, TWO).name == folder.name
+    project = project_here()
+    assert project is not None
+    assert project_name(project) == folder.name
+    asked = read_servers_search(LimitFlags(objective=["p99 < 1s"]), FromRepository(folder), project)
+    assert asked.request.suite.name == folder.name
+    alone = read_project("start: './go {port}'\n", str(folder / "redline.yaml"))
+    assert load_suite(LoadFlags(), alone)[0].name == folder.name

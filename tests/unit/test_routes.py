@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from redline.errors import Problem, UsageError
-from redline.model import Cell, Suite
+from redline.model import Cell, Ready, Suite
 from redline.suite import Overrides, load_catalogue, load_suite
 from redline.suite.planning import expected_trial_ns, make_plan
 from tests.fakes.catalogues import FAMILY, PROXIES, SUITE, suite_of, write_catalogue
@@ -104,7 +104,12 @@ def test_a_hop_with_other_options_is_another_cell(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "says", "hint"),
     [
-        ("[direct, fronted, secure]", "nowhere", "there is no route `nowhere`", "there is: direct, fronted"),
+        (
+            "[direct, fronted, secure]",
+            "nowhere",
+            "there is no route and no proxy `nowhere`",
+            "there is: direct, fronted",
+        ),
         ("[direct, fronted, secure]", "[direct, direct]", "`direct` is given twice", "remove one"),
         ("[h2c]", "[h1, proxy.front]", "a leg is missing", "with a leg at both ends"),
         ("[h2c]", "[proxy.front]", "there is no leg in front of proxy.front", "alternate legs and proxies"),
@@ -184,3 +189,66 @@ def test_a_hop_adds_to_how_long_a_trial_takes(tmp_path: Path) -> None:
     direct, fronted = cells["fam.plain"], cells["fam.plain+via=fronted"]
     assert fronted.variant.runtimes == ("native", "native")
     assert expected_trial_ns(fronted) > expected_trial_ns(direct)
+
+
+def named(name: str) -> str:
+    return ROUTED.replace("[direct, fronted, secure]", f"[direct, {name}]")
+
+
+@pytest.mark.parametrize("name", ["front", "proxy.front"])
+def test_the_name_of_a_proxy_is_a_route_through_it(tmp_path: Path, name: str) -> None:
+    direct, through = routed(tmp_path, named(name)).variants[:2]
+    assert direct.route is None
+    assert through.slug == f"fam.plain+via={name}"
+    assert through.route is not None
+    assert through.route.text == "h1 → proxy.front → h1"
+
+
+def test_a_route_comes_before_a_proxy_of_its_name(tmp_path: Path) -> None:
+    text = named("front").replace("fronted: [", "front: [").replace("fronted", "front")
+    through = routed(tmp_path, text).variants[1]
+    assert through.route is not None
+    assert through.route.text == "h1 → proxy.front+workers=1 → h1"
+
+
+def test_a_name_that_several_proxies_have_is_refused(tmp_path: Path) -> None:
+    (problem,) = problems(tmp_path, named("front"), other=PROXIES)
+    assert problem.message == "`front` is the name of several proxies"
+    assert "proxy.front" in problem.hint
+    assert "other.front" in problem.hint
+
+
+def test_a_proxy_that_does_not_speak_what_the_server_does_is_refused(tmp_path: Path) -> None:
+    text = named("front").replace("use: fam.plain,", "use: fam.plain, http: 2,")
+    found = problems(tmp_path, text)
+    assert "proxy.front does not serve h2c" in {problem.message for problem in found}
+
+
+RUNNING = """\
+servers: [{{url: "{url}", route: {route}}}]
+routes:
+  cleartext: [h2+tls, proxy.front, h2c]
+  secure: [h1+tls]
+scenarios: [{{name: Root, get: /up, headers: {{X: y}}}}]
+loads: {{saturate: {{closed: {{users: 4}}, for: 1s}}}}
+"""
+
+
+def test_a_running_server_has_routes_too(tmp_path: Path) -> None:
+    text = RUNNING.format(url="http://127.0.0.1:8080", route="[direct, front, cleartext]")
+    direct, through, cleartext = routed(tmp_path, text).variants
+    assert [variant.slug for variant in (direct, through)] == ["127.0.0.1:8080", "127.0.0.1:8080+via=front"]
+    assert (direct.entry.ready, through.entry.ready) == (None, Ready(path="/up", headers={"X": "y"}))
+    assert (cleartext.http, cleartext.serves, cleartext.tls and cleartext.tls.server_name) == ("2", "h2c", "localhost")
+
+
+@pytest.mark.parametrize(
+    ("url", "route", "says"),
+    [
+        ("https://127.0.0.1:1", "front", "a server behind https:// has no route: no proxy would know its certificate"),
+        ("http://127.0.0.1:1", "secure", "the last leg of the route `secure` is h1+tls, and the URL is of http://"),
+    ],
+)
+def test_a_running_server_over_tls_has_none(tmp_path: Path, url: str, route: str, says: str) -> None:
+    (problem,) = problems(tmp_path, RUNNING.format(url=url, route=route))
+    assert problem.message == says

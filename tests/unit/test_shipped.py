@@ -63,6 +63,17 @@ def test_a_catalogue_of_the_users_own_comes_first(installed: Path) -> None:
     assert places.own()[0].is_relative_to(installed.parent / "cache")
 
 
+def test_the_suites_of_this_folder_come_before_those_of_the_catalogues(installed: Path) -> None:
+    (installed / "suites/other.yaml").write_text(SUITE)
+    Path("suites").mkdir()
+    for name in ("mine", "quickstart"):
+        Path(f"suites/{name}.yaml").write_text(SUITE)
+    own = Path.cwd() / "suites"
+    copy = shipped.shipped_project() / "suites"
+    assert places.suites() == (own / "mine.yaml", own / "quickstart.yaml", copy / "other.yaml")
+    assert places.ready_suite(Path("quickstart")) == own / "quickstart.yaml"
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
 @pytest.mark.parametrize("name", ["catalogue", "suites"])
 def test_that_of_another_user_counts_in_the_current_folder_alone(

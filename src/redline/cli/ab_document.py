@@ -1,14 +1,24 @@
 """`redline ab` as the document of a suite: a duet of two servers, for as long as it may take. Pure, but for files."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from redline.cli.command_line import AbFlags
-from redline.cli.project_document import budget_of, loads_of
-from redline.cli.request_flags import Placed, check_targets_are_whole, compared, is_command, of_project, settings
+from redline.cli.flags import split
+from redline.cli.project_document import budget_of, loads_of, parts_of, variants_of
+from redline.cli.request_flags import (
+    Placed,
+    check_targets_are_whole,
+    compared,
+    describes_requests,
+    is_command,
+    of_project,
+    settings,
+)
 from redline.cli.written import Given
 from redline.defaults import AB_BUDGET
 from redline.errors import UsageError
+from redline.model.plan import DIRECT
 from redline.suite.project import Project
 from redline.suite.urls import is_url
 
@@ -25,13 +35,22 @@ def ab_document(
     """
     loads: dict[str, object] = {"load": _load(flags.load)}
     budget: object = AB_BUDGET
-    if project is None:
+    if project is None and flags.route is not None:
+        document = compared({"A": _one_target(flags)}, flags, placed)
+    elif project is None:
         document = compared(dict(zip("AB", _targets(flags, ends), strict=True)), flags, placed)
     else:
-        _check_two(project)
-        document, budget = of_project(project, flags, placed), budget_of(project, 2)
+        document = of_project(project, flags, placed)
+        if flags.route is None:
+            _check_two(project)
+        else:
+            _check_direct(project, flags.route)
         by_flag = "load" in flags.typed or flags.given(among={"load"})
         loads = loads if by_flag else loads_of(project)
+        chosen = () if describes_requests(flags) else split(flags.scenarios)
+        budget = budget_of(project, 2, parts_of(document["scenarios"], chosen) * len(loads))
+    if flags.route is not None:
+        document["servers"] = [_also_through(server, flags.route) for server in _servers(document)]
     document |= {
         "loads": loads,
         "budget": budget if flags.lasts is None else Given(f"--for {flags.lasts}", flags.lasts),
@@ -44,9 +63,39 @@ def ab_document(
     return document | settings(flags, "timeout", "threshold", "seed")
 
 
+def _servers(document: Mapping[str, object]) -> list[dict[str, object]]:
+    servers = document["servers"]
+    assert isinstance(servers, list), "it was made so"
+    return servers
+
+
+def _also_through(server: Mapping[str, object], route: str) -> dict[str, object]:
+    return {**server, "route": Given(f"--route {route}", [DIRECT, route])}
+
+
+def _one_target(flags: AbFlags) -> str:
+    """The only server, which is reached directly and by a route. Raises UsageError."""
+    given = [target for target in (flags.a, flags.b) if target is not None]
+    if flags.git is not None or len(given) != 1:
+        message = f"--route {flags.route} compares a server with itself behind a proxy"
+        raise UsageError(message, hint="give one command, URL or revision, and no --git")
+    check_targets_are_whole(given)
+    return given[0]
+
+
+def _check_direct(project: Project, route: str) -> None:
+    """Raise UsageError for a redline.yaml that does not name a single server without a route."""
+    file, named = project.document.file, len(project.written.servers or [0])
+    if named > 1:
+        hint = f"write `route: [direct, {route}]` of a server there; or give one command or URL"
+        raise UsageError(f"{file} names {named} servers, and --route is for one", hint=hint)
+    if project.written.servers and project.written.servers[0].route != [DIRECT]:
+        raise UsageError(f"{file} says how its server is reached, and so does --route", hint="leave out --route")
+
+
 def _check_two(project: Project) -> None:
-    """Raise UsageError for a redline.yaml of more servers."""
-    named = len(project.written.servers or ())
+    """Raise UsageError for a redline.yaml of more servers, or routes to them."""
+    named = variants_of(project)
     if named > 2:
         hint = "`redline run` compares the first with all others; or give two commands or URLs"
         raise UsageError(f"{project.document.file} names {named} servers, and ab compares two", hint=hint)

@@ -362,6 +362,7 @@ class AbFlags(RequestFlags):
     b: str | None = _argument("B", "What is compared with it; by default the work tree with a revision.", None)
     git: str | None = LimitFlags.git
     path: str | None = LimitFlags.path
+    route: str | None = _flag("--route", "PROXY", "Compare A with itself behind a proxy, such as nginx.")
     lasts: str | None = _flag("--for", "TIME", "How long to measure in all.", shown=defaults.AB_BUDGET)
     load: str = _flag("--load", "closed:N|open:RATE", "Users, or requests per second.", defaults.AB_LOAD)
     metric: DuetMetric = _flag("--metric", "cpu|throughput|p50|p75|p90|p95|p99", "What the verdicts are about.", "cpu")

@@ -147,8 +147,15 @@ class SearchJudgeResult(Frozen):
     written: bool = Field(description="whether the stored views were written again")
 
 
+class ListedOption(Frozen):
+    """What an option of a server is for, and its value where a suite says none."""
+
+    about: str
+    default: str | int | bool
+
+
 class ListedServer(Frozen):
-    """A server or proxy of the catalogue and whether it can be used here."""
+    """A server or proxy, and whether it can be used here."""
 
     name: str
     kind: Literal["server", "proxy"] = omitted_if_default("server")
@@ -157,14 +164,25 @@ class ListedServer(Frozen):
     options: dict[str, tuple[str | int | bool, ...]]
     protocols: tuple[Leg, ...] = Field(default=("h1",), description="the legs that it can serve")
     upstream: tuple[Leg, ...] = omitted_if_default((), description="the legs of a proxy to the server behind it")
-    state: Literal["built", "not built", "cannot be built"]
+    state: Literal["built", "not built", "cannot be built", "in place"] = Field(
+        description="in place: of redline.yaml, which says how it is built, if at all"
+    )
     reason: str = ""
+    about_options: dict[str, ListedOption] = omitted_if_default({})
+    origin: Literal["redline.yaml", "catalogue", "built-in"] = Field(
+        default="built-in", description="whose it is: of the user's file or catalogue near this folder, or Redline's"
+    )
+    written_in: str = Field(default="", description="the file that says so")
+    hides_built_in: bool = omitted_if_default(
+        default=False, description="whether a built-in server of the same name is not used here"
+    )
 
 
 class ListedSuite(Frozen):
-    """A ready suite."""
+    """A ready suite. `name` is what `redline run` takes."""
 
     file: str
+    name: str = ""
     about: str
 
 

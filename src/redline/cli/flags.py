@@ -11,15 +11,16 @@ from typing import Annotated, Any
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from redline.cli import places
+from redline.cli.catalogues import proxies_of, read_catalogue
 from redline.cli.command_line import LimitFlags, SuiteFlags
-from redline.cli.origins import FromRepository, find_project, read_project_file
-from redline.cli.project_document import run_document
+from redline.cli.origins import FromRepository, find_project, project_name, read_project_file
+from redline.cli.project_document import in_its_words, run_document
 from redline.cli.written import read_written
 from redline.errors import UsageError, WrongValueError
 from redline.model import Suite
 from redline.plugins.drivers.protocol import MOST_WORKERS
 from redline.quantities import parse_duration
-from redline.suite import Catalogue, Overrides, load_catalogue, read_suite, read_text, referenced_files
+from redline.suite import Overrides, read_suite, read_text, referenced_files
 from redline.suite.project import PROJECT_FILE
 from redline.suite.schema.suite import SuiteSchema
 from redline.suite.validate.checking import first_mistake
@@ -98,21 +99,18 @@ def _has_first_suite() -> bool:
 def read_suite_file(file: Path, flags: SuiteFlags | LimitFlags) -> tuple[Suite, str]:
     """The suite of a file, or of a redline.yaml, as the flags change it, and its text. Raises UsageError."""
     if file.name == PROJECT_FILE:
-        document, folder = run_document(read_project_file(file), split(flags.servers)), file.resolve().parent
+        project, folder = read_project_file(file), file.resolve().parent
+        if flags.quick:
+            hint = "give -d and --trials; servers are compared for less with a shorter `budget`"
+            raise UsageError(f"--quick: {file.name} does not say what is quick", hint=hint)
+        document = run_document(project, split(flags.servers), split(flags.scenarios), split(flags.loads))
         origins, files = FromRepository(Path.cwd()).origins(), referenced_files(file)
-        return read_written(document, folder.name or PROJECT_FILE, files, origins, read_overrides(flags))
+        known = proxies_of(document, folder)
+        with in_its_words(project):
+            return read_written(document, project_name(project), files, origins, read_overrides(flags), known)
     text, overrides = read_text(file), read_overrides(flags)
     origins = FromRepository(file.resolve().parent).origins()
-    return read_suite(text, str(file), _catalogue(file), overrides, referenced_files(file), origins), text
-
-
-def _catalogue(file: Path) -> Catalogue:
-    """The catalogue near a suite; an empty one where there is none."""
-    try:
-        folder, _ = places.of_suite(file)
-    except UsageError:
-        return Catalogue(servers={}, scenarios={})
-    return load_catalogue(folder)
+    return read_suite(text, str(file), read_catalogue(file), overrides, referenced_files(file), origins), text
 
 
 def refuse(flags: tuple[str, ...], why: str) -> None:

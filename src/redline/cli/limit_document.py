@@ -6,8 +6,9 @@ from collections.abc import Callable
 from redline.analysis.search_state import FIRST_PER_S
 from redline.cli.command_line import LimitFlags
 from redline.cli.flags import DETECTED, naming
+from redline.cli.project_document import searched_objectives
 from redline.cli.request_flags import Placed, compared, of_project, settings
-from redline.cli.written import Given, of_file
+from redline.cli.written import Given
 from redline.errors import UsageError
 from redline.quantities import parse_duration
 from redline.search.times import CONNECTIONS, PROBE, RUNNING_PROBE, RUNNING_WARM_UP, TRIALS, probe_times
@@ -32,9 +33,9 @@ def limit_document(
         running = [is_url(target) for target in targets]
     else:
         asked = of_project(project, flags, placed)
-        running = [server.url is not None for server in project.written.servers or ()] or [False]
+        running = [server.url is not None for server in project.written.servers or () for _ in server.route] or [False]
         if project.written.objective and not flags.objective:
-            asked["objective"] = of_file(project.document, ("objective",))
+            asked["objective"] = searched_objectives(project)
     lasts, warmup = _lengths(flags, len(running), starts=not all(running))
     connections = CONNECTIONS if flags.connections is None else flags.connections
     shape = {

@@ -9,6 +9,7 @@ from typing import Any
 
 from redline.analysis.search_state import FIRST_PER_S
 from redline.cli import places
+from redline.cli.catalogues import proxies_of
 from redline.cli.command_line import LimitFlags
 from redline.cli.flags import (
     at_least_one,
@@ -21,14 +22,14 @@ from redline.cli.flags import (
     split,
 )
 from redline.cli.limit_document import limit_document
-from redline.cli.origins import FromRepository
+from redline.cli.origins import FromRepository, project_name
+from redline.cli.project_document import in_its_words
 from redline.cli.request_flags import REQUEST, check_targets_are_whole, describes_requests, referenced, servers
 from redline.cli.written import read_written
 from redline.errors import UsageError
 from redline.model import Objective, Profile, Suite, Variant
 from redline.model.search import SearchTerms
 from redline.quantities import duration, parse_rate
-from redline.running.assembly import builds_servers
 from redline.running.searching import SearchRequest
 from redline.running.session import Source
 from redline.search.steps import QUANTILES
@@ -84,8 +85,6 @@ def read_suites_search(flags: LimitFlags, repository: FromRepository) -> AskedSe
             sets = _suite_sets(flags, suite)
             within_timeout(sets, suite.timeout_ns, f"`timeout` {duration(suite.timeout_ns)}")
             _refuse_without_objective(sets, suite)
-        if builds_servers(suite):
-            places.check_one_catalogue(Path(files[0]), Path(file))
         parts.append(SearchPart(file, suite, sets))
         texts.append(text)
         ignored += closed
@@ -146,13 +145,17 @@ def read_servers_search(flags: LimitFlags, repository: FromRepository, project: 
     asked = {} if not flags.objective else read_sets(flags.objective)
     document = limit_document(flags, repository.ends, str, project)
     selected = Overrides(scenarios=split(flags.scenarios)) if project and not describes_requests(flags) else AS_WRITTEN
-    written, text = read_written(document, "limit", referenced(flags, project), repository.origins(), selected)
+    known = proxies_of(document, repository.folder)
+    name = "limit" if project is None else project_name(project)
+    with in_its_words(project):
+        written, text = read_written(document, name, referenced(flags, project), repository.origins(), selected, known)
     sets = asked or _suite_sets(flags, written)
     starts = not all(variant.is_attached for variant in written.variants)
     if not starts:
         refuse(flags.given(among=_OF_STARTS), "a server that is running already is not started, and takes no")
     trials = _trials(flags.trials) if starts else 0
-    with naming(f"--for {flags.lasts}" if flags.lasts else f"-d {flags.duration}"):
+    length = f"--for {flags.lasts}" if flags.lasts else f"-d {flags.duration}" if flags.duration else ""
+    with naming(length) if length else nullcontext():
         suite, _ = to_search(written, max(trials, 1))
     within_timeout(sets, suite.timeout_ns, f"--timeout {flags.timeout or duration(suite.timeout_ns)}")
     connections = CONNECTIONS if flags.connections is None else flags.connections

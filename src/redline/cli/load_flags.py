@@ -2,9 +2,11 @@
 
 from pathlib import Path
 
+from redline.cli.catalogues import proxies_of
 from redline.cli.command_line import LoadFlags
 from redline.cli.flags import DETECTED, split
-from redline.cli.project_document import scenarios_of
+from redline.cli.origins import project_name
+from redline.cli.project_document import in_its_words, scenarios_of, variants_of
 from redline.cli.request_flags import (
     Placed,
     describes_requests,
@@ -42,7 +44,10 @@ def as_like(flags: LoadFlags) -> tuple[LoadFlags, Like | None]:
 def load_suite(flags: LoadFlags, project: Project | None = None) -> tuple[Suite, str]:
     """The suite of one load, and its text. Raises UsageError, which names the flag."""
     document = load_document(flags, placed_here(flags), project)
-    suite, text = read_written(document, "load", referenced(flags, project), Origins(folder=str(Path.cwd())))
+    origins, known = Origins(folder=str(Path.cwd())), proxies_of(document, Path.cwd())
+    name = "load" if project is None else project_name(project)
+    with in_its_words(project):
+        suite, text = read_written(document, name, referenced(flags, project), origins, catalogue=known)
     closed = isinstance(suite.loads[0].shape, Closed)
     if closed and any(objective.metric == "achieved" for objective in suite.objectives):
         raise UsageError("--objective: `achieved` is a share of a rate, and this load has none", hint="give -R")
@@ -84,6 +89,9 @@ def _asked(flags: LoadFlags, placed: Placed) -> dict[str, object]:
 def _asked_of(project: Project, flags: LoadFlags, placed: Placed) -> dict[str, object]:
     """The only server of a redline.yaml and its requests. Raises UsageError for one of several."""
     named = len(project.written.servers or [0])
+    if named == 1 < variants_of(project):
+        hint = "`redline run` compares them; or give the URL of a server that is running"
+        raise UsageError(f"{project.document.file} has {variants_of(project)} routes, and a load is for one", hint=hint)
     if named > 1:
         hint = "`redline run` compares them; or give the URL of a server that is running"
         raise UsageError(f"{project.document.file} names {named} servers, and a load is for one", hint=hint)

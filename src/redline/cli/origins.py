@@ -5,11 +5,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from redline.cli.project_document import variants_of
 from redline.errors import UsageError
 from redline.model.catalogue import Checkout
 from redline.plugins.revisions import WORK_TREE, Repository
 from redline.suite import read_text, referenced_files
 from redline.suite.project import PROJECT_FILE, Origins, Project, read_project
+from redline.suite.schema.suite import ServerSchema
 
 
 def find_project(folder: Path) -> Path | None:
@@ -34,11 +36,16 @@ def read_project_file(file: Path) -> Project:
     return read_project(read_text(file), str(shown), referenced_files(file))
 
 
+def project_name(project: Project) -> str:
+    """What reports call it: the name of its folder."""
+    return Path(project.document.file).resolve().parent.name or PROJECT_FILE
+
+
 def project_here(*, servers: int = 1) -> Project | None:
     """The project of the current folder; None without any, or if it names fewer servers. Raises UsageError."""
     file = find_project(Path.cwd())
     project = read_project_file(file) if file is not None else None
-    return None if project is None or len(project.written.servers or [0]) < servers else project
+    return None if project is None or variants_of(project) < servers else project
 
 
 @dataclass(frozen=True)
@@ -49,7 +56,13 @@ class FromRepository:
 
     def origins(self) -> Origins:
         """The origins of a suite in the folder; the repository is read once the suite names a revision."""
-        return Origins(self.checkout, lambda: self.project, str(self.folder))
+        return Origins(self.checkout, lambda: self.project, str(self.folder), lambda: self.servers)
+
+    @cached_property
+    def servers(self) -> dict[str, ServerSchema]:
+        """The servers of a `redline.yaml` in the folder or above it, by name."""
+        file = find_project(self.folder)
+        return {} if file is None else read_project_file(file).servers(str(file.resolve().parent))
 
     @cached_property
     def repository(self) -> Repository:

@@ -9,6 +9,7 @@ from pathlib import Path
 from redline.cli.shipped import is_shipped, shipped_project
 from redline.errors import UsageError
 from redline.files import is_folder
+from redline.plugins.launchers.builds import cache_in
 
 RUNS = Path("runs")
 """The default folder of runs, in the current folder; the names of runs begin with the date."""
@@ -21,7 +22,7 @@ def project(near: Path | None = None) -> Path:
     Ours is the checkout, or a copy of what is installed with Redline. That of another user counts in the folder alone:
     above it nobody asked for its commands. Raises UsageError when there is none.
     """
-    starts = [Path.cwd()] if near is None else [near.resolve().parent, Path.cwd()]
+    starts = [Path.cwd()] if near in {None, Path()} else [near.resolve().parent, Path.cwd()]
     for start in starts if is_shipped() else [*starts, _CHECKOUT]:
         for folder in (start, *start.parents):
             if is_folder(folder / "catalogue") and (folder == start or _are_trusted(folder)):
@@ -40,16 +41,27 @@ def _are_trusted(folder: Path) -> bool:
     return all(path.stat().st_uid in (0, os.geteuid()) for path in owned)
 
 
-def check_one_catalogue(first: Path, file: Path) -> None:
-    """Raise UsageError for a suite beside another catalogue than the first: a search builds the servers of one."""
-    if project(file) != project(first):
-        hint = "copy one of the suites beside the other, or search them alone"
-        raise UsageError(f"{file} is beside another catalogue than {first}", hint=hint)
+def projects(near: Path | None = None) -> tuple[Path, ...]:
+    """The folders whose catalogues are merged: the nearest, and our own. Raises UsageError when there is none."""
+    nearest = project(near)
+    if is_shipped():
+        return tuple(dict.fromkeys((nearest, shipped_project())))
+    own = [_CHECKOUT] if is_folder(_CHECKOUT / "catalogue") else []
+    return (nearest, *(folder for folder in own if folder != nearest.resolve()))
+
+
+def is_built_in(folder: Path) -> bool:
+    """Whether a folder holds our own catalogue, and not that of a user."""
+    return folder.resolve() == (shipped_project() if is_shipped() else _CHECKOUT).resolve()
 
 
 def suites(near: Path | None = None) -> tuple[Path, ...]:
-    """The ready suites beside the catalogue."""
-    return tuple(sorted((project(near) / "suites").glob("*.yaml")))
+    """The suites of the current folder, and those beside the catalogues; of a name that several have, the nearest."""
+    named: dict[str, Path] = {}
+    for folder in dict.fromkeys((Path.cwd(), *projects(near))):
+        for file in sorted((folder / "suites").glob("*.yaml")):
+            named.setdefault(file.name, file)
+    return tuple(named.values())
 
 
 def ready_suite(file: Path) -> Path:
@@ -61,14 +73,15 @@ def ready_suite(file: Path) -> Path:
 
 
 def of_suite(near: Path | None = None) -> tuple[Path, Path]:
-    """The folder of the catalogue, and that of the builds' records."""
-    return project(near) / "catalogue", project(near) / ".cache"
+    """The folder of the nearest catalogue, and its cache."""
+    folder = project(near)
+    return folder / "catalogue", cache_in(folder)
 
 
 def own() -> tuple[Path, Path]:
     """The same of our own catalogue, whatever is in the current folder. Raises UsageError."""
     folder = shipped_project() if is_shipped() else project(Path(__file__))
-    return folder / "catalogue", folder / ".cache"
+    return folder / "catalogue", cache_in(folder)
 
 
 def new_run(suite: str) -> Path:

@@ -3,18 +3,23 @@
 Several servers are compared as `redline ab` compares two; of a server alone, each start is loaded once it is steady.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import PurePath
 
-from redline.cli.written import Given, of_file
+from redline.cli.written import Given, of_file, plain
 from redline.defaults import AB_BUDGET, AB_USERS, RUN_LENGTH
+from redline.errors import UsageError
 from redline.quantities import parse_duration
 from redline.suite.budget import MOST_COMPARED
 from redline.suite.project import Project
 from redline.suite.schema.document import Document, Path
+from redline.suite.schema.objectives import Selectable, parse_objectives
 from redline.suite.schema.project import CHECK, MIX
-from redline.suite.validate.experiment import unfit
+from redline.suite.validate.experiment import DUET_HINT, unfit
+from redline.suite.validate.loads import WARM_UP_HINT
 
 _KEYS = {
     "name": "name",
@@ -24,30 +29,50 @@ _KEYS = {
     "runtime": "runtime",
     "ready": "ready",
     "stop": "stop",
+    "route": "route",
 }
 """The keys of a server in redline.yaml that suites have too, with their names there. Builds are not the suite's."""
 
 
-def run_document(project: Project, globs: Sequence[str] = ()) -> dict[str, object]:
+def run_document(
+    project: Project, globs: Sequence[str] = (), scenarios: Sequence[str] = (), loads: Sequence[str] = ()
+) -> dict[str, object]:
     """The suite that `redline run` measures without any other, of the servers that a glob selects.
 
     All of them without globs; what a glob does not select is not compared, so the first that is left is the baseline.
+    `scenarios` and `loads` are globs of what will be selected of the suite: less of it takes less time.
     """
     named = [server.name for server in project.written.servers or ()]
     chosen = [index for index, name in enumerate(named) if any(fnmatchcase(name, glob) for glob in globs)]
     servers = servers_of(project, folder_of(project))
     servers = [servers[index] for index in chosen] or servers
-    document: dict[str, object] = {"servers": servers, "scenarios": scenarios_of(project)}
-    loads = [load.load(name, (0,)) for name, load in (project.written.loads or {}).items()]
-    if len(servers) > 1:
+    document: dict[str, object] = {"servers": servers, **routes_of(project), "scenarios": scenarios_of(project)}
+    written = [load.load(name, (0,)) for name, load in (project.written.loads or {}).items()]
+    variants = variants_of(project, chosen)
+    if variants > 1:
+        if project.written.budget is not None or not any(map(unfit, written)):
+            # Without a baseline, it is the first route to the first server.
+            baseline = {} if variants > len(servers) else {"baseline": named[min(chosen, default=0)]}
+            parts = parts_of(document["scenarios"], scenarios) * parts_of(loads_of(project), loads)
+            budget = budget_of(project, variants, parts)
+            return document | baseline | {"loads": loads_of(project), "budget": budget}
         document["baseline"] = named[min(chosen, default=0)]
-        if project.written.budget is not None or not any(map(unfit, loads)):
-            return document | {"loads": loads_of(project), "budget": budget_of(project, len(servers))}
     elif project.written.objective:
         document["objective"] = of_file(project.document, ("objective",))
-    if not any(load.changes for load in loads):
+    if not any(load.changes for load in written):
         document["warmup"] = {"detect": {}}
     return document | {"loads": loads_of(project, lasting=RUN_LENGTH)}
+
+
+def variants_of(project: Project, chosen: Sequence[int] = ()) -> int:
+    """How many there are to measure: each server, of those by number or of all, once for each route to it."""
+    servers = project.written.servers or ()
+    return sum(len(server.route) for at, server in enumerate(servers) if not chosen or at in chosen) or 1
+
+
+def routes_of(project: Project) -> dict[str, object]:
+    """The routes that the file names, if it does."""
+    return {} if project.written.routes is None else {"routes": of_file(project.document, ("routes",))}
 
 
 def folder_of(project: Project) -> str:
@@ -104,14 +129,62 @@ def loads_of(project: Project, *, lasting: str | None = None) -> dict[str, objec
     return {name: {**length, **load} for name, load in (named or {"load": {"closed": {"users": AB_USERS}}}).items()}
 
 
-def budget_of(project: Project, servers: int) -> object:
-    """How long so many servers are compared: as it says, or a minute for each request and load in each duet."""
-    written = project.written
-    if written.budget is not None:
+def budget_of(project: Project, servers: int, parts: int) -> object:
+    """How long so many servers are compared: as it says, or a minute for each of the parts in each duet.
+
+    A part is a request under a load.
+    """
+    if project.written.budget is not None:
         return of_file(project.document, ("budget",))
     duets = -(-(servers - 1) // MOST_COMPARED)
-    minutes = duets * len(scenarios_of(project)) * len(written.loads or [0])
-    return f"{minutes * parse_duration(AB_BUDGET) // 1_000_000_000}s"
+    return f"{duets * parts * parse_duration(AB_BUDGET) // 1_000_000_000}s"
+
+
+def parts_of(written: object, globs: Sequence[str]) -> int:
+    """How many scenarios or loads of a document globs select; all without globs, and at least one."""
+    named = plain(written)
+    names = [*named] if isinstance(named, dict) else [str(item["name"]) for item in named]
+    chosen = [name for name in names if not globs or any(fnmatchcase(name, glob) for glob in globs)]
+    return max(len(chosen), 1)
+
+
+def searched_objectives(project: Project) -> object:
+    """The objectives of a search: those for a load of the file are about `redline run`. Raises UsageError without any.
+
+    A search makes its own load.
+    """
+    written, path = project.written.objective or {}, ("objective",)
+    names = Selectable(tuple(project.written.loads or ()), tuple(scenario.name for scenario in project.scenarios))
+    parsed = {name: parse_objectives(", ".join(texts), names) for name, texts in written.items()}
+    if not any(condition.load for conditions in parsed.values() for condition in conditions):
+        return of_file(project.document, path)
+    left = {name: [c.text for c in conditions if c.load is None] for name, conditions in parsed.items()}
+    left = {name: texts for name, texts in left.items() if texts}
+    place = str(project.document.place(path))
+    if not left:
+        hint = "add one without a load, such as `p99 < 200ms`, or give --objective"
+        raise UsageError(f"{place}: each condition is for a load of `redline run`, and a search has its own", hint=hint)
+    return Given(place, left.get("", left))
+
+
+_HINTS = {
+    "move it to `scenarios`": "move it to `check`, such as `check: {get: /items}`",
+    DUET_HINT: "remove `budget`: it is then compared by trials",
+    WARM_UP_HINT: "give a time, such as --warmup 30s",
+}
+"""What redline.yaml has in place of keys that only suites have."""
+
+
+@contextmanager
+def in_its_words(project: Project | None) -> Iterator[None]:
+    """Let the hints of errors name what a redline.yaml has, where one is read. Raises UsageError."""
+    try:
+        yield
+    except UsageError as error:
+        if project is None:
+            raise
+        problems = (replace(problem, hint=_HINTS.get(problem.hint, problem.hint)) for problem in error.problems)
+        raise UsageError.of_problems(tuple(problems)) from None
 
 
 def _mapping(document: Document, path: Path) -> Mapping[str, object]:

@@ -9,7 +9,15 @@ from pathlib import Path
 
 from redline.cli.command_line import AbFlags, LimitFlags, RequestFlags
 from redline.cli.flags import split
-from redline.cli.project_document import first_of, folder_of, scenarios_at, scenarios_of, servers_of
+from redline.cli.project_document import (
+    first_of,
+    folder_of,
+    routes_of,
+    scenarios_at,
+    scenarios_of,
+    servers_of,
+    variants_of,
+)
 from redline.cli.written import Given
 from redline.errors import UsageError
 from redline.model.template import with_picks
@@ -91,9 +99,10 @@ def of_project(project: Project, flags: RequestFlags, placed: Placed) -> dict[st
             server | _reached(url, flags, placed)
             for server, url in zip(servers_of(project, placed(folder_of(project))), urls, strict=True)
         ],
+        **routes_of(project),
         "scenarios": scenarios(flags, path_of({}, path), placed) or scenarios_of(project),
     }
-    return document | ({"baseline": first_of(project)} if len(written) > 1 else {})
+    return document | ({"baseline": first_of(project)} if variants_of(project) > 1 else {})
 
 
 def describes_requests(flags: RequestFlags) -> bool:

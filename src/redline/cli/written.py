@@ -18,6 +18,7 @@ from redline.suite.schema.document import Document, Path, Plain, dotted
 from redline.suite.validate.overrides import Overrides
 from redline.suite.validate.referenced_files import Files
 
+NO_CATALOGUE = Catalogue()
 _IN_ONE_LINE = 100
 """Characters up to which a server, a request or a load is written in one line."""
 
@@ -85,14 +86,15 @@ def read_written(
     files: Files,
     origins: Origins = Origins(),
     overrides: Overrides = AS_WRITTEN,
+    catalogue: Catalogue = NO_CATALOGUE,
 ) -> tuple[Suite, str]:
     """The suite of a document, and its text. Raises UsageError, with flags in place of fields.
 
-    `name` is the suite's; `files` are those that the document names.
+    `name` is the suite's; `files` are those that the document names, and `catalogue` has its proxies.
     """
     text = as_yaml(written)
     try:
-        suite = read_suite(text, name, Catalogue(servers={}, scenarios={}), overrides, files, origins)
+        suite = read_suite(text, name, catalogue, overrides, files, origins)
     except UsageError as error:
         raise named_by_flags(error, written) from None
     return suite, text

@@ -269,6 +269,7 @@ class AttachedServer(Frozen):
     host: str
     port: int
     label: str = omitted_if_default("")
+    ready: Ready | None = omitted_if_default(None, "what proxies in front of it are asked until they are ready")
 
     @property
     def name(self) -> str:

@@ -91,8 +91,7 @@ def on_hosts(pairs: tuple[Pair, ...], catalogue: Path, cache: Path) -> Workbench
     driver, here = EngineDriver(find_engine()), RouteLauncher(ProcessLauncher(catalogue, cache))
     servers = tuple(pair.server for pair in pairs)
     proxies = tuple(pair.proxy for pair in pairs if pair.proxy)
-    find, project = Builds(catalogue, cache).find, catalogue.absolute().parent
-    launcher = RemoteLauncher(here, find, project, servers, proxies)
+    launcher = RemoteLauncher(here, Builds(catalogue, cache).find, catalogue, servers, proxies)
     tools = tuple(PairTools(pair, launcher) for pair in pairs)
     environment = _environment(driver, Placement())
     return Workbench(tools[0].tools, environment, tools)

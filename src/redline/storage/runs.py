@@ -269,7 +269,7 @@ class RunStore:
             recordings=recordings,
             duets=self.duets(),
             profiled=self.profiled(),
-            profiles=StoredProfiles(self.stacks, lambda: load_libraries(_catalogue_of(manifest.plan))),
+            profiles=StoredProfiles(self.stacks, lambda: load_libraries(*_catalogues_of(manifest.plan))),
             enough=self.enough(),
             repeated=self.repeated(),
             calibration=self.calibration(),
@@ -340,10 +340,10 @@ def _parts(manifest: Manifest) -> tuple[str, ...]:
     return tuple(name for name, planned in measured.items() if planned)
 
 
-def _catalogue_of(plan: Plan) -> Path:
-    """The folder of the catalogue that the servers of a plan come from."""
-    folders = (variant.entry.family_folder for variant in plan.suite.variants if isinstance(variant.entry, ServerEntry))
-    return Path(next(folders, "catalogue/none")).parent
+def _catalogues_of(plan: Plan) -> tuple[Path, ...]:
+    """The folders of the catalogues that the servers of a plan come from."""
+    entries = (variant.entry for variant in plan.suite.variants if isinstance(variant.entry, ServerEntry))
+    return tuple(dict.fromkeys(Path(entry.family_folder).parent for entry in entries if entry.build is not None))
 
 
 def capacity_store(folder: Path) -> RunStore:

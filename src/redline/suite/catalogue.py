@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
@@ -16,6 +16,8 @@ from redline.suite.schema.scenario import BODIES, ScenariosSchema
 from redline.suite.schema.server import EntrySchema, FamilySchema, SharedSchema
 from redline.suite.validate.checking import Sheet, suggest
 from redline.suite.validate.referenced_files import NO_FILES, Files, picks_of
+
+T = TypeVar("T")
 
 _REFERENCE = "catalogue/README.md"
 _FAMILY_NAME = re.compile(r"[a-z][a-z0-9_-]*")
@@ -31,6 +33,14 @@ class Catalogue(Frozen):
 
     servers: dict[str, ServerEntry] = {}
     scenarios: dict[str, Scenario] = {}
+
+    def over(self, other: "Catalogue") -> "Catalogue":
+        """What both have, in this order; of a name that both have, what this one has."""
+        return Catalogue(servers=_first(self.servers, other.servers), scenarios=_first(self.scenarios, other.scenarios))
+
+
+def _first(own: dict[str, T], others: dict[str, T]) -> dict[str, T]:
+    return own | {name: value for name, value in others.items() if name not in own}
 
 
 def read_family(text: str, file: str, family_folder: str) -> dict[str, ServerEntry]:

@@ -23,7 +23,9 @@ MOST_BODY_BYTES = 64 * 1024 * 1024
 AS_WRITTEN = Overrides()
 _YAML = (".yaml", ".yml")
 _NAME_ONE = "name a suite or a catalogue file"
-_OURS = Path(__file__).resolve().parents[3] / "catalogue"
+_HERE = Path(__file__).resolve()
+_OURS = (_HERE.parents[3] / "catalogue", _HERE.parents[1] / "shipped" / "catalogue")
+"""Our own catalogue in a checkout, or as it was installed."""
 
 
 def load_suite(path: Path, catalogue: Catalogue, overrides: Overrides = AS_WRITTEN) -> Suite:
@@ -68,9 +70,9 @@ def load_catalogue(folder: Path) -> Catalogue:
     return Catalogue(servers=servers, scenarios=scenarios)
 
 
-def load_libraries(folder: Path) -> tuple[Library, ...]:
-    """The table of libraries of a catalogue, before that of our own. Raises UsageError as `load_catalogue` does."""
-    files = dict.fromkeys(place.resolve() / "libraries.yaml" for place in (folder, _OURS))
+def load_libraries(*folders: Path) -> tuple[Library, ...]:
+    """The tables of libraries of catalogues, before that of our own. Raises UsageError as `load_catalogue` does."""
+    files = dict.fromkeys(place.resolve() / "libraries.yaml" for place in (*folders, *_OURS))
     return tuple(library for file in files for library in _read_libraries(file))
 
 

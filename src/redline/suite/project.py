@@ -1,6 +1,6 @@
 """`redline.yaml`, and files of requests, as values; and servers by their commands. Pure."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
@@ -14,6 +14,7 @@ from redline.suite.schema.project import CHECK, MIX, NamedSchema, ProjectSchema
 from redline.suite.schema.scenario import BODIES
 from redline.suite.schema.server import ReadySchema, StopSchema
 from redline.suite.schema.shell import read_command
+from redline.suite.schema.suite import ServerSchema
 from redline.suite.validate.checking import Sheet
 from redline.suite.validate.referenced_files import NO_FILES, Files, picks_of
 
@@ -73,6 +74,24 @@ class Project:
         assert self.own is not None, "whoever names a revision has made sure of it"
         return self.own.entry(name, self.scenarios[0], leg, checkout)
 
+    def servers(self, folder: str) -> dict[str, ServerSchema]:
+        """The servers that it names, as a suite has them; their commands run in a folder."""
+        return {
+            server.name: ServerSchema(name=server.name, url=server.url, route=server.route)
+            if server.url is not None
+            else ServerSchema(
+                name=server.name,
+                command=server.start,
+                folder=folder,
+                env=server.env,
+                runtime=server.runtime,
+                ready=server.ready,
+                stop=server.stop,
+                route=server.route,
+            )
+            for server in self.written.servers or ()
+        }
+
 
 def no_checkout(_revision: str) -> Checkout:
     """Where there is no repository to look in."""
@@ -86,14 +105,15 @@ def no_project() -> Project:
 
 @dataclass(frozen=True)
 class Origins:
-    """What a suite names outside of it: revisions and their project. Both raise UsageError.
+    """What a suite names outside of it: revisions and their project, and the servers of a `redline.yaml` by name.
 
-    `folder` is that of the suite, in which its commands run.
+    All three raise UsageError. `folder` is that of the suite, in which its commands run.
     """
 
     checkout: Callable[[str], Checkout] = no_checkout
     project: Callable[[], Project] = no_project
     folder: str = "."
+    servers: Callable[[], Mapping[str, ServerSchema]] = dict
 
 
 def read_project(text: str, file: str, files: Files = NO_FILES) -> Project:

@@ -12,11 +12,13 @@ from rich.console import Console
 
 from redline.cli import places
 from redline.cli.ab_document import ab_document
+from redline.cli.catalogues import proxies_of
 from redline.cli.command_line import AbFlags
 from redline.cli.experiment import Output, create, finish, finish_resumed
 from redline.cli.flags import command_line, naming, refuse, split
-from redline.cli.origins import FromRepository, project_here
-from redline.cli.project_builds import build_servers
+from redline.cli.origins import FromRepository, project_here, project_name
+from redline.cli.project_builds import build_servers, builds_of
+from redline.cli.project_document import in_its_words
 from redline.cli.request_flags import describes_requests, placed_here, referenced
 from redline.cli.show import Terminal
 from redline.cli.targets import check_targets
@@ -30,6 +32,7 @@ from redline.running.session import RunSession, Source
 from redline.storage.runs import RunStore
 from redline.suite import referenced_files
 from redline.suite.loading import AS_WRITTEN
+from redline.suite.project import Project
 from redline.suite.validate.overrides import Overrides
 
 _WITH_RESUME = {"resume", "lasts", "fail_on", "wait_quiet", "form", "json"}
@@ -56,14 +59,24 @@ def execute(flags: AbFlags) -> None:
             finish(_created(flags, folder, workplace, console), output, console)
 
 
+def _project(flags: AbFlags) -> Project | None:
+    """The redline.yaml of this folder, where no flag names a server. Raises UsageError."""
+    if flags.a is not None or flags.git is not None:
+        return None
+    return project_here(servers=1 if flags.route is not None else 2)
+
+
 def _created(flags: AbFlags, folder: Path, workplace: Workplace, console: Console) -> RunSession:
     here = FromRepository(Path.cwd())
-    project = project_here(servers=2) if flags.a is None and flags.git is None else None
+    project = _project(flags)
     document = ab_document(flags, here.ends, placed_here(flags), project)
     _warn_of_changes(document, here, console)
     by_file = "scenarios" not in document or (project is not None and not describes_requests(flags))
     overrides = Overrides(scenarios=split(flags.scenarios)) if by_file else AS_WRITTEN
-    suite, text = read_written(document, "ab", referenced(flags, project), here.origins(), overrides)
+    known = proxies_of(document, Path.cwd())
+    name = "ab" if project is None else project_name(project)
+    with in_its_words(project):
+        suite, text = read_written(document, name, referenced(flags, project), here.origins(), overrides, known)
     check_targets(suite, flags.mine)
     if project is not None:
         RunStore(folder).check_free()
@@ -90,10 +103,17 @@ def _write_suite(flags: AbFlags, file: Path, console: Console) -> None:
         raise UsageError("-m selects requests of redline.yaml, all of which belong to the suite", hint=hint)
     if file.exists():
         raise UsageError(f"{file} exists already", hint="give another name, or remove it")
-    document = ab_document(flags, FromRepository(Path.cwd()).ends, partial(os.path.relpath, start=file.parent))
+    project, placed = _project(flags), partial(os.path.relpath, start=file.parent)
+    document = ab_document(flags, FromRepository(Path.cwd()).ends, placed, project)
     command = shlex.join([places.own_name(), "run", str(file)])
-    origins = FromRepository(file.parent.resolve()).origins()
-    _, text = read_written(document, str(file), referenced_files(file), origins)
+    folder = file.parent.resolve()
+    origins, known = FromRepository(folder).origins(), proxies_of(document, folder)
+    _, text = read_written(document, str(file), referenced_files(file), origins, catalogue=known)
+    builds = builds_of(project) if project is not None else ()
+    said = [f"# Measure it with: {command}", *(f"# Built by: {line}" for text in builds for line in text.splitlines())]
     with as_store_error(file):
-        write_atomically(file, f"# Measure it with: {command}\n{text}".encode())
+        write_atomically(file, "\n".join([*said, text]).encode())
+    if project is not None and builds:
+        message = f"{file} does not build its servers, as {project.document.file} does: see its first lines"
+        console.print(message, style="yellow", soft_wrap=True, highlight=False, markup=False)
     console.print(f"measure it with: {command}", soft_wrap=True, highlight=False, markup=False)

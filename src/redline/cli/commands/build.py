@@ -1,5 +1,6 @@
 """`redline build`: build servers of the catalogue, and show which are built."""
 
+from collections.abc import Collection
 from fnmatch import fnmatchcase
 
 import typer
@@ -8,6 +9,7 @@ from rich.text import Text
 
 from redline.cli import exits, places
 from redline.cli.build_view import BuildView, print_failures
+from redline.cli.catalogues import read_catalogues
 from redline.cli.command_line import BuildFlags
 from redline.cli.contracts import BuildResult, BuiltServer
 from redline.cli.flags import split
@@ -17,7 +19,6 @@ from redline.model import ServerEntry, Variant
 from redline.plugins.launchers.process import ProcessLauncher
 from redline.ports import BuildOutcome
 from redline.quantities import did_you_mean
-from redline.suite import load_catalogue
 
 _STYLE = {"built": "green", "stood": "dim", "failed": "yellow"}
 _NS_PER_S = 1e9
@@ -25,8 +26,10 @@ _NS_PER_S = 1e9
 
 def execute(flags: BuildFlags) -> None:
     """Build the servers that are not built yet; a build command builds all its servers at once."""
-    folder, cache = places.of_suite()
-    entries = matching(load_catalogue(folder).servers, split(flags.names))
+    (folder, cache), known, globs = places.of_suite(), read_catalogues(), split(flags.names)
+    # Without a name, what the user wrote: nobody who has a catalogue wants all of ours built.
+    servers = known.merged.servers if globs else known.nearest.servers
+    entries = tuple(servers[name] for name in matching(servers, globs))
     launcher, console = ProcessLauncher(folder, cache), Terminal(stderr=True)
     with BuildView(console) as view:
         defaults = ({name: option.default for name, option in entry.options.items()} for entry in entries)
@@ -43,20 +46,27 @@ def execute(flags: BuildFlags) -> None:
         raise typer.Exit(exits.COULD_NOT_RUN)
 
 
-def matching(servers: dict[str, ServerEntry], globs: tuple[str, ...]) -> tuple[ServerEntry, ...]:
-    """The servers whose names match, all without globs. Raises UsageError with every glob that matches nothing."""
-    families = {f"{name.partition('.')[0]}.*" for name in servers}
+def matching(names: Collection[str], globs: tuple[str, ...]) -> tuple[str, ...]:
+    """The names of servers that match, or whose family does; all without globs.
+
+    Raises UsageError with every glob that matches nothing.
+    """
+    families = dict.fromkeys(name.partition(".")[0] for name in names)
     problems = tuple(
         Problem(
             f"no server of the catalogue matches `{glob}`",
-            did_you_mean(glob, (*servers, *sorted(families))) or f"the catalogue has: {', '.join(servers)}",
+            did_you_mean(glob, (*names, *families)) or f"the catalogue has the families {', '.join(families)}",
         )
         for glob in globs
-        if not any(fnmatchcase(name, glob) for name in servers)
+        if not any(_matches(name, glob) for name in names)
     )
     if problems:
         raise UsageError.of_problems(problems)
-    return tuple(e for name, e in servers.items() if not globs or any(fnmatchcase(name, glob) for glob in globs))
+    return tuple(name for name in names if not globs or any(_matches(name, glob) for glob in globs))
+
+
+def _matches(name: str, glob: str) -> bool:
+    return fnmatchcase(name, glob) or fnmatchcase(name.partition(".")[0], glob)
 
 
 def build_result(entries: tuple[ServerEntry, ...], outcome: BuildOutcome) -> BuildResult:

@@ -13,7 +13,7 @@ from redline.cli.experiment import Output, finish_resumed, finish_search
 from redline.cli.flags import refuse
 from redline.cli.limit_flags import AskedSearch, is_suite, read_servers_search, read_suites_search
 from redline.cli.origins import FromRepository, project_here, read_project_file
-from redline.cli.project_builds import build_servers
+from redline.cli.project_builds import build_named, build_servers
 from redline.cli.request_flags import check_targets_are_whole
 from redline.cli.session_view import SessionView, show_search_plan
 from redline.cli.show import Terminal
@@ -91,6 +91,9 @@ def _created(
     RunStore(folder).check_free()
     if project is not None:
         build_servers(project, request.suite, console)
+    for target in flags.targets if project is None else ():
+        if is_suite(target):
+            build_named(places.ready_suite(Path(target)).resolve().parent, request.suite, console)
     bench = workplace.bench(Path(source.file), request.suite)
     plan = request.plan()
     if source.file or len(request.suite.variants) > 1 or not request.suite.variants[0].is_attached:

@@ -1,57 +1,98 @@
-"""`redline list`: the catalogue, the scenarios and the suites, or some servers, and what can be built here."""
+"""`redline list`: the servers of redline.yaml and the catalogues, scenarios and suites, and what can be built here."""
 
 from pathlib import Path
 
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
-
 from redline.cli import places
-from redline.cli.command_line import ListFlags
+from redline.cli.catalogues import Catalogues, read_catalogues
+from redline.cli.command_line import ListFlags, RunFlags
 from redline.cli.commands.build import matching
-from redline.cli.contracts import ListedServer, ListedSuite, ListResult
-from redline.cli.flags import split
+from redline.cli.contracts import ListedOption, ListedServer, ListedSuite, ListResult
+from redline.cli.flags import read_suite_file, split
+from redline.cli.list_view import show_details, show_overview
+from redline.cli.origins import find_project
 from redline.cli.show import Terminal, write_json
 from redline.errors import UsageError
-from redline.model import ServerEntry
+from redline.model import ServerEntry, Variant
 from redline.plugins.launchers.process import ProcessLauncher
-from redline.suite import Catalogue, load_catalogue, load_suite
-
-_STATE_STYLE = {"built": "green", "not built": "dim", "cannot be built": "yellow"}
+from redline.suite import Catalogue, load_suite
 
 
 def execute(flags: ListFlags) -> None:
-    """List servers, scenarios and suites, or only some servers, with the state of their builds."""
-    folder, cache = places.of_suite()
-    catalogue, globs = load_catalogue(folder), split(flags.names)
-    launcher = ProcessLauncher(folder, cache)
-    suites = () if globs else places.suites()
-    scenarios = () if globs else catalogue.scenarios.values()
+    """List servers, scenarios and suites; or only some servers, with their options."""
+    known, globs = read_catalogues(), split(flags.names)
+    listed = (*_of_project(known), *_of_catalogues(known))
+    names = dict.fromkeys(server.name for server in listed)
+    chosen = set(matching(names, globs))
     result = ListResult(
-        servers=tuple(_listed(entry, launcher) for entry in matching(catalogue.servers, globs)),
-        scenarios={scenario.name: scenario.about for scenario in scenarios},
-        suites=tuple(ListedSuite(file=_near(file), about=_about(file, catalogue)) for file in suites),
+        servers=tuple(server for server in listed if server.name in chosen),
+        scenarios={} if globs else {name: scenario.about for name, scenario in known.merged.scenarios.items()},
+        suites=() if globs else tuple(_suite(file, known.merged) for file in places.suites()),
     )
     if flags.json:
         write_json(result)
+    elif globs:
+        show_details(result, Terminal())
     else:
-        _print(result, Terminal())
+        show_overview(result, Terminal())
 
 
-def _listed(entry: ServerEntry, launcher: ProcessLauncher) -> ListedServer:
+def _of_project(known: Catalogues) -> tuple[ListedServer, ...]:
+    """The servers of redline.yaml, in this folder or above it. Raises UsageError with what is wrong with the file."""
+    file = find_project(Path.cwd())
+    if file is None:
+        return ()
+    suite, _ = read_suite_file(file, RunFlags())
+    variants = {variant.entry.name: variant for variant in suite.variants}
+    return tuple(_in_place(name, variant, _near(file), known) for name, variant in variants.items())
+
+
+def _in_place(name: str, variant: Variant, written: str, known: Catalogues) -> ListedServer:
+    entry = variant.entry
+    return ListedServer(
+        name=name,
+        about=entry.about if isinstance(entry, ServerEntry) else f"running at {entry.host}:{entry.port}",
+        runtime=variant.runtime,
+        options={},
+        protocols=entry.serves if isinstance(entry, ServerEntry) else (variant.serves,),
+        state="in place",
+        origin="redline.yaml",
+        written_in=written,
+        hides_built_in=name in known.built_in.servers,
+    )
+
+
+def _of_catalogues(known: Catalogues) -> tuple[ListedServer, ...]:
+    launcher = ProcessLauncher(*places.of_suite())
+    return tuple(_listed(entry, launcher, known) for entry in known.merged.servers.values())
+
+
+def _listed(entry: ServerEntry, launcher: ProcessLauncher, known: Catalogues) -> ListedServer:
     state, reason = launcher.availability(entry)
-    options = {name: option.values for name, option in entry.options.items()}
+    origin = known.origin(entry)
     return ListedServer(
         name=entry.name,
         kind=entry.kind,
         about=entry.about,
         runtime=entry.runtime,
-        options=options,
+        options={name: option.values for name, option in entry.options.items()},
+        about_options={
+            name: ListedOption(about=option.about, default=option.default) for name, option in entry.options.items()
+        },
         protocols=entry.serves,
         upstream=entry.upstream,
         state=state,
         reason=reason,
+        origin=origin,
+        written_in=_near(Path(entry.family_folder) / "server.yaml"),
+        hides_built_in=origin != "built-in" and entry.name in known.built_in.servers,
     )
+
+
+def _suite(file: Path, catalogue: Catalogue) -> ListedSuite:
+    """A suite as `redline run` takes it: by its name, or by its path where that name is another's."""
+    by_name = Path(file.stem)
+    shown = file.stem if places.ready_suite(by_name) == file else _near(file)
+    return ListedSuite(file=_near(file), name=shown, about=_about(file, catalogue))
 
 
 def _about(file: Path, catalogue: Catalogue) -> str:
@@ -63,39 +104,3 @@ def _about(file: Path, catalogue: Catalogue) -> str:
 
 def _near(file: Path) -> str:
     return str(file.relative_to(Path.cwd())) if file.is_relative_to(Path.cwd()) else str(file)
-
-
-def _called(file: str) -> str:
-    """The name by which `redline run` finds a ready suite; its path where it is below this folder."""
-    path = Path(file)
-    return path.stem if path.is_absolute() and places.ready_suite(Path(path.stem)) == path else file
-
-
-def _table(title: str, listed: list[ListedServer]) -> Table:
-    table = Table(title=title, title_justify="left", box=None, header_style="bold", pad_edge=False)
-    for heading in ("name", "runtime", "here", "options", "what it is"):
-        table.add_column(heading, overflow="fold", no_wrap=heading == "name")
-    for server in listed:
-        options = "  ".join(f"{name}={'|'.join(map(str, values))}" for name, values in server.options.items())
-        here = Text(server.state + (f": {server.reason}" if server.reason else ""), style=_STATE_STYLE[server.state])
-        legs = f" ({', '.join(server.protocols)} → {', '.join(server.upstream)})" if server.upstream else ""
-        table.add_row(Text(server.name), server.runtime, here, Text(options), Text(server.about + legs))
-    return table
-
-
-def _print(result: ListResult, console: Console) -> None:
-    kinds = (("Servers", "server"), ("Proxies", "proxy"))
-    listed = [(title, [server for server in result.servers if server.kind == kind]) for title, kind in kinds]
-    tables = [_table(title, servers) for title, servers in listed if servers]
-    for title, rows in (
-        ("Scenarios", list(result.scenarios.items())),
-        ("Suites", [(_called(suite.file), suite.about) for suite in result.suites]),
-    ):
-        listing = Table(title=title, title_justify="left", box=None, show_header=False, pad_edge=False)
-        for name, about in rows:
-            listing.add_row(Text(name), Text(about))
-        tables += [listing] if rows else []
-    for at, table in enumerate(tables):
-        if at:
-            console.print()
-        console.print(table)

@@ -7,7 +7,7 @@ from redline.cli.command_line import RunFlags
 from redline.cli.experiment import Output, create, finish, finish_resumed
 from redline.cli.flags import command_line, read_suite_file, refuse, suite_or_project
 from redline.cli.origins import read_project_file
-from redline.cli.project_builds import build_servers
+from redline.cli.project_builds import build_named, build_servers
 from redline.cli.show import Terminal
 from redline.cli.targets import check_targets
 from redline.model import Verdict
@@ -33,9 +33,11 @@ def execute(flags: RunFlags) -> None:
             suite, text = read_suite_file(file, flags)
             check_targets(suite)
             folder = flags.output or places.new_run(suite.name)
+            RunStore(folder).check_free()
             if file.name == PROJECT_FILE:
-                RunStore(folder).check_free()
                 build_servers(read_project_file(file), suite, console)
+            else:
+                build_named(file.resolve().parent, suite, console)
             source = Source(command_line(), str(file.resolve()), text)
             finish(create(suite, source, folder, workplace, console), _output(flags), console)
 

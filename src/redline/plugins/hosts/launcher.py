@@ -15,7 +15,7 @@ from redline.plugins.hosts.agent import RemoteStart
 from redline.plugins.hosts.remote import HostLostError, RemoteHost, call
 from redline.plugins.hosts.shipping import Parcel, packed, parcel_of
 from redline.plugins.launchers.attached import AttachedLauncher
-from redline.plugins.launchers.builds import StandingBuild
+from redline.plugins.launchers.builds import StandingBuild, holder_of
 from redline.ports import Building, BuildOutcome, Endpoint, Launch, Launcher, RunningServer
 
 BEYOND_READY_S = 60.0
@@ -60,26 +60,26 @@ def _death(host: RemoteHost, number: int) -> Failure | None:
 class RemoteLauncher:
     """Launcher of servers on a host, from builds that were made here; proxies run there, or on a host of their own.
 
-    Builds below `project`, which `find` gives by entry, are sent to all `servers` and `proxies`, the hosts that may run
-    either.
+    Builds of `catalogue`, and of others that are merged with it, are sent to all `servers` and `proxies`, the hosts
+    that may run either. `find` gives them by entry.
     """
 
     def __init__(
         self,
         local: Launcher,
         find: Callable[[ServerEntry], StandingBuild],
-        project: Path,
+        catalogue: Path,
         servers: Sequence[RemoteHost],
         proxies: Sequence[RemoteHost],
     ) -> None:
-        self._local, self._find, self._project = local, find, project
+        self._local, self._find, self._catalogue = local, find, catalogue.absolute()
         self._servers, self._proxies = servers, proxies
         self._host, self._proxy = servers[0], proxies[0] if proxies else None
         self._running_already = AttachedLauncher()
 
     def on(self, host: RemoteHost, proxy: RemoteHost | None = None) -> "RemoteLauncher":
         """The same launcher for this host, and perhaps another for proxies."""
-        other = RemoteLauncher(self._local, self._find, self._project, self._servers, self._proxies)
+        other = RemoteLauncher(self._local, self._find, self._catalogue, self._servers, self._proxies)
         other._host, other._proxy = host, proxy
         return other
 
@@ -112,7 +112,7 @@ class RemoteLauncher:
         parts = [part for variant in variants for part in (variant, *variant.hops)]
         entries = {part.catalogued.name: part.catalogued for part in parts}
         builds = {name: self._find(entry) for name, entry in entries.items()}
-        parcels = {name: parcel_of(build, self._project) for name, build in builds.items()}
+        parcels = {name: parcel_of(build, holder_of(build.entry, self._catalogue)) for name, build in builds.items()}
         misfits: dict[str, BuildError] = {}
         for host in hosts if variants else ():
             self._send(host, parcels, builds, progress)
@@ -135,7 +135,7 @@ class RemoteLauncher:
         for key in call(host, "lacking", tuple(by_key)):
             name = by_key[key]
             progress(Building((name,), f"sending it to {host.report.name}"))
-            chunks = itertools.chain(packed(builds[name], self._project), (None,))
+            chunks = itertools.chain(packed(builds[name], holder_of(builds[name].entry, self._catalogue)), (None,))
             for chunk, following in itertools.pairwise(chunks):
                 call(host, "take", key, chunk, following is None)
 

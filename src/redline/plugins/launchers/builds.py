@@ -114,17 +114,30 @@ def _kept(outcome: BuildOutcome, name: str) -> Iterator[None]:
         outcome.failures[name] = error
 
 
-class Builds:
-    """The builds of a catalogue, and the cache that remembers them.
+def holder_of(entry: ServerEntry, catalogue: Path) -> Path:
+    """The folder that holds the catalogue of a server: this catalogue, or another that is merged with it."""
+    own = (catalogue / entry.family_folder).parent
+    return own.parent if own.name == catalogue.name else catalogue.parent
 
-    Build 0 is made in the catalogue, further builds from the same inputs in folders of their own in the cache.
+
+def cache_in(holder: Path) -> Path:
+    """The cache of the catalogue that a folder holds."""
+    return holder / ".cache"
+
+
+class Builds:
+    """The builds of catalogues, and the caches that remember them.
+
+    Build 0 is made in the catalogue, further builds from the same inputs in folders of their own in the cache. A server
+    of another catalogue has that one's cache: whoever builds in a folder takes the same lock.
     """
 
     def __init__(self, catalogue: Path, cache: Path, number: int = 0) -> None:
         self._number = number
         self._catalogue = catalogue.absolute()
-        self._cache = cache.absolute() / "builds"
-        self._tools = ToolVersions(self._cache / "tools.json")
+        self._holder = self._catalogue.resolve().parent
+        self._near = cache.absolute() / "builds"
+        self._tools = ToolVersions(self._near / "tools.json")
         self._contents = Contents()
         self._done: dict[str, StandingBuild] = {}
 
@@ -135,7 +148,9 @@ class Builds:
     def folder(self, entry: ServerEntry) -> Path:
         """The folder in which the entry is built."""
         origin = self.origin(entry)
-        return self._cache / "copies" / str(self._number) / _short_hash(str(origin)) if self._number else origin
+        if not self._number:
+            return origin
+        return self._cache(entry) / "copies" / str(self._number) / _short_hash(str(origin))
 
     def build(
         self, entries: Iterable[ServerEntry], progress: Callable[[Building], None], *, hash_outputs: bool = False
@@ -180,6 +195,11 @@ class Builds:
             f"{entry.name} was built, but its outputs have changed since",
             hint="leave the build folder alone while a run is going on, and run again",
         )
+
+    def _cache(self, entry: ServerEntry) -> Path:
+        """Where the build of an entry is remembered."""
+        holder = holder_of(entry, self._catalogue)
+        return self._near if holder in {self._holder, self._catalogue.parent} else cache_in(holder) / "builds"
 
     def _wanted(self, entries: Iterable[ServerEntry], outcome: BuildOutcome) -> list[StandingBuild]:
         """The builds that are needed; entries that cannot be built are failures of the outcome."""
@@ -253,7 +273,7 @@ class Builds:
         target_lines: dict[str, list[str]] = {target: [] for target in targets}
         progress(Building(names))
         with ExitStack() as stack:
-            with cache_writes(self._cache, ", ".join(names)):
+            with cache_writes(self._cache(first), ", ".join(names)):
                 log.parent.mkdir(parents=True, exist_ok=True)
                 kept = stack.enter_context(open_anew(log))
             began_unix_ns, began_ns = time.time_ns() - _TICK_NS, time.monotonic_ns()
@@ -265,7 +285,7 @@ class Builds:
                 hint = refusal.advice or "fix `build.run` in its server.yaml"
                 raise BuildError.of_server(", ".join(names), reason, hint=hint) from error
             for raw in lines_of(process):
-                with cache_writes(self._cache, ", ".join(names)):
+                with cache_writes(self._cache(first), ", ".join(names)):
                     kept.write(raw)
                 line = raw.decode(errors="replace").strip()
                 target, colon, reason = line.partition(": ")
@@ -284,7 +304,7 @@ class Builds:
         files_are_new = entry.catalogue_build.target is not None and any((folder / name).is_file() for name in left)
         if not lacking and (ended.code == 0 or files_are_new):
             self._refuse_other_inputs(wanted, ended)
-            with cache_writes(self._cache, entry.name):
+            with cache_writes(self._cache(entry), entry.name):
                 stamp = BuildStamp(hash=wanted.hash, outputs=left)
                 write_atomically(self._stamp_file(entry), stamp.model_dump_json(indent=1).encode())
             return
@@ -331,7 +351,7 @@ class Builds:
                 f"it cannot be built apart, for its input {outside} is outside of its build folder",
                 hint="leave out `builds`",
             )
-        with cache_writes(self._cache, entry.name):
+        with cache_writes(self._cache(entry), entry.name):
             with suppress(BuildError):  # nothing matches yet
                 for name in set(input_files(entry, wanted.folder)) - set(names):
                     (wanted.folder / name).unlink(missing_ok=True)
@@ -344,8 +364,9 @@ class Builds:
     def _lock(self, entries: list[ServerEntry], progress: Callable[[Building], None]) -> Iterator[None]:
         """Hold the lock of a folder, so that no other lab on this machine, even a killed one, builds there."""
         names = tuple(entry.name for entry in entries)
-        path = self._cache / "locks" / f"{_short_hash(str(self.folder(entries[0])))}.lock"
-        with cache_writes(self._cache, ", ".join(names)):
+        cache = self._cache(entries[0])
+        path = cache / "locks" / f"{_short_hash(str(self.folder(entries[0])))}.lock"
+        with cache_writes(cache, ", ".join(names)):
             path.parent.mkdir(parents=True, exist_ok=True)
             lock = open_lock(path)
         with locked(lock, lambda: progress(Building(names, "waiting for another build in the same folder"))):
@@ -353,14 +374,15 @@ class Builds:
 
     def _stamp_file(self, entry: ServerEntry) -> Path:
         """The build's stamp: servers of a family that are built by the same command share it."""
-        return self._cache / f"{_short_hash(str(self.folder(entry)) + entry.catalogue_build.model_dump_json())}.json"
+        name = _short_hash(str(self.folder(entry)) + entry.catalogue_build.model_dump_json())
+        return self._cache(entry) / f"{name}.json"
 
     def _log(self, entry: ServerEntry) -> Path:
         """The log of a command, for all of its targets."""
         folder = self.folder(entry)
         command = _short_hash(str((str(folder), entry.catalogue_build.run)))
         name = f"{folder.name}-{command}" if entry.catalogue_build.target else entry.name
-        return self._cache / "logs" / f"{name}{f'-{self._number}' if self._number else ''}.log"
+        return self._cache(entry) / "logs" / f"{name}{f'-{self._number}' if self._number else ''}.log"
 
 
 def runtime_of(versions: dict[str, str]) -> str:

@@ -102,9 +102,11 @@ class RouteLauncher:
         variant, log = launch.variant, launch.log
         assert variant.route is not None, "a variant without a route has no proxies"
         behind, started = server, list[tuple[RunningServer, HopFacts]]()
+        ready = variant.entry.ready
+        assert ready is not None, "a running server that has a route has it too"
         with ExitStack() as stack:
             for number in reversed(range(len(variant.hops))):
-                upstream = Upstream(behind, variant.route.legs[number + 1], variant.catalogued.ready)
+                upstream = Upstream(behind, variant.route.legs[number + 1], ready)
                 own_log = log.with_name(f"{log.stem}-hop-{number + 1}{log.suffix}")
                 own = Launch(
                     variant.hops[number], launch.placement, own_log, build_number=launch.build_number, upstream=upstream

@@ -9,7 +9,9 @@ from typing import NamedTuple
 
 from redline.model.duet import CpuOwner
 from redline.plugins.launchers.attached import processes_of
+from redline.plugins.launchers.route import RoutedServer
 from redline.plugins.linux import procfs
+from redline.plugins.linux.cgroup import started_by
 from redline.plugins.linux.owners import Owner, owner_of
 from redline.plugins.linux.sockets import At, Tcp, connections, listeners
 from redline.ports import RunningServer, ServerWatch
@@ -35,7 +37,34 @@ class KnownProcesses:
 
 def watch(server: RunningServer) -> ServerWatch:
     """A watch for a server that is about to be loaded."""
+    if isinstance(server, RoutedServer) and server.facts is None:
+        started = (pid for hop in server.hops.facts for pid in hop.process.pids)
+        proxies = tuple(child for pid in started for child in started_by(pid))
+        return RoutedWatch(AttachedWatch.of(server.server), proxies)
     return KnownProcesses(processes_of(server)) if server.facts else AttachedWatch.of(server)
+
+
+@dataclass(frozen=True)
+class RoutedWatch:
+    """A watch for a server that somebody else runs, behind proxies that the lab has started."""
+
+    behind: "AttachedWatch"
+    proxies: tuple[int, ...]
+
+    @property
+    def pids(self) -> tuple[int, ...]:
+        """Those of the server and of the proxies; none where the server's are not known."""
+        return (*self.behind.pids, *self.proxies) if self.behind.pids else ()
+
+    def look(self) -> None:
+        """Look at the server: the proxies are known."""
+        self.behind.look()
+
+    def finish(self) -> CpuOwner:
+        """What is known of the server, with the names of the proxies."""
+        names = tuple(map(procfs.name_of, self.proxies))
+        owner = self.behind.finish()
+        return owner.model_copy(update={"processes": (*owner.processes, *names)})
 
 
 class _Bytes(NamedTuple):

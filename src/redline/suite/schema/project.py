@@ -5,12 +5,13 @@ from typing import Annotated, Self
 from pydantic import ConfigDict, Field, model_validator
 
 from redline.errors import WrongValueError
+from redline.model.plan import DIRECT
 from redline.suite.schema.load import LoadSchema
 from redline.suite.schema.objectives import ObjectiveSets
 from redline.suite.schema.scenario import NAME, OneRequestSchema, WeightedSchema
 from redline.suite.schema.server import RUNTIME, ReadySchema, StopSchema
 from redline.suite.schema.shell import CommandLine
-from redline.suite.schema.suite import OWN_NAME
+from redline.suite.schema.suite import OWN_NAME, RouteNames, Routes
 from redline.suite.schema.types import Budget, Schema
 
 MIX = "mix"
@@ -80,12 +81,19 @@ class ProjectServerSchema(StartedSchema):
         examples=["http://127.0.0.1:8080"],
     )
 
+    route: RouteNames = Field(
+        default=[DIRECT],
+        description="how the load reaches it: `direct`, a proxy such as `nginx`, or a route; a list compares them",
+        examples=[["direct", "nginx"]],
+        json_schema_extra={"default": DIRECT},
+    )
+
     @model_validator(mode="after")
     def _one_kind(self) -> Self:
         if (self.start is None) == (self.url is None):
             has = "neither a `start` nor a `url`" if self.start is None else "both a `start` and a `url`"
             raise WrongValueError(f"this server has {has}", "write `start: ./server --port {port}`, or `url: http://…`")
-        if self.url is not None and (other := sorted(self.model_fields_set - {"name", "url"})):
+        if self.url is not None and (other := sorted(self.model_fields_set - {"name", "url", "route"})):
             message = f"a server that is running is not started, and has no `{other[0]}`"
             raise WrongValueError(message, "remove it", field=other[0])
         return self
@@ -115,6 +123,11 @@ class ProjectSchema(StartedSchema):
         default=None,
         description="in place of `check`: several requests by name; each is compared, and all of them by weight",
         examples=[[{"name": "items", "get": "/items", "weight": 3}]],
+    )
+    routes: Routes | None = Field(
+        default=None,
+        description="routes by name, as in a suite",
+        examples=[{"nginx-one": ["h1", {"use": "proxy.nginx", "with": {"workers": 1}}, "h1"]}],
     )
     loads: Loads | None = Field(
         default=None,

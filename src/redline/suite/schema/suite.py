@@ -92,6 +92,7 @@ RouteItem = Annotated[Annotated[str, PLAIN] | Annotated[HopSchema, MAPPING], BY_
 RouteNames = Annotated[
     list[str], BeforeValidator(as_list), Field(min_length=1), one_or_several({"type": "string"}, minItems=1)
 ]
+Routes = dict[Annotated[str, Field(pattern=NAME)], Annotated[list[RouteItem], Field(min_length=1)]]
 Profiles = Annotated[list[Profile], BeforeValidator(as_list), one_or_several({"enum": [*PROFILES]})]
 
 _KINDS = ("use", "command", "url", "revision")
@@ -99,7 +100,7 @@ _ONE_KIND = "write one of `use: rust.hyper`, `command: ./server --port {port}`, 
 _FIT = {
     "use": {"options", "http", "tls", "route", "places", "container"},
     "command": {"name", "folder", "env", "ready", "stop", "runtime", "http", "tls", "route"},
-    "url": {"name", "http", "tls"},
+    "url": {"name", "http", "tls", "route"},
     "revision": {"name", "http", "tls", "route"},
 }
 """The further keys that a server can have, by its kind."""
@@ -162,7 +163,7 @@ class ServerSchema(PlacedSchema):
     )
     route: RouteNames = Field(
         default=[DIRECT],
-        description="how the load reaches it: the name of a route; a list is an axis; default: direct",
+        description="how the load reaches it: the name of a route, or of a proxy; a list is an axis; default: direct",
         examples=["nginx", ["direct", "nginx"]],
         json_schema_extra={"default": DIRECT},
     )
@@ -373,7 +374,7 @@ class SuiteSchema(Schema):
             {"jdk": [21, 25], "gc": ["G1", "Z"], "flags": {"none": "", "compact": "-XX:+UseCompactObjectHeaders"}}
         ],
     )
-    routes: dict[Annotated[str, Field(pattern=NAME)], Annotated[list[RouteItem], Field(min_length=1)]] = Field(
+    routes: Routes = Field(
         default={},
         description="routes by name: legs (h1, h1+tls, h2c, h2+tls) and between them proxies of the catalogue, from "
         "the client on; `direct` is predefined",

@@ -12,7 +12,7 @@ from redline.suite.validate.loads import Loads
 
 UNSAID_NS = 1
 """The length of a load that does not say it, until the budget does."""
-_DUET_HINT = "compare it with `trials`"
+DUET_HINT = "compare it with `trials`"
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ def _check_budget(sheet: Sheet, schema: SuiteSchema, compared: Compared, loads: 
             sheet.wrong(("baseline",), message, "give it a baseline, or remove it")
     for name, load in loads.items():
         if load and (why := unfit(load.load(name, (0,)))):
-            sheet.wrong(("loads", name), f"the load `{name}` {why}, which no duet can have", _DUET_HINT, key=True)
+            sheet.wrong(("loads", name), f"the load `{name}` {why}, which no duet can have", DUET_HINT, key=True)
 
 
 def unfit(load: Load) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import get_args
 
 from redline.model import Container, HttpVersion, Leg, Route, ServerEntry, Tls, Variant
-from redline.model.catalogue import has_tls, http_of
+from redline.model.catalogue import has_tls, http_of, leg_of
 from redline.model.plan import DIRECT, MOST_HOPS
 from redline.quantities import clip
 from redline.suite.catalogue import Catalogue
@@ -40,12 +40,13 @@ def direct_leg(entry: ServerEntry, http: str) -> Leg:
     return next((leg for leg in fitting if not has_tls(leg)), (fitting or entry.serves)[0])
 
 
-def routes_of(
-    sheet: Sheet, path: Path, entry: ServerEntry | None, written: ServerSchema, routes: Routes
+def routes_of(  # noqa: PLR0913, PLR0917 - of what, as it is written where, and what it may name
+    sheet: Sheet, path: Path, entry: ServerEntry | None, written: ServerSchema, routes: Routes, catalogue: Catalogue
 ) -> list[Route | None]:
     """The routes of an item of `servers`, None for `direct`; what is wrong is noted and left out.
 
-    A server in place has no entry yet, and serves whatever its route asks for.
+    A server in place has no entry yet, and serves whatever its route asks for. The name of a proxy is a route through
+    it, with the protocol of the direct route on both sides.
     """
     chosen: list[Route | None] = []
     if entry is not None and entry.kind == "proxy":
@@ -63,11 +64,30 @@ def routes_of(
             if entry is not None:
                 _check_direct(sheet, path, entry, written)
             chosen.append(None)
-        elif name not in routes:
-            sheet.wrong(where, f"there is no route `{clip(name)}`", suggest(name, (DIRECT, *routes), "there is"))
-        elif (route := routes[name]) is not None and _fits(sheet, where, entry, route, http):
-            chosen.append(route)
+        else:
+            leg = direct_leg(entry, written.http) if entry else leg_of(written.http, tls=written.tls is not None)
+            route = routes[name] if name in routes else _through(sheet, where, name, leg, routes, catalogue)
+            if route is not None and _fits(sheet, where, entry, route, http):
+                chosen.append(route)
     return chosen
+
+
+def _through(  # noqa: PLR0913, PLR0917 - which proxy, of what, and where it is written
+    sheet: Sheet, where: Path, name: str, leg: Leg, routes: Routes, catalogue: Catalogue
+) -> Route | None:
+    """The route through the proxy of a name, such as `nginx` or `proxy.nginx`; None after noting what is wrong."""
+    proxies = [entry.name for entry in catalogue.servers.values() if entry.kind == "proxy"]
+    meant = [proxy for proxy in proxies if name in {proxy, proxy.rpartition(".")[2]}]
+    if len(meant) > 1:
+        sheet.wrong(where, f"`{name}` is the name of several proxies", f"write one of {', '.join(meant)}")
+        return None
+    if not meant:
+        short = dict.fromkeys(proxy.rpartition(".")[2] for proxy in proxies)
+        hint = suggest(name, (DIRECT, *routes, *short), "there is")
+        sheet.wrong(where, f"there is no route and no proxy `{clip(name)}`", hint)
+        return None
+    hop = _hop(sheet, where, meant[0], [leg, leg], catalogue)
+    return None if hop is None else Route(name=name, legs=(leg, leg), hops=(hop,))
 
 
 def _check_direct(sheet: Sheet, path: Path, entry: ServerEntry, written: ServerSchema) -> None:

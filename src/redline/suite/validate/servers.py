@@ -2,17 +2,19 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
 from pathlib import PurePath
 from posixpath import normpath
 
+from redline.errors import UsageError
 from redline.model import AttachedServer, Leg, Request, Route, Scenario, ServerEntry, Tls, Variant
 from redline.model.catalogue import certificates, has_tls, http_of, leg_of
+from redline.model.plan import DIRECT
 from redline.quantities import clip
 from redline.suite.catalogue import Catalogue
-from redline.suite.project import Origins, Own
+from redline.suite.project import Origins, Own, ready_of
 from redline.suite.schema.document import Path
 from redline.suite.schema.suite import ServerSchema, TlsSchema
 from redline.suite.urls import as_url, is_like_a_url, is_secure, is_url, read_url
@@ -67,8 +69,37 @@ def _expanded(sheet: Sheet, path: Path, written: ServerSchema, names: Names) -> 
     if written.url is not None:
         return _running(sheet, path, written, written.url, names)
     if written.use is not None:
+        if (own := _of_project(sheet, written.use, path, names)) is not None:
+            return _in_place(sheet, path, written, own, names)
         return _catalogued(sheet, path, written, written.use, names)
     return _own(sheet, path, written, names)
+
+
+def _of_project(sheet: Sheet, use: str, path: Path, names: Names) -> ServerSchema | None:
+    """The server of this name in redline.yaml, which comes before the catalogue's; None without any.
+
+    A redline.yaml that cannot be read matters to a suite that may mean one of its servers.
+    """
+    try:
+        return names.origins.servers().get(use)
+    except UsageError:
+        if use not in names.catalogue.servers:
+            noted(sheet, path, names.origins.servers)
+        return None
+
+
+def _in_place(sheet: Sheet, path: Path, written: ServerSchema, own: ServerSchema, names: Names) -> list[Variant]:
+    """A server of redline.yaml as the suite reaches it; none after noting what is wrong."""
+    known_before = len(sheet.problems)
+    for key in sorted(written.model_fields_set - {"use", "http", "tls", "route"}):
+        shown = ServerSchema.model_fields[key].alias or key
+        sheet.wrong((*path, shown), f"`{own.name}` is a server of redline.yaml, and has no `{shown}`", "remove it")
+    if len(sheet.problems) > known_before:
+        return []
+    reached = {key: getattr(written, key) for key in written.model_fields_set - {"use"}}
+    others = {name: entry for name, entry in names.catalogue.servers.items() if name != own.name}
+    hidden = replace(names, catalogue=Catalogue(servers=others, scenarios=names.catalogue.scenarios))
+    return _expanded(sheet, path, own.model_copy(update=reached), hidden)
 
 
 def _catalogued(sheet: Sheet, path: Path, written: ServerSchema, use: str, names: Names) -> list[Variant]:
@@ -83,7 +114,7 @@ def _catalogued(sheet: Sheet, path: Path, written: ServerSchema, use: str, names
     known_before = len(sheet.problems)
     for name, values in written.options.items():
         check_option(sheet, (*path, "with", name), entry, name, values)
-    chosen = routes_of(sheet, path, entry, written, names.routes)
+    chosen = routes_of(sheet, path, entry, written, names.routes, names.catalogue)
     places = places_of(sheet, path, written)
     settings = _tls(sheet, path, written, names.files) if written.tls else Tls()
     fronts = [_front(entry, written, route) for route in chosen]
@@ -114,7 +145,7 @@ def _own(sheet: Sheet, path: Path, written: ServerSchema, names: Names) -> list[
     """A server by its command or its revision, once for each route to it; none after noting what is wrong."""
     known_before = len(sheet.problems)
     name = _own_name(sheet, path, written, names.catalogue)
-    chosen = routes_of(sheet, path, None, written, names.routes)
+    chosen = routes_of(sheet, path, None, written, names.routes, names.catalogue)
     direct = leg_of(written.http, tls=written.tls is not None)
     legs = [(route.legs[0], route.legs[-1]) if route else (direct, direct) for route in chosen]
     settings = _tls(sheet, path, written, names.files) if written.tls else Tls()
@@ -175,12 +206,42 @@ def _running(sheet: Sheet, path: Path, written: ServerSchema, url: str, names: N
     if asked != "/":
         sheet.wrong(where, f"a server has no path, and this URL has {clip(asked)}", "move it to `scenarios`")
     has_tls_ = is_url(url) and is_secure(url)
-    _check_tls(sheet, path, written, clip(url), ["h1+tls" if has_tls_ else "h1"])
-    tls = _tls(sheet, path, written, names.files) if has_tls_ else None
+    chosen = _routes_to_running(sheet, path, written, names, secure=has_tls_)
+    fronts = [route.legs[0] if route else leg_of(written.http, tls=has_tls_) for route in chosen]
+    _check_tls(sheet, path, written, clip(url), fronts)
+    settings = _tls(sheet, path, written, names.files) if any(map(has_tls, fronts)) else Tls()
     if len(sheet.problems) > known_before:
         return []
-    entry = AttachedServer(host=server.host, port=server.port, label=written.name or "")
-    return [Variant(entry=entry, http=written.http, tls=tls)]
+    direct = AttachedServer(host=server.host, port=server.port, label=written.name or "")
+    first = names.asked or Scenario(name="root", request=Request())
+    return [
+        Variant(
+            entry=direct if route is None else direct.model_copy(update={"ready": ready_of(first)}),
+            http=http_of(leg),
+            tls=_served_by(settings, route.hops[0].catalogued if route and route.hops else None)
+            if has_tls(leg)
+            else None,
+            route=route,
+        )
+        for route, leg in zip(chosen, fronts, strict=True)
+    ]
+
+
+def _routes_to_running(
+    sheet: Sheet, path: Path, written: ServerSchema, names: Names, *, secure: bool
+) -> list[Route | None]:
+    """The routes to the server behind a URL; what is wrong is noted."""
+    if secure:
+        if written.route != [DIRECT]:
+            message = "a server behind https:// has no route: no proxy would know its certificate"
+            sheet.wrong((*path, "route"), message, "give its address of http://, or the command that starts it")
+        return [None]
+    chosen = routes_of(sheet, path, None, written, names.routes, names.catalogue)
+    for route in filter(None, chosen):
+        if has_tls(route.legs[-1]):
+            message = f"the last leg of the route `{route.name}` is {route.legs[-1]}, and the URL is of http://"
+            sheet.wrong((*path, "route"), message, "write `h1` or `h2c` as its last leg")
+    return chosen
 
 
 def _check_tls(sheet: Sheet, path: Path, written: ServerSchema, name: str, fronts: list[Leg]) -> None:

@@ -1,0 +1,71 @@
+"""The catalogue that a command knows: the user's own near a suite or the current folder, and the built-in one."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from redline.cli import places
+from redline.cli.written import NO_CATALOGUE, plain
+from redline.errors import UsageError
+from redline.model import ServerEntry
+from redline.suite import Catalogue, load_catalogue
+
+Origin = Literal["redline.yaml", "catalogue", "built-in"]
+"""Where a server is written: in the user's file, the user's catalogue, or ours."""
+
+
+@dataclass(frozen=True)
+class Catalogues:
+    """The user's own catalogue, which may be empty, and the built-in one. The own has precedence by name."""
+
+    own: Catalogue
+    built_in: Catalogue
+
+    @property
+    def merged(self) -> Catalogue:
+        """All servers and scenarios, the own first."""
+        return self.own.over(self.built_in)
+
+    @property
+    def nearest(self) -> Catalogue:
+        """The user's own, where there is one."""
+        return self.own if self.own.servers else self.built_in
+
+    def origin(self, entry: ServerEntry) -> Origin:
+        """Where a server of the merged catalogue is written."""
+        return "catalogue" if entry.name in self.own.servers else "built-in"
+
+
+def read_catalogues(near: Path | None = None) -> Catalogues:
+    """Those near a suite, else near the current folder. Raises UsageError with everything that is wrong with them.
+
+    A folder `catalogue/` of the user's without any `<family>/server.yaml` is no catalogue: it has another meaning.
+    """
+    own, built_in = NO_CATALOGUE, NO_CATALOGUE
+    for folder in places.projects(near):
+        if places.is_built_in(folder):
+            built_in = load_catalogue(folder / "catalogue")
+        elif any((folder / "catalogue").glob("*/server.yaml")):
+            own = load_catalogue(folder / "catalogue")
+    return Catalogues(own, built_in)
+
+
+def proxies_of(document: Mapping[str, object], folder: Path) -> Catalogue:
+    """What the routes of a document of flags, or of a redline.yaml, may name: the proxies known in a folder.
+
+    Servers are not among them, so that those of the document may have any name. Without a route nothing is read.
+    """
+    if not any("route" in server for server in plain(document)["servers"]):
+        return NO_CATALOGUE
+    known = read_catalogue(folder / "suite.yaml").servers
+    return Catalogue(servers={name: entry for name, entry in known.items() if entry.kind == "proxy"})
+
+
+def read_catalogue(near: Path) -> Catalogue:
+    """The merged catalogue near a suite; an empty one where there is none."""
+    try:
+        places.projects(near)
+    except UsageError:
+        return NO_CATALOGUE
+    return read_catalogues(near).merged

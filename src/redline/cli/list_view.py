@@ -1,0 +1,108 @@
+"""What `redline list` prints: a row a server, or all that is known of some."""
+
+import os
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from redline.cli.contracts import ListedServer, ListResult
+from redline.model.catalogue import option_text
+
+_UNLIMITED = 100_000
+"""Columns, where nobody looks: a row for `grep` is not cut off."""
+_STATES = {"built": "built", "not built": "", "cannot be built": "cannot", "in place": ""}
+_STYLE = {"built": "green", "cannot": "yellow"}
+
+
+def show_overview(result: ListResult, console: Console) -> None:
+    """Print a row for each server, scenario and suite, cut off where the terminal ends."""
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        console.width = _UNLIMITED
+    width = max(len(server.name) for server in result.servers)
+    for title, servers in _groups(result.servers):
+        rows = [(server.name, _STATES[server.state], server.about) for server in servers]
+        _print(title, rows, width, console)
+    _print("Scenarios", [(name, "", about) for name, about in result.scenarios.items()], width, console)
+    _print("Suites", [(suite.name, "", suite.about) for suite in result.suites], width, console)
+    for line in _notes(result.servers):
+        console.print(line, style="dim")
+
+
+def _groups(servers: Iterable[ListedServer]) -> list[tuple[str, list[ListedServer]]]:
+    """The servers under headings, which say whose they are."""
+    groups: dict[str, list[ListedServer]] = {}
+    for server in servers:
+        what = "Proxies" if server.kind == "proxy" else "Servers"
+        title = {"redline.yaml": f"{what} of {server.written_in}", "catalogue": f"{what} of your catalogue"}
+        groups.setdefault(title.get(server.origin, f"Built-in {what.lower()}"), []).append(server)
+    return [*groups.items()]
+
+
+def _print(title: str, rows: Sequence[tuple[str, str, str]], width: int, console: Console) -> None:
+    if not rows:
+        return
+    console.print(Text(title, style="bold"))
+    states = max(len(state) for _, state, _ in rows)
+    for name, state, about in rows:
+        row = Text(name.ljust(min(width, console.width // 3)))
+        row.append(f" {state.ljust(states)}" if states else "", style=_STYLE.get(state, ""))
+        row.append(f" {' '.join(about.split())}")
+        console.print(row, no_wrap=True, overflow="ellipsis")
+    console.print()
+
+
+def _notes(servers: Sequence[ListedServer]) -> list[str]:
+    """What the rows do not say."""
+    notes = ["redline list FAMILY, or SERVER: options, protocols, and what is missing where it `cannot` be built here"]
+    hiding = [server.name for server in servers if server.hides_built_in]
+    if hiding:
+        notes.insert(0, f"in place of the built-in ones of the same names: {', '.join(hiding)}")
+    return notes
+
+
+def show_details(result: ListResult, console: Console) -> None:
+    """Print all that is known of the servers, and the options of each family once."""
+    families = groupby(result.servers, key=lambda server: (server.written_in, server.name.partition(".")[0]))
+    for at, ((file, _), family) in enumerate(families):
+        servers = [*family]
+        if at:
+            console.print()
+        for server in servers:
+            _show_server(server, console)
+        _show_options(servers, console)
+        console.print(Text(f"written in {file}", style="dim"), soft_wrap=True)
+
+
+def _show_server(server: ListedServer, console: Console) -> None:
+    console.print(Text(server.name, style="bold"))
+    behind = f" → {', '.join(server.upstream)}" if server.upstream else ""
+    state = server.state + (f": {server.reason}" if server.reason else "")
+    facts = [*filter(None, [server.runtime, f"speaks {', '.join(server.protocols)}{behind}", state])]
+    facts += ["in place of the built-in one"] if server.hides_built_in else []
+    for text in (server.about, "; ".join(facts)):
+        console.print(Padding(Text(text), (0, 0, 0, 2)))
+
+
+def _show_options(servers: Sequence[ListedServer], console: Console) -> None:
+    """Print the options of a family: those that several servers have alike, once."""
+    having: dict[tuple[str, str], list[str]] = {}
+    for server in servers:
+        for name, values in server.options.items():
+            option = server.about_options[name]
+            about = f"{option.about}: " if option.about else ""
+            text = f"{about}{', '.join(map(option_text, values))}; {option_text(option.default)} by default"
+            having.setdefault((name, text), []).append(server.name.rpartition(".")[2])
+    if not having:
+        return
+    console.print(Text("options", style="bold"))
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 0, 0, 2))
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for (name, text), owners in sorted(having.items(), key=lambda item: item[0][0]):
+        only = "" if len(owners) == len(servers) else f" ({', '.join(owners)})"
+        table.add_row(Text(name), Text(text + only))
+    console.print(Padding(table, (0, 0, 0, 2)))
