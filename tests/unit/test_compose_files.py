@@ -159,7 +159,7 @@ def test_the_last_result_of_a_health_check_is_said(key: str) -> None:
 
 
 def test_an_image_says_its_identifier_and_its_tcp_ports() -> None:
-    exposed = {"ExposedPorts": {"9090/tcp": {}, "53/udp": {}, "8080/tcp": {}}}
+    exposed: dict[str, object] = {"ExposedPorts": {"9090/tcp": {}, "53/udp": {}, "8080/tcp": {}}}
     assert read_image(json.dumps([{"Id": "sha256:ab", "Config": exposed}])) == ("sha256:ab", (8080, 9090))
     assert read_image(json.dumps([{"Id": "ab", "Config": {}}])) == ("ab", ())
 

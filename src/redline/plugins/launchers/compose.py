@@ -158,7 +158,7 @@ class ComposeLauncher:
         try:
             provider.call(folder, common, "config")
         except ContainerEngineError as error:
-            hint = "get a newer one: docker compose from 2.24.4 on, or podman-compose from 1.3"
+            hint = "get a newer one: docker compose from 2.24.4 on, or podman-compose from 1.4"
             message = f"{provider.version} cannot merge what Redline adds to {path.name}: {error}"
             raise ContainerEngineError(message, hint) from error
         if images:
