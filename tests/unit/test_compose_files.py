@@ -11,6 +11,7 @@ from redline.plugins.launchers.compose_file import (
     ComposeFileError,
     ContainerState,
     OwnStart,
+    not_merged,
     override,
     read_config,
     read_containers,
@@ -127,6 +128,21 @@ def test_a_port_that_was_not_published_is_and_what_is_external_is_left_alone() -
     assert read["services"]["web"]["environment"] == {"PAD": "xxx"}
     assert list(read["networks"]) == ["default"]
     assert "volumes" not in read
+
+
+@pytest.mark.parametrize(
+    ("merged", "kept"),
+    [
+        ("volumes: {data: {name: shop-data}}", "`name: shop-data` of `volumes.data`"),
+        ("networks: {default: {name: shop}}", "`name: shop` of `networks.default`"),
+        ("services: {db: {container_name: db}}", "`container_name: db` of `services.db`"),
+        ("services: {db: {ports: ['5432:5432']}}", "`ports` of `services.db`"),
+        ("volumes: {data: {name: redline-7-ab-1_data}, theirs: {external: true, name: x}, plain: null}", ""),
+        ("services: {web: {ports: ['8080'], container_name: redline-7-ab-1-web}}", ""),
+    ],
+)
+def test_what_is_still_the_users_after_merging_is_named(merged: str, kept: str) -> None:
+    assert not_merged(merged, start()) == kept
 
 
 def inspected(**state: object) -> ContainerState:

@@ -12,7 +12,14 @@ from redline.errors import BuildError, LaunchError
 from redline.model import Variant
 from redline.model.catalogue import ComposeService
 from redline.plugins.launchers import failures
-from redline.plugins.launchers.compose_file import ComposeFile, ComposeFileError, OwnStart, override, read_config
+from redline.plugins.launchers.compose_file import (
+    ComposeFile,
+    ComposeFileError,
+    OwnStart,
+    not_merged,
+    override,
+    read_config,
+)
 from redline.plugins.launchers.compose_project import (
     START_LABEL,
     Composed,
@@ -156,11 +163,14 @@ class ComposeLauncher:
         (folder / "start.yaml").write_text(override(file, start))
         common = ("-p", project, "-f", str(path), "-f", str(folder / "start.yaml"))
         try:
-            provider.call(folder, common, "config")
+            merged = provider.call(folder, common, "config")
         except ContainerEngineError as error:
             hint = "get a newer one: docker compose from 2.24.4 on, or podman-compose from 1.4"
             message = f"{provider.version} cannot merge what Redline adds to {path.name}: {error}"
             raise ContainerEngineError(message, hint) from error
+        if theirs := not_merged(merged, start):
+            message = f"{provider.name} keeps {theirs}, which a start would share with what you run"
+            raise ComposeFileError(message, f"write {path.name} as one file, without `include` and `extends`")
         if images:
             command = shlex.join(provider.command(folder, *common, "build", *images))
             hint = f"build it by hand: {provider.name} -f {path} build"

@@ -94,14 +94,39 @@ class ComposeFile:
 
 def read_config(text: str) -> ComposeFile:
     """What `config` of docker compose or podman-compose prints. Raises ComposeFileError."""
+    config = _config(text)
+    services = {name: _service(written or {}) for name, written in (config.get("services") or {}).items()}
+    networks = config.get("networks") or {DEFAULT_NETWORK: None}
+    return ComposeFile(services, _own(config.get("volumes") or {}), _own(networks))
+
+
+def not_merged(text: str, start: "OwnStart") -> str:
+    """What the merged file, as `config` prints it, still has of the user's; empty if all names are the start's own.
+
+    Whatever has a name of the user's would be removed with the start.
+    """
+    config = _config(text)
+    for part in ("volumes", "networks"):
+        for name in _own(config.get(part) or {}):
+            called = (config[part][name] or {}).get("name", f"{start.project}_{name}")
+            if called != f"{start.project}_{name}":
+                return f"`name: {called}` of `{part}.{name}`"
+    for name, service in (config.get("services") or {}).items():
+        called = service.get("container_name")
+        if called is not None and called != f"{start.project}-{name}":
+            return f"`container_name: {called}` of `services.{name}`"
+        if name != start.service and service.get("ports"):
+            return f"`ports` of `services.{name}`"
+    return ""
+
+
+def _config(text: str) -> dict[str, Any]:
+    """Raises ComposeFileError for what is no YAML."""
     try:
         read = YAML(typ="safe", pure=True).load(text)
     except YAMLError as error:
         raise ComposeFileError(f"`config` printed no YAML: {error}", "try it by hand") from error
-    config: dict[str, Any] = read if isinstance(read, dict) else {}
-    services = {name: _service(written or {}) for name, written in (config.get("services") or {}).items()}
-    networks = config.get("networks") or {DEFAULT_NETWORK: None}
-    return ComposeFile(services, _own(config.get("volumes") or {}), _own(networks))
+    return read if isinstance(read, dict) else {}
 
 
 def _own(written: Mapping[str, Any]) -> tuple[str, ...]:
