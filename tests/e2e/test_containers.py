@@ -18,14 +18,13 @@ import pytest
 from redline.errors import LaunchError
 from redline.model import Container, Variant
 from redline.plugins.launchers import images
-from redline.plugins.launchers.container_engine import CHOICE, ContainerEngine, ContainerEngineError
-from redline.plugins.launchers.containers import LABEL, Containers
+from redline.plugins.launchers.container_engine import CHOICE, ContainerEngine
 from redline.plugins.launchers.process import ProcessLauncher
 from redline.plugins.linux import cgroup
-from redline.plugins.linux.mounts import read_mounts
 from redline.ports import Launch, Placement, Upstream
 from redline.suite import load_catalogue
 from tests.e2e.conftest import CHECKOUT, Redline
+from tests.e2e.engines import left_of_labs, working_engine
 from tests.e2e.lab import Lab
 from tests.e2e.leftovers import exists_below
 from tests.e2e.test_run import measured, run
@@ -42,37 +41,7 @@ SMALL = Container(cpus=0.5, memory_bytes=64 << 20, pids=100)
 @pytest.fixture(scope="module")
 def engine(tmp_path_factory: pytest.TempPathFactory) -> ContainerEngine:
     """A container engine that works here, or a skip with its reason."""
-    lab = Containers(tmp_path_factory.mktemp("engine"))
-    try:
-        found = lab.engine()
-    except ContainerEngineError as error:
-        pytest.skip(f"{error}; {error.hint}")
-    finally:
-        lab.close()
-    if found.name == "docker" and os.geteuid() != 0:
-        pytest.skip("these tests look into processes that are root's")
-    return found
-
-
-def left_of_labs(engine: ContainerEngine) -> list[str]:
-    """The leftovers of labs that have ended, or of this process, and the control groups whose containers are gone."""
-    label = ("--filter", f"label={LABEL}")
-    names = [
-        *engine.call("ps", "--all", "--format", "{{.Names}}", *label).split(),
-        *engine.call("network", "ls", "--format", "{{.Name}}", *label).split(),
-        *re.findall("redline/.*", engine.call("images", "--format", "{{.Repository}}")),
-    ]
-    known = engine.call("ps", "--all", "--quiet", "--no-trunc").split()
-    folders = [mount.point for mount in read_mounts() if mount.kind in ("cgroup", "cgroup2")]
-    groups = [str(group) for folder in folders for group in folder.rglob("libpod-*")]
-    gone = [group for group in groups if not any(container in group for container in known)]
-    return [name for name in names if not is_of_another(name)] + gone
-
-
-def is_of_another(name: str) -> bool:
-    """Whether a name has the process id of another lab that is running."""
-    pid = int(re.split("[-/]", name)[1])
-    return pid != os.getpid() and Path("/proc", str(pid)).exists()
+    return working_engine(tmp_path_factory.mktemp("engine"))
 
 
 @pytest.fixture

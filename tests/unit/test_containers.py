@@ -345,7 +345,7 @@ def test_an_engine_that_was_late_gets_less_time_until_it_answers_again(
             raise ContainerEngineError("late", "", late=True)
         return ""
 
-    monkeypatch.setattr(container_engine, "_output", output)
+    monkeypatch.setattr(container_engine, "output", output)
     found = engine()
     for verb in ("ps", "hang", "hang", "ps", "ps"):
         with suppress(ContainerEngineError):
@@ -395,7 +395,7 @@ def test_only_a_process_that_handles_sigterm_gets_it() -> None:
 
 def test_the_janitor_removes_what_has_the_label_of_the_lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     said = tmp_path / "said"
-    rest = f'echo "$*" >> {said}; case "$1" in ps) echo c1; echo c2 ;; images) echo i1 ;; esac'
+    rest = f'echo "$*" >> {said}; case "$1" in ps) echo c1; echo c2 ;; images) echo redline/$LAB:1; echo shop:1 ;; esac'
     found = ContainerEngine(str(client(tmp_path / "bin", rest=rest)))
     vars(found)["command"] = (found.client,)
     lab = Containers(tmp_path)
@@ -406,10 +406,11 @@ def test_the_janitor_removes_what_has_the_label_of_the_lab(tmp_path: Path, monke
     assert said.read_text().splitlines() == [
         f"ps --all --quiet {label}",
         "kill c1 c2",
-        "rm --force c1 c2",
+        "rm --force --volumes c1 c2",
         f"network ls --quiet {label}",
-        f"images --quiet redline/{lab.lab}",
-        "rmi --force i1",
+        f"volume ls --quiet {label}",
+        f"images --format {{{{.Repository}}}}:{{{{.Tag}}}} redline/{lab.lab}",
+        f"rmi --force redline/{lab.lab}:1",
     ]
     lab.close()
     assert containers.LABEL == "redline.lab"

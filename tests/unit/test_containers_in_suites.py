@@ -6,6 +6,7 @@ import pytest
 
 from redline.errors import Problem, UsageError
 from redline.model import Cell, Container, Suite
+from redline.model.catalogue import OwnImage
 from redline.suite import Overrides, load_catalogue, load_suite
 from redline.suite.planning import expected_trial_ns, make_plan
 from tests.fakes.catalogues import FAMILY, PROXIES, write_catalogue
@@ -104,3 +105,41 @@ def test_a_hop_runs_in_one_place_on_the_network_of_the_machine(tmp_path: Path, h
     routes = f"routes:\n  fronted: [h1, {{use: proxy.front, {hop}}}, h1]\n"
     (problem,) = problems(tmp_path, ", route: fronted", routes)
     assert message in problem.message
+
+
+def test_a_users_image_and_service_have_their_own_names_and_take_routes(tmp_path: Path) -> None:
+    suite = read(
+        tmp_path,
+        "servers:\n"
+        '  - {image: "registry:5000/me/shop:1", env: {A: "1"}, route: [direct, fronted]}\n'
+        "  - {compose: deploy/compose.yaml, service: web, port: 8080, ready: {path: /up}}\n"
+        "routes: {fronted: [h1, proxy.front, h1]}\n"
+        "scenarios: [Get]\n"
+        "loads: {saturate: {closed: {users: 64}, for: 1s}}\n",
+    )
+    assert [variant.slug for variant in suite.variants] == ["shop", "shop+via=fronted", "web"]
+    assert [variant.is_in_container for variant in suite.variants] == [True, True, True]
+    assert [variant.catalogued.ready.within_ns for variant in suite.variants] == [60_000_000_000] * 3
+    shop, _, web = (variant.catalogued for variant in suite.variants)
+    assert shop.image == OwnImage(name="registry:5000/me/shop:1")
+    assert web.compose is not None
+    assert (web.compose.service, web.compose.port, web.ready.path) == ("web", 8080, "/up")
+    assert web.compose.file.endswith("deploy/compose.yaml")
+
+
+@pytest.mark.parametrize(
+    ("server", "says"),
+    [
+        ("{image: 'shop:1', command: './shop {port}'}", "both `command` and `image`"),
+        ("{image: 'shop:1', folder: .}", "a server by its `image` has no `folder`"),
+        ("{compose: compose.yaml, port: 80}", "`service` is missing, which a server by its `compose` file has"),
+        ("{compose: compose.yaml, service: web, port: 80, env: {A: '1'}}", "a server by its `compose` has no `env`"),
+        ("{url: 'http://127.0.0.1:1', port: 80}", "a server by its `url` has no `port`"),
+        ("{image: 'shop 1'}", "image"),
+        ("{image: 'shop:1', port: 70000}", "must be at most 65535"),
+    ],
+)
+def test_what_a_users_container_cannot_have_is_refused(tmp_path: Path, server: str, says: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        read(tmp_path, f"servers: [{server}]\nscenarios: [Get]\nloads: {{load: {{closed: {{users: 1}}}}}}\n")
+    assert says in str(caught.value)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from redline.model import DuetRecording, Metric, Verdict
+from redline.model import DuetRecording, Metric, ServerFacts, Verdict
 from redline.model.duet import CpuOwner
 from tests.fakes.compared import ComparedStarts, compared_starts
 from tests.fakes.duets import simulated_duet
@@ -95,3 +95,12 @@ def test_who_is_asked_behind_a_server_is_named() -> None:
     assert report.metric is Metric.CPU_PER_REQUEST
     (said,) = report.said("cpu-behind")
     assert "The CPU time of B is that of nginx (7) alone: what was used at 127.0.0.1:9000" in said
+
+
+def test_services_that_ran_beside_a_server_are_named() -> None:
+    facts = ServerFacts(pid=1, command=(), port=1, build="", ready_ns=0)
+    servers = (facts, facts.model_copy(update={"beside": ("db",)}), facts)
+    recordings = [simulated_duet(start).model_copy(update={"servers": servers}) for start in range(5)]
+    assert compared(recordings).said("cpu-beside") == [
+        "CPU time and memory of B are its own alone: db runs beside it, and is not counted."
+    ]

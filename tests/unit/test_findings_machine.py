@@ -199,3 +199,14 @@ def test_a_neighbour_that_was_seen_is_named_with_its_share() -> None:
     recording = on_cores(replace(GOOD, run_delay=0.2), preempted=300)
     named = counting(recording, "machine", **{"other_cpu_ns:rustc": 8.3e8, "other_cpu_ns:ld": 1.2e8})
     assert message(named, NOISY).endswith(", the server waited 0%: of one core, rustc used 83%, ld 12%.")
+
+
+def test_services_beside_the_server_are_not_counted_and_named() -> None:
+    recording = simulated_recording(CELL)
+    assert recording.server is not None
+    assert "cpu-beside" not in {one.kind for one in judge(CELL, recording)}
+    beside = recording.model_copy(update={"server": recording.server.model_copy(update={"beside": ("db", "cache")})})
+    name = CELL.variant.entry.name
+    assert message(beside, "cpu-beside") == (
+        f"CPU time and memory of {name} are its own alone: db, cache run beside it, and are not counted."
+    )

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from redline.analysis.own_servers import own_server
 from redline.cli.ab_document import ab_document
 from redline.cli.command_line import AbFlags, LimitFlags, LoadFlags, RunFlags, app
 from redline.cli.flags import read_suite_file, suite_or_project
@@ -19,6 +20,8 @@ from redline.cli.project_document import run_document
 from redline.cli.written import plain
 from redline.errors import UsageError
 from redline.model import AttachedServer, Suite
+from redline.model.catalogue import ComposeService, OwnImage
+from redline.suite.planning import cannot_profile
 from redline.suite.project import read_project
 
 GO = "  - {name: go, start: './go --port {port}'}\n"
@@ -107,7 +110,26 @@ def test_of_the_servers_that_are_selected_the_first_is_the_baseline_and_one_is_l
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("servers:\n  - {name: go}\n", "redline.yaml:2:5: servers[0]: this server has neither a `start` nor a `url`"),
+        (
+            "servers:\n  - {name: go}\n",
+            "redline.yaml:2:5: servers[0]: this server has none of start, image, compose, url",
+        ),
+        (
+            "servers:\n  - {name: go, image: 'shop:1', url: 'http://127.0.0.1:1'}\n",
+            "redline.yaml:2:5: servers[0]: this server has both `image` and `url`",
+        ),
+        (
+            "servers:\n  - {name: go, compose: compose.yaml, service: web}\n",
+            "redline.yaml:2:5: servers[0]: `port` is missing, which a server by its `compose` file has",
+        ),
+        (
+            "servers:\n  - {name: go, compose: compose.yaml, service: web, port: 80, env: {A: '1'}}\n",
+            "servers[0].env: a server by its `compose` has no `env`",
+        ),
+        (
+            "servers:\n  - {name: go, image: 'shop:1', service: web}\n",
+            "redline.yaml:2:42: servers[0].service: a server by its `image` has no `service`",
+        ),
         (f"servers:\n{GO}{GO}", "the server `go` is given twice"),
         ("servers:\n  - {name: a, url: 'http://h:1', env: {A: b}}\n", "is not started, and has no `env`"),
         ("servers:\n  - {start: './go {port}'}\n", "servers[0].name: `name` is missing"),
@@ -123,6 +145,23 @@ def test_what_is_wrong_is_named_by_its_place_in_the_file(folder: Path, text: str
         suite_of(folder, text)
     assert says in str(refused.value)
     assert refused.value.hint
+
+
+def test_servers_in_containers_are_those_of_the_suite_with_files_of_the_folder(folder: Path) -> None:
+    image = "  - {name: shop, image: 'shop:1', env: {A: '1'}}\n"
+    service = "  - {name: whole, compose: deploy/compose.yaml, service: web, port: 8080, build: make}\n"
+    suite = suite_of(folder, f"servers:\n{image}{service}")
+    shop, whole = (variant.catalogued for variant in suite.variants)
+    assert (shop.image, shop.compose, shop.start.command) == (OwnImage(name="shop:1"), None, ())
+    assert shop.start.env == {"A": "1"}
+    file = str(folder / "deploy/compose.yaml")
+    assert (whole.image, whole.compose) == (None, ComposeService(file=file, service="web", port=8080))
+    assert [variant.place for variant in suite.variants] == ["container", "container"]
+    assert [own_server(variant) for variant in suite.variants] == [
+        "a container of shop:1",
+        f"the service web of {file}, in containers",
+    ]
+    assert "container" in cannot_profile(suite.variants[0], "cpu")
 
 
 def ab(text: str, **flags: Any) -> Any:

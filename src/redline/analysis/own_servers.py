@@ -1,4 +1,4 @@
-"""What a server is that no catalogue describes: a command, an address, or a revision."""
+"""What a server is that no catalogue describes: a command, containers, an address, or a revision."""
 
 import re
 import shlex
@@ -11,12 +11,16 @@ _PLAIN = re.compile(r"[\w@%+=:,./{}-]+")
 
 
 def own_server(variant: Variant, path: str = "") -> str:
-    """The command, the URL with this path, or the revision; empty for a server of the catalogue."""
+    """The command, the containers, the URL with this path, or the revision; empty for a server of the catalogue."""
     entry = variant.entry
     if isinstance(entry, AttachedServer):
         return f"{'https' if variant.tls else 'http'}://{entry.host}:{entry.port}{path}"
     if entry.checkout is not None:
         return str(entry.checkout.revision)
+    if entry.image is not None:
+        return f"a container of {entry.image.name}"
+    if entry.compose is not None:
+        return f"the service {entry.compose.service} of {entry.compose.file}, in containers"
     return _written(entry.start.command) if entry.build is None else ""
 
 

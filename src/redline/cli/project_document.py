@@ -25,6 +25,10 @@ _KEYS = {
     "name": "name",
     "url": "url",
     "start": "command",
+    "image": "image",
+    "compose": "compose",
+    "service": "service",
+    "port": "port",
     "env": "env",
     "runtime": "runtime",
     "ready": "ready",
@@ -98,7 +102,10 @@ def servers_of(project: Project, folder: str) -> list[dict[str, object]]:
 def _server(document: Document, path: Path, folder: str) -> dict[str, object]:
     written = _mapping(document, path)
     server = {suite_key: written[key] for key, suite_key in _KEYS.items() if key in written}
-    return server if "url" in written else server | {"folder": folder}
+    if "compose" in written:
+        file = str(PurePath(folder, str(document.at((*path, "compose")))))
+        server["compose"] = Given(str(document.place((*path, "compose"))), file)
+    return server | {"folder": folder} if "start" in written else server
 
 
 def scenarios_of(project: Project, globs: Sequence[str] = ("*",)) -> list[object]:

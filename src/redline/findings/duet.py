@@ -166,6 +166,16 @@ def owners(duet: SeenDuet) -> Iterator[Observation]:
             yield Observation(1.0, message, rule=CPU_BEHIND)
 
 
+@machine.cpu_beside.also("duet")
+def beside(duet: SeenDuet) -> Iterator[Observation]:
+    """Services of the same compose file as a server."""
+    servers = dict(enumerate(duet.starts[0].servers))
+    for place, name in zip((BASELINE, duet.target), duet.names, strict=True):
+        server = servers.get(place)
+        if server is not None and server.beside:
+            yield machine.said_beside(name, server.beside)
+
+
 @machine.engine_paused.also("duet")
 def engine_paused(duet: SeenDuet) -> Observation:
     """Blocks that were left out."""

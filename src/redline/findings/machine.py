@@ -160,6 +160,25 @@ def cpu_unknown(trial: Trial, traffic: Traffic) -> Observation | None:
     return Observation(1.0, message)
 
 
+@Rule("cpu-beside", when="requests", note=0.0)
+def cpu_beside(cell: Cell, trial: Trial) -> Observation | None:
+    """Services of the same compose file ran beside the server, such as its database.
+
+    CPU time and memory are those of the server's own containers: what a request costs in the others is not counted.
+
+    Advice: Add what the others use, if it is to be paid for too; response times and rates include them.
+    """
+    server = trial.recording.server
+    return said_beside(cell.variant.entry.name, server.beside) if server is not None and server.beside else None
+
+
+def said_beside(name: str, services: tuple[str, ...]) -> Observation:
+    """That these services ran beside a server."""
+    ran = f"{', '.join(services)} {'run' if len(services) > 1 else 'runs'} beside it, and"
+    are = "are" if len(services) > 1 else "is"
+    return Observation(1.0, f"CPU time and memory of {name} are its own alone: {ran} {are} not counted.")
+
+
 @Rule("cpu-pressure", when="requests", probes="all", note=0.20, warn=0.40, biases=SLOWED, scatters=True, passes=True)
 def cpu_pressure(trial: Trial, traffic: Traffic) -> Observation | None:
     """Time for which tasks waited for a core, if processes other than server and engine used 10% of the CPU time or

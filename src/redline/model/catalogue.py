@@ -101,13 +101,15 @@ class Build(Frozen):
 class Start(Frozen):
     """How a built server is started.
 
+    A container of the user's has no `command`: its image says what runs in it.
+
     `command` and `env` may hold `{port}`, `{folder}` (of the build), `{NAME}` (an option's value), `{cpus}` (the number
     of its cores), `{scratch}` (an empty folder for the trial), `{java}` (of the JDK that the option `jdk` names) and
     `{protocol}` (the leg to serve); those of a proxy also `{upstream_host}`, `{upstream_port}`, `{upstream_protocol}`
     and `{upstream_ca}` (a PEM file, or empty).
     """
 
-    command: tuple[str, ...] = Field(min_length=1)
+    command: tuple[str, ...] = ()
     env: dict[str, str] = {}
     needs: tuple[Tool, ...] = ()
 
@@ -196,10 +198,26 @@ class Checkout(Frozen):
     below: str
 
 
+class OwnImage(Frozen):
+    """An image of the user's, which runs as it is."""
+
+    name: str
+    port: int | None = omitted_if_default(None, "where it listens in its container; absent: what the image exposes")
+
+
+class ComposeService(Frozen):
+    """A service of a compose file, which starts with all that the file describes, and is the one that is measured."""
+
+    file: str
+    service: str
+    port: int = Field(description="where it listens in its container")
+
+
 class ServerEntry(Frozen):
     """A server that is started: of the catalogue, by its full name `family.name`, with a `build`; or the user's.
 
-    The user's command is started in `family_folder`, or, with a `checkout`, where that revision was built.
+    The user's command is started in `family_folder`, or, with a `checkout`, where that revision was built. In its place
+    the user may have an `image`, or a service of `compose`.
     """
 
     name: str
@@ -208,6 +226,8 @@ class ServerEntry(Frozen):
     family_folder: str
     build: Build | None = omitted_if_default(None, "absent for a server of the user's")
     checkout: Checkout | None = omitted_if_default(None, "the revision that it is built from, if any")
+    image: OwnImage | None = omitted_if_default(None, "the image that it runs in, if the user names one")
+    compose: ComposeService | None = omitted_if_default(None, "the service that it is, if the user names one")
     start: Start
     ready: Ready = Ready()
     stop: Stop = Stop()
@@ -222,6 +242,11 @@ class ServerEntry(Frozen):
         """The same server, started by another command."""
         start = self.start.model_copy(update={"command": command})
         return self.model_copy(update={"start": start})
+
+    @property
+    def is_of_containers(self) -> bool:
+        """Whether it is an image or a service of the user's, and no command."""
+        return self.image is not None or self.compose is not None
 
     @property
     def serves(self) -> tuple[Leg, ...]:

@@ -130,6 +130,16 @@ class Variant(Frozen):
         return isinstance(self.entry, AttachedServer)
 
     @property
+    def is_of_containers(self) -> bool:
+        """Whether it is an image or a service of the user's."""
+        return isinstance(self.entry, ServerEntry) and self.entry.is_of_containers
+
+    @property
+    def is_in_container(self) -> bool:
+        """Whether it runs in a container."""
+        return self.container is not None or self.is_of_containers
+
+    @property
     def runtime(self) -> str:
         """The runtime of its server, such as `jvm`; empty if not known."""
         return "" if isinstance(self.entry, AttachedServer) else self.entry.runtime
@@ -190,7 +200,9 @@ class Variant(Frozen):
     @property
     def place(self) -> str:
         """`process`, or its container with what differs from the defaults."""
-        return self.container.slug if self.container else "process"
+        if self.container is None:
+            return "container" if self.is_of_containers else "process"
+        return self.container.slug
 
     @property
     def hops(self) -> tuple["Variant", ...]:

@@ -112,6 +112,7 @@ class ServerFacts(Frozen):
     outputs: str = omitted_if_default("", "hash of what was built, if there are several builds")
     hops: tuple["HopFacts", ...] = omitted_if_default((), "the proxies in front of it, the client's first")
     runtimes: tuple[str, ...] = omitted_if_default((), "what its ready processes ran on, such as `jvm`, if known")
+    beside: tuple[str, ...] = omitted_if_default((), "other services of its compose file, which are not counted")
 
     def behind(self, hops: tuple["HopFacts", ...]) -> "ServerFacts":
         """The same server behind these proxies."""

@@ -149,6 +149,8 @@ def cannot_profile(variant: Variant, profile: Profile) -> str:
     known = _PROFILES.get(variant.runtime, _PROFILES_OF_OTHERS)
     if profile not in known:
         return f"of a server whose runtime is {variant.runtime} only {' and '.join(known)} can be profiled"
+    if variant.is_of_containers:
+        return "its files are in its container, and profilers look for them on this machine"
     if variant.runtime == "jvm" and variant.container is not None:
         return "the profiler of JVMs is not in the container's image"
     return ""
@@ -327,7 +329,7 @@ def _loaded_ns(cell: Cell) -> int:
 
 def _overhead_ns(cell: Cell) -> int:
     overhead_ns = sum(_OVERHEAD_NS.get(runtime, _OVERHEAD_OF_OTHERS_NS) for runtime in cell.variant.runtimes)
-    containers = sum(part.container is not None for part in (cell.variant, *cell.variant.hops))
+    containers = sum(part.is_in_container for part in (cell.variant, *cell.variant.hops))
     return overhead_ns + containers * _OVERHEAD_OF_CONTAINER_NS
 
 

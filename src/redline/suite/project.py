@@ -6,7 +6,7 @@ from pathlib import PurePath
 
 from redline.errors import UsageError, WrongValueError
 from redline.model import Frozen, Leg, Ready, Request, Scenario, ServedTls, ServerEntry, Start, Stop
-from redline.model.catalogue import Checkout, has_tls, http_of
+from redline.model.catalogue import Checkout, ComposeService, OwnImage, has_tls, http_of
 from redline.model.template import first_of
 from redline.suite.schema.document import Document, Path, parse_document
 from redline.suite.schema.objectives import Selectable, parse_objectives
@@ -20,13 +20,19 @@ from redline.suite.validate.referenced_files import NO_FILES, Files, picks_of
 
 PROJECT_FILE = "redline.yaml"
 JVM_READY_NS = 60_000_000_000
+"""Also for containers, of which nobody knows what runs in them."""
 _REFERENCE = "docs/guide/my-server.md"
 
 
 class Own(Frozen):
-    """How a server of the user's is started, made ready and stopped, as far as it is written."""
+    """How a server of the user's is started, made ready and stopped, as far as it is written.
 
-    command: str
+    By its command, its image, or a service of a compose file.
+    """
+
+    command: str = ""
+    image: OwnImage | None = None
+    compose: ComposeService | None = None
     folder: str = "."
     env: dict[str, str] = {}
     runtime: str | None = None
@@ -37,23 +43,32 @@ class Own(Frozen):
         """The server; it is ready when it answers what it is asked first. Raises WrongValueError for its command.
 
         What it runs on is seen once it runs, if it is neither given nor plain from the command. A virtual machine gets
-        more time to become ready.
+        more time to become ready, and so does a container.
         """
-        parts = read_command(self.command)
-        runtime = self.runtime or ("jvm" if PurePath(parts[0]).name == "java" else "")
-        ready = ready_of(asked).model_dump() | ({"within_ns": JVM_READY_NS} if runtime == "jvm" else {})
+        parts = read_command(self.command) if self.command else ()
+        runtime = self.runtime or ("jvm" if parts and PurePath(parts[0]).name == "java" else "")
+        slow = runtime == "jvm" or not parts
+        ready = ready_of(asked).model_dump() | ({"within_ns": JVM_READY_NS} if slow else {})
         return ServerEntry(
             name=name,
-            about=self.command,
+            about=self._about,
             runtime=runtime,
             family_folder=self.folder,
             checkout=checkout,
+            image=self.image,
+            compose=self.compose,
             start=Start(command=parts, env=self.env),
             ready=Ready.model_validate(ready | (self.ready.model_dump(exclude_none=True) if self.ready else {})),
             stop=Stop.model_validate(self.stop.model_dump(exclude_none=True) if self.stop else {}),
             http=(http_of(leg),),
             tls=ServedTls() if has_tls(leg) else None,
         )
+
+    @property
+    def _about(self) -> str:
+        if self.image is not None:
+            return self.image.name
+        return self.command if self.compose is None else f"{self.compose.service} of {self.compose.file}"
 
 
 @dataclass(frozen=True)

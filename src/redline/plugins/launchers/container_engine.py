@@ -24,7 +24,7 @@ ANSWER_WITHIN_S, WORK_WITHIN_S = 20.0, 120.0
 """Time limits of calls that take well under a second, and of those that move an image or wait for an end."""
 _LATE_WITHIN_S = 4.0
 _LONGEST_REASON = 500
-_MISSING = re.compile("no such|not found|unable to find", re.IGNORECASE)
+_MISSING = re.compile("no such|not found|not known|unable to find", re.IGNORECASE)
 
 
 class ContainerEngineError(Exception):
@@ -70,7 +70,7 @@ class ContainerEngine:
         if self.name != "podman":
             return (self.client,)
         # It needs systemd unless told otherwise, and its `crun` refuses control groups of both versions.
-        no_systemd = not Path("/run/systemd/system").is_dir()
+        no_systemd = not has_systemd()
         prefers_runc = read_limits().layout == "hybrid" and shutil.which("runc") is not None
         manager = ("--cgroup-manager", "cgroupfs") if no_systemd else ()
         return (self.client, *manager, *(("--runtime", "runc") if prefers_runc else ()))
@@ -89,7 +89,7 @@ class ContainerEngine:
         """The stripped output of a command, for which a late engine gets less time. Raises ContainerEngineError."""
         limit_s = within_s or ANSWER_WITHIN_S
         try:
-            said = _output((*self.command, *words), words[0], min(limit_s, _LATE_WITHIN_S) if self.late else limit_s)
+            said = output((*self.command, *words), words[0], min(limit_s, _LATE_WITHIN_S) if self.late else limit_s)
         except ContainerEngineError as error:
             self.late = error.late
             raise
@@ -98,7 +98,12 @@ class ContainerEngine:
 
     def ask(self, *words: str) -> str:
         """The same, without the options of this machine."""
-        return _output((self.client, *words), words[0], ANSWER_WITHIN_S)
+        return output((self.client, *words), words[0], ANSWER_WITHIN_S)
+
+
+def has_systemd() -> bool:
+    """Whether systemd runs here: podman has it make control groups, and time health checks."""
+    return Path("/run/systemd/system").is_dir()
 
 
 def find_container_engine(try_out: Callable[[ContainerEngine], None]) -> ContainerEngine:
@@ -126,15 +131,19 @@ def find_container_engine(try_out: Callable[[ContainerEngine], None]) -> Contain
     raise ContainerEngineError("; ".join(map(str, reasons)), reasons[0].hint)
 
 
-def _output(command: tuple[str, ...], verb: str, within_s: float) -> str:
-    """Run it in a session of its own: a Ctrl-C reaches the lab alone, and a timeout ends all of it."""
-    called = f"`{Path(command[0]).name} {verb}`"
+def output(command: tuple[str, ...], verb: str, within_s: float, *, name: str = "", holds: tuple[int, ...] = ()) -> str:
+    """The stripped output of a command. It has a session of its own: a Ctrl-C reaches the lab alone.
+
+    A timeout ends all of it. `name` is that of the program in messages, if not its own; `holds` are files that it keeps
+    open. Raises ContainerEngineError.
+    """
+    called = f"`{name or Path(command[0]).name} {verb}`"
     hint = f"try it by hand: {' '.join(command[:12])}"
     # Files, not pipes: what an engine leaves running may hold its outputs.
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         try:
             process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True
+                command, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True, pass_fds=holds
             )
         except OSError as error:
             raise ContainerEngineError(f"{called} cannot be run: {error.strerror}", INSTALL) from error

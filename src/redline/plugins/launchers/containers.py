@@ -50,25 +50,32 @@ _BY_SIGNAL = 128
 _PAUSE_S = 0.02
 _ENDING_S = 1.0
 _START_WITHIN_S = 30.0
+# Images go by their names: an image may have others, which are the user's.
 _JANITOR = """\
 trap "" INT HUP TERM
 cat >/dev/null
 list() { timeout 60 "$@" 2>/dev/null; }
 all=$(list "$@" ps --all --quiet --filter "label=$LABEL=$LAB")
-[ -z "$all" ] || { list "$@" kill $all; list "$@" rm --force $all; }
+[ -z "$all" ] || { list "$@" kill $all; list "$@" rm --force --volumes $all; }
 all=$(list "$@" network ls --quiet --filter "label=$LABEL=$LAB")
 [ -z "$all" ] || list "$@" network rm $all
-all=$(list "$@" images --quiet "redline/$LAB" | sort -u)
+all=$(list "$@" volume ls --quiet --filter "label=$LABEL=$LAB")
+[ -z "$all" ] || list "$@" volume rm --force $all
+all=$(list "$@" images --format "{{.Repository}}:{{.Tag}}" "redline/$LAB" | grep "redline/$LAB:")
 [ -z "$all" ] || list "$@" rmi --force $all
 """
 
 
 @dataclass(frozen=True)
 class Image:
-    """An image of the engine. `mounts` are the paths of this machine that a container of it gets, read-only."""
+    """An image of the engine. `mounts` are the paths of this machine that a container of it gets, read-only.
+
+    With a `port` it runs as it is: with its own command, which listens on that port of its container.
+    """
 
     name: str
     mounts: tuple[Path, ...] = ()
+    port: int | None = None
 
 
 class Containers:
@@ -171,18 +178,27 @@ class Containers:
                 engine.call("import", str(folder / "image.tar"), image, within_s=WORK_WITHIN_S)
         return Image(image)
 
-    def guard(self, variant: Variant, image: Image, order: LaunchOrder, start: "BoxedStart") -> "ContainerGuard":
+    def new_name(self) -> str:
+        """A name for what a start makes, which nothing else on this machine has."""
+        return f"redline-{self.lab}-{next(self._numbers)}"
+
+    def guard(
+        self, server: str, wanted: Container, image: Image, order: LaunchOrder, start: "BoxedStart"
+    ) -> "ContainerGuard":
         """Start the server of an order in a container. Raises LaunchError, and what a Guard raises."""
-        assert variant.container is not None
         try:
-            name = f"redline-{self.lab}-{next(self._numbers)}"
-            box = Box(self.engine(), name, self.lab, variant.slug, variant.container, image, start)
-            return ContainerGuard(order, box)
+            return ContainerGuard(order, Box(self.engine(), self.new_name(), self.lab, server, wanted, image, start))
         except ContainerEngineError as error:
-            raise LaunchError(f"{variant.slug}: {error}", hint=error.hint) from error
+            raise LaunchError(f"{server}: {error}", hint=error.hint) from error
+
+    @property
+    def holds(self) -> tuple[int, ...]:
+        """What a command keeps open that makes things in the engine: so the janitor begins only when it has ended."""
+        janitor = self._janitor
+        return (janitor.stdin.fileno(),) if janitor is not None and janitor.stdin is not None else ()
 
     def _watch(self, engine: ContainerEngine) -> None:
-        """Start the janitor. It ends when its stdin does, which only the lab holds open."""
+        """Start the janitor. It works when its stdin ends, which the lab and what it calls hold open."""
         self._janitor = subprocess.Popen(
             ("sh", "-c", _JANITOR, "janitor", *engine.command),
             stdin=subprocess.PIPE,
@@ -244,23 +260,30 @@ class Box:
 
     def order(self, order: LaunchOrder) -> LaunchOrder:
         """The order for the client that runs the server of an order in this container."""
-        own = () if self.wanted.image else ("PATH",)  # an image of the build has everything where this machine has it
+        as_it_is = self.image.port is not None
+        own = (
+            () if self.wanted.image or as_it_is else ("PATH",)
+        )  # an image of the build has everything where this machine has it
         env = {name: order.env[name] for name in (*own, *self.start.variables) if name in order.env}
         port = self.start.port
-        published = ["--network", self.name, "--publish", f"127.0.0.1:{port}:{port}"]
+        published = ["--network", self.name, "--publish", f"127.0.0.1:{port}:{self.image.port or port}"]
         network = ["--network", "host"] if self.wanted.network == "host" else published
-        options = [
-            *("--name", self.name, "--label", f"{LABEL}={self.lab}", "--pull", "never", "--log-driver", "none"),
+        mounted = (
             *("--workdir", str(order.folder), "--volume", f"{self.start.scratch}:{self.start.scratch}"),
             *("--security-opt", "label=disable"),  # else SELinux keeps it from what is mounted
+        )
+        options = [
+            *("--name", self.name, "--label", f"{LABEL}={self.lab}", "--pull", "never", "--log-driver", "none"),
+            *(() if as_it_is else mounted),
             *network,
             *self._limits(order.cpus),
             *self.engine.ulimits,
             *(word for path in self.image.mounts for word in ("--volume", f"{path}:{path}:ro")),
             *(word for name, text in sorted(env.items()) for word in ("--env", f"{name}={text}")),
         ]
-        program, *words = order.command
-        command = (*self.engine.command, "run", *options, "--entrypoint", program, self.image.name, *words)
+        program, words = order.command[:1], order.command[1:]
+        entry_point = ("--entrypoint", *program) if program else ()
+        command = (*self.engine.command, "run", *options, *entry_point, self.image.name, *words)
         return replace(order, command=command, env=dict(os.environ), cpus=(), cgroup_parent=None)
 
     def _limits(self, cpus: tuple[int, ...]) -> list[str]:
@@ -282,7 +305,7 @@ class Box:
 
     def verify(self, pid: int, cpus: tuple[int, ...]) -> None:
         """Verify the server's process, cores and limits. Raises LaunchError."""
-        if not _is_first_of_its_namespace(pid):
+        if not is_first_of_its_namespace(pid):
             message = f"{self.server}: process {pid}, which {self.engine.name} names, is not one of its container"
             raise LaunchError(
                 message, hint="run the lab where the container engine runs, not in a container of its own"
@@ -379,7 +402,9 @@ class ContainerGuard(Guard):
             said = tail(self._order.log)
             if not failures.says_port_is_taken(said):
                 message = f"{self._box.engine.name} could not start its container: {reason_of(said)}"
-                raise ContainerEngineError(message, f"its whole output is in {self._order.log}")
+                as_it_is = self._box.image.port is not None
+                hint = failures.OF_IMAGE.by_hand if as_it_is else f"its whole output is in {self._order.log}"
+                raise ContainerEngineError(message, hint)
         return 0
 
     def poll(self, wait_s: float = 0.0) -> Exited | None:
@@ -409,7 +434,7 @@ def catches_sigterm(pid: int) -> bool:
     return match is not None and bool(int(match[1], 16) >> (signal.SIGTERM - 1) & 1)
 
 
-def _is_first_of_its_namespace(pid: int) -> bool:
+def is_first_of_its_namespace(pid: int) -> bool:
     """Whether a process is the first of a PID namespace below that of the lab."""
     match = re.search(rb"^NSpid:\s+(.+)", procfs.read_bytes(f"/proc/{pid}/status"), re.MULTILINE)
     ids = match[1].split() if match else []

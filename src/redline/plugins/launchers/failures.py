@@ -33,13 +33,14 @@ _MOST_LINES = 60
 
 @dataclass(frozen=True)
 class LaunchAdvice:
-    """Where a user changes how the server starts and when it is ready, and how to see its output."""
+    """Where a user changes how the server starts, when it is ready and where it listens, and how to see its output."""
 
     start: str
     mend: str
     ready: str
     longer: str
     by_hand: str
+    elsewhere: str = ""
 
 
 OF_CATALOGUE = LaunchAdvice(
@@ -57,6 +58,26 @@ OF_COMMAND = LaunchAdvice(
     by_hand="try the command by hand, with a port in place of {port}",
 )
 """Advice on commands given to `redline ab` or in a redline.yaml: their logs go with the command that ran them."""
+
+
+OF_IMAGE = LaunchAdvice(
+    start="the image",
+    mend="fix",
+    ready="what is requested: --path and --status, or `check` and `ready`",
+    longer="raise `ready: {within: 2m}`",
+    by_hand="try the image by hand: podman or docker run --rm IMAGE",
+    elsewhere="let `port` be that on which it listens in its container, at 0.0.0.0",
+)
+"""Advice on a user's images."""
+OF_SERVICE = LaunchAdvice(
+    start="the service",
+    mend="fix",
+    ready=OF_IMAGE.ready,
+    longer=OF_IMAGE.longer,
+    by_hand="try the compose file by hand: docker or podman compose up",
+    elsewhere=OF_IMAGE.elsewhere,
+)
+"""The same on services of compose files."""
 
 
 @dataclass(frozen=True)
@@ -142,7 +163,8 @@ class FailedStart:
             if saw.startswith(_ANSWERED):
                 hint = f"fix what answers so, or {advice.ready}"
             if where:
-                hint = f"let {advice.start} listen on {{port}}, at {self.host} or at all addresses"
+                own = f"let {advice.start} listen on {{port}}, at {self.host} or at all addresses"
+                hint = advice.elsewhere or own
         hint += "" if advice.by_hand else f"; its output is in {log}"
         return LaunchError(f"{message}{_last(log)}", hint=hint, kind="not_ready", log_tail=tail(log))
 
@@ -211,7 +233,12 @@ def _hint_for(exited: Exited, log: Path, advice: LaunchAdvice = OF_CATALOGUE) ->
 
 
 def _last(log: Path) -> str:
-    words = decisive(tail(log, _MOST_LINES))
+    return last_words(tail(log, _MOST_LINES))
+
+
+def last_words(said: str) -> str:
+    """The line of an output that names the error, as the end of a sentence."""
+    words = decisive(said)
     return f"; its last words: {words}" if words else "; it wrote nothing"
 
 

@@ -87,16 +87,16 @@ def said(listening: Collection[Listener]) -> str:
     )
 
 
-def listens(host: str, port: int, pid: int) -> bool:
+def listens(host: str, port: int, pid: int, inside: int | None = None) -> bool:
     """Whether connections to this address reach only the process or what it started; True if the kernel does not say.
 
-    Of a process in another network it is known only that it listens on the port.
+    Of a process in another network it is known only that it listens on the port, which may be called `inside` there.
     """
     try:
         answer = answering(listeners(), At(ip_address(host), port))
     except OSError:
         return True
-    if not Namespace.of(pid).ours and port in {listener.at.port for listener in listening(pid)}:
+    if not Namespace.of(pid).ours and (inside or port) in {listener.at.port for listener in listening(pid)}:
         return True
     held = _sockets_of(started_by(pid))
     return all(tcp.inode in held for tcp in answer)

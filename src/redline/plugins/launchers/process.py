@@ -11,7 +11,7 @@ from typing import Protocol
 
 from redline.errors import BuildError, DriveError, LaunchError, UsageError
 from redline.files import mend, open_within
-from redline.model import Failure, Ready, ServerEntry, ServerFacts, Variant
+from redline.model import Container, Failure, Ready, ServerEntry, ServerFacts, Variant
 from redline.model.catalogue import UPSTREAM, certificates, filled, has_tls, option_text
 from redline.model.jvm import jvm_words
 from redline.plugins.commands import OUT_OF_RESOURCES
@@ -35,11 +35,11 @@ _LOWEST = 10_000
 _ENOUGH = 1_000
 _TRIES = 200
 HOST = "127.0.0.1"
-_PORTS_TRIED = 4
+PORTS_TRIED = 4
 _MOST_OF_AUTHORITIES = 4 * 1024 * 1024
 PADDING = "REDLINE_PADDING"
 """The variable that makes a server's environment larger, by less than a page: more repeats positions of the stack."""
-_MOST_PADDING_BYTES = 4096
+MOST_PADDING_BYTES = 4096
 
 
 def free_port(port_range: Path = Path("/proc/sys/net/ipv4/ip_local_port_range")) -> int:
@@ -125,7 +125,7 @@ class _Attempt:
             "port": str(self.port),
             "folder": str(built.folder),
             "bin": str(installed_folder()),
-            "cpus": str(cores_of(self.variant.container, len(cpus) or len(os.sched_getaffinity(0)))),
+            "cpus": str(cores_of(self._container, len(cpus) or len(os.sched_getaffinity(0)))),
             "host": self._listens_on,
             "scratch": str(self.scratch),
             "java": str(jdk.java) if jdk else "",
@@ -163,22 +163,32 @@ class _Attempt:
         return dict(zip(UPSTREAM, (endpoint.host, str(endpoint.port), upstream.leg, authority), strict=True))
 
     @property
+    def _container(self) -> Container | None:
+        """Its container; that of a user's image has the port of the server published."""
+        return self.variant.container or (Container(network="published") if self._own_port else None)
+
+    @property
+    def _own_port(self) -> int | None:
+        """Where a user's image listens in its container."""
+        return self.prepared.image.port if self.prepared.image else None
+
+    @property
     def _listens_on(self) -> str:
-        container = self.variant.container
+        container = self._container
         return EVERYWHERE if container and container.network == "published" else self.prepared.host
 
     def guard(self, order: LaunchOrder) -> Guard:
         """Start it, as a process or in its container. Raises LaunchError and OSError."""
-        prepared = self.prepared
-        if prepared.containers is None or prepared.image is None:
+        prepared, container = self.prepared, self._container
+        if prepared.containers is None or prepared.image is None or container is None:
             return Guard(order)
         variables = (*self.variant.catalogued.start.env, PADDING)
         start = BoxedStart(self.port, self.scratch, variables)
-        return prepared.containers.guard(self.variant, prepared.image, order, start)
+        return prepared.containers.guard(self.variant.slug, container, prepared.image, order, start)
 
     def bring_up(self, guard: Guard, order: LaunchOrder) -> ServerFacts | NotIts:
         """The facts of the server once it is ready, or the owner of its port. Raises LaunchError."""
-        ready, host = self.ready, self.prepared.host
+        ready, host, inside = self.ready, self.prepared.host, self._own_port or self.port
         failed = FailedStart(self.variant.slug, host, self.port, order, self.prepared.advice)
         started = guard.started()
         if isinstance(started, NotStarted):
@@ -195,12 +205,12 @@ class _Attempt:
             guard.stop()
             raise LaunchError.of(error) from error
         if waited.ended == "ready" and guard.poll() is None:
-            if listens(host, self.port, started.pid):
+            if listens(host, self.port, started.pid, inside):
                 return self._facts(started, order, waited.at_ns)
             return NotIts(answered_by=observed.who_answers(host, self.port))
         exited = guard.poll()
         looked = Whereabouts.of if exited is None else Whereabouts.of_those_left
-        seen = looked(started.pid, host, self.port)
+        seen = looked(started.pid, host, inside)
         if self._listens_on == EVERYWHERE:  # what listens on the port here passes it on to the container
             seen = replace(seen, holders=())
         guard.stop()
@@ -212,7 +222,10 @@ class _Attempt:
 
     def _where(self, seen: Whereabouts) -> str:
         """Where the server listens, if not where it should."""
-        if self._listens_on != HOST and observed.is_out_of_reach(self.port, seen.listening):
+        inside = self._own_port or self.port
+        if self._listens_on != HOST and observed.is_out_of_reach(inside, seen.listening):
+            if self._own_port:
+                return f"it listens on 127.0.0.1 of its container alone, whose port {inside} no published port reaches"
             who = "no published port" if self._listens_on == EVERYWHERE else "no other host"
             return f"it listens on 127.0.0.1 alone, which {who} reaches: use {{host}} in its entry"
         return "" if seen.reached else observed.said(seen.listening)
@@ -256,9 +269,9 @@ def started(launch: Launch, prepared: Prepared) -> Iterator[ProcessServer]:
     """Start a server or a proxy, wait until it is ready, and stop it whatever happens. Raises LaunchError."""
     variant, built = launch.variant, prepared.built
     drawn = random.Random(launch.seed)  # noqa: S311 - not a secret
-    padding_bytes = 0 if launch.seed is None else drawn.randrange(_MOST_PADDING_BYTES)
+    padding_bytes = 0 if launch.seed is None else drawn.randrange(MOST_PADDING_BYTES)
     last = NotIts()
-    for _ in range(_PORTS_TRIED):
+    for _ in range(PORTS_TRIED):
         with ExitStack() as stack:
             folder = _scratch_folder(variant, prepared.scratch, stack)
             attempt = _Attempt(launch, prepared, free_port(), folder, padding_bytes)
@@ -277,7 +290,7 @@ def started(launch: Launch, prepared: Prepared) -> Iterator[ProcessServer]:
                 yield ProcessServer(endpoint, facts, variant.slug, guard, launch.log, attempt.scratch)
                 return
             last = facts
-    raise failures.port_taken(variant.slug, attempt.port, _PORTS_TRIED, last, launch.log)
+    raise failures.port_taken(variant.slug, attempt.port, PORTS_TRIED, last, launch.log)
 
 
 def _scratch_folder(variant: Variant, parent: Path, stack: ExitStack) -> Path:

@@ -1,4 +1,4 @@
-"""Launchers by the kind of a server: commands and git revisions here, the catalogue and running servers elsewhere."""
+"""Launchers by the kind of a server: commands and git revisions here, and all others elsewhere."""
 
 import hashlib
 import json
@@ -12,7 +12,9 @@ from redline.model import AttachedServer, Variant
 from redline.model.catalogue import Checkout
 from redline.plugins.launchers.attached import AttachedLauncher
 from redline.plugins.launchers.builds import StandingBuild
+from redline.plugins.launchers.compose import ComposeLauncher
 from redline.plugins.launchers.failures import OF_COMMAND
+from redline.plugins.launchers.own_images import ImageLauncher
 from redline.plugins.launchers.process import Prepared, ProcessServer, started
 from redline.plugins.revisions import Repository, build
 from redline.plugins.temporary import elsewhere, private_folder
@@ -116,6 +118,7 @@ class ServersLauncher:
     def __init__(self, catalogue: Launcher, revisions: RevisionLauncher) -> None:
         self._catalogue, self._revisions = catalogue, revisions
         self._attached, self._commands = AttachedLauncher(), CommandLauncher()
+        self._images, self._services = ImageLauncher(), ComposeLauncher()
 
     def build(self, variants: Iterable[Variant], progress: Callable[[Building], None], builds: int = 1) -> BuildOutcome:
         """Build what the variants need. Failures are in the outcome, by variant slug."""
@@ -137,4 +140,8 @@ class ServersLauncher:
             return self._attached
         if entry.checkout is not None:
             return self._revisions
+        if entry.image is not None:
+            return self._images
+        if entry.compose is not None:
+            return self._services
         return self._commands if entry.build is None else self._catalogue

@@ -6,6 +6,7 @@ from pydantic import ConfigDict, Field, model_validator
 
 from redline.errors import WrongValueError
 from redline.model.plan import DIRECT
+from redline.suite.schema.container import ContainedSchema
 from redline.suite.schema.load import LoadSchema
 from redline.suite.schema.objectives import ObjectiveSets
 from redline.suite.schema.scenario import NAME, OneRequestSchema, WeightedSchema
@@ -69,10 +70,21 @@ class StartedSchema(Schema):
     stop: StopSchema | None = Field(default=None, description="how it is stopped")
 
 
-class ProjectServerSchema(StartedSchema):
-    """One of several servers: a command that starts it, or the URL of a server that is running."""
+_KINDS = ("start", "image", "compose", "url")
+_FIT = {
+    "start": {"build", "env", "runtime", "ready", "stop"},
+    "image": {"build", "env", "runtime", "ready", "stop", "port"},
+    "compose": {"build", "runtime", "ready", "stop", "service", "port"},
+    "url": set[str](),
+}
+"""The further keys that one of several servers can have, by its kind."""
+_ONE_KIND = "write one of `start: ./server --port {port}`, `image: shop:1`, `compose: compose.yaml` and `url: http://…`"
 
-    model_config = ConfigDict(json_schema_extra={"oneOf": [{"required": ["start"]}, {"required": ["url"]}]})
+
+class ProjectServerSchema(StartedSchema, ContainedSchema):
+    """One of several servers: a command that starts it, its image, a service, or the URL of one that is running."""
+
+    model_config = ConfigDict(json_schema_extra={"oneOf": [{"required": [kind]} for kind in _KINDS]})
 
     name: Annotated[str, Field(pattern=OWN_NAME)] = Field(description="its name in reports", examples=["go"])
     url: str | None = Field(
@@ -90,13 +102,26 @@ class ProjectServerSchema(StartedSchema):
 
     @model_validator(mode="after")
     def _one_kind(self) -> Self:
-        if (self.start is None) == (self.url is None):
-            has = "neither a `start` nor a `url`" if self.start is None else "both a `start` and a `url`"
-            raise WrongValueError(f"this server has {has}", "write `start: ./server --port {port}`, or `url: http://…`")
-        if self.url is not None and (other := sorted(self.model_fields_set - {"name", "url", "route"})):
-            message = f"a server that is running is not started, and has no `{other[0]}`"
-            raise WrongValueError(message, "remove it", field=other[0])
+        kinds = [kind for kind in _KINDS if getattr(self, kind) is not None]
+        if len(kinds) != 1:
+            has = f"both `{kinds[0]}` and `{kinds[1]}`" if kinds else f"none of {', '.join(_KINDS)}"
+            raise WrongValueError(f"this server has {has}", _ONE_KIND)
+        (kind,) = kinds
+        if other := sorted(self.model_fields_set - {"name", "route", kind} - _FIT[kind]):
+            message = f"a server by its `{kind}` has no `{other[0]}`"
+            if kind == "url":
+                message = f"a server that is running is not started, and has no `{other[0]}`"
+            raise WrongValueError(message, _advice_on(kind, other[0]), field=other[0])
         return self
+
+
+def _advice_on(kind: str, key: str) -> str:
+    """What to do about a key that this kind of server does not have."""
+    if kind == "compose" and key == "env":
+        return "write it as `environment` of the service, in the compose file"
+    if kind == "start" and key == "port":
+        return "remove it: Redline chooses the port, and fills in {port}"
+    return "remove it"
 
 
 Servers = Annotated[list[ProjectServerSchema], Field(min_length=1)]

@@ -17,7 +17,7 @@ from pydantic_core import CoreSchema
 from redline.errors import WrongValueError
 from redline.model import Backend, Closed, Design, Load, Open, Profile
 from redline.model.plan import DIRECT
-from redline.suite.schema.container import PlacedSchema
+from redline.suite.schema.container import ContainedSchema, PlacedSchema
 from redline.suite.schema.load import DEFAULT_CONNECTIONS, MOST_CONNECTIONS, LoadSchema
 from redline.suite.schema.objectives import ObjectiveSets
 from redline.suite.schema.scenario import NAME, ScenarioSchema
@@ -95,19 +95,24 @@ RouteNames = Annotated[
 Routes = dict[Annotated[str, Field(pattern=NAME)], Annotated[list[RouteItem], Field(min_length=1)]]
 Profiles = Annotated[list[Profile], BeforeValidator(as_list), one_or_several({"enum": [*PROFILES]})]
 
-_KINDS = ("use", "command", "url", "revision")
-_ONE_KIND = "write one of `use: rust.hyper`, `command: ./server --port {port}`, `url: http://…` and `revision: HEAD`"
+_KINDS = ("use", "command", "image", "compose", "url", "revision")
+_ONE_KIND = (
+    "write one of `use: rust.hyper`, `command: ./server --port {port}`, `image: shop:1`, `compose: compose.yaml`, "
+    "`url: http://…` and `revision: HEAD`"
+)
 _FIT = {
     "use": {"options", "http", "tls", "route", "places", "container"},
     "command": {"name", "folder", "env", "ready", "stop", "runtime", "http", "tls", "route"},
+    "image": {"name", "port", "env", "ready", "stop", "runtime", "http", "tls", "route"},
+    "compose": {"name", "service", "port", "ready", "stop", "runtime", "http", "tls", "route"},
     "url": {"name", "http", "tls", "route"},
     "revision": {"name", "http", "tls", "route"},
 }
 """The further keys that a server can have, by its kind."""
 
 
-class ServerSchema(PlacedSchema):
-    """A server: of the catalogue, a command, a URL, or a revision; a list of values is an axis.
+class ServerSchema(PlacedSchema, ContainedSchema):
+    """A server: of the catalogue, a command, an image, a service, a URL, or a revision; a list of values is an axis.
 
     A name alone is that of a server of the catalogue.
     """
@@ -132,13 +137,15 @@ class ServerSchema(PlacedSchema):
     )
     name: Annotated[str, Field(pattern=OWN_NAME)] | None = Field(
         default=None,
-        description="its name in reports; default: its program, address or revision",
+        description="its name in reports; default: its program, image, service, address or revision",
         examples=["A"],
     )
     folder: str | None = Field(
         default=None, min_length=1, description="where the command runs, relative to the suite; default: its folder"
     )
-    env: dict[str, str] = Field(default={}, description="environment variables of the command", examples=[{"N": "1"}])
+    env: dict[str, str] = Field(
+        default={}, description="environment variables of the command or the image", examples=[{"N": "1"}]
+    )
     ready: ReadySchema | None = Field(
         default=None,
         description="the request that a ready server answers; default: that of the first scenario, if it is a GET",

@@ -142,7 +142,7 @@ def _catalogued(sheet: Sheet, path: Path, written: ServerSchema, use: str, names
 
 
 def _own(sheet: Sheet, path: Path, written: ServerSchema, names: Names) -> list[Variant]:
-    """A server by its command or its revision, once for each route to it; none after noting what is wrong."""
+    """A server of the user's, but by its URL, once for each route to it; none after noting what is wrong."""
     known_before = len(sheet.problems)
     name = _own_name(sheet, path, written, names.catalogue)
     chosen = routes_of(sheet, path, None, written, names.routes, names.catalogue)
@@ -172,6 +172,8 @@ def _entries(
     if written.revision is None:
         own = Own(
             command=written.command or "",
+            image=written.own_image,
+            compose=written.own_service(names.origins.folder),
             folder=normpath(PurePath(names.origins.folder) / (written.folder or ".")),
             env=written.env,
             runtime=written.runtime,
@@ -186,11 +188,17 @@ def _entries(
 
 
 def _own_name(sheet: Sheet, path: Path, written: ServerSchema, catalogue: Catalogue) -> str:
-    program = PurePath((written.command or "").split()[0]).name if written.command else ""
-    name = written.name or _UNSAFE.sub("-", written.revision or program).strip("-") or "server"
+    name = written.name or _UNSAFE.sub("-", written.revision or _called(written)).strip("-") or "server"
     if name in catalogue.servers:
         sheet.wrong((*path, "name"), f"the catalogue has a server `{name}` already", "give yours another name")
     return name
+
+
+def _called(written: ServerSchema) -> str:
+    """The program of a command, the image without its registry and tag, or the service."""
+    if written.image is not None:
+        return re.split("[:@]", PurePath(written.image).name)[0]
+    return written.service or PurePath((written.command or "").split()[0]).name
 
 
 def _running(sheet: Sheet, path: Path, written: ServerSchema, url: str, names: Names) -> list[Variant]:

@@ -1,0 +1,184 @@
+"""Services of the user's compose files: a project of its own for each start, which goes with everything it made."""
+
+import hashlib
+import random
+import shlex
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import cached_property
+from pathlib import Path
+
+from redline.errors import BuildError, LaunchError
+from redline.model import Variant
+from redline.model.catalogue import ComposeService
+from redline.plugins.launchers import failures
+from redline.plugins.launchers.compose_file import (
+    ComposeFile,
+    ComposeFileError,
+    OwnStart,
+    not_merged,
+    override,
+    read_config,
+)
+from redline.plugins.launchers.compose_project import (
+    START_LABEL,
+    Composed,
+    ComposedServer,
+    ComposeProject,
+    PortTakenError,
+)
+from redline.plugins.launchers.compose_provider import Provider, find_provider
+from redline.plugins.launchers.container_engine import ContainerEngineError
+from redline.plugins.launchers.containers import LABEL, Containers
+from redline.plugins.launchers.failures import NotIts
+from redline.plugins.launchers.own_images import look_at
+from redline.plugins.launchers.process import MOST_PADDING_BYTES, PADDING, PORTS_TRIED, free_port
+from redline.plugins.revisions import build
+from redline.plugins.temporary import elsewhere, private_folder, temporary_folder
+from redline.ports import Building, BuildOutcome, Launch
+
+_HASH_DIGITS = 16
+
+
+class ComposeLauncher:
+    """Launcher of services of compose files."""
+
+    def __init__(self) -> None:
+        self._composed: dict[str, Composed] = {}
+
+    @cached_property
+    def _containers(self) -> Containers:
+        """Raises OSError when there is no folder for them."""
+        return Containers(private_folder("scratch"))
+
+    def build(self, variants: Iterable[Variant], progress: Callable[[Building], None], builds: int = 1) -> BuildOutcome:
+        """Build what the files say how to build, once, and look whether all other images are here."""
+        del builds
+        outcome = BuildOutcome()
+        for variant in variants:
+            try:
+                composed = self._of(variant, progress)
+            except BuildError as error:
+                outcome.failures[variant.slug] = error
+            else:
+                outcome.hashes[variant.slug] = composed.hash
+                outcome.runtimes[variant.slug] = composed.version
+        return outcome
+
+    @contextmanager
+    def running(self, launch: Launch) -> Iterator[ComposedServer]:
+        """Start all services of the file, wait until the server is ready, and remove them. Raises LaunchError."""
+        variant = launch.variant
+        try:
+            composed = self._of(variant, lambda _building: None)
+        except BuildError as error:
+            raise LaunchError.of(error) from error
+        for _ in range(PORTS_TRIED):
+            with ExitStack() as stack:
+                try:
+                    folder = stack.enter_context(temporary_folder(private_folder("scratch")))
+                    start = self._start(launch, composed)
+                    project = ComposeProject(launch, composed, start, folder, self._containers.holds)
+                except OSError as error:
+                    message = f"{variant.slug} could not be given a scratch folder: {error.strerror}"
+                    raise LaunchError(message, hint=elsewhere()) from error
+                stack.callback(project.close)
+                try:
+                    server = project.bring_up()
+                except PortTakenError:
+                    continue
+                yield server
+                return
+        raise failures.port_taken(variant.slug, start.port, PORTS_TRIED, NotIts(), launch.log)
+
+    def _start(self, launch: Launch, composed: Composed) -> OwnStart:
+        """What differs in a start. Raises LaunchError when there is no free port."""
+        service = _service_of(launch.variant)
+        drawn = random.Random(launch.seed)  # noqa: S311 - not a secret
+        project = self._containers.new_name()
+        ulimits = (word.partition("=") for word in composed.provider.engine.ulimits if "=" in word)
+        return OwnStart(
+            project=project,
+            labels={LABEL: self._containers.lab, START_LABEL: project},
+            service=service.service,
+            port=free_port(),
+            inside=service.port,
+            images=composed.built,
+            cpus=launch.placement.server_cpus,
+            padding=PADDING,
+            padding_bytes=0 if launch.seed is None else drawn.randrange(MOST_PADDING_BYTES),
+            ulimits=tuple((name, int(values.partition(":")[0])) for name, _, values in ulimits),
+        )
+
+    def _of(self, variant: Variant, progress: Callable[[Building], None]) -> Composed:
+        """The compose file of a variant, with its images. Raises BuildError."""
+        service = _service_of(variant)
+        try:
+            if service.file not in self._composed:
+                self._composed[service.file] = self._read(variant.slug, service, progress)
+            self._composed[service.file].file.check(service.file, service.service)
+        except (ContainerEngineError, ComposeFileError) as error:
+            raise BuildError(f"{variant.slug}: {error}", hint=error.hint) from error
+        except OSError as error:
+            message = f"{variant.slug}: {error.filename or service.file}: {error.strerror}"
+            raise BuildError(message, hint=elsewhere()) from error
+        return self._composed[service.file]
+
+    def _read(self, slug: str, service: ComposeService, progress: Callable[[Building], None]) -> Composed:
+        path = Path(service.file).absolute()
+        if not path.is_file():
+            raise ComposeFileError(
+                f"there is no compose file {service.file}", "`compose` names it from the folder of its file"
+            )
+        engine = self._containers.engine()
+        provider = find_provider(engine)
+        with temporary_folder(private_folder("scratch")) as folder:
+            text = provider.call(folder, ("-f", str(path)), "config")
+            file = read_config(text)
+            file.check(service.file, service.service)
+            built = self._built(slug, provider, file, path, folder, progress)
+        images = {name: built.get(name, found.image) for name, found in file.services.items()}
+        ids = {name: look_at(engine, image)[0] for name, image in images.items() if image}
+        content = hashlib.sha256(repr((text, sorted(ids.items()))).encode()).hexdigest()[:_HASH_DIGITS]
+        version = f"{engine.version}; {provider.version}"
+        return Composed(provider, file, path, built, content, version)
+
+    def _built(  # noqa: PLR0913, PLR0917 - what, by what, and where
+        self,
+        slug: str,
+        provider: Provider,
+        file: ComposeFile,
+        path: Path,
+        folder: Path,
+        progress: Callable[[Building], None],
+    ) -> dict[str, str]:
+        """The images of the services that the file says how to build, by service, under names of the lab's."""
+        project = self._containers.new_name()
+        images = {
+            name: f"redline/{self._containers.lab}:{project.rpartition('-')[2]}-{name}"
+            for name, service in file.services.items()
+            if service.is_built
+        }
+        start = OwnStart(project, {LABEL: self._containers.lab}, next(iter(file.services)), 1, 1, images)
+        (folder / "start.yaml").write_text(override(file, start))
+        common = ("-p", project, "-f", str(path), "-f", str(folder / "start.yaml"))
+        try:
+            merged = provider.call(folder, common, "config")
+        except ContainerEngineError as error:
+            hint = "get a newer one: docker compose from 2.24.4 on, or podman-compose from 1.4"
+            message = f"{provider.version} cannot merge what Redline adds to {path.name}: {error}"
+            raise ContainerEngineError(message, hint) from error
+        if theirs := not_merged(merged, start):
+            message = f"{provider.name} keeps {theirs}, which a start would share with what you run"
+            raise ComposeFileError(message, f"write {path.name} as one file, without `include` and `extends`")
+        if images:
+            command = shlex.join(provider.command(folder, *common, "build", *images))
+            hint = f"build it by hand: {provider.name} -f {path} build"
+            build(command, path.parent, slug, folder / "build.log", progress, hint)
+        return images
+
+
+def _service_of(variant: Variant) -> ComposeService:
+    service = variant.catalogued.compose
+    assert service is not None, f"{variant.slug} is no service"
+    return service

@@ -1,0 +1,276 @@
+"""What a compose file describes, and the file that changes it for one start of its own. Pure.
+
+A start must not meet another one, nor what the user runs of the same file: names, ports, volumes and networks are its
+own, and all of them have labels, by which they are removed.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
+
+_CONDITIONS = ("service_healthy", "service_completed_successfully")
+"""What another service has to be before one starts."""
+DEFAULT_NETWORK = "default"
+
+
+class ComposeFileError(Exception):
+    """The file cannot be used, with a hint."""
+
+    def __init__(self, message: str, hint: str) -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+@dataclass(frozen=True)
+class ServiceOfFile:
+    """A service. `needs` are the conditions on others by name, `ulimits` those that the file sets."""
+
+    image: str | None
+    is_built: bool
+    has_ports: bool
+    has_name: bool
+    network_mode: str | None
+    replicas: int
+    needs: Mapping[str, str]
+    ulimits: frozenset[str]
+
+
+@dataclass(frozen=True)
+class ComposeFile:
+    """A compose file: its services by name, and the volumes and networks that it makes."""
+
+    services: Mapping[str, ServiceOfFile]
+    volumes: tuple[str, ...]
+    networks: tuple[str, ...]
+
+    def check(self, file: str, service: str) -> None:
+        """Raise ComposeFileError unless a server can be this service."""
+        found = self.services.get(service)
+        if found is None:
+            known = ", ".join(self.services) or "none"
+            raise ComposeFileError(f"{file} has no service `{service}`", f"its services are: {known}")
+        if found.network_mode is not None:
+            message = f"the service {service} of {file} has `network_mode: {found.network_mode}`"
+            hint = "remove that: Redline publishes a port of its own, which needs a network of the project"
+            raise ComposeFileError(message, hint)
+        if found.replicas != 1:
+            message = f"the service {service} of {file} has {found.replicas} containers, and Redline loads one"
+            raise ComposeFileError(message, "write `replicas: 1`, or name a service that is in front of them")
+
+    @cached_property
+    def waves(self) -> tuple[tuple[str, ...], ...]:
+        """The services in groups: those of a group start when those before it are healthy, or have completed."""
+        levels: dict[str, int] = {}
+
+        def level(name: str, above: frozenset[str]) -> int:
+            if name not in levels:
+                needs = self.services[name].needs
+                levels[name] = max(
+                    (
+                        level(other, above | {name}) + (condition in _CONDITIONS)
+                        for other, condition in needs.items()
+                        if other in self.services and other not in above
+                    ),
+                    default=0,
+                )
+            return levels[name]
+
+        for name in self.services:
+            level(name, frozenset({name}))
+        numbers = sorted(set(levels.values()))
+        return tuple(tuple(name for name in self.services if levels[name] == number) for number in numbers)
+
+    @property
+    def completing(self) -> frozenset[str]:
+        """Services that have to end well before another starts."""
+        needs = (needed for service in self.services.values() for needed in service.needs.items())
+        return frozenset(name for name, condition in needs if condition == _CONDITIONS[1])
+
+
+def read_config(text: str) -> ComposeFile:
+    """What `config` of docker compose or podman-compose prints. Raises ComposeFileError."""
+    config = _config(text)
+    services = {name: _service(written or {}) for name, written in (config.get("services") or {}).items()}
+    networks = config.get("networks") or {DEFAULT_NETWORK: None}
+    return ComposeFile(services, _own(config.get("volumes") or {}), _own(networks))
+
+
+def not_merged(text: str, start: "OwnStart") -> str:
+    """What the merged file, as `config` prints it, still has of the user's; empty if all names are the start's own.
+
+    Whatever has a name of the user's would be removed with the start.
+    """
+    config = _config(text)
+    for part in ("volumes", "networks"):
+        for name in _own(config.get(part) or {}):
+            called = (config[part][name] or {}).get("name", f"{start.project}_{name}")
+            if called != f"{start.project}_{name}":
+                return f"`name: {called}` of `{part}.{name}`"
+    for name, service in (config.get("services") or {}).items():
+        called = service.get("container_name")
+        if called is not None and called != f"{start.project}-{name}":
+            return f"`container_name: {called}` of `services.{name}`"
+        if name != start.service and service.get("ports"):
+            return f"`ports` of `services.{name}`"
+    return ""
+
+
+def _config(text: str) -> dict[str, Any]:
+    """Raises ComposeFileError for what is no YAML."""
+    try:
+        read = YAML(typ="safe", pure=True).load(text)
+    except YAMLError as error:
+        raise ComposeFileError(f"`config` printed no YAML: {error}", "try it by hand") from error
+    return read if isinstance(read, dict) else {}
+
+
+def _own(written: Mapping[str, Any]) -> tuple[str, ...]:
+    """The names of those that the project makes, and that are not there already."""
+    return tuple(name for name, about in written.items() if not (about or {}).get("external"))
+
+
+def _service(written: Mapping[str, Any]) -> ServiceOfFile:
+    deploy, needs = written.get("deploy") or {}, written.get("depends_on") or {}
+    if not isinstance(needs, Mapping):
+        needs = {name: {} for name in needs}
+    replicas = written.get("scale", deploy.get("replicas", 1))
+    return ServiceOfFile(
+        image=written.get("image"),
+        is_built=written.get("build") is not None,
+        has_ports=bool(written.get("ports")),
+        has_name=written.get("container_name") is not None,
+        network_mode=written.get("network_mode"),
+        replicas=1 if replicas is None else int(replicas),
+        needs={name: (about or {}).get("condition", "service_started") for name, about in needs.items()},
+        ulimits=frozenset(written.get("ulimits") or {}),
+    )
+
+
+@dataclass(frozen=True)
+class OwnStart:
+    """What differs in one start: the project, its labels, the published port, and the cores of all services.
+
+    `images` are those that were built, by service; `ulimits` have names and values. The environment of the server is
+    larger by a variable `padding` of so many bytes.
+    """
+
+    project: str
+    labels: Mapping[str, str]
+    service: str
+    port: int
+    inside: int
+    images: Mapping[str, str]
+    cpus: tuple[int, ...] = ()
+    padding: str = ""
+    padding_bytes: int = 0
+    ulimits: tuple[tuple[str, int], ...] = ()
+
+
+def override(file: ComposeFile, start: OwnStart) -> str:
+    """The file that is merged into the compose file.
+
+    `!override` and `!reset` take the place of lists, which are appended to otherwise.
+    """
+    services = {name: _overridden(name, service, start) for name, service in file.services.items()}
+    labels = {"labels": dict(start.labels)}
+    volumes = {name: _flow({"name": f"{start.project}_{name}", **labels}) for name in file.volumes}
+    networks = {name: _flow({"name": f"{start.project}_{name}", **labels}) for name in file.networks}
+    parts = {"services": services, "volumes": volumes, "networks": networks}
+    lines = ["x-podman: {in_pod: false}"]
+    for part, entries in parts.items():
+        if entries:
+            lines += [f"{part}:", *(f"  {json.dumps(name)}: {text}" for name, text in entries.items())]
+    return "\n".join([*lines, ""])
+
+
+def _overridden(name: str, service: ServiceOfFile, start: OwnStart) -> str:
+    """What differs in a service: nothing of it is published, but the port of the server."""
+    limits = {limit: {"soft": value, "hard": value} for limit, value in start.ulimits if limit not in service.ulimits}
+    values: dict[str, object] = {
+        "labels": dict(start.labels),
+        "restart": "no",  # a server that ends has failed
+        "pull_policy": "never",
+        **({"container_name": f"{start.project}-{name}"} if service.has_name else {}),
+        **({"image": start.images[name]} if name in start.images else {}),
+        **({"cpuset": ",".join(map(str, start.cpus))} if start.cpus else {}),
+        **({"ulimits": limits} if limits else {}),
+    }
+    tagged: list[str] = []
+    if name == start.service:
+        if start.padding_bytes:
+            values["environment"] = {start.padding: "x" * start.padding_bytes}
+        published = json.dumps([f"127.0.0.1:{start.port}:{start.inside}"])
+        tagged = [f'"ports": {"!override " if service.has_ports else ""}{published}']
+    elif service.has_ports:
+        tagged = ['"ports": !reset []']
+    return "{" + ", ".join([*_pairs(values), *tagged]) + "}"
+
+
+def _pairs(values: Mapping[str, object]) -> Iterable[str]:
+    # A `$` begins a variable in compose files, and `$$` is one.
+    return (f"{json.dumps(key)}: {json.dumps(value).replace('$', '$$')}" for key, value in values.items())
+
+
+def _flow(values: Mapping[str, object]) -> str:
+    return "{" + ", ".join(_pairs(values)) + "}"
+
+
+@dataclass(frozen=True)
+class ContainerState:
+    """A container of a project, as `container inspect` says. `health` is empty without a check."""
+
+    id: str
+    name: str
+    service: str
+    status: str
+    pid: int
+    exit_code: int
+    health: str
+    said: str
+    published: Mapping[str, tuple[int, ...]]
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it ran, and does not any more."""
+        return self.status in ("exited", "stopped", "dead")
+
+
+def read_containers(text: str) -> tuple[ContainerState, ...]:
+    """What `container inspect` prints of the containers of a project, by the names of their services."""
+    return tuple(sorted(map(_state, json.loads(text or "[]")), key=lambda state: (state.service, state.name)))
+
+
+def _state(seen: Mapping[str, Any]) -> ContainerState:
+    state = seen.get("State") or {}
+    health = state.get("Health") or state.get("Healthcheck") or {}
+    checked = (seen.get("Config") or {}).get("Healthcheck") or {}
+    has_check = bool(checked.get("Test")) and checked["Test"][0] != "NONE"
+    last = (health.get("Log") or [{}])[-1]
+    ports = (seen.get("NetworkSettings") or {}).get("Ports") or {}
+    return ContainerState(
+        id=seen["Id"],
+        name=str(seen["Name"]).lstrip("/"),
+        service=((seen.get("Config") or {}).get("Labels") or {}).get("com.docker.compose.service", ""),
+        status=str(state.get("Status", "")),
+        pid=int(state.get("Pid") or 0),
+        exit_code=int(state.get("ExitCode") or 0),
+        health=str(health.get("Status") or "starting") if has_check else "",
+        said=_said(last),
+        published={
+            inside: tuple(int(binding["HostPort"]) for binding in bindings or () if binding.get("HostPort"))
+            for inside, bindings in ports.items()
+        },
+    )
+
+
+def _said(result: Mapping[str, Any]) -> str:
+    """The last result of a health check, in words."""
+    if not result:
+        return "it was not run yet"
+    output = " ".join(str(result.get("Output") or "").split())
+    return f"it ended with code {result.get('ExitCode')}{f': {output[:200]}' if output else ' and said nothing'}"

@@ -1,0 +1,74 @@
+"""Programs that run compose files: docker compose, podman-compose, or what `podman compose` calls."""
+
+import shlex
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from redline.plugins.launchers.container_engine import (
+    ANSWER_WITHIN_S,
+    CHOICE,
+    WORK_WITHIN_S,
+    ContainerEngine,
+    ContainerEngineError,
+    output,
+)
+
+
+@dataclass(frozen=True)
+class Provider:
+    """A program that runs compose files with an engine. `words` begin its commands."""
+
+    engine: ContainerEngine
+    words: tuple[str, ...]
+    name: str
+    calls_client: bool = False
+
+    @property
+    def version(self) -> str:
+        """`docker compose 2.40.3`. Raises ContainerEngineError."""
+        said = output((*self.words, "version", "--short"), "version", ANSWER_WITHIN_S, name=self.name)
+        return f"{self.name} {said.splitlines()[0].removeprefix('v') if said else ''}".strip()
+
+    def command(self, folder: Path, *words: str) -> tuple[str, ...]:
+        """A whole command. The client of the engine gets its options of this machine by a script in the folder."""
+        if not self.calls_client:
+            return (*self.words, *words)
+        client = self.engine.client
+        if len(self.engine.command) > 1:
+            script = folder / "client"
+            if not script.exists():
+                script.write_text(f'#!/bin/sh\nexec {shlex.join(self.engine.command)} "$@"\n')
+                script.chmod(0o700)
+            client = str(script)
+        return (*self.words, "--podman-path", client, *words)
+
+    def call(
+        self,
+        folder: Path,
+        common: tuple[str, ...],
+        *words: str,
+        within_s: float = WORK_WITHIN_S,
+        holds: tuple[int, ...] = (),
+    ) -> str:
+        """The output of a command, whose name is the first of `words`. Raises ContainerEngineError."""
+        return output(self.command(folder, *common, *words), words[0], within_s, name=self.name, holds=holds)
+
+
+def find_provider(engine: ContainerEngine) -> Provider:
+    """What runs compose files with an engine. Raises ContainerEngineError without any."""
+    of_client = f"{engine.name} compose"
+    if engine.name == "podman" and (path := shutil.which("podman-compose")):
+        return Provider(engine, (path,), "podman-compose", calls_client=True)
+    try:
+        engine.call("compose", "version")
+    except ContainerEngineError as error:
+        if engine.name == "docker" and (path := shutil.which("docker-compose")):
+            return Provider(engine, (path,), "docker-compose")
+        other = "docker" if engine.name == "podman" else "podman"
+        hint = "install podman-compose" if engine.name == "podman" else "install the plugin docker-compose-plugin"
+        if shutil.which(other):
+            hint += f", or set {CHOICE}={other}"
+        message = f"nothing here runs compose files with {engine.name}: {error}"
+        raise ContainerEngineError(message, hint) from error
+    return Provider(engine, (*engine.command, "compose"), of_client)

@@ -1,0 +1,118 @@
+"""Images of the user's, which run as they are: a fresh container for each start, its port published on 127.0.0.1."""
+
+import json
+import re
+import shutil
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+
+from redline.errors import BuildError, LaunchError
+from redline.model import Variant
+from redline.model.catalogue import OwnImage
+from redline.plugins.launchers.builds import StandingBuild
+from redline.plugins.launchers.container_engine import CHOICE, CLIENTS, ContainerEngine, ContainerEngineError
+from redline.plugins.launchers.containers import Containers, Image
+from redline.plugins.launchers.failures import OF_IMAGE
+from redline.plugins.launchers.process import Prepared, ProcessServer, started
+from redline.plugins.temporary import elsewhere, private_folder
+from redline.ports import Building, BuildOutcome, Launch
+
+_PORT = re.compile(r"(\d+)(?:/tcp)?")
+
+
+class ImageLauncher:
+    """Launcher of a user's images."""
+
+    def __init__(self) -> None:
+        self._images: dict[OwnImage, Image] = {}
+
+    @cached_property
+    def _containers(self) -> Containers:
+        """Raises OSError when there is no folder for them."""
+        return Containers(private_folder("scratch"))
+
+    def build(self, variants: Iterable[Variant], progress: Callable[[Building], None], builds: int = 1) -> BuildOutcome:
+        """Builds nothing; looks whether the images are here. The content hash is that of the image."""
+        del progress, builds
+        outcome = BuildOutcome()
+        for variant in variants:
+            try:
+                outcome.hashes[variant.slug] = self._image(variant).name
+                outcome.runtimes[variant.slug] = self._containers.engine().version
+            except BuildError as error:
+                outcome.failures[variant.slug] = error
+        return outcome
+
+    @contextmanager
+    def running(self, launch: Launch) -> Iterator[ProcessServer]:
+        """Start a container of the image, wait until it is ready, and remove it. Raises LaunchError."""
+        variant = launch.variant
+        try:
+            image = self._image(variant)
+        except BuildError as error:
+            raise LaunchError.of(error) from error
+        version, folder = self._containers.engine().version, Path(variant.catalogued.family_folder)
+        built = StandingBuild(variant.catalogued, hash=image.name, folder=folder, runtime_version=version)
+        prepared = Prepared(built, None, private_folder("scratch"), self._containers, image, advice=OF_IMAGE)
+        with started(launch, prepared) as server:
+            yield server
+
+    def _image(self, variant: Variant) -> Image:
+        """The image by its identifier, so that all starts are of the same. Raises BuildError."""
+        wanted = variant.catalogued.image
+        assert wanted is not None, f"{variant.slug} is no image"
+        if wanted not in self._images:
+            try:
+                identifier, exposed = look_at(self._containers.engine(), wanted.name)
+                self._images[wanted] = Image(identifier, port=wanted.port or _only(exposed, wanted.name))
+            except ContainerEngineError as error:
+                raise BuildError(f"{variant.slug}: {error}", hint=error.hint) from error
+            except OSError as error:
+                message = f"{variant.slug} could not be given a scratch folder: {error.strerror}"
+                raise BuildError(message, hint=elsewhere()) from error
+        return self._images[wanted]
+
+
+def look_at(engine: ContainerEngine, image: str) -> tuple[str, tuple[int, ...]]:
+    """The identifier of an image, and the TCP ports that it exposes. Raises ContainerEngineError if it is not here."""
+    try:
+        text = engine.call("image", "inspect", image)
+    except ContainerEngineError as error:
+        if not error.is_missing:
+            raise
+        reason = f"{engine.name} has no image {image}, and Redline pulls none"
+        raise ContainerEngineError(reason, _where_to_get(engine, image)) from error
+    return read_image(text)
+
+
+def read_image(text: str) -> tuple[str, tuple[int, ...]]:
+    """The identifier and the exposed TCP ports, in order, of what `image inspect` prints."""
+    (seen,) = json.loads(text)
+    exposed = (_PORT.fullmatch(name) for name in (seen.get("Config") or {}).get("ExposedPorts") or {})
+    return str(seen["Id"]), tuple(sorted(int(match[1]) for match in exposed if match))
+
+
+def _only(exposed: tuple[int, ...], image: str) -> int:
+    """The only port that an image exposes. Raises ContainerEngineError if it is not the only one."""
+    if not exposed:
+        hint = "write `port: 8080` beside `image`: the port on which it listens in its container"
+        raise ContainerEngineError(f"the image {image} exposes no TCP port", hint)
+    if len(exposed) > 1:
+        ports = ", ".join(map(str, exposed))
+        hint = f"write beside `image` which of them answers HTTP, such as `port: {exposed[0]}`"
+        raise ContainerEngineError(f"the image {image} exposes {len(exposed)} ports: {ports}", hint)
+    return exposed[0]
+
+
+def _where_to_get(engine: ContainerEngine, image: str) -> str:
+    """What to do for an image that this engine does not have; another may."""
+    for client in CLIENTS:
+        if client != engine.name and (path := shutil.which(client)):
+            try:
+                ContainerEngine(path).call("image", "inspect", image)
+            except ContainerEngineError:
+                continue
+            return f"{client} has it: set {CHOICE}={client}"
+    return f"build it, by `build` in redline.yaml too, or get it: {engine.name} pull {image}"

@@ -1,0 +1,334 @@
+"""A user's images and compose files as servers, with the container engine of this machine: nothing is left behind.
+
+Without an engine these tests skip, and those of compose files also without `docker compose` or podman-compose.
+"""
+
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from redline.errors import LaunchError
+from redline.model import Request, Scenario, Variant
+from redline.model.catalogue import ComposeService, OwnImage
+from redline.plugins.launchers import images
+from redline.plugins.launchers.compose import ComposeLauncher
+from redline.plugins.launchers.compose_provider import find_provider
+from redline.plugins.launchers.container_engine import ContainerEngine, ContainerEngineError
+from redline.plugins.launchers.own_images import ImageLauncher
+from redline.ports import Launch, Launcher, Placement
+from redline.suite.project import Own
+from redline.suite.schema.server import ReadySchema
+from tests.e2e.conftest import Redline
+from tests.e2e.engines import left_of_labs, working_engine
+from tests.fakes.servers.entries import eventually
+
+pytestmark = pytest.mark.e2e
+
+FIRST_CORE = min(os.sched_getaffinity(0))
+ONE_CORE = Placement(server_cpus=(FIRST_CORE,))
+SHOP = f"fixture/shop-{os.getpid()}:1"
+BARE = f"fixture/bare-{os.getpid()}:1"
+MINE = f"mine-{os.getpid()}"
+"""A volume and a container of the user's."""
+APP = """\
+import http.server, os, socket
+
+class Shop(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self):
+        body = os.environ.get("GREETING", "hello").encode()
+        self.wfile.write(b"HTTP/1.1 200 OK\\r\\nContent-Length: %d\\r\\n\\r\\n%s" % (len(body), body))
+
+class Server(http.server.ThreadingHTTPServer):
+    request_queue_size = 1024
+    daemon_threads = True
+
+print("the shop opens", flush=True)
+Server(("0.0.0.0", 8080), Shop).serve_forever()
+"""
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> ContainerEngine:
+    """A container engine that works here, or a skip with its reason."""
+    return working_engine(tmp_path_factory.mktemp("engine"))
+
+
+@pytest.fixture(scope="module")
+def shop(engine: ContainerEngine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """An image of a small server in Python, and of the same without a command and a port."""
+    folder = tmp_path_factory.mktemp("shop")
+    (folder / "app.py").write_text(APP)
+    python = os.path.realpath(sys.executable)
+    tools = ("sh", "sleep", "touch", "test")
+    layer = folder / "layer.tar"
+    images.pack(images.needed(folder, ("app.py",), (python,), tools, None), layer)
+    command = json.dumps([python, str(folder / "app.py")])
+    engine.call("import", "--change", f"CMD {command}", "--change", "EXPOSE 8080", str(layer), SHOP, within_s=120)
+    engine.call("import", str(layer), BARE, within_s=120)
+    yield SHOP
+    engine.call("rmi", "--force", SHOP, BARE)
+
+
+@pytest.fixture
+def nothing_left(engine: ContainerEngine) -> Iterator[ContainerEngine]:
+    """Check that the test leaves no containers, networks, volumes, images and control groups."""
+    yield engine
+    assert eventually(lambda: not left_of_labs(engine)), left_of_labs(engine)
+
+
+@pytest.fixture
+def runs_compose_files(nothing_left: ContainerEngine, monkeypatch: pytest.MonkeyPatch) -> ContainerEngine:
+    """What runs compose files here, podman-compose of the development environment at least where podman is."""
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    try:
+        find_provider(nothing_left)
+    except ContainerEngineError as error:
+        pytest.skip(f"{error}; {error.hint}")
+    return nothing_left
+
+
+@pytest.fixture
+def composing(runs_compose_files: ContainerEngine) -> Iterator[ComposeLauncher]:
+    """A launcher of services, whose lab ends with the test."""
+    launcher = ComposeLauncher()
+    yield launcher
+    launcher._containers.close()
+
+
+@pytest.fixture
+def launcher(nothing_left: ContainerEngine) -> Iterator[ImageLauncher]:
+    """A launcher of images, whose lab ends with the test."""
+    launcher = ImageLauncher()
+    yield launcher
+    launcher._containers.close()
+
+
+def of_image(name: str, port: int | None = None, within: str = "20s", **env: str) -> Variant:
+    ready = ReadySchema.model_validate({"within": within})
+    own = Own(image=OwnImage(name=name, port=port), env=env, ready=ready)
+    return Variant(entry=own.entry("shop", Scenario(name="root", request=Request())))
+
+
+def of_service(folder: Path, text: str, service: str = "web", within: str = "30s") -> Variant:
+    file = folder / "compose.yaml"
+    file.write_text(text)
+    ready = ReadySchema.model_validate({"within": within})
+    own = Own(compose=ComposeService(file=str(file), service=service, port=8080), ready=ready)
+    return Variant(entry=own.entry("shop", Scenario(name="root", request=Request())))
+
+
+def compose_text(db: str = "sleep 0.5; touch /tmp/up; exec sleep 600", check: str = "/tmp/up") -> str:
+    """A shop and its database, with names and ports that two starts cannot have at the same time."""
+    return f"""\
+services:
+  web:
+    image: {SHOP}
+    container_name: {MINE}-web
+    depends_on: {{db: {{condition: service_healthy}}}}
+    ports: ["8080:8080"]
+    environment: {{GREETING: "from compose"}}
+  db:
+    image: {BARE}
+    container_name: {MINE}
+    command: ["sh", "-c", "{db}"]
+    healthcheck: {{test: [CMD, test, -e, {check}], interval: 1s, retries: 2}}
+    ports: ["5432:5432"]
+    volumes: ["data:/data"]
+volumes:
+  data: {{name: {MINE}}}
+"""
+
+
+def failed(launcher: Launcher, variant: Variant, folder: Path) -> LaunchError:
+    with pytest.raises(LaunchError) as caught, launcher.running(Launch(variant, ONE_CORE, folder / "log")):
+        pass
+    return caught.value
+
+
+def test_an_image_runs_as_it_is_on_the_cores_of_the_server(shop: str, launcher: ImageLauncher, tmp_path: Path) -> None:
+    variant = of_image(shop, GREETING="from env")
+    outcome = launcher.build([variant], lambda _building: None)
+    with launcher.running(Launch(variant, ONE_CORE, tmp_path / "log", seed=7)) as running:
+        pid = running.facts.pid
+        assert running.endpoint.host == "127.0.0.1"
+        assert running.endpoint.port != 8080
+        assert os.sched_getaffinity(pid) == {FIRST_CORE}
+        assert running.facts.build == outcome.hash_of("shop")
+        assert "python" in running.facts.runtimes
+        variables = Path(f"/proc/{pid}/environ").read_bytes()
+        assert b"GREETING=from env" in variables
+        assert b"REDLINE_PADDING=x" in variables
+        assert b"PYTEST_CURRENT_TEST" not in variables
+        os.kill(pid, signal.SIGKILL)
+        assert eventually(lambda: running.death() is not None)
+        death = running.death()
+        assert death is not None
+        assert "was ended by SIGKILL while it was under test; its last words: the shop opens" in death.message
+    assert not Path(f"/proc/{pid}").exists()
+
+
+def test_what_is_wrong_with_an_image_is_said(
+    shop: str, launcher: ImageLauncher, engine: ContainerEngine, tmp_path: Path
+) -> None:
+    missing = failed(launcher, of_image("fixture/nothere:1"), tmp_path)
+    assert "has no image fixture/nothere:1, and Redline pulls none" in str(missing)
+    assert f"{engine.name} pull fixture/nothere:1" in str(missing)
+    assert "exposes no TCP port" in str(failed(launcher, of_image(BARE), tmp_path))
+    assert "could not start its container: no command" in str(failed(launcher, of_image(BARE, 80), tmp_path))
+    elsewhere = failed(launcher, of_image(shop, 81, within="2s"), tmp_path)
+    assert "listens at 0.0.0.0:8080" in str(elsewhere)
+    assert "let `port` be that on which it listens" in str(elsewhere)
+
+
+def test_an_image_whose_server_ends_at_once_says_its_last_words(
+    shop: str, launcher: ImageLauncher, engine: ContainerEngine, tmp_path: Path
+) -> None:
+    name = f"fixture/ends-{os.getpid()}:1"
+    command = '["sh", "-c", "echo no licence; exit 3"]'
+    (tmp_path / "Containerfile").write_text(f"FROM {shop}\nCMD {command}\n")
+    engine.call("build", "--quiet", "--pull=never", "--tag", name, str(tmp_path), within_s=120)
+    try:
+        said = str(failed(launcher, of_image(name), tmp_path))
+    finally:
+        engine.call("rmi", "--force", name)
+    assert "exited with code 3" in said
+    assert "its last words: no licence" in said
+
+
+def test_a_service_starts_with_its_database_and_meets_neither_another_start_nor_what_the_user_runs(
+    shop: str, composing: ComposeLauncher, engine: ContainerEngine, tmp_path: Path
+) -> None:
+    """The user has a volume and a container of the same names, which stay."""
+    engine.call("volume", "create", MINE)
+    engine.call("create", "--name", MINE, *engine.ulimits, shop)
+    variant = of_service(tmp_path, compose_text())
+    try:
+        outcome = composing.build([variant], lambda _building: None)
+        with (
+            composing.running(Launch(variant, ONE_CORE, tmp_path / "a.log", seed=7)) as first,
+            composing.running(Launch(variant, ONE_CORE, tmp_path / "b.log", seed=8)) as second,
+        ):
+            pid = first.facts.pid
+            assert first.endpoint.port != second.endpoint.port
+            assert first.facts.beside == second.facts.beside == ("db",)
+            assert first.facts.build == outcome.hash_of("shop")
+            assert os.sched_getaffinity(pid) == {FIRST_CORE}
+            variables = Path(f"/proc/{pid}/environ").read_bytes()
+            assert b"GREETING=from compose" in variables
+            assert b"REDLINE_PADDING=x" in variables
+            assert len(engine.call("ps", "--quiet", "--filter", "label=redline.start").split()) == 4
+            os.kill(pid, signal.SIGKILL)
+            assert eventually(lambda: first.death() is not None)
+            death = first.death()
+            assert death is not None
+            assert "was ended by SIGKILL while it was under test; its last words: the shop opens" in death.message
+            assert second.death() is None
+        assert not Path(f"/proc/{pid}").exists()
+        assert not left_of_starts(engine)
+        assert MINE in engine.call("ps", "--all", "--format", "{{.Names}}").split()
+        assert MINE in engine.call("volume", "ls", "--quiet").split()
+    finally:
+        engine.call("rm", "--force", MINE)
+        engine.call("volume", "rm", MINE)
+
+
+def left_of_starts(engine: ContainerEngine) -> str:
+    """What starts have left that ended, while their lab runs."""
+    commands = (("ps", "--all"), ("network", "ls"), ("volume", "ls"))
+    return "".join(engine.call(*words, "--quiet", "--filter", "label=redline.start") for words in commands)
+
+
+def test_a_service_is_built_and_the_tags_of_the_user_stay(
+    shop: str, composing: ComposeLauncher, engine: ContainerEngine, tmp_path: Path
+) -> None:
+    (tmp_path / "Dockerfile").write_text(f"FROM {shop}\nENV GREETING=built\n")
+    variant = of_service(tmp_path, f"services:\n  web: {{build: ., image: '{shop}'}}\n")
+    before = engine.call("image", "inspect", "--format", "{{.Id}}", shop)
+    assert composing.build([variant], lambda _building: None).hash_of("shop")
+    with composing.running(Launch(variant, ONE_CORE, tmp_path / "log")) as running:
+        assert b"GREETING=built" in Path(f"/proc/{running.facts.pid}/environ").read_bytes()
+        assert running.facts.beside == ()
+    composing._containers.close()
+    assert engine.call("image", "inspect", "--format", "{{.Id}}", shop) == before
+
+
+def test_a_service_of_the_same_image_as_the_users_leaves_that_image_here(
+    shop: str, composing: ComposeLauncher, engine: ContainerEngine, tmp_path: Path
+) -> None:
+    (tmp_path / "Dockerfile").write_text(f"FROM {shop}\n")
+    variant = of_service(tmp_path, "services:\n  web: {build: .}\n")
+    assert composing.build([variant], lambda _building: None).hash_of("shop")
+    composing._containers.close()
+    assert engine.call("image", "inspect", "--format", "{{.Id}}", shop)
+
+
+def test_what_is_wrong_with_a_compose_file_is_said_before_anything_starts(
+    shop: str, composing: ComposeLauncher, tmp_path: Path
+) -> None:
+    assert "has no service `shop`" in str(failed(composing, of_service(tmp_path, compose_text(), "shop"), tmp_path))
+    missing = of_service(tmp_path, "services: {web: {image: 'fixture/nothere:1'}}")
+    composing._composed.clear()
+    assert "has no image fixture/nothere:1" in str(failed(composing, missing, tmp_path))
+    broken = of_service(tmp_path, "services: [web")
+    assert "compose config` failed" in str(failed(composing, broken, tmp_path))
+    (tmp_path / "compose.yaml").unlink()
+    assert "there is no compose file" in str(failed(composing, broken, tmp_path))
+
+
+def test_a_service_that_does_not_come_up_is_named_with_its_last_words(
+    shop: str, composing: ComposeLauncher, engine: ContainerEngine, tmp_path: Path
+) -> None:
+    ends = of_service(tmp_path, compose_text(db="echo no disk; exit 3"))
+    said = str(failed(composing, ends, tmp_path))
+    assert "the service db of" in said
+    assert "exited with code 3 at its start; its last words: no disk" in said
+    composing._composed.clear()
+    sick = of_service(tmp_path, compose_text(check="/never"), within="3s")
+    assert "the health check of the service db did not pass within 3 s: it ended with code 1" in str(
+        failed(composing, sick, tmp_path)
+    )
+    assert not left_of_starts(engine)
+
+
+def test_an_image_is_compared_with_a_service_and_the_report_says_what_they_are(
+    shop: str, runs_compose_files: ContainerEngine, redline: Redline
+) -> None:
+    (redline.folder / "compose.yaml").write_text(compose_text())
+    (redline.folder / "redline.yaml").write_text(
+        f"servers:\n  - {{name: alone, image: '{shop}', env: {{GREETING: from compose}}}}\n"
+        "  - {name: whole, compose: compose.yaml, service: web, port: 8080}\n"
+        "loads: {few: {closed: {users: 4}}}\nbudget: 3s\n"
+    )
+    done = redline("run", "-o", redline.folder / "out")
+    assert done.code == 0, done.err
+    assert f"alone: a container of {shop}" in done.out
+    assert "the service web of" in done.out
+    results = json.loads((redline.folder / "out/results.json").read_text())
+    assert "db runs beside it, and is not counted" in json.dumps(results)
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_a_lab_that_is_ended_while_services_start_leaves_nothing(
+    number: int, shop: str, runs_compose_files: ContainerEngine, redline: Redline
+) -> None:
+    """The check of the database never passes, so the lab is ended while it waits."""
+    (redline.folder / "compose.yaml").write_text(compose_text(check="/never"))
+    (redline.folder / "redline.yaml").write_text(
+        "servers:\n  - {name: shop, compose: compose.yaml, service: web, port: 8080}\n"
+    )
+    with redline.start("load", "-d", "1s") as process:
+        deadline = time.monotonic() + 120
+        while not runs_compose_files.call("ps", "--quiet", "--filter", f"name=redline-{process.pid}-"):
+            assert time.monotonic() < deadline
+            assert process.poll() is None, process.communicate()
+            time.sleep(0.05)
+        process.send_signal(number)
+        process.communicate(timeout=120)
