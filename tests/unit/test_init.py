@@ -10,13 +10,13 @@ from typer.testing import CliRunner
 
 from redline.cli.command_line import app
 from redline.cli.commands import init
-from redline.cli.curl import read_curl
 from redline.cli.project_text import name_of, project_text
 from redline.errors import LaunchError, UsageError
 from redline.model import Cell, Ready, Suite
 from redline.plugins.checks import Checked
 from redline.plugins.launchers.failures import OF_COMMAND, FailedStart
 from redline.plugins.launchers.guard import LaunchOrder
+from redline.suite.importing.curl import read_curl
 from redline.suite.project import read_project
 
 FORM = "Content-Type: application/x-www-form-urlencoded"

@@ -12,7 +12,6 @@ from pathlib import Path
 
 from redline.cli import places
 from redline.cli.command_line import InitFlags, LoadFlags
-from redline.cli.curl import ALONE, read_curl, with_scheme
 from redline.cli.flags import naming
 from redline.cli.origins import FromRepository
 from redline.cli.project_document import run_document
@@ -31,6 +30,7 @@ from redline.plugins.launchers.failures import OF_COMMAND
 from redline.ports import Launch
 from redline.running.assembly import Workplace
 from redline.suite import make_plan, referenced_files
+from redline.suite.importing.curl import ALONE, read_curl, with_scheme
 from redline.suite.project import PROJECT_FILE, read_project
 from redline.suite.schema.project import CHECK
 from redline.suite.schema.shell import read_command
@@ -79,7 +79,8 @@ def _described(flags: InitFlags) -> tuple[dict[str, object], dict[str, object]]:
         with naming("curl"):
             words = _split(words[0])
     if words[0] == "curl":
-        asked = read_curl(words[1:])
+        curl = read_curl(words[1:])
+        asked = LoadFlags(url=curl.url, method=curl.method, headers=curl.headers, body=curl.body)
     elif is_url(words[0]) or is_like_a_url(words[0]):
         if len(words) > 1:
             raise UsageError(f"{words[1]} stands after the URL", hint=ALONE)
