@@ -59,6 +59,7 @@ TRAFFIC = sorted(
         for command in documented(*PAGES)
         if command.startswith("import ") or {"access.log", "shop.har", "shop.yaml", "openapi.yaml"} & {*command.split()}
     }
+    - {*OWN_PROJECT}
 )
 """These read files of requests: tests/e2e/test_my_traffic.py runs them."""
 DOCUMENTED = sorted(documented(*PAGES) - {*OWN_PROJECT, *TRAFFIC})

@@ -245,9 +245,12 @@ class InitFlags(Flags):
     """
 
     words: list[str] = _argument(
-        "COMMAND|URL|curl …", "Such as './server --port {port}', http://127.0.0.1:8080/, or a command of curl.", []
+        "COMMAND|URL|curl …|FILE",
+        "Such as './server --port {port}', http://127.0.0.1:8080/, a command of curl, a Procfile, OpenAPI, or HAR.",
+        [],
     )
     path: str | None = _flag("--path", "PATH", "A command: what is requested; / by default.")
+    requests: Path | None = _flag("--requests", "FILE", "What is requested: a log, HAR, OpenAPI, …: see import.")
 
 
 @_command("import")

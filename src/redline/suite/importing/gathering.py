@@ -19,6 +19,8 @@ from redline.suite.schema.scenario import BODIES, METHODS, OneRequestSchema
 from redline.suite.validate.checking import first_mistake
 
 MOST_REQUESTS = 500
+FEW_REQUESTS = 10
+"""For a redline.yaml, each of whose requests is measured by itself."""
 MOST_WEIGHT = 1_000_000
 _NAME_LENGTH = 40
 _SAFE = "!#$%&'()*+,/:;=?@[]~{}|^`\\\"<>"
