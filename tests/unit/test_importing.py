@@ -196,6 +196,14 @@ def test_a_recording_of_a_browser_loses_what_must_not_be_sent() -> None:
     }
 
 
+def test_the_host_of_a_page_stays_where_others_are_asked_more() -> None:
+    text = har(entry("https://shop.example/"), *(entry(f"https://cdn.example/{at}") for at in range(3)))
+    assert (imported(text).host, imported(text, wanted=Wanted(host="cdn.example")).counts) == (
+        "https://shop.example",
+        [1, 1, 1],
+    )
+
+
 def test_commands_of_curl_are_read_as_bash_reads_them() -> None:
     made = imported(CURL)
     assert made.requests == [

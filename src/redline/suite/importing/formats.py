@@ -98,4 +98,4 @@ def read_requests(source: RequestSource, form: Format, wanted: Wanted) -> Made:
     """The requests of a file in a format. Raises UsageError, with the place in the file."""
     gathering = Gathering(source, wanted)
     form.read(source, gathering)
-    return gathering.made(form.about)
+    return gathering.made(form.about, of_a_page=form.name == "har")

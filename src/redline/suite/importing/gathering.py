@@ -108,6 +108,7 @@ class Gathering:
     counted: dict[Asked, "Counter[int | None]"] = field(default_factory=dict)
     hosts: "Counter[str]" = field(default_factory=Counter)
     left_out: dict[tuple[Kind, str], tuple[int, str]] = field(default_factory=dict)
+    first_host: str = ""
 
     def leave_out(self, why: str, example: str = "", count: int = 1, kind: Kind = "request") -> None:
         """Note that requests, or secrets in them, are left out."""
@@ -147,11 +148,16 @@ class Gathering:
         target = f"{parts.path or '/'}{'?' if parts.query else ''}{parts.query}"
         if at:
             self.leave_out("a user in the URL", host, kind="secret")
-        self.add(asked._replace(host=f"{parts.scheme}://{host.lower()}", target=target))
+        host = f"{parts.scheme}://{host.lower()}"
+        self.first_host = self.first_host or host
+        self.add(asked._replace(host=host, target=target))
 
-    def made(self, form: str) -> Made:
-        """The list of all that was added. Raises UsageError where nothing is left."""
-        host = self._host()
+    def made(self, form: str, *, of_a_page: bool = False) -> Made:
+        """The list of all that was added. Raises UsageError where nothing is left.
+
+        Of a page the first request names its host, which others may outnumber.
+        """
+        host = self._host(of_a_page=of_a_page)
         by_request = list[tuple[int, Asked, int | None]]()
         for asked, statuses in self.counted.items():
             if asked.host not in {host, ""}:
@@ -182,9 +188,11 @@ class Gathering:
             raise self.source.wrong(f"this {form} has no request that can be sent", hint)
         return Made(form, _named(requests, counts), counts, left, host, tuple(files))
 
-    def _host(self) -> str:
-        """The host whose requests are kept: the wanted one, or the most frequent."""
+    def _host(self, *, of_a_page: bool) -> str:
+        """The host whose requests are kept: the wanted one, that of the page, or the most frequent."""
         if (wanted := self.wanted.host) is None:
+            if of_a_page and self.hosts[self.first_host]:
+                return self.first_host
             named = {host: count for host, count in self.hosts.items() if host}
             return max(named, key=lambda host: named[host], default="")
         match = [host for host in self.hosts if wanted.lower() in {host, host.rpartition("/")[2]}]
