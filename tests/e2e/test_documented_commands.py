@@ -54,14 +54,24 @@ def documented(*pages: str) -> set[str]:
 
 OWN_PROJECT = sorted(documented("docs/guide/my-server.md"))
 """These need a redline.yaml, or write one: tests/e2e/test_my_server.py runs them."""
-DOCUMENTED = sorted(documented(*PAGES) - {*OWN_PROJECT})
+TRAFFIC = sorted(
+    {
+        command
+        for command in documented(*PAGES)
+        if command.startswith("import ") or {"access.log", "shop.har", "shop.yaml", "openapi.yaml"} & {*command.split()}
+    }
+    - {*OWN_PROJECT}
+)
+"""These read files of requests: tests/e2e/test_my_traffic.py runs them."""
+DOCUMENTED = sorted(documented(*PAGES) - {*OWN_PROJECT, *TRAFFIC})
 
 
 def test_the_documentation_shows_every_command() -> None:
-    shown = {command.split()[0] for command in (*DOCUMENTED, *OWN_PROJECT)}
+    shown = {command.split()[0] for command in (*DOCUMENTED, *OWN_PROJECT, *TRAFFIC)}
     assert shown == {
         "run",
         "init",
+        "import",
         "check",
         "build",
         "load",

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from redline.model import Report
+from redline.suite.urls import base_of
 from tests.e2e.conftest import Redline
 from tests.e2e.test_documented_commands import OWN_PROJECT, SHORT_AB, SHORT_LIMIT, SHORT_LOAD, replaced, yaml_of
 from tests.fakes import targets
@@ -13,6 +14,11 @@ from tests.fakes import targets
 pytestmark = pytest.mark.e2e
 
 GUIDE = "my-server.md"
+API = """\
+openapi: 3.1.0
+servers: [{{url: {url}}}]
+paths: {{/items: {{get: {{responses: {{'200': {{description: items}}}}}}}}}}
+"""
 SHORT_TRIALS = ["-d", "200ms", "--warmup", "50ms", "--trials", "1"]
 
 
@@ -42,6 +48,8 @@ def test_a_command_of_the_guide_works(command: str, redline: Redline, oracle: Pa
     if args[0] == "ab":
         args = replaced(args, SHORT_AB)
     with targets.target(targets.healthy) as url:
+        (tmp_path / "Procfile").write_text(f"web: {oracle} null --port $PORT\n")
+        (tmp_path / "openapi.yaml").write_text(API.format(url=base_of(url)))
         args = [url if arg.startswith("http://") else arg.replace("./shop-go", f"{oracle} null") for arg in args]
         done = redline(*args)
     assert done.code in ({0, 1, 3} if args[0] in {"run", "load", "limit", "ab"} else {0}), done.err
@@ -109,6 +117,20 @@ def test_init_asks_a_running_server_as_curl_does(redline: Redline, tmp_path: Pat
         assert "X-Mine" in text
         assert "post: /" in text
         loaded = redline("load", *SHORT_LOAD, "--json")
+    assert loaded.json["counts"]["outcomes"]["ok"] > 0
+
+
+def test_init_writes_what_a_file_of_requests_asks(redline: Redline, oracle: Path, tmp_path: Path) -> None:
+    (tmp_path / "Procfile").write_text(f"worker: none\nweb: {oracle} null --port $PORT\n")
+    (tmp_path / "openapi.yaml").write_text(API.format(url="http://shop.example"))
+    redline("init", "openapi.yaml").refused(2, "openapi.yaml names http://shop.example, which is not on this machine")
+    done = redline("init", "--requests", "openapi.yaml", "Procfile")
+    assert done.code == 0, done.err
+    assert "web of Procfile" in done.err
+    assert "not started: worker" in done.err
+    assert "http://shop.example is not contacted" in done.err
+    assert "GET /items: status 200" in done.out
+    loaded = redline("load", *SHORT_LOAD, "--json")
     assert loaded.json["counts"]["outcomes"]["ok"] > 0
 
 

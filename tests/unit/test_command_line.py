@@ -82,7 +82,7 @@ def test_a_command_does_not_import_the_others() -> None:
 
 
 def test_every_command_takes_the_flags_that_are_declared() -> None:
-    assert len(FLAGS) == 15
+    assert len(FLAGS) == 16
     for name, flags in FLAGS.items():
         execute = import_module(f"redline.cli.commands.{name}").execute
         assert get_type_hints(execute) == {"flags": flags, "return": type(None)}
@@ -171,7 +171,15 @@ def test_where_nothing_can_be_written_the_exit_code_says_so() -> None:
 
 @pytest.mark.parametrize("command", FLAGS)
 def test_a_folder_that_is_gone_is_one_message(command: str, tmp_path: Path) -> None:
-    words = {"compare": "a", "history": ".", "judge": "a", "load": "http://127.0.0.1:1/", "report": "a", "check": "a"}
+    words = {
+        "compare": "a",
+        "history": ".",
+        "judge": "a",
+        "load": "http://127.0.0.1:1/",
+        "report": "a",
+        "check": "a",
+        "import": "a",
+    }
     (tmp_path / "gone").mkdir()
     script = f"cd {tmp_path}/gone && rmdir {tmp_path}/gone && {sys.executable} -P -m redline {command} "
     done = subprocess.run(

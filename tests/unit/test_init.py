@@ -1,22 +1,23 @@
 """`redline init`: command lines of curl, the file that is written, and what is refused."""
 
 import shlex
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from redline.cli.command_line import app
 from redline.cli.commands import init
-from redline.cli.curl import read_curl
 from redline.cli.project_text import name_of, project_text
 from redline.errors import LaunchError, UsageError
 from redline.model import Cell, Ready, Suite
 from redline.plugins.checks import Checked
 from redline.plugins.launchers.failures import OF_COMMAND, FailedStart
 from redline.plugins.launchers.guard import LaunchOrder
+from redline.suite.importing.curl import read_curl
 from redline.suite.project import read_project
 
 FORM = "Content-Type: application/x-www-form-urlencoded"
@@ -94,7 +95,7 @@ def test_a_server_is_called_by_its_program(command: str, name: str) -> None:
 @pytest.mark.parametrize("start", ["./shop --port {port}", f"./shop --port {{port}} {'x' * 200} 'a: b' # c"])
 def test_what_is_written_is_read_as_it_was_meant(start: str) -> None:
     check = {"post": "/items", "headers": {"A": "b: c"}, "body": '{"n": "{seq}"}\n', "expect": {"status": 201}}
-    made = read_project(project_text({"name": "shop", "start": start}, check), "redline.yaml")
+    made = read_project(project_text({"name": "shop", "start": start}, {"check": check}), "redline.yaml")
     (server,) = made.written.servers or []
     assert (server.name, server.start) == ("shop", start)
     request = made.scenarios[0].request
@@ -104,7 +105,7 @@ def test_what_is_written_is_read_as_it_was_meant(start: str) -> None:
 
 
 def test_its_comments_may_be_used_as_they_are() -> None:
-    text = project_text({"name": "shop", "start": "./shop --port {port}"}, {"get": "/"})
+    text = project_text({"name": "shop", "start": "./shop --port {port}"}, {"check": {"get": "/"}})
     lines = [line[1:] if line.startswith(("#  - ", "# objective")) else line for line in text.splitlines()]
     made = read_project("\n".join(line.strip() if "objective" in line else line for line in lines), "redline.yaml")
     assert [server.name for server in made.written.servers or ()] == ["shop", "other"]
@@ -168,11 +169,8 @@ def not_ready(saw: int | str) -> LaunchError:
     return FailedStart("shop", "127.0.0.1", 1, order, OF_COMMAND).not_ready(Ready(), saw, "")
 
 
-@pytest.mark.parametrize("status", [204, 302])
-def test_a_server_that_is_ready_with_another_status_is_started_again(
-    status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    answered = Checked(
+def answered(status: int) -> Checked:
+    return Checked(
         event="checked",
         outcome="ok",
         failure=None,
@@ -184,24 +182,126 @@ def test_a_server_that_is_ready_with_another_status_is_started_again(
         elapsed_ns=1,
     )
 
-    def answer(_suite: Suite, cell: Cell) -> Checked:
-        if cell.variant.catalogued.ready.status != status:
-            raise not_ready(status)
-        return answered
 
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(init, "_answer", answer)
-    done = CliRunner().invoke(app, ["init", "./shop {port}"])
+def run_init(monkeypatch: pytest.MonkeyPatch, folder: Path, statuses: Mapping[str, int], *words: str) -> Result:
+    """`redline init` of a server that answers these paths with these statuses."""
+
+    def answers(_suite: Suite, cells: Sequence[Cell]) -> list[Checked]:
+        return [answered(statuses[cell.scenario.request.path]) for cell in cells]
+
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(init, "_answers", answers)
+    return CliRunner().invoke(app, ["init", *words])
+
+
+@pytest.mark.parametrize("status", [204, 302])
+def test_the_status_of_the_answer_is_what_is_expected(
+    status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = run_init(monkeypatch, tmp_path, {"/": status}, "./shop {port}")
     assert done.exit_code == 0, done.exception
     assert f"GET /: status {status}, 0 bytes" in done.output
     made = read_project((tmp_path / "redline.yaml").read_text(), "redline.yaml")
     assert made.scenarios[0].request.expect.status == status
 
 
+def test_an_answer_that_is_an_error_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    done = run_init(monkeypatch, tmp_path, {"/": 404}, "./shop {port}")
+    assert "GET / is answered with status 404" in str(done.exception)
+    assert "`redline init --path /items" in str(done.exception)
+    assert not list(tmp_path.iterdir())
+
+
+API = """\
+openapi: 3.1.0
+servers: [{url: http://localhost:8080}]
+paths:
+  /items: {post: {responses: {'201': {}}}, get: {operationId: list, responses: {'200': {}}}}
+  /items/{id}: {get: {parameters: [{name: id, in: path, schema: {type: integer}}], responses: {'200': {}}}}
+"""
+
+
+def test_the_requests_of_a_file_are_kept_if_they_are_answered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "api.yaml").write_text(API)
+    statuses = {"/items": 202, "/items/1": 404}
+    for words in (["--requests", "api.yaml", "./shop {port}"], ["api.yaml"]):
+        (tmp_path / "redline.yaml").unlink(missing_ok=True)
+        done = run_init(monkeypatch, tmp_path, statuses, *words)
+        assert done.exit_code == 0, done.exception
+        assert "GET /items: status 202" in done.output
+        assert "left out: GET /items/1: status 404" in done.output
+        made = read_project((tmp_path / "redline.yaml").read_text(), "redline.yaml")
+        assert [(scenario.name, scenario.request.method) for scenario in made.scenarios] == [
+            ("list", "GET"),
+            ("post-items", "POST"),
+            ("mix", "GET"),
+        ]
+        assert {request.expect.status for request in made.scenarios[2].requests} == {202}
+        (server,) = made.written.servers or ()
+        assert (server.start, server.url) == (
+            ("./shop {port}", None) if len(words) > 1 else (None, "http://localhost:8080")
+        )
+
+
+def test_what_no_server_answers_is_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "api.yaml").write_text(API)
+    done = run_init(monkeypatch, tmp_path, {"/items": 401, "/items/1": 404}, "--requests", "api.yaml", "./shop {port}")
+    assert "no request is answered; left out: GET /items: status 401" in str(done.exception)
+    assert [file.name for file in tmp_path.iterdir()] == ["api.yaml"]
+
+
+@pytest.mark.parametrize(
+    ("text", "start"),
+    [
+        ("web: ./shop --port $PORT\nworker: ./work\n", "./shop --port {port}"),
+        ("# of Heroku\nworker: ./work\nweb: ./shop -p${PORT:-3000}\n", "./shop -p{port}"),
+        ("worker: ./work\napi: ./shop ${PORT}\n", "./shop {port}"),
+        ("web: node shop.js\n", "env PORT={port} node shop.js"),
+    ],
+)
+def test_a_procfile_names_the_command(text: str, start: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "Procfile").write_text(text)
+    done = run_init(monkeypatch, tmp_path, {"/": 200}, "Procfile")
+    assert done.exit_code == 0, done.exception
+    (server,) = read_project((tmp_path / "redline.yaml").read_text(), "redline.yaml").written.servers or ()
+    assert server.start == start
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "says"),
+    [
+        ("Procfile", "worker: ./work\n", "Procfile: this Procfile has no server"),
+        ("Procfile", "web ./x\n", "Procfile:1: this is no entry of a Procfile"),
+        ("Procfile", "a: b\nweb: cd x && ./shop $PORT\n", "Procfile:2: web: "),
+        ("Procfile", "web: ./shop $PORT $WORKERS\n", "`$WORKERS` is for a shell"),
+        (
+            "api.yaml",
+            API.replace("localhost:8080", "shop.example"),
+            "api.yaml names http://shop.example, which is not on this machine",
+        ),
+        (
+            "api.yaml",
+            "openapi: 3.1.0\npaths: {/: {get: {}}}\n",
+            "api.yaml names no server\n",
+        ),
+        ("list.yaml", "- {name: a, get: /}\n", "list.yaml is a list of requests already"),
+        ("none.yaml", "", "none.yaml:1:1: the file is empty"),
+    ],
+)
+def test_a_file_that_names_no_server_is_refused(
+    name: str, text: str, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / name).write_text(text)
+    done = run_init(monkeypatch, tmp_path, {}, name)
+    assert isinstance(done.exception, UsageError)
+    assert says in str(done.exception)
+    assert [file.name for file in tmp_path.iterdir()] == [name]
+
+
 @pytest.mark.parametrize(
     ("saw", "says"),
     [
-        (404, "GET / is answered with status 404\n  hint: give a request that it answers, such as `redline init --p"),
+        (503, "GET / is answered with status 503\n  hint: give a request that it answers, such as `redline init --p"),
         ("nothing listened", "if it only needs longer, start it yourself, and give its URL"),
         ("malformed: x", "fix what answers so, or give another request with --path"),
     ],
@@ -209,11 +309,11 @@ def test_a_server_that_is_ready_with_another_status_is_started_again(
 def test_hints_for_a_server_that_is_not_ready_are_about_init(
     saw: int | str, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def answer(_suite: Suite, _cell: Cell) -> Checked:
+    def answers(_suite: Suite, _cells: Sequence[Cell]) -> list[Checked]:
         raise not_ready(saw)
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(init, "_answer", answer)
+    monkeypatch.setattr(init, "_answers", answers)
     done = CliRunner().invoke(app, ["init", "./shop {port}"])
     assert says in str(done.exception)
     assert "redline.yaml" not in str(done.exception)

@@ -68,10 +68,14 @@ def waited(
     ready: Ready = SOON,
     alive: Callable[[float], bool] = lives,
     variant: Variant | None = None,
+    *,
+    any_status: bool = False,
 ) -> WaitEnd:
     """The end of a wait that begins now."""
     endpoint, since_ns = Endpoint("127.0.0.1", port), time.monotonic_ns()
-    return wait_until_ready(find_engine(), variant or server(), endpoint, ready, alive=alive, since_ns=since_ns)
+    return wait_until_ready(
+        find_engine(), variant or server(), endpoint, ready, alive=alive, since_ns=since_ns, any_status=any_status
+    )
 
 
 @pytest.mark.parametrize(
@@ -122,6 +126,13 @@ def test_what_is_reported_of_other_answers(parts: tuple[bytes, ...], keep_open: 
         assert end.last_answer == seen
     else:
         assert str(end.last_answer).startswith(seen)
+
+
+@pytest.mark.parametrize(("status", "ended"), [(404, "ready"), (302, "ready"), (503, "late")])
+def test_any_status_that_stays_may_be_enough(status: int, ended: str) -> None:
+    with answering(b"HTTP/1.1 %d Other\r\nContent-Length: 0\r\n\r\n" % status, keep_open=True) as port:
+        end = waited(port, Ready(within_ns=3_000_000_000), any_status=True)
+    assert (end.ended, end.last_answer) == (ended, status)
 
 
 def test_nothing_listens() -> None:

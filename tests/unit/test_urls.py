@@ -59,7 +59,7 @@ def test_what_is_read(url: str, host: str, port: int, path: str) -> None:
         ("  ", "the URL is empty", "write it like http://"),
         ("unix:/run/a.sock", "over TCP, not over a Unix socket", "UNIX-CONNECT:/run/a.sock"),
         ("UNIX:///run/a.sock", "over TCP, not over a Unix socket", "UNIX-CONNECT:/run/a.sock"),
-        ("site.har", "site.har is a recording of a browser, not a server", "--requests FILE"),
+        ("site.har", "site.har is a recording of a browser, not a server", "--requests site.har"),
         ("http://", "no host to connect to", "write it like http://"),
         ("http://:80/", "no host to connect to", "write it like http://"),
         ("http:/h:1/", "`//` is missing after `http:`", "write http://h:1/"),

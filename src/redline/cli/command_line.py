@@ -182,7 +182,9 @@ class RequestFlags(Flags):
     method: str | None = _flag("-X --method", "METHOD", "GET by default, POST with a body.")
     body: str | None = _flag("--body", "TEXT|@FILE", "The request's body.")
     status: int | None = _flag("--status", "N", "The expected status; 200 by default.")
-    requests: Path | None = _flag("--requests", "FILE", "A YAML list of requests with names and weights.")
+    requests: Path | None = _flag(
+        "--requests", "FILE", "A list of requests; or a log, HAR, OpenAPI, …: see `redline import`."
+    )
     scenarios: list[str] = _list("-m --scenario --request", "NAME,…", "Only these requests or scenarios.")
     timeout: str | None = _flag("--timeout", "TIME", "Give up on a request after this time; 5s by default.")
     http2: bool = _switch("--http2", "Speak HTTP/2: by ALPN over TLS, else from the start.")
@@ -243,9 +245,31 @@ class InitFlags(Flags):
     """
 
     words: list[str] = _argument(
-        "COMMAND|URL|curl …", "Such as './server --port {port}', http://127.0.0.1:8080/, or a command of curl.", []
+        "COMMAND|URL|curl …|FILE",
+        "Such as './server --port {port}', http://127.0.0.1:8080/, a command of curl, a Procfile, OpenAPI, or HAR.",
+        [],
     )
     path: str | None = _flag("--path", "PATH", "A command: what is requested; / by default.")
+    requests: Path | None = _flag("--requests", "FILE", "What is requested: a log, HAR, OpenAPI, …: see import.")
+
+
+@_command("import")
+class ImportFlags(Flags):
+    """Turn a file of other requests into a list: a log, a recording, an API's description, targets, commands of curl.
+
+    Shows what becomes of the file, and sends nothing. `load`, `limit` and `ab` take such a file as --requests too.
+    """
+
+    file: Path = _argument("FILE", "An access log, HAR, OpenAPI document, targets of Vegeta, or commands of curl.")
+    form: str | None = _flag(
+        "--format",
+        "NAME",
+        "log, envoy, json-log, har, openapi, curl, vegeta or vegeta-json; by default seen from the content.",
+    )
+    output: Path | None = _flag("-o --output", "FILE", "Write the list there, as --requests reads it.")
+    keep: list[str] = _list("--keep", "NAME,…", "Keep these secrets: headers, parameters, fields, sign-ins of OpenAPI.")
+    host: str | None = _flag("--host", "HOST", "Requests to this host; by default the most frequent.")
+    most: int | None = _flag("--most", "N", "At most so many different requests, the most frequent ones.", shown="500")
 
 
 @_command("build")

@@ -12,7 +12,7 @@ _TEXT = """\
 #  - {{name: other, start: './other --port {{port}}'}}   # a second server: `redline run` compares the two
 
 # What is requested, and the right answer.
-{check}
+{asked}
 # `redline limit` finds the highest rate that meets this:
 # objective: p99 < 200ms, errors < 0.1%
 """
@@ -20,9 +20,9 @@ _PROGRAM_FILES = {".jar", ".js", ".mjs", ".php", ".pl", ".py", ".rb", ".ts"}
 _UNSAFE = re.compile(r"[^A-Za-z0-9._~-]+")
 
 
-def project_text(server: Mapping[str, object], check: Mapping[str, object]) -> str:
-    """The file of one server and its request."""
-    return _TEXT.format(servers=as_yaml({"servers": [server]}), check=as_yaml({"check": check}))
+def project_text(server: Mapping[str, object], asked: Mapping[str, object]) -> str:
+    """The file of one server and what it is asked: the key `check` with a request, or `requests` with several."""
+    return _TEXT.format(servers=as_yaml({"servers": [server]}), asked=as_yaml(asked))
 
 
 def name_of(command: Sequence[str]) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from redline.cli.command_line import AbFlags, LimitFlags, RequestFlags
 from redline.cli.flags import split
+from redline.cli.imported import as_document, read_file, summary
 from redline.cli.project_document import (
     first_of,
     folder_of,
@@ -18,14 +19,16 @@ from redline.cli.project_document import (
     servers_of,
     variants_of,
 )
+from redline.cli.show import Terminal
 from redline.cli.written import Given
 from redline.errors import UsageError
 from redline.model.template import with_picks
 from redline.plugins.revisions import WORK_TREE
-from redline.suite import read_body, read_data, read_text, referenced_files
+from redline.suite import read_body, read_data, referenced_files
 from redline.suite.project import Project
-from redline.suite.schema.document import Document, Plain, parse_document
+from redline.suite.schema.document import Document, Plain
 from redline.suite.schema.document import Path as Steps
+from redline.suite.schema.project import MIX
 from redline.suite.schema.scenario import METHODS
 from redline.suite.urls import as_url, base_of, check_is_reachable, is_like_a_url, is_secure, is_url, read_url
 from redline.suite.validate.checking import suggest
@@ -157,11 +160,23 @@ def scenarios(flags: RequestFlags, path: Given | None, placed: Placed) -> list[o
         raise UsageError(
             f"{described[0]}: --requests says what is requested", hint=f"leave out {described[0]} or --requests"
         )
-    document = parse_document(read_text(flags.requests), str(flags.requests))
+    read = read_file(flags.requests)
+    is_list = isinstance(read, Document)
+    document = read if isinstance(read, Document) else as_document(read, flags.requests)
+    if not isinstance(read, Document):
+        Terminal(stderr=True).print(summary(read, flags.requests, _targets(flags)), highlight=False, soft_wrap=True)
     if isinstance(flags, AbFlags) and flags.write_suite is not None:
         folder = flags.requests.parent
         document = _with_files(document, lambda name: placed(str(folder / name)))
-    return _listed(document, split(flags.scenarios))
+    globs = split(flags.scenarios)
+    # What people did stands for itself as a whole; of a list, each request has a name that somebody gave it.
+    return _listed(document, globs or (() if is_list else (MIX,)))
+
+
+def _targets(flags: RequestFlags) -> list[str]:
+    """What the flags name as servers."""
+    targets = [*getattr(flags, "targets", ()), *(getattr(flags, name, None) for name in ("url", "a", "b"))]
+    return [target for target in targets if target]
 
 
 def _with_files(document: Document, rename: Callable[[str], str]) -> Document:
@@ -183,11 +198,16 @@ def _with_files(document: Document, rename: Callable[[str], str]) -> Document:
 
 
 def _listed(document: Document, globs: Sequence[str]) -> list[object]:
-    """A scenario for every request that a glob selects, and a mix of several by weight. Raises UsageError."""
+    """A scenario for every request that a glob selects, and a mix of several by weight; or only `mix`, of all.
+
+    Raises UsageError.
+    """
     if not isinstance(document.value, list) or not all(isinstance(request, dict) for request in document.value):
         raise UsageError("this is not a list of requests", hint=_LIST_HINT, place=document.place(()))
     if not document.value:
         raise UsageError("this list has no request", hint=_LIST_HINT, place=document.place(()))
+    if [*globs] == [MIX]:
+        return scenarios_at(document, [(index,) for index in range(len(document.value))])[-1:]
     names = [str(entry["name"]) for entry in document.value if isinstance(entry, dict) and "name" in entry]
     for glob in globs:
         if not fnmatch.filter(names, glob):

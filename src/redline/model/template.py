@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 _KNOWN = r"seq|rand:(-?\d{1,18})\.\.(-?\d{1,18})|pick:([A-Za-z0-9._/-]+)"
 _PART = re.compile(rf"\{{\{{(?:{_KNOWN})\}}\}}|\{{(?:{_KNOWN})\}}")
+_ALONE = re.compile(rf"\{{(?:{_KNOWN})\}}")
 _MEANT = re.compile(r"\{(?:rand|pick)\b[^{}]*\}?")
 
 
@@ -59,6 +60,11 @@ def malformed(text: str) -> str | None:
         elif not _PART.fullmatch(f"{{{part}}}") and (match := _MEANT.search(part)):
             return match[0]
     return None
+
+
+def as_literal(text: str) -> str:
+    """A template that stands for the text itself: what looks like a placeholder is in double braces."""
+    return _ALONE.sub(r"{\g<0>}", text)
 
 
 def for_engine(text: str) -> str:

@@ -5,6 +5,7 @@ from redline.suite.loading import (
     load_catalogue,
     load_libraries,
     load_suite,
+    opened_requests,
     read_body,
     read_data,
     read_text,

@@ -10,6 +10,7 @@ from redline.files import open_regular, open_within
 from redline.model import Library, Scenario, ServerEntry, Suite
 from redline.quantities import did_you_mean
 from redline.suite.catalogue import Catalogue, read_family, read_scenarios
+from redline.suite.importing.source import RequestSource
 from redline.suite.schema.document import parse_document
 from redline.suite.schema.server import LibrariesSchema
 from redline.suite.validate.checking import Sheet, raise_all
@@ -119,12 +120,31 @@ def _open_any(path: Path) -> BinaryIO:
     return path.open("rb")
 
 
+@contextmanager
+def opened_requests(path: Path) -> Iterator[RequestSource]:
+    """A file of requests in any format, which may be a pipe, while it is read. Raises UsageError as `read_text` does.
+
+    Files that it names are read from its folder.
+    """
+    with _readable(path), _open_any(path) as file:
+        yield RequestSource(str(path), file, referenced_files(path).body)
+
+
 def _content(
     path: Path, most_bytes: int, most: str, too_long_hint: str, opened: Callable[[Path], BinaryIO] = open_regular
 ) -> bytes:
+    with _readable(path), opened(path) as file:
+        content = file.read(most_bytes + 1)
+    if len(content) > most_bytes:
+        raise UsageError(f"{path} is longer than {most}", hint=too_long_hint)
+    return content
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    """Says in our words why a file cannot be read. Raises UsageError."""
     try:
-        with opened(path) as file:
-            content = file.read(most_bytes + 1)
+        yield
     except FileNotFoundError:
         raise UsageError(f"there is no file {path}", hint=_similar_files_hint(path)) from None
     except IsADirectoryError:
@@ -132,9 +152,6 @@ def _content(
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise UsageError(f"{path} cannot be read: {reason}", hint="check the path and who may read it") from None
-    if len(content) > most_bytes:
-        raise UsageError(f"{path} is longer than {most}", hint=too_long_hint)
-    return content
 
 
 def _text(path: Path, content: bytes) -> str:

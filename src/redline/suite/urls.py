@@ -29,7 +29,7 @@ def check_is_reachable(target: str) -> None:
         hint = f"let it listen on 127.0.0.1, or put `socat TCP-LISTEN:8080,fork,reuseaddr UNIX-CONNECT:{path}` in front"
         raise UsageError(f"{target}: a load goes over TCP, not over a Unix socket", hint=hint)
     if _HAR.fullmatch(target) and not is_url(target):
-        hint = "write its requests as a list (--requests FILE), and give the server's URL"
+        hint = f"give it as --requests {target}, and the server's URL; `redline import {target}` shows its requests"
         raise UsageError(f"{target} is a recording of a browser, not a server", hint=hint)
 
 

@@ -5,15 +5,16 @@ import re
 import shlex
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from http import HTTPStatus
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from redline.cli import places
 from redline.cli.command_line import InitFlags, LoadFlags
-from redline.cli.curl import ALONE, read_curl, with_scheme
 from redline.cli.flags import naming
+from redline.cli.imported import read_file, summary
 from redline.cli.origins import FromRepository
 from redline.cli.project_document import run_document
 from redline.cli.project_text import name_of, project_text
@@ -30,8 +31,12 @@ from redline.plugins.engine_process import find_engine
 from redline.plugins.launchers.failures import OF_COMMAND
 from redline.ports import Launch
 from redline.running.assembly import Workplace
-from redline.suite import make_plan, referenced_files
+from redline.suite import make_plan, read_text, referenced_files
+from redline.suite.importing.curl import ALONE, read_curl, with_scheme
+from redline.suite.importing.gathering import FEW_REQUESTS
+from redline.suite.importing.procfile import is_procfile, read_procfile
 from redline.suite.project import PROJECT_FILE, read_project
+from redline.suite.schema.document import Document
 from redline.suite.schema.project import CHECK
 from redline.suite.schema.shell import read_command
 from redline.suite.urls import base_of, check_is_reachable, is_like_a_url, is_url, read_url
@@ -41,6 +46,9 @@ _PLAIN = re.compile(r"[\w@%+=:,./{}-]+")
 _ESCAPED = re.compile(r"(?<!\S)\$'")
 """Text with escapes, as browsers write a body with line breaks or quotes; only a shell reads it."""
 _OTHER_STATUS = re.compile(r"with status (\d+) in place of \d+")
+_DOCUMENTS = {".har", ".json", ".yaml", ".yml"}
+_THIS_MACHINE = {"127.0.0.1", "localhost", "::1"}
+_MOST_LINES = 5
 _LONGER = "start it yourself, and give its URL"
 _READY = "give another request with --path"
 _NEXT = """\
@@ -51,6 +59,22 @@ Add a second server to {file}, and `redline run` compares the two.
 """
 
 
+@dataclass(frozen=True)
+class _Described:
+    """The server and its requests, as redline.yaml has them; `of_file`: where these come from, if not from flags."""
+
+    server: dict[str, object]
+    requests: list[dict[str, object]]
+    of_file: Path | None = None
+
+    def asked(self) -> dict[str, object]:
+        """What is requested: the only request without its name, or all that a file has."""
+        if self.of_file is not None:
+            return {"requests": self.requests}
+        (request,) = self.requests
+        return {CHECK: {key: value for key, value in request.items() if key != "name"}}
+
+
 def execute(flags: InitFlags) -> None:
     """Write a redline.yaml for a server that answers."""
     file = Path(PROJECT_FILE)
@@ -59,37 +83,116 @@ def execute(flags: InitFlags) -> None:
         raise UsageError(f"{file} exists already", hint=hint)
     if not os.access(Path.cwd(), os.W_OK | os.X_OK):
         raise UsageError(f"{file} cannot be written to {Path.cwd()}", hint="change to a folder that you may write to")
-    server, request = _described(flags)
-    cell, answer = _asked(server, request)
-    _check_answers(cell, answer)
-    if answer.status != cell.scenario.request.expect.status:
-        request["expect"] = {"status": answer.status}
+    described, said = _answered(_described(flags))
     try:
-        write_atomically(file, project_text(server, request).encode())
+        write_atomically(file, project_text(described.server, described.asked()).encode())
     except OSError as error:
         raise StoreError(f"{file}: {error.strerror or error}", hint=mend(error)) from error
-    said = _said(cell, answer)
-    Terminal().print(f"{said}\n{_NEXT.format(file=file)}", end="", highlight=False, markup=False, soft_wrap=True)
+    text = "\n".join([*said, _NEXT.format(file=file)])
+    Terminal().print(text, end="", highlight=False, markup=False, soft_wrap=True)
 
 
-def _described(flags: InitFlags) -> tuple[dict[str, object], dict[str, object]]:
-    """The server and its request, as redline.yaml has them. Raises UsageError."""
+def _answered(described: _Described) -> tuple[_Described, list[str]]:
+    """The requests that are answered, with the status of the answer; and a line of each. Raises RedlineError."""
+    kept, said, left = list[dict[str, object]](), list[str](), list[str]()
+    asked = _asked(described)
+    nothing_answers = all(answer.status is None for _, answer in asked)
+    for request, (cell, answer) in zip(described.requests, asked, strict=True):
+        if described.of_file is None or nothing_answers:
+            _check_answers(cell, answer)
+        elif answer.status is None or answer.is_refusal:
+            left.append(f"left out: {_line(cell)}: {f'status {answer.status}' if answer.status else answer.wrong}")
+            continue
+        if answer.status != cell.scenario.request.expect.status:
+            request["expect"] = {"status": answer.status}
+        if len(kept) < FEW_REQUESTS:
+            kept.append(request)
+            said.append(_said(cell, answer))
+    if not kept:
+        hint = f"see what `redline import {described.of_file}` makes of the file"
+        raise UsageError(f"no request is answered; {'; '.join(left[:_MOST_LINES])}", hint=hint)
+    answered = _Described(described.server, kept, described.of_file)
+    if left and not any(map(_says_ready, kept)):
+        _asked(answered)  # whether it is ready was seen by a request that is left out
+    more = len(described.requests) - len(kept) - len(left)
+    return answered, [*said, *left, *([f"and {more} more that are answered too: redline.yaml has few"] if more else [])]
+
+
+def _described(flags: InitFlags) -> _Described:
+    """The server and its requests. Raises UsageError."""
     words = flags.words or [_typed()]
+    if len(words) == 1 and is_procfile(words[0]):
+        words = [_of_procfile(Path(words[0]))]
+    if len(words) == 1 and PurePath(words[0]).suffix in _DOCUMENTS and flags.requests is None:
+        return _of_document(Path(words[0]))
+    if flags.requests is not None:
+        if words[0].split()[:1] == ["curl"] or flags.path is not None:
+            other = "curl" if flags.path is None else f"--path {flags.path}"
+            hint = f"leave out {other}, or --requests"
+            raise UsageError(f"{other}: --requests says what is requested", hint=hint)
+        server, _ = _server_and_request(words, None)
+        return _Described(server, _of_file(flags.requests, server)[0], flags.requests)
+    server, request = _server_and_request(words, flags.path)
+    return _Described(server, [{"name": CHECK, **request}])
+
+
+def _of_procfile(file: Path) -> str:
+    """The command of the server. Raises UsageError."""
+    entry, others = read_procfile(read_text(file), str(file))
+    left = f"; not started: {', '.join(others)}" if others else ""
+    said = f"{entry.name} of {file}: {entry.command}{left}"
+    Terminal(stderr=True).print(said, highlight=False, soft_wrap=True)
+    return entry.command
+
+
+def _of_document(file: Path) -> _Described:
+    """The server on this machine that a recording or an OpenAPI document names, and its requests. Raises UsageError."""
+    requests, host = _of_file(file, {})
+    if not host.startswith("http") or read_url(host)[0].host not in _THIS_MACHINE:
+        named = f"{host}, which is not on this machine" if host else "no server"
+        hint = f"name yours: redline init --requests {file} './server --port {{port}}'"
+        raise UsageError(f"{file} names {named}", hint=hint)
+    return _Described({"name": "server", "url": host}, requests, file)
+
+
+def _of_file(file: Path, server: Mapping[str, object]) -> tuple[list[dict[str, object]], str]:
+    """The requests of a file, first those that can say whether a server is ready; and its host. Raises UsageError."""
+    made = read_file(file)
+    if isinstance(made, Document):
+        hint = "copy it into redline.yaml, under `requests`: docs/guide/my-server.md"
+        raise UsageError(f"{file} is a list of requests already", hint=hint)
+    if made.body_files and file.resolve().parent != Path.cwd():
+        hint = "copy the file and its bodies into the folder of redline.yaml"
+        raise UsageError(f"{file} names {made.body_files[0]}, which is not in this folder", hint=hint)
+    targets = [str(server["url"])] if "url" in server else [] if server else [made.host]
+    Terminal(stderr=True).print(summary(made, file, targets), highlight=False, soft_wrap=True)
+    requests = [dict[str, object](request) for request in made.requests]
+    return sorted(requests, key=lambda request: not _says_ready(request)), made.host
+
+
+def _says_ready(request: Mapping[str, object]) -> bool:
+    """Whether it can say that a server is ready."""
+    return "get" in request
+
+
+def _server_and_request(words: list[str], path: str | None) -> tuple[dict[str, object], dict[str, object]]:
+    """What words name: a command, a URL, or a command of curl. Raises UsageError."""
     if len(words) == 1 and words[0].split()[:1] == ["curl"]:
         with naming("curl"):
             words = _split(words[0])
     if words[0] == "curl":
-        asked = read_curl(words[1:])
+        curl = read_curl(words[1:])
+        asked = LoadFlags(url=curl.url, method=curl.method, headers=curl.headers, body=curl.body)
     elif is_url(words[0]) or is_like_a_url(words[0]):
         if len(words) > 1:
             raise UsageError(f"{words[1]} stands after the URL", hint=ALONE)
         asked = LoadFlags(url=with_scheme(words[0]))
     else:
         check_is_reachable(words[0])
-        return _started(words), _request(LoadFlags(), Given(f"--path {flags.path}", flags.path or "/"))
+        return _started(words), _request(LoadFlags(), Given(f"--path {path}", path or "/"))
     url = str(asked.url)
-    if flags.path is not None:
-        raise UsageError(f"--path {flags.path}: the URL names its path", hint="leave out --path")
+    if path is not None:
+        raise UsageError(f"--path {path}: the URL names its path", hint="leave out --path")
     return {"name": "server", "url": base_of(url)}, _request(asked, Given(url, read_url(url)[1]))
 
 
@@ -128,51 +231,57 @@ def _request(flags: LoadFlags, path: Given) -> dict[str, object]:
     return {key: value for key, value in asked.items() if key != "name"}
 
 
-def _suite(server: Mapping[str, object], request: Mapping[str, object]) -> Suite:
+def _suite(described: _Described) -> Suite:
     """What `redline run` would measure. Raises UsageError, with flags in place of a file that does not exist yet."""
     files = referenced_files(Path(PROJECT_FILE))
     try:
-        project = read_project(project_text(server, request), PROJECT_FILE, files)
+        project = read_project(project_text(described.server, described.asked()), PROJECT_FILE, files)
     except UsageError as error:
-        raise named_by_flags(error, {CHECK: request}) from None
-    document = plain(run_document(project)) | {"scenarios": [{"name": CHECK, **request}]}
+        raise named_by_flags(error, described.asked()) from None
+    scenarios = [{key: value for key, value in request.items() if key != "weight"} for request in described.requests]
+    document = plain(run_document(project)) | {"scenarios": scenarios}
     suite, _ = read_written(document, PROJECT_FILE, files, FromRepository(Path.cwd()).origins())
     return suite
 
 
-def _asked(server: Mapping[str, object], request: dict[str, object]) -> tuple[Cell, Checked]:
-    """Ask the server once. `request` then expects the status with which a server became ready, if it is not 200.
-
-    Raises LaunchError, DriveError and UsageError.
-    """
-    suite = _suite(server, request)
-    (cell,) = make_plan(suite).cells.values()
+def _asked(described: _Described) -> list[tuple[Cell, Checked]]:
+    """Ask the server everything once. Raises LaunchError, DriveError and UsageError."""
+    suite = _suite(described)
+    cells = list(make_plan(suite).cells.values())
     try:
-        return cell, _answer(suite, cell)
+        return list(zip(cells, _answers(suite, cells), strict=True))
     except LaunchError as error:
         seen = _OTHER_STATUS.search(error.message)
-        if error.kind != "not_ready" or seen is None or "expect" in request:
-            hint = error.hint.replace(OF_COMMAND.longer, _LONGER).replace(OF_COMMAND.ready, _READY)
-            raise LaunchError(error.message, hint=hint, kind=error.kind, log_tail=error.log_tail) from error
-        status = int(seen[1])
-        if status >= HTTPStatus.BAD_REQUEST:
-            raise UsageError(f"{_line(cell)} is answered with status {status}", hint=_other_request(cell)) from error
-    request["expect"] = {"status": status}
-    return _asked(server, request)
+        if error.kind == "not_ready" and seen is not None and int(seen[1]) >= HTTPStatus.BAD_REQUEST:
+            message = f"{_line(cells[0])} is answered with status {int(seen[1])}"
+            raise UsageError(message, hint=_other_request(cells[0])) from error
+        hint = error.hint.replace(OF_COMMAND.longer, _LONGER).replace(OF_COMMAND.ready, _READY)
+        raise LaunchError(error.message, hint=hint, kind=error.kind, log_tail=error.log_tail) from error
 
 
-def _answer(suite: Suite, cell: Cell) -> Checked:
-    """Start the server, unless it runs already, and ask it once. Raises LaunchError and DriveError."""
-    request = cell.scenario.request
+def _answers(suite: Suite, cells: Sequence[Cell]) -> list[Checked]:
+    """Start the server, unless it runs already, and ask it once for each cell. Raises LaunchError and DriveError."""
+    # A request other than GET says nothing of readiness, for which `/` then has to be answered as by `redline run`.
+    any_status = cells[0].scenario.request.method == "GET"
     with ExitStack() as stack:
         log = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "server.log"
         tools = Workplace(None, stack, places.of_suite).bench(Path(), suite).tools
-        server = stack.enter_context(tools.launcher.running(Launch(cell.variant, tools.placement, log)))
+        launch = Launch(cells[0].variant, tools.placement, log, any_status=any_status)
+        server = stack.enter_context(tools.launcher.running(launch))
         checks = stack.enter_context(checking(find_engine()))
-        picks, within_ns = cell.scenario.picks, cell.timeout_ns
-        return checks.ask(
-            check(cell.variant, server.endpoint, request, picks, timeout_ns=within_ns, keep_bytes=SHOWN_BYTES + 1)
-        )
+        return [
+            checks.ask(
+                check(
+                    cell.variant,
+                    server.endpoint,
+                    cell.scenario.request,
+                    cell.scenario.picks,
+                    timeout_ns=cell.timeout_ns,
+                    keep_bytes=SHOWN_BYTES + 1,
+                )
+            )
+            for cell in cells
+        ]
 
 
 def _check_answers(cell: Cell, answer: Checked) -> None:

@@ -200,7 +200,15 @@ class _Attempt:
 
         endpoint = Endpoint(host, self.port)
         try:
-            waited = wait_until_ready(find_engine(), self.variant, endpoint, ready, alive=alive, since_ns=started.at_ns)
+            waited = wait_until_ready(
+                find_engine(),
+                self.variant,
+                endpoint,
+                ready,
+                alive=alive,
+                since_ns=started.at_ns,
+                any_status=self.launch.any_status,
+            )
         except DriveError as error:
             guard.stop()
             raise LaunchError.of(error) from error

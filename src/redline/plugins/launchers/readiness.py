@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from http import HTTPStatus
 from pathlib import Path
 from typing import Literal
 
@@ -16,6 +17,7 @@ _FIRST_PAUSE_S = 0.001
 _LONGEST_PAUSE_S = 0.020
 _FIRST_ATTEMPT_S = 0.25
 _LONGEST_ATTEMPT_S = 5.0
+_SETTLED_NS = 1_000_000_000
 _REFUSED = "Connection refused"
 NOTHING = "nothing listened"
 
@@ -37,16 +39,19 @@ def wait_until_ready(  # noqa: PLR0913 - by whom, where, what, and until when
     *,
     alive: Callable[[float], bool],
     since_ns: int,
+    any_status: bool = False,
 ) -> WaitEnd:
     """Poll, at first every millisecond, then every 20, until the right answer, death or the time limit.
 
-    Another status does not end the wait: routes may still be set up. `alive` is given the seconds to pause;
+    Another status does not end the wait: routes may still be set up. With `any_status` one below 500 does, once it has
+    been the answer for a second. `alive` is given the seconds to pause;
     `ready.within_ns` counts from `since_ns` (CLOCK_MONOTONIC). Raises DriveError when the engine cannot ask.
     """
     deadline = since_ns + ready.within_ns
     pause, attempt = _FIRST_PAUSE_S, _FIRST_ATTEMPT_S
     target, request = reached(variant), request_of(ready)
     last_answer: int | str | None = None
+    since = (last_answer, since_ns)
     with checking(engine) as checks:
         while True:
             started = time.monotonic_ns()
@@ -58,7 +63,9 @@ def wait_until_ready(  # noqa: PLR0913 - by whom, where, what, and until when
             # What the deadline cut short says nothing of the server: the request before it does.
             if last_answer is None or now <= deadline:
                 last_answer = answer
-            if last_answer == ready.status and now <= deadline:
+            since = since if answer == since[0] else (answer, now)
+            is_settled = any_status and _may_be_meant(answer) and now - since[1] >= _SETTLED_NS
+            if (last_answer == ready.status or is_settled) and now <= deadline:
                 return WaitEnd("ready", now, last_answer)
             if not alive(pause):
                 return WaitEnd("died", time.monotonic_ns(), last_answer)
@@ -68,6 +75,11 @@ def wait_until_ready(  # noqa: PLR0913 - by whom, where, what, and until when
             # A request without an answer must not hide for long that the server died; a slow first answer gets time.
             if now - started >= attempt * 1e9:
                 attempt = min(attempt * 2, _LONGEST_ATTEMPT_S)
+
+
+def _may_be_meant(answer: int | str) -> bool:
+    """Whether a server may go on to answer so: while one starts, it says that something fails."""
+    return isinstance(answer, int) and answer < HTTPStatus.INTERNAL_SERVER_ERROR
 
 
 def reached(variant: Variant) -> Variant:

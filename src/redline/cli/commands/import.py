@@ -1,0 +1,104 @@
+# ruff: noqa: N999 - the command is called so
+"""`redline import`: a file of other requests as a list, with all that is left out."""
+
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+from redline.cli.command_line import ImportFlags
+from redline.cli.flags import at_least_one, split
+from redline.cli.imported import read_file
+from redline.cli.show import Terminal
+from redline.cli.written import as_yaml
+from redline.errors import UsageError
+from redline.files import as_store_error, write_atomically
+from redline.quantities import integer, percent, size
+from redline.suite.importing import Made, Wanted
+from redline.suite.importing.gathering import MOST_REQUESTS
+from redline.suite.loading import MOST_BYTES
+from redline.suite.schema.document import Document, Plain
+from redline.suite.schema.scenario import METHODS
+
+_MOST_LINES = 20
+_HEADINGS = {
+    "request": "left out:",
+    "secret": "sent without:",
+    "made": "made up:",
+}
+
+
+def execute(flags: ImportFlags) -> None:
+    """Show what becomes of a file, and write it."""
+    if flags.output is not None and flags.output.exists():
+        raise UsageError(f"{flags.output} exists already", hint="give another name, or remove it")
+    most = MOST_REQUESTS if flags.most is None else at_least_one("--most", flags.most)
+    keep = frozenset(name.lower() for name in split(flags.keep))
+    made = read_file(flags.file, flags.form, Wanted(keep, flags.host, most))
+    if isinstance(made, Document):
+        hint = f"give it to a command: redline load http://127.0.0.1:8080/ --requests {flags.file}"
+        raise UsageError(f"{flags.file} is a list of requests already", hint=hint)
+    console = Terminal()
+    if flags.output is not None:
+        _write(made, flags.file, flags.output)
+    _show(made, flags.file, console)
+    for line in _next(made, flags):
+        console.print(line, highlight=False, soft_wrap=True)
+
+
+def _show(made: Made, file: Path, console: Terminal) -> None:
+    total, kept = made.total, sum(made.counts)
+    shown = f"{file}: {made.form}, {integer(len(made.requests))} different requests"
+    if total != len(made.requests):
+        shown += f", which are {percent(kept / total)} of {integer(total)}"
+    console.print(shown, highlight=False, soft_wrap=True)
+    for request, count in list(zip(made.requests, made.counts, strict=True))[:_MOST_LINES]:
+        console.print(f"{integer(count):>9}  {_line(request)}{_details(request)}", highlight=False, soft_wrap=True)
+    if (more := len(made.requests) - _MOST_LINES) > 0:
+        console.print(f"{'':>9}  and {integer(more)} more", highlight=False)
+    for kind, heading in _HEADINGS.items():
+        entries = sorted((entry for entry in made.left_out if entry.kind == kind), key=lambda entry: -entry.count)
+        for at, entry in enumerate(entries):
+            if at == 0:
+                console.print(heading, highlight=False)
+            example = f", such as {entry.example}" if entry.example else ""
+            console.print(f"{integer(entry.count):>9}  {entry.why}{example}", highlight=False, soft_wrap=True)
+
+
+def _line(request: dict[str, Plain]) -> str:
+    method = next((key for key in METHODS if key in request), None)
+    path = request["path"] if method is None else request[method]
+    return f"{request['method'] if method is None else method.upper()} {path}"
+
+
+def _details(request: dict[str, Plain]) -> str:
+    """The size of the body, and the status that is expected where it is not 200."""
+    parts = list[str]()
+    if isinstance(body := request.get("body"), str):
+        parts.append(f"with {size(len(body.encode()))}")
+    elif isinstance(body, dict):
+        parts.append(f"with {body['file']}")
+    if isinstance(expect := request.get("expect"), dict):
+        parts.append(f"status {expect['status']}")
+    return f" ({', '.join(parts)})" if parts else ""
+
+
+def _write(made: Made, file: Path, output: Path) -> None:
+    """Write the list. Raises UsageError for what could not be read again, and StoreError."""
+    if made.body_files and output.resolve().parent != file.resolve().parent:
+        message = f"{file} names {made.body_files[0]}, which is read from the folder of the list"
+        raise UsageError(message, hint=f"write the list there: -o {file.parent / output.name}")
+    text = f"# Requests of {file.name}, {made.form}.\n{as_yaml(made.requests)}"
+    if len(text.encode()) > MOST_BYTES:
+        raise UsageError("this list is longer than 256 KiB", hint=f"take fewer: --most {len(made.requests) // 2 or 1}")
+    with as_store_error(output):
+        write_atomically(output, text.encode())
+
+
+def _next(made: Made, flags: ImportFlags) -> Iterator[str]:
+    """What to do with the list."""
+    if made.host:
+        yield f"{made.host}, to which they went, is not contacted: the server that you name is"
+    if flags.output is None:
+        yield f"`-o requests.yaml` writes them; --requests {shlex.quote(str(flags.file))} takes the file as it is"
+    else:
+        yield f"wrote {flags.output}; next: redline load http://127.0.0.1:8080/ --requests {flags.output}"

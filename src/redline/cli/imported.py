@@ -1,0 +1,57 @@
+"""Files of requests for the commands that load servers: a list as it is, or any other format with a summary."""
+
+import shlex
+from collections.abc import Iterable
+from pathlib import Path
+
+from redline.errors import UsageError
+from redline.quantities import integer
+from redline.suite import opened_requests
+from redline.suite.importing import ImportNote, Made, Wanted, detect, named, read_requests
+from redline.suite.loading import MOST_BYTES
+from redline.suite.schema.document import Document, parse_document
+from redline.suite.urls import base_of, is_url
+
+
+def read_file(file: Path, form: str | None = None, wanted: Wanted | None = None) -> Document | Made:
+    """A list of requests, or what becomes of a file in another format. Raises UsageError with the place in the file."""
+    with opened_requests(file) as source:
+        known = detect(source) if form is None else named(form)
+        if known is not None:
+            return read_requests(source, known, wanted or Wanted())
+        text = source.text()
+    if len(text.encode()) > MOST_BYTES:
+        raise UsageError(f"{file} is longer than 256 KiB", hint="write fewer requests, and bodies into files")
+    return parse_document(text, str(file))
+
+
+def as_document(made: Made, file: Path) -> Document:
+    """The requests that a file became, without places in it."""
+    return Document(str(file), list(made.requests), {}, {})
+
+
+def summary(made: Made, file: Path, targets: Iterable[str]) -> str:
+    """What a command sends of a file, and what not, in one line or two. `targets`: the servers of the command."""
+    said = f"{integer(len(made.requests))} requests from {file}"
+    left = sorted((entry for entry in made.left_out if entry.kind == "request"), key=lambda entry: -entry.count)
+    if left:
+        said += f"; left out: {integer(sum(entry.count for entry in left))} of {integer(made.total)}"
+        said += f", such as {integer(left[0].count)} {left[0].why}"
+    notes = [f"not sent: {_named_secrets(made.left_out)}"] if any(map(_is_secret, made.left_out)) else []
+    notes += [f"{made.host} is not contacted"] if made.host and is_elsewhere(made.host, targets) else []
+    if left or notes:
+        notes.append(f"{shlex.join(['redline', 'import', str(file)])} shows all of it")
+    return "\n".join([said, *(["; ".join(notes)] if notes else [])])
+
+
+def is_elsewhere(host: str, targets: Iterable[str]) -> bool:
+    """Whether none of the servers is at a host, which may have a scheme."""
+    return host.rpartition("/")[2] not in {base_of(target).rpartition("/")[2] for target in targets if is_url(target)}
+
+
+def _is_secret(entry: ImportNote) -> bool:
+    return entry.kind == "secret"
+
+
+def _named_secrets(left_out: Iterable[ImportNote]) -> str:
+    return ", ".join(f"{entry.why} ({integer(entry.count)})" for entry in left_out if _is_secret(entry))

@@ -1,0 +1,171 @@
+"""Access logs: the common and the combined format of Apache and nginx, Envoy's text, and JSON a line of several. Pure.
+
+A log has neither headers nor bodies, so only requests that need none are taken: GET, HEAD and OPTIONS.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from redline.quantities import clip
+from redline.suite.importing.gathering import Asked, Gathering
+from redline.suite.importing.secrets import without_secrets
+from redline.suite.importing.source import RequestSource, member, read_json
+
+MOST_DIFFERENT = 100_000
+"""Different requests that are counted: this bounds the memory, whatever the length of a log."""
+_COMMON = re.compile(r'([^\["]*) \[\d{1,2}/\w{3}/\d{4}:[^\]]*+\] "([^"\\]*+(?:\\.[^"\\]*+)*+)" (\d{3})(?: |$)')
+_ENVOY = re.compile(r'\[\d{4}-\d\d-\d\dT[^\]]*\] "((?:[^"\\]|\\.)*)" (\d{1,3}) ')
+_ENVOY_HOST = re.compile(r'"(?:[0-9A-Fa-f-]{36}|-)" "([^"\s]+)" "[^"]*"')
+_REQUEST = re.compile(r"([A-Z]+) (\S+)(?: HTTP/\d(?:\.\d)?)?")
+_ESCAPED = re.compile(r"\\x([0-9A-Fa-f]{2})")
+_WITHOUT_BODY = frozenset({"GET", "HEAD", "OPTIONS"})
+_REQUEST_KEYS = ("request", "requestLine", "request_line")
+_METHOD_KEYS = ("request_method", "method", "RequestMethod", ":method", "http_method", "req_method", "verb")
+_TARGET_KEYS = ("request_uri", "x-envoy-original-path", "path", ":path", "uri", "RequestPath", "url", "request_path")
+_QUERY_KEYS = ("args", "query_string", "query")
+_STATUS_KEYS = ("status", "response_code", "DownstreamStatus", "status_code", "response_status")
+_HOST_KEYS = ("host", "http_host", "authority", ":authority", "RequestHost", "server_name")
+_NOBODY = (["-"], ['""'])
+_USER_KEYS = ("remote_user", "user_id", "ClientUsername")
+
+
+class Logged(NamedTuple):
+    """A request of a line: the line of HTTP, or method and target with a space between."""
+
+    request: str
+    status: str
+    host: str = ""
+    signed_in: bool = False
+
+
+def is_common(line: str) -> bool:
+    """Whether this is a line of the common or the combined format."""
+    return _COMMON.match(line) is not None
+
+
+def is_envoy(line: str) -> bool:
+    """Whether this is a line of Envoy's default format, or of Istio's."""
+    return _ENVOY.match(line) is not None
+
+
+def is_json_log(line: str) -> bool:
+    """Whether this is a line of JSON that has a request."""
+    return line.startswith("{") and _in_json(line) is not None
+
+
+def read_common(source: RequestSource, into: Gathering) -> None:
+    """Read a log of the common or combined format; a first word more is the host, as in Apache's `vhost_combined`."""
+    _read(source.lines(), _in_common, into)
+
+
+def read_envoy(source: RequestSource, into: Gathering) -> None:
+    """Read a log of Envoy's default format."""
+    _read(source.lines(), _in_envoy, into)
+
+
+def read_json_log(source: RequestSource, into: Gathering) -> None:
+    """Read a log of a JSON object a line, with the keys that nginx, Envoy, Traefik and Caddy are told to write."""
+    _read(source.lines(), _in_json, into)
+
+
+def _in_common(line: str) -> Logged | None:
+    match = _COMMON.match(line)
+    if match is None:
+        return None
+    before, request, status = match.groups()
+    words = before.split(" ")
+    host = words.pop(0) if len(words) > 3 and words[1] != "-" else ""
+    return Logged(request, status, host, words[2:] not in _NOBODY) if len(words) > 2 else None
+
+
+def _in_envoy(line: str) -> Logged | None:
+    match = _ENVOY.match(line)
+    if match is None:
+        return None
+    host = _ENVOY_HOST.search(line, match.end())
+    return Logged(match[1], match[2], "" if host is None else host[1])
+
+
+def _in_json(line: str) -> Logged | None:
+    entry = read_json(line)
+    if isinstance(member(entry, "request"), dict):  # Caddy has the request in an object of its own
+        entry = {**entry, **entry["request"], "request": None}
+    request = _first(entry, _REQUEST_KEYS)
+    if not request:
+        method, target, query = (_first(entry, keys) for keys in (_METHOD_KEYS, _TARGET_KEYS, _QUERY_KEYS))
+        if not method or not target:
+            return None
+        request = f"{method} {target}" if "?" in target or not query.strip("?-") else f"{method} {target}?{query}"
+    return Logged(
+        request, _first(entry, _STATUS_KEYS), _first(entry, _HOST_KEYS), _first(entry, _USER_KEYS) not in {"", "-"}
+    )
+
+
+def _first(entry: object, keys: Iterable[str]) -> str:
+    """The text or number under the first of these keys that has any."""
+    for key in keys:
+        value = member(entry, key)
+        if isinstance(value, (str, int)) and not isinstance(value, bool) and str(value):
+            return str(value)
+    return ""
+
+
+def _read(lines: Iterator[tuple[int, str]], read: Callable[[str], Logged | None], into: Gathering) -> None:
+    """Count the requests of a log; what stands in its lines is looked at once for each different request."""
+    counts: Counter[Logged] = Counter()
+    for number, line in lines:
+        logged = read(line)
+        if logged is None:
+            if line.strip():
+                into.leave_out("lines of another form", f"line {number}")
+            continue
+        if "?" in logged.request:  # a token that no two requests share would make all of them different
+            logged = _without_secrets(logged, into)
+        if logged in counts or len(counts) < MOST_DIFFERENT:
+            counts[logged] += 1
+        else:
+            into.leave_out(f"after the first {MOST_DIFFERENT:,} different requests", f"line {number}")
+    for logged, count in counts.items():
+        _add(logged, count, into)
+
+
+def _without_secrets(logged: Logged, into: Gathering) -> Logged:
+    request, names = without_secrets(logged.request, into.wanted.keep)
+    for name in names:
+        into.leave_out(f"the parameter `{clip(name)}`", request.partition("?")[0], kind="secret")
+    return logged._replace(request=request) if names else logged
+
+
+def _add(logged: Logged, count: int, into: Gathering) -> None:
+    match = _REQUEST.fullmatch(logged.request)
+    if match is None:
+        into.leave_out("that are no request of HTTP", logged.request[:60], count)
+        return
+    method, target = match[1], _ESCAPED.sub(r"%\1", match[2]).replace('\\"', "%22").replace("\\\\", "%5C")
+    if method not in _WITHOUT_BODY:
+        into.leave_out(f"{method}: a log has no bodies", target.partition("?")[0], count)
+        return
+    if logged.signed_in:
+        into.leave_out("the header Authorization", f"{method} {target.partition('?')[0]}", count, kind="secret")
+    host = logged.host
+    if not target.startswith("/"):  # what a proxy is asked, or `*`
+        host, target = _of_a_proxy(target)
+    if not target:
+        into.leave_out("that are not for a path", logged.request, count)
+        return
+    status = int(logged.status) if logged.status.isascii() and logged.status.isdecimal() else None
+    into.add(Asked(method, target, host.lower(), status=status), count)
+
+
+def _of_a_proxy(target: str) -> tuple[str, str]:
+    """Host and path of a whole URL; two empty texts for anything else."""
+    try:
+        parts = urlsplit(target)
+    except ValueError:
+        return "", ""
+    if not parts.netloc or "@" in parts.netloc:
+        return "", ""
+    return parts.netloc, f"{parts.path or '/'}{'?' if parts.query else ''}{parts.query}"

@@ -1,0 +1,101 @@
+"""The table of formats, and which of them a file has, by its content. Pure."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from redline.errors import UsageError
+from redline.quantities import did_you_mean
+from redline.suite.importing import access_logs, curl, har, vegeta
+from redline.suite.importing.gathering import Gathering, Made, Wanted
+from redline.suite.importing.source import HEAD_BYTES, Broken, RequestSource, read_json
+
+_LOOKED_AT = 20
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format: its name for `--format`, what it is called, how a line of it is known, and its reader."""
+
+    name: str
+    about: str
+    read: Callable[[RequestSource, Gathering], None]
+    has_line: Callable[[str], bool] | None = None
+
+
+def _read_openapi(source: RequestSource, into: Gathering) -> None:
+    from redline.suite.importing.openapi import read_openapi  # noqa: PLC0415 - jsonschema takes long to import
+
+    read_openapi(source, into)
+
+
+FORMATS = (
+    Format("log", "access log", access_logs.read_common, access_logs.is_common),
+    Format("envoy", "access log of Envoy", access_logs.read_envoy, access_logs.is_envoy),
+    Format("json-log", "access log in JSON", access_logs.read_json_log, access_logs.is_json_log),
+    Format("har", "recording of a browser (HAR)", har.read_har),
+    Format("openapi", "OpenAPI document", _read_openapi),
+    Format("curl", "file of curl commands", curl.read_commands, curl.is_curl),
+    Format("vegeta", "file of Vegeta targets", vegeta.read_targets, vegeta.is_target),
+    Format("vegeta-json", "file of Vegeta targets in JSON", vegeta.read_json_targets, vegeta.is_json_target),
+)
+"""All but Redline's own list of requests, which needs no reader here. In JSON, a target of Vegeta is no log."""
+
+
+def named(name: str) -> Format:
+    """The format of a name. Raises UsageError."""
+    names = [known.name for known in FORMATS]
+    if name not in names:
+        hint = did_you_mean(name, tuple(names)) or f"known are {', '.join(names)}"
+        raise UsageError(f"--format {name}: there is no such format", hint=hint)
+    return FORMATS[names.index(name)]
+
+
+def detect(source: RequestSource) -> Format | None:
+    """The format of a file, by its beginning; None for a list of requests. Raises UsageError where it is none."""
+    text = source.head.decode(errors="backslashreplace")
+    lines = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
+    if len(source.head) == HEAD_BYTES and len(lines) > 1:
+        lines = lines[:-1]  # it may be cut
+    by_lines = _by_lines(lines[:_LOOKED_AT])
+    if by_lines is not None:
+        return by_lines
+    if text.lstrip()[:1] == "{":
+        return _by_keys(source, text)
+    keys = [line.partition(":")[0].strip("\"' ") for line in lines if not line[:1].isspace() and ":" in line]
+    if not {"openapi", "swagger"}.isdisjoint(keys):
+        return named("openapi")
+    if lines and lines[0].lstrip()[:1] not in {"-", "["}:
+        whats = ", ".join(known.about for known in FORMATS)
+        hint = f"write `- {{name: items, get: /items}}` for each request, or give another format: {whats}"
+        raise source.wrong("this is not a list of requests, and no other format of them", hint, 1, 1)
+    return None
+
+
+def _by_lines(lines: list[str]) -> Format | None:
+    """The format that most of the lines have; of commands and targets, the first line decides."""
+    for known in FORMATS:
+        if known.has_line and known.name in {"curl", "vegeta", "vegeta-json"} and any(map(known.has_line, lines[:1])):
+            return known
+    counts = {known.name: sum(map(known.has_line, lines)) for known in FORMATS if known.has_line}
+    best = max(counts, key=lambda name: counts[name])
+    return named(best) if counts[best] * 2 > len(lines) else None
+
+
+def _by_keys(source: RequestSource, text: str) -> Format:
+    """The format of a JSON document, by the keys at its top as far as the beginning shows them."""
+    at = {name: text.find(f'"{name}"') for name in ("log", "openapi", "swagger")}
+    shown = {name: place for name, place in at.items() if place >= 0}
+    if shown:
+        return named("har" if min(shown, key=lambda name: shown[name]) == "log" else "openapi")
+    value = read_json(text)
+    hint = "known JSON documents are recordings (HAR) and OpenAPI; a log has one object a line"
+    if isinstance(value, Broken) and len(source.head) < HEAD_BYTES:
+        raise source.wrong(f"this is not JSON: {value.why}", "export it again", value.line, value.column)
+    raise source.wrong("this JSON has no requests that Redline knows", hint, 1)
+
+
+def read_requests(source: RequestSource, form: Format, wanted: Wanted) -> Made:
+    """The requests of a file in a format. Raises UsageError, with the place in the file."""
+    gathering = Gathering(source, wanted)
+    form.read(source, gathering)
+    return gathering.made(form.about, of_a_page=form.name == "har")

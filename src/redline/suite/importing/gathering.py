@@ -1,0 +1,302 @@
+"""Requests of a file with their counts, and what is left out of them: the list that the commands measure. Pure."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from math import gcd
+from typing import Any, Literal, NamedTuple
+from urllib.parse import quote, urlsplit
+
+from pydantic import TypeAdapter, ValidationError
+
+from redline.model.template import as_literal
+from redline.quantities import clip
+from redline.suite.importing.secrets import is_secret_header, secret_in_body, secret_in_path, without_secrets
+from redline.suite.importing.source import RequestSource
+from redline.suite.schema.document import Plain
+from redline.suite.schema.scenario import BODIES, METHODS, OneRequestSchema
+from redline.suite.validate.checking import first_mistake
+
+MOST_REQUESTS = 500
+FEW_REQUESTS = 10
+"""For a redline.yaml, each of whose requests is measured by itself."""
+MOST_WEIGHT = 1_000_000
+_NAME_LENGTH = 40
+_SAFE = "!#$%&'()*+,/:;=?@[]~{}|^`\\\"<>"
+_OF_THE_CONNECTION = frozenset({
+    "connection", "content-length", "expect", "forwarded", "host", "http2-settings", "keep-alive", "proxy-connection",
+    "te", "trailer", "transfer-encoding", "upgrade", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto",
+    "x-real-ip",
+})  # fmt: skip
+_OF_THE_BROWSER = frozenset({
+    "cache-control", "dnt", "if-match", "if-modified-since", "if-none-match", "if-range", "if-unmodified-since",
+    "pragma", "priority", "referer", "upgrade-insecure-requests",
+})  # fmt: skip
+"""With a condition the answer depends on what the browser had; Redline has nothing."""
+_NOT_SENT = _OF_THE_CONNECTION | _OF_THE_BROWSER
+_ONE_REQUEST: TypeAdapter[OneRequestSchema] = TypeAdapter(OneRequestSchema)
+_SCHEMES = ("http", "https")
+
+Kind = Literal["request", "secret", "made"]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What becomes of a file: names of secrets to keep, in lower case, the host to keep, and how many requests."""
+
+    keep: frozenset[str] = frozenset()
+    host: str | None = None
+    most: int = MOST_REQUESTS
+
+
+class Asked(NamedTuple):
+    """A request of a file: `host` with its port, where the file says it, and `target`, the path with its query.
+
+    `body` is text, and `body_file` the name of a file; `status` is that of its answer, if the file knows.
+    """
+
+    method: str
+    target: str
+    host: str = ""
+    headers: tuple[tuple[str, str], ...] = ()
+    body: str | None = None
+    body_file: str | None = None
+    status: int | None = None
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class ImportNote:
+    """A note about requests: how many, why, and an example.
+
+    By kind they are left out, or are sent without a secret, or with values that were made.
+    """
+
+    count: int
+    why: str
+    example: str
+    kind: Kind = "request"
+
+
+@dataclass(frozen=True)
+class Made:
+    """What became of a file: `requests` as `--requests` reads them, most frequent first, and what was left out.
+
+    `counts` are the requests of the file behind each. `host` is where they went, if the file says it.
+    """
+
+    form: str
+    requests: list[dict[str, Plain]]
+    counts: list[int]
+    left_out: list[ImportNote]
+    host: str = ""
+    body_files: tuple[str, ...] = ()
+
+    @property
+    def total(self) -> int:
+        """Requests of the file: those in the list, and those left out."""
+        return sum(self.counts) + sum(left.count for left in self.left_out if left.kind == "request")
+
+
+@dataclass
+class Gathering:
+    """Requests while a file is read. Those that become the same are counted together."""
+
+    source: RequestSource
+    wanted: Wanted
+    counted: dict[Asked, "Counter[int | None]"] = field(default_factory=dict)
+    hosts: "Counter[str]" = field(default_factory=Counter)
+    left_out: dict[tuple[Kind, str], tuple[int, str]] = field(default_factory=dict)
+    first_host: str = ""
+
+    def leave_out(self, why: str, example: str = "", count: int = 1, kind: Kind = "request") -> None:
+        """Note that requests, or secrets in them, are left out."""
+        known, first = self.left_out.get((kind, why), (0, clip(example)))
+        self.left_out[kind, why] = known + count, first
+
+    def add(self, asked: Asked, count: int = 1) -> None:
+        """Add a request that occurs so often, unless it cannot be sent again."""
+        target, example = asked.target, f"{asked.method} {asked.target.partition('?')[0]}"
+        if asked.status == 101:
+            self.leave_out("of a WebSocket", example, count)
+        elif asked.status is not None and not 200 <= asked.status < 400:
+            said = f"answered with status {asked.status}" if asked.status >= 400 else "without an answer"
+            self.leave_out(said, example, count)
+        elif secret_in_path(target.partition("?")[0]):
+            self.leave_out("with a token in the path", asked.method, count)
+        elif asked.body and (secret := secret_in_body(asked.body, self.wanted.keep)) is not None:
+            self.leave_out(f"whose body holds a secret (`{clip(secret)}`)", example, count)
+        else:
+            clean = self._clean(asked, example, count)
+            self.hosts[clean.host] += count
+            # A browser that had the file already got 304; whoever asks without a condition gets 200.
+            status = 200 if asked.status == 304 else asked.status
+            self.counted.setdefault(clean, Counter())[status] += count
+
+    def add_url(self, asked: Asked, url: str) -> None:
+        """Add a request whose host and target stand in a URL."""
+        try:
+            parts = urlsplit(url)
+        except ValueError:
+            self.leave_out("whose URL cannot be read", url.partition("?")[0])
+            return
+        if parts.scheme not in _SCHEMES:
+            self.leave_out("that are not of http:// or https://", url.partition(":")[0])
+            return
+        _, at, host = parts.netloc.rpartition("@")
+        target = f"{parts.path or '/'}{'?' if parts.query else ''}{parts.query}"
+        if at:
+            self.leave_out("a user in the URL", host, kind="secret")
+        host = f"{parts.scheme}://{host.lower()}"
+        self.first_host = self.first_host or host
+        self.add(asked._replace(host=host, target=target))
+
+    def made(self, form: str, *, of_a_page: bool = False) -> Made:
+        """The list of all that was added. Raises UsageError where nothing is left.
+
+        Of a page the first request names its host, which others may outnumber.
+        """
+        host = self._host(of_a_page=of_a_page)
+        by_request = list[tuple[int, Asked, int | None]]()
+        for asked, statuses in self.counted.items():
+            if asked.host not in {host, ""}:
+                self.leave_out(f"to {asked.host}", asked.target, statuses.total())
+                continue
+            ((status, _),) = statuses.most_common(1)
+            by_request.append((statuses.total(), asked, status))
+        by_request.sort(key=lambda entry: -entry[0])
+        requests, counts, files = list[dict[str, Plain]](), list[int](), list[str]()
+        for at, (count, asked, status) in enumerate(by_request):
+            if len(requests) == self.wanted.most:
+                rest = sum(other for other, *_ in by_request[at:])
+                different = len(by_request) - at
+                why = f"not among the {len(requests)} most frequent ({different:,} different requests)"
+                self.leave_out(why, asked.target, rest)
+                break
+            request, wrong = _written(asked, status, self.source)
+            if wrong:
+                self.leave_out(f"that cannot be sent: {wrong}", f"{asked.method} {asked.target}", count)
+                continue
+            requests.append({"name": asked.name, **request})
+            counts.append(count)
+            files += [asked.body_file] if asked.body_file else []
+        left = [ImportNote(count, why, example, kind) for (kind, why), (count, example) in self.left_out.items()]
+        if not requests:
+            whys = "; ".join(f"{entry.count:,} {entry.why}" for entry in left if entry.kind == "request")
+            hint = f"left out: {whys}" if whys else "see whether this is the right file"
+            raise self.source.wrong(f"this {form} has no request that can be sent", hint)
+        return Made(form, _named(requests, counts), counts, left, host, tuple(files))
+
+    def _host(self, *, of_a_page: bool) -> str:
+        """The host whose requests are kept: the wanted one, that of the page, or the most frequent."""
+        if (wanted := self.wanted.host) is None:
+            if of_a_page and self.hosts[self.first_host]:
+                return self.first_host
+            named = {host: count for host, count in self.hosts.items() if host}
+            return max(named, key=lambda host: named[host], default="")
+        match = [host for host in self.hosts if wanted.lower() in {host, host.rpartition("/")[2]}]
+        if not match:
+            known = ", ".join(sorted(filter(None, self.hosts))[:10]) or "no host"
+            raise self.source.wrong(f"there is no request to {wanted}", f"this file names {known}")
+        return match[0]
+
+    def _clean(self, asked: Asked, example: str, count: int) -> Asked:
+        """The request without secrets, and without headers of the connection and of the browser's cache."""
+        keep = self.wanted.keep
+        target, names = without_secrets(asked.target.partition("#")[0], keep)
+        secrets = {f"the parameter `{clip(name)}`" for name in names}
+        headers = list[tuple[str, str]]()
+        for name, value in asked.headers:
+            lower = name.lower()
+            if lower in _NOT_SENT or lower.startswith((":", "sec-")) or not value.strip():
+                continue
+            if is_secret_header(name, value) and lower not in keep:
+                secrets.add(f"the header {name.title()}")
+            else:
+                headers.append((name, value.strip()))
+        for secret in sorted(secrets):
+            self.leave_out(secret, example, count, kind="secret")
+        return asked._replace(target=target, headers=tuple(headers), status=None)
+
+
+def _written(asked: Asked, status: int | None, source: RequestSource) -> tuple[dict[str, Plain], str]:
+    """The request as a list of requests has it; and what is wrong with it, if it cannot be sent."""
+    path: Plain = as_literal(quote(asked.target, safe=_SAFE))
+    method = asked.method.upper()
+    request: dict[str, Plain] = (
+        {method.lower(): path} if method.lower() in METHODS else {"method": method, "path": path}
+    )
+    headers: dict[str, Plain] = {}
+    for name, value in asked.headers:
+        known = next((other for other in headers if other.lower() == name.lower()), name)
+        before = headers.get(known)
+        text: Plain = as_literal(value)
+        headers[known] = text if before is None else [*(before if isinstance(before, list) else [before]), text]
+    if headers:
+        request["headers"] = headers
+    if asked.body_file is not None:
+        request["body"] = {"file": asked.body_file}
+    elif asked.body is not None:
+        request["body"] = as_literal(asked.body)
+    if status not in {None, 200}:
+        request["expect"] = {"status": status}
+    return request, _mistake(request, source)
+
+
+def _mistake(request: Mapping[str, Any], source: RequestSource) -> str:
+    """What keeps a request from being sent; empty where nothing does."""
+    try:
+        _ONE_REQUEST.validate_python(request, context={BODIES: source.body})
+    except ValidationError as error:
+        return first_mistake(error, OneRequestSchema).message
+    return "half of a character stands in it" if any(map(_has_surrogate, _texts(request))) else ""
+
+
+def _texts(value: object) -> Iterable[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            yield from (key, *_texts(inner))
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _texts(inner)
+
+
+def _has_surrogate(text: str) -> bool:
+    return re.search("[\ud800-\udfff]", text) is not None
+
+
+def _named(requests: list[dict[str, Plain]], counts: list[int]) -> list[dict[str, Plain]]:
+    """The requests with names of their own, and with weights where these differ."""
+    weights, used = _weights(counts), set[str]()
+    named = list[dict[str, Plain]]()
+    for request, weight in zip(requests, weights, strict=True):
+        method = next(key for key in (*METHODS, "method") if key in request)
+        path = str(request.get("path", request[method]))
+        name = _unused(str(request["name"]) or f"{'' if method == 'get' else method} {path.partition('?')[0]}", used)
+        used.add(name)
+        weighted: dict[str, Plain] = {} if weight == 1 else {"weight": weight}
+        named.append(request | {"name": name} | weighted)
+    return named
+
+
+def _unused(text: str, used: set[str]) -> str:
+    """A name of letters, digits, - and _ that begins with a letter, and that no other request has."""
+    base = re.sub(r"[^A-Za-z0-9_]+", "-", text).strip("-_")[:_NAME_LENGTH].strip("-_") or "root"
+    base = base if base[0].isalpha() else f"r-{base}"
+    at, name = 1, base
+    while name in used or name == "mix":
+        at += 1
+        name = f"{base}-{at}"
+    return name
+
+
+def _weights(counts: list[int]) -> list[int]:
+    """Whole weights from 1 to a million in the ratio of the counts, as nearly as that allows."""
+    shared = gcd(*counts)
+    most = max(counts) // shared
+    if most <= MOST_WEIGHT:
+        return [count // shared for count in counts]
+    return [max(1, round(count / max(counts) * MOST_WEIGHT)) for count in counts]

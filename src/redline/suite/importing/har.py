@@ -1,0 +1,61 @@
+"""HAR: what a browser recorded, in the format 1.2 of its developer tools. Pure."""
+
+from urllib.parse import quote_plus
+
+from redline.suite.importing.gathering import Asked, Gathering
+from redline.suite.importing.source import RequestSource, member, text_at
+
+_FORM = "application/x-www-form-urlencoded"
+
+
+def is_har(value: object) -> bool:
+    """Whether a JSON document is a recording."""
+    return isinstance(member(value, "log", "entries"), list)
+
+
+def read_har(source: RequestSource, into: Gathering) -> None:
+    """Read the requests of a recording. Raises UsageError."""
+    value = source.json()
+    if not is_har(value):
+        raise source.wrong("`log.entries` is missing", "export the recording again, as HAR", field="log.entries")
+    for at, entry in enumerate(value["log"]["entries"]):
+        request = member(entry, "request")
+        url, method = text_at(request, "url"), text_at(request, "method")
+        if not url or not method:
+            missing = "method" if url else "url"
+            field = f"log.entries[{at}].request.{missing}"
+            raise source.wrong(f"`{missing}` is missing", "export the recording again, as HAR", field=field)
+        example = f"{method} {url.partition('?')[0]}"
+        # Of a request that was blocked or cancelled, browsers record the status 0.
+        status = member(entry, "response", "status")
+        if text_at(entry, "_fromCache") or member(entry, "response", "_fromCache"):
+            into.leave_out("answered by the browser's cache", example)
+            continue
+        body, is_text = _body(request)
+        if not is_text:
+            into.leave_out("whose body is not text", example)
+            continue
+        known = status if isinstance(status, int) and not isinstance(status, bool) else None
+        into.add_url(Asked(method, "", headers=_headers(request), body=body, status=known), url)
+
+
+def _headers(request: object) -> tuple[tuple[str, str], ...]:
+    written = member(request, "headers")
+    entries = written if isinstance(written, list) else []
+    pairs = [(text_at(entry, "name"), text_at(entry, "value")) for entry in entries]
+    return tuple((name, value) for name, value in pairs if name)
+
+
+def _body(request: object) -> tuple[str | None, bool]:
+    """The body, if there is any, and whether it is text. Of an upload, browsers record no content."""
+    posted = member(request, "postData")
+    if not isinstance(posted, dict) or not posted:
+        return None, True
+    kind, text = text_at(posted, "mimeType"), text_at(posted, "text")
+    parameters = member(posted, "params")
+    if text_at(posted, "encoding") == "base64" or kind.startswith("multipart/"):
+        return None, False
+    if not text and isinstance(parameters, list) and kind.startswith(_FORM):
+        pairs = [(text_at(entry, "name"), text_at(entry, "value")) for entry in parameters]
+        text = "&".join(f"{quote_plus(name)}={quote_plus(value)}" for name, value in pairs)
+    return text or None, "\ufffd" not in text

@@ -1,0 +1,211 @@
+"""Values that a JSON Schema allows: its example, default or first choice, else the plainest value of its type. Pure.
+
+The same schema always gives the same value. What is made is checked by `jsonschema`, so that a value is right or none.
+"""
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from jsonschema import Draft4Validator, Draft202012Validator
+from jsonschema.exceptions import SchemaError, UndefinedTypeCheck, UnknownType
+from referencing import Registry
+from referencing.exceptions import Unresolvable
+
+from redline.suite.importing.source import member, text_at
+
+_DEEPEST = 12
+_OPTIONAL_DEPTH = 1
+_MOST_ITEMS = 100
+_LONGEST = 10_000
+_STRINGS = {
+    "date": "2026-01-15",
+    "date-time": "2026-01-15T12:00:00Z",
+    "time": "12:00:00Z",
+    "duration": "PT1H",
+    "email": "user@example.com",
+    "idn-email": "user@example.com",
+    "hostname": "example.com",
+    "ipv4": "192.0.2.1",
+    "ipv6": "2001:db8::1",
+    "uri": "https://example.com/",
+    "url": "https://example.com/",
+    "uri-reference": "/",
+    "uuid": "00000000-0000-4000-8000-000000000000",
+    "byte": "c3RyaW5n",
+}
+_FOR_PATTERNS = (
+    "string", "a", "A", "1", "0", "abc", "ABC", "Abc", "aBC", "12", "123", "1234", "12345", "123456", "1234567890",
+    "a1", "A1", "AB", "ABCD", "AB123", "AB-123", "a-b", "a_b", "a.b", "1.0", "1.0.0", "v1", "12:00", "#000000",
+    "+10000000000", "/a", *_STRINGS.values(),
+)  # fmt: skip
+_SCHEMA_ERRORS = (
+    ArithmeticError, AttributeError, KeyError, IndexError, RecursionError, SchemaError, TypeError, UndefinedTypeCheck,
+    UnknownType, Unresolvable, ValueError, re.error,
+)  # fmt: skip
+"""What `jsonschema` raises for a schema that is none, besides its own error."""
+
+
+class NoValueError(Exception):
+    """No value could be made that the schema allows."""
+
+
+@dataclass(frozen=True)
+class SchemaValues:
+    """Makes values for the schemas of a document. `resolve` follows a `$ref`, and `version` is that of OpenAPI."""
+
+    document: Mapping[str, Any]
+    resolve: Callable[[object], Any]
+    version: str
+
+    def value(self, schema: object) -> Any:
+        """A value that a schema allows. Raises NoValueError."""
+        made = self._value(schema, 0)
+        if not self._is_allowed(made, schema):
+            raise NoValueError
+        return made
+
+    def _is_allowed(self, value: object, schema: object) -> bool:
+        kind = Draft4Validator if self.version.startswith("3.0") else Draft202012Validator
+        # The parts that `$ref` names stand at the root. An empty registry keeps jsonschema from fetching others.
+        named = {key: part for key, part in self.document.items() if key in {"components", "paths"}}
+        root = {**named, "allOf": [schema]}
+        try:
+            return bool(kind(root, registry=Registry()).is_valid(value))
+        except _SCHEMA_ERRORS:
+            return False
+
+    def _value(self, schema: object, depth: int) -> Any:
+        schema = self.resolve(schema)
+        if depth > _DEEPEST:
+            raise NoValueError
+        if not isinstance(schema, dict):
+            return "string"
+        if given := given_of(schema):
+            return given[0]
+        if isinstance(parts := schema.get("allOf"), list) and parts:
+            return self._joined([*parts, {key: part for key, part in schema.items() if key != "allOf"}], depth)
+        for key in ("oneOf", "anyOf"):
+            if isinstance(parts := schema.get(key), list) and parts:
+                return self._joined([self._first(parts, depth), schema | {key: None}], depth)
+        return self._of_type(schema, depth)
+
+    def _of_type(self, schema: Mapping[str, Any], depth: int) -> Any:
+        """The plainest value of a type."""
+        match _type_of(schema):
+            case "object":
+                return self._object(schema, depth)
+            case "array":
+                least = _whole(schema.get("minItems"), 1)
+                return [self._value(schema.get("items", {}), depth + 1)] * min(max(least, 1), _MOST_ITEMS)
+            case "integer" | "number" as kind:
+                return _number(schema, whole=kind == "integer")
+            case "boolean":
+                return True
+            case "null":
+                return None
+        return self._string(schema)
+
+    def _first(self, parts: list[Any], depth: int) -> Any:
+        """The first choice for which a value can be made."""
+        for part in parts:
+            try:
+                self._value(part, depth + 1)
+            except NoValueError:
+                continue
+            return part
+        raise NoValueError
+
+    def _joined(self, parts: list[Any], depth: int) -> Any:
+        """The value of several schemas that all hold: their objects as one, else that of the first with a type."""
+        typed = [part for part in map(self.resolve, parts) if isinstance(part, dict) and _is_telling(part)]
+        values = [self._value(part, depth + 1) for part in typed]
+        objects = [value for value in values if isinstance(value, dict)]
+        if objects:
+            return {name: value for made in objects for name, value in made.items()}
+        return values[0] if values else "string"
+
+    def _object(self, schema: Mapping[str, Any], depth: int) -> dict[str, Any]:
+        properties, required = schema.get("properties"), schema.get("required")
+        required = required if isinstance(required, list) else []
+        made = dict[str, Any]()
+        for name, inner in properties.items() if isinstance(properties, dict) else ():
+            if name not in required and (depth > _OPTIONAL_DEPTH or member(self.resolve(inner), "readOnly") is True):
+                continue
+            try:
+                made[name] = self._value(inner, depth + 1)
+            except NoValueError:
+                if name in required:
+                    raise
+        return made
+
+    def _string(self, schema: Mapping[str, Any]) -> str:
+        text = _STRINGS.get(text_at(schema, "format"), "string")
+        least, most = _whole(schema.get("minLength"), 0), _whole(schema.get("maxLength"), _LONGEST)
+        if least > _LONGEST:
+            raise NoValueError
+        choices = (text, *_FOR_PATTERNS) if "pattern" in schema else (text,)
+        sized = ((choice * max(1, -(-least // len(choice))))[: max(most, 0)] for choice in choices)
+        found = next((choice for choice in sized if self._is_allowed(choice, schema)), None)
+        if found is None:
+            raise NoValueError
+        return found
+
+
+def given_of(schema: object) -> list[Any]:
+    """The value that a schema gives itself, in a list; an empty list without any."""
+    if not isinstance(schema, dict):
+        return []
+    given = [schema[key] for key in ("example", "const", "default") if key in schema]
+    lists = (schema.get(key) for key in ("examples", "enum"))
+    return [*given, *(choices[0] for choices in lists if isinstance(choices, list) and choices)][:1]
+
+
+def _type_of(schema: Mapping[str, Any]) -> str:
+    written = schema.get("type")
+    if isinstance(written, list):
+        written = next((kind for kind in written if kind != "null"), "null")
+    if isinstance(written, str):
+        return written
+    return "object" if "properties" in schema else "array" if "items" in schema else "string"
+
+
+def _is_telling(schema: Mapping[str, Any]) -> bool:
+    """Whether a schema says which value, and does not only describe it."""
+    keys = ("example", "examples", "const", "default", "enum", "type", "properties", "items", "allOf", "oneOf", "anyOf")
+    return any(schema.get(key) is not None for key in keys)
+
+
+def _whole(value: object, otherwise: int) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else otherwise
+
+
+def _number(schema: Mapping[str, Any], *, whole: bool) -> int | float:
+    """1, or what is nearest to it within the bounds."""
+    step = 1 if whole else 0.5
+    least, most = (
+        _bound(schema, "minimum", "exclusiveMinimum", step),
+        _bound(schema, "maximum", "exclusiveMaximum", -step),
+    )
+    value: float = 1
+    if least is not None:
+        value = max(value, math.ceil(least) if whole else least)
+    if most is not None:
+        value = min(value, math.floor(most) if whole else most)
+    multiple = schema.get("multipleOf")
+    if isinstance(multiple, (int, float)) and not isinstance(multiple, bool) and multiple > 0:
+        value = math.ceil(value / multiple) * multiple
+    return int(value) if whole or value == int(value) else value
+
+
+def _bound(schema: Mapping[str, Any], inclusive: str, exclusive: str, step: float) -> float | None:
+    """A bound of a number; in OpenAPI 3.0 an exclusive bound is a flag."""
+    bound, excluded = schema.get(inclusive), schema.get(exclusive)
+    if excluded is True and isinstance(bound, (int, float)):
+        bound += step
+    if isinstance(excluded, (int, float)) and not isinstance(excluded, bool):
+        bound = excluded + step
+    is_number = isinstance(bound, (int, float)) and not isinstance(bound, bool) and math.isfinite(bound)
+    return bound if is_number else None

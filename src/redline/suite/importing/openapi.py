@@ -1,0 +1,231 @@
+"""OpenAPI 3: a request for each operation, with the examples, defaults and choices that the document has. Pure."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote, unquote, urlsplit
+
+from redline.suite.importing.gathering import Asked, Gathering
+from redline.suite.importing.made_values import NoValueError, SchemaValues, given_of
+from redline.suite.importing.source import RequestSource, member, text_at
+from redline.suite.schema.document import parse_document
+
+_METHODS = ("get", "head", "options", "post", "put", "patch", "delete", "trace")
+_VERSION = re.compile(r"3\.\d+(?:\.\d+.*)?")
+_FORM = "application/x-www-form-urlencoded"
+_MOST_REFERENCES = 20
+_MADE = "values that were made from schemas: see whether the server knows them"
+
+
+def is_openapi(value: object) -> bool:
+    """Whether a document describes an API, in any version."""
+    return isinstance(value, dict) and ("openapi" in value or "swagger" in value)
+
+
+def read_openapi(source: RequestSource, into: Gathering) -> None:
+    """Read the operations of a document. Raises UsageError, also for OpenAPI 2."""
+    document = _document(source)
+    if not isinstance(document, dict):
+        raise source.wrong("this is no OpenAPI document", "its top has the key `openapi`")
+    if "openapi" not in document:
+        hint = "convert it to OpenAPI 3, such as with `npx swagger2openapi`"
+        raise source.wrong("this is OpenAPI 2 (Swagger)", hint, field="swagger")
+    version = str(document["openapi"])
+    if not _VERSION.fullmatch(version):
+        raise source.wrong("this is not OpenAPI 3", "convert it to OpenAPI 3.0 or 3.1", field="openapi")
+    paths = document.get("paths")
+    if not isinstance(paths, dict):
+        raise source.wrong("`paths` is missing", "an OpenAPI document has its operations there", field="paths")
+    _Operations(source, into, document, version).read(paths)
+
+
+def _document(source: RequestSource) -> Any:
+    if source.head.lstrip()[:1] == b"{":
+        return source.json()
+    return parse_document(source.text(), source.name).value
+
+
+@dataclass(frozen=True)
+class _Operations:
+    """Reads the operations of a document."""
+
+    source: RequestSource
+    into: Gathering
+    document: Mapping[str, Any]
+    version: str
+
+    def read(self, paths: Mapping[str, Any]) -> None:
+        for path, item in paths.items():
+            shared = self._resolved(item)
+            for method in _METHODS:
+                if isinstance(operation := member(shared, method), dict):
+                    self._read_operation(method.upper(), str(path), shared, operation)
+
+    def _read_operation(self, method: str, path: str, shared: object, operation: Mapping[str, Any]) -> None:
+        example = f"{method} {path}"
+        if method == "DELETE":
+            self.into.leave_out("DELETE: the second time there is nothing left", example)
+            return
+        if scheme := self._scheme(operation):
+            self.into.leave_out(f"that need a sign-in (`{scheme}`)", example)
+            return
+        try:
+            asked, made = self._asked(method, path, shared, operation)
+        except NoValueError:
+            self.into.leave_out("for which no value could be made from the schema", example)
+            return
+        if asked is None:
+            return
+        if made:
+            self.into.leave_out(_MADE, example, kind="made")
+        self.into.add(asked._replace(name=text_at(operation, "operationId")))
+
+    def _asked(self, method: str, path: str, shared: object, operation: Mapping[str, Any]) -> tuple[Asked | None, bool]:
+        """The request of an operation, and whether a value in it was made; no request where its body is of no kind."""
+        host, target = self._server(shared, operation)
+        target += path
+        query, headers, made = list[str](), list[tuple[str, str]](), False
+        for parameter in self._parameters(shared, operation):
+            name, where = text_at(parameter, "name"), text_at(parameter, "in")
+            if not name or (where != "path" and parameter.get("required") is not True and not _has_example(parameter)):
+                continue
+            value, is_made = self._value(parameter)
+            made |= is_made
+            match where:
+                case "path":
+                    target = target.replace(f"{{{name}}}", quote(_plain(value), safe=""))
+                case "query":
+                    query += _pairs(name, value, parameter)
+                case "header":
+                    headers.append((name, _plain(value)))
+                case "cookie":
+                    headers.append(("Cookie", f"{name}={_plain(value)}"))
+        if "{" in target:
+            self.into.leave_out("with a parameter in the path that is not described", f"{method} {path}")
+            return None, False
+        target += f"?{'&'.join(query)}" if query else ""
+        asked = Asked(method, target, host, tuple(headers), status=self._status(operation))
+        content = member(self._resolved(operation.get("requestBody")), "content")
+        if not isinstance(content, dict) or not content:
+            return asked, made
+        kind = _preferred(content)
+        if kind is None:
+            self.into.leave_out(f"whose body is of {next(iter(content))}", f"{method} {path}")
+            return None, False
+        body, is_made = self._value(self._resolved(content[kind]))
+        text = _form(body) if kind.startswith(_FORM) else body if isinstance(body, str) and "json" not in kind else None
+        text = json.dumps(body, ensure_ascii=False) if text is None else text
+        return asked._replace(headers=(*asked.headers, ("Content-Type", kind)), body=text), made or is_made
+
+    def _parameters(self, shared: object, operation: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+        """The parameters of an operation, and those of its path that it does not replace."""
+        found = dict[tuple[str, str], Mapping[str, Any]]()
+        for holder in (shared, operation):
+            written = member(holder, "parameters")
+            for parameter in map(self._resolved, written if isinstance(written, list) else ()):
+                if isinstance(parameter, dict):
+                    found[text_at(parameter, "name"), text_at(parameter, "in")] = parameter
+        yield from found.values()
+
+    def _value(self, holder: object) -> tuple[Any, bool]:
+        """The value of a parameter or of a body, and whether it was made. Raises NoValueError."""
+        if isinstance(holder, dict) and "example" in holder:
+            return holder["example"], False
+        examples = member(holder, "examples")
+        for example in examples.values() if isinstance(examples, dict) else ():
+            if isinstance(written := self._resolved(example), dict) and "value" in written:
+                return written["value"], False
+        schema = member(holder, "schema")
+        if schema is None and isinstance(content := member(holder, "content"), dict) and content:
+            value, made = self._value(self._resolved(next(iter(content.values()))))
+            return json.dumps(value), made
+        made = SchemaValues(self.document, self._resolved, self.version).value(schema)
+        return made, not given_of(self._resolved(schema))
+
+    def _server(self, shared: object, operation: Mapping[str, Any]) -> tuple[str, str]:
+        """Scheme and host of the first server, which may be unknown, and the path before all paths."""
+        holders = (operation, shared, self.document)
+        written = next((servers for holder in holders if (servers := member(holder, "servers"))), None)
+        url = text_at(written, 0, "url")
+        variables = member(written, 0, "variables")
+        for name, variable in variables.items() if isinstance(variables, dict) else ():
+            url = url.replace(f"{{{name}}}", text_at(variable, "default"))
+        try:
+            parts = urlsplit(url)
+        except ValueError:
+            hint = "write it like http://127.0.0.1:8080"
+            raise self.source.wrong("this URL cannot be read", hint, field="servers[0].url") from None
+        host = f"{parts.scheme}://{parts.netloc.rpartition('@')[2].lower()}" if parts.netloc else ""
+        prefix = parts.path.rstrip("/")
+        return host, prefix if prefix.startswith("/") or not prefix else f"/{prefix}"
+
+    def _scheme(self, operation: Mapping[str, Any]) -> str | None:
+        """The sign-in that an operation needs, unless it is kept."""
+        written = operation.get("security", self.document.get("security"))
+        choices = [choice for choice in written if isinstance(choice, dict)] if isinstance(written, list) else []
+        if not choices or not all(choices):
+            return None
+        names = [str(name) for choice in choices for name in choice]
+        return None if any(name.lower() in self.into.wanted.keep for name in names) else names[0]
+
+    def _status(self, operation: Mapping[str, Any]) -> int | None:
+        """The status of a right answer, where the document says it."""
+        responses = operation.get("responses")
+        written = [str(status) for status in responses] if isinstance(responses, dict) else []
+        return min((int(status) for status in written if re.fullmatch(r"[23]\d\d", status, re.ASCII)), default=None)
+
+    def _resolved(self, value: object) -> Any:
+        """What a `$ref` of this document names, else the value. Raises UsageError for one that leads out of it."""
+        for _ in range(_MOST_REFERENCES):
+            if not isinstance(value, dict) or not isinstance(reference := value.get("$ref"), str):
+                return value
+            if not reference.startswith("#"):
+                hint = (
+                    "nothing outside of the file is read: bundle it into a single file, such as with `redocly bundle`"
+                )
+                raise self.source.wrong(f"`$ref: {reference}` leads out of this document", hint, field="$ref")
+            steps = [unquote(step).replace("~1", "/").replace("~0", "~") for step in reference[1:].split("/")[1:]]
+            value = member(self.document, *steps)
+            if value is None:
+                raise self.source.wrong(f"`$ref: {reference}` leads nowhere", "see how it is spelled", field="$ref")
+        raise self.source.wrong("a `$ref` leads to itself", "write out what it stands for", field="$ref")
+
+
+def _has_example(parameter: Mapping[str, Any]) -> bool:
+    return bool({"example", "examples"} & {*parameter, *(member(parameter, "schema") or {})})
+
+
+def _preferred(content: Mapping[str, Any]) -> str | None:
+    """The kind of content that is sent: JSON, a form or text."""
+    kinds = [kind for kind in content if isinstance(content[kind], dict)]
+    wanted = (r"application/json", r"[\w.+-]+/[\w.+-]+\+json", _FORM, r"text/[\w.+-]+")
+    return next((kind for form in wanted for kind in kinds if re.match(rf"{form}(?:;|$)", kind)), None)
+
+
+def _plain(value: object) -> str:
+    """A value in a path or a header, in the style `simple`."""
+    if isinstance(value, list):
+        return ",".join(map(_plain, value))
+    if isinstance(value, dict):
+        return ",".join(f"{name},{_plain(inner)}" for name, inner in value.items())
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _pairs(name: str, value: object, parameter: Mapping[str, Any]) -> list[str]:
+    """A parameter of the query in the style `form`, or `deepObject`."""
+    if isinstance(value, list) and parameter.get("explode") is not False:
+        return [f"{quote(name)}={quote(_plain(item), safe='')}" for item in value]
+    if isinstance(value, dict):
+        is_deep = parameter.get("style") == "deepObject"
+        return [
+            f"{quote(f'{name}[{key}]' if is_deep else str(key))}={quote(_plain(inner), safe='')}"
+            for key, inner in value.items()
+        ]
+    return [f"{quote(name)}={quote(_plain(value), safe='')}"]
+
+
+def _form(value: object) -> str:
+    pairs = value.items() if isinstance(value, dict) else ()
+    return "&".join(f"{quote(str(name))}={quote(_plain(inner), safe='')}" for name, inner in pairs)

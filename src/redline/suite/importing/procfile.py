@@ -1,0 +1,58 @@
+"""A Procfile: the command of its server. Pure."""
+
+import re
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from redline.errors import Location, UsageError, WrongValueError
+from redline.suite.schema.shell import read_command
+
+_ENTRY = re.compile(r"([A-Za-z0-9_-]+):\s*(\S.*)")
+_PORT = re.compile(r"\$(?:PORT\b|\{PORT(?::?-[^}]*)?\})")
+_SERVER = "web"
+
+
+@dataclass(frozen=True)
+class ProcfileEntry:
+    """A process: its name, its command with {port}, and the line that it stands in."""
+
+    name: str
+    command: str
+    line: int
+
+
+def is_procfile(name: str) -> bool:
+    """Whether a file is called so: `Procfile`, or `Procfile.dev`."""
+    return PurePath(name).name.partition(".")[0] == "Procfile"
+
+
+def read_procfile(text: str, file: str) -> tuple[ProcfileEntry, list[str]]:
+    """The server, and the names of the other processes. Raises UsageError with the line.
+
+    The server is `web`, else the first whose command has `$PORT`; one without gets it in its environment.
+    """
+    entries = list[ProcfileEntry]()
+    for number, line in enumerate(text.splitlines(), start=1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        match = _ENTRY.fullmatch(line.strip())
+        if match is None:
+            hint = "write a name and a command: `web: ./server --port $PORT`"
+            raise UsageError("this is no entry of a Procfile", hint=hint, place=Location(file, number))
+        entries.append(ProcfileEntry(match[1], match[2], number))
+    servers = [entry for entry in entries if entry.name == _SERVER] or [
+        entry for entry in entries if _PORT.search(entry.command)
+    ]
+    if not servers:
+        hint = "name the server `web`, or write $PORT where its command takes the port"
+        raise UsageError("this Procfile has no server", hint=hint, place=Location(file))
+    server = servers[0]
+    command = _PORT.sub("{port}", server.command)
+    command = command if command != server.command else f"env PORT={{port}} {command}"
+    try:
+        read_command(command)
+    except WrongValueError as error:
+        raise UsageError(error.message, hint=error.hint, place=Location(file, server.line, field=server.name)) from None
+    return ProcfileEntry(server.name, command, server.line), [
+        entry.name for entry in entries if entry.line != server.line
+    ]

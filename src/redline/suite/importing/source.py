@@ -1,0 +1,157 @@
+"""A file of requests while it is read: its beginning, its lines, or all of its text. Bounded, whatever it holds."""
+
+import gzip
+import json
+import re
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, BinaryIO, NoReturn, cast
+
+from redline.errors import Location, UsageError
+
+HEAD_BYTES = 64 * 1024
+MOST_TEXT_BYTES = 64 * 1024 * 1024
+MOST_LINE_BYTES = 1024 * 1024
+_BLOCK_BYTES = 256 * 1024
+_GZIP = b"\x1f\x8b"
+_BOM = b"\xef\xbb\xbf"
+_CONSTANT = "NaN and Infinity are no values of JSON"
+
+
+@dataclass(frozen=True)
+class Broken:
+    """What is wrong with a text that should be JSON, and where in it."""
+
+    why: str
+    line: int
+    column: int
+
+
+class RequestSource:
+    """A file that is read once, from a pipe too; one that gzip wrote is unpacked.
+
+    `body` reads the files that it names, which are in its folder.
+    """
+
+    def __init__(self, name: str, file: BinaryIO, body: Callable[[str], bytes]) -> None:
+        self.name = name
+        self.body = body
+        first = _all_of(file, 2)
+        joined = cast("BinaryIO", _Joined(first, file))
+        self._file = cast("BinaryIO", gzip.GzipFile(fileobj=joined)) if first == _GZIP else joined
+        self.head = self._read(lambda: _all_of(self._file, HEAD_BYTES)).removeprefix(_BOM)
+        self._rest = self._file
+
+    def lines(self) -> Iterator[tuple[int, str]]:
+        r"""Its lines with their numbers, from 1, without their ends.
+
+        Raises UsageError for one of more than 1 MiB. Bytes that are not UTF-8 become `\xHH`, as servers write them.
+        """
+        number, rest, block = 1, b"", self.head
+        while block:
+            whole, newline, rest = (rest + block).rpartition(b"\n")
+            # Decoding a block at once takes a tenth of the time that its lines take.
+            for line in whole.decode(errors="backslashreplace").split("\n") if newline else ():
+                yield number, line.rstrip("\r")
+                number += 1
+            if len(rest) > MOST_LINE_BYTES:
+                raise self.wrong("this line is longer than 1 MiB", "see whether this is the right file", number)
+            block = self._read(lambda: self._rest.read(_BLOCK_BYTES))
+        if rest:
+            yield number, rest.decode(errors="backslashreplace").rstrip("\r")
+
+    def text(self) -> str:
+        """All of it. Raises UsageError for more than 64 MiB, and for what is not UTF-8."""
+        rest = self._read(lambda: _all_of(self._rest, MOST_TEXT_BYTES + 1 - len(self.head)))
+        content = self.head + rest
+        if len(content) > MOST_TEXT_BYTES:
+            hint = "export a part of it; a recording of a browser needs no contents of answers"
+            raise UsageError(f"{self.name} is longer than 64 MiB", hint=hint)
+        try:
+            return content.decode()
+        except UnicodeDecodeError as error:
+            line = content.count(b"\n", 0, error.start) + 1
+            raise self.wrong("this is not UTF-8 text", "save the file as UTF-8", line) from None
+
+    def json(self) -> Any:
+        """All of it as JSON. Raises UsageError."""
+        value = read_json(self.text())
+        if isinstance(value, Broken):
+            raise self.wrong(f"this is not JSON: {value.why}", "export it again", value.line, value.column)
+        return value
+
+    def wrong(
+        self, message: str, hint: str, line: int | None = None, column: int | None = None, field: str | None = None
+    ) -> UsageError:
+        """The error at a place of the file."""
+        return UsageError(message, hint=hint, place=Location(self.name, line, column, field))
+
+    def _read(self, read: Callable[[], bytes]) -> bytes:
+        try:
+            return read()
+        except (OSError, EOFError, zlib.error) as error:
+            reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+            raise UsageError(f"{self.name} cannot be read: {reason}", hint="see whether the file is whole") from None
+
+
+def read_json(text: str) -> Any:
+    """A value of JSON, or `Broken`. Numbers that are not finite, and nesting without an end, are broken too."""
+    try:
+        return json.loads(text, parse_constant=_no_constant)
+    except json.JSONDecodeError as error:
+        return Broken(error.msg[:1].lower() + error.msg[1:], error.lineno, error.colno)
+    except RecursionError:
+        return Broken("it is nested too deeply", 1, 1)
+    except ValueError as error:  # a number with thousands of digits, or one that JSON does not have
+        return Broken(_CONSTANT if str(error) == _CONSTANT else "a number is too long", 1, 1)
+
+
+def _no_constant(_: str) -> NoReturn:
+    raise ValueError(_CONSTANT)
+
+
+def member(value: object, *path: str | int) -> Any:
+    """What stands at a path of plain data; None where nothing does."""
+    for step in path:
+        if isinstance(value, dict):
+            value = value.get(step)
+        elif isinstance(value, list) and isinstance(step, int) and step < len(value):
+            value = value[step]
+        else:
+            return None
+    return value
+
+
+def text_at(value: object, *path: str | int) -> str:
+    """The text at a path of plain data; an empty one where no text is."""
+    found = member(value, *path)
+    return found if isinstance(found, str) else ""
+
+
+def without_comments(lines: Iterator[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+    """The lines that do not begin with `#`."""
+    return ((number, line) for number, line in lines if not re.match(r"\s*#", line))
+
+
+def _all_of(file: Any, count: int) -> bytes:
+    """So many bytes, or fewer at the end of the file: a pipe gives what is there."""
+    pieces = list[bytes]()
+    while count > 0 and (piece := file.read(count)):
+        pieces.append(piece)
+        count -= len(piece)
+    return b"".join(pieces)
+
+
+class _Joined:
+    """Bytes, and then the rest of a file."""
+
+    def __init__(self, first: bytes, rest: Any) -> None:
+        self._first = first
+        self._at = 0
+        self._rest = rest
+
+    def read(self, count: int = -1) -> bytes:
+        piece = self._first[self._at : None if count < 0 else self._at + count]
+        self._at += len(piece)
+        return piece or bytes(self._rest.read(count))

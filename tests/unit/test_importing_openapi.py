@@ -1,0 +1,174 @@
+"""OpenAPI documents as requests: given values, made ones, and what is refused."""
+
+import json
+from typing import Any
+
+import pytest
+
+from redline.errors import UsageError
+from redline.suite.importing import Made, Wanted
+from redline.suite.importing.made_values import NoValueError, SchemaValues
+from tests.unit.test_importing import imported, left
+
+
+def api(paths: dict[str, Any], version: str = "3.1.0", **more: Any) -> Made:
+    return imported(json.dumps({"openapi": version, "info": {}, "paths": paths, **more}))
+
+
+def get(*parameters: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"get": {"parameters": list(parameters), "responses": {"200": {}}, **more}}
+
+
+def parameter(name: str, where: str, schema: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"name": name, "in": where, "required": True, "schema": schema, **more}
+
+
+YAML = """\
+openapi: 3.0.3
+info: {title: shop, version: '1'}
+servers: [{url: 'https://{place}.example/v1/', variables: {place: {default: shop}}}]
+paths:
+  /items/{id}:
+    parameters: [{$ref: '#/components/parameters/Id'}]
+    get:
+      operationId: getItem
+      parameters: [{name: limit, in: query, example: 5, schema: {type: integer}}, {name: x, in: query, schema: {}}]
+      responses: {'200': {description: ok}, default: {description: wrong}}
+    put:
+      requestBody: {content: {application/json: {schema: {$ref: '#/components/schemas/Item'}}}}
+      responses: {'204': {description: ok}, '404': {description: none}}
+    delete: {responses: {'204': {description: ok}}}
+components:
+  parameters:
+    Id: {name: id, in: path, required: true, schema: {type: string, enum: [a/b, c]}}
+  schemas:
+    Item:
+      type: object
+      required: [name]
+      properties:
+        id: {type: integer, readOnly: true}
+        name: {type: string, minLength: 8, maxLength: 9}
+        price: {type: number, minimum: 3, exclusiveMinimum: true}
+        parent: {$ref: '#/components/schemas/Item'}
+"""
+
+
+def test_each_operation_becomes_a_request() -> None:
+    made = imported(YAML)
+    body = {
+        "name": "stringstr",
+        "price": 3.5,
+        "parent": {"name": "stringstr", "price": 3.5, "parent": {"name": "stringstr"}},
+    }
+    first, second = made.requests
+    assert first == {"name": "getItem", "get": "/v1/items/a%2Fb?limit=5"}
+    assert (second["put"], second["expect"]) == ("/v1/items/a%2Fb", {"status": 204})
+    assert json.loads(str(second["body"])) == body
+    assert second["headers"] == {"Content-Type": "application/json"}
+    assert made.host == "https://shop.example"
+    assert left(made) == {"DELETE: the second time there is nothing left": 1}
+    assert list(left(made, "made").values()) == [1]
+
+
+@pytest.mark.parametrize(
+    ("schema", "path"),
+    [
+        ({"type": "array", "items": {"enum": ["a", "b"]}}, "/?x=a"),
+        ({"type": "object", "properties": {"a": {"default": 1}, "b": {"const": "c d"}}}, "/?a=1&b=c%20d"),
+        ({"type": ["null", "integer"], "minimum": 4, "multipleOf": 3}, "/?x=6"),
+        ({"type": "boolean"}, "/?x=true"),
+        ({"examples": ["é"]}, "/?x=%C3%A9"),
+    ],
+)
+def test_parameters_stand_in_the_query_as_the_style_form_says(schema: dict[str, Any], path: str) -> None:
+    assert api({"/": get(parameter("x", "query", schema))}).requests[0]["get"] == path
+
+
+@pytest.mark.parametrize(
+    ("schema", "value"),
+    [
+        ({"type": "string", "format": "uuid"}, "00000000-0000-4000-8000-000000000000"),
+        ({"type": "string", "pattern": "^[A-Z]{2}$"}, "AB"),
+        ({"type": "integer", "maximum": -2}, -2),
+        ({"type": "number", "exclusiveMinimum": 1}, 1.5),
+        (
+            {"allOf": [{"properties": {"a": {"type": "boolean"}}}, {"properties": {"b": {"example": 2}}}]},
+            {"a": True, "b": 2},
+        ),
+        ({"oneOf": [{"type": "string", "pattern": "^é{9}$"}, {"type": "null"}]}, None),
+        ({"type": "array", "items": {"type": "string"}, "minItems": 2}, ["string", "string"]),
+        (True, "string"),
+    ],
+)
+def test_a_made_value_is_allowed_by_its_schema(schema: object, value: object) -> None:
+    made = SchemaValues({}, lambda part: part, "3.1.0")
+    assert made.value(schema) == value
+    assert made.value(schema) == value
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "string", "pattern": "^é{9}$"},
+        {"type": "array", "items": {"type": "string"}, "minItems": 2, "uniqueItems": True},
+        {"type": "integer", "minimum": 3, "maximum": 2},
+        {"not": {}},
+        {"type": "wrong"},
+        {"type": "string", "pattern": "("},
+        False,
+    ],
+)
+def test_where_no_value_can_be_made_there_is_none(schema: object) -> None:
+    with pytest.raises(NoValueError):
+        SchemaValues({}, lambda part: part, "3.1.0").value(schema)
+
+
+def test_what_cannot_be_asked_is_left_out_and_named() -> None:
+    made = api(
+        {
+            "/ok": get(),
+            "/mine": get(security=[{"bearerAuth": []}]),
+            "/open": get(security=[{}, {"bearerAuth": []}]),
+            "/none": get(parameter("x", "query", {"type": "string", "pattern": "^é{9}$"})),
+            "/{unknown}": get(),
+            "/up": {"post": {"requestBody": {"content": {"multipart/form-data": {}}}}},
+        }
+    )
+    assert [request["get"] for request in made.requests] == ["/ok", "/open"]
+    assert left(made) == {
+        "that need a sign-in (`bearerAuth`)": 1,
+        "for which no value could be made from the schema": 1,
+        "with a parameter in the path that is not described": 1,
+        "whose body is of multipart/form-data": 1,
+    }
+
+
+def test_a_sign_in_that_is_kept_is_asked_for() -> None:
+    text = json.dumps({"openapi": "3.0.0", "paths": {"/mine": get(security=[{"bearerAuth": []}])}})
+    assert imported(text, wanted=Wanted(frozenset({"bearerauth"}))).requests == [{"name": "mine", "get": "/mine"}]
+
+
+@pytest.mark.parametrize("reference", ["other.yaml#/x", "../secret.yaml", "http://127.0.0.1:1/x", "file:///etc/passwd"])
+def test_a_reference_out_of_the_document_is_refused_by_name(reference: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        api({"/": get({"$ref": reference})})
+    assert f"`$ref: {reference}` leads out of this document" in str(refused.value)
+    with pytest.raises(UsageError, match="leads out of this document"):
+        api({"/": get(parameter("x", "query", {"type": "object", "properties": {"a": {"$ref": reference}}}))})
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ('{"swagger": "2.0", "paths": {}}', "swagger: this is OpenAPI 2"),
+        ('{"openapi": "4.0.0", "paths": {}}', "openapi: this is not OpenAPI 3"),
+        ("openapi: 3.1.0\n", "paths: `paths` is missing"),
+        ("openapi: 3.1.0\npaths: {/: {$ref: '#/paths/~1'}}\n", "a `$ref` leads to itself"),
+        ("openapi: 3.1.0\npaths: {/: {$ref: '#/none'}}\n", "`$ref: #/none` leads nowhere"),
+        ("openapi: 3.1.0\npaths: {\n", "file:3:1: "),
+    ],
+)
+def test_what_is_no_openapi_3_is_refused(text: str, says: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        imported(text)
+    assert says in str(refused.value)
