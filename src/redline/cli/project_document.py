@@ -14,13 +14,14 @@ from redline.suite.budget import MOST_COMPARED
 from redline.suite.project import Project
 from redline.suite.schema.document import Document, Path
 from redline.suite.schema.project import CHECK, MIX
+from redline.suite.schema.setup import SetupSchema
 from redline.suite.validate.experiment import unfit
 
 _KEYS = {
     "name": "name",
     "url": "url",
     "start": "command",
-    "env": "env",
+    **{key: key for key in SetupSchema.model_fields},
     "runtime": "runtime",
     "ready": "ready",
     "stop": "stop",

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
+from posixpath import normpath
 
 from redline.errors import UsageError, WrongValueError
 from redline.model import Frozen, Leg, Ready, Request, Scenario, ServedTls, ServerEntry, Start, Stop
@@ -13,6 +14,7 @@ from redline.suite.schema.objectives import Selectable, parse_objectives
 from redline.suite.schema.project import CHECK, MIX, NamedSchema, ProjectSchema
 from redline.suite.schema.scenario import BODIES
 from redline.suite.schema.server import ReadySchema, StopSchema
+from redline.suite.schema.setup import SetupSchema
 from redline.suite.schema.shell import read_command
 from redline.suite.validate.checking import Sheet
 from redline.suite.validate.referenced_files import NO_FILES, Files, picks_of
@@ -27,7 +29,7 @@ class Own(Frozen):
 
     command: str
     folder: str = "."
-    env: dict[str, str] = {}
+    setup: SetupSchema = SetupSchema()
     runtime: str | None = None
     ready: ReadySchema | None = None
     stop: StopSchema | None = None
@@ -47,12 +49,18 @@ class Own(Frozen):
             runtime=runtime,
             family_folder=self.folder,
             checkout=checkout,
-            start=Start(command=parts, env=self.env),
+            start=self._start(parts),
             ready=Ready.model_validate(ready | (self.ready.model_dump(exclude_none=True) if self.ready else {})),
             stop=Stop.model_validate(self.stop.model_dump(exclude_none=True) if self.stop else {}),
             http=(http_of(leg),),
             tls=ServedTls() if has_tls(leg) else None,
         )
+
+    def _start(self, command: tuple[str, ...]) -> Start:
+        setup = self.setup.model_dump(exclude_defaults=True)
+        if self.setup.env_file is not None:
+            setup["env_file"] = normpath(PurePath(self.folder) / self.setup.env_file)
+        return Start(command=command, **setup)
 
 
 @dataclass(frozen=True)
@@ -110,14 +118,23 @@ def read_project(text: str, file: str, files: Files = NO_FILES) -> Project:
         _check_objectives(sheet, written, scenarios)
     sheet.raise_problems()
     assert written is not None, "what is wrong was raised"
-    return Project(written.build, _own(written), scenarios, written, sheet.document)
+    return Project(written.build, _own(written, file), scenarios, written, sheet.document)
 
 
-def _own(written: ProjectSchema) -> Own | None:
+def _own(written: ProjectSchema, file: str) -> Own | None:
     """The server that revisions have in common."""
     if written.start is None:
         return None
-    return Own(command=written.start, env=written.env, runtime=written.runtime, ready=written.ready, stop=written.stop)
+    setup = setup_of(written)
+    if setup.env_file is not None:  # git seldom has it, so it is that of the work tree
+        setup = setup.model_copy(update={"env_file": str(PurePath(file).parent / setup.env_file)})
+    runtime, ready, stop = written.runtime, written.ready, written.stop
+    return Own(command=written.start, setup=setup, runtime=runtime, ready=ready, stop=stop)
+
+
+def setup_of(written: SetupSchema) -> SetupSchema:
+    """What is set up around a server, without what else is written of it."""
+    return SetupSchema(**{key: getattr(written, key) for key in SetupSchema.model_fields})
 
 
 def _check_objectives(sheet: Sheet, written: ProjectSchema, scenarios: Sequence[Scenario]) -> None:

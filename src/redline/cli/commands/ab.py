@@ -24,6 +24,7 @@ from redline.cli.written import plain, read_written
 from redline.errors import UsageError
 from redline.files import as_store_error, write_atomically
 from redline.model import Verdict
+from redline.plugins.launchers.variables import check_variables
 from redline.quantities import parse_duration
 from redline.running.assembly import Workplace
 from redline.running.session import RunSession, Source
@@ -65,6 +66,7 @@ def _created(flags: AbFlags, folder: Path, workplace: Workplace, console: Consol
     overrides = Overrides(scenarios=split(flags.scenarios)) if by_file else AS_WRITTEN
     suite, text = read_written(document, "ab", referenced(flags, project), here.origins(), overrides)
     check_targets(suite, flags.mine)
+    check_variables(suite.variants)
     if project is not None:
         RunStore(folder).check_free()
         build_servers(project, suite, console)

@@ -26,7 +26,7 @@ _STOP_BEYOND_GRACE_S = 15.0
 
 @dataclass(frozen=True)
 class LaunchOrder:
-    """What the warden runs. Output beyond `log_head + log_tail` bytes is counted and dropped."""
+    """What the warden runs. Output beyond `log_head + log_tail` bytes is counted and dropped, and `secrets` hidden."""
 
     command: tuple[str, ...]
     folder: Path
@@ -37,6 +37,7 @@ class LaunchOrder:
     log: Path
     log_head: int = 16 << 20
     log_tail: int = 64 << 10
+    secrets: tuple[str, ...] = ()
 
     def line(self) -> bytes:
         """The order as the warden reads it; the environment and the log are given as its own."""

@@ -22,6 +22,7 @@ from redline.suite.schema.load import DEFAULT_CONNECTIONS, MOST_CONNECTIONS, Loa
 from redline.suite.schema.objectives import ObjectiveSets
 from redline.suite.schema.scenario import NAME, ScenarioSchema
 from redline.suite.schema.server import OPTION_NAME, RUNTIME, ReadySchema, ServerName, StopSchema
+from redline.suite.schema.setup import SetupSchema
 from redline.suite.schema.shell import CommandLine
 from redline.suite.schema.types import (
     BY_FORM,
@@ -98,14 +99,14 @@ _KINDS = ("use", "command", "url", "revision")
 _ONE_KIND = "write one of `use: rust.hyper`, `command: ./server --port {port}`, `url: http://…` and `revision: HEAD`"
 _FIT = {
     "use": {"options", "http", "tls", "route", "places", "container"},
-    "command": {"name", "folder", "env", "ready", "stop", "runtime", "http", "tls", "route"},
+    "command": {"name", "folder", "ready", "stop", "runtime", "http", "tls", "route", *SetupSchema.model_fields},
     "url": {"name", "http", "tls"},
     "revision": {"name", "http", "tls", "route"},
 }
 """The further keys that a server can have, by its kind."""
 
 
-class ServerSchema(PlacedSchema):
+class ServerSchema(SetupSchema, PlacedSchema):
     """A server: of the catalogue, a command, a URL, or a revision; a list of values is an axis.
 
     A name alone is that of a server of the catalogue.
@@ -137,7 +138,6 @@ class ServerSchema(PlacedSchema):
     folder: str | None = Field(
         default=None, min_length=1, description="where the command runs, relative to the suite; default: its folder"
     )
-    env: dict[str, str] = Field(default={}, description="environment variables of the command", examples=[{"N": "1"}])
     ready: ReadySchema | None = Field(
         default=None,
         description="the request that a ready server answers; default: that of the first scenario, if it is a GET",

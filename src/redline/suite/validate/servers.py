@@ -12,7 +12,7 @@ from redline.model import AttachedServer, Leg, Request, Route, Scenario, ServerE
 from redline.model.catalogue import certificates, has_tls, http_of, leg_of
 from redline.quantities import clip
 from redline.suite.catalogue import Catalogue
-from redline.suite.project import Origins, Own
+from redline.suite.project import Origins, Own, setup_of
 from redline.suite.schema.document import Path
 from redline.suite.schema.suite import ServerSchema, TlsSchema
 from redline.suite.urls import as_url, is_like_a_url, is_secure, is_url, read_url
@@ -142,7 +142,7 @@ def _entries(
         own = Own(
             command=written.command or "",
             folder=normpath(PurePath(names.origins.folder) / (written.folder or ".")),
-            env=written.env,
+            setup=setup_of(written),
             runtime=written.runtime,
             ready=written.ready,
             stop=written.stop,
