@@ -125,16 +125,15 @@ def _own(written: ProjectSchema, file: str) -> Own | None:
     """The server that revisions have in common."""
     if written.start is None:
         return None
-    setup = setup_of(written)
-    if setup.env_file is not None:  # git seldom has it, so it is that of the work tree
-        setup = setup.model_copy(update={"env_file": str(PurePath(file).parent / setup.env_file)})
-    runtime, ready, stop = written.runtime, written.ready, written.stop
-    return Own(command=written.start, setup=setup, runtime=runtime, ready=ready, stop=stop)
+    # git seldom has the file of variables, so it is that of the work tree
+    setup, runtime = setup_of(written, PurePath(file).parent), written.runtime
+    return Own(command=written.start, setup=setup, runtime=runtime, ready=written.ready, stop=written.stop)
 
 
-def setup_of(written: SetupSchema) -> SetupSchema:
-    """What is set up around a server, without what else is written of it."""
-    return SetupSchema(**{key: getattr(written, key) for key in SetupSchema.model_fields})
+def setup_of(written: SetupSchema, folder: PurePath = PurePath()) -> SetupSchema:  # noqa: B008 - immutable
+    """What is set up around a server, without what else is written of it; its file of variables is in the folder."""
+    values = {key: getattr(written, key) for key in SetupSchema.model_fields}
+    return SetupSchema(**values | {"env_file": written.env_file and str(folder / written.env_file)})
 
 
 def _check_objectives(sheet: Sheet, written: ProjectSchema, scenarios: Sequence[Scenario]) -> None:
