@@ -90,7 +90,7 @@ def pack_base(file: Path) -> None:
         tar.addfile(link)
         for name in ("tmp", "root"):
             folder = tarfile.TarInfo(name)
-            folder.type, folder.mode = tarfile.DIRTYPE, 0o1777 if name == "tmp" else 0o700
+            folder.type, folder.mode = tarfile.DIRTYPE, 0o1777 if name == "tmp" else 0o755  # Python may be in /root
             tar.addfile(folder)
 
 

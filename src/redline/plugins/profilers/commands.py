@@ -170,7 +170,8 @@ def missing(command: str) -> str:
         tried = _answer([PERF, "record", "-e", Perf.event, "-o", "/dev/null", "true"])
         if tried is None or tried.returncode:
             said = _decisive(tried.stdout) if tried else "it could not be run, or did not end"
-            return f"perf does not sample: {said}{by_paranoia(_PARANOIA, os.geteuid()) or by_capabilities(_STATUS, os.geteuid())}"
+            user = os.geteuid()
+            return f"perf does not sample: {said}{by_paranoia(_PARANOIA, user) or by_capabilities(_STATUS, user)}"
     return ""
 
 
