@@ -3,6 +3,7 @@
 import re
 import shlex
 import shutil
+import ssl
 import subprocess
 from pathlib import Path
 
@@ -191,6 +192,18 @@ def short_selftest(args: list[str]) -> list[str]:
     return [*replaced(args, SHORT_SELFTEST), *([] if "--case" in args else ONE_CASE)]
 
 
+def uses_own_catalogue(args: list[str]) -> bool:
+    """Whether servers and suites of this checkout are meant."""
+    suites = ("suites/", "quickstart", *OWN_SUITES)
+    return args[0] in {"build", "list"} or any(arg.startswith(suites) for arg in args)
+
+
+def context_of(args: list[str], certificate: Certificate) -> ssl.SSLContext | None:
+    """The server's side of TLS, if the URL of a command asks for it."""
+    over_tls = any(arg.startswith("https://") for arg in args)
+    return certificate.context("h2" if "--http2" in args else "http/1.1") if over_tls else None
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("command", DOCUMENTED)
 def test_a_documented_command_works(
@@ -204,11 +217,8 @@ def test_a_documented_command_works(
     args = shlex.split(command)
     if "--route" in args and shutil.which(args[args.index("--route") + 1]) is None:
         pytest.skip("the proxy is not installed")
-    own_catalogue = args[0] in {"build", "list"} or any(
-        arg.startswith(("suites/", "quickstart", *OWN_SUITES)) for arg in args
-    )
     redline = Redline(runs)
-    if own_catalogue:
+    if uses_own_catalogue(args):
         args = [str(CHECKOUT / arg) if arg.startswith("suites/") else arg for arg in args]
         redline = Redline(tmp_path)
         write_first_suites(tmp_path, oracle)
@@ -220,8 +230,7 @@ def test_a_documented_command_works(
         few = [flag for suite, flags in FEW_CELLS.items() if suite in command for flag in flags]
         args = replaced(args, SHORT_RUN) + few
     http2 = "--http2" in args
-    over_tls = any(arg.startswith("https://") for arg in args)
-    context = certificate.context("h2" if http2 else "http/1.1") if over_tls else None
+    context = context_of(args, certificate)
     (redline.folder / "ca.pem").write_text(certificate.pem)
     with targets.target(targets.speaks_http2 if http2 else targets.healthy, context) as url:
         if args[0] in {"load", "limit"}:

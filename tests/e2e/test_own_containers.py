@@ -24,6 +24,7 @@ from redline.plugins.launchers.own_images import ImageLauncher
 from redline.ports import Launch, Launcher, Placement
 from redline.suite.project import Own
 from redline.suite.schema.server import ReadySchema
+from redline.suite.schema.setup import SetupSchema
 from tests.e2e.conftest import Redline
 from tests.e2e.engines import left_of_labs, working_engine
 from tests.fakes.servers.entries import eventually
@@ -113,7 +114,7 @@ def launcher(nothing_left: ContainerEngine) -> Iterator[ImageLauncher]:
 
 def of_image(name: str, port: int | None = None, within: str = "20s", **env: str) -> Variant:
     ready = ReadySchema.model_validate({"within": within})
-    own = Own(image=OwnImage(name=name, port=port), env=env, ready=ready)
+    own = Own(image=OwnImage(name=name, port=port), setup=SetupSchema(env=env), ready=ready)
     return Variant(entry=own.entry("shop", Scenario(name="root", request=Request())))
 
 

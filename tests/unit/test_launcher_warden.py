@@ -10,11 +10,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from redline.plugins.launchers.failures import tail
 from redline.plugins.launchers.guard import WARDEN, Guard, LaunchOrder, NotStarted, Started
 from redline.plugins.launchers.process import ProcessLauncher
-from redline.plugins.launchers.warden import CappedLog
+from redline.plugins.launchers.warden import HIDDEN, CappedLog, Redactor
 from redline.plugins.linux import cgroup
 from redline.ports import Launch, Placement
 from tests.fakes.servers.entries import alive, eventually, make_catalogue, server
@@ -138,7 +140,7 @@ def test_what_cannot_be_executed_is_reported_with_its_number(tmp_path: Path) -> 
 
 def test_a_capped_log_keeps_short_output_as_it_is(tmp_path: Path) -> None:
     with (tmp_path / "log").open("wb") as file:
-        log = CappedLog(file.fileno(), head=10, tail=4)
+        log = CappedLog(file.fileno(), head=10, tail=4, redactor=Redactor(()))
         log.write(b"0123")
         log.settle()
         log.write(b"456789")
@@ -148,7 +150,7 @@ def test_a_capped_log_keeps_short_output_as_it_is(tmp_path: Path) -> None:
 
 def test_a_capped_log_with_little_more_than_its_head_drops_nothing(tmp_path: Path) -> None:
     with (tmp_path / "log").open("wb") as file:
-        log = CappedLog(file.fileno(), head=10, tail=4)
+        log = CappedLog(file.fileno(), head=10, tail=4, redactor=Redactor(()))
         log.write(b"0123456789ab")
         log.settle()
         log.write(b"cd")
@@ -178,3 +180,29 @@ def test_a_full_disk_loses_the_log_and_not_the_server(tmp_path: Path) -> None:
         guard.stop()
     assert exited is not None
     assert str(exited) == "exited with code 5"
+
+
+SECRETS = st.lists(st.text("ab", min_size=6, max_size=9), min_size=1, max_size=3).map(
+    lambda texts: sorted(set(texts), key=lambda text: (-len(text), text))
+)
+
+
+@given(SECRETS, st.text("abc", max_size=60), st.lists(st.integers(0, 60), max_size=6))
+def test_secrets_are_hidden_however_output_is_cut_into_parts(secrets: list[str], text: str, cuts: list[int]) -> None:
+    redactor, ends = Redactor(secrets), [*sorted(cuts), len(text)]
+    parts = [text[begin:end].encode() for begin, end in zip([0, *ends], ends, strict=False)]
+    written = b"".join([*map(redactor.passed, parts), redactor.passed(b"", last=True)])
+    assert written == Redactor(secrets).passed(text.encode(), last=True)
+    assert written.decode().replace("***", "").count("c") == text.count("c")
+    assert not any(secret in written.decode() for secret in secrets)
+
+
+def test_a_log_shows_all_but_secrets_once_the_server_has_ended(tmp_path: Path) -> None:
+    script = "import os; print('token', 'hunter' + '22', flush=True); os._exit(3)"
+    guard = Guard(replace(order(tmp_path / "log", sys.executable, "-c", script), secrets=("hunter22",)))
+    try:
+        assert isinstance(guard.started(), Started)
+        assert guard.poll(10.0) is not None
+        assert (tmp_path / "log").read_bytes() == b"token " + HIDDEN + b"\n"
+    finally:
+        guard.stop()

@@ -240,6 +240,17 @@ def test_the_setting_that_forbids_to_sample_is_named_where_it_does(tmp_path: Pat
     assert commands.by_paranoia(setting, 1000) == f"; {setting} is 4: lower it to 2, or run as root"
 
 
+def test_a_root_without_the_capability_is_told_how_to_get_it(tmp_path: Path) -> None:
+    status = tmp_path / "status"
+    assert commands.by_capabilities(status, 0) == ""
+    status.write_text("Name:\tredline\nCapEff:\t00000000a80425fb\n")  # those of a container by default
+    assert commands.by_capabilities(status, 0).endswith("start the container with --cap-add PERFMON")
+    assert commands.by_capabilities(status, 1000) == ""
+    for effective in ("00000040a80425fb", "00000000a82425fb", "000001ffffffffff"):
+        status.write_text(f"CapEff:\t{effective}\n")
+        assert commands.by_capabilities(status, 0) == ""
+
+
 def test_what_is_not_installed_or_not_permitted_has_a_hint(path: Path) -> None:
     profilers, python = MachineProfilers(path), runtime("python")
     assert "linux-perf" in profilers.missing(CELL.variant, "cpu", print)

@@ -86,3 +86,30 @@ def test_the_guide_names_every_key() -> None:
     for key in ProjectSchema.model_fields:
         assert f"| `{key}` |" in guide
     assert "redline.yaml" in json.dumps(schemas()["project.schema.json"])
+
+
+AROUND = START + "env: {A: '${B}-{port}', C: '{\"json\": 1}'}\nenv_file: conf/.env\nbefore: a\nprepare: b\nafter: c\n"
+
+
+def test_what_is_set_up_around_a_start_goes_to_revisions_with_the_file_of_the_work_tree() -> None:
+    start = read_project(AROUND, "/work/shop/redline.yaml").server("server").start
+    assert start.env == {"A": "${B}-{port}", "C": '{"json": 1}'}
+    assert start.env_file == "/work/shop/conf/.env"
+    assert (start.before, start.prepare, start.after) == ("a", "b", "c")
+    assert project(AROUND).server("server").start.env_file == "conf/.env"
+    assert "env_file" not in project(START).server("server").start.model_dump_json()
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("env: {A: '{foo}'}\n", "redline.yaml:2:6: env: {foo} in `A` means nothing; known are {port}"),
+        ("env: {A: '{A}${A}'}\n", "redline.yaml:2:6: env: {A} in `A` means nothing"),
+        ("env_file: ''\n", "redline.yaml:2:11: env_file: '' names no file"),
+        ("before: ''\n", "redline.yaml:2:9: before: "),
+    ],
+)
+def test_what_is_wrong_around_a_start_is_reported_with_its_place(text: str, says: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        project(START + text)
+    assert says.replace("; ", "\n  hint: ") in str(refused.value)

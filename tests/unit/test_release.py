@@ -21,6 +21,8 @@ def test_the_lab_and_its_engine_have_the_same_version_everywhere() -> None:
 
 
 def test_the_changelog_begins_with_this_version() -> None:
-    releases = re.findall(r"^## (\S+), (\d{4}-\d\d-\d\d|unreleased)$", (ROOT / "CHANGELOG.md").read_text(), re.M)
+    releases = re.findall(
+        r"^## (\S+), (\d{4}-\d\d-\d\d|unreleased)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE
+    )
     assert releases[0][0] == project_of("pyproject.toml")["version"]
     assert all(when != "unreleased" for _, when in releases[1:])

@@ -128,3 +128,28 @@ def test_a_build_in_a_folder_from_which_nothing_may_be_executed(
     error = failed()
     assert "ended with code 126, and /some is mounted noexec" in error.message
     assert error.hint == "TMPDIR names /some/tmp: let it name another folder"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "curl: (6) Could not resolve host: example.org",
+        "curl: (7) Failed to connect to 127.0.0.1 port 9 after 0 ms: Couldn't connect to server",
+        "npm error code EAI_AGAIN",
+        "go: example.org/x@v1: Get https://example.org: dial tcp: lookup example.org: no such host",
+        "error: failed to lookup address information: Temporary failure in name resolution",
+        "Could not transfer artifact: java.net.UnknownHostException: example.org",
+        "WARNING: Retrying: Failed to establish a new connection: [Errno 111] Connection refused",
+    ],
+)
+def test_a_build_that_needs_a_network_says_so(said: str, tmp_path: Path) -> None:
+    with pytest.raises(BuildError) as refusal:
+        build(f'echo "{said}"; exit 6', tmp_path, "A", tmp_path / "log", lambda _building: None)
+    assert said in refusal.value.message
+    assert refusal.value.hint.startswith("it asked for something by a network that does not answer")
+
+
+def test_another_failure_of_a_build_does_not_blame_the_network(tmp_path: Path) -> None:
+    with pytest.raises(BuildError) as refusal:
+        build("echo connection pool: undefined reference; exit 1", tmp_path, "A", tmp_path / "log", lambda _b: None)
+    assert "network" not in refusal.value.hint

@@ -18,6 +18,7 @@ from redline.suite.project import Project
 from redline.suite.schema.document import Document, Path
 from redline.suite.schema.objectives import Selectable, parse_objectives
 from redline.suite.schema.project import CHECK, MIX
+from redline.suite.schema.setup import SetupSchema
 from redline.suite.validate.experiment import DUET_HINT, unfit
 from redline.suite.validate.loads import WARM_UP_HINT
 
@@ -29,7 +30,7 @@ _KEYS = {
     "compose": "compose",
     "service": "service",
     "port": "port",
-    "env": "env",
+    **{key: key for key in SetupSchema.model_fields},
     "runtime": "runtime",
     "ready": "ready",
     "stop": "stop",

@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from rich.console import Console
 from rich.text import Text
@@ -29,6 +29,7 @@ from redline.model import (
     PlannedTrial,
     Precision,
     Recording,
+    ServerEntry,
     Skipped,
 )
 from redline.model.limits import LimitStart
@@ -170,7 +171,7 @@ class TrialsView(OneLine):
 
     def trial_started(self, planned: PlannedTrial, cell: Cell) -> None:
         """Show the trial that begins."""
-        self._show_trial(f"{cell.slug}  {_which(planned)}  starting the server")
+        self._show_trial(f"{cell.slug}  {_which(planned)}  {_starting([cell])}the server")
 
     def interval_seen(self, planned: PlannedTrial, interval: Interval) -> None:
         """Show the latest interval."""
@@ -209,7 +210,7 @@ class TrialsView(OneLine):
 
     def duet_started(self, planned: PlannedDuet, cells: tuple[Cell, ...]) -> None:
         """Show the duet that begins."""
-        self._show_trial(f"{duet_name(cells)}  round {planned.round + 1}  starting the servers")
+        self._show_trial(f"{duet_name(cells)}  round {planned.round + 1}  {_starting(cells)}the servers")
 
     def block_seen(self, planned: PlannedDuet, block: DuetBlock) -> None:
         """Show the latest interval."""
@@ -219,7 +220,7 @@ class TrialsView(OneLine):
         """Count the start, and print its failure."""
         self._done += 1
         if recording.failure is not None or not self._console.is_terminal:
-            text = Text(f"[{self._done}/{self._plan.length}] {duet_name(cells)}")
+            text = Text(f"[{self._done}/{self._plan.length}] {duet_name(cells)}{_set_up(recording.setup_ns)}")
             if recording.failure is not None:
                 text.append(f"\n    {GRADE_MARKS[Grade.WARN]} {recording.failure.message}", style=COLOURS[Grade.WARN])
             self._console.print(text, highlight=False)
@@ -233,6 +234,7 @@ class TrialsView(OneLine):
         text = Text(f"[{self._done}/{self._plan.length}] {cell.slug}")
         if recording.traffic:
             text.append(f"  {pace(recording.traffic.rate_per_s, recording.traffic.response)}")
+        text.append(_set_up(recording.setup_ns))
         if recording.profile is not None:
             text.append(f"  profiled: {'engine' if recording.profile.subject == 'engine' else recording.profile.kind}")
             if problem := recording.profile.problem:
@@ -267,6 +269,16 @@ class TrialsView(OneLine):
 def _subject(finding: Finding) -> tuple[FindingKind, str]:
     """What a finding is about, for which it is said once: its cell, or the machine."""
     return finding.kind, "" if RULES[finding.kind].passes else finding.cell_id
+
+
+def _starting(cells: Iterable[Cell]) -> str:
+    """What is done first, of which some takes long and shows nothing."""
+    starts = [cell.variant.entry.start for cell in cells if isinstance(cell.variant.entry, ServerEntry)]
+    return "`before`, and starting " if any(start.before for start in starts) else "starting "
+
+
+def _set_up(setup_ns: int) -> str:
+    return f"  set up in {duration(setup_ns)}" if setup_ns else ""
 
 
 def _which(planned: PlannedTrial) -> str:

@@ -21,6 +21,7 @@ FILLED_BY_THE_LAB = ("port", "host", "folder", "bin", "cpus", "scratch", "java",
 JDK = "jdk"  # the option that decides what `{java}` is
 ON_PATH = "path"  # the value of that option that means the java on the PATH
 _CERTIFICATE = re.compile(r"-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----", re.DOTALL)
+_PASSED = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _IN_BRACES = re.compile(r"\{([A-Za-z_][A-Za-z0-9_-]*)\}")
 
 
@@ -32,6 +33,22 @@ def names_in_braces(text: str) -> tuple[str, ...]:
 def filled(text: str, values: Mapping[str, str]) -> str:
     """The text with names in braces replaced by their values. All names must be known, as the catalogue checks."""
     return _IN_BRACES.sub(lambda match: values[match[1]], text)
+
+
+def passed_names(text: str) -> tuple[str, ...]:
+    """The names in `${NAME}`: variables of the lab's own environment."""
+    return tuple(_PASSED.findall(text))
+
+
+def filled_names(text: str) -> tuple[str, ...]:
+    """The names in braces that are not passed."""
+    return names_in_braces(_PASSED.sub("", text))
+
+
+def with_passed(text: str, values: Mapping[str, str], passed: Mapping[str, str]) -> str:
+    """The text with `{name}` replaced by values and `${NAME}` by what is passed, in which nothing is replaced."""
+    parts = _PASSED.split(text)
+    return "".join(passed[part] if at % 2 else filled(part, values) for at, part in enumerate(parts))
 
 
 def leg_of(http: HttpVersion, *, tls: bool) -> Leg:
@@ -106,12 +123,17 @@ class Start(Frozen):
     `command` and `env` may hold `{port}`, `{folder}` (of the build), `{NAME}` (an option's value), `{cpus}` (the number
     of its cores), `{scratch}` (an empty folder for the trial), `{java}` (of the JDK that the option `jdk` names) and
     `{protocol}` (the leg to serve); those of a proxy also `{upstream_host}`, `{upstream_port}`, `{upstream_protocol}`
-    and `{upstream_ca}` (a PEM file, or empty).
+    and `{upstream_ca}` (a PEM file, or empty). In the `env` of a server of the user's, `${NAME}` is a variable of the
+    lab's environment; it and what `env_file` holds are read at every start, and never stored.
     """
 
     command: tuple[str, ...] = ()
     env: dict[str, str] = {}
     needs: tuple[Tool, ...] = ()
+    env_file: str | None = omitted_if_default(None, "a file of further variables; those of `env` go before")
+    before: str | None = omitted_if_default(None, "commands for `sh`, before each start")
+    prepare: str | None = omitted_if_default(None, "commands for `sh`, once it is ready, before it is asked")
+    after: str | None = omitted_if_default(None, "commands for `sh`, once it has stopped")
 
 
 class Ready(Frozen):

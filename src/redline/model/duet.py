@@ -9,7 +9,7 @@ from redline.model.failures import FirstFailure
 from redline.model.histogram import Histogram
 from redline.model.hosts import HostFacts, host_of
 from redline.model.plan import PLACES
-from redline.model.recording import Failure, ServerFacts
+from redline.model.recording import SETUP, Failure, ServerFacts
 from redline.model.traffic import AgreedTls, Counts, Ended, Engine
 
 DUET_FORMAT: Literal["redline.duet/1"] = "redline.duet/1"
@@ -104,7 +104,10 @@ class DuetRecording(Frozen):
     position: int = Field(ge=0, description="in the order of the run")
     seed: int
     started_unix_ns: int
-    took_ns: int = Field(default=0, ge=0, description="from the launch of the first server to the end of the last")
+    took_ns: int = Field(
+        default=0, ge=0, description="from the launch of the first server to the end of the last, without `setup_ns`"
+    )
+    setup_ns: int = omitted_if_default(0, SETUP, ge=0)
     places: tuple[int, ...] = omitted_if_default((), PLACES)
     after_mix: bool = omitted_if_default(default=False, description="a mix with its requests was warm in this start")
     servers: tuple[ServerFacts | None, ...] = ()

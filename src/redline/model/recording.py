@@ -20,6 +20,7 @@ _OF_ALL_PROCESSES = frozenset(
 OTHERS = "other_cpu_ns:"
 """Prefix of series of other processes; the rest is the name of their command."""
 FailureKind = Literal["start", "not_ready", "wrong_answer", "died", "engine"]
+SETUP = "how long `before`, `prepare` and `after` of its servers took"
 Stage = Literal["launch", "verify", "load", "stop"]
 
 
@@ -171,7 +172,8 @@ class Recording(Frozen):
     series: tuple[Series, ...] = ()
     perturbed: bool = Field(default=False, description="a monitor changed what it measured; never compared")
     failure: Failure | None = None
-    stages_ns: dict[Stage, int] = Field(default={}, description="how long each stage took")
+    stages_ns: dict[Stage, int] = Field(default={}, description="how long each stage took, without `setup_ns`")
+    setup_ns: int = omitted_if_default(0, SETUP, ge=0)
     log_bytes: int | None = omitted_if_default(None, "bytes of server output during the load, if kept", ge=0)
     fixed_work: tuple[FixedWork, ...] = omitted_if_default((), "of the cores of server and engine; empty if not pinned")
     runtime: RuntimeFacts | None = omitted_if_default(None, "what the runtime said of pauses, collections and memory")
@@ -200,17 +202,19 @@ class Recording(Frozen):
         seen = {"perturbed": perturbed, "failure": failure, "log_bytes": log_bytes}
         return self.model_copy(update={"traffic": traffic, **about, **seen})
 
-    def in_trial(
+    def in_trial(  # noqa: PLR0913 - all that only the whole trial knows
         self,
         *,
         started_unix_ns: int,
         stages_ns: dict[Stage, int],
+        setup_ns: int,
         hosts: tuple[HostFacts, ...],
         fixed_work: tuple[FixedWork, ...] = (),
         profile: ProfileFacts | None = None,
     ) -> "Recording":
         """The recording of a whole trial, of which this is the load."""
-        about = {"stages_ns": stages_ns, "hosts": hosts, "fixed_work": fixed_work, "profile": profile}
+        about = {"stages_ns": stages_ns, "setup_ns": setup_ns, "hosts": hosts}
+        about |= {"fixed_work": fixed_work, "profile": profile}
         return self.model_copy(update={"started_unix_ns": started_unix_ns, **about})
 
     def made_on(self, hosts: tuple[HostFacts, ...]) -> "Recording":

@@ -274,6 +274,9 @@ class RunReport(Frozen):
     servers: dict[str, str] = omitted_if_default({}, "the user's servers, by slug: a command, an address or a revision")
     starts: int = omitted_if_default(0, "starts of the servers of duets")
     seconds: float = omitted_if_default(0.0, "how long these took")
+    setup_seconds: float = omitted_if_default(
+        0.0, "how long `before`, `prepare` and `after` of servers took, which no budget counts"
+    )
     interrupted: bool = omitted_if_default(default=False, description="starts of a comparison are missing or cut short")
     name: str
     suite: str

@@ -9,7 +9,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -26,8 +26,13 @@ _changing = threading.Lock()  # keeps a lock from being released while a command
 
 
 @contextmanager
-def started(command: Sequence[str], folder: Path | None = None) -> Iterator["subprocess.Popen[bytes]"]:
-    """Run a command behind a supervisor, with both outputs in the same pipe.
+def started(
+    command: Sequence[str],
+    folder: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    output: int = subprocess.PIPE,
+) -> Iterator["subprocess.Popen[bytes]"]:
+    """Run a command behind a supervisor, with both outputs in the same pipe, or in the open file `output`.
 
     It ends with all that it started when the block is left before, or when the lab is killed. Until then it holds
     the locks that the lab holds. Raises OSError when it cannot be run.
@@ -40,8 +45,9 @@ def started(command: Sequence[str], folder: Path | None = None) -> Iterator["sub
                 process = subprocess.Popen(
                     [*_SUPERVISOR, str(failing), *command],
                     cwd=folder,
+                    env=env,
                     stdin=stdin,
-                    stdout=subprocess.PIPE,
+                    stdout=output,
                     stderr=subprocess.STDOUT,
                     start_new_session=True,
                     pass_fds=(failing, *_held),

@@ -27,6 +27,14 @@ WORK_TREE = "the work tree"
 _BARE, _INSIDE = "--is-bare-repository", "--is-inside-git-dir"
 _FULL = re.compile(r"No space left|quota exceeded", re.IGNORECASE)
 _DENIED = re.compile(r"Permission denied", re.IGNORECASE)
+_NO_NETWORK = re.compile(
+    r"could(?: not|n't) (?:resolve|connect)|failed to connect|connection refused|ECONNREFUSED|ENOTFOUND|EAI_AGAIN"
+    r"|(?:name or service|host) not known|failure in name resolution|network is unreachable|no route to host"
+    r"|dial tcp|UnknownHostException|failed to lookup address|connection timed out|max retries exceeded",
+    re.IGNORECASE,
+)
+"""What curl, pip, npm, Go, cargo, Maven and git say where a server does not answer, or its name is not known."""
+_OFFLINE = "it asked for something by a network that does not answer: fetch that before, or build where there is one"
 _SHOWN_LINES = 20
 _BY_HAND = "check it out and build it by hand, with `build` of redline.yaml"
 _NOBODY = {f"GIT_{role}_{what}": "redline" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
@@ -195,6 +203,8 @@ def build(  # noqa: PLR0913, PLR0917 - what, where, for whom, and where its outp
     if code != 0:
         how = how_ended(code)
         said = "".join(f"\n    {line}" for line in tail(log, _SHOWN_LINES).splitlines())
+        if _NO_NETWORK.search(said):
+            hint = f"{_OFFLINE}; {hint}"
         if _DENIED.search(said) and (forbidden := said_of_noexec(folder)):
             how, hint = f"{how}, and {forbidden}", elsewhere()
         raise BuildError(f"{name} does not build: `build` ended {how}:{said or ' it wrote nothing'}", hint=hint)

@@ -87,24 +87,28 @@ def run_start(start: DuetStart, tools: Tools) -> Iterator[DuetRecording]:
 
 def _one_start(start: DuetStart, planned: Sequence[PlannedDuet], tools: Tools) -> Iterator[DuetRecording]:
     """The recordings of the first duets, until servers die."""
-    warm = list[DuetRecording]()
+    warm, setup_ns = list[DuetRecording](), list[int]()
     with ExitStack() as running:
         for number, duet in enumerate(planned):
             start.on_begin(duet)
             turn = _Turn(duet, is_first=number == 0, after_mix=start.is_within(duet, warm))
-            recorded = _begun(turn, tools)
+            recorded = _begun(turn, tools, setup_ns)
             if turn.is_first:
                 try:
-                    servers = _launched(start, duet, tools, running)
+                    servers = _launched(start, duet, tools, running, setup_ns.append)
                 except LaunchError as error:
                     failed = _Served(failure=failure_of("launch", error.kind, error, error.log_tail))
                     yield recorded(failed)
-                    yield from (_begun(_Turn(other), tools)(failed) for other in planned[1:])
+                    yield from (_begun(_Turn(other), tools, setup_ns)(failed) for other in planned[1:])
                     return
             seen = _measured(start, turn, servers, tools)
             died = seen.failure is not None and any(server.death() for server in servers)
             if died or duet is planned[-1]:
-                running.close()
+                try:
+                    running.close()
+                except LaunchError as error:
+                    stopped = failure_of("stop", error.kind, error, error.log_tail)
+                    seen = replace(seen, failure=seen.failure or stopped)
             recording = recorded(seen)
             yield recording
             if died:
@@ -132,33 +136,51 @@ class _Served:
     failure: Failure | None = None
 
 
-def _begun(turn: _Turn, tools: Tools) -> Callable[[_Served], DuetRecording]:
-    """Begin a duet. The returned function ends it, and makes its recording."""
-    planned = turn.planned
+def _begun(turn: _Turn, tools: Tools, setup_ns: Sequence[int]) -> Callable[[_Served], DuetRecording]:
+    """Begin a duet. The returned function ends it, and makes its recording.
+
+    `setup_ns` grows by what each command around the starts of servers took.
+    """
+    planned, set_up_ns = turn.planned, sum(setup_ns)
     hosts, began_ns, began_unix_ns = tools.hosts(), time.monotonic_ns(), time.time_ns()
-    return lambda seen: DuetRecording(
-        cell_ids=(*planned.cell_ids, planned.cell_ids[0]),
-        round=planned.round,
-        position=planned.position,
-        seed=planned.seed,
-        places=planned.places,
-        after_mix=turn.after_mix,
-        started_unix_ns=began_unix_ns,
-        took_ns=time.monotonic_ns() - began_ns,
-        servers=seen.servers,
-        owners=seen.owners,
-        traffic=seen.traffic,
-        failure=seen.failure,
-        hosts=hosts(),
-    )
+
+    def ended(seen: _Served) -> DuetRecording:
+        own_setup_ns = sum(setup_ns) - set_up_ns
+        return DuetRecording(
+            cell_ids=(*planned.cell_ids, planned.cell_ids[0]),
+            round=planned.round,
+            position=planned.position,
+            seed=planned.seed,
+            places=planned.places,
+            after_mix=turn.after_mix,
+            started_unix_ns=began_unix_ns,
+            took_ns=time.monotonic_ns() - began_ns - own_setup_ns,
+            setup_ns=own_setup_ns,
+            servers=seen.servers,
+            owners=seen.owners,
+            traffic=seen.traffic,
+            failure=seen.failure,
+            hosts=hosts(),
+        )
+
+    return ended
 
 
-def _launched(start: DuetStart, first: PlannedDuet, tools: Tools, running: ExitStack) -> tuple[RunningServer, ...]:
+def _launched(
+    start: DuetStart, first: PlannedDuet, tools: Tools, running: ExitStack, on_setup: Callable[[int], object]
+) -> tuple[RunningServer, ...]:
     """The servers of all duets, which `running` stops; their logs are with the first duet's. Raises LaunchError."""
     cells, logs = start.cells_of(first), start.logs(first)
     where, _ = _placements(first, tools.placement, 0)
     launches = [
-        Launch(cell.variant, at, logs / f"server-{place}.log", first.seed * len(cells) + place, first.build_number)
+        Launch(
+            cell.variant,
+            at,
+            logs / f"server-{place}.log",
+            first.seed * len(cells) + place,
+            first.build_number,
+            on_setup=on_setup,
+        )
         for place, (cell, at) in enumerate(zip(cells, where, strict=True))
     ]
     return tuple(running.enter_context(tools.launcher.running(launch)) for launch in launches)

@@ -74,26 +74,31 @@ def run_trial(  # noqa: PLR0913 - what, with what, and who gets what is seen
     empty, log, hosts = new_recording(planned), logs / "server.log", tools.hosts()
     cell = cell.under_profiler if profiler else cell
     stages_ns: dict[Stage, int] = {}  # the budget of a suite counts the time of a stage that failed too
+    setup_ns = list[int]()  # and this not
 
     @contextmanager
     def timed(stage: Stage) -> Iterator[None]:
-        began_ns = time.monotonic_ns()
+        began_ns = time.monotonic_ns() - sum(setup_ns)
         try:
             yield
         finally:
-            stages_ns[stage] = time.monotonic_ns() - began_ns
+            stages_ns[stage] = time.monotonic_ns() - sum(setup_ns) - began_ns
 
     with ExitStack() as running:
         try:
             with timed("launch"):
                 seed = planned.seed + planned.position  # servers that are compared have the same arrivals
                 env = profiler.env if profiler else {}
-                launch = Launch(cell.variant, tools.placement, log, seed, planned.build_number, env)
+                launch = Launch(
+                    cell.variant, tools.placement, log, seed, planned.build_number, env, on_setup=setup_ns.append
+                )
                 server = running.enter_context(tools.launcher.running(launch))
         except LaunchError as error:
             failure = failure_of("launch", error.kind, error, error.log_tail)
             failed = empty.failed(failure)
-            return failed.in_trial(started_unix_ns=empty.started_unix_ns, stages_ns=stages_ns, hosts=hosts())
+            return failed.in_trial(
+                started_unix_ns=empty.started_unix_ns, stages_ns=stages_ns, setup_ns=sum(setup_ns), hosts=hosts()
+            )
         with timed("verify"):
             wrong = verify(cell, server, tools.driver)
         if wrong is None:
@@ -110,11 +115,15 @@ def run_trial(  # noqa: PLR0913 - what, with what, and who gets what is seen
                 fixed_work = _fixed_work(before_ns, _fixed_work_ns(tools))
         else:
             recording, fixed_work = empty.failed(wrong, server.facts), ()
-        with timed("stop"):
-            running.close()
+        try:
+            with timed("stop"):
+                running.close()
+        except LaunchError as error:
+            recording = recording.failed(recording.failure or failure_of("stop", error.kind, error, error.log_tail))
     return recording.in_trial(
         started_unix_ns=empty.started_unix_ns,
         stages_ns=stages_ns,
+        setup_ns=sum(setup_ns),
         hosts=hosts(),
         fixed_work=fixed_work,
         profile=profiler.facts(recording.traffic) if profiler else None,

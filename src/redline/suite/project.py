@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
+from posixpath import normpath
 
 from redline.errors import UsageError, WrongValueError
 from redline.model import Frozen, Leg, Ready, Request, Scenario, ServedTls, ServerEntry, Start, Stop
@@ -10,9 +11,10 @@ from redline.model.catalogue import Checkout, ComposeService, OwnImage, has_tls,
 from redline.model.template import first_of
 from redline.suite.schema.document import Document, Path, parse_document
 from redline.suite.schema.objectives import Selectable, parse_objectives
-from redline.suite.schema.project import CHECK, MIX, NamedSchema, ProjectSchema
+from redline.suite.schema.project import CHECK, MIX, NamedSchema, ProjectSchema, ProjectServerSchema
 from redline.suite.schema.scenario import BODIES
 from redline.suite.schema.server import ReadySchema, StopSchema
+from redline.suite.schema.setup import SetupSchema
 from redline.suite.schema.shell import read_command
 from redline.suite.schema.suite import ServerSchema
 from redline.suite.validate.checking import Sheet
@@ -34,7 +36,7 @@ class Own(Frozen):
     image: OwnImage | None = None
     compose: ComposeService | None = None
     folder: str = "."
-    env: dict[str, str] = {}
+    setup: SetupSchema = SetupSchema()
     runtime: str | None = None
     ready: ReadySchema | None = None
     stop: StopSchema | None = None
@@ -57,7 +59,7 @@ class Own(Frozen):
             checkout=checkout,
             image=self.image,
             compose=self.compose,
-            start=Start(command=parts, env=self.env),
+            start=self._start(parts),
             ready=Ready.model_validate(ready | (self.ready.model_dump(exclude_none=True) if self.ready else {})),
             stop=Stop.model_validate(self.stop.model_dump(exclude_none=True) if self.stop else {}),
             http=(http_of(leg),),
@@ -69,6 +71,12 @@ class Own(Frozen):
         if self.image is not None:
             return self.image.name
         return self.command if self.compose is None else f"{self.compose.service} of {self.compose.file}"
+
+    def _start(self, command: tuple[str, ...]) -> Start:
+        setup = self.setup.model_dump(exclude_defaults=True)
+        if self.setup.env_file is not None:
+            setup["env_file"] = normpath(PurePath(self.folder) / self.setup.env_file)
+        return Start(command=command, **setup)
 
 
 @dataclass(frozen=True)
@@ -91,21 +99,17 @@ class Project:
 
     def servers(self, folder: str) -> dict[str, ServerSchema]:
         """The servers that it names, as a suite has them; their commands run in a folder."""
-        return {
-            server.name: ServerSchema(name=server.name, url=server.url, route=server.route)
-            if server.url is not None
-            else ServerSchema(
-                name=server.name,
-                command=server.start,
-                folder=folder,
-                env=server.env,
-                runtime=server.runtime,
-                ready=server.ready,
-                stop=server.stop,
-                route=server.route,
-            )
-            for server in self.written.servers or ()
-        }
+        return {server.name: _as_in_suites(server, folder) for server in self.written.servers or ()}
+
+
+def _as_in_suites(server: ProjectServerSchema, folder: str) -> ServerSchema:
+    """A server of `redline.yaml` as a suite has it, with the paths of a folder."""
+    shared = server.model_fields_set & ServerSchema.model_fields.keys()
+    written: dict[str, object] = {key: getattr(server, key) for key in shared}
+    if server.start is not None:
+        return ServerSchema.model_validate(written | {"command": server.start, "folder": folder})
+    files = {key: str(PurePath(folder) / file) for key in ("compose", "env_file") if (file := getattr(server, key))}
+    return ServerSchema.model_validate(written | files)
 
 
 def no_checkout(_revision: str) -> Checkout:
@@ -145,14 +149,22 @@ def read_project(text: str, file: str, files: Files = NO_FILES) -> Project:
         _check_objectives(sheet, written, scenarios)
     sheet.raise_problems()
     assert written is not None, "what is wrong was raised"
-    return Project(written.build, _own(written), scenarios, written, sheet.document)
+    return Project(written.build, _own(written, file), scenarios, written, sheet.document)
 
 
-def _own(written: ProjectSchema) -> Own | None:
+def _own(written: ProjectSchema, file: str) -> Own | None:
     """The server that revisions have in common."""
     if written.start is None:
         return None
-    return Own(command=written.start, env=written.env, runtime=written.runtime, ready=written.ready, stop=written.stop)
+    # git seldom has the file of variables, so it is that of the work tree
+    setup, runtime = setup_of(written, PurePath(file).parent), written.runtime
+    return Own(command=written.start, setup=setup, runtime=runtime, ready=written.ready, stop=written.stop)
+
+
+def setup_of(written: SetupSchema, folder: PurePath = PurePath()) -> SetupSchema:  # noqa: B008 - immutable
+    """What is set up around a server, without what else is written of it; its file of variables is in the folder."""
+    values = {key: getattr(written, key) for key in SetupSchema.model_fields}
+    return SetupSchema(**values | {"env_file": written.env_file and str(folder / written.env_file)})
 
 
 def _check_objectives(sheet: Sheet, written: ProjectSchema, scenarios: Sequence[Scenario]) -> None:

@@ -26,6 +26,7 @@ from redline.cli.written import plain, read_written
 from redline.errors import UsageError
 from redline.files import as_store_error, write_atomically
 from redline.model import Verdict
+from redline.plugins.launchers.variables import check_variables
 from redline.quantities import parse_duration
 from redline.running.assembly import Workplace
 from redline.running.session import RunSession, Source
@@ -78,6 +79,7 @@ def _created(flags: AbFlags, folder: Path, workplace: Workplace, console: Consol
     with in_its_words(project):
         suite, text = read_written(document, name, referenced(flags, project), here.origins(), overrides, known)
     check_targets(suite, flags.mine)
+    check_variables(suite.variants)
     if project is not None:
         RunStore(folder).check_free()
         build_servers(project, suite, console)

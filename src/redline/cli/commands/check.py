@@ -17,6 +17,7 @@ from redline.cli.contracts import check_result
 from redline.cli.flags import read_suite_file, suite_or_project
 from redline.cli.show import Terminal, write_json
 from redline.model import AutoTrials, Cell, Plan, Report
+from redline.plugins.launchers.variables import check_variables
 from redline.plugins.machine import plan_placement
 from redline.quantities import percent
 from redline.report.format import count, label
@@ -43,6 +44,7 @@ _MOST_RUNS = 20
 def execute(flags: CheckFlags) -> None:
     """Validate a suite and print its plan; every problem at once, with file, line, column and a hint."""
     validated, _ = read_suite_file(suite_or_project(flags.suite), flags)
+    check_variables(validated.variants)
     first, plan = make_capacity_plan(validated), make_plan(validated)
     check_cores(plan, plan_placement().cores)
     folder, shows = last_run(plan)

@@ -20,6 +20,7 @@ from redline.cli.show import Terminal
 from redline.cli.targets import check_targets
 from redline.errors import UsageError
 from redline.model import Verdict
+from redline.plugins.launchers.variables import check_variables
 from redline.running.assembly import Workplace
 from redline.running.searching import SearchSession
 from redline.storage.runs import RunStore
@@ -88,6 +89,7 @@ def _created(
     """Show what will be done, build, and open the directory. Raises RedlineError."""
     request, source = asked.request, asked.source
     check_targets(request.suite, flags.mine)
+    check_variables(request.suite.variants)
     RunStore(folder).check_free()
     if project is not None:
         build_servers(project, request.suite, console)

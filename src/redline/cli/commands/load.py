@@ -21,6 +21,7 @@ from redline.cli.show import OneLine, Terminal, show, write_json
 from redline.cli.targets import check_targets
 from redline.errors import DriveError
 from redline.model import Cell, PlannedTrial, Recording
+from redline.plugins.launchers.variables import check_variables
 from redline.ports import Launch, LoadOptions
 from redline.running.assembly import Workbench, Workplace
 from redline.running.record import record_load
@@ -36,6 +37,7 @@ def execute(flags: LoadFlags) -> None:
     project = project_here() if flags.url is None else None
     suite, text = load_suite(flags, project)
     check_targets(suite, flags.mine)
+    check_variables(suite.variants)
     workers = read_workers(flags.threads, suite.loads[0].connections)
     with ExitStack() as stack:
         folder = flags.output or Path(stack.enter_context(tempfile.TemporaryDirectory())) / "load"

@@ -11,6 +11,7 @@ from redline.cli.project_builds import build_named, build_servers
 from redline.cli.show import Terminal
 from redline.cli.targets import check_targets
 from redline.model import Verdict
+from redline.plugins.launchers.variables import check_variables
 from redline.running.assembly import Workplace
 from redline.running.session import Source
 from redline.storage.runs import RunStore
@@ -32,6 +33,7 @@ def execute(flags: RunFlags) -> None:
             file = suite_or_project(flags.suite)
             suite, text = read_suite_file(file, flags)
             check_targets(suite)
+            check_variables(suite.variants)
             folder = flags.output or places.new_run(suite.name)
             RunStore(folder).check_free()
             if file.name == PROJECT_FILE:

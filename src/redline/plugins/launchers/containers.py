@@ -265,6 +265,8 @@ class Box:
             () if self.wanted.image or as_it_is else ("PATH",)
         )  # an image of the build has everything where this machine has it
         env = {name: order.env[name] for name in (*own, *self.start.variables) if name in order.env}
+        # Everybody on the machine can read command lines: the client takes secrets from its environment.
+        hidden = {name: text for name, text in env.items() if any(secret in text for secret in order.secrets)}
         port = self.start.port
         published = ["--network", self.name, "--publish", f"127.0.0.1:{port}:{self.image.port or port}"]
         network = ["--network", "host"] if self.wanted.network == "host" else published
@@ -279,12 +281,16 @@ class Box:
             *self._limits(order.cpus),
             *self.engine.ulimits,
             *(word for path in self.image.mounts for word in ("--volume", f"{path}:{path}:ro")),
-            *(word for name, text in sorted(env.items()) for word in ("--env", f"{name}={text}")),
+            *(
+                word
+                for name, text in sorted(env.items())
+                for word in ("--env", name if name in hidden else f"{name}={text}")
+            ),
         ]
         program, words = order.command[:1], order.command[1:]
         entry_point = ("--entrypoint", *program) if program else ()
         command = (*self.engine.command, "run", *options, *entry_point, self.image.name, *words)
-        return replace(order, command=command, env=dict(os.environ), cpus=(), cgroup_parent=None)
+        return replace(order, command=command, env={**os.environ, **hidden}, cpus=(), cgroup_parent=None)
 
     def _limits(self, cpus: tuple[int, ...]) -> list[str]:
         pinned = ["--cpuset-cpus", ",".join(map(str, cpus))] if cpus else []

@@ -26,7 +26,10 @@ _STOP_BEYOND_GRACE_S = 15.0
 
 @dataclass(frozen=True)
 class LaunchOrder:
-    """What the warden runs. Output beyond `log_head + log_tail` bytes is counted and dropped."""
+    """What the warden runs. Output beyond `log_head + log_tail` bytes is counted and dropped, and `secrets` hidden.
+
+    `own_variables` are those of `env` that are the server's own: a container gets no others.
+    """
 
     command: tuple[str, ...]
     folder: Path
@@ -37,10 +40,12 @@ class LaunchOrder:
     log: Path
     log_head: int = 16 << 20
     log_tail: int = 64 << 10
+    secrets: tuple[str, ...] = ()
+    own_variables: tuple[str, ...] = ()
 
     def line(self) -> bytes:
         """The order as the warden reads it; the environment and the log are given as its own."""
-        order = {key: value for key, value in vars(self).items() if key not in ("env", "log")}
+        order = {key: value for key, value in vars(self).items() if key not in ("env", "log", "own_variables")}
         return (json.dumps({**order, "cgroup_parent": self.cgroup_parent or ""}, default=str) + "\n").encode()
 
 

@@ -18,12 +18,14 @@ from redline.plugins.commands import OUT_OF_RESOURCES
 from redline.plugins.engine_process import find_engine, installed_folder
 from redline.plugins.jdks import Jdk, Jdks, runtime_version
 from redline.plugins.launchers import failures, observed
+from redline.plugins.launchers.around import Around
 from redline.plugins.launchers.builds import Availability, Builds, StandingBuild
 from redline.plugins.launchers.containers import EVERYWHERE, BoxedStart, Containers, Image, cores_of
 from redline.plugins.launchers.failures import OF_CATALOGUE, FailedStart, LaunchAdvice, NotIts, tail
 from redline.plugins.launchers.guard import Guard, LaunchOrder, NotStarted, Started
 from redline.plugins.launchers.observed import Whereabouts, listens
 from redline.plugins.launchers.readiness import wait_until_ready
+from redline.plugins.launchers.variables import variables_of
 from redline.plugins.linux import cgroup
 from redline.plugins.linux.cgroup import started_by
 from redline.plugins.linux.runtimes import runtimes_of
@@ -135,11 +137,8 @@ class _Attempt:
         command, flags = tuple(filled(part, values) for part in entry.start.command), self.variant.flags
         at = jvm_words(entry.start.command)
         logging = log_flag(jdk.feature, self.scratch / "jvm.log") if jdk and at else ()
-        env = {
-            **os.environ,
-            **{name: filled(text, values) for name, text in entry.start.env.items()},
-            **({PADDING: "x" * self.padding_bytes} if self.padding_bytes else {}),
-        }
+        variables = variables_of(entry, values)
+        env = variables.env | ({PADDING: "x" * self.padding_bytes} if self.padding_bytes else {})
         return LaunchOrder(
             command=(*command[:at], *logging, *(flags.flags if flags else ()), *command[at:]),
             folder=built.folder,
@@ -148,6 +147,8 @@ class _Attempt:
             grace_ns=entry.stop.within_ns,
             cgroup_parent=cgroup.parent_for_servers(),
             log=self.launch.log,
+            secrets=variables.secrets,
+            own_variables=variables.own,
         )
 
     def _upstream_values(self) -> dict[str, str]:
@@ -182,7 +183,7 @@ class _Attempt:
         prepared, container = self.prepared, self._container
         if prepared.containers is None or prepared.image is None or container is None:
             return Guard(order)
-        variables = (*self.variant.catalogued.start.env, PADDING)
+        variables = (*order.own_variables, PADDING)
         start = BoxedStart(self.port, self.scratch, variables)
         return prepared.containers.guard(self.variant.slug, container, prepared.image, order, start)
 
@@ -274,7 +275,10 @@ class Prepared:
 
 @contextmanager
 def started(launch: Launch, prepared: Prepared) -> Iterator[ProcessServer]:
-    """Start a server or a proxy, wait until it is ready, and stop it whatever happens. Raises LaunchError."""
+    """Start a server or a proxy, wait until it is ready, and stop it whatever happens.
+
+    Raises LaunchError, and UsageError for a variable that is not set.
+    """
     variant, built = launch.variant, prepared.built
     drawn = random.Random(launch.seed)  # noqa: S311 - not a secret
     padding_bytes = 0 if launch.seed is None else drawn.randrange(MOST_PADDING_BYTES)
@@ -285,6 +289,8 @@ def started(launch: Launch, prepared: Prepared) -> Iterator[ProcessServer]:
             attempt = _Attempt(launch, prepared, free_port(), folder, padding_bytes)
             try:
                 order = attempt.order()
+                around = Around(launch, order, attempt.port, attempt.scratch)
+                stack.enter_context(around.set_up())
                 guard = attempt.guard(order)
             except OSError as error:
                 raise LaunchError(
@@ -294,6 +300,7 @@ def started(launch: Launch, prepared: Prepared) -> Iterator[ProcessServer]:
             stack.callback(guard.stop)
             facts = attempt.bring_up(guard, order)
             if isinstance(facts, ServerFacts):
+                around.prepare()
                 endpoint = Endpoint(prepared.host, attempt.port, authorities(variant, built))
                 yield ProcessServer(endpoint, facts, variant.slug, guard, launch.log, attempt.scratch)
                 return

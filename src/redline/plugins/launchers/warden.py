@@ -17,10 +17,12 @@ import ctypes
 import fcntl
 import json
 import os
+import re
 import resource
 import select
 import signal
 import time
+from collections.abc import Sequence
 
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
@@ -28,6 +30,7 @@ F_SETPIPE_SZ = 1031
 PIPE_BYTES = 1 << 20
 READ_BYTES = 1 << 18
 SWEEP_S = 10.0
+HIDDEN = b"***"
 # By this process, and by Python when it starts.
 CHANGED_SIGNALS = (signal.SIGTERM, signal.SIGCHLD, signal.SIGINT, signal.SIGHUP, signal.SIGPIPE, signal.SIGXFSZ)
 
@@ -44,19 +47,53 @@ class WardenOrder:
         self.cgroup_parent: str = order["cgroup_parent"]
         self.log_head: int = order["log_head"]
         self.log_tail: int = order["log_tail"]
+        self.secrets: list[str] = order["secrets"]
+
+
+class Redactor:
+    """Replaces secrets in a stream of bytes, also those that come in several parts. The longest secret is the first."""
+
+    def __init__(self, secrets: Sequence[str]) -> None:
+        self.secrets = tuple(secret.encode() for secret in secrets)
+        self.pattern = re.compile(b"|".join(map(re.escape, self.secrets)))
+        self.longest = len(self.secrets[0]) if self.secrets else 0
+        self.held = b""
+
+    def passed(self, data: bytes, *, last: bool = False) -> bytes:
+        """What can be written of all data so far. Unless it is the last, what may begin a secret is held back."""
+        if not self.secrets:
+            return data
+        data, written, done = self.held + data, list[bytes](), 0
+        end = len(data) if last else max(0, len(data) - self.longest + 1)
+        for match in self.pattern.finditer(data):
+            if match.start() >= end:
+                break
+            written += [data[done : match.start()], HIDDEN]
+            done = match.end()
+        written.append(data[done : max(done, end)])
+        self.held = data[max(done, end) :]
+        return b"".join(written)
 
 
 class CappedLog:
     """A log of bounded size: the first `head` bytes as they come, and in memory the last `tail` of the rest."""
 
-    def __init__(self, fd: int, head: int, tail: int) -> None:
-        self.fd, self.head, self.tail = fd, head, tail
+    def __init__(self, fd: int, head: int, tail: int, redactor: Redactor) -> None:
+        self.fd, self.head, self.tail, self.redactor = fd, head, tail, redactor
         self.seen = 0
         self.written = 0
         self.last = b""
 
     def write(self, data: bytes) -> None:
         """Write the head to the file, keep the tail in memory. A full disk loses the log, but never blocks."""
+        self._keep(self.redactor.passed(data))
+
+    def end(self) -> None:
+        """Write what is left. Should more output follow, no secret may be in two parts before and after."""
+        self._keep(self.redactor.passed(b"", last=True))
+        self.settle()
+
+    def _keep(self, data: bytes) -> None:
         now = data[: max(0, self.head - self.seen)]
         self.seen += len(data)
         if now:
@@ -87,7 +124,7 @@ class Warden:
         self.order = order
         self.libc = ctypes.CDLL(None, use_errno=True)
         self.libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-        self.log = CappedLog(2, order.log_head, order.log_tail)
+        self.log = CappedLog(2, order.log_head, order.log_tail, Redactor(order.secrets))
         self.output = -1
         self.server = 0
         self.cgroup = ""
@@ -104,7 +141,7 @@ class Warden:
             self._watch()
         self._sweep()
         self._drain()
-        self.log.settle()
+        self.log.end()
 
     def _start(self) -> None:
         """Fork, place the child while it waits, let it exec, and report whether that worked."""
@@ -205,7 +242,7 @@ class Warden:
                 continue
             self.exited = True
             self._drain()
-            self.log.settle()
+            self.log.end()
             by_signal = ended.si_code != os.CLD_EXITED
             report(
                 {

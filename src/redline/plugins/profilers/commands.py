@@ -22,6 +22,9 @@ _PERF_HZ, _PY_SPY_HZ = 997, 250
 _ENV = {"node": {"NODE_OPTIONS": "--perf-basic-prof --interpreted-frames-native-stack"}}
 """What a runtime needs, so that it says which function it has compiled to which place: in /tmp/perf-PID.map."""
 _PARANOIA = Path("/proc/sys/kernel/perf_event_paranoid")
+_STATUS = Path("/proc/self/status")
+_MAY_SAMPLE = (38, 21)
+"""The numbers of CAP_PERFMON and CAP_SYS_ADMIN, either of which permits to sample."""
 _HIGHEST_PARANOIA = 2
 """The highest value with which users may sample their own processes."""
 _END_WITHIN_S = 20.0
@@ -167,7 +170,8 @@ def missing(command: str) -> str:
         tried = _answer([PERF, "record", "-e", Perf.event, "-o", "/dev/null", "true"])
         if tried is None or tried.returncode:
             said = _decisive(tried.stdout) if tried else "it could not be run, or did not end"
-            return f"perf does not sample: {said}{by_paranoia(_PARANOIA, os.geteuid())}"
+            user = os.geteuid()
+            return f"perf does not sample: {said}{by_paranoia(_PARANOIA, user) or by_capabilities(_STATUS, user)}"
     return ""
 
 
@@ -180,6 +184,17 @@ def by_paranoia(setting: Path, user: int) -> str:
     if level <= _HIGHEST_PARANOIA or user == 0:
         return ""
     return f"; {setting} is {level}: lower it to {_HIGHEST_PARANOIA}, or run as root"
+
+
+def by_capabilities(status: Path, user: int) -> str:
+    """What to change where root may not sample, as in most containers; users do not need the capabilities."""
+    try:
+        effective = next(line for line in status.read_text().splitlines() if line.startswith("CapEff:"))
+    except (OSError, StopIteration):
+        return ""
+    if user != 0 or any(int(effective.split()[1], 16) >> number & 1 for number in _MAY_SAMPLE):
+        return ""
+    return "; this root has neither CAP_PERFMON nor CAP_SYS_ADMIN: start the container with --cap-add PERFMON"
 
 
 @cache

@@ -113,11 +113,12 @@ def page_facts(machine: Environment, started_unix_ns: int, done: str, seed: int)
 
 
 def done_text(run: RunReport) -> str:
-    """`9 of 9 trials`; of duets alone `14 starts in 60 s`."""
+    """`9 of 9 trials`; of duets alone `14 starts in 60 s`; with commands around the starts, how long these took."""
+    set_up = f", and {fmt.duration(run.setup_seconds * 1e9)} of setting up" if run.setup_seconds else ""
     if run.alone:
-        return f"{run.trials_done} of {run.trials_planned} trials"
+        return f"{run.trials_done} of {run.trials_planned} trials{set_up}"
     cut = ", interrupted" if run.interrupted else ""
-    return f"{fmt.count(run.starts, 'start')} in {fmt.duration(run.seconds * 1e9)}{cut}"
+    return f"{fmt.count(run.starts, 'start')} in {fmt.duration(run.seconds * 1e9)}{set_up}{cut}"
 
 
 def repeat_section(what: str, command: str, facts: dict[str, str], machine: Environment, suite: str) -> Section:

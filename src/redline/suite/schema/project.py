@@ -11,9 +11,10 @@ from redline.suite.schema.load import LoadSchema
 from redline.suite.schema.objectives import ObjectiveSets
 from redline.suite.schema.scenario import NAME, OneRequestSchema, WeightedSchema
 from redline.suite.schema.server import RUNTIME, ReadySchema, StopSchema
+from redline.suite.schema.setup import SetupSchema
 from redline.suite.schema.shell import CommandLine
 from redline.suite.schema.suite import OWN_NAME, RouteNames, Routes
-from redline.suite.schema.types import Budget, Schema
+from redline.suite.schema.types import Budget
 
 MIX = "mix"
 """The scenario of all requests by their weights."""
@@ -43,7 +44,7 @@ def check_names(requests: list[NamedSchema]) -> list[NamedSchema]:
 Requests = Annotated[list[NamedSchema], Field(min_length=1)]
 
 
-class StartedSchema(Schema):
+class StartedSchema(SetupSchema):
     """How a server is built, started, made ready and stopped."""
 
     build: str | None = Field(
@@ -57,7 +58,6 @@ class StartedSchema(Schema):
         description="the command that starts the server, without a shell; {port}, {cpus} and {scratch} are filled in",
         examples=["target/release/server --port {port}"],
     )
-    env: dict[str, str] = Field(default={}, description="environment variables of the server", examples=[{"N": "1"}])
     runtime: Annotated[str, Field(pattern=RUNTIME)] | None = Field(
         default=None,
         description="what runs it, such as native or jvm; default: jvm if the command is java, else what is seen once "
@@ -72,8 +72,8 @@ class StartedSchema(Schema):
 
 _KINDS = ("start", "image", "compose", "url")
 _FIT = {
-    "start": {"build", "env", "runtime", "ready", "stop"},
-    "image": {"build", "env", "runtime", "ready", "stop", "port"},
+    "start": {"build", "runtime", "ready", "stop", *SetupSchema.model_fields},
+    "image": {"build", "runtime", "ready", "stop", "port", *SetupSchema.model_fields},
     "compose": {"build", "runtime", "ready", "stop", "service", "port"},
     "url": set[str](),
 }
@@ -176,7 +176,7 @@ class ProjectSchema(StartedSchema):
             hint = "add it, such as `start: ./server --port {port}`; or `servers`, a list of several"
             raise WrongValueError("`start` is missing", hint, field="start")
         if self.start is None:
-            for key in ("build", "env", "runtime", "ready", "stop"):
+            for key in StartedSchema.model_fields:
                 if key in self.model_fields_set:
                     message = f"`{key}` here is that of revisions, and there is no `start` beside it"
                     raise WrongValueError(message, "move it to the servers", field=key)

@@ -11,6 +11,7 @@ from redline.errors import WrongValueError
 from redline.model.catalogue import names_in_braces
 
 FILLED = ("port", "cpus", "scratch")
+KNOWN = "{port}, {cpus} and {scratch}"
 
 _SETS = re.compile(r"[A-Za-z_]\w*\+?=.*")
 _BUILT_IN = re.compile(r"\.|alias|cd|eval|exec|export|set|source|ulimit|umask|unset")
@@ -78,7 +79,7 @@ def read_command(text: str) -> tuple[str, ...]:
         raise WrongValueError(f"{text!r} has no {{port}}", hint)
     for name in named:
         if name not in FILLED:
-            raise WrongValueError(f"{{{name}}} means nothing", "known are {port}, {cpus} and {scratch}")
+            raise WrongValueError(f"{{{name}}} means nothing", f"known are {KNOWN}")
     return parts
 
 

@@ -22,6 +22,7 @@ from redline.suite.schema.load import DEFAULT_CONNECTIONS, MOST_CONNECTIONS, Loa
 from redline.suite.schema.objectives import ObjectiveSets
 from redline.suite.schema.scenario import NAME, ScenarioSchema
 from redline.suite.schema.server import OPTION_NAME, RUNTIME, ReadySchema, ServerName, StopSchema
+from redline.suite.schema.setup import SetupSchema
 from redline.suite.schema.shell import CommandLine
 from redline.suite.schema.types import (
     BY_FORM,
@@ -102,8 +103,8 @@ _ONE_KIND = (
 )
 _FIT = {
     "use": {"options", "http", "tls", "route", "places", "container"},
-    "command": {"name", "folder", "env", "ready", "stop", "runtime", "http", "tls", "route"},
-    "image": {"name", "port", "env", "ready", "stop", "runtime", "http", "tls", "route"},
+    "command": {"name", "folder", "ready", "stop", "runtime", "http", "tls", "route", *SetupSchema.model_fields},
+    "image": {"name", "port", "ready", "stop", "runtime", "http", "tls", "route", *SetupSchema.model_fields},
     "compose": {"name", "service", "port", "ready", "stop", "runtime", "http", "tls", "route"},
     "url": {"name", "http", "tls", "route"},
     "revision": {"name", "http", "tls", "route"},
@@ -111,7 +112,7 @@ _FIT = {
 """The further keys that a server can have, by its kind."""
 
 
-class ServerSchema(PlacedSchema, ContainedSchema):
+class ServerSchema(SetupSchema, PlacedSchema, ContainedSchema):
     """A server: of the catalogue, a command, an image, a service, a URL, or a revision; a list of values is an axis.
 
     A name alone is that of a server of the catalogue.
@@ -142,9 +143,6 @@ class ServerSchema(PlacedSchema, ContainedSchema):
     )
     folder: str | None = Field(
         default=None, min_length=1, description="where the command runs, relative to the suite; default: its folder"
-    )
-    env: dict[str, str] = Field(
-        default={}, description="environment variables of the command or the image", examples=[{"N": "1"}]
     )
     ready: ReadySchema | None = Field(
         default=None,

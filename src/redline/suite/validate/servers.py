@@ -14,7 +14,7 @@ from redline.model.catalogue import certificates, has_tls, http_of, leg_of
 from redline.model.plan import DIRECT
 from redline.quantities import clip
 from redline.suite.catalogue import Catalogue
-from redline.suite.project import Origins, Own, ready_of
+from redline.suite.project import Origins, Own, ready_of, setup_of
 from redline.suite.schema.document import Path
 from redline.suite.schema.suite import ServerSchema, TlsSchema
 from redline.suite.urls import as_url, is_like_a_url, is_secure, is_url, read_url
@@ -175,7 +175,7 @@ def _entries(
             image=written.own_image,
             compose=written.own_service(names.origins.folder),
             folder=normpath(PurePath(names.origins.folder) / (written.folder or ".")),
-            env=written.env,
+            setup=setup_of(written),
             runtime=written.runtime,
             ready=written.ready,
             stop=written.stop,

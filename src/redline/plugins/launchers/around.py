@@ -1,0 +1,100 @@
+"""Commands around a start of a server: `before` it starts, to `prepare` it once it is ready, and `after` it stopped."""
+
+import os
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, Literal
+
+from redline.errors import LaunchError
+from redline.files import as_store_error, open_anew
+from redline.plugins.commands import OUT_OF_RESOURCES, started
+from redline.plugins.decisive import decisive
+from redline.plugins.launchers.failures import tail
+from redline.plugins.launchers.guard import LaunchOrder, how_ended
+from redline.plugins.launchers.warden import Redactor
+from redline.ports import Launch
+from redline.quantities import clip
+
+WITHIN_S = 300.0
+_MOST_KEPT_BYTES = 1 << 20
+_READ_LINES = 60
+
+
+@dataclass(frozen=True)
+class Around:
+    """The commands around a start, which run in the server's folder and environment, with PORT and SCRATCH in it."""
+
+    launch: Launch
+    order: LaunchOrder
+    port: int
+    scratch: Path
+    within_s: float = WITHIN_S
+
+    @contextmanager
+    def set_up(self) -> Iterator[None]:
+        """Run `before`, and in any case `after` in the end. Raises LaunchError.
+
+        An error or an interrupt within the block goes before one of `after`.
+        """
+        start = self.launch.variant.catalogued.start
+        try:
+            self._run("before", start.before)
+            yield
+        except BaseException:
+            with suppress(LaunchError):
+                self._run("after", start.after)
+            raise
+        self._run("after", start.after)
+
+    def prepare(self) -> None:
+        """Run `prepare`: the server is ready. Raises LaunchError."""
+        self._run("prepare", self.launch.variant.catalogued.start.prepare)
+
+    def _run(self, key: Literal["before", "prepare", "after"], command: str | None) -> None:
+        if command is None:
+            return
+        began_ns = time.monotonic_ns()
+        log = self.order.log.with_name(f"{self.order.log.stem}-{key}{self.order.log.suffix}")
+        env = {**self.order.env, "PORT": str(self.port), "SCRATCH": str(self.scratch)}
+        name, code = self.launch.variant.slug, None
+        try:
+            # Not a pipe: what the command leaves running, such as a database, may go on writing to it.
+            with tempfile.TemporaryFile() as output:
+                try:
+                    with (
+                        suppress(subprocess.TimeoutExpired),
+                        started(["sh", "-e", "-c", command], self.order.folder, env, output.fileno()) as process,
+                    ):
+                        code = process.wait(self.within_s)
+                finally:
+                    self._keep(output, log)
+        except OSError as error:
+            message = f"{name}: `{key}` could not be run: {error.strerror}"
+            raise LaunchError(message, hint=OUT_OF_RESOURCES) from error
+        finally:
+            self.launch.on_setup(time.monotonic_ns() - began_ns)
+        if code == 0:
+            return
+        how = f"did not end within {self.within_s:g} s" if code is None else f"ended {how_ended(code)}"
+        words = decisive(tail(log, _READ_LINES))
+        said = f"its last words: {words}" if words else "it wrote nothing"
+        by_hand = f"run it by hand in {self.order.folder.resolve()}, with PORT={self.port}: {clip(command.strip())}"
+        longer = f"it runs for each start of the server: let `build` do what takes long, or {by_hand}"
+        hint = longer if code is None else by_hand
+        raise LaunchError(f"{name}: `{key}` {how}; {said}", hint=hint, log_tail=tail(log))
+
+    def _keep(self, output: BinaryIO, log: Path) -> None:
+        """Keep the end of what a command wrote, without secrets. Raises StoreError."""
+        redactor = Redactor(self.order.secrets)
+        cut = max(0, output.seek(0, os.SEEK_END) - _MOST_KEPT_BYTES)
+        output.seek(max(0, cut - redactor.longest))  # so that the cut leaves no part of a secret
+        kept = redactor.passed(output.read(_MOST_KEPT_BYTES + redactor.longest), last=True)
+        with as_store_error(log):
+            log.parent.mkdir(parents=True, exist_ok=True)
+            with open_anew(log) as file:
+                file.write(kept[redactor.longest :] if cut else kept)

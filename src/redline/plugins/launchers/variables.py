@@ -1,0 +1,105 @@
+"""The environment of a server: that of the lab, with the variables of its entry; and which of them are secret.
+
+What comes from a file, or from the lab's own environment by its name, is secret: it is read at every start, kept in
+memory alone, and hidden in what the server writes.
+"""
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from io import StringIO
+from pathlib import Path
+
+from dotenv.parser import parse_stream
+
+from redline.errors import Location, UsageError
+from redline.files import open_regular
+from redline.model import ServerEntry, Variant
+from redline.model.catalogue import passed_names, with_passed
+
+_MOST_BYTES = 256 * 1024
+_SHORTEST_HIDDEN = 6
+"""Shorter values, such as `1`, `true` or `8080`, are in too much that a server writes, and no secrets."""
+_NOT_SET = "set it, as in `{name}=… redline …`, or take it out"
+
+
+@dataclass(frozen=True, repr=False)
+class Variables:
+    """The variables of a server's environment, the names of its own, and the texts that are hidden wherever kept."""
+
+    env: dict[str, str]
+    own: tuple[str, ...]
+    secrets: tuple[str, ...]
+
+
+def variables_of(entry: ServerEntry, values: Mapping[str, str]) -> Variables:
+    """The environment of a start in which names in braces have these values. Raises UsageError, without any value."""
+    own, file = entry.start.env, {}
+    if entry.start.env_file is not None:
+        file = _read(entry.name, Path(entry.start.env_file))
+    passed = {name: _passed(entry.name, f"`env`, {variable}", name) for variable, name in _references(entry)}
+    env = {**os.environ, **file, **{name: with_passed(text, values, passed) for name, text in own.items()}}
+    return Variables(env, (*(file | own),), _hidden((*file.values(), *passed.values())))
+
+
+def check_variables(variants: Iterable[Variant]) -> None:
+    """Raise UsageError for the first server with a file that cannot be read, or a variable that is not set."""
+    for variant in variants:
+        if isinstance(variant.entry, ServerEntry):
+            entry = variant.entry
+            if entry.start.env_file is not None:
+                _read(entry.name, Path(entry.start.env_file))
+            for variable, name in _references(entry):
+                _passed(entry.name, f"`env`, {variable}", name)
+
+
+def _references(entry: ServerEntry) -> list[tuple[str, str]]:
+    """Variables of a server and what they take from the lab's environment; the catalogue's take nothing."""
+    if entry.build is not None:
+        return []
+    return [(variable, name) for variable, text in entry.start.env.items() for name in passed_names(text)]
+
+
+def _passed(server: str, where: str, name: str) -> str:
+    if (value := os.environ.get(name)) is None:
+        message = f"{server}: {where}: the variable {name} is not set in the environment of redline"
+        raise UsageError(message, hint=_NOT_SET.format(name=name))
+    return value
+
+
+def _read(server: str, file: Path) -> dict[str, str]:
+    """The variables of a file, as `docker --env-file` and most frameworks read it, quotes and comments included.
+
+    A name alone is that variable of the lab's environment. No message quotes the file, which holds secrets.
+    """
+    try:
+        with open_regular(file) as opened:
+            content = opened.read(_MOST_BYTES + 1)
+        text = content.decode("utf-8-sig")
+    except FileNotFoundError:
+        hint = "write the path relative to the folder in which the command runs"
+        raise UsageError(f"{server}: `env_file`: there is no file {file}", hint=hint) from None
+    except UnicodeDecodeError:
+        raise UsageError(f"{server}: `env_file`: {file} is not UTF-8 text", hint="save it as UTF-8") from None
+    except OSError as error:
+        message = f"{server}: `env_file`: {file} cannot be read: {error.strerror}"
+        raise UsageError(message, hint="check the path and who may read it") from None
+    if len(content) > _MOST_BYTES:
+        raise UsageError(f"{server}: `env_file`: {file} is longer than 256 KiB", hint="name a file of variables")
+    variables: dict[str, str] = {}
+    for binding in parse_stream(StringIO(text)):
+        written = binding.original.string
+        blank = written[: len(written) - len(written.lstrip())].count("\n")
+        place = Location(str(file), binding.original.line + blank)
+        name = binding.key
+        if binding.error or (name is not None and (not name or "\0" in f"{name}{binding.value}" or "=" in name)):
+            raise UsageError("this is no variable", hint="write NAME=VALUE, with quotes around spaces", place=place)
+        if name is not None:
+            variables[name] = _passed(server, str(place), name) if binding.value is None else binding.value
+    return variables
+
+
+def _hidden(values: Iterable[str]) -> tuple[str, ...]:
+    """What is hidden of secret values: every line of them that is not too short, the longest first."""
+    lines = {line.strip() for value in values for line in (value, *value.splitlines())}
+    return tuple(sorted((line for line in lines if len(line) >= _SHORTEST_HIDDEN), key=lambda line: (-len(line), line)))

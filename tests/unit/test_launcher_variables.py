@@ -1,0 +1,77 @@
+"""The environment of a server: files of variables, what is passed of the lab's own, and what is secret of it."""
+
+from pathlib import Path
+
+import pytest
+
+from redline.errors import UsageError
+from redline.model import ServerEntry, Start, Variant
+from redline.plugins.launchers.variables import check_variables, variables_of
+
+
+def entry(file: Path | None = None, env: dict[str, str] | None = None) -> ServerEntry:
+    start = Start(command=("shop", "{port}"), env=env or {}, env_file=None if file is None else str(file))
+    return ServerEntry(name="shop", about="a shop", runtime="", family_folder=".", start=start)
+
+
+def refusal(file: Path | None = None, env: dict[str, str] | None = None) -> str:
+    with pytest.raises(UsageError) as error:
+        check_variables([Variant(entry=entry(file, env))])
+    assert "s3cret" not in str(error.value)
+    with pytest.raises(UsageError):
+        variables_of(entry(file, env), {})
+    return str(error.value)
+
+
+def test_own_variables_go_before_those_of_the_file_and_these_before_the_labs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("A", "B", "C"):
+        monkeypatch.setenv(name, "lab")
+    (tmp_path / ".env").write_text("A=file\nB=file\n")
+    made = variables_of(entry(tmp_path / ".env", {"A": "own"}), {})
+    assert (made.env["A"], made.env["B"], made.env["C"]) == ("own", "file", "lab")
+
+
+def test_a_file_may_have_comments_quotes_and_names_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PASSED", "from-the-lab")
+    (tmp_path / ".env").write_text("\ufeff# of the shop\nexport A=\"two words\" # so\nB='$HOME'\nC=${A}\nPASSED\nE=\n")
+    made = variables_of(entry(tmp_path / ".env"), {})
+    assert [made.env[name] for name in ("A", "B", "C", "PASSED", "E")] == [
+        "two words",
+        "$HOME",
+        "${A}",
+        "from-the-lab",
+        "",
+    ]
+    assert {"two words", "from-the-lab"} <= set(made.secrets)
+
+
+def test_what_is_passed_is_filled_in_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PASSWORD", "{port}-${HOME}")
+    made = variables_of(entry(env={"URL": "db://u:${PASSWORD}@localhost/{port}"}), {"port": "8000"})
+    assert made.env["URL"] == "db://u:{port}-${HOME}@localhost/8000"
+    assert made.secrets == ("{port}-${HOME}",)
+
+
+def test_short_values_are_no_secrets_and_every_line_of_a_long_one_is(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text('DEBUG=1\nLEVEL=debug\nKEY="line one\nline two\nend"\n')
+    made = variables_of(entry(tmp_path / ".env", {"PLAIN": "not a secret"}), {})
+    assert made.secrets == ("line one\nline two\nend", "line one", "line two")
+    assert "line one" not in repr(made)
+
+
+def test_what_is_wrong_is_said_without_any_value(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NOT_SET", raising=False)
+    assert "shop: `env`, TOKEN: the variable NOT_SET is not set" in refusal(env={"TOKEN": "${NOT_SET}"})
+    file = tmp_path / ".env"
+    assert f"there is no file {file}" in refusal(file)
+    assert "Is a directory" in refusal(tmp_path)
+    file.write_text("A=1\n\ns3cret of mine\n")
+    assert f"{file}:3: this is no variable" in refusal(file)
+    file.write_text("A=1\nNOT_SET\n")
+    assert f"{file}:2: the variable NOT_SET is not set" in refusal(file)
+    file.write_bytes(b"A=s3cret\xff\n")
+    assert "is not UTF-8 text" in refusal(file)
+    file.write_text("A=s3cret\n" * 40_000)
+    assert "is longer than 256 KiB" in refusal(file)
