@@ -2,6 +2,7 @@
 
 import re
 import shlex
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from tests.e2e.conftest import CHECKOUT, Done, Redline
 from tests.e2e.lab import Lab
 from tests.fakes import targets
 from tests.fakes.certificates import Certificate
+from tests.golden import FOLDER
 
 pytestmark = pytest.mark.e2e
 
@@ -79,7 +81,7 @@ def test_the_documentation_shows_every_command() -> None:
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory, oracle: Path) -> Path:
-    """A project with three small runs, a search, and a comparison that can be resumed."""
+    """A project with three small runs, a search, and a comparison that can be resumed, and other tools' results."""
     folder = tmp_path_factory.mktemp("documented")
     lab, redline = Lab(folder, oracle), Redline(folder)
     suite = lab.suite("good.one, good.two", trials=2, more="baseline: good.one")
@@ -100,6 +102,9 @@ def runs(tmp_path_factory: pytest.TempPathFactory, oracle: Path) -> Path:
     requests = yaml_of("ab.md", "- {name: items")
     (folder / "requests.yaml").write_text(requests.replace("status: 201", "status: 200"))  # as the oracle answers
     (folder / "README.md").write_text("a body")
+    (folder / "results").mkdir()
+    for name in ("wrk.txt", "oha.json"):
+        shutil.copy(FOLDER / "peers" / name, folder / "results")
     return folder
 
 

@@ -15,7 +15,7 @@ from redline.analysis.environments import differences, eras_of
 from redline.analysis.judged import JudgedCell, judge_run, too_few_for
 from redline.analysis.own_servers import own_server
 from redline.model import Cell, Environment, Estimate, Metric, Run, ServerEntry, Variant
-from redline.model.history import Change, Followed, History, HistoryPoint, HistoryRun, LeftOut
+from redline.model.history import Change, Followed, History, HistoryPoint, HistoryRun, LeftOut, OtherLine
 from redline.stats import LogRatios, estimate, pooled
 from redline.stats.duets import StartRatio, over_starts
 
@@ -78,7 +78,11 @@ def see(run: Run, folder: str, wanted: Callable[[Cell], bool]) -> SeenRun:
 
 
 def build_history(
-    folder: str, seen: Iterable[SeenRun], left_out: Sequence[LeftOut] = (), foreign: Sequence[str] = ()
+    folder: str,
+    seen: Iterable[SeenRun],
+    left_out: Sequence[LeftOut] = (),
+    foreign: Sequence[str] = (),
+    others: Sequence[OtherLine] = (),
 ) -> History:
     """The runs in the order of their start, and every cell of theirs in its telling metrics, latest plan first."""
     runs = sorted(seen, key=lambda seen: (seen.started_unix_ns, seen.name))
@@ -91,6 +95,7 @@ def build_history(
         cells=tuple(followed for cell_id in order for followed in _followed(cell_id, runs, era_of)),
         left_out=tuple(left_out),
         foreign=tuple(foreign),
+        others=tuple(others),
     )
 
 

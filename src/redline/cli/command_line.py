@@ -385,7 +385,9 @@ class ReportFlags(Flags):
     A summary in the terminal, or on stdout a document for people, programs or CI.
     """
 
-    run: Path = _argument("RUN", "A directory that run, ab, limit or load made, or its results.json (or .json.gz).")
+    run: Path = _argument(
+        "RUN", "A directory that run, ab, limit or load made, its results.json (or .json.gz), or a result of wrk or k6."
+    )
     form: ReportFormat | None = _flag(
         "--format -f", "html|csv|json|md|junit|bmf|benchmark|annotations", "Render it to stdout, in full."
     )
@@ -412,7 +414,10 @@ class CompareFlags(Flags):
 class HistoryFlags(SelectionFlags):
     """Follow every cell across runs: where it became faster or slower."""
 
-    folder: Path = _argument("DIR", "Holds runs, such as runs/.")
+    paths: list[Path] = _argument(
+        "DIR|FILE…",
+        "A folder that holds runs, such as runs/; results of wrk, wrk2, hey, h2load, oha, vegeta or k6, to be shown.",
+    )
     recent: int | None = _flag("--recent", "N", "Only regressions of the last N runs fail.")
     fail_on: Literal["regression"] | None = _flag(
         "--fail-on", "regression", "Exit with 3 when a cell became slower and still is."

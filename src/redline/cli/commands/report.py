@@ -2,14 +2,17 @@
 
 from pathlib import Path
 
+from redline.analysis.other_results import lines_of
 from redline.cli import places
 from redline.cli.command_line import ReportFlags
 from redline.cli.show import show
 from redline.cli.streams import write_document
-from redline.errors import StoreError
+from redline.errors import NotStoredError, StoreError, UsageError
 from redline.model import Run
 from redline.model.limits import AnyReport
+from redline.peers.outputs.formats import read_results
 from redline.report.render import RENDERERS, summary
+from redline.report.sections.other_results import other_sections
 from redline.running.views import run_report, search_report
 from redline.storage.reports import read_report
 from redline.storage.runs import RunStore, capacity_store
@@ -19,13 +22,33 @@ def execute(flags: ReportFlags) -> None:
     """Show what a directory or a results.json holds: a summary in the terminal, or a format of it on stdout."""
     form = "json" if flags.json else flags.form
     if flags.run.is_file() and flags.run.name != RunStore.manifest_file:
-        report = read_report(flags.run)
+        try:
+            report = read_report(flags.run)
+        except NotStoredError as error:
+            _show_other(flags.run, form, error)
+            return
     else:
         report = report_in(flags.run)
     if form is None:
         show(summary(report))
         return
     write_document(RENDERERS[form](report))
+
+
+def _show_other(file: Path, form: str | None, error: NotStoredError) -> None:
+    """Show the result of another tool. Raises the error where it is no such result."""
+    try:
+        results = read_results(file)
+    except NotStoredError:
+        raise error from None
+    if any(result.tool == "redline" for result in results):
+        raise error
+    if form is not None:
+        raise UsageError(
+            f"{file} is a result of {results[0].tool}, of which there is no report as {form}",
+            hint=f"leave that out to see it, or have its numbers as JSON: redline history {file} --json",
+        )
+    show(other_sections(lines_of(results)))
 
 
 def report_in(folder: Path) -> AnyReport:
