@@ -5,6 +5,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import PurePath
 from typing import Literal
 
 from redline.analysis.cells import server_facts
@@ -63,7 +64,7 @@ def see(run: Run, folder: str, wanted: Callable[[Cell], bool]) -> SeenRun:
     levels = judge_run(run) if manifest.plan.suite.alone else {}
     cells = {cell_id: _sight(cell) for cell_id, cell in levels.items() if wanted(cell.cell)}
     return SeenRun(
-        name=manifest.name,
+        name=PurePath(folder).name or manifest.name,  # CI gives the runs that it keeps names of their own
         folder=folder,
         suite=manifest.plan.suite.name,
         started_unix_ns=manifest.created_unix_ns,

@@ -422,7 +422,7 @@ class HistoryFlags(SelectionFlags):
     fail_on: Literal["regression"] | None = _flag(
         "--fail-on", "regression", "Exit with 3 when a cell became slower and still is."
     )
-    form: Literal["md"] | None = _flag("--format -f", "md", "For a pull request.")
+    form: Literal["html", "md"] | None = _flag("--format -f", "html|md", "A page, or a text for a pull request.")
     json: bool = _switch("--json", _AS_JSON)
 
 

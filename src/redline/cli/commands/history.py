@@ -22,7 +22,7 @@ from redline.model import Cell, Grade
 from redline.model.history import History, OtherLine
 from redline.peers.outputs.formats import read_results
 from redline.report.document import Medium
-from redline.report.render import markdown
+from redline.report.render import history_page, markdown
 from redline.report.sections.history import OUTLINE
 from redline.storage.archive import Archive, left_out, open_archive
 
@@ -43,6 +43,8 @@ def execute(flags: HistoryFlags) -> None:
     history = _history(folders[0], flags, others) if folders else build_history("", (), others=others)
     if flags.json:
         write_json(history)
+    elif flags.form == "html":
+        write_document(history_page(history))
     elif flags.form == "md":
         write_document(markdown.render(OUTLINE.text(history, Medium.MARKDOWN)))
     else:

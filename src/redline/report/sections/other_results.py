@@ -5,7 +5,7 @@ from functools import partial
 
 from redline.model.history import OtherLine, OtherResult
 from redline.report import format as fmt
-from redline.report.document import Column, Prose, Section, Table, TableCell, TextCell, line
+from redline.report.document import Column, Prose, Section, Table, TableCell, line
 from redline.report.sections.bars import bars
 
 _THRESHOLD = 0.02
@@ -33,10 +33,11 @@ def other_sections(lines: Sequence[OtherLine]) -> Iterator[Section]:
     does_not = (f"{tool} does not say {'; nor '.join(texts)}" for tool, texts in unsaid.items() if texts)
     yield Section(
         "Single results",
-        (
+        blocks=(
             Table(_COLUMNS, tuple(row for own in lines for row in _rows(own))),
             Prose((line((_NO_VERDICT, "dim")), *(line((f"{text}.", "dim")) for text in does_not))),
         ),
+        anchor="single-results",
     )
 
 
@@ -46,7 +47,7 @@ def _rows(own: OtherLine) -> Iterator[tuple[TableCell, ...]]:
         f"{len(own.results)} files in the order of {'their start' if own.dated else 'their names on the command line'}"
     )
     about = "  ".join(filter(None, (own.load, order if len(own.results) > 1 else own.results[0].file)))
-    name = TextCell((line((f"{own.tool} {where}", "strong"), (f"  {about}", "dim")),))
+    name = f"{own.tool} {where}  {about}"
     for metric, value_of, text_of in _metrics():
         values = [value_of(result) for result in own.results]
         if any(value is not None for value in values):
