@@ -151,7 +151,9 @@ def _list(names: str, metavar: str, text: str) -> Any:
 
 
 Arrivals: TypeAlias = Literal["poisson", "uniform"]
-ReportFormat: TypeAlias = Literal["html", "csv", "json", "md", "junit", "bmf", "benchmark", "annotations"]
+ReportFormat: TypeAlias = Literal[
+    "html", "csv", "json", "md", "junit", "bmf", "benchmark", "annotations", "hgrm", "hlog"
+]
 DuetMetric: TypeAlias = Literal["cpu", "throughput", "p50", "p75", "p90", "p95", "p99"]
 
 
@@ -389,8 +391,11 @@ class ReportFlags(Flags):
         "RUN", "A directory that run, ab, limit or load made, its results.json (or .json.gz), or a result of wrk or k6."
     )
     form: ReportFormat | None = _flag(
-        "--format -f", "html|csv|json|md|junit|bmf|benchmark|annotations", "Render it to stdout, in full."
+        "--format -f",
+        "html|csv|json|md|junit|bmf|benchmark|annotations|hgrm|hlog",
+        "Render it to stdout, in full; with hgrm and hlog all distributions, for the tools of HdrHistogram.",
     )
+    output: Path | None = _flag("-o --output", "DIR", "hgrm: a file there for each trial, cell and kind of time.")
     json: bool = _switch("--json", _AS_JSON)
 
 
