@@ -11,8 +11,10 @@ from typer.testing import CliRunner, Result
 
 from redline.analysis.distributions import distributions
 from redline.cli.command_line import app
+from redline.cli.load_view import load_result, spectrum_section
 from redline.errors import UsageError
 from redline.model import Histogram
+from redline.report.document import Table
 from redline.report.render.hdr_files import interval_log, percentile_distribution, percentile_levels
 from tests.fakes.behaviour import GOOD
 from tests.fakes.histories import comparison
@@ -109,3 +111,25 @@ def test_what_has_no_recordings_is_refused(tmp_path: Path) -> None:
         assert f"has no recordings, of which {form} is made" in str(refused)
     assert "holds a search for limits" in str(redline(FOLDER / "search-1", "--format", "hlog").exception)
     assert "-o DIR is for --format hgrm" in str(redline(tmp_path, "-o", tmp_path).exception)
+
+
+def test_a_spectrum_ends_where_few_requests_are_left() -> None:
+    run = simulated_run({"rust.hyper": GOOD}, trials=1)
+    recording = run.recordings[0]
+    cell = run.manifest.plan.cells[recording.cell_id]
+    result = load_result("http://127.0.0.1:1/", cell, recording)
+    (table,) = spectrum_section(result, recording).blocks
+    assert isinstance(table, Table)
+    rows = [tuple(map(str, row)) for row in table.rows]
+    assert recording.traffic is not None
+    due = recording.traffic.counts.due
+    beyond = [due - int(row[2].replace(",", "")) for row in rows]
+    assert rows[0][1] == "0.000000"
+    assert rows[-1][1:] == ("1.000000", f"{due:,}", "")
+    assert min(beyond[:-1]) >= 9
+    assert not spectrum_section(result.model_copy(update={"valid": False}), recording).blocks
+
+
+def test_a_spectrum_is_for_people() -> None:
+    done = CliRunner().invoke(app, ["load", "http://127.0.0.1:1/", "--spectrum", "--json"])
+    assert "--spectrum is for people" in str(done.exception)

@@ -9,7 +9,7 @@ from redline.analysis.history import build_history
 from redline.cli.command_line import app
 from redline.model import Environment, Verdict
 from redline.model.history import History
-from redline.report.figures import Course, Courses
+from redline.report.figures import Courses, RunCourse
 from redline.report.render import history_page
 from redline.report.render.html.courses import HEIGHT, draw_course
 from redline.report.sections.history_page import page
@@ -31,7 +31,7 @@ def history(
     return build_history("runs", runs)
 
 
-def courses(made: History) -> list[Course]:
+def courses(made: History) -> list[RunCourse]:
     blocks = [block for section in page(made).sections for block in section.blocks]
     return [course for block in blocks if isinstance(block, Courses) for course in block.courses]
 

@@ -8,7 +8,7 @@ from redline.model import DuetRecording, Histogram, Recording, Run
 
 
 @dataclass(frozen=True)
-class Span:
+class RecordedSpan:
     """The times that were recorded from one instant to another, in Unix time."""
 
     start_unix_ns: int
@@ -17,7 +17,7 @@ class Span:
 
 
 @dataclass(frozen=True)
-class Distribution:
+class RecordedTimes:
     """Response or service times of a cell in one trial, or in one start of a duet: in all, and as they came.
 
     `cell` is its slug, or its id where another cell has that slug. `trial` is such as `trial-1`, `start-1`, or
@@ -27,7 +27,7 @@ class Distribution:
     cell: str
     trial: str
     kind: str
-    spans: tuple[Span, ...]
+    spans: tuple[RecordedSpan, ...]
 
     @property
     def name(self) -> str:
@@ -40,7 +40,7 @@ class Distribution:
         return Histogram.merged(span.times for span in self.spans)
 
 
-def distributions(run: Run) -> Iterator[Distribution]:
+def distributions(run: Run) -> Iterator[RecordedTimes]:
     """The measured part of all trials and starts that sent any request, in the order in which they were executed."""
     slugs = {cell_id: cell.slug for cell_id, cell in run.manifest.plan.cells.items()}
     often = Counter(slugs.values())
@@ -51,7 +51,7 @@ def distributions(run: Run) -> Iterator[Distribution]:
         yield from _of_start([names[cell_id] for cell_id in duet.cell_ids], duet)
 
 
-def _of_trial(slug: str, recording: Recording) -> Iterator[Distribution]:
+def _of_trial(slug: str, recording: Recording) -> Iterator[RecordedTimes]:
     """The measurement and its drain, whose requests together are those that were due in the measurement."""
     traffic = recording.traffic
     if traffic is None or not traffic.counts.due:
@@ -59,17 +59,17 @@ def _of_trial(slug: str, recording: Recording) -> Iterator[Distribution]:
     measured = [interval for interval in traffic.intervals if interval.phase != "warmup"]
     for kind in ("response", "service"):
         spans = (
-            Span(
+            RecordedSpan(
                 traffic.epoch_unix_ns + interval.start_ns,
                 traffic.epoch_unix_ns + interval.end_ns,
                 interval.response if kind == "response" else interval.service,
             )
             for interval in measured
         )
-        yield Distribution(slug, f"trial-{recording.round + 1}", kind, tuple(spans))
+        yield RecordedTimes(slug, f"trial-{recording.round + 1}", kind, tuple(spans))
 
 
-def _of_start(names: list[str], duet: DuetRecording) -> Iterator[Distribution]:
+def _of_start(names: list[str], duet: DuetRecording) -> Iterator[RecordedTimes]:
     traffic = duet.traffic
     slices = [
         part for block in (traffic.blocks if traffic else ()) if block.phase == "measure" for part in block.slices
@@ -84,4 +84,4 @@ def _of_start(names: list[str], duet: DuetRecording) -> Iterator[Distribution]:
         control = place > 0 and names[place] == names[0]
         trial = f"start-{duet.round + 1}{'.control' if control else ''}"
         for kind, times in (("response", target.response), ("service", target.service)):
-            yield Distribution(names[place], trial, kind, (Span(start, end, times),))
+            yield RecordedTimes(names[place], trial, kind, (RecordedSpan(start, end, times),))

@@ -297,6 +297,7 @@ class LoadFlags(RequestFlags):
     )
     seed: int = _flag("--seed", "N", "Seed of everything random, such as arrivals.", 1)
     output: Path | None = _flag("-o --output", "DIR", "Keep the recording there, with a report.")
+    spectrum: bool = _switch("--spectrum", "Print the whole distribution of response times too, as wrk2 does.")
     json: bool = _switch("--json", _AS_JSON)
 
 

@@ -96,7 +96,7 @@ class Heat(PageBlock):
 
 
 @dataclass(frozen=True)
-class Course:
+class RunCourse:
     """A number from run to run: `points` are its value and its interval's ends, or None where a run has none.
 
     `eras` are the points at which another era begins; `changes` those since which it is at another level. `first` and
@@ -119,7 +119,7 @@ class Course:
 class Courses(PageBlock):
     """Courses, side by side where there is room."""
 
-    courses: tuple[Course, ...]
+    courses: tuple[RunCourse, ...]
 
 
 @dataclass(frozen=True)

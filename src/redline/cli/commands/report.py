@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from redline.analysis.distributions import Distribution, distributions
+from redline.analysis.distributions import RecordedTimes, distributions
 from redline.analysis.other_results import lines_of
 from redline.cli import places
 from redline.cli.command_line import ReportFlags
@@ -68,7 +68,7 @@ def _write_distributions(flags: ReportFlags, form: str) -> None:
             write_atomically(flags.output / f"{part.name}.hgrm", percentile_distribution(part.times))
 
 
-def _only_response(folder: Path, run: Run) -> list[Distribution]:
+def _only_response(folder: Path, run: Run) -> list[RecordedTimes]:
     """The response times of a run that has a single trial. Raises UsageError where there are none, or several."""
     parts = [part for part in distributions(run) if part.kind == "response"]
     if len(parts) != 1:

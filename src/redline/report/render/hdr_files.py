@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from redline.analysis.distributions import Distribution
+from redline.analysis.distributions import RecordedTimes
 from redline.model import hdr
 from redline.model.histogram import Histogram
 
@@ -39,7 +39,7 @@ def percentile_distribution(times: Histogram) -> bytes:
     return ("\n".join(lines) + "\n").encode()
 
 
-def _left(level: "Level") -> str:
+def _left(level: "ReachedLevel") -> str:
     return f" {_fixed(1 / (1 - level.q), 2):>14}" if level.q < 1 else ""
 
 
@@ -48,7 +48,7 @@ def _fixed(value: float, places: int) -> str:
     return f"{Decimal(repr(value)).quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP):f}"
 
 
-class Level(NamedTuple):
+class ReachedLevel(NamedTuple):
     """A level of a distribution: so many times do not exceed `ns`, which is at least a share `q` of all."""
 
     ns: int
@@ -56,7 +56,7 @@ class Level(NamedTuple):
     count: int
 
 
-def percentile_levels(times: Histogram) -> Iterator[Level]:
+def percentile_levels(times: Histogram) -> Iterator[ReachedLevel]:
     """The levels that the percentile iterator of the Java library passes; the last is that of the largest time."""
     values_ns, counts = times.buckets()
     cumulative = np.cumsum(counts)
@@ -66,10 +66,10 @@ def percentile_levels(times: Histogram) -> Iterator[Level]:
     reached = 100.0 * cumulative / total
     while at < 0 or cumulative[at] < total:
         at = max(at, int(np.searchsorted(reached, percent)))
-        yield Level(int(values_ns[at]), percent / 100, int(cumulative[at]))
+        yield ReachedLevel(int(values_ns[at]), percent / 100, int(cumulative[at]))
         halvings = int(math.log(100.0 / (100.0 - percent)) / math.log(2)) + 1
         percent += 100.0 / (_TICKS * 2**halvings)
-    yield Level(int(values_ns[-1]), 1.0, total)
+    yield ReachedLevel(int(values_ns[-1]), 1.0, total)
 
 
 def _moments_ns(times: Histogram) -> tuple[float, float]:
@@ -84,7 +84,7 @@ def _moments_ns(times: Histogram) -> tuple[float, float]:
     return mean, math.sqrt(float(np.average((middle - mean) ** 2, weights=counts)))
 
 
-def interval_log(parts: Iterable[Distribution], about: str) -> Iterator[bytes]:
+def interval_log(parts: Iterable[RecordedTimes], about: str) -> Iterator[bytes]:
     """The log of all distributions, which tags tell apart; times are Unix time in seconds, the largest value is in ms.
 
     Every line is an interval as the engine reported it. `about` is a comment.

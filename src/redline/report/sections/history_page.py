@@ -6,7 +6,7 @@ from redline.model import Estimate
 from redline.model.history import Followed, History
 from redline.report import format as fmt
 from redline.report.document import Column, Fold, Head, Page, Prose, Section, Table, TextCell, key, line, words
-from redline.report.figures import Course, Courses
+from redline.report.figures import Courses, RunCourse
 from redline.report.outline import Chapter, Outline
 from redline.report.sections import history as texts
 from redline.report.sections.other_results import other_sections
@@ -102,7 +102,7 @@ def _courses(cells: Sequence[Followed], history: History) -> tuple[Prose | Cours
     return Prose((key(_KEY),)), Courses(tuple(_course(cell, history) for cell in cells))
 
 
-def _course(cell: Followed, history: History) -> Course:
+def _course(cell: Followed, history: History) -> RunCourse:
     """The runs that have the cell, at equal distances."""
     places = {point.run: place for place, point in enumerate(cell.points)}
     eras = [history.runs[point.run].era for point in cell.points]
@@ -110,7 +110,7 @@ def _course(cell: Followed, history: History) -> Course:
     known = sorted((estimate for estimate in estimates if estimate), key=lambda estimate: estimate.value)
     metric = fmt.label(cell.metric)
     changes = ", ".join(f"{change.verdict.value} {texts.since(change, history)}" for change in cell.changes)
-    return Course(
+    return RunCourse(
         title=cell.name,
         hint=metric,
         value=texts.last_value(cell),

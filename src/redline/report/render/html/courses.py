@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 
 from redline.model import Verdict
-from redline.report.figures import Course
+from redline.report.figures import RunCourse
 
 WIDTH = 1000
 """The width of a course in units, which a browser stretches to the width that it has."""
@@ -28,7 +28,7 @@ class DrawnCourse:
     ticks: tuple[tuple[float, str], ...]
 
 
-def draw_course(course: Course) -> DrawnCourse:
+def draw_course(course: RunCourse) -> DrawnCourse:
     """Runs stand at equal distances, values on a log scale. Intervals that reach out of it are cut off."""
     step = WIDTH / len(course.points)
     known = [point[0] for point in course.points if point]
