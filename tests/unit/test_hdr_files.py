@@ -33,9 +33,9 @@ def redline(*args: str | Path) -> Result:
 def test_levels_rise_to_the_largest_value(values: list[int]) -> None:
     times = Histogram.of(values)
     levels = list(percentile_levels(times))
-    assert [(level.q, level.ns, level.count) for level in levels][-1] == (1.0, times.max_ns, len(values))
-    assert all(level.ns == times.quantile_ns(level.count / len(values)) for level in levels)
-    assert all(level.count >= level.q * len(values) - 1e-6 for level in levels)
+    assert [(level.q, level.ns, level.requests) for level in levels][-1] == (1.0, times.max_ns, len(values))
+    assert all(level.ns == times.quantile_ns(level.requests / len(values)) for level in levels)
+    assert all(level.requests >= level.q * len(values) - 1e-6 for level in levels)
     assert [level.q for level in levels] == sorted({level.q for level in levels})
 
 
@@ -97,6 +97,7 @@ def test_files_of_a_run(tmp_path: Path) -> None:
     kept(tmp_path / "run", run)
     done = redline(tmp_path / "run", "--format", "hgrm", "-o", tmp_path / "out")
     assert done.exit_code == 0, done.output
+    assert done.stderr == f"{len(list(distributions(run)))} files in {tmp_path / 'out'}\n"
     assert {file.name for file in (tmp_path / "out").iterdir()} == {f"{part.name}.hgrm" for part in distributions(run)}
     several = redline(tmp_path / "run", "--format", "hgrm").exception
     assert isinstance(several, UsageError)
@@ -109,6 +110,8 @@ def test_what_has_no_recordings_is_refused(tmp_path: Path) -> None:
     for form in ("hgrm", "hlog"):
         refused = redline(FOLDER / "report.json", "--format", form).exception
         assert f"has no recordings, of which {form} is made" in str(refused)
+    kept(tmp_path / "empty", comparison(0).model_copy(update={"duets": ()}))
+    assert "has no measured request" in str(redline(tmp_path / "empty", "--format", "hlog").exception)
     assert "holds a search for limits" in str(redline(FOLDER / "search-1", "--format", "hlog").exception)
     assert "-o DIR is for --format hgrm" in str(redline(tmp_path, "-o", tmp_path).exception)
 

@@ -118,7 +118,7 @@ def spectrum_section(result: LoadResult, recording: Recording) -> Section:
         (
             f"{level.ns / 1e6:,.3f}",
             f"{level.q:.6f}",
-            integer(level.count),
+            integer(level.requests),
             f"{1 / (1 - level.q):,.2f}" if level.q < 1 else "",
         )
         for level in levels

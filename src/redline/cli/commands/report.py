@@ -1,5 +1,6 @@
 """`redline report`: what is stored, or was mailed, shown again."""
 
+import sys
 from pathlib import Path
 
 from redline.analysis.distributions import RecordedTimes, distributions
@@ -13,6 +14,7 @@ from redline.files import as_store_error, write_atomically
 from redline.model import Run
 from redline.model.limits import AnyReport
 from redline.peers.outputs.formats import read_results
+from redline.report.format import count
 from redline.report.render import RENDERERS, summary
 from redline.report.render.hdr_files import interval_log, percentile_distribution
 from redline.report.sections.other_results import other_sections
@@ -54,6 +56,8 @@ def _write_distributions(flags: ReportFlags, form: str) -> None:
         hint = f"name the directory of the run: redline report DIR --format {form}"
         raise UsageError(f"{flags.run} has no recordings, of which {form} is made", hint=hint)
     run = read_run(flags.run)
+    if next(distributions(run), None) is None:
+        raise StoreError(f"{flags.run} has no measured request", hint=f"see why: redline report {flags.run}")
     if form == "hlog":
         for content in interval_log(distributions(run), f"{run.manifest.name}: {run.manifest.command}"):
             write_document(content)
@@ -62,10 +66,13 @@ def _write_distributions(flags: ReportFlags, form: str) -> None:
         (shown,) = _only_response(flags.run, run)
         write_document(percentile_distribution(shown.times))
         return
-    for part in distributions(run):
-        with as_store_error(flags.output, begun=False):
-            flags.output.mkdir(parents=True, exist_ok=True)
-            write_atomically(flags.output / f"{part.name}.hgrm", percentile_distribution(part.times))
+    with as_store_error(flags.output, begun=False):
+        flags.output.mkdir(parents=True, exist_ok=True)
+        names = []
+        for part in distributions(run):
+            names.append(f"{part.name}.hgrm")
+            write_atomically(flags.output / names[-1], percentile_distribution(part.times))
+    sys.stderr.write(f"{count(len(names), 'file')} in {flags.output}\n")
 
 
 def _only_response(folder: Path, run: Run) -> list[RecordedTimes]:

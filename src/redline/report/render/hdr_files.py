@@ -27,7 +27,7 @@ def percentile_distribution(times: Histogram) -> bytes:
     """The distribution in milliseconds, with its footer; of an empty histogram heads and footer alone."""
     lines = [f"{'Value':>12} {'Percentile':>14} {'TotalCount':>10} {'1/(1-Percentile)':>14}", ""]
     lines += [
-        f"{_fixed(level.ns / _MS, 3):>12} {_fixed(level.q, 12)} {level.count:10d}{_left(level)}"
+        f"{_fixed(level.ns / _MS, 3):>12} {_fixed(level.q, 12)} {level.requests:10d}{_left(level)}"
         for level in percentile_levels(times)
     ]
     mean, deviation = _moments_ns(times)
@@ -49,11 +49,11 @@ def _fixed(value: float, places: int) -> str:
 
 
 class ReachedLevel(NamedTuple):
-    """A level of a distribution: so many times do not exceed `ns`, which is at least a share `q` of all."""
+    """A level of a distribution: so many requests do not exceed `ns`, which is at least a share `q` of all."""
 
     ns: int
     q: float
-    count: int
+    requests: int
 
 
 def percentile_levels(times: Histogram) -> Iterator[ReachedLevel]:

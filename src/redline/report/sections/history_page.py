@@ -115,7 +115,7 @@ def _course(cell: Followed, history: History) -> RunCourse:
         hint=metric,
         value=texts.last_value(cell),
         label=f"{cell.name}, {metric}: now {texts.last_value(cell)}; {changes or 'no change'}",
-        points=tuple(estimate and (estimate.value, estimate.low, estimate.high) for estimate in estimates),
+        points=tuple((estimate.value, estimate.low, estimate.high) if estimate else None for estimate in estimates),
         ticks=tuple((estimate.value, _tick(estimate, cell)) for estimate in (*known[:1], *known[1:][-1:])),
         first=history.runs[cell.points[0].run].name,
         last=history.runs[cell.points[-1].run].name,
