@@ -13,6 +13,8 @@ from ruamel.yaml import YAML
 
 from tests.e2e.conftest import CHECKOUT, REDLINE, Done
 from tests.e2e.test_ab_git import Project
+from tests.fakes.histories import comparison
+from tests.fakes.stored import kept
 
 pytestmark = pytest.mark.e2e
 
@@ -176,6 +178,99 @@ def test_a_build_that_fails_is_in_the_comment(remote: Path, tmp_path: Path) -> N
     assert not (tmp_path / "results" / "junit.xml").exists()
 
 
+def push(remote: Path, folder: Path, results: Path, **variables: str) -> Done:
+    """Keep a stored comparison as a job of CI does, on a fresh clone of the remote."""
+    shutil.rmtree(remote.parent / "clone", ignore_errors=True)
+    clone = cloned(remote, "change", "--depth", "1")
+    shutil.rmtree(results, ignore_errors=True)
+    results.mkdir()
+    shutil.copytree(folder, results / "run")
+    return bash("history", results, folder=clone, **{"REDLINE_HISTORY": "kept", **variables})
+
+
+def kept_on(remote: Path) -> list[str]:
+    """The files of the branch."""
+    command = ["git", "-C", str(remote), "ls-tree", "-r", "--name-only", "kept"]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
+
+
+def test_a_branch_keeps_the_runs_and_a_page_marks_a_change(remote: Path, tmp_path: Path) -> None:
+    results, summary = tmp_path / "results", tmp_path / "summary"
+    for place in range(6):
+        run = comparison(place, 1.0 if place < 3 else 1.2)
+        kept(tmp_path / "stored" / str(place), run)
+        done = push(remote, tmp_path / "stored" / str(place), results, GITHUB_STEP_SUMMARY=str(summary))
+        assert done.code == 0, done.err
+    runs = {file.split("/")[1] for file in kept_on(remote) if file.startswith("runs/")}
+    assert len(runs) == 6
+    assert "index.html" in kept_on(remote)
+    commits = subprocess.run(["git", "-C", str(remote), "rev-list", "--count", "kept"], check=True, capture_output=True)
+    assert commits.stdout == b"1\n"
+    page = (results / "history.html").read_text()
+    assert page.count('class="change slower"') == 2  # CPU per request and throughput of B over A
+    assert "slower" in (results / "history.md").read_text()
+    assert "## History" in summary.read_text()
+    assert not list((remote.parent / "clone").glob("runs"))
+    failing = push(remote, tmp_path / "stored" / "5", results, REDLINE_FAIL_ON="slower, regression", REDLINE_KEEP="5")
+    assert failing.code == 3, failing.err
+    assert "regression: B.home.load against A: " in failing.err
+    assert len({file.split("/")[1] for file in kept_on(remote) if file.startswith("runs/")}) == 5
+
+
+def test_a_branch_of_something_else_is_never_replaced(remote: Path, tmp_path: Path) -> None:
+    kept(tmp_path / "stored", comparison(0))
+    tip = subprocess.run(["git", "-C", str(remote), "rev-parse", "main"], check=True, capture_output=True).stdout
+    done = push(remote, tmp_path / "stored", tmp_path / "results", REDLINE_HISTORY="main")
+    assert done.code == 2
+    assert "the branch main holds something else than runs" in done.err
+    assert (
+        subprocess.run(["git", "-C", str(remote), "rev-parse", "main"], check=True, capture_output=True).stdout == tip
+    )
+
+
+@pytest.mark.parametrize(
+    ("variables", "says"),
+    [
+        ({"REDLINE_HISTORY": ""}, "`` is no name of a branch"),
+        ({"REDLINE_HISTORY": "--force"}, "`--force` is no name of a branch"),
+        ({"REDLINE_KEEP": "0"}, "REDLINE_KEEP=0 is no number of runs"),
+        ({"REDLINE": "no-such-redline"}, "there is no no-such-redline"),
+    ],
+)
+def test_a_wrong_input_keeps_nothing(remote: Path, tmp_path: Path, variables: dict[str, str], says: str) -> None:
+    kept(tmp_path / "stored", comparison(0))
+    done = push(remote, tmp_path / "stored", tmp_path / "results", **variables)
+    assert done.code == 2
+    assert f"redline: {says}\n  hint: " in done.err
+
+
+def test_a_remote_that_refuses_pushes_is_one_message(remote: Path, tmp_path: Path) -> None:
+    hook = remote / "hooks" / "pre-receive"
+    hook.write_text("#!/bin/sh\nexit 1\n")
+    hook.chmod(0o755)
+    kept(tmp_path / "stored", comparison(0))
+    done = push(
+        remote, tmp_path / "stored", tmp_path / "results", PATH=f"{without_sleep(tmp_path)}:{os.environ['PATH']}"
+    )
+    assert done.code == 1
+    assert "redline: the branch kept could not be pushed\n  hint: " in done.err
+
+
+def without_sleep(folder: Path) -> Path:
+    """A folder for the PATH, in which `sleep` ends at once."""
+    (folder / "bin").mkdir()
+    (folder / "bin" / "sleep").symlink_to("/bin/true")
+    return folder / "bin"
+
+
+def test_a_comparison_that_failed_keeps_nothing(remote: Path, tmp_path: Path) -> None:
+    clone, results = cloned(remote, "change"), tmp_path / "results"
+    results.mkdir()
+    done = bash("history", results, folder=clone, REDLINE_HISTORY="kept")
+    assert done.code == 0
+    assert "nothing is kept: there is no run in" in done.err
+
+
 FAKE_REDLINE = """\
 #!/bin/sh
 printf '%s\\n' "$*" >>"$RUNNER_TEMP/calls"
@@ -203,7 +298,7 @@ def test_the_steps_of_the_action_pass_on_inputs_and_the_exit_code(remote: Path, 
     surroundings = {"GITHUB_ACTION_PATH": CHECKOUT, "RUNNER_TEMP": temp, "GITHUB_OUTPUT": output}
     codes: dict[str, int] = {}
     for step in action["runs"]["steps"]:
-        if "run" not in step or "ci/install" in step["run"]:
+        if "run" not in step or "ci/install" in step["run"] or "if" in step:
             continue
         variables = {name: _filled(text, known) for name, text in step["env"].items()}
         done = subprocess.run(
@@ -213,6 +308,7 @@ def test_the_steps_of_the_action_pass_on_inputs_and_the_exit_code(remote: Path, 
             check=False,
         )
         codes[step["name"]] = done.returncode
+        known["steps.history.outputs.code"] = ""
         known |= {f"steps.compare.outputs.{key}": value for key, value in map(_pair, output.read_text().splitlines())}
     assert codes == {"Compare": 0, "Fail if the comparison did": 3}
     results = Path(known["steps.compare.outputs.results"])

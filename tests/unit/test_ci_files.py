@@ -15,17 +15,21 @@ from tests.e2e.test_documented_commands import commands
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "guide" / "ab-in-ci.md").read_text()
-COMPARE_TEXT, COMMENT_TEXT, GITLAB_TEXT = re.findall(r"^```yaml\n(.*?)^```", PAGE, flags=re.MULTILINE | re.DOTALL)
+COMPARE_TEXT, COMMENT_TEXT, GITLAB_TEXT, HISTORY_TEXT = re.findall(
+    r"^```yaml\n(.*?)^```", PAGE, flags=re.MULTILINE | re.DOTALL
+)
 ACTION_TEXT, POSTS_TEXT = ((ROOT / name).read_text() for name in ("action.yml", "ci/comment/action.yml"))
 TEMPLATE_TEXT = (ROOT / "ci" / "redline.gitlab-ci.yml").read_text()
-SCRIPTS = [ROOT / "ci" / name for name in ("install", "compare", "post-comment")]
+SCRIPTS = [ROOT / "ci" / name for name in ("install", "compare", "history", "post-comment")]
 
 
 def parsed(text: str) -> Any:
     return YAML(typ="safe", pure=True).load(text)
 
 
-COMPARE, COMMENT, ACTION, POSTS = map(parsed, (COMPARE_TEXT, COMMENT_TEXT, ACTION_TEXT, POSTS_TEXT))
+COMPARE, COMMENT, ACTION, POSTS, HISTORY = map(
+    parsed, (COMPARE_TEXT, COMMENT_TEXT, ACTION_TEXT, POSTS_TEXT, HISTORY_TEXT)
+)
 
 
 def steps(workflow: Any) -> list[dict[str, Any]]:
@@ -37,12 +41,13 @@ def steps(workflow: Any) -> list[dict[str, Any]]:
     [
         ("vendor.github-workflows", COMPARE_TEXT),
         ("vendor.github-workflows", COMMENT_TEXT),
+        ("vendor.github-workflows", HISTORY_TEXT),
         ("vendor.github-actions", ACTION_TEXT),
         ("vendor.github-actions", POSTS_TEXT),
         ("vendor.gitlab-ci", GITLAB_TEXT),
         ("vendor.gitlab-ci", TEMPLATE_TEXT),
     ],
-    ids=["compare", "comment", "action", "its comment", "gitlab in the guide", "template"],
+    ids=["compare", "comment", "history", "action", "its comment", "gitlab in the guide", "template"],
 )
 def test_it_is_what_the_published_schemas_allow(schema: str, text: str, tmp_path: Path) -> None:
     (tmp_path / "file.yml").write_text(text)
@@ -72,19 +77,27 @@ def test_what_may_write_runs_nothing_of_a_fork() -> None:
     assert not any("uses" in step for step in POSTS["runs"]["steps"])
 
 
+def test_what_pushes_runs_for_the_main_branch_alone() -> None:
+    assert HISTORY["on"] == {"push": {"branches": ["main"]}}
+    assert HISTORY["permissions"] == {"contents": "write"}
+    assert set(steps(HISTORY)[1]["with"]) <= set(ACTION["inputs"])
+    (rule,) = parsed(TEMPLATE_TEXT)["redline-history"]["rules"]
+    assert "$CI_COMMIT_BRANCH == $CI_DEFAULT_BRANCH" in rule["if"]
+
+
 def test_nothing_that_an_event_says_becomes_code_of_a_shell() -> None:
-    for step in (*ACTION["runs"]["steps"], *POSTS["runs"]["steps"], *steps(COMPARE), *steps(COMMENT)):
+    for step in (*ACTION["runs"]["steps"], *POSTS["runs"]["steps"], *steps(COMPARE), *steps(COMMENT), *steps(HISTORY)):
         assert "${{" not in step.get("run", "")
 
 
 def test_actions_are_pinned_to_commits_and_jobs_end() -> None:
-    used = re.findall(r"uses: (\S+)(.*)", COMPARE_TEXT + COMMENT_TEXT + ACTION_TEXT)
+    used = re.findall(r"uses: (\S+)(.*)", COMPARE_TEXT + COMMENT_TEXT + HISTORY_TEXT + ACTION_TEXT)
     others = [(action, comment) for action, comment in used if not action.startswith("./.redline")]
-    assert len(others) == 3
+    assert len(others) == 4
     for action, comment in others:
         assert re.fullmatch(r"actions/[a-z-]+@[0-9a-f]{40}", action)
         assert re.fullmatch(r" # v\d+\.\d+\.\d+", comment)
-    assert all(job["timeout-minutes"] <= 30 for each in (COMPARE, COMMENT) for job in each["jobs"].values())
+    assert all(job["timeout-minutes"] <= 30 for each in (COMPARE, COMMENT, HISTORY) for job in each["jobs"].values())
 
 
 def test_the_folder_has_what_the_workflows_use(tmp_path: Path) -> None:
@@ -118,13 +131,13 @@ def test_nothing_that_is_not_decided_fails_by_default() -> None:
 
 
 def test_the_artifact_has_one_name_and_outlives_a_failure() -> None:
-    _, compare, upload, last = ACTION["runs"]["steps"]
+    _, compare, history, upload, last = ACTION["runs"]["steps"]
     script = (ROOT / "ci" / "post-comment").read_text()
     assert upload["with"]["name"] == compare["env"]["NAME"] == POSTS["runs"]["steps"][0]["env"]["NAME"]
     assert ACTION["inputs"]["name"]["default"] == POSTS["inputs"]["name"]["default"] == "redline"
     assert '--name "$NAME" ' in script
-    assert "|| code=$?" in compare["run"]
-    assert last["run"] == 'exit "$CODE"'
+    assert all("|| code=$?" in step["run"] for step in (compare, history))
+    assert last["run"] == 'if [ "$CODE" != 0 ]; then exit "$CODE"; else exit "${HISTORY:-0}"; fi'
 
 
 def test_the_command_is_the_one_that_the_page_shows() -> None:

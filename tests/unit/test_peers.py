@@ -1,7 +1,4 @@
-"""The recorded output of other tools, and how it is parsed when it is not as expected.
-
-Only vegeta's is handwritten, with the values of the example in its README.
-"""
+"""The recorded output of other tools, and how it is parsed when it is not as expected."""
 
 from pathlib import Path
 
@@ -10,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redline.peers import ADAPTERS, PeerAdapter, PeerLoad
-from redline.peers.adapters import time_ns
+from redline.peers.outputs.reading import time_ns
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "peers"
 US, MS = 1e3, 1e6
@@ -20,14 +17,24 @@ READ = {
         0.5: 5.72 * MS,
         0.75: 5.98 * MS,
         0.9: 6.19 * MS,
+        0.95: 6.243 * MS,
         0.99: 6.53 * MS,
         0.999: 6.88 * MS,
         0.9999: 6.88 * MS,
         0.99999: 6.88 * MS,
         1.0: 6.88 * MS,
     },
-    "oha": {0.5: 5103505, 0.9: 5142315, 0.99: 5236822, 0.999: 5628766, 1.0: 5912132},
-    "vegeta": {0.5: 2854306, 0.9: 3228223, 0.99: 3530000, 1.0: 3660505},
+    "oha": {
+        0.5: 5103505,
+        0.75: 5121770,
+        0.9: 5142315,
+        0.95: 5161990,
+        0.99: 5236822,
+        0.999: 5628766,
+        0.9999: 5912132,
+        1.0: 5912132,
+    },
+    "vegeta": {0.5: 5215720, 0.9: 5736166, 0.95: 6346732, 0.99: 8397085, 1.0: 11908662},
     "k6": {0.5: 5102806, 0.9: 5150033.1, 0.99: 5614946, 0.999: 7188153.7, 1.0: 8177821},
     "h2load": {1.0: 7.82 * MS},
 }

@@ -5,6 +5,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import PurePath
 from typing import Literal
 
 from redline.analysis.cells import server_facts
@@ -15,7 +16,7 @@ from redline.analysis.environments import differences, eras_of
 from redline.analysis.judged import JudgedCell, judge_run, too_few_for
 from redline.analysis.own_servers import own_server
 from redline.model import Cell, Environment, Estimate, Metric, Run, ServerEntry, Variant
-from redline.model.history import Change, Followed, History, HistoryPoint, HistoryRun, LeftOut
+from redline.model.history import Change, Followed, History, HistoryPoint, HistoryRun, LeftOut, OtherLine
 from redline.stats import LogRatios, estimate, pooled
 from redline.stats.duets import StartRatio, over_starts
 
@@ -63,7 +64,7 @@ def see(run: Run, folder: str, wanted: Callable[[Cell], bool]) -> SeenRun:
     levels = judge_run(run) if manifest.plan.suite.alone else {}
     cells = {cell_id: _sight(cell) for cell_id, cell in levels.items() if wanted(cell.cell)}
     return SeenRun(
-        name=manifest.name,
+        name=PurePath(folder).name or manifest.name,  # CI gives the runs that it keeps names of their own
         folder=folder,
         suite=manifest.plan.suite.name,
         started_unix_ns=manifest.created_unix_ns,
@@ -78,7 +79,11 @@ def see(run: Run, folder: str, wanted: Callable[[Cell], bool]) -> SeenRun:
 
 
 def build_history(
-    folder: str, seen: Iterable[SeenRun], left_out: Sequence[LeftOut] = (), foreign: Sequence[str] = ()
+    folder: str,
+    seen: Iterable[SeenRun],
+    left_out: Sequence[LeftOut] = (),
+    foreign: Sequence[str] = (),
+    others: Sequence[OtherLine] = (),
 ) -> History:
     """The runs in the order of their start, and every cell of theirs in its telling metrics, latest plan first."""
     runs = sorted(seen, key=lambda seen: (seen.started_unix_ns, seen.name))
@@ -91,6 +96,7 @@ def build_history(
         cells=tuple(followed for cell_id in order for followed in _followed(cell_id, runs, era_of)),
         left_out=tuple(left_out),
         foreign=tuple(foreign),
+        others=tuple(others),
     )
 
 

@@ -151,7 +151,9 @@ def _list(names: str, metavar: str, text: str) -> Any:
 
 
 Arrivals: TypeAlias = Literal["poisson", "uniform"]
-ReportFormat: TypeAlias = Literal["html", "csv", "json", "md", "junit", "bmf", "benchmark", "annotations"]
+ReportFormat: TypeAlias = Literal[
+    "html", "csv", "json", "md", "junit", "bmf", "benchmark", "annotations", "hgrm", "hlog"
+]
 DuetMetric: TypeAlias = Literal["cpu", "throughput", "p50", "p75", "p90", "p95", "p99"]
 
 
@@ -319,6 +321,7 @@ class LoadFlags(RequestFlags):
     )
     seed: int = _flag("--seed", "N", "Seed of everything random, such as arrivals.", 1)
     output: Path | None = _flag("-o --output", "DIR", "Keep the recording there, with a report.")
+    spectrum: bool = _switch("--spectrum", "Print the whole distribution of response times too, as wrk2 does.")
     json: bool = _switch("--json", _AS_JSON)
 
 
@@ -410,10 +413,15 @@ class ReportFlags(Flags):
     A summary in the terminal, or on stdout a document for people, programs or CI.
     """
 
-    run: Path = _argument("RUN", "A directory that run, ab, limit or load made, or its results.json (or .json.gz).")
-    form: ReportFormat | None = _flag(
-        "--format -f", "html|csv|json|md|junit|bmf|benchmark|annotations", "Render it to stdout, in full."
+    run: Path = _argument(
+        "RUN", "A directory that run, ab, limit or load made, its results.json (or .json.gz), or a result of wrk or k6."
     )
+    form: ReportFormat | None = _flag(
+        "--format -f",
+        "html|csv|json|md|junit|bmf|benchmark|annotations|hgrm|hlog",
+        "Render it to stdout, in full; with hgrm and hlog all distributions, for the tools of HdrHistogram.",
+    )
+    output: Path | None = _flag("-o --output", "DIR", "hgrm: a file there for each trial, cell and kind of time.")
     json: bool = _switch("--json", _AS_JSON)
 
 
@@ -437,12 +445,15 @@ class CompareFlags(Flags):
 class HistoryFlags(SelectionFlags):
     """Follow every cell across runs: where it became faster or slower."""
 
-    folder: Path = _argument("DIR", "Holds runs, such as runs/.")
+    paths: list[Path] = _argument(
+        "DIR|FILE…",
+        "A folder that holds runs, such as runs/; results of wrk, wrk2, hey, h2load, oha, vegeta or k6, to be shown.",
+    )
     recent: int | None = _flag("--recent", "N", "Only regressions of the last N runs fail.")
     fail_on: Literal["regression"] | None = _flag(
         "--fail-on", "regression", "Exit with 3 when a cell became slower and still is."
     )
-    form: Literal["md"] | None = _flag("--format -f", "md", "For a pull request.")
+    form: Literal["html", "md"] | None = _flag("--format -f", "html|md", "A page, or a text for a pull request.")
     json: bool = _switch("--json", _AS_JSON)
 
 

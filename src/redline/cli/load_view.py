@@ -10,9 +10,10 @@ from redline.model import Cell, Counts, Estimate, Grade, Interval, Objective, Re
 from redline.peers.like import Like
 from redline.report.document import Column, Item, Items, Prose, Section, Table, filled, line
 from redline.report.format import agreed, duration, integer, other_time, quantile_name, rate
+from redline.report.render.hdr_files import percentile_levels
 from redline.report.sections.answer import objective_line
 from redline.report.sections.trials import trial_text
-from redline.stats import Trial
+from redline.stats import Trial, enough_beyond
 from redline.suite.load_text import load_text
 
 _METHOD = "one trial: no interval"
@@ -78,9 +79,7 @@ def load_section(result: LoadResult) -> Section:
 
     What was interrupted is shown as far as it was measured: that it is short is no reason to hide it.
     """
-    grave = {finding.kind for finding in result.findings if finding.grade is Grade.INVALID}
-    interrupted = result.ended == "interrupted" and result.measured_ns > 0 and grave <= {cut_short.kind}
-    shown = result.valid or interrupted
+    shown = _is_shown(result)
     times = map(other_time, result.other_times if shown else ())
     lines = (*times, agreed(result.tls) if result.tls else "", f"outcomes  {outcomes_text(result.counts)}")
     warm = f"warm-up  {trial_text(result.warm_up)}" if result.warm_up else ""
@@ -98,6 +97,36 @@ def load_section(result: LoadResult) -> Section:
         Prose(tuple(map(objective_line, result.objectives))),
     )
     return Section(result.url, tuple(blocks), result.load)
+
+
+def _is_shown(result: LoadResult) -> bool:
+    """Whether the numbers of a load are a result: it is valid, or was only interrupted."""
+    grave = {finding.kind for finding in result.findings if finding.grade is Grade.INVALID}
+    interrupted = result.ended == "interrupted" and result.measured_ns > 0 and grave <= {cut_short.kind}
+    return result.valid or interrupted
+
+
+def spectrum_section(result: LoadResult, recording: Recording) -> Section:
+    """The response times by the levels that wrk2 prints; of an invalid load nothing.
+
+    Levels with too few requests beyond them are left out, as everywhere, but for the largest time.
+    """
+    traffic = recording.traffic
+    reached = percentile_levels(traffic.response) if traffic and _is_shown(result) else ()
+    levels = [level for level in reached if level.q == 1 or enough_beyond(result.counts.due, level.q)]
+    rows = (
+        (
+            f"{level.ns / 1e6:,.3f}",
+            f"{level.q:.6f}",
+            integer(level.requests),
+            f"{1 / (1 - level.q):,.2f}" if level.q < 1 else "",
+        )
+        for level in levels
+    )
+    heads = ("response, ms", "percentile", "requests", "1/(1-percentile)")
+    return Section(
+        "Percentile spectrum", tuple(filled(Table(tuple(Column(head, "right") for head in heads), tuple(rows))))
+    )
 
 
 def like_section(like: Like) -> Section:

@@ -19,10 +19,10 @@ DIGITS = 3
 Ints = NDArray[np.int64]
 
 _HALF_BITS = 10  # 2 * 10**DIGITS values of 1 ns: 2**11 sub-buckets, of which a doubling has half
-_HALF = 1 << _HALF_BITS
-_BUCKETS = HIGHEST_NS.bit_length() - _HALF_BITS
-SLOTS = (_BUCKETS + 1) * _HALF
-PRECISION = 1.0 / _HALF
+HALF = 1 << _HALF_BITS
+BUCKETS = HIGHEST_NS.bit_length() - _HALF_BITS
+SLOTS = (BUCKETS + 1) * HALF
+PRECISION = 1.0 / HALF
 """The relative width of a slot is at most this, from 2048 ns up; below, slots are 1 ns wide."""
 
 _COMPRESSED_COOKIE = 0x1C849314
@@ -36,7 +36,7 @@ _MORE = 0x80
 
 def slots_of(values_ns: Ints) -> Ints:
     """Slots of durations, all of which must lie in the range."""
-    exponents = np.frexp((values_ns | (2 * _HALF - 1)).astype(np.float64))[1].astype(np.int64)
+    exponents = np.frexp((values_ns | (2 * HALF - 1)).astype(np.float64))[1].astype(np.int64)
     buckets = exponents - (_HALF_BITS + 1)
     result: Ints = (buckets << _HALF_BITS) + (values_ns >> buckets)
     return result

@@ -6,6 +6,7 @@ from pydantic import Field
 
 from redline.model.base import Frozen, omitted_if_default
 from redline.model.estimate import Estimate, Metric, Verdict
+from redline.model.report import Percentile
 
 HISTORY_FORMAT: Literal["redline.history/1"] = "redline.history/1"
 
@@ -99,6 +100,34 @@ class LeftOut(Frozen):
     going: bool = omitted_if_default(default=False, description="whether it is still being measured")
 
 
+class OtherResult(Frozen):
+    """A single result of another tool, or of Redline without its trials: it has no interval, and gets no verdict."""
+
+    file: str
+    tool: str
+    url: str = Field(description="what was requested, or a cell's slug; empty if the file does not say it")
+    load: str = Field(description="as the file says it; empty if it does not")
+    started_unix_ns: int | None = Field(description="null if the file does not say it")
+    rate_per_s: float | None = Field(description="as the tool counts; null if the file does not say it")
+    requests: int | None
+    failed: int | None = Field(description="as the tool counts; null if the file does not say it")
+    response: tuple[Percentile, ...] = Field(description="as the tool times requests; ns")
+    unsaid: tuple[str, ...] = Field(description="what files of this kind do not say")
+
+
+class OtherLine(Frozen):
+    """Results of one tool, URL and load, one after the other."""
+
+    tool: str
+    url: str
+    load: str
+    folder: str = omitted_if_default("", "of the files, where these do not say the URL")
+    results: tuple[OtherResult, ...]
+    dated: bool = Field(
+        description="whether they are in the order of their start; else in that in which they were named"
+    )
+
+
 class History(Frozen):
     """The runs below a directory by start time, and their cells from run to run."""
 
@@ -111,3 +140,4 @@ class History(Frozen):
         default=(), description="runs that are unreadable or measured only a capacity"
     )
     foreign: tuple[str, ...] = Field(default=(), description="names of directories that hold no run")
+    others: tuple[OtherLine, ...] = omitted_if_default((), "results of other tools, which are shown and not judged")

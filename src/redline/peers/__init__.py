@@ -1,4 +1,5 @@
 """Other load generators, for `--like`, `selftest --peers` and `bench`: how they are called, and what they print."""
 
-from redline.peers.adapters import ADAPTERS, PeerAdapter, PeerLoad, PeerOutput
+from redline.peers.adapters import ADAPTERS, PeerAdapter, PeerLoad
 from redline.peers.calling import Peer, find_peer, find_peers, run_peer
+from redline.peers.outputs.reading import PeerOutput

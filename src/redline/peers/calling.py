@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import IO
 
 from redline.errors import DriveError
-from redline.peers.adapters import ADAPTERS, PeerAdapter, PeerLoad, PeerOutput
+from redline.peers.adapters import ADAPTERS, PeerAdapter, PeerLoad
+from redline.peers.outputs.reading import PeerOutput
 from redline.plugins.linux.scheduling import on_cores
 
 _VERSION = re.compile(r"\d+\.\d+(?:\.\d+)*")

@@ -96,6 +96,33 @@ class Heat(PageBlock):
 
 
 @dataclass(frozen=True)
+class RunCourse:
+    """A number from run to run: `points` are its value and its interval's ends, or None where a run has none.
+
+    `eras` are the points at which another era begins; `changes` those since which it is at another level. `first` and
+    `last` name the runs at its ends, `ticks` are values of the scale, as numbers and as text, the lowest first.
+    """
+
+    title: str
+    hint: str
+    value: str
+    label: str
+    points: tuple[tuple[float, float | None, float | None] | None, ...]
+    ticks: tuple[tuple[float, str], ...]
+    first: str
+    last: str
+    eras: tuple[int, ...] = ()
+    changes: tuple[tuple[int, Verdict], ...] = ()
+
+
+@dataclass(frozen=True)
+class Courses(PageBlock):
+    """Courses, side by side where there is room."""
+
+    courses: tuple[RunCourse, ...]
+
+
+@dataclass(frozen=True)
 class Flames(PageBlock):
     """The flame graphs of the page's data, of which its script draws one at a time."""
 

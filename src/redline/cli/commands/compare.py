@@ -21,6 +21,12 @@ from redline.storage.runs import RunStore
 
 def execute(flags: CompareFlags) -> None:
     """Compare two runs, or the variants of one run with its baseline: ratios with 95% intervals, and verdicts."""
+    for path in filter(None, (flags.run, flags.other)):
+        if path.is_file():
+            raise UsageError(
+                f"{path} is a file: runs are compared by their trials, which only their folders have",
+                hint=f"name folders of runs, or see results of other tools side by side: redline history {path} …",
+            )
     base = read_run(flags.run)
     result = _between(base, read_run(flags.other), anyway=flags.anyway) if flags.other else _within(base)
     if flags.json:

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from redline.analysis.changes import FEWEST_RUNS
 from redline.analysis.history import SeenRun, build_history, overlooked, regressions, see, silent
+from redline.analysis.other_results import lines_of
 from redline.cli import exits
 from redline.cli.command_line import HistoryFlags
 from redline.cli.flags import at_least_one, split
@@ -18,24 +19,32 @@ from redline.cli.streams import write_document
 from redline.errors import RedlineError, StoreError, UsageError
 from redline.findings import said_once
 from redline.model import Cell, Grade
-from redline.model.history import History
+from redline.model.history import History, OtherLine
+from redline.peers.outputs.formats import read_results
 from redline.report.document import Medium
-from redline.report.render import markdown
+from redline.report.render import history_page, markdown
 from redline.report.sections.history import OUTLINE
 from redline.storage.archive import Archive, left_out, open_archive
 
 
 def execute(flags: HistoryFlags) -> None:
-    """Follow every cell across the runs of a directory, and show where it became faster or slower."""
+    """Follow every cell across the runs of a directory, and show where it became faster or slower.
+
+    Results of other tools, which are files, are shown beside it.
+    """
     if flags.recent is not None:
         at_least_one("--recent", flags.recent)
-    archive = open_archive(flags.folder)
-    history = _read(flags.folder, archive, _wanted(split(flags.servers), split(flags.scenarios)))
-    if (flags.servers or flags.scenarios) and history.runs and not history.cells:
-        hint = "leave out -s and -m to see all that there are"
-        raise UsageError(f"no cell of the runs below {history.folder} matches", hint=hint)
+    files = [path for path in flags.paths if path.is_file()]
+    folders = [path for path in flags.paths if path not in files]
+    if len(folders) > 1:
+        hint = "name the folder above them: runs are found at any depth"
+        raise UsageError(f"{folders[0]} and {folders[1]} are two folders of runs", hint=hint)
+    others = lines_of([result for file in files for result in read_results(file)])
+    history = _history(folders[0], flags, others) if folders else build_history("", (), others=others)
     if flags.json:
         write_json(history)
+    elif flags.form == "html":
+        write_document(history_page(history))
     elif flags.form == "md":
         write_document(markdown.render(OUTLINE.text(history, Medium.MARKDOWN)))
     else:
@@ -43,6 +52,16 @@ def execute(flags: HistoryFlags) -> None:
     _tell_left_out(history)
     if flags.fail_on:
         gate(history, flags.recent)
+
+
+def _history(folder: Path, flags: HistoryFlags, others: tuple[OtherLine, ...]) -> History:
+    """The history of the runs below a folder. Raises UsageError where `-s` and `-m` leave no cell."""
+    wanted = _wanted(split(flags.servers), split(flags.scenarios))
+    history = _read(folder, open_archive(folder), wanted, others)
+    if (flags.servers or flags.scenarios) and history.runs and not history.cells:
+        hint = "leave out -s and -m to see all that there are"
+        raise UsageError(f"no cell of the runs below {history.folder} matches", hint=hint)
+    return history
 
 
 def gate(history: History, recent: int | None) -> None:
@@ -56,6 +75,11 @@ def gate(history: History, recent: int | None) -> None:
         sys.stderr.write(f"regression: {followed.name}: {followed.metric}, since {since}\n")
     if worse:
         raise typer.Exit(exits.MISSED)
+    if not history.folder:
+        raise RedlineError(
+            "nothing could be judged: a result of another tool is a single run, without an interval",
+            hint="name the folder of Redline's runs, or leave out --fail-on",
+        )
     if not history.runs:
         raise RedlineError(
             f"nothing could be judged: no run below {history.folder}", hint="name the folder of the runs"
@@ -92,7 +116,7 @@ def _any(names: tuple[str, ...], globs: tuple[str, ...]) -> bool:
     return not globs or any(fnmatchcase(name, glob) for name in names for glob in globs)
 
 
-def _read(folder: Path, archive: Archive, wanted: Callable[[Cell], bool]) -> History:
+def _read(folder: Path, archive: Archive, wanted: Callable[[Cell], bool], others: tuple[OtherLine, ...]) -> History:
     """The history of what can be read; what cannot is left out, with the reason."""
     seen: list[SeenRun] = []
     aside = list(archive.left_out)
@@ -106,7 +130,7 @@ def _read(folder: Path, archive: Archive, wanted: Callable[[Cell], bool]) -> His
             except ValueError as error:  # a histogram is decoded when it is first asked
                 aside.append(left_out(store.folder, f"its recordings are damaged: {error}", store))
         line.show(Text("looking for changes"))
-        return build_history(str(folder), seen, aside, archive.foreign)
+        return build_history(str(folder), seen, aside, archive.foreign, others)
 
 
 def _tell_left_out(history: History) -> None:

@@ -14,12 +14,12 @@ from redline.cli.command_line import LoadFlags
 from redline.cli.contracts import LoadResult
 from redline.cli.flags import command_line, read_workers
 from redline.cli.load_flags import as_like, load_suite
-from redline.cli.load_view import like_section, live_line, load_result, load_section
+from redline.cli.load_view import like_section, live_line, load_result, load_section, spectrum_section
 from redline.cli.origins import project_here
 from redline.cli.project_builds import build_servers
 from redline.cli.show import OneLine, Terminal, show, write_json
 from redline.cli.targets import check_targets
-from redline.errors import DriveError
+from redline.errors import DriveError, UsageError
 from redline.model import Cell, PlannedTrial, Recording
 from redline.plugins.launchers.variables import check_variables
 from redline.ports import Launch, LoadOptions
@@ -33,6 +33,11 @@ from redline.suite import make_plan
 
 def execute(flags: LoadFlags) -> None:
     """Load a server: closed with -c users, or open at -R requests per second."""
+    if flags.spectrum and flags.json:
+        raise UsageError(
+            "--spectrum is for people, and --json prints its percentiles anyway",
+            hint="leave one out; for other programs keep the load: -o DIR, and redline report DIR --format hgrm",
+        )
     flags, like = as_like(flags)
     project = project_here() if flags.url is None else None
     suite, text = load_suite(flags, project)
@@ -58,7 +63,8 @@ def execute(flags: LoadFlags) -> None:
     if flags.json:
         write_json(result)
     else:
-        show([load_section(result), *([like_section(like)] if like else [])])
+        spectrum = [spectrum_section(result, recording)] if flags.spectrum else []
+        show([load_section(result), *spectrum, *([like_section(like)] if like else [])])
     if result.ended == "interrupted":
         raise typer.Exit(exits.INTERRUPTED)
     if code := exit_code(result):

@@ -2,11 +2,13 @@
 
 from collections.abc import Iterable, Mapping
 
+from redline.model.history import History
 from redline.model.limits import AnyReport, LimitReport
 from redline.ports import Renderer
 from redline.report.document import Medium, Page, Section
 from redline.report.outcomes import outcomes
 from redline.report.render import annotations, benchmarks, csvfile, html, junit, markdown
+from redline.report.sections import history_page as history_sections
 from redline.report.sections import limit, run
 from redline.visible import visible
 
@@ -51,3 +53,8 @@ RENDERERS: Mapping[str, Renderer] = {
     "benchmark": benchmarks.smaller_is_better,
     "annotations": lambda report: annotations.render(outcomes(report)),
 }
+
+
+def history_page(history: History) -> bytes:
+    """The page of a history, which has courses and no plots."""
+    return html.render(history_sections.page(history))

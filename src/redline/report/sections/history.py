@@ -1,6 +1,5 @@
 """A history as sections: what changed first, with a line of bars per cell and metric."""
 
-import math
 from collections.abc import Iterable, Iterator
 
 from redline.analysis.changes import FEWEST_RUNS
@@ -10,9 +9,9 @@ from redline.model.history import Change, Followed, History, HistoryPoint
 from redline.report import format as fmt
 from redline.report.document import Column, Head, Line, Medium, Prose, Section, Table, TableCell, TextCell, line
 from redline.report.outline import Chapter, Outline
+from redline.report.sections.bars import bars
+from redline.report.sections.other_results import other_sections
 
-_BARS = "▁▂▃▄▅▆▇█"
-_MISSING = "·"
 _NEW_ERA = "│"
 _MOST = 40
 _MOST_ROWS = 20
@@ -28,6 +27,8 @@ _COLUMNS = (
 
 def _standing(history: History) -> Iterator[Section]:
     """How many runs there are, where eras begin, and where the cells stand."""
+    if not history.folder:
+        return
     first, *eras = overview(history)
     eras_begun = (line((era, Verdict.INCONCLUSIVE)) for era in eras)
     counts = [counted(history)] if followed(history) else []
@@ -86,6 +87,7 @@ OUTLINE = Outline[History](
         Chapter(_unchanged, on=Medium.TERMINAL),
         Chapter(_silent, on=Medium.MARKDOWN),
         Chapter(_single),
+        Chapter(lambda history: other_sections(history.others)),
         Chapter(_left_out, on=Medium.MARKDOWN),
     ),
     headed=Medium.MARKDOWN,
@@ -116,24 +118,18 @@ def _change_lines(cell: Followed, history: History) -> Iterator[Line]:
 
 
 def sparkline(cell: Followed, history: History, most: int = _MOST) -> str:
-    """The last runs as bars on a log scale, lowest to highest; `·` where a run says nothing, `│` where an era begins.
-
-    The scale spans at least four thresholds, so that noise does not look like mountains.
-    """
+    """The last runs as `bars`; `·` where a run says nothing, `│` where an era begins."""
     points = cell.points[-most:]
-    logs = [math.log(point.estimate.value) for point in points if point.estimate and point.estimate.value > 0]
-    if not logs:
-        return _MISSING * len(points)
-    middle = (min(logs) + max(logs)) / 2
-    half = max((max(logs) - min(logs)) / 2, 2 * math.log1p(cell.threshold))
     drawn, era = "", None
-    for point in points:
+    for point, bar in zip(
+        points,
+        bars([point.estimate.value if point.estimate else None for point in points], cell.threshold),
+        strict=True,
+    ):
         own = history.runs[point.run].era
         drawn += _NEW_ERA if era not in (None, own) else ""
         era = own
-        value = point.estimate.value if point.estimate else 0.0
-        height = (math.log(value) - middle + half) / (2 * half) if value > 0 else 0.0
-        drawn += _BARS[min(len(_BARS) - 1, int(height * len(_BARS)))] if value > 0 else _MISSING
+        drawn += bar
     return drawn
 
 

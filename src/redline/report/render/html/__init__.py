@@ -25,6 +25,7 @@ from redline.model import Grade
 from redline.report import format as fmt
 from redline.report.document import STATE_LOOKS, ChangeCell, Line, Page, Table, TableCell, filled
 from redline.report.figures import Bar, BarChart, Heat
+from redline.report.render.html.courses import draw_course
 from redline.visible import visible
 
 _HERE = Path(__file__).parent
@@ -128,6 +129,7 @@ def _templates() -> Environment:
         heat=_heat,
         drawn=draw,
         heated=heat_map,
+        course=draw_course,
         filled=filled,
         plain=_plain,
     )

@@ -1,0 +1,87 @@
+"""Every distribution that a run recorded, as it was measured, for other programs. Nothing is judged. Pure."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from redline.model import DuetRecording, Histogram, Recording, Run
+
+
+@dataclass(frozen=True)
+class RecordedSpan:
+    """The times that were recorded from one instant to another, in Unix time."""
+
+    start_unix_ns: int
+    end_unix_ns: int
+    times: Histogram
+
+
+@dataclass(frozen=True)
+class RecordedTimes:
+    """Response or service times of a cell in one trial, or in one start of a duet: in all, and as they came.
+
+    `cell` is its slug, or its id where another cell has that slug. `trial` is such as `trial-1`, `start-1`, or
+    `start-1.control` for the second copy of a baseline. A duet keeps no course, so that it has a single span.
+    """
+
+    cell: str
+    trial: str
+    kind: str
+    spans: tuple[RecordedSpan, ...]
+
+    @property
+    def name(self) -> str:
+        """`rust.hyper.SimpleGet.saturate.trial-1.response`."""
+        return f"{self.cell}.{self.trial}.{self.kind}"
+
+    @property
+    def times(self) -> Histogram:
+        """All of it."""
+        return Histogram.merged(span.times for span in self.spans)
+
+
+def distributions(run: Run) -> Iterator[RecordedTimes]:
+    """The measured part of all trials and starts that sent any request, in the order in which they were executed."""
+    slugs = {cell_id: cell.slug for cell_id, cell in run.manifest.plan.cells.items()}
+    often = Counter(slugs.values())
+    names = {cell_id: slug if often[slug] == 1 else cell_id for cell_id, slug in slugs.items()}
+    for recording in run.recordings:
+        yield from _of_trial(names[recording.cell_id], recording)
+    for duet in run.duets:
+        yield from _of_start([names[cell_id] for cell_id in duet.cell_ids], duet)
+
+
+def _of_trial(slug: str, recording: Recording) -> Iterator[RecordedTimes]:
+    """The measurement and its drain, whose requests together are those that were due in the measurement."""
+    traffic = recording.traffic
+    if traffic is None or not traffic.counts.due:
+        return
+    measured = [interval for interval in traffic.intervals if interval.phase != "warmup"]
+    for kind in ("response", "service"):
+        spans = (
+            RecordedSpan(
+                traffic.epoch_unix_ns + interval.start_ns,
+                traffic.epoch_unix_ns + interval.end_ns,
+                interval.response if kind == "response" else interval.service,
+            )
+            for interval in measured
+        )
+        yield RecordedTimes(slug, f"trial-{recording.round + 1}", kind, tuple(spans))
+
+
+def _of_start(names: list[str], duet: DuetRecording) -> Iterator[RecordedTimes]:
+    traffic = duet.traffic
+    slices = [
+        part for block in (traffic.blocks if traffic else ()) if block.phase == "measure" for part in block.slices
+    ]
+    if traffic is None or not slices:
+        return
+    start, end = (
+        traffic.epoch_unix_ns + edge
+        for edge in (min(part.start_ns for part in slices), max(part.end_ns for part in slices))
+    )
+    for place, target in enumerate(traffic.targets):
+        control = place > 0 and names[place] == names[0]
+        trial = f"start-{duet.round + 1}{'.control' if control else ''}"
+        for kind, times in (("response", target.response), ("service", target.service)):
+            yield RecordedTimes(names[place], trial, kind, (RecordedSpan(start, end, times),))

@@ -1,0 +1,96 @@
+"""What an output of a load generator says, and how numbers are read from texts that may hold anything."""
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+_UNITS_NS = {"ns": 1.0, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9, "m": 60e9, "h": 3600e9}
+_TIME = re.compile(r"(\d+(?:\.\d+)?)(ns|us|µs|ms|s|m|h)")
+_LONGEST_NS = 1e18
+"""Some thirty years: what claims to take longer is no response time."""
+
+
+@dataclass(frozen=True)
+class PeerOutput:
+    """What a peer reports; empty or None where its output says nothing.
+
+    `latencies_ns` are by quantile (1 is the largest). `requests` counts the right answers, `rate_per_s` is the peer's
+    own figure, `faults` names what went wrong, and `failed` counts it. `tls` is what was negotiated. `url` and `load`
+    are what was requested, and how.
+    """
+
+    latencies_ns: dict[float, float] = field(default_factory=dict)
+    requests: int | None = None
+    rate_per_s: float | None = None
+    faults: str = ""
+    tls: str = ""
+    failed: int | None = None
+    url: str = ""
+    load: str = ""
+    started_unix_ns: int | None = None
+
+
+def time_ns(text: str) -> float | None:
+    """`5.72ms` in nanoseconds; None when it is no time."""
+    match = _TIME.fullmatch(text.strip())
+    return None if match is None else float(match[1]) * _UNITS_NS[match[2]]
+
+
+def json_object(output: str) -> dict[str, Any]:
+    """The JSON object from the first brace on; empty when there is none."""
+    return next(iter(json_objects(output, at_most=1)), {})
+
+
+def json_objects(output: str, at_most: int = 100) -> list[dict[str, Any]]:
+    """The JSON objects that follow each other, from the first brace on."""
+    values: list[dict[str, Any]] = []
+    start = output.find("{")
+    while start >= 0 and len(values) < at_most:
+        try:
+            value, end = json.JSONDecoder().raw_decode(output, start)
+        except (ValueError, RecursionError):
+            break
+        values.append(value)
+        start = output.find("{", end)
+    return values
+
+
+def member(holder: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """An object within it; empty when there is none."""
+    value = holder.get(name)
+    return value if isinstance(value, dict) else {}
+
+
+def number(value: object, scale: float = 1.0) -> float | None:
+    """A number of JSON from 0 on, scaled; None when it is no such number."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        scaled = value * scale
+    except OverflowError:  # an integer of some hundred digits
+        return None
+    return scaled if math.isfinite(scaled) and scaled >= 0 else None
+
+
+def whole(value: object) -> int | None:
+    """A count of JSON; None when it is no such number."""
+    known = number(value)
+    return None if known is None else round(known)
+
+
+def rough(value: float) -> str:
+    """Two significant digits, without an exponent up to a billion: what a tool attains varies a little."""
+    return f"{float(f'{value:.2g}'):.9g}"
+
+
+def latencies(times: Mapping[str, Any], names: Mapping[float, str], scale: float = 1.0) -> dict[float, float]:
+    """Times in nanoseconds by quantile, as far as they are reported."""
+    return reported({q: number(times.get(name), scale) for q, name in names.items()})
+
+
+def reported(latencies_ns: Mapping[float, float | None]) -> dict[float, float]:
+    """Those times that are known, and may be true."""
+    return {q: ns for q, ns in latencies_ns.items() if ns is not None and ns <= _LONGEST_NS and q <= 1}

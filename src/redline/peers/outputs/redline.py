@@ -1,0 +1,54 @@
+"""What Redline itself prints as JSON, of any version: `results.json`, and `redline load --json`.
+
+It is read by the names of its fields, and not as this version's report, so that a later version may add some.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from redline.peers.outputs.reading import PeerOutput, member, number, reported, whole
+
+_QUANTILES = (0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 1.0)
+
+
+def knows(document: Mapping[str, Any]) -> bool:
+    """Whether it is a report, or the result of a load."""
+    return str(document.get("format")).startswith(("redline.report/", "redline.load/"))
+
+
+def read(document: Mapping[str, Any]) -> Iterator[PeerOutput]:
+    """The cells that are valid: of a report those of servers, and of a load the only one."""
+    if str(document["format"]).startswith("redline.load/"):
+        if document.get("valid") is True:
+            about = PeerOutput(url=str(document.get("url", "")), load=str(document.get("load", "")))
+            yield _output(about, document, member(document, "throughput"), document.get("response"))
+        return
+    started = whole(member(document, "run").get("started_unix_ns"))
+    cells = document.get("cells")
+    for cell in cells if isinstance(cells, list) else ():
+        if isinstance(cell, dict) and cell.get("valid") is True and cell.get("role") == "subject":
+            about = PeerOutput(
+                url=str(cell.get("slug", "")), load=str(cell.get("load_text", "")), started_unix_ns=started
+            )
+            throughput = member(member(cell, "estimates"), "throughput")
+            yield _output(about, cell, throughput, cell.get("response_percentiles"))
+
+
+def _output(about: PeerOutput, counted: Mapping[str, Any], throughput: Mapping[str, Any], points: object) -> PeerOutput:
+    """The numbers of a cell. `points` are those of its distribution, `counted` holds its counts."""
+    times = {
+        q: number(point.get("ns"))
+        for point in (points if isinstance(points, list) else ())
+        if isinstance(point, dict) and (q := number(point.get("q"))) in _QUANTILES and q is not None
+    }
+    outcomes = member(member(counted, "counts"), "outcomes")
+    counts = {name: whole(count) or 0 for name, count in outcomes.items()}
+    right = counts.pop("ok", None)
+    return replace(
+        about,
+        latencies_ns=reported(times),
+        requests=right,
+        rate_per_s=number(throughput.get("value")),
+        failed=None if right is None else sum(counts.values()),
+    )
