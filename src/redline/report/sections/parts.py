@@ -131,7 +131,12 @@ def repeat_section(what: str, command: str, facts: dict[str, str], machine: Envi
             on=Medium.PAGE,
         ),
         Code(command, "Command"),
-        Facts((*facts.items(), *machine_facts(machine))),
+        Fold(
+            line("Versions and machine"),
+            (Facts((*facts.items(), *machine_facts(machine))),),
+            open=False,
+            on=Medium.PAGE,
+        ),
         *((Fold(line("The suite"), (Code(suite, "Suite"),), open=False, on=Medium.PAGE),) if suite else ()),
     )
     return Section(f"Repeat this {what}", blocks, anchor="repeat")
