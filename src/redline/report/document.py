@@ -114,8 +114,8 @@ class ChangeCell:
     """A cell of a table with a change, or why there is none: `note` is the number of the table's reason.
 
     A change that is only described has no verdict. `brief` is the text without decimals that say little at a glance,
-    and `size` the absolute relative change. `remark` stands behind the verdict, `chances` is a hint of the page. In
-    text a `stacked` change has its interval in a line of its own.
+    and `size` the absolute relative change. `remark` stands behind the verdict. The page has `chances`, a hint, and
+    `times`, the change as a multiple. In text a `stacked` change has its interval in a line of its own.
     """
 
     text: str = ""
@@ -126,6 +126,7 @@ class ChangeCell:
     size: float = 0.0
     remark: str = ""
     chances: str = ""
+    times: str = ""
     stacked: bool = False
 
     @classmethod
@@ -144,6 +145,7 @@ class ChangeCell:
             size=abs(ratio.value - 1),
             remark=fmt.held_back(comparison),
             chances=fmt.chances(comparison),
+            times=fmt.times(comparison),
             stacked=stacked,
         )
 

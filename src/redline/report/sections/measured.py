@@ -9,6 +9,7 @@ from redline.report.document import (
     Column,
     Fold,
     InvalidCell,
+    Medium,
     Prose,
     Section,
     ServerCell,
@@ -156,13 +157,18 @@ def _notes(group: Group) -> Prose:
 
 
 def built_section(report: Report) -> Iterator[Section]:
-    """What ran."""
-    if rows := built(report):
-        known = any(runtime for _, runtime, _ in rows)
-        shown = ("server", "runtime", "build") if known else ("server", "build")
-        cells = tuple(row if known else (row[0], row[2]) for row in rows)
-        table = Table(tuple(map(Column, shown)), cells)
-        yield Section("Servers as they were built", (table,), anchor="built")
+    """What ran, for Markdown: the page has it below how to repeat the run."""
+    if table := _built_table(report):
+        yield Section("Servers as they were built", (table,))
+
+
+def _built_table(report: Report) -> Table | None:
+    """What ran; without a column of runtimes where no server reports one."""
+    rows = built(report)
+    known = any(runtime for _, runtime, _ in rows)
+    shown = ("server", "runtime", "build") if known else ("server", "build")
+    cells = tuple(row if known else (row[0], row[2]) for row in rows)
+    return Table(tuple(map(Column, shown)), cells) if rows else None
 
 
 def built(report: Report) -> tuple[tuple[str, str, str], ...]:
@@ -180,4 +186,6 @@ def repeat_run(report: Report) -> Iterator[Section]:
     """How to do the same again."""
     run = report.run
     facts = {"run": run.name, "seed": str(run.seed)}
-    yield repeat_section("run", run.command, facts, report.environment, run.suite_text)
+    table = _built_table(report)
+    folds = (Fold(line("Servers as they were built"), (table,), open=False, on=Medium.PAGE),) if table else ()
+    yield repeat_section("run", run.command, facts, report.environment, run.suite_text, *folds)

@@ -133,14 +133,17 @@ def _by_metric(pair: ServerPair, workload: Workload, boards: Sequence[Board], ce
     """A row per metric: there is one pair of servers under one load."""
     reasons: dict[str, int] = {}
     comparisons = sorted(_at(pair, workload, boards), key=lambda comparison: not comparison.primary)
-    rows: list[tuple[TableCell, ...]] = [
-        (fmt.label(comparison.metric), _change(comparison, reasons), _control(comparison, " "))
-        for comparison in comparisons
-    ]
     over = f"over {pair.against}"
-    columns = [Column(""), Column(f"{pair.server} {over}", "right"), Column(f"{pair.against} {over}", "right")]
-    if not _has_controls(comparisons):
-        columns, rows = columns[:-1], [row[:-1] for row in rows]
+    columns = [Column(""), Column(f"{pair.server} {over}", "right")]
+    rows: list[tuple[TableCell, ...]] = [
+        (fmt.label(comparison.metric), _change(comparison, reasons)) for comparison in comparisons
+    ]
+    if any(in_times := [fmt.times(comparison) for comparison in comparisons]):
+        columns.append(Column("times", "right"))
+        rows = [(*row, times) for row, times in zip(rows, in_times, strict=True)]
+    if _has_controls(comparisons):
+        columns.append(Column(f"{pair.against} {over}", "right"))
+        rows = [(*row, _control(comparison, " ")) for row, comparison in zip(rows, comparisons, strict=True)]
     ids = dict.fromkeys(side for comparison in comparisons for side in (comparison.cell_id, comparison.baseline_id))
     load = common_load(cells[cell_id] for cell_id in ids if cell_id in cells)
     title = line((_workload(workload), "strong"), (f" {load}", "dim"))
@@ -178,24 +181,34 @@ def _rows(
     rows: list[tuple[TableCell, ...]] = []
     first, base, several = boards[0], boards[0].against, len(pairs) > 1
     controls = not aside and _has_controls(comparison for board in boards for comparison in board.comparisons.values())
+    shared = controls and bool(base) and several and len(workloads) == 1  # the same duets have the baseline twice
+    control: TextCell | str = ""
     for workload, pair in product(workloads, pairs):
         comparisons = _at(pair, workload, boards)
         by_metric = {comparison.metric: comparison for comparison in comparisons}
         changes = (_change(by_metric.get(board.metric), reasons, stacked=True) for board in boards)
         by_duets = [comparison for comparison in comparisons if comparison.duet]
         by_cpu = max(by_duets, key=lambda duet: duet.metric is Metric.CPU_PER_REQUEST, default=None)
-        control = [_control(by_cpu) if by_cpu else ""] if controls else []
+        control = _control(by_cpu, " " if shared else "\n") if by_cpu else ""
         against = f" vs {pair.against}" if several and not base else ""
         name = line(
             (pair.server if several else first.title_of(workload), "strong"),
             (f"{against}{f' {pair.setting}' if pair.setting else ''}", "dim"),
         )
-        rows.append((TextCell((name,)), *changes, *control))
+        rows.append(
+            (TextCell((name,)), *changes, _in_times(comparisons), *([control] if controls and not shared else []))
+        )
     metrics = (Column(fmt.label(board.metric), "right") for board in boards)
-    control_columns = [Column(f"{base} over {base}" if base else "baseline over itself", "right")] if controls else []
+    over_itself = f"{base} over {base}" if base else "baseline over itself"
+    control_columns = [Column(over_itself, "right")] if controls and not shared else []
     title = _workload(workloads[0]) if several else f"{pairs[0].server} over {pairs[0].against}"
+    columns = (Column("server" if several else "workload"), *metrics, Column("times"), *control_columns)
+    at = len(boards) + 1
+    if aside or not any(isinstance(row[at], TextCell) for row in rows):
+        columns = (*columns[:at], *columns[at + 1 :])
+        rows = [(*row[:at], *row[at + 1 :]) for row in rows]
     yield Table(
-        (Column("server" if several else "workload"), *metrics, *control_columns),
+        columns,
         tuple(rows),
         line(
             (title, "strong"),
@@ -204,6 +217,8 @@ def _rows(
         ),
         on=on,
     )
+    if shared and isinstance(control, TextCell):
+        yield Prose(((*line((f"{over_itself}: ", "dim")), *control.lines[0]),), on=on)
     yield replace(refused(reasons), on=on)
 
 
@@ -217,6 +232,17 @@ def _is_judged(board: Board) -> bool:
 
 def _has_controls(comparisons: Iterable[Comparison]) -> bool:
     return any(comparison.duet and comparison.duet.control for comparison in comparisons)
+
+
+def _in_times(comparisons: Sequence[Comparison]) -> TableCell:
+    """`1.6 times` over `fewer requests`: the rate if it is known, else the first of what is judged."""
+    ordered = sorted(comparisons, key=lambda known: (known.metric is not Metric.THROUGHPUT, not known.primary))
+    first = next((comparison for comparison in ordered if comparison.ratio), None)
+    text = fmt.times(first, named=True) if first else ""
+    if not text:
+        return ""
+    head, _, rest = text.partition(" times ")
+    return words(f"{head} times", rest)
 
 
 def _change(comparison: Comparison | None, reasons: dict[str, int], *, stacked: bool = False) -> ChangeCell:

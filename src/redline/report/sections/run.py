@@ -46,7 +46,7 @@ _CHAPTERS: tuple[Chapter[Report], ...] = (
     Chapter(lambda report: skipped_section(report.skipped)),
     Chapter(lambda report: hosts_section(report.hosts, report.pairs)),
     Chapter(measured, on=Medium.PAGE),
-    Chapter(built_section, on=Medium.WRITTEN),
+    Chapter(built_section, on=Medium.MARKDOWN),
     Chapter(repeat_run, on=Medium.WRITTEN),
 )
 

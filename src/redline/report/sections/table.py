@@ -36,7 +36,7 @@ from redline.report.sections.views import (
 
 _WHOLE = 40
 """The most cells that stand in one table; a larger study has one for each workload, folded."""
-_TRIALS = ["round", "position", "used", "throughput", "p50", "p99", "CPU per request", "warm-up", "failure"]
+_TRIALS = ["round", "recording", "used", "throughput", "p50", "p99", "CPU per request", "warm-up", "failure"]
 _MOST_STARTS = 60
 
 
@@ -180,8 +180,8 @@ def _starts(compared: Iterable[Comparison]) -> Iterator[Line]:
 
 
 def _trial(trial: TrialReport) -> Iterator[TableCell]:
-    """A trial; rounds count from 1."""
-    yield from (str(trial.round + 1), str(trial.position + 1), "yes" if trial.used else "no", _rate(trial))
+    """A trial; rounds count from 1, and files of recordings from 0000."""
+    yield from (str(trial.round + 1), f"{trial.position:04}", "yes" if trial.used else "no", _rate(trial))
     times = (trial.p50_ns, trial.p99_ns, trial.cpu_per_request_ns)
     yield from ("" if ns is None else fmt.duration(ns) for ns in times)
     yield trial_text(trial.warm_up)
