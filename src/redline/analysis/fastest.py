@@ -91,7 +91,10 @@ def _between(one: str, other: str, against: Mapping[str, Comparison]) -> tuple[C
 
 
 def _apart(best: str, other: str, against: Mapping[str, Comparison], places: Mapping[str, Standing]) -> _Apart:
-    """Whether the best is surely better, by their comparison; without one, if their intervals do not overlap."""
+    """Whether the best is surely better, by their comparison; without one, if their intervals do not overlap.
+
+    Then both have to be judged against the baseline, and at least one is told apart from it.
+    """
     if direct := _between(best, other, against):
         comparison, _ = direct
         if comparison.verdict is Verdict.EQUIVALENT:
@@ -99,8 +102,9 @@ def _apart(best: str, other: str, against: Mapping[str, Comparison], places: Map
         return "apart" if _tells(comparison) else "unknown"
     ours, theirs = places[best], places[other]
     overlap = ours.low <= theirs.high and theirs.low <= ours.high
-    said = best not in against or _tells(against[best])
-    return "apart" if said and not overlap else "unknown"
+    known = [against[name] for name in (best, other) if name in against]
+    judged = all(comparison.verdict is not None or _tells(comparison) for comparison in known)
+    return "apart" if judged and any(map(_tells, known)) and not overlap else "unknown"
 
 
 def _tells(comparison: Comparison) -> bool:

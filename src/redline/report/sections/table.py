@@ -43,7 +43,7 @@ _MOST_STARTS = 60
 def table_section(report: Report) -> Iterator[Section]:
     """All servers under all loads. A report of many cells has a table for each load, of which the first is open."""
     made, whole = groups(report), len(report.cells) <= _WHOLE
-    sheet = _Sheet(report)
+    sheet = _ResultRows(report)
     tables: list[Block] = []
     if whole:
         tables = [sheet.table(made)] if made else []
@@ -66,7 +66,7 @@ def table_section(report: Report) -> Iterator[Section]:
     yield Section("Results", tuple(blocks), anchor="results", aside=Prose(counts) if counts else None)
 
 
-class _Sheet:
+class _ResultRows:
     """Makes rows, and numbers the reasons why something is not compared."""
 
     def __init__(self, report: Report) -> None:
@@ -95,7 +95,7 @@ class _Sheet:
             base = f"; baseline {group.baseline}" if group.baseline else ""
             for cell in group.cells:
                 server = scored_server(cell, group, self._ranks.get(cell.cell_id, ""), self._series[cell.server])
-                compared = self._compared.get(cell.cell_id, {})
+                compared = self._compared.get(cell.cell_id, {}) if cell.role == "subject" else {}
                 rows.append((f"{group.title} {group.load_text}{base}", server, *self._scores(cell, compared)))
                 more.append(_fold(cell, compared))
         heads = (
