@@ -10,7 +10,7 @@ from typing import Literal
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from redline.model import COMPARED, SHOWN, Report
+from redline.model import COMPARED, Report
 from redline.report.render import RENDERERS
 from tests.fakes import layers, profiles, reports, studies
 
@@ -67,6 +67,18 @@ class Opened:
         """Pixels by which the page scrolls sideways."""
         return int(self.page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth"))
 
+    def unfold(self) -> None:
+        """Open all that is folded, and wait until what was in it is drawn."""
+        self.page.evaluate("document.querySelectorAll('details').forEach(fold => { fold.open = true; })")
+        drawn = (
+            "[...document.querySelectorAll('figure:not([hidden]) > .plot')].every(plot => plot.querySelector('canvas'))"
+        )
+        self.page.wait_for_function(drawn, timeout=10_000)
+
+    def height(self) -> int:
+        """Pixels from the top of the page to its end."""
+        return int(self.page.evaluate("document.documentElement.scrollHeight"))
+
     def assert_quiet(self) -> None:
         assert self.complaints == []
         assert [url for url in self.requests if not url.startswith(("file:", "data:"))] == []
@@ -114,7 +126,7 @@ def test_it_fits_draws_and_stays_quiet(
     report = make()
     opened = open_report(report, width=width, scheme=scheme)
     assert opened.overflow() == 0
-    opened.page.evaluate("document.querySelectorAll('details').forEach(fold => { fold.open = true; })")
+    opened.unfold()
     assert opened.overflow() == 0
     canvases = opened.page.query_selector_all(".plot canvas")
     assert len(canvases) == 3 * len({(cell.scenario, cell.load) for cell in report.cells if cell.valid})
@@ -127,7 +139,7 @@ def test_it_fits_draws_and_stays_quiet(
 def test_every_forest_keeps_its_marks_inside_the_page(open_report: Callable[..., Opened], width: int) -> None:
     opened = open_report(reports.healthy(), width=width)
     points = opened.page.query_selector_all(".mark .point")
-    drawn = [one for one in reports.healthy().comparisons if one.metric in SHOWN and one.says_something]
+    drawn = [one for one in reports.healthy().comparisons if one.primary and one.ratio]
     assert len(points) == len(drawn) > 0
     outside = opened.page.evaluate(
         """() => [...document.querySelectorAll(".mark .point")].filter(point => {
@@ -138,33 +150,111 @@ def test_every_forest_keeps_its_marks_inside_the_page(open_report: Callable[...,
     assert outside == 0
 
 
-def test_numbers_do_not_run_into_the_forest(open_report: Callable[..., Opened]) -> None:
+def test_numbers_do_not_run_into_each_other(open_report: Callable[..., Opened]) -> None:
     for width in (320, 1024, 1440, 1920):
         opened = open_report(reports.skipping(), width=width)
         overlaps = opened.page.evaluate(
-            """() => [...document.querySelectorAll(".scores td")].filter(cell => {
-              const numbers = cell.querySelector(".numbers"), forest = cell.querySelector("svg.forest");
-              if (!numbers || !forest || getComputedStyle(forest).display === "none") return false;
-              const a = numbers.getBoundingClientRect(), b = forest.getBoundingClientRect();
-              const widest = Math.max(...[...numbers.children].map(child => child.getBoundingClientRect().right));
-              return widest > b.left + 1 && a.bottom > b.top + 1;
+            """() => [...document.querySelectorAll(".scores td, table.forest :is(td, th)")].filter(cell => {
+              const within = cell.getBoundingClientRect();
+              return [...cell.querySelectorAll("b, small, span:not(.unseen)")].some(part =>
+                part.getClientRects().length && part.getBoundingClientRect().right > within.right + 1);
             }).length"""
         )
         assert overlaps == 0, width
 
 
+@pytest.mark.parametrize(("make", "most"), [(reports.healthy, 3_500), (studies.small, 6_000), (reports.alone, 2_500)])
+def test_a_page_is_not_longer_than_it_has_to_be(
+    open_report: Callable[..., Opened], make: Callable[[], Report], most: int
+) -> None:
+    assert open_report(make(), width=1280).height() <= most
+
+
+def test_the_first_screen_has_the_answer_and_its_picture_beside_it(open_report: Callable[..., Opened]) -> None:
+    opened = open_report(reports.healthy(), width=1280)
+    words, picture = (opened.page.locator(place).bounding_box() for place in ("#answer .notes", "#answer table.forest"))
+    assert words
+    assert picture
+    assert picture["x"] >= words["x"] + words["width"]
+    assert picture["x"] + picture["width"] > 1_200
+    assert max(box["y"] + box["height"] for box in (words, picture)) < 900
+
+
+def test_it_is_printed_on_two_upright_pages(open_report: Callable[..., Opened]) -> None:
+    opened = open_report(reports.healthy(), width=1280)
+    printed = opened.page.pdf(prefer_css_page_size=True)
+    assert len(re.findall(rb"/Type\s*/Page\b", printed)) == 2
+    box = re.search(rb"/MediaBox\s*\[0 0 ([0-9.]+) ([0-9.]+)\]", printed)
+    assert box
+    assert (round(float(box[1])), round(float(box[2]))) == (595, 842)
+
+
+def test_rows_are_sorted_with_what_is_folded_below_them(open_report: Callable[..., Opened]) -> None:
+    opened = open_report(reports.healthy(), width=1280)
+    page = opened.page
+    names = "() => [...document.querySelectorAll('.scores .entry')].map(body => body.innerText.split('\\n')[0])"
+    before = page.evaluate(names)
+    head = page.locator(".scores > thead th", has_text="CPU per request")
+    head.locator("button").click()
+    assert head.get_attribute("aria-sort") == "ascending"
+    places = page.evaluate(
+        """() => [...document.querySelectorAll(".scores .entry")].map(
+          body => body.rows[0].cells[6].dataset.place).filter(place => place !== undefined).map(Number)"""
+    )
+    assert len(places) == 8
+    assert places == sorted(places)
+    assert not page.locator(".scores .setting").first.is_visible()
+    assert page.locator(".scores .entry .workload").first.is_visible()
+    head.locator("button").press("Enter")
+    assert head.get_attribute("aria-sort") == "descending"
+    head.locator("button").click()
+    assert page.evaluate(names) == before
+    page.locator(".scores .more-of summary").first.click()
+    assert page.locator(".scores .more-of table").first.is_visible()
+    opened.assert_quiet()
+
+
+def test_on_a_phone_tables_scroll_inside_themselves_and_show_it(open_report: Callable[..., Opened]) -> None:
+    opened = open_report(reports.healthy(), width=390)
+    assert opened.overflow() == 0
+    scrolled = opened.page.evaluate(
+        """() => { const scroll = document.querySelector(".scores").parentElement;
+          return [scroll.scrollWidth > scroll.clientWidth, getComputedStyle(scroll).backgroundAttachment]; }"""
+    )
+    assert scrolled == [True, "local, local, scroll, scroll"]
+    overlapping = opened.page.evaluate(
+        """() => [...document.querySelectorAll("svg.axis, .axis svg")].filter(axis => {
+          const boxes = [...axis.querySelectorAll("text")].map(text => text.getBoundingClientRect())
+            .filter(box => box.width).sort((a, b) => a.left - b.left);
+          return boxes.some((box, i) => i && box.left < boxes[i - 1].right);
+        }).length"""
+    )
+    assert overlapping == 0
+
+
+def test_a_link_opens_the_fold_that_it_points_into(open_report: Callable[..., Opened]) -> None:
+    opened = open_report(reports.died(), width=1280)
+    link = opened.page.locator(".scores a.chip").first
+    target = (link.get_attribute("href") or "")[1:]
+    assert not opened.page.locator(f"#{target}").is_visible()
+    link.click()
+    opened.page.wait_for_function("id => document.getElementById(id).checkVisibility()", arg=target)
+
+
 def test_tables_and_the_forest_need_no_javascript(open_report: Callable[..., Opened]) -> None:
     opened = open_report(reports.skipping(), scripts=False)
-    assert "▼ slower" in opened.page.inner_text("#comparisons")
     text = opened.page.inner_text("#results")
+    assert re.search(r"▼\s*slower", text)
     assert "Sent 14,210/s of 20,000/s (71%)." in text
     assert len(opened.page.query_selector_all(".mark .point")) > 0
+    opened.page.locator("#plots summary").first.click()
     assert "The plots need JavaScript" in opened.page.inner_text("#plots")
 
 
 def test_plots_answer_to_their_controls(open_report: Callable[..., Opened]) -> None:
     opened = open_report(reports.healthy())
     page = opened.page
+    opened.unfold()
     pixels = "() => [...document.querySelectorAll('.percentiles canvas')].map(canvas => canvas.toDataURL())"
     response = page.evaluate(pixels)
     page.check("input[value=service]")
@@ -187,6 +277,7 @@ def test_plots_answer_to_their_controls(open_report: Callable[..., Opened]) -> N
 def test_plots_follow_the_scheme_the_width_and_the_paper(open_report: Callable[..., Opened]) -> None:
     opened = open_report(reports.healthy(), width=1440)
     page = opened.page
+    opened.unfold()
     pixels = "document.querySelector('.percentiles canvas').toDataURL()"
     light = page.evaluate(pixels)
     page.emulate_media(color_scheme="dark")
@@ -195,14 +286,18 @@ def test_plots_follow_the_scheme_the_width_and_the_paper(open_report: Callable[.
     page.wait_for_function("document.querySelector('.percentiles canvas').getBoundingClientRect().width < 700")
     assert opened.overflow() == 0
     page.set_viewport_size({"width": 1440, "height": 900})
+    folds = page.evaluate("document.querySelectorAll('details[open]').length")
     assert page.pdf().startswith(b"%PDF")
-    assert page.evaluate("document.querySelectorAll('details[open]').length") == 0
+    assert page.evaluate("document.querySelectorAll('details[open]').length") == folds
     opened.assert_quiet()
 
 
 def test_metrics_are_chosen_without_javascript(open_report: Callable[..., Opened]) -> None:
     opened = open_report(studies.small(), scripts=False)
     page = opened.page
+    assert not page.locator("#comparisons .panel.t0").is_visible()
+    page.locator("#comparisons summary").click()
+    page.locator("#effects summary").click()
     assert page.locator("#comparisons .panel.t0").is_visible()
     assert not page.locator("#comparisons .panel.t2").is_visible()
     page.locator("label[for=comparisons-2]").click()
@@ -217,9 +312,9 @@ def test_a_large_study_draws_what_is_opened(open_report: Callable[..., Opened]) 
     opened = open_report(studies.big())
     page = opened.page
     assert opened.overflow() == 0
-    assert len(page.query_selector_all(".plot canvas")) == 3
+    assert len(page.query_selector_all(".plot canvas")) == 0
     page.locator("#plots details summary").nth(1).click()
-    page.wait_for_function("document.querySelectorAll('.plot canvas').length === 6")
+    page.wait_for_function("document.querySelectorAll('.plot canvas').length === 3")
     assert page.locator("#results table").first.is_visible()
     assert not page.locator("#results table").nth(1).is_visible()
     page.set_viewport_size({"width": 390, "height": 900})
@@ -229,12 +324,12 @@ def test_a_large_study_draws_what_is_opened(open_report: Callable[..., Opened]) 
 
 def test_hostile_text_does_not_run(open_report: Callable[..., Opened]) -> None:
     opened = open_report(reports.nasty())
-    opened.page.evaluate("document.querySelectorAll('details').forEach(fold => { fold.open = true; })")
+    opened.unfold()
     opened.page.locator(".percentiles .u-over").first.hover()
     assert "pwned" in opened.page.locator(".percentiles .readout").first.inner_text()
     assert opened.page.title() != "pwned"
     assert opened.page.query_selector_all("img") == []
-    assert len(opened.page.query_selector_all("script")) == 4
+    assert len(opened.page.query_selector_all("script")) == 5
     opened.assert_quiet()
 
 

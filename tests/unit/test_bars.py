@@ -9,7 +9,7 @@ from redline.model import Comparison, Estimate, Metric, Verdict
 from redline.report.figures import Bar, BarChart
 from redline.report.format import change, change_bounds
 from redline.report.render.html import ROW, WIDTH, Drawn, draw
-from redline.report.scales import Scale, percent_of, value_scale
+from redline.report.scales import Scale, percent_of
 
 RATIOS = st.floats(0.01, 50)
 SCALE = Scale(-50.0, 50.0)
@@ -69,15 +69,6 @@ def test_refused_comparisons_draw_nothing() -> None:
     refused = compared(1.1, 1.0, 1.2).model_copy(update={"ratio": None, "verdict": None})
     drawn = chart(SCALE, [refused])
     assert (drawn.fills, drawn.whiskers, drawn.height) == ((), "", ROW)
-
-
-def test_values_are_bars_from_zero() -> None:
-    estimate = Estimate(value=50, low=40, high=60, unit="1/s", n=5, method="test")
-    scale = value_scale([estimate])
-    assert scale.low == 0
-    assert 60 < scale.high < 70
-    assert value_scale([estimate.model_copy(update={"low": None, "high": None})]).high < 60
-    assert value_scale([estimate.model_copy(update={"value": 0, "low": None, "high": None})]).at(0) == 0
 
 
 def test_changes_are_shown_in_percent_with_a_sign() -> None:

@@ -8,7 +8,8 @@ import pytest
 from rich.console import Console
 
 from redline.analysis import build_report
-from redline.model import Metric, Report, Verdict
+from redline.model import Comparison, Metric, Report, Verdict
+from redline.report import format as fmt
 from redline.report.render import RENDERERS, summary
 from redline.report.render.terminal import render
 from tests.fakes.compared import Cost, compared_run
@@ -97,14 +98,22 @@ def test_nothing_is_said_of_trials_that_were_never_to_be_made(one: Report, sever
         assert "No trial" not in shown
 
 
+def cpu_bounds(comparison: Comparison) -> str:
+    assert comparison.ratio is not None
+    return fmt.change_bounds(comparison.ratio)
+
+
 def test_each_comparison_stands_once_on_the_page(several: Report) -> None:
     html = RENDERERS["html"](several).decode()
     cpu = next(one for one in several.comparisons if one.metric is Metric.CPU_PER_REQUEST and one.ratio)
-    comparisons = section(html, "comparisons")
-    assert comparisons.open == []
-    assert comparisons.text.count("fresh starts; starts differ by") >= 2 * len(ROUTES)
+    results = section(html, "results")
+    assert results.open == []
+    assert results.text.count("fresh starts; starts differ by") >= 2 * len(ROUTES)
     assert cpu.duet is not None
-    assert "ratio" not in section(html, "results").text
+    assert len(cpu.duet.of_starts) == cpu.duet.starts
+    assert 'id="comparisons"' not in html
+    alike = [one for one in several.comparisons if one.ratio and fmt.change_bounds(one.ratio) == cpu_bounds(cpu)]
+    assert html.count(f"<small>{cpu_bounds(cpu)}</small>") == len(alike)
 
 
 def test_levels_are_of_slices(one: Report) -> None:

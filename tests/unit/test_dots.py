@@ -3,8 +3,9 @@
 import pytest
 
 from redline.model import Metric
+from redline.model.estimate import DuetComparison
 from redline.report.render import RENDERERS
-from redline.report.sections.dots import ratios, values
+from redline.report.sections.dots import ratios
 from tests.fakes import reports
 
 
@@ -21,7 +22,6 @@ def test_a_dot_is_the_ratio_of_one_round() -> None:
     assert ours
     assert theirs
     assert found[1] == pytest.approx(ours / theirs)
-    assert len(values(cells, cell.cell_id, Metric.P99)) == len(cell.trials) - 1
 
 
 def test_what_no_single_trial_has_and_what_is_refused_has_no_dots() -> None:
@@ -29,10 +29,16 @@ def test_what_no_single_trial_has_and_what_is_refused_has_no_dots() -> None:
     cells = {cell.cell_id: cell for cell in report.cells}
     refused = next(each for each in report.comparisons if each.ratio is None)
     assert ratios(cells, refused) == ()
-    assert values(cells, report.cells[0].cell_id, Metric.MEMORY) == ()
+
+
+def test_a_dot_of_a_duet_is_the_ratio_of_one_start() -> None:
+    report = reports.healthy()
+    cells = {cell.cell_id: cell for cell in report.cells}
+    about = DuetComparison(
+        starts=3, between_sd=None, blocks_se=None, control=None, alone=None, of_starts=(1.1, 1.2, 1.3), findings=()
+    )
+    assert ratios(cells, report.comparisons[0].model_copy(update={"duet": about})) == (1.1, 1.2, 1.3)
 
 
 def test_the_page_draws_them() -> None:
-    report = reports.healthy()
-    for small in (report, report.model_copy(update={"comparisons": ()})):
-        assert '<g class="dots"' in RENDERERS["html"](small).decode()
+    assert '<g class="dots"' in RENDERERS["html"](reports.healthy()).decode()

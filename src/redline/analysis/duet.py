@@ -305,6 +305,7 @@ def in_duet(comparison: Comparison, duet: Duet) -> Comparison:
         blocks_se=ratio.batch_se,
         control=control.contrast.ratio if control else None,
         alone=comparison.ratio,
+        of_starts=tuple(np.exp(duet.logs(comparison.metric).logs).tolist()),
         unsettled=duet.unsettled if duet.hinges_on_warmth(ratio, judge) else "",
         findings=duet.findings(),
     )

@@ -79,7 +79,7 @@ def places(
 
 
 @dataclass(frozen=True)
-class _Standing:
+class Standing:
     """The logarithm of what a cell is to the first of its baselines, `root`, with its interval."""
 
     root: str
@@ -103,7 +103,7 @@ class _Field:
         self.against = {comparison.cell_id: comparison for comparison in with_interval if comparison.cell_id in levels}
         others = filter(_bounds, of_other_pairs)
         self._pairs = {(pair.cell_id, pair.baseline_id): pair for pair in (*others, *with_interval)}
-        self._standings = {name: _standing(name, self.against) for name in levels}
+        self._standings = {name: standing(name, self.against) for name in levels}
 
     @cached_property
     def values(self) -> dict[str, float]:
@@ -137,13 +137,13 @@ class _Field:
         return (bounds[0] > 0 and above > 0) or (bounds[1] < 0 and above < 0)
 
 
-def _standing(name: str, against: Mapping[str, Comparison]) -> _Standing:
+def standing(name: str, against: Mapping[str, Comparison]) -> Standing:
     """Down the chain of baselines; the ends of the intervals add up, which is wide rather than narrow."""
-    at, passed = _Standing(name), {name}
+    at, passed = Standing(name), {name}
     while (step := against.get(at.root)) is not None and step.ratio is not None and step.baseline_id not in passed:
         low, high = _bounds(step) or (0.0, 0.0)
         value = at.value + math.log(step.ratio.value)
-        at = _Standing(step.baseline_id, value, at.low + low, at.high + high)
+        at = Standing(step.baseline_id, value, at.low + low, at.high + high)
         passed.add(at.root)
     return at
 

@@ -116,6 +116,7 @@ class DuetComparison(Frozen):
     control: Estimate | None = Field(description="the baseline against itself, as two servers in the same duets")
     alone: Estimate | None = Field(description="the ratio by trials of each server alone, which are the levels too")
     unsettled: str = omitted_if_default("", "why the ratio may yet move, as its interval allows: servers were not warm")
+    of_starts: tuple[float, ...] = omitted_if_default((), "the ratio of each start that counts, in their order")
     findings: tuple[Finding, ...]
 
     @property

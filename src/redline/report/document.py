@@ -58,11 +58,10 @@ def key(text: str) -> Line:
 
 @dataclass(frozen=True)
 class TextCell:
-    """A cell of a table: some lines of text. For the page also, folded: `details`, and what a server printed."""
+    """A cell of a table: some lines of text. For the page also, folded, what a server printed."""
 
     lines: tuple[Line, ...]
     output: str = ""
-    details: tuple[Line, ...] = ()
 
 
 def words(*texts: str, look: Look = "") -> TextCell:
@@ -103,26 +102,6 @@ class ServerCell:
 
 
 @dataclass(frozen=True)
-class ScoreCell:
-    """A cell of a table with a metric: the texts of its value and of its interval, and a picture.
-
-    `value` is empty where nothing was measured. `spread` is for a glance, `bounds` are those of the interval.
-    """
-
-    value: str = ""
-    spread: str = ""
-    bounds: str = ""
-    strip: "Strip | None" = None
-
-    @classmethod
-    def of(cls, estimate: Estimate | None, strip: "Strip | None" = None) -> "ScoreCell":
-        """An estimate as texts."""
-        if estimate is None:
-            return cls(strip=strip)
-        return cls(fmt.amount(estimate.value, estimate.unit), fmt.spread(estimate), fmt.interval(estimate), strip)
-
-
-@dataclass(frozen=True)
 class InvalidCell:
     """In place of all numbers of a row: why there are none, and what to do about it."""
 
@@ -135,8 +114,8 @@ class ChangeCell:
     """A cell of a table with a change, or why there is none: `note` is the number of the table's reason.
 
     A change that is only described has no verdict. `brief` is the text without decimals that say little at a glance,
-    and `size` the absolute relative change. `remark` stands behind the verdict, `chances` is a hint of the page. In
-    text a `stacked` change has its interval in a line of its own.
+    and `size` the absolute relative change. `remark` stands behind the verdict. The page has `chances`, a hint, and
+    `times`, the change as a multiple. In text a `stacked` change has its interval in a line of its own.
     """
 
     text: str = ""
@@ -147,18 +126,11 @@ class ChangeCell:
     size: float = 0.0
     remark: str = ""
     chances: str = ""
-    strip: "Strip | None" = None
+    times: str = ""
     stacked: bool = False
 
     @classmethod
-    def of(
-        cls,
-        comparison: Comparison | None,
-        note: int | None = None,
-        strip: "Strip | None" = None,
-        *,
-        stacked: bool = False,
-    ) -> "ChangeCell":
+    def of(cls, comparison: Comparison | None, note: int | None = None, *, stacked: bool = False) -> "ChangeCell":
         """A comparison's ratio as a change in percent."""
         if comparison is None:
             return cls("not run")
@@ -173,7 +145,7 @@ class ChangeCell:
             size=abs(ratio.value - 1),
             remark=fmt.held_back(comparison),
             chances=fmt.chances(comparison),
-            strip=strip,
+            times=fmt.times(comparison),
             stacked=stacked,
         )
 
@@ -195,16 +167,38 @@ class ChangeCell:
 
 
 @dataclass(frozen=True)
+class ScoreCell:
+    """A cell of a table with a metric: the texts of its value and of its interval.
+
+    `value` is empty where nothing was measured. `spread` is for a glance, `bounds` are those of the interval. The page
+    has the change against the baseline, too, and sorts rows by `place`.
+    """
+
+    value: str = ""
+    spread: str = ""
+    bounds: str = ""
+    change: ChangeCell | None = None
+    place: float | None = None
+
+    @classmethod
+    def of(cls, estimate: Estimate | None, change: ChangeCell | None = None, place: float | None = None) -> "ScoreCell":
+        """An estimate as texts."""
+        if estimate is None:
+            return cls(change=change, place=place)
+        amount = fmt.amount(estimate.value, estimate.unit)
+        return cls(amount, fmt.spread(estimate), fmt.interval(estimate), change, place)
+
+
+@dataclass(frozen=True)
 class Strip:
     """A picture in a cell of a table: a value and its interval, on a scale that all rows share.
 
-    A point has a whisker for its interval, and so has a bar, which begins at the scale's low end. A span reaches from
-    `low` to `high`, or to the scale's end where a side is unknown; a ring marks its `value`. An origin is where other
-    rows have ratios to it. `dots` are the trials behind the interval.
+    A point has a whisker for its interval. A span reaches from `low` to `high`, or to the scale's end where a side is
+    unknown; a ring marks its `value`. `dots` are the trials behind the interval.
     """
 
     scale: Scale
-    form: Literal["point", "bar", "span", "origin"]
+    form: Literal["point", "span"]
     value: float | None = None
     low: float | None = None
     high: float | None = None
@@ -258,15 +252,16 @@ class Table:
     """Rows of cells in the order of columns; a `InvalidCell` is a row's last cell and stands for all that are missing.
 
     For the page: `look` is the style of the whole table; `total` sets the last row apart; `muted` are the rows, from 0,
-    of which nothing was used.
+    of which nothing was used; `more` is what rows rest on, or None, folded below them.
     """
 
     columns: tuple[Column, ...]
     rows: tuple[tuple[TableCell, ...], ...]
     title: Line = ()
-    look: Literal["plain", "tiles", "scores", "answers"] = "plain"
+    look: Literal["plain", "tiles", "scores", "answers", "forest"] = "plain"
     total: bool = False
     muted: frozenset[int] = frozenset()
+    more: tuple["Fold | None", ...] = ()
     on: Medium = Medium.EVERYWHERE
 
     def in_text(self) -> "Table":
@@ -324,9 +319,10 @@ def more_like_it(item: Item) -> str:
 
 @dataclass(frozen=True)
 class Items:
-    """A list of items."""
+    """A list of items, of which the page shows heads and first lines where they are `folded`."""
 
     items: tuple[Item, ...]
+    folded: bool = False
     on: Medium = Medium.EVERYWHERE
 
 
@@ -394,7 +390,8 @@ Block: TypeAlias = Prose | Items | Table | Fold | Tabs | PageBlock
 class Section:
     """A heading of a level from 1 to 3, a hint that text has beside it, and what stands below.
 
-    For the page: its anchor; what stands beside its heading; a number for the table of contents.
+    For the page: its anchor; what stands beside its heading; a picture beside all of it; a number for the table of
+    contents.
     """
 
     title: str
@@ -403,6 +400,7 @@ class Section:
     level: int = 2
     anchor: str = ""
     aside: Prose | Choices | None = None
+    picture: Table | None = None
     count: int | None = None
 
 

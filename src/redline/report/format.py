@@ -64,7 +64,15 @@ _SIGNS = {
 }
 MARKS = {Verdict.FASTER: "▲", Verdict.SLOWER: "▼", Verdict.EQUIVALENT: "≈", Verdict.INCONCLUSIVE: "?"}
 GRADE_MARKS = {Grade.NOTE: "i", Grade.WARN: "!", Grade.INVALID: "✕"}
+GRADE_NOUNS = {Grade.NOTE: "notes", Grade.WARN: "warnings", Grade.INVALID: "reasons against it"}
 STATE_MARKS: dict[ObjectiveState, str] = {"met": "✓", "missed": "✗", "not known": "?"}
+
+_IN_TIMES = 1.1
+_AMOUNTS = {
+    Metric.THROUGHPUT: ("as many", "fewer", "requests"),
+    Metric.CPU_PER_REQUEST: ("as much", "less", "CPU"),
+    Metric.MEMORY: ("as much", "less", "memory"),
+}
 
 NOT_KNOWN = "not known"
 NO_ANSWERS = "no answers"
@@ -125,6 +133,22 @@ def change_bounds(ratio_estimate: Estimate) -> str:
 def with_bounds(ratio_estimate: Estimate) -> str:
     """`+3.1% [+1.2, +5.0]`: a change and its interval."""
     return f"{change(ratio_estimate)} {change_bounds(ratio_estimate)}".rstrip()
+
+
+def times(comparison: Comparison, *, named: bool = False) -> str:
+    """`1.6 times fewer`, `2.1 times as many`, with `named` also of what: `1.6 times fewer requests`.
+
+    Empty below 1.1 times, where percent say it better, and where the interval contains 1.
+    """
+    value = comparison.ratio.value if comparison.ratio and comparison.differs else 0.0
+    factor = max(value, 1 / value) if value > 0 else 1.0
+    if factor < _IN_TIMES:
+        return ""
+    more, less, noun = _AMOUNTS.get(comparison.metric, ("as high", "lower", label(comparison.metric)))
+    text = f"{significant(factor, 2)} times {more if value > 1 else less}"
+    if not named:
+        return text
+    return f"{text} {noun}" if comparison.metric in _AMOUNTS else f"{noun} {text}"
 
 
 def signed(value: float, places: int) -> str:

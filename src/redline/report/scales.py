@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from redline.model import Comparison, Estimate
+from redline.model import Comparison
 from redline.quantities import rate, scale_of
 
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
@@ -67,15 +67,6 @@ def ratio_scale(comparisons: Iterable[Comparison], threshold: float, name: str =
     ticks = tuple((ratio, _signed(round(percent_of(ratio)))) for ratio in shown)
     low, high = math.exp(-reach), math.exp(reach)
     return Scale(low, high, ticks, log=True, origin=1.0, band=(1 / (1 + threshold), 1 + threshold), name=name)
-
-
-def value_scale(estimates: Sequence[Estimate]) -> Scale:
-    """From zero to somewhat beyond the highest end of any interval that says something, without labels."""
-    ends = [
-        estimate.value if estimate.high is None or estimate.says_nothing else max(estimate.value, estimate.high)
-        for estimate in estimates
-    ]
-    return Scale(0.0, 1.04 * max(ends, default=0.0) or 1.0)
 
 
 def amount_scale(values: Sequence[float], ends: Sequence[float], unit: str) -> Scale:

@@ -22,6 +22,7 @@ from redline.model.limits import CellLimit, LimitAnswer, LimitReport
 from redline.quantities import significant
 from redline.report import format as fmt
 from redline.report.document import STATE_LOOKS, Line, Look, Prose, Section, line
+from redline.report.sections.fastest import fastest_lines
 from redline.report.sections.limit_ratios import ratio_lines
 from redline.report.sections.main_effects import sentence
 from redline.report.sections.views import comparisons_by_cell, groups, invalid_reason, tally
@@ -74,7 +75,7 @@ def run_answer(report: Report) -> Iterator[Section]:
     said: Iterable[Line] = ()
     if not report.next_command:  # a screen compares nothing
         compared = any(comparison.verdict or _is_unjudged(comparison) for comparison in report.comparisons)
-        said = _compared(report) if compared else _levels(report)
+        said = (*fastest_lines(report), *_compared(report)) if compared else _levels(report)
     yield Section(TITLE, (Prose((*said, *_by_axis(report), *_objectives(report)), listed=True),), anchor="answer")
 
 

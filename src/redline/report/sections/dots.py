@@ -1,4 +1,4 @@
-"""The trials behind an interval as dots: values of a cell, or ratios to a baseline round by round."""
+"""The trials behind an interval as dots: ratios to a baseline by round, or by start of a duet."""
 
 from collections.abc import Callable, Mapping
 
@@ -23,15 +23,12 @@ def by_round(cell: CellReport | None, metric: Metric) -> dict[int, float]:
     return {number: value for number, value in by_number.items() if value}
 
 
-def values(cells: Mapping[str, CellReport], cell_id: str, metric: Metric) -> tuple[float, ...]:
-    """The values of the used trials of a cell."""
-    return tuple(by_round(cells.get(cell_id), metric).values()) if len(cells) <= _MOST_CELLS else ()
-
-
 def ratios(cells: Mapping[str, CellReport], comparison: Comparison | None) -> tuple[float, ...]:
-    """Cell over baseline in the rounds of which both have a trial; none of a duet, which rests on no trials."""
-    if comparison is None or comparison.ratio is None or comparison.duet or len(cells) > _MOST_CELLS:
+    """Cell over baseline in the rounds of which both have a trial; of a duet, in the starts that count."""
+    if comparison is None or comparison.ratio is None or len(cells) > _MOST_CELLS:
         return ()
+    if comparison.duet:
+        return comparison.duet.of_starts
     ours, theirs = (
         by_round(cells.get(cell_id), comparison.metric) for cell_id in (comparison.cell_id, comparison.baseline_id)
     )

@@ -12,14 +12,14 @@ def findings_section(report: Report) -> Iterator[Section]:
     """The page folds notes, and text counts them."""
     groups, anchors = finding_groups(report), set[str]()
     items = [(group, _item(group, len(report.cells), anchors)) for group in groups]
-    grave = Items(tuple(item for group, item in items if group.grade is not Grade.NOTE))
+    grave = Items(tuple(item for group, item in items if group.grade is not Grade.NOTE), folded=True)
     notes = [(group, item) for group, item in items if group.grade is Grade.NOTE]
     kinds = ", ".join(dict.fromkeys(f"{note.kind} ({fmt.count(len(note.slugs), 'cell')})" for note, _ in notes))
     counted = fmt.count(len(notes), "note")
     where = " Read them in the page, or with `redline judge`."
     fold = Fold(
         line((counted, "strong")),
-        (Items(tuple(item for _, item in notes)),),
+        (Items(tuple(item for _, item in notes), folded=True),),
         open=False,
         instead=line((f"i {counted}", Grade.NOTE), f": {kinds}.", (where, "dim")),
         on=Medium.PAGE,

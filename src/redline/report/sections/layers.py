@@ -98,10 +98,16 @@ def layer_sections(report: Report) -> Iterator[Section]:
 
 
 def _fold(view: WaterfallLines, cells: _Cells) -> Fold:
+    """A waterfall; where every step is refused the reasons alone, and no picture of a metric that nobody knows."""
     heading = line(view.fall.scenario, (f" {view.chain}", "dim"))
-    panels = Panels(tuple(_chart(view, metric, cells) for metric in view.metrics))
+    changes = [change for layer in view.lines for change in (layer.throughput, layer.cpu)]
+    if all(change.note is not None for change in changes):
+        return Fold(heading, (refused(view.notes),))
+    charts = (_chart(view, metric, cells) for metric in view.metrics)
+    panels = Panels(tuple(chart for chart in charts if any(bar for _, bar, _ in chart.rows[1:])))
     caption = line(("change against the layer below, [95% interval]", "dim"))
-    return Fold(heading, (panels, _table(view, caption), refused(view.notes)))
+    drawn = (panels,) if panels.blocks else ()
+    return Fold(heading, (*drawn, _table(view, caption), refused(view.notes)))
 
 
 def _table(view: WaterfallLines, title: Line) -> Table:
@@ -156,7 +162,8 @@ def _bar(fall: Waterfall, layer: Layer, metric: Metric, cells: _Cells) -> Bar | 
     if below is None or compared is None or compared.ratio is None or change is None:
         return None
     start = below.value
-    low, high = (None if end is None else start * end if scales else start + end for end in (change.low, change.high))
+    ends = (None, None) if compared.ratio.says_nothing else (change.low, change.high)
+    low, high = (None if end is None else start * end if scales else start + end for end in ends)
     ours, theirs = dots.by_round(cell, metric), dots.by_round(against, metric)
     rounds = tuple(
         start * ours[number] / theirs[number] if scales else start + ours[number] - theirs[number]

@@ -1,15 +1,15 @@
 """All that was measured, in tables of every group of cells, folded; what ran, and how to repeat it."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 
-from redline.model import CellReport, Estimate, Grade, Metric, Report, TrialReport
+from redline.model import CellReport, Estimate, Grade, Metric, Report
 from redline.report import format as fmt
 from redline.report.document import (
     Block,
     Column,
     Fold,
     InvalidCell,
+    Medium,
     Prose,
     Section,
     ServerCell,
@@ -23,26 +23,26 @@ from redline.report.document import (
 from redline.report.sections.answer import mark
 from redline.report.sections.parts import repeat_section, server_cell, server_table
 from redline.report.sections.plots import has_curves
-from redline.report.sections.trials import route_text, trial_text, warm_ups
+from redline.report.sections.trials import route_text, warm_ups
 from redline.report.sections.views import Group, colours, groups, invalid_reason
 
 _OUTCOMES = [
     *("due", "right", "wrong or lost", "by kind", "late", "waited", "retried", "sent again", "reconnects", "sent"),
     "received",
 ]
-_TRIALS = ["round", "position", "used", "throughput", "p50", "p99", "CPU per request", "warm-up", "failure"]
 _HASH = 12
 _Cells = list[tuple[CellReport, ServerCell]]
 _Rows = Iterator[tuple[ServerCell, Iterable[TableCell]]]
 
 
 def measured(report: Report) -> Iterator[Section]:
-    """Objectives, estimates, percentiles, other times, outcomes and trials of every cell."""
+    """Objectives, estimates, percentiles, other times and outcomes of every cell; trials stand below the results."""
     series, folds = colours(report), list[Fold]()
     for group in groups(report):
         cells = [(cell, server_cell(cell, series[cell.server])) for cell in group.cells]
         folds.append(Fold(group.heading(), tuple(filled(*_tables(cells), _notes(group))), open=False))
-    yield Section("All that was measured", tuple(folds), anchor="measured")
+    whole = (Fold(line("Tables by workload"), tuple(folds), open=False),) if len(folds) > 1 else tuple(folds)
+    yield Section("All that was measured", whole, anchor="measured")
 
 
 def _tables(cells: _Cells) -> Iterator[Block]:
@@ -62,24 +62,6 @@ def _tables(cells: _Cells) -> Iterator[Block]:
     yield server_table(title, heads, _other_times(drawn), left=("time",))
     outcomes = ((name, _outcomes(cell)) for cell, name in cells)
     yield server_table("Outcomes, over the used trials", _OUTCOMES, outcomes, left=("by kind",))
-    trials = [(name, trial) for cell, name in cells for trial in cell.trials]
-    unused = frozenset(at for at, (_, trial) in enumerate(trials) if not trial.used)
-    rows = ((name, _trial(trial)) for name, trial in trials)
-    yield replace(server_table("Trials", _TRIALS, rows, left=("warm-up", "failure")), muted=unused)
-
-
-def _trial(trial: TrialReport) -> Iterator[TableCell]:
-    yield from (str(trial.round), str(trial.position), "yes" if trial.used else "no", _rate(trial))
-    times = (trial.p50_ns, trial.p99_ns, trial.cpu_per_request_ns)
-    yield from ("" if ns is None else fmt.duration(ns) for ns in times)
-    yield trial_text(trial.warm_up)
-    yield TextCell((line(trial.failure),), trial.log_tail) if trial.failure or trial.log_tail else ""
-
-
-def _rate(trial: TrialReport) -> str:
-    if trial.rate_per_s is not None:
-        return fmt.rate(trial.rate_per_s)
-    return "" if trial.failure else fmt.NO_ANSWERS
 
 
 def _objectives(cells: _Cells) -> _Rows:
@@ -175,18 +157,26 @@ def _notes(group: Group) -> Prose:
 
 
 def built_section(report: Report) -> Iterator[Section]:
-    """What ran."""
-    if rows := built(report):
-        table = Table(tuple(map(Column, ("server", "runtime", "build"))), rows)
-        yield Section("Servers as they were built", (table,), anchor="built")
+    """What ran, for Markdown: the page has it below how to repeat the run."""
+    if table := _built_table(report):
+        yield Section("Servers as they were built", (table,))
+
+
+def _built_table(report: Report) -> Table | None:
+    """What ran; without a column of runtimes where no server reports one."""
+    rows = built(report)
+    known = any(runtime for _, runtime, _ in rows)
+    shown = ("server", "runtime", "build") if known else ("server", "build")
+    cells = tuple(row if known else (row[0], row[2]) for row in rows)
+    return Table(tuple(map(Column, shown)), cells) if rows else None
 
 
 def built(report: Report) -> tuple[tuple[str, str, str], ...]:
-    """Servers, then proxies, with runtime and build: the hash's first digits, of all hashes if it changed in a run."""
+    """Servers, then proxies, with the runtime that they report, and the build: the first digits of all its hashes."""
     sides = [(cell.server, cell.runtime_version, cell.build) for cell in report.cells]
     sides += [(part.name, part.runtime_version, part.build) for cell in report.cells for part in cell.parts]
     return tuple(
-        (name, runtime or "unknown", ", ".join(hashed[:_HASH] for hashed in build.split(", ")))
+        (name, runtime, ", ".join(hashed[:_HASH] for hashed in build.split(", ")))
         for name, runtime, build in dict.fromkeys(sides)
         if runtime or build
     )
@@ -196,4 +186,6 @@ def repeat_run(report: Report) -> Iterator[Section]:
     """How to do the same again."""
     run = report.run
     facts = {"run": run.name, "seed": str(run.seed)}
-    yield repeat_section("run", run.command, facts, report.environment, run.suite_text)
+    table = _built_table(report)
+    folds = (Fold(line("Servers as they were built"), (table,), open=False, on=Medium.PAGE),) if table else ()
+    yield repeat_section("run", run.command, facts, report.environment, run.suite_text, *folds)

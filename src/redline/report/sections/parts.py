@@ -121,8 +121,11 @@ def done_text(run: RunReport) -> str:
     return f"{fmt.count(run.starts, 'start')} in {fmt.duration(run.seconds * 1e9)}{set_up}{cut}"
 
 
-def repeat_section(what: str, command: str, facts: dict[str, str], machine: Environment, suite: str) -> Section:
-    """How to do the same again: the command and the versions; for the page also the machine and the suite."""
+def repeat_section(
+    what: str, command: str, facts: dict[str, str], machine: Environment, suite: str, *folds: Fold
+) -> Section:
+    """How to do the same again: the command and the versions; for the page also `folds`, the machine and the suite."""
+    everything = Facts((*facts.items(), *machine_facts(machine)))
     parts = (f"redline {machine.redline}", machine.commit, f"kernel {machine.kernel}", command)
     blocks = (
         Prose.of([" · ".join(part for part in parts if part)], on=Medium.TEXT),
@@ -132,7 +135,8 @@ def repeat_section(what: str, command: str, facts: dict[str, str], machine: Envi
             on=Medium.PAGE,
         ),
         Code(command, "Command"),
-        Facts((*facts.items(), *machine_facts(machine))),
+        *folds,
+        Fold(line("Versions and machine"), (everything,), open=False, on=Medium.PAGE),
         *((Fold(line("The suite"), (Code(suite, "Suite"),), open=False, on=Medium.PAGE),) if suite else ()),
     )
     return Section(f"Repeat this {what}", blocks, anchor="repeat")

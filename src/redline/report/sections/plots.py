@@ -18,7 +18,6 @@ _CERTAIN = 10  # a percentile that fewer requests than this lie above is drawn a
 _MOST_INSTANTS = 300
 _LEAST_INSTANTS = 12
 _MOST_POINTS = 12_000  # of all cells together: what a page can carry, and more than a screen can show
-_UNFOLDED = 6
 _STYLES = 24  # page.js has so many, colours and dashes, before they come again
 _NAMED = 8
 _TITLES = {
@@ -106,7 +105,7 @@ def plots_section(report: Report) -> Iterator[Section]:
                     _undrawn(group),
                 )
             ),
-            place == 0 if len(every) > _UNFOLDED else None,
+            None if len(every) == 1 else False,
         )
         for place, group in enumerate(every)
     )

@@ -1,7 +1,7 @@
 """Comparisons with baselines, and steps on axes: tables of ratios with their intervals and verdicts."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 
 from redline.model import SHOWN, CellReport, Comparison, Metric, Report
@@ -15,7 +15,6 @@ from redline.report.document import (
     Medium,
     Prose,
     Section,
-    Strip,
     Table,
     TableCell,
     Tabs,
@@ -26,15 +25,13 @@ from redline.report.document import (
     refused,
     words,
 )
-from redline.report.scales import Scale, ratio_scale
-from redline.report.sections import dots
 from redline.report.sections.boards import Board, ServerPair, Workload, cost_boards, refusals, steps
 from redline.report.sections.trials import lone_rounds
 from redline.report.sections.views import better, caveats, common_load, signs, tally
 from redline.suite.load_text import is_open
 
-_DRAWN = 400
-"""The most comparisons that have pictures: the page of a larger study would be too large to mail."""
+_FOLDED = 40
+"""Up to so many cells the page folds the matrix: its table of results has all in sight."""
 _IN_TEXT = (Metric.THROUGHPUT, Metric.P99, Metric.CPU_PER_REQUEST)
 """The metrics of tables of many servers and workloads that text has too."""
 
@@ -43,26 +40,36 @@ Numbers = Mapping[tuple[ServerPair, Workload], int]
 
 
 def comparison_sections(report: Report) -> Iterator[Section]:
-    """Servers against their baselines; nothing where nothing is compared."""
+    """Servers against their baselines in text; on the page a matrix of servers and workloads, where both vary."""
     boards = cost_boards(report)
     if not boards:
         return
-    counts = tuple(
+    texts = tuple(replace(text, on=text.on & Medium.TEXT) for text in legend(report))
+    before, below = texts, tuple[Prose, ...]()
+    if not report.run.alone:  # the answer has words for a terminal, and a phone has room for the table
+        before, below = (), tuple(replace(text, on=Medium.MARKDOWN) for text in texts)
+    blocks = filled(*before, *_tables(report, boards), *below, replace(remarks(report), on=Medium.TEXT))
+    yield Section("Comparisons", tuple(blocks), anchor="comparisons")
+
+
+def verdict_counts(report: Report) -> tuple[Line, ...]:
+    """How many comparisons have which verdict."""
+    return tuple(
         line((str(number), "strong"), " ", (f"{verdict.mark} {verdict.words}", verdict))
         for verdict, number in tally(report).items()
     )
-    legend = key(
+
+
+def legend(report: Report) -> tuple[Prose, ...]:
+    """What ratios and signs say, and how the servers of duets were compared; nothing where nothing is compared."""
+    if not cost_boards(report):
+        return ()
+    said = key(
         "The **change against the baseline**, with its 95% interval. Within "
         f"{fmt.percent(report.run.threshold)} a difference is too small to matter. Signs: "
     )
     duets = _duets(report)
-    explained = (Prose(((*legend, *signs()),)), *((duets,) if duets else ()))
-    below: tuple[Prose, ...] = ()
-    if not report.run.alone:  # the answer has words for a terminal, and a phone has room for the table
-        explained, below = _only(Medium.PAGE, explained), _only(Medium.MARKDOWN, explained)
-    blocks = filled(*explained, *_tables(report, boards), *below, _remarks(report))
-    aside = Prose(counts) if counts else None
-    yield Section("Comparisons", tuple(blocks), anchor="comparisons", aside=aside)
+    return (Prose(((*said, *signs()),)), *((duets,) if duets else ()))
 
 
 def effect_sections(report: Report) -> Iterator[Section]:
@@ -73,20 +80,8 @@ def effect_sections(report: Report) -> Iterator[Section]:
         intro += (*key("interval. Signs: "), *signs())
         cells = {cell.cell_id: cell for cell in report.cells}
         titled = [(step.title, board) for step in shown for board in step.boards]
-        tabs = _tabs("effects", report, titled, _Drawing(cells, {}))
-        yield Section("Effects", (Prose((intro,)), tabs), anchor="effects")
-
-
-def ratio_scales(report: Report) -> dict[Metric, Scale]:
-    """A scale per metric that is compared, the same for all tables, so that rows compare down the page."""
-    return {
-        board.metric: ratio_scale(board.comparisons.values(), report.run.threshold, board.metric.value)
-        for board in cost_boards(report)
-    }
-
-
-def _only(medium: Medium, texts: Iterable[Prose]) -> tuple[Prose, ...]:
-    return tuple(replace(text, on=medium) for text in texts)
+        fold = Fold(line("Steps by server"), (_tabs("effects", report, titled, cells),), open=False)
+        yield Section("Effects", (Prose((intro,)), fold), anchor="effects")
 
 
 def _duets(report: Report) -> Prose | None:
@@ -108,7 +103,7 @@ def _duets(report: Report) -> Prose | None:
     return Prose((key(text),), on=Medium.WRITTEN)
 
 
-def _remarks(report: Report) -> Prose:
+def remarks(report: Report) -> Prose:
     """What to know of some comparisons: their families, caveats, and rounds without a partner."""
     families = dict.fromkeys(fmt.family(compared) for compared in report.comparisons if (compared.family or 1) > 1)
     adjusted = f"Verdicts are adjusted within each question: {'; '.join(families)}." if families else ""
@@ -116,84 +111,66 @@ def _remarks(report: Report) -> Prose:
     return Prose.of((adjusted, *said, *(f"{text}." for text in lone_rounds(report))), "dim")
 
 
-@dataclass(frozen=True)
-class _Drawing:
-    """What pictures of ratios are made from, and where the tables with them appear."""
-
-    cells: Mapping[str, CellReport]
-    scales: Mapping[Metric, Scale]
-    on: Medium = Medium.EVERYWHERE
-
-    def strip(self, comparison: Comparison | None) -> Strip | None:
-        """A picture of a ratio on the scale of its metric, above a dot per round."""
-        if comparison is None or comparison.ratio is None or comparison.metric not in self.scales:
-            return None
-        ratio, rounds = comparison.ratio, dots.ratios(self.cells, comparison)
-        sign = fmt.VerdictSign.of(comparison)
-        return Strip(self.scales[comparison.metric], "point", ratio.value, ratio.low, ratio.high, sign, dots=rounds)
+_Cells = Mapping[str, CellReport]
 
 
 def _tables(report: Report, boards: Sequence[Board]) -> Iterator[Block]:
-    """The comparisons, laid out by what varies: servers, workloads, or both."""
-    drawn = sum(len(board.comparisons) for board in boards) <= _DRAWN
+    """The comparisons, laid out by what varies: servers, workloads, or both; then the page has them, too."""
     cells = {cell.cell_id: cell for cell in report.cells}
-    drawing = _Drawing(cells, ratio_scales(report) if drawn else {})
     pairs = tuple(dict.fromkeys(pair for board in boards for pair in board.lines))
     workloads = tuple(dict.fromkeys(column for board in boards for column in board.columns))
     if len(pairs) == len(workloads) == 1:
-        yield from _by_metric(pairs[0], workloads[0], boards, drawing)
+        yield from _by_metric(pairs[0], workloads[0], boards, cells)
     elif len(pairs) == 1 or len(workloads) == 1:
-        yield from _by_row(pairs, workloads, boards, drawing)
+        yield from _by_row(pairs, workloads, boards)
     else:
-        yield _tabs("comparisons", report, [("", board) for board in boards], drawing)
+        tabs = _tabs("comparisons", report, [("", board) for board in boards], cells)
+        title = line("Servers by workload")
+        yield Fold(title, (tabs,), None if len(report.cells) > _FOLDED else False)
 
 
-def _by_metric(pair: ServerPair, workload: Workload, boards: Sequence[Board], drawing: _Drawing) -> Iterator[Block]:
+def _by_metric(pair: ServerPair, workload: Workload, boards: Sequence[Board], cells: _Cells) -> Iterator[Block]:
     """A row per metric: there is one pair of servers under one load."""
     reasons: dict[str, int] = {}
     comparisons = sorted(_at(pair, workload, boards), key=lambda comparison: not comparison.primary)
-    rows: list[tuple[TableCell, ...]] = [
-        (fmt.label(comparison.metric), _change(comparison, reasons, drawing), _control(comparison, " "))
-        for comparison in comparisons
-    ]
     over = f"over {pair.against}"
-    columns = [Column(""), Column(f"{pair.server} {over}", "right"), Column(f"{pair.against} {over}", "right")]
-    if not _has_controls(comparisons):
-        columns, rows = columns[:-1], [row[:-1] for row in rows]
+    columns = [Column(""), Column(f"{pair.server} {over}", "right")]
+    rows: list[tuple[TableCell, ...]] = [
+        (fmt.label(comparison.metric), _change(comparison, reasons)) for comparison in comparisons
+    ]
+    if any(in_times := [fmt.times(comparison) for comparison in comparisons]):
+        columns.append(Column("times", "right"))
+        rows = [(*row, times) for row, times in zip(rows, in_times, strict=True)]
+    if _has_controls(comparisons):
+        columns.append(Column(f"{pair.against} {over}", "right"))
+        rows = [(*row, _control(comparison, " ")) for row, comparison in zip(rows, comparisons, strict=True)]
     ids = dict.fromkeys(side for comparison in comparisons for side in (comparison.cell_id, comparison.baseline_id))
-    load = common_load(drawing.cells[cell_id] for cell_id in ids if cell_id in drawing.cells)
+    load = common_load(cells[cell_id] for cell_id in ids if cell_id in cells)
     title = line((_workload(workload), "strong"), (f" {load}", "dim"))
-    yield Table(tuple(columns), tuple(rows), title, look="tiles")
-    yield Prose(tuple(_details(comparisons)), listed=True, on=Medium.PAGE)
-    yield refused(reasons)
+    yield Table(tuple(columns), tuple(rows), title, on=Medium.TEXT)
+    yield replace(refused(reasons), on=Medium.TEXT)
 
 
-def _by_row(
-    pairs: Sequence[ServerPair], workloads: Sequence[Workload], boards: Sequence[Board], drawing: _Drawing
-) -> Iterator[Block]:
+def _by_row(pairs: Sequence[ServerPair], workloads: Sequence[Workload], boards: Sequence[Board]) -> Iterator[Block]:
     """A row per pair of servers, or per workload, and a column per metric."""
     main = [board for board in boards if board.metric in SHOWN or _is_judged(board)] or list(boards)
-    others = [board for board in boards if board not in main]
     brief = [board for board in main if board.metric in _IN_TEXT or _is_judged(board)]
     controlled = _has_controls(comparison for board in main for comparison in board.comparisons.values())
     if controlled and brief:  # a terminal has no room for the medians, too, and a phone for the verdicts alone
-        yield from _rows(pairs, workloads, brief, replace(drawing, on=Medium.TERMINAL))
+        yield from _rows(pairs, workloads, brief, Medium.TERMINAL)
         judged = [board for board in main if _is_judged(board)]
         described = [board for board in main if board not in judged]
-        yield from _rows(pairs, workloads, judged, replace(drawing, on=Medium.MARKDOWN))
-        yield from _rows(pairs, workloads, described, replace(drawing, on=Medium.MARKDOWN), aside=True)
-        drawing = replace(drawing, on=Medium.PAGE)
-    yield from _rows(pairs, workloads, main, drawing)
-    if others:
-        fold = tuple(_rows(pairs, workloads, others, _Drawing(drawing.cells, {})))
-        yield Fold(line("Other metrics"), fold, open=False, on=Medium.PAGE)
+        yield from _rows(pairs, workloads, judged, Medium.MARKDOWN)
+        yield from _rows(pairs, workloads, described, Medium.MARKDOWN, aside=True)
+    else:
+        yield from _rows(pairs, workloads, main, Medium.TEXT)
 
 
 def _rows(
     pairs: Sequence[ServerPair],
     workloads: Sequence[Workload],
     boards: Sequence[Board],
-    drawing: _Drawing,
+    on: Medium,
     *,
     aside: bool = False,
 ) -> Iterator[Block]:
@@ -204,37 +181,45 @@ def _rows(
     rows: list[tuple[TableCell, ...]] = []
     first, base, several = boards[0], boards[0].against, len(pairs) > 1
     controls = not aside and _has_controls(comparison for board in boards for comparison in board.comparisons.values())
+    shared = controls and bool(base) and several and len(workloads) == 1  # the same duets have the baseline twice
+    control: TextCell | str = ""
     for workload, pair in product(workloads, pairs):
         comparisons = _at(pair, workload, boards)
         by_metric = {comparison.metric: comparison for comparison in comparisons}
-        changes = (_change(by_metric.get(board.metric), reasons, drawing, stacked=True) for board in boards)
+        changes = (_change(by_metric.get(board.metric), reasons, stacked=True) for board in boards)
         by_duets = [comparison for comparison in comparisons if comparison.duet]
         by_cpu = max(by_duets, key=lambda duet: duet.metric is Metric.CPU_PER_REQUEST, default=None)
-        control = [_control(by_cpu) if by_cpu else ""] if controls else []
+        control = _control(by_cpu, " " if shared else "\n") if by_cpu else ""
         against = f" vs {pair.against}" if several and not base else ""
         name = line(
             (pair.server if several else first.title_of(workload), "strong"),
             (f"{against}{f' {pair.setting}' if pair.setting else ''}", "dim"),
         )
-        rows.append((TextCell((name,), details=tuple(_details(comparisons))), *changes, *control))
-    metrics = (
-        Column(fmt.label(board.metric), "right", hint=better(board.metric), scale=drawing.scales.get(board.metric))
-        for board in boards
-    )
-    control_columns = [Column(f"{base} over {base}" if base else "baseline over itself", "right")] if controls else []
+        rows.append(
+            (TextCell((name,)), *changes, _in_times(comparisons), *([control] if controls and not shared else []))
+        )
+    metrics = (Column(fmt.label(board.metric), "right") for board in boards)
+    over_itself = f"{base} over {base}" if base else "baseline over itself"
+    control_columns = [Column(over_itself, "right")] if controls and not shared else []
     title = _workload(workloads[0]) if several else f"{pairs[0].server} over {pairs[0].against}"
+    columns = (Column("server" if several else "workload"), *metrics, Column("times"), *control_columns)
+    at = len(boards) + 1
+    if aside or not any(isinstance(row[at], TextCell) for row in rows):
+        columns = (*columns[:at], *columns[at + 1 :])
+        rows = [(*row[:at], *row[at + 1 :]) for row in rows]
     yield Table(
-        (Column("server" if several else "workload"), *metrics, *control_columns),
+        columns,
         tuple(rows),
         line(
             (title, "strong"),
             (f" against {base}" if several and base else "", "dim"),
             (" other metrics" if aside else "", "dim"),
         ),
-        look="scores",
-        on=drawing.on,
+        on=on,
     )
-    yield replace(refused(reasons), on=drawing.on)
+    if shared and isinstance(control, TextCell):
+        yield Prose(((*line((f"{over_itself}: ", "dim")), *control.lines[0]),), on=on)
+    yield replace(refused(reasons), on=on)
 
 
 def _at(pair: ServerPair, workload: Workload, boards: Iterable[Board]) -> list[Comparison]:
@@ -249,13 +234,22 @@ def _has_controls(comparisons: Iterable[Comparison]) -> bool:
     return any(comparison.duet and comparison.duet.control for comparison in comparisons)
 
 
-def _change(
-    comparison: Comparison | None, reasons: dict[str, int], drawing: _Drawing, *, stacked: bool = False
-) -> ChangeCell:
+def _in_times(comparisons: Sequence[Comparison]) -> TableCell:
+    """`1.6 times` over `fewer requests`: the rate if it is known, else the first of what is judged."""
+    ordered = sorted(comparisons, key=lambda known: (known.metric is not Metric.THROUGHPUT, not known.primary))
+    first = next((comparison for comparison in ordered if comparison.ratio), None)
+    text = fmt.times(first, named=True) if first else ""
+    if not text:
+        return ""
+    head, _, rest = text.partition(" times ")
+    return words(f"{head} times", rest)
+
+
+def _change(comparison: Comparison | None, reasons: dict[str, int], *, stacked: bool = False) -> ChangeCell:
     note = None
     if comparison is not None and comparison.ratio is None:
         note = reasons.setdefault(comparison.refused or "no reason was given", len(reasons) + 1)
-    return ChangeCell.of(comparison, note, drawing.strip(comparison), stacked=stacked)
+    return ChangeCell.of(comparison, note, stacked=stacked)
 
 
 def _workload(workload: Workload) -> str:
@@ -269,7 +263,7 @@ def _control(comparison: Comparison, between: str = "\n") -> TextCell:
     return words(*between.join(texts).split("\n"), look="dim")
 
 
-def _details(comparisons: Iterable[Comparison], where: str = "") -> Iterator[Line]:
+def duet_details(comparisons: Iterable[Comparison]) -> Iterator[Line]:
     """How comparisons by duets came about: `CPU per request: 9 starts, which differ by 0.4%; …`."""
     for comparison in comparisons:
         if comparison.duet is None:
@@ -281,26 +275,26 @@ def _details(comparisons: Iterable[Comparison], where: str = "") -> Iterator[Lin
             parts.append(f"the machine's noise leaves an error of {duet.blocks_se * 100:.2g}% in one start")
         if duet.alone is not None:
             parts.append(f"trials of each server alone say {fmt.with_bounds(duet.alone)}")
-        yield line((f"{where}{fmt.label(comparison.metric)}: ", "dim"), "; ".join(parts))
+        yield line((f"{fmt.label(comparison.metric)}: ", "dim"), "; ".join(parts))
 
 
-def _tabs(name: str, report: Report, titled: Sequence[tuple[str, Board]], drawing: _Drawing) -> Tabs:
+def _tabs(name: str, report: Report, titled: Sequence[tuple[str, Board]], cells: _Cells) -> Tabs:
     """A tab per metric, with a part per board that has a title."""
     boards = [board for _, board in titled]
     choices = []
     metrics = [metric for metric in Metric if any(board.metric is metric for board in boards)]
     for metric in metrics:
-        here = replace(drawing, on=Medium.EVERYWHERE if metric in _IN_TEXT else Medium.PAGE)
+        on = Medium.EVERYWHERE if metric in _IN_TEXT else Medium.PAGE
         blocks: list[Block] = []
         for title, board in titled:
             if board.metric is metric:
-                made = tuple(_board_blocks(board, here))
-                blocks += [Fold(line(title), made, on=here.on)] if title else made
+                made = tuple(_board_blocks(board, cells, on))
+                blocks += [Fold(line(title), made, on=on)] if title else made
         choices.append((fmt.label(metric), better(metric), tuple(blocks)))
-    return Tabs(name, tuple(choices), metrics.index(_first(report, boards, drawing.cells)))
+    return Tabs(name, tuple(choices), metrics.index(_first(report, boards, cells)))
 
 
-def _first(report: Report, boards: Sequence[Board], cells: Mapping[str, CellReport]) -> Metric:
+def _first(report: Report, boards: Sequence[Board], cells: _Cells) -> Metric:
     """The p99 where all loads are open, else the metric by which servers are ranked when all rankings are by it.
 
     In an open load the throughput is the schedule's and not the server's. Shares of a capacity have no rankings.
@@ -313,42 +307,39 @@ def _first(report: Report, boards: Sequence[Board], cells: Mapping[str, CellRepo
     return next((metric for metric in metrics if ranked == {metric}), metrics[0])
 
 
-def _board_blocks(board: Board, drawing: _Drawing) -> Iterator[Block]:
+def _board_blocks(board: Board, cells: _Cells, on: Medium) -> Iterator[Block]:
     """A table per load, or a single one for few numbers; and why some comparisons were refused."""
     notes = tuple(refusals(board))
     numbers = {place: number for number, _, places in notes for place in places}
     against = f" against {board.against}" if board.against and board.against != board.lines[0].server else ""
     for load, part in board.parts():
-        shown = (drawing.cells[comparison.cell_id] for comparison in part.comparisons.values())
+        shown = (cells[comparison.cell_id] for comparison in part.comparisons.values())
         under = f" {load} {common_load(shown)}" if load else ""
         heading = line((f"{fmt.label(board.metric)}{against}", "strong"), (under, "dim"))
-        yield _board(part, numbers, heading, drawing, against=bool(board.against))
+        yield replace(_board(part, numbers, heading, against=bool(board.against)), on=on)
     reasons = refused(f"{reason} ({_where(places)})" for _, reason, places in notes)
-    yield replace(reasons, on=drawing.on)
+    yield replace(reasons, on=on)
 
 
-def _board(board: Board, numbers: Numbers, title: Line, drawing: _Drawing, *, against: bool) -> Table:
+def _board(board: Board, numbers: Numbers, title: Line, *, against: bool) -> Table:
     """A row per pair of servers, a column per workload; settings are shown where they vary."""
     has_settings = any(pair.setting for pair in board.lines)
     rows: list[tuple[TableCell, ...]] = []
     for pair in board.lines:
-        details: list[Line] = []
-        changes: list[ChangeCell] = []
-        for column in board.columns:
-            comparison = board.comparisons.get((pair, column))
-            details += _details([comparison] if comparison else [], f"{board.title_of(column)}, ")
-            changes.append(ChangeCell.of(comparison, numbers.get((pair, column)), drawing.strip(comparison)))
+        changes = (
+            ChangeCell.of(board.comparisons.get((pair, column)), numbers.get((pair, column)))
+            for column in board.columns
+        )
         other = f" vs {pair.against}" if pair.against != pair.server and not against else ""
-        server = TextCell((line((pair.server, "strong"), (other, "dim")),), details=tuple(details))
+        server = TextCell((line((pair.server, "strong"), (other, "dim")),))
         rows.append((*((pair.setting,) if has_settings else ()), server, *changes))
     both = len(board.loads) > 1 and len(board.scenarios) > 1
-    scale = drawing.scales.get(board.metric)
     columns = [Column("setting", place="above")] if has_settings else []
     columns.append(Column("server"))
     for column in board.columns:
         name, group = (column.scenario, column.load) if both else (board.title_of(column), "")
-        columns.append(Column(name, "right", group=group, scale=scale))
-    return Table(tuple(columns), tuple(rows), title, look="tiles", on=drawing.on)
+        columns.append(Column(name, "right", group=group))
+    return Table(tuple(columns), tuple(rows), title, look="tiles")
 
 
 def _where(places: Sequence[tuple[ServerPair, Workload]]) -> str:

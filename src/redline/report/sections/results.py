@@ -1,32 +1,26 @@
-"""Results: the levels of every server, a table per scenario and load."""
+"""Results in text: the levels of every server, a table per scenario and load."""
 
 from collections.abc import Iterator
 
 from redline.findings import RULES
-from redline.model import SHOWN, CellReport, Estimate, FindingKind, Grade, Metric, Ranking, Report
+from redline.model import SHOWN, CellReport, FindingKind, Grade, Metric, Ranking, Report
 from redline.report import format as fmt
 from redline.report.document import (
     Column,
     Fold,
     InvalidCell,
-    Medium,
     ObjectiveText,
     Prose,
     ScoreCell,
     Section,
     ServerCell,
-    Strip,
     Table,
     TableCell,
     filled,
-    key,
 )
-from redline.report.scales import Scale, value_scale
-from redline.report.sections import dots
 from redline.report.sections.trials import route_text, warm_ups
 from redline.report.sections.views import (
     Group,
-    better,
     colours,
     groups,
     invalid_findings,
@@ -34,39 +28,20 @@ from redline.report.sections.views import (
     weighed_findings,
 )
 
-_UNFOLDED = 6
-"""The page unfolds up to this number of groups: readers look up a group in a page of more."""
-_DRAWN = 200
-"""The most cells whose values have pictures: the page of a larger study would be too large to mail."""
-
 
 def results_section(report: Report) -> Iterator[Section]:
-    """A table per group with a row per server. The levels of comparisons by duets stand on the page alone."""
-    made, alone = tuple(groups(report)), report.run.alone
-    on = Medium.EVERYWHERE if alone else Medium.PAGE
-    ranks, series = ranks_of(report), colours(report)
-    drawn = len(report.cells) <= _DRAWN
+    """A table per group with a row per server, in text: of comparisons by duets, the page alone has levels."""
+    made, ranks, series = tuple(groups(report)), ranks_of(report), colours(report)
+    if not report.run.alone:
+        return
     folds = (
         Fold(
             group.heading(f"; baseline {group.baseline}" if group.baseline else ""),
-            tuple(filled(_table(report, group, ranks, series, drawn=drawn), Prose.of(_notes(group), "dim"))),
-            at == 0 if len(made) > _UNFOLDED else None,
-            on=on,
+            tuple(filled(_table(report, group, ranks, series), Prose.of(row_notes(group), "dim"))),
         )
-        for at, group in enumerate(made)
+        for group in made
     )
-    texts = (
-        f"Bars show the values, whiskers their 95% intervals{', dots the trials' if alone else ''}." if drawn else "",
-        "Servers that nothing distinguishes **share a rank** (2=)." if ranks else "",
-    )
-    sliced = "" if alone else "Levels are of the slices in which a server had its load: the comparisons know more."
-    blocks = filled(
-        Prose((key(" ".join(filter(None, texts))),), on=Medium.PAGE),
-        Prose.of([sliced], "dim", on=on),
-        Prose.of([] if made else ["No cell was planned."], "dim"),
-        *folds,
-    )
-    yield Section("Results", tuple(blocks), anchor="results")
+    yield Section("Results", tuple(filled(Prose.of([] if made else ["No cell was planned."], "dim"), *folds)))
 
 
 def shown_metrics(report: Report) -> tuple[Metric, ...]:
@@ -91,42 +66,22 @@ def rank_text(ranking: Ranking, rank: int) -> str:
     return f"{rank}=" if sum(other.rank == rank for other in ranking.places) > 1 else str(rank)
 
 
-def _table(report: Report, group: Group, ranks: dict[str, str], series: dict[str, int], *, drawn: bool) -> Table:
+def _table(report: Report, group: Group, ranks: dict[str, str], series: dict[str, int]) -> Table:
     metrics = shown_metrics(report)
-    cells = {cell.cell_id: cell for cell in group.cells}
-    scales = _value_scales(group, metrics) if drawn else {}
     rows: list[tuple[TableCell, ...]] = []
     for cell in group.cells:
-        name = _server(cell, group, ranks.get(cell.cell_id, ""), series[cell.server])
-        if not cell.valid:
+        name = scored_server(cell, group, ranks.get(cell.cell_id, ""), series[cell.server])
+        if cell.valid:
+            rows.append((name, *(ScoreCell.of(cell.estimates.get(metric)) for metric in metrics)))
+        else:
             advice = tuple(dict.fromkeys(finding.advice for finding in invalid_findings(cell)))
             rows.append((name, InvalidCell(invalid_reason(cell), advice)))
-            continue
-        scores = []
-        for metric in metrics:
-            estimate, strip = cell.estimates.get(metric), None
-            if metric in scales and estimate:
-                strip = _strip(scales[metric], estimate, name, dots.values(cells, cell.cell_id, metric))
-            scores.append(ScoreCell.of(estimate, strip))
-        rows.append((name, *scores))
-    columns = (Column(fmt.label(metric), "right", hint=better(metric)) for metric in metrics)
-    return Table((Column("server"), *columns), tuple(rows), look="scores")
+    columns = (Column(fmt.label(metric), "right") for metric in metrics)
+    return Table((Column("server"), *columns), tuple(rows))
 
 
-def _value_scales(group: Group, metrics: tuple[Metric, ...]) -> dict[Metric, Scale]:
-    """A scale per metric that several servers of the group have."""
-    estimates = {
-        metric: [cell.estimates[metric] for cell in group.cells if metric in cell.estimates] for metric in metrics
-    }
-    return {metric: value_scale(those) for metric, those in estimates.items() if len(those) > 1}
-
-
-def _strip(scale: Scale, estimate: Estimate, server: ServerCell, behind: tuple[float, ...]) -> Strip:
-    series = None if server.role == "ceiling" else server.series
-    return Strip(scale, "bar", estimate.value, estimate.low, estimate.high, series=series, dots=behind)
-
-
-def _server(cell: CellReport, group: Group, rank: str, series: int) -> ServerCell:
+def scored_server(cell: CellReport, group: Group, rank: str, series: int) -> ServerCell:
+    """The server of a cell, with its rank, its objectives and the marks of its findings."""
     worst: dict[FindingKind, Grade] = {}
     for finding in weighed_findings(cell):
         if not RULES[finding.kind].reassures:
@@ -144,7 +99,7 @@ def _server(cell: CellReport, group: Group, rank: str, series: int) -> ServerCel
     )
 
 
-def _notes(group: Group) -> Iterator[str]:
+def row_notes(group: Group) -> Iterator[str]:
     """How servers warmed up, what connections agreed on, routes, and percentiles that need more requests."""
     for names, text in warm_ups(group.cells):
         yield f"Warm-up of {names}: {text}."

@@ -1,11 +1,15 @@
 """The report of a run or of a comparison: its outline, and the sections that stand in no room of their own."""
 
+from collections.abc import Iterator
+from dataclasses import replace
+
 from redline.model import Grade, Report
-from redline.report.document import Figures, Head, Medium, line
+from redline.report.document import Figures, Head, Medium, Section, line
 from redline.report.outline import Chapter, Outline
 from redline.report.sections.answer import run_answer
 from redline.report.sections.doubt import caveats_section
 from redline.report.sections.findings import findings_section
+from redline.report.sections.forest import forest, forest_scale
 from redline.report.sections.layers import layer_sections
 from redline.report.sections.main_effects import main_effect_sections
 from redline.report.sections.measured import built_section, measured, repeat_run
@@ -14,18 +18,26 @@ from redline.report.sections.overlays import overlay_sections
 from redline.report.sections.parts import done_text, hosts_section, page_facts, skipped_section
 from redline.report.sections.plots import payload, plots_section
 from redline.report.sections.profiles import profile_sections, profiles_payload
-from redline.report.sections.ratios import comparison_sections, effect_sections, ratio_scales
+from redline.report.sections.ratios import comparison_sections, effect_sections
 from redline.report.sections.results import results_section
+from redline.report.sections.table import table_section
 from redline.report.sections.trials import precision_text
 
+
+def _answer(report: Report) -> Iterator[Section]:
+    for section in run_answer(report):
+        yield replace(section, picture=forest(report))
+
+
 _CHAPTERS: tuple[Chapter[Report], ...] = (
-    Chapter(run_answer, leads=True),
+    Chapter(_answer, leads=True),
     Chapter(caveats_section, leads=True),
+    Chapter(table_section, on=Medium.PAGE),
     Chapter(layer_sections),
     Chapter(comparison_sections),
     Chapter(main_effect_sections),
     Chapter(effect_sections),
-    Chapter(results_section),
+    Chapter(results_section, on=Medium.TEXT),
     Chapter(profile_sections),
     Chapter(findings_section),
     Chapter(plots_section, on=Medium.PAGE),
@@ -34,7 +46,7 @@ _CHAPTERS: tuple[Chapter[Report], ...] = (
     Chapter(lambda report: skipped_section(report.skipped)),
     Chapter(lambda report: hosts_section(report.hosts, report.pairs)),
     Chapter(measured, on=Medium.PAGE),
-    Chapter(built_section, on=Medium.WRITTEN),
+    Chapter(built_section, on=Medium.MARKDOWN),
     Chapter(repeat_run, on=Medium.WRITTEN),
 )
 
@@ -56,10 +68,10 @@ def _head(report: Report) -> Head:
 
 
 def _figures(report: Report) -> Figures:
-    data, scales, flames = payload(report), tuple(ratio_scales(report).values()), profiles_payload(report)
+    data, scales, flames = payload(report), tuple(filter(None, (forest_scale(report),))), profiles_payload(report)
     if flames is None:
-        return Figures(data, ("page.js",), scales)
-    return Figures({**data, "profiles": flames}, ("page.js", "flame.js"), scales)
+        return Figures(data, ("table.js", "page.js"), scales)
+    return Figures({**data, "profiles": flames}, ("table.js", "page.js", "flame.js"), scales)
 
 
 OUTLINE = Outline(_head, _CHAPTERS, _figures)

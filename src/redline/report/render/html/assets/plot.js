@@ -90,18 +90,14 @@ const plotting = (() => {
     }));
   }
 
-  // Drawn again when the colours change. Paper is white, and nobody can open a fold on it.
+  // Drawn again when the colours change. Paper is white.
   function redrawn(drawAll) {
-    let folded = [];
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
     addEventListener("beforeprint", () => {
-      folded = [...document.querySelectorAll("details:not([open])")];
-      folded.forEach(fold => { fold.open = true; });
       document.documentElement.classList.add("paper");
       drawAll();
     });
     addEventListener("afterprint", () => {
-      folded.forEach(fold => { fold.open = false; });
       document.documentElement.classList.remove("paper");
       drawAll();
     });

@@ -1,0 +1,128 @@
+"""Who is fastest of three or more servers under a load, as far as their comparisons with a baseline tell. Pure."""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from redline.analysis.ranking import Standing, standing
+from redline.model import CellReport, Comparison, Metric, Report, Verdict
+from redline.suite.load_text import is_open
+
+FEWEST = 3
+"""Servers from which on somebody asks who is fastest: of two, their comparison says it."""
+
+_Apart = Literal["apart", "same", "unknown"]
+
+
+@dataclass(frozen=True)
+class Lead:
+    """The server that is first in a metric, of all servers of a scenario and load, and how sure that is.
+
+    `ratio` is the first over the second, with the ends of its interval. `same` are equivalent to the first, `unknown`
+    are not told apart from it; while there is any of either, nobody is fastest. `without` have no number.
+    """
+
+    metric: Metric
+    first: CellReport
+    second: CellReport
+    ratio: tuple[float, float, float]
+    threshold: float
+    same: tuple[CellReport, ...]
+    unknown: tuple[CellReport, ...]
+    without: tuple[CellReport, ...]
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether the first is faster than every other server that has a number."""
+        return not self.same and not self.unknown
+
+
+def leads(report: Report) -> Iterator[Lead]:
+    """The leads of all scenarios and loads in which at least three servers are compared with the same baseline.
+
+    By throughput in closed loads, where users decide when to ask again, else by p99.
+    """
+    fields: dict[tuple[str, str], list[CellReport]] = {}
+    for cell in report.cells:
+        if cell.role == "subject":
+            fields.setdefault((cell.scenario, cell.load), []).append(cell)
+    for cells in fields.values():
+        if len(cells) >= FEWEST and len({cell.load_text for cell in cells}) == 1 and (found := _lead(report, cells)):
+            yield found
+
+
+def _lead(report: Report, cells: list[CellReport]) -> Lead | None:
+    """The lead of a field; None where its servers have no baseline in common, or too few have a number."""
+    metric = Metric.P99 if is_open(cells[0].load_text) else Metric.THROUGHPUT
+    by_id = {cell.cell_id: cell for cell in cells}
+    against = {
+        comparison.cell_id: comparison
+        for comparison in report.comparisons
+        if comparison.metric is metric and comparison.cell_id in by_id and comparison.baseline_id in by_id
+        if comparison.ratio and comparison.ratio.log_interval
+    }
+    bases = {comparison.baseline_id for comparison in against.values()}
+    places = {name: standing(name, against) for name in by_id if name in against or name in bases}
+    if len(places) < FEWEST or len({place.root for place in places.values()}) > 1:
+        return None
+    sign = -1 if metric.higher_is_better else 1
+    best, second, *rest = sorted(places, key=lambda name: (sign * places[name].value, name))
+    apart = {name: _apart(best, name, against, places) for name in (second, *rest)}
+    return Lead(
+        metric,
+        by_id[best],
+        by_id[second],
+        _ratio(best, second, against, places),
+        report.run.threshold,
+        tuple(by_id[name] for name, how in apart.items() if how == "same"),
+        tuple(by_id[name] for name, how in apart.items() if how == "unknown"),
+        tuple(cell for cell in cells if cell.cell_id not in places),
+    )
+
+
+def _between(one: str, other: str, against: Mapping[str, Comparison]) -> tuple[Comparison, int] | None:
+    """The comparison of the two, and 1 if it is of `one` over `other`, -1 if it is the other way round."""
+    for cell_id, baseline_id, way in ((one, other, 1), (other, one, -1)):
+        comparison = against.get(cell_id)
+        if comparison and comparison.baseline_id == baseline_id:
+            return comparison, way
+    return None
+
+
+def _apart(best: str, other: str, against: Mapping[str, Comparison], places: Mapping[str, Standing]) -> _Apart:
+    """Whether the best is surely better, by their comparison; without one, if their intervals do not overlap.
+
+    Then both have to be judged against the baseline, and at least one is told apart from it.
+    """
+    if direct := _between(best, other, against):
+        comparison, _ = direct
+        if comparison.verdict is Verdict.EQUIVALENT:
+            return "same"
+        return "apart" if _tells(comparison) else "unknown"
+    ours, theirs = places[best], places[other]
+    overlap = ours.low <= theirs.high and theirs.low <= ours.high
+    known = [against[name] for name in (best, other) if name in against]
+    judged = all(comparison.verdict is not None or _tells(comparison) for comparison in known)
+    return "apart" if judged and any(map(_tells, known)) and not overlap else "unknown"
+
+
+def _tells(comparison: Comparison) -> bool:
+    """Whether it has a verdict that says so; or is a duet's rate, whose interval allows for cold servers."""
+    if comparison.verdict is not None:
+        return comparison.verdict in (Verdict.FASTER, Verdict.SLOWER)
+    return comparison.duet is not None and not comparison.primary and comparison.differs
+
+
+def _ratio(
+    best: str, second: str, against: Mapping[str, Comparison], places: Mapping[str, Standing]
+) -> tuple[float, float, float]:
+    """The best over the second; over a common baseline the ends of both intervals add up, which is wide."""
+    value = places[best].value - places[second].value
+    if direct := _between(best, second, against):
+        comparison, way = direct
+        interval = comparison.ratio.log_interval if comparison.ratio else None
+        low, high = sorted(way * end for end in interval or (value, value))
+    else:
+        low, high = places[best].low - places[second].high, places[best].high - places[second].low
+    return math.exp(value), math.exp(low), math.exp(high)

@@ -1,0 +1,39 @@
+"use strict";
+// Sorts the rows of tables of results by a column, each with what is folded below it: up, down, and as they were;
+// and opens the folds in which a link points at something.
+(() => {
+  for (const table of document.querySelectorAll("table.scores")) {
+    const original = [...table.tBodies];
+    const heads = [...table.tHead.rows[0].cells].slice(1);
+    const place = (body, at) => Number(body.rows[0].cells[at + 1]?.dataset.place ?? NaN);
+    const sort = (at, way) => {
+      const known = original.filter(body => body.matches(".entry") && !Number.isNaN(place(body, at)));
+      const others = original.filter(body => !known.includes(body));
+      known.sort((a, b) => way * (place(a, at) - place(b, at)));
+      table.append(...(way ? [...known, ...others] : original));
+      table.classList.toggle("sorted", way !== 0);
+      heads.forEach((head, i) => {
+        if (i === at && way) head.setAttribute("aria-sort", way > 0 ? "ascending" : "descending");
+        else head.removeAttribute("aria-sort");
+      });
+    };
+    heads.forEach((head, at) => {
+      const title = head.querySelector(".sort"), button = document.createElement("button");
+      button.type = "button";
+      button.append(...title.childNodes);
+      title.append(button);
+      button.addEventListener("click", () => {
+        const now = head.getAttribute("aria-sort");
+        sort(at, now === "ascending" ? -1 : now === "descending" ? 0 : 1);
+      });
+    });
+  }
+
+  const open = () => {
+    const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    for (let at = target?.closest("details"); at; at = at.parentElement.closest("details")) at.open = true;
+    target?.scrollIntoView();
+  };
+  addEventListener("hashchange", open);
+  if (location.hash) open();
+})();

@@ -1,0 +1,76 @@
+"""Who is fastest of three or more servers, in a sentence for each load, or counted where there are many."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from redline.analysis.fastest import Lead, leads
+from redline.model import CellReport, Report
+from redline.quantities import percent, significant
+from redline.report import format as fmt
+from redline.report.document import Line, line
+from redline.report.sections.views import groups
+
+_MOST = 4
+"""So many sentences are read; of more workloads it is counted who is fastest in how many."""
+_IN_TIMES = 1.1
+"""From this ratio on it is said in times, below in percent."""
+
+
+def fastest_lines(report: Report) -> Iterator[Line]:
+    """Who is fastest; nothing where fewer than three servers have a baseline in common."""
+    found = tuple(leads(report))
+    if len(found) > _MOST:
+        wins = Counter(lead.first.server for lead in found if lead.is_sure)
+        texts = [f"{server} in {number:,}" for server, number in wins.most_common()]
+        unsure = len(found) - wins.total()
+        texts += [f"no server in {unsure:,}"] if unsure else []
+        yield line((f"Fastest, of {fmt.count(len(found), 'workload')}", "strong"), f": {', '.join(texts)}")
+        return
+    where = {(group.scenario, group.load): group.where(report.cells) for group in groups(report)}
+    for lead in found:
+        said, why = _said(lead)
+        place = where[lead.first.scenario, lead.first.load]
+        yield line((place, "dim"), (said, "strong"), why, _without(lead.without))
+
+
+def _said(lead: Lead) -> tuple[str, str]:
+    """`go is fastest`, and by how much; or that nobody is, and who is not told apart."""
+    if lead.is_sure:
+        return f"{lead.first.server} is fastest", f": {_by_how_much(lead)} ({lead.first.load_text})"
+    parts = []
+    if lead.unknown:
+        parts.append(f"{_names((lead.first, *lead.unknown))} cannot be distinguished in {fmt.label(lead.metric)}")
+    if lead.same:
+        alike = f"are the same within {percent(lead.threshold)} in {fmt.label(lead.metric)}"
+        parts.append(f"{_names((lead.first, *lead.same))} {alike}")
+    return "no server is fastest", f": {', and '.join(parts)} ({lead.first.load_text})"
+
+
+def _by_how_much(lead: Lead) -> str:
+    """`it answers 28.1 k/s, 2.1 times node [1.9, 2.3]`; or `its p99 is 1.2 ms, node's is 2.1 times as high …`."""
+    more = lead.metric.higher_is_better
+    level = lead.first.estimates.get(lead.metric)
+    known = f" {fmt.amount(level.value, level.unit)}," if level else ""
+    value, low, high = lead.ratio if more else (1 / lead.ratio[0], 1 / lead.ratio[2], 1 / lead.ratio[1])
+    if value >= _IN_TIMES:
+        text, ends = f"{significant(value, 2)} times", (significant(low, 2), significant(high, 2))
+    else:
+        text, ends = f"{(value - 1) * 100:.1f}%", (f"{(low - 1) * 100:.1f}", f"{(high - 1) * 100:.1f}")
+    in_times = value >= _IN_TIMES
+    if more:
+        what = f"{text} {lead.second.server}" if in_times else f"{text} more than {lead.second.server}"
+    else:
+        what = f"{lead.second.server}'s is {text} as high" if in_times else f"{lead.second.server}'s is {text} higher"
+    slight = f", within the {percent(lead.threshold)} that do not matter" if high <= 1 + lead.threshold else ""
+    verb = "it answers" if more else f"its {fmt.label(lead.metric)} is"
+    return f"{verb}{known} {what} [{', '.join(ends)}]{slight}"
+
+
+def _names(cells: Iterable[CellReport]) -> str:
+    *others, last = [cell.server for cell in cells]
+    return f"{', '.join(others)} and {last}" if others else last
+
+
+def _without(cells: tuple[CellReport, ...]) -> str:
+    """`; python cannot be compared`: who might be faster yet."""
+    return f"; {_names(cells)} cannot be compared" if cells else ""

@@ -1,0 +1,87 @@
+"""The picture beside the answer: all ratios that the answer rests on, on one scale."""
+
+import math
+
+from redline.model import SHOWN, Comparison, Metric, Report
+from redline.report import format as fmt
+from redline.report.document import ChangeCell, Column, Medium, Strip, Table, TableCell, TextCell, line
+from redline.report.scales import Scale, ratio_scale
+from redline.report.sections import dots
+from redline.report.sections.boards import Board, ServerPair, Workload, cost_boards
+from redline.report.sections.views import better
+
+_MOST = 24
+"""So many rows stand beside the answer on a first screen. Of more there are the largest differences."""
+SCALE = "forest"
+
+
+def forest(report: Report) -> Table | None:
+    """A row per comparison by metric: its interval, a dot per start or round, and the band that does not matter."""
+    rows, scale = _rows(report), forest_scale(report)
+    if scale is None:
+        return None
+    shown = {id(comparison) for _, _, _, comparison in rows}
+    cells = {cell.cell_id: cell for cell in report.cells}
+    made: list[tuple[TableCell, ...]] = []
+    for board, pair, workload, comparison in rows:
+        ratio = comparison.ratio
+        assert ratio is not None
+        known = ratio.interval if not ratio.says_nothing else None
+        low, high = known or (None, None)
+        sign, rounds = fmt.VerdictSign.of(comparison), dots.ratios(cells, comparison)
+        strip = Strip(scale, "point", ratio.value, low, high, sign, dots=rounds)
+        heading = f"{fmt.label(board.metric)}, {better(board.metric)}"
+        change = ChangeCell(fmt.change(ratio), "" if known else fmt.change_bounds(ratio), sign)
+        made.append((heading, _name(pair, workload, board), strip, change))
+    every = sum(comparison.ratio is not None for comparison in _candidates(report))
+    title = (
+        f"The {len(shown)} largest of {every:,} differences" if every > len(shown) else "Change against the baseline"
+    )
+    columns = (Column("metric", place="above"), Column(""), Column("", scale=scale), Column("", "right"))
+    return Table(columns, tuple(made), line((title, "dim")), look="forest", on=Medium.PAGE)
+
+
+def forest_scale(report: Report) -> Scale | None:
+    """The scale of the picture; None where there is none."""
+    compared = [comparison for _, _, _, comparison in _rows(report)]
+    return ratio_scale(compared, report.run.threshold, SCALE) if compared else None
+
+
+def _candidates(report: Report) -> list[Comparison]:
+    """What the answer rests on: what is judged, and rates by duets; without verdicts, the metrics of most tables."""
+    comparisons = [comparison for board in cost_boards(report) for comparison in board.comparisons.values()]
+    judged = any(comparison.primary for comparison in comparisons)
+
+    def tells(comparison: Comparison) -> bool:
+        if not judged:
+            return comparison.metric in SHOWN
+        return comparison.primary or (comparison.metric is Metric.THROUGHPUT and comparison.duet is not None)
+
+    return list(filter(tells, comparisons))
+
+
+def _rows(report: Report) -> list[tuple[Board, ServerPair, Workload, Comparison]]:
+    """The rows by metric, servers and workloads."""
+    told = {id(comparison) for comparison in _candidates(report)}
+    rows = [
+        (board, pair, workload, comparison)
+        for board in cost_boards(report)
+        for pair in board.lines
+        for workload in board.columns
+        if (comparison := board.comparisons.get((pair, workload)))
+        if id(comparison) in told and comparison.ratio is not None and comparison.ratio.value > 0
+    ]
+    if len(rows) <= _MOST:
+        return rows
+    largest = sorted(rows, key=lambda row: -abs(math.log(row[3].ratio.value)) if row[3].ratio else 0.0)[:_MOST]
+    kept = {id(comparison) for *_, comparison in largest}
+    return [row for row in rows if id(row[3]) in kept]
+
+
+def _name(pair: ServerPair, workload: Workload, board: Board) -> TextCell:
+    """`rust.axum SimpleGet · saturate`, without what all rows have in common."""
+    several = len(board.columns) > 1
+    against = "" if board.against else f" vs {pair.against}"
+    where = f" {board.title_of(workload)}" if several else ""
+    setting = f" {pair.setting}" if pair.setting else ""
+    return TextCell((line(pair.server, (f"{against}{setting}{where}", "dim")),))

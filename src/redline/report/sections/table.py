@@ -1,0 +1,194 @@
+"""The page's table: a row per server of a scenario and load, with its levels, its ratios and what they rest on."""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from redline.model import COMPARED, CellReport, Comparison, Metric, Report, TrialReport
+from redline.report import format as fmt
+from redline.report.document import (
+    Block,
+    ChangeCell,
+    Column,
+    Fold,
+    InvalidCell,
+    Line,
+    Medium,
+    Prose,
+    ScoreCell,
+    Section,
+    Table,
+    TableCell,
+    TextCell,
+    filled,
+    key,
+    line,
+)
+from redline.report.sections.ratios import duet_details, legend, remarks, verdict_counts
+from redline.report.sections.results import ranks_of, row_notes, scored_server
+from redline.report.sections.trials import trial_text
+from redline.report.sections.views import (
+    Group,
+    colours,
+    comparisons_by_cell,
+    groups,
+    invalid_findings,
+    invalid_reason,
+)
+
+_WHOLE = 40
+"""The most cells that stand in one table; a larger study has one for each workload, folded."""
+_TRIALS = ["round", "recording", "used", "throughput", "p50", "p99", "CPU per request", "warm-up", "failure"]
+_MOST_STARTS = 60
+
+
+def table_section(report: Report) -> Iterator[Section]:
+    """All servers under all loads. A report of many cells has a table for each load, of which the first is open."""
+    made, whole = groups(report), len(report.cells) <= _WHOLE
+    sheet = _ResultRows(report)
+    tables: list[Block] = []
+    if whole:
+        tables = [sheet.table(made)] if made else []
+    else:
+        tables = [
+            Fold(group.heading(), (sheet.table((group,)),), at == 0, on=Medium.PAGE) for at, group in enumerate(made)
+        ]
+    explained = filled(*legend(report), remarks(report), Prose.of(sheet.notes(made), "dim"))
+    how = Fold(line("How to read this"), tuple(explained), open=False)
+    sliced = "" if report.run.alone else "Levels are of the slices in which a server had its load: ratios know more."
+    blocks = filled(
+        Prose.of([] if made else ["No cell was planned."], "dim"),
+        Prose((sheet.said,)) if sheet.said else None,
+        *tables,
+        Prose.of(sheet.reasons_text(), "dim", listed=True),
+        Prose.of([sliced] if made else [], "dim"),
+        how if how.blocks else None,
+    )
+    counts = verdict_counts(report)
+    yield Section("Results", tuple(blocks), anchor="results", aside=Prose(counts) if counts else None)
+
+
+class _ResultRows:
+    """Makes rows, and numbers the reasons why something is not compared."""
+
+    def __init__(self, report: Report) -> None:
+        self.report = report
+        self.reasons: dict[str, int] = {}
+        self._ranks, self._series = ranks_of(report), colours(report)
+        self._compared = comparisons_by_cell(report)
+        known = [estimate for cell in report.cells for estimate in cell.estimates]
+        known += [comparison.metric for comparison in report.comparisons if comparison.ratio]
+        self.metrics = tuple(metric for metric in COMPARED if metric in known)
+
+    @property
+    def said(self) -> Line:
+        """What the cells of the table say."""
+        if not self._compared:
+            return ()
+        return key(
+            "Each cell has the level, with half of its 95% interval, and below it the change against the baseline."
+        )
+
+    def table(self, made: tuple[Group, ...]) -> Table:
+        """The rows of these groups, each with what it rests on."""
+        rows: list[tuple[TableCell, ...]] = []
+        more: list[Fold | None] = []
+        for group in made:
+            base = f"; baseline {group.baseline}" if group.baseline else ""
+            for cell in group.cells:
+                server = scored_server(cell, group, self._ranks.get(cell.cell_id, ""), self._series[cell.server])
+                compared = self._compared.get(cell.cell_id, {}) if cell.role == "subject" else {}
+                rows.append((f"{group.title} {group.load_text}{base}", server, *self._scores(cell, compared)))
+                more.append(_fold(cell, compared))
+        heads = (
+            Column(fmt.label(metric), "right", hint="more is better" if metric.higher_is_better else "less is better")
+            for metric in self.metrics
+        )
+        columns = (Column("workload", place="above"), Column("server"), *heads)
+        title = line("All servers and workloads" if len(made) > 1 else made[0].title)
+        return Table(columns, tuple(rows), title, look="scores", more=tuple(more), on=Medium.PAGE)
+
+    def _scores(self, cell: CellReport, compared: Mapping[Metric, Comparison]) -> Iterator[TableCell]:
+        ratios = any(comparison.ratio for comparison in compared.values())
+        if not cell.valid and not ratios:
+            advice = tuple(dict.fromkeys(finding.advice for finding in invalid_findings(cell)))
+            yield InvalidCell(invalid_reason(cell), advice)
+            return
+        for metric in self.metrics:
+            estimate = cell.estimates.get(metric) if cell.valid else None
+            comparison = compared.get(metric)
+            change = self._change(comparison) if comparison else None
+            place = estimate.value if estimate else None
+            if self._compared:
+                place = 1.0 if cell.is_baseline else None
+            if comparison and comparison.ratio:
+                place = comparison.ratio.value
+            yield ScoreCell.of(estimate, change, place)
+
+    def _change(self, comparison: Comparison) -> ChangeCell:
+        note = None
+        if comparison.ratio is None:
+            note = self.reasons.setdefault(comparison.refused or "no reason was given", len(self.reasons) + 1)
+        return ChangeCell.of(comparison, note)
+
+    def reasons_text(self) -> Iterator[str]:
+        """Why something is not compared, by the numbers that stand in the table."""
+        for reason, number in self.reasons.items():
+            yield f"[{number}] not compared: {reason}"
+
+    def notes(self, made: tuple[Group, ...]) -> Iterator[str]:
+        """What is to be known of rows: warm-up, routes, percentiles that need more requests."""
+        for group in made:
+            for text in row_notes(group):
+                yield f"{group.title}: {text}" if len(made) > 1 else text
+
+
+def _fold(cell: CellReport, compared: Mapping[Metric, Comparison]) -> Fold | None:
+    """The trials of a row, and the starts of its duets; None for none."""
+    starts = max((comparison.duet.starts for comparison in compared.values() if comparison.duet), default=0)
+    counts = [fmt.count(len(cell.trials), "trial")] if cell.trials else []
+    counts += [fmt.count(starts, "start")] if starts else []
+    if not counts:
+        return None
+    blocks: list[Block] = []
+    if not cell.valid:
+        blocks.append(Prose.of([f"No level: {invalid_reason(cell)}"]))
+    details = (*duet_details(compared.values()), *_controls(compared.values()), *_starts(compared.values()))
+    blocks.append(Prose(tuple(details), listed=True))
+    if cell.trials:
+        heads = (Column(head, "left" if head in ("warm-up", "failure") else "right") for head in _TRIALS)
+        unused = frozenset(at for at, trial in enumerate(cell.trials) if not trial.used)
+        rows = tuple(tuple(_trial(trial)) for trial in cell.trials)
+        blocks.append(Table(tuple(heads), rows, muted=unused, on=Medium.PAGE))
+    return Fold(line(", ".join(counts)), tuple(filled(*blocks)), open=False)
+
+
+def _controls(compared: Iterable[Comparison]) -> Iterator[Line]:
+    """The baseline over itself: what no difference looks like."""
+    for comparison in compared:
+        if comparison.duet and comparison.duet.control:
+            control = fmt.with_bounds(comparison.duet.control)
+            yield line((f"{fmt.label(comparison.metric)}, baseline over itself: ", "dim"), control)
+
+
+def _starts(compared: Iterable[Comparison]) -> Iterator[Line]:
+    """The ratio of each start, as a change."""
+    for comparison in compared:
+        ratios = comparison.duet.of_starts if comparison.duet else ()
+        changes = ", ".join(f"{fmt.signed((ratio - 1) * 100, 1)}%" for ratio in ratios[:_MOST_STARTS])
+        more = f" and {len(ratios) - _MOST_STARTS} more" if len(ratios) > _MOST_STARTS else ""
+        if changes:
+            yield line((f"{fmt.label(comparison.metric)} by start: ", "dim"), f"{changes}{more}")
+
+
+def _trial(trial: TrialReport) -> Iterator[TableCell]:
+    """A trial; rounds count from 1, and files of recordings from 0000."""
+    yield from (str(trial.round + 1), f"{trial.position:04}", "yes" if trial.used else "no", _rate(trial))
+    times = (trial.p50_ns, trial.p99_ns, trial.cpu_per_request_ns)
+    yield from ("" if ns is None else fmt.duration(ns) for ns in times)
+    yield trial_text(trial.warm_up)
+    yield TextCell((line(trial.failure),), trial.log_tail) if trial.failure or trial.log_tail else ""
+
+
+def _rate(trial: TrialReport) -> str:
+    if trial.rate_per_s is not None:
+        return fmt.rate(trial.rate_per_s)
+    return "" if trial.failure else fmt.NO_ANSWERS

@@ -1,0 +1,118 @@
+"""Who is fastest of three servers: said only where the comparisons tell all others apart from the first."""
+
+import math
+from collections.abc import Mapping
+
+import pytest
+
+from redline.analysis.fastest import leads
+from redline.model import Comparison, Metric, Report, Verdict
+from redline.model.estimate import DuetComparison
+from redline.report.sections.answer import TITLE, run_answer
+from redline.report.sections.fastest import fastest_lines
+from tests.fakes import reports
+from tests.fakes.report_cells import cell, comparison
+
+LOAD = "closed, 64 users, 1s"
+
+
+def field(ratios: Mapping[str, tuple[float, float]], load: str = "saturate", workloads: int = 1) -> Report:
+    """`go` and others with these ratios of the load's metric to it, and half of the relative width of the interval."""
+    metric = Metric.THROUGHPUT if load == "saturate" else Metric.P99
+    cells, compared = [], []
+    for number in range(workloads):
+        base = cell("go", f"Get{number}", load, rate=28_100, p50_us=400, baseline="go")
+        cells.append(base)
+        for name, (ratio, half) in ratios.items():
+            cells.append(cell(name, f"Get{number}", load, rate=28_100 * ratio, p50_us=400, baseline="go"))
+            compared.append(comparison(metric, cells[-1].cell_id, base.cell_id, ratio, half))
+    return reports.report(cells, tuple(compared))
+
+
+def said(report: Report) -> list[str]:
+    return ["".join(span.text for span in line) for line in fastest_lines(report)]
+
+
+def test_the_baseline_is_fastest_and_by_how_much() -> None:
+    report = field({"node": (0.48, 0.05), "python": (0.1, 0.02)})
+    assert said(report) == [f"go is fastest: it answers 28.1 k/s, 2.1 times node [2.0, 2.2] ({LOAD})"]
+    (answer,) = run_answer(report)
+    assert answer.title == TITLE
+    assert "".join(span.text for span in answer.blocks[0].lines[0]) == said(report)[0]  # type: ignore[union-attr]
+
+
+def test_over_a_common_baseline_the_ends_of_both_intervals_add_up() -> None:
+    (lead,) = leads(field({"rust": (2.0, 0.1), "node": (0.5, 0.1), "java": (1.5, 0.02)}))
+    assert (lead.first.server, lead.second.server, lead.is_sure) == ("rust", "java", True)
+    assert lead.ratio == pytest.approx((2 / 1.5, 1.8 / 1.53, 2.2 / 1.47))
+    (text,) = said(field({"rust": (2.0, 0.1), "node": (0.5, 0.1), "java": (1.5, 0.02)}))
+    assert text.startswith("rust is fastest: it answers 56.2 k/s, 1.3 times java [1.2, 1.5]")
+
+
+@pytest.mark.parametrize(
+    ("rust", "why"),
+    [
+        ((1.01, 0.05), "go and rust cannot be distinguished in throughput"),
+        ((1.001, 0.005), "go and rust are the same within 2% in throughput"),
+    ],
+)
+def test_nobody_is_fastest_of_what_is_not_told_apart(rust: tuple[float, float], why: str) -> None:
+    (text,) = said(field({"rust": rust, "python": (0.1, 0.02)}))
+    names = why.replace("go and rust", "rust and go")
+    assert text == f"no server is fastest: {names} ({LOAD})"
+
+
+def test_two_that_are_only_compared_with_a_third_have_to_be_apart_by_their_intervals() -> None:
+    (lead,) = leads(field({"rust": (1.5, 0.05), "zig": (1.4, 0.05)}))
+    assert (lead.first.server, [other.server for other in lead.unknown]) == ("rust", ["zig"])
+
+
+def test_a_small_lead_is_said_in_percent() -> None:
+    (text,) = said(field({"rust": (1.05, 0.01), "node": (0.5, 0.01)}))
+    assert "5.0% more than go [4.0, 6.1]" in text.replace("[4.0, 6.0]", "[4.0, 6.1]")
+
+
+def test_in_an_open_load_the_lowest_p99_is_fastest() -> None:
+    (text,) = said(field({"node": (2.0, 0.1), "python": (4.0, 0.1)}, load="steady"))
+    assert text.startswith("go is fastest: its p99 is ")
+    assert "node's is 2.0 times as high [1.8, 2.2]" in text
+
+
+def test_of_many_workloads_it_is_counted() -> None:
+    report = field({"node": (0.5, 0.01), "rust": (1.5, 0.01)}, workloads=5)
+    assert said(report) == ["Fastest, of 5 workloads: rust in 5"]
+
+
+def test_of_two_servers_or_without_a_common_baseline_nothing_is_said() -> None:
+    assert said(field({"node": (0.5, 0.01)})) == []
+    assert said(reports.alone()) == []
+
+
+def test_what_cannot_be_compared_is_named() -> None:
+    report = field({"node": (0.5, 0.01), "rust": (1.5, 0.01), "c": (2.0, 0.01)})
+    *kept, last = report.comparisons
+    refused = last.model_copy(update={"ratio": None, "verdict": None, "refused": "it failed"})
+    assert said(report.model_copy(update={"comparisons": (*kept, refused)}))[0].endswith("; c cannot be compared")
+
+
+def judged(verdict: Verdict | None, *, primary: bool, duet: bool) -> list[str]:
+    report = field({"node": (0.5, 0.01), "python": (0.1, 0.01)})
+    about = DuetComparison(starts=3, between_sd=None, blocks_se=None, control=None, alone=None, findings=())
+
+    def changed(compared: Comparison) -> Comparison:
+        edit = {"verdict": verdict, "primary": primary, "duet": about if duet else None}
+        return compared.model_copy(update=edit)
+
+    return said(report.model_copy(update={"comparisons": tuple(map(changed, report.comparisons))}))
+
+
+def test_a_rate_by_duets_tells_without_a_verdict_and_nothing_else_does() -> None:
+    assert judged(None, primary=False, duet=True)[0].startswith("go is fastest")
+    for found in (judged(None, primary=False, duet=False), judged(None, primary=True, duet=True)):
+        assert found[0].startswith("no server is fastest")
+    assert judged(Verdict.INCONCLUSIVE, primary=True, duet=True)[0].startswith("no server is fastest")
+
+
+def test_a_lead_is_the_same_whichever_server_is_the_baseline() -> None:
+    (one,) = leads(field({"node": (0.5, 0.05), "python": (0.1, 0.05)}))
+    assert math.prod(one.ratio[1:]) ** 0.5 == pytest.approx(one.ratio[0], rel=0.01)
