@@ -142,9 +142,9 @@ class RunSession:
         else:
             plan, part = _profilable(make_plan(suite, unavailable, Capacities()), bench, listener), store
         if not plan.steps and not suite.alone and built.failures:
-            first, *others = built.failures
+            shown, *others = built.failures
             listener.built(built.failing(others))
-            raise built.failures[first]
+            raise built.failures[shown]
         listener.built(built)
         check_left(plan, "run", "`redline list` says what can be built here")
         name = folder.resolve().name if part is store else f"{folder.resolve().name}/{first.folder.name}"
