@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -137,6 +137,10 @@ class BuildOutcome:
         if name in self.failures:
             raise self.failures[name]
         return self.hashes[name]
+
+    def failing(self, names: Iterable[str]) -> "BuildOutcome":
+        """The same with these failures alone."""
+        return replace(self, failures={name: self.failures[name] for name in names})
 
     def joined(self, other: "BuildOutcome") -> "BuildOutcome":
         """With other servers, or another build of the same: what failed in either has failed, and times add up."""

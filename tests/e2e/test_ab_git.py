@@ -235,3 +235,20 @@ def test_a_checkout_of_a_killed_command_ends_with_it(redline: Redline, project: 
     redline("ab", "--git", "v1..v2").refused(1, "does not build")
     assert len(project.git("worktree", "list").splitlines()) == 1
     assert [left for left in left_of(redline) if "worktrees" in left] == []
+
+
+def test_a_build_without_its_network_is_said_once_for_each_revision_and_leaves_nothing(
+    project: Project, redline: Redline
+) -> None:
+    file = project.folder / "redline.yaml"
+    file.write_text("build: 'echo curl 6 Could not resolve host; exit 6'\nstart: sh run.sh {port}\n")
+    done = redline("ab", "--git", "v1..v2")
+    done.refused(1, "redline: v1 (", "by a network that does not answer", "cannot build B: v2 (")
+    assert done.err.count("does not build") == 2
+    assert len(project.git("worktree", "list").splitlines()) == 1
+    assert left_of(redline) == []
+    file.unlink()
+    done = redline("ab", "--git", "v1..v2")
+    done.refused(2, "there is no redline.yaml in")
+    assert done.err.count("there is no redline.yaml in") == 1
+    assert left_of(redline) == []

@@ -129,6 +129,10 @@ def test_a_failing_after_fails_what_was_measured(lab: Redline, oracle: Path, tmp
     )
     done = lab("run", "-o", "kept")
     done.refused(exits.COULD_NOT_RUN, "shop: `after` ended with code 4; its last words: ERROR still in use")
+    alone = lab("run", "-s", "shop", "-d", "200ms", "--warmup", "50ms", "--trials", "1", "--json")
+    assert alone.code == exits.COULD_NOT_RUN
+    (trial,) = Report.model_validate(alone.json).cells[0].trials
+    assert "`after` ended with code 4" in trial.failure
     assert left_of(lab) == []
 
 

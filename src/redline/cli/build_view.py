@@ -65,4 +65,5 @@ def print_failures(outcome: BuildOutcome, console: Console) -> None:
     for name, error in outcome.failures.items():
         by_error.setdefault(error, []).append(name)
     for error, names in by_error.items():
-        console.print(f"cannot build {', '.join(names)}: {error}", style="yellow", markup=False, highlight=False)
+        text = f"cannot build {', '.join(names)}: {error}"
+        console.print(text, style="yellow", markup=False, highlight=False, soft_wrap=True)

@@ -135,14 +135,17 @@ class RunSession:
         store.check_free()
         if first.exists:
             raise StoreError(f"{folder} already holds a run", hint=f"resume it with: redline run --resume {folder}")
-        built = build_all(suite, bench.tools.launcher, listener)
+        built = build_all(suite, bench.tools.launcher, listener, tells=False)
         unavailable = built.unavailable
         if capacity_loads(suite):
             plan, part = make_capacity_plan(suite, unavailable), first
         else:
             plan, part = _profilable(make_plan(suite, unavailable, Capacities()), bench, listener), store
         if not plan.steps and not suite.alone and built.failures:
-            raise next(iter(built.failures.values()))
+            shown, *others = built.failures
+            listener.built(built.failing(others))
+            raise built.failures[shown]
+        listener.built(built)
         check_left(plan, "run", "`redline list` says what can be built here")
         name = folder.resolve().name if part is store else f"{folder.resolve().name}/{first.folder.name}"
         part.create(new_manifest(name, source, plan, bench))
@@ -353,9 +356,17 @@ class _Kept:
 
 
 def build_all(
-    suite: Suite, launcher: Launcher, listener: SessionListener, only: AbstractSet[str] | None = None
+    suite: Suite,
+    launcher: Launcher,
+    listener: SessionListener,
+    only: AbstractSet[str] | None = None,
+    *,
+    tells: bool = True,
 ) -> BuildOutcome:
-    """Build every variant of the suite, or `only` those slugs. Failures are in the outcome, by slug."""
+    """Build every variant of the suite, or `only` those slugs. Failures are in the outcome, by slug.
+
+    Unless it `tells` the listener of the outcome, the caller does.
+    """
     variants: tuple[Variant, ...] = suite.variants if suite.ceiling is None else (*suite.variants, suite.ceiling)
     wanted = [variant for variant in variants if only is None or variant.slug in only]
     # A ceiling is compared with nothing, so one build of it is enough.
@@ -363,7 +374,8 @@ def build_all(
     with listener.building() as progress:
         outcome = launcher.build([variant for variant in wanted if variant not in once], progress, suite.builds)
         outcome = outcome.joined(launcher.build(once, progress)) if once else outcome
-    listener.built(outcome)
+    if tells:
+        listener.built(outcome)
     return outcome
 
 

@@ -54,9 +54,7 @@ def check_variables(variants: Iterable[Variant]) -> None:
 
 
 def _references(entry: ServerEntry) -> list[tuple[str, str]]:
-    """Variables of a server and what they take from the lab's environment; the catalogue's take nothing."""
-    if entry.build is not None:
-        return []
+    """Variables of a server, and what they take from the lab's environment."""
     return [(variable, name) for variable, text in entry.start.env.items() for name in passed_names(text)]
 
 

@@ -93,13 +93,15 @@ def read_entries(text: str, file: str) -> tuple[str, ...]:
 
 
 def noted(sheet: Sheet, path: Path, read: Callable[[], T]) -> T | None:
-    """What is read of the file that is named at `path`; None after noting what is wrong with that file."""
+    """What is read of the file that is named at `path`; None after noting, once, what is wrong with that file."""
     try:
         return read()
     except UsageError as error:
+        known = [problem.message for problem in sheet.problems]
         for problem in error.problems:
             place = f"{problem.place}: " if problem.place else ""
-            sheet.wrong(path, f"{place}{problem.message}", problem.hint)
+            if (message := f"{place}{problem.message}") not in known:
+                sheet.wrong(path, message, problem.hint)
         return None
 
 
