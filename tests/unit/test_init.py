@@ -237,7 +237,7 @@ def test_the_requests_of_a_file_are_kept_if_they_are_answered(tmp_path: Path, mo
             ("mix", "GET"),
         ]
         assert {request.expect.status for request in made.scenarios[2].requests} == {202}
-        [server] = made.written.servers or []
+        (server,) = made.written.servers or []
         assert (server.start, server.url) == (
             ("./shop {port}", None) if len(words) > 1 else (None, "http://localhost:8080")
         )
@@ -263,7 +263,7 @@ def test_a_procfile_names_the_command(text: str, start: str, tmp_path: Path, mon
     (tmp_path / "Procfile").write_text(text)
     done = run_init(monkeypatch, tmp_path, {"/": 200}, "Procfile")
     assert done.exit_code == 0, done.exception
-    [server] = read_project((tmp_path / "redline.yaml").read_text(), "redline.yaml").written.servers or []
+    (server,) = read_project((tmp_path / "redline.yaml").read_text(), "redline.yaml").written.servers or []
     assert server.start == start
 
 
