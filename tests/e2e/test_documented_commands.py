@@ -147,6 +147,8 @@ def short_ab(args: list[str], url: str, oracle: Path, kept: Path) -> list[str]:
 
     What is resumed lacks a start, and output folders are empty.
     """
+    if "--route" in args and shutil.which(args[args.index("--route") + 1]) is None:
+        pytest.skip("the proxy is not installed")
     if "--resume" in args:
         max((kept / "duets").iterdir()).unlink()
         return ["ab", "--resume", str(kept)]
@@ -232,8 +234,6 @@ def test_a_documented_command_works(
     selftests: dict[tuple[str, ...], Done],
 ) -> None:
     args = shlex.split(command)
-    if "--route" in args and shutil.which(args[args.index("--route") + 1]) is None:
-        pytest.skip("the proxy is not installed")
     redline = Redline(runs)
     if uses_own_catalogue(args):
         args = [str(CHECKOUT / arg) if arg.startswith("suites/") else arg for arg in args]

@@ -16,6 +16,7 @@ LAYOUT = {
     "_IN_ONE_LINE",
     "_LONGEST_S",  # what `redline selftest --seconds` takes
     "_MOST_LINES",
+    "_UNLIMITED",  # the columns of what is piped
     "_MOST_RUNS",
     "_NAMED",
     "_NS_PER_S",

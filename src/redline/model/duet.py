@@ -90,6 +90,10 @@ class CpuOwner(Frozen):
     unknown: str = Field(default="", description="why it is not known whose it is; empty where it is")
     behind: str = Field(default="", description="processes that they asked in turn, whose CPU time is not counted")
 
+    def and_of(self, processes: tuple[str, ...]) -> "CpuOwner":
+        """The same, where the CPU time of these processes was read too."""
+        return self.model_copy(update={"processes": (*self.processes, *processes)})
+
 
 class DuetRecording(Frozen):
     """The raw facts of a start of all servers of a duet, without judgement.

@@ -62,9 +62,7 @@ class RoutedWatch:
 
     def finish(self) -> CpuOwner:
         """What is known of the server, with the names of the proxies."""
-        names = tuple(map(procfs.name_of, self.proxies))
-        owner = self.behind.finish()
-        return owner.model_copy(update={"processes": (*owner.processes, *names)})
+        return self.behind.finish().and_of(tuple(map(procfs.name_of, self.proxies)))
 
 
 class _Bytes(NamedTuple):

@@ -96,10 +96,11 @@ def _in_place(sheet: Sheet, path: Path, written: ServerSchema, own: ServerSchema
         sheet.wrong((*path, shown), f"`{own.name}` is a server of redline.yaml, and has no `{shown}`", "remove it")
     if len(sheet.problems) > known_before:
         return []
-    reached = {key: getattr(written, key) for key in written.model_fields_set - {"use"}}
+    values = {key: getattr(own, key) for key in own.model_fields_set}
+    values |= {key: getattr(written, key) for key in written.model_fields_set - {"use"}}
     others = {name: entry for name, entry in names.catalogue.servers.items() if name != own.name}
     hidden = replace(names, catalogue=Catalogue(servers=others, scenarios=names.catalogue.scenarios))
-    return _expanded(sheet, path, own.model_copy(update=reached), hidden)
+    return _expanded(sheet, path, ServerSchema(**values), hidden)
 
 
 def _catalogued(sheet: Sheet, path: Path, written: ServerSchema, use: str, names: Names) -> list[Variant]:
@@ -220,11 +221,15 @@ def _running(sheet: Sheet, path: Path, written: ServerSchema, url: str, names: N
     settings = _tls(sheet, path, written, names.files) if any(map(has_tls, fronts)) else Tls()
     if len(sheet.problems) > known_before:
         return []
-    direct = AttachedServer(host=server.host, port=server.port, label=written.name or "")
     first = names.asked or Scenario(name="root", request=Request())
     return [
         Variant(
-            entry=direct if route is None else direct.model_copy(update={"ready": ready_of(first)}),
+            entry=AttachedServer(
+                host=server.host,
+                port=server.port,
+                label=written.name or "",
+                ready=None if route is None else ready_of(first),
+            ),
             http=http_of(leg),
             tls=_served_by(settings, route.hops[0].catalogued if route and route.hops else None)
             if has_tls(leg)
