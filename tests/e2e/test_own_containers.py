@@ -195,7 +195,7 @@ def test_an_image_whose_server_ends_at_once_says_its_last_words(
     name = f"fixture/ends-{os.getpid()}:1"
     command = '["sh", "-c", "echo no licence; exit 3"]'
     (tmp_path / "Containerfile").write_text(f"FROM {shop}\nCMD {command}\n")
-    engine.call("build", "--quiet", "--pull=never", "--tag", name, str(tmp_path), within_s=120)
+    engine.call("build", "--quiet", "--pull=false", "--tag", name, str(tmp_path), within_s=120)
     try:
         said = str(failed(launcher, of_image(name), tmp_path))
     finally:

@@ -14,6 +14,8 @@ from redline.model import Ready, Route, Scenario, ServedTls, Tls, Variant
 from redline.model.exchange import Request
 from redline.plugins.checks import Checked, CheckProcess
 from redline.plugins.engine_process import find_engine
+from redline.plugins.launchers.failures import OF_COMMAND, FailedStart
+from redline.plugins.launchers.guard import LaunchOrder
 from redline.plugins.launchers.readiness import WaitEnd, reached, wait_until_ready
 from redline.ports import Endpoint
 from redline.suite.project import ready_of
@@ -213,3 +215,12 @@ def test_a_request_cut_short_by_the_time_limit_hides_no_answer(monkeypatch: pyte
         since_ns=deadline_ns - ready.within_ns,
     )
     assert (end.ended, end.last_answer) == ("late", 404)
+
+
+def test_a_right_answer_that_came_too_late_is_not_called_a_wrong_status() -> None:
+    order = LaunchOrder(
+        command=("shop",), folder=Path(), env={}, cpus=(), log=Path("none"), grace_ns=0, cgroup_parent=None
+    )
+    late = FailedStart("shop", "127.0.0.1", 8080, order, OF_COMMAND).not_ready(Ready(path="/up"), 200, "")
+    assert "shop was not ready within 10 s: its answer to GET /up on port 8080 was right, but later" in late.message
+    assert "raise `ready.within` in redline.yaml" in late.hint

@@ -153,7 +153,10 @@ class FailedStart:
         """It did not answer as its entry says. `where` it listens, if elsewhere."""
         name, advice, log = self.name, self.advice, self.order.log
         within, request = _spoken(ready.within_ns), f"GET {ready.path} on port {self.port}"
-        if isinstance(saw, int):
+        if saw == ready.status:
+            message = f"{name} was not ready within {within}: its answer to {request} was right, but later than that"
+            hint = f"if it needs longer, {advice.longer}"
+        elif isinstance(saw, int):
             status = f"status {saw} in place of {ready.status}"
             message = f"{name} answers {request} with {status}, for {within} since its start"
             hint = f"fix the server, or {advice.ready}"
