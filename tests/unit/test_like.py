@@ -88,6 +88,7 @@ def test_a_flag_with_its_default_takes_precedence_too(monkeypatch: pytest.Monkey
     CliRunner().invoke(app, ["load", "--like", f"wrk -c100 -d30s {URL}", "-c", "64", "--warmup", "1s"])
     flags, _ = as_like(seen[0])
     assert (flags.connections, flags.warmup, flags.duration) == (64, "1s", "30s")
+    assert flags.url == URL
 
 
 @pytest.mark.parametrize(

@@ -87,8 +87,9 @@ class _StrictCommand(TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Raises UsageError."""
         if not ctx.resilient_parsing:  # shell completion reads half a command line
-            _, _, given = self.make_parser(ctx).parse_args(args=list(args))
-            _TYPED.set(frozenset(option.name for option in given))
+            values, _, given = self.make_parser(ctx).parse_args(args=list(args))
+            # An argument is among them also where it is left out, without a value.
+            _TYPED.set(frozenset(option.name for option in given if values.get(option.name) is not None))
             for option in given:
                 takes_one = isinstance(option, TyperOption) and not option.multiple and not option.is_flag
                 if takes_one and given.count(option) > 1:
