@@ -273,6 +273,9 @@ class LoadFlags(RequestFlags):
     connections: int = _flag(
         "-c --connections --users", "N", "Connections; users in a closed load.", defaults.LOAD_CONNECTIONS
     )
+    connections_at_start: int | None = _flag(
+        "--connections-at-start", "N", "Open load: those opened at the start; by default all."
+    )
     duration: str = _flag("-d --duration", "TIME", "How long to measure.", defaults.LOAD_LENGTH)
     rate: str | None = _flag("-R --rate", "N", "Open load: requests per second.")
     arrivals: Arrivals | None = _flag("--arrivals", "poisson|uniform", "Open load: when requests are due; poisson.")
