@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from redline.cli.command_line import app
 from redline.cli.commands import init
-from redline.cli.curl import read_curl
+from redline.cli.curl import is_curl, read_curl, split_curl
 from redline.cli.project_text import name_of, project_text
 from redline.errors import LaunchError, UsageError
 from redline.model import Cell, Ready, Suite
@@ -34,6 +34,17 @@ URL = "http://h:1/x"
         (f"--json '{{}}' {URL}", None, JSON, "{}"),
         (f"{URL} --data-binary @item.json", None, [FORM], "@item.json"),
         (f"-I --url {URL} -A me -b c=1", "HEAD", ["User-Agent: me", "Cookie: c=1"], None),
+        (
+            f"{URL} -d a=1 --data-urlencode 'b=c d&e' --data-urlencode '=f g' --data-raw h",
+            None,
+            [FORM],
+            "a=1&b=c%20d%26e&f%20g&h",
+        ),
+        (f"{URL} -k --proto '=https' -fsSL --max-redirs 3 -c jar.txt", None, [], None),
+        (f"{URL} -u user:pass", None, ["Authorization: Basic dXNlcjpwYXNz"], None),
+        (f"{URL} --oauth2-bearer abc", None, ["Authorization: Bearer abc"], None),
+        (f"{URL} -u user:pass -H 'authorization: mine'", None, ["authorization: mine"], None),
+        (f"{URL} --json '{{\"a\":' --json '1}}'", None, JSON, '{"a":1}'),
         (f"{URL} --compressed -o /dev/null", None, ["Accept-Encoding: deflate, gzip"], None),
         (f"{URL} --compressed -H 'accept-encoding: gzip'", None, ["accept-encoding: gzip"], None),
         (f"{URL} -A me -b c=1 -H 'User-Agent: you' -H 'Cookie:'", None, ["User-Agent: you"], None),
@@ -42,6 +53,35 @@ URL = "http://h:1/x"
 def test_a_command_of_curl_is_a_request(text: str, method: str | None, headers: list[str], body: str | None) -> None:
     flags = read_curl(shlex.split(text))
     assert (flags.url, flags.method, flags.headers, flags.body) == (URL, method, headers, body)
+
+
+@pytest.mark.parametrize(
+    ("text", "url"),
+    [
+        (f"-G {URL} -d a=1 --data-urlencode 'b=c d'", f"{URL}?a=1&b=c%20d"),
+        (f"-G '{URL}?z=0' -d a=1", f"{URL}?z=0&a=1"),
+        (f"-g '{URL}/[1-3]'", f"{URL}/[1-3]"),
+        (f"'{URL}/{{id}}'", f"{URL}/{{id}}"),
+    ],
+)
+def test_data_may_be_the_query(text: str, url: str) -> None:
+    flags = read_curl(shlex.split(text))
+    assert (flags.url, flags.method, flags.headers, flags.body) == (url, None, [], None)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"curl {URL} \\\n -H 'A: b' --data-raw $'it\\'s \\u0021'",
+        f'$ curl {URL} \\\n -H "A: b" --data-raw "it\'s !"',
+        f"/usr/bin/curl -s {URL} -H 'A: b' --data-raw \"it's !\" 2>/dev/null | jq . > out.json",
+    ],
+)
+def test_a_command_may_be_one_text(text: str) -> None:
+    program, *words = split_curl(text)
+    assert is_curl(program)
+    flags = read_curl(words)
+    assert (flags.url, flags.headers, flags.body) == (URL, ["A: b", FORM], "it's !")
 
 
 def test_the_scheme_may_be_missing() -> None:
@@ -54,7 +94,18 @@ def test_the_scheme_may_be_missing() -> None:
         ("-X GET", "has no URL"),
         (f"{URL} {URL}", "has several URLs"),
         (f"-F a=b {URL}", "-F has no counterpart"),
-        (f"{URL} -k", "-k has no counterpart"),
+        ("-k https://h:1/x", "-k has no counterpart"),
+        (f"--form a=b {URL}", "--form has no counterpart"),
+        (f"{URL} -b cookies.txt", "-b cookies.txt: this is a file"),
+        (f"{URL} -H @headers.txt", "-H @headers.txt: headers are not read from files"),
+        (f"{URL} -H 'A;'", "'A;' is not a header with a value"),
+        (f"{URL} -d @-", "the body is read from the standard input"),
+        (f"{URL} -G -d @a", "-G -d @a: a file is no query"),
+        (f"{URL} --data-urlencode @a", "--data-urlencode @a: files are not encoded"),
+        (f"{URL} -u user", "-u user: curl asks for the password"),
+        (f"'{URL}/[1-9]'", "curl makes several URLs of `[1-9]`"),
+        (f"'{URL}/{{a,b}}'", "curl makes several URLs of `{a,b}`"),
+        (f"'{URL}' ^ -H 'A: b'", "`^` is for the command prompt of Windows"),
         (f"{URL} --frobnicate", "--frobnicate is not known"),
         (f"{URL} -H", "curl: argument -H"),
         (f"{URL} -d @a -d b", "the body is a and more"),
@@ -128,7 +179,8 @@ def test_its_comments_may_be_used_as_they_are() -> None:
         (["--path", "x", "./shop {port}"], "--path x: `x` is not a path"),
         (["curl", URL, "-H", "A B: c"], "-H 'A B: c': `A B` is not a header name"),
         (["curl 'x"], "no closing quotation"),
-        ([f"curl {URL} --data-raw $'it\\'s'"], "curl: `$'…'` is for a shell"),
+        ([f"curl {URL} -H 'A: b' -H \"B: $TOKEN\""], "curl: `$TOKEN` is for a shell to fill in"),
+        ([f"curl {URL}?a=1&b=2"], "curl: `&` is for a shell"),
     ],
 )
 def test_what_is_no_server_is_refused(

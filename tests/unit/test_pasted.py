@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redline.errors import UsageError
-from redline.peers.pasted import Pasted, read_pasted, unescaped
+from redline.suite.pasted import Pasted, read_pasted, unescaped
 
 
 @pytest.mark.parametrize(

@@ -4,13 +4,17 @@ The options are those of curl 8, as its manual says; what concerns only curl's o
 """
 
 import argparse
+import base64
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NoReturn
+from urllib.parse import quote
 
 from redline.cli.command_line import LoadFlags
 from redline.errors import UsageError
 from redline.quantities import clip
+from redline.suite.pasted import read_pasted
+from redline.suite.urls import is_secure
 
 _FORM, _JSON = "application/x-www-form-urlencoded", "application/json"
 _OF_HEADERS = {
@@ -18,27 +22,47 @@ _OF_HEADERS = {
     "-b --cookie": "Cookie",
     "-e --referer": "Referer",
 }
-_SHOWN = "-s --silent -S --show-error -v --verbose -i --include -f --fail -L --location -N --no-buffer -g --http1.1"
-_SHOWN_WITH_VALUE = "-o --output -w --write-out -m --max-time --connect-timeout --retry"
+_SHOWN = (
+    "-s --silent -S --show-error -v --verbose -i --include -f --fail --fail-with-body -L --location "
+    "--location-trusted -N --no-buffer --http1.1 -# --progress-bar --no-progress-meter -O --remote-name "
+    "-J --remote-header-name --create-dirs --path-as-is --tcp-nodelay --no-keepalive -4 --ipv4 -6 --ipv6 --basic "
+    "--retry-all-errors --retry-connrefused --raw --tlsv1 --tlsv1.2 --tlsv1.3"
+)
+_SHOWN_WITH_VALUE = (
+    "-o --output --output-dir -w --write-out -m --max-time --connect-timeout --retry --retry-delay --retry-max-time "
+    "--max-redirs -c --cookie-jar -D --dump-header --stderr --trace --trace-ascii --proto --proto-default "
+    "--keepalive-time"
+)
 _SUITE = "write a suite, whose servers have `tls` and `http`: docs/reference/suite.md"
 _FILE = "save the body in a file, and give it as --data-binary @FILE"
+_ADDRESS = "give the server's own address in the URL, and -H 'Host: …'"
+_SIGNED = "only Basic and Bearer are sent: give the header that the server wants, with -H 'Authorization: …'"
 _REFUSED = {
-    "-F --form": _FILE,
+    "-F --form --form-string": _FILE,
     "-T --upload-file": _FILE,
-    "--data-urlencode": "give the encoded text as --data",
-    "-G --get": "write the query into the URL",
-    "-u --user": "give the header: -H 'Authorization: Basic …'",
-    "-k --insecure": _SUITE,
+    "--url-query": "write the query into the URL",
     "--cacert": _SUITE,
     "-E --cert": "a client certificate cannot be given to the engine",
+    "--key": "a client certificate cannot be given to the engine",
+    "--http1.0 -0": "the engine speaks HTTP/1.1 and HTTP/2",
     "--http2": _SUITE,
     "--http2-prior-knowledge": _SUITE,
-    "--http3": "the engine speaks HTTP/1.1 and HTTP/2",
-    "--unix-socket": "let the server listen on a port of 127.0.0.1",
+    "--http3 --http3-only": "the engine speaks HTTP/1.1 and HTTP/2",
+    "--unix-socket --abstract-unix-socket": "let the server listen on a port of 127.0.0.1",
     "-x --proxy": "give the URL of the proxy itself",
+    "--resolve": _ADDRESS,
+    "--connect-to": _ADDRESS,
+    "--digest --ntlm --negotiate --anyauth --aws-sigv4": _SIGNED,
+    "-n --netrc --netrc-file": "give the user and the password with -u",
+    "-K --config": "write its options into the command",
+    "-: --next": "give a command with a single request",
+    "-r --range": "give the header: -H 'Range: bytes=0-99'",
+    "-z --time-cond": "give the header: -H 'If-Modified-Since: …'",
+    "--request-target": "write the path into the URL",
 }
 ALONE = "a URL is given alone, with its path, and flags of init stand before it"
 _SCHEME = re.compile(r"\w+://")
+_GLOB = re.compile(r"\{[^{}]*,[^{}]*\}|\[\w+-\w+(?::\d+)?\]")
 _SET_BY_THE_ENGINE = {"connection", "content-length", "transfer-encoding"}
 
 
@@ -49,32 +73,70 @@ class _CurlParser(argparse.ArgumentParser):
         raise UsageError(f"curl: {message}", hint="give the URL alone, and write the rest into redline.yaml")
 
 
+def is_curl(word: str) -> bool:
+    """Whether a word is the program curl, perhaps with its folder."""
+    return word.rpartition("/")[2] in {"curl", "curl.exe"}
+
+
+def split_curl(text: str) -> tuple[str, ...]:
+    """The words of a command of curl in one text, as a shell would read them; its output goes nowhere.
+
+    Raises UsageError for what only a shell can fill in.
+    """
+    return read_pasted(text.removeprefix("$ "), "curl").commands[0]
+
+
 def read_curl(words: Sequence[str]) -> LoadFlags:
     """The URL, method, headers and body of a request. Raises UsageError for what has no counterpart."""
     values = _values(words)
-    headers, body = list(values.headers or ()), _body(values)
+    url, headers, body = _url(values), list(values.headers or ()), _body(values)
+    for header in headers:
+        _check_header(header)
     named = {header.partition(":")[0].strip().lower() for header in headers}
     described = {name: given for name in _OF_HEADERS.values() if (given := getattr(values, name)) is not None}
+    if "=" not in described.get("Cookie", "="):
+        raise UsageError(f"curl -b {described['Cookie']}: this is a file", hint="give the cookies: -b 'name=value'")
+    if values.user is not None:
+        described["Authorization"] = f"Basic {_basic(values.user)}"
+    if values.bearer is not None:
+        described["Authorization"] = f"Bearer {values.bearer}"
     if values.compressed:
         described["Accept-Encoding"] = "deflate, gzip"
-    if values.json is not None:
+    if values.query and body is not None:
+        if body.startswith("@"):
+            raise UsageError(f"curl -G -d {body}: a file is no query", hint="write the query into the URL")
+        url, body = f"{url}{'&' if '?' in url else '?'}{body}", None
+    elif any(kind == "json" for kind, _ in values.parts or ()):
         described |= {"Content-Type": _JSON, "Accept": _JSON}
     elif body is not None:
         described["Content-Type"] = _FORM
     # A header of -H replaces the option's, also where it is empty.
     headers += [f"{name}: {text}" for name, text in described.items() if name.lower() not in named]
     method = values.method or ("HEAD" if values.head else None)
-    return LoadFlags(url=_url(values), method=method, headers=[*filter(_is_sent, headers)], body=body)
+    return LoadFlags(url=url, method=method, headers=[*filter(_is_sent, headers)], body=body)
+
+
+def _part(kind: str) -> Callable[[str], tuple[str, str]]:
+    return lambda text: (kind, text)
 
 
 def _values(words: Sequence[str]) -> argparse.Namespace:
     parser = _CurlParser(prog="curl", add_help=False, allow_abbrev=False)
     parser.add_argument("-X", "--request", dest="method")
     parser.add_argument("-H", "--header", dest="headers", action="append")
-    parser.add_argument("-d", "--data", "--data-ascii", "--data-binary", dest="data", action="append")
-    parser.add_argument("--data-raw", dest="raw", action="append")
-    parser.add_argument("--json", dest="json", action="append")
+    for kind, options in {
+        "data": "-d --data --data-ascii --data-binary",
+        "raw": "--data-raw",
+        "encoded": "--data-urlencode",
+        "json": "--json",
+    }.items():
+        parser.add_argument(*options.split(), dest="parts", action="append", type=_part(kind))
+    parser.add_argument("-G", "--get", dest="query", action="store_true")
+    parser.add_argument("-u", "--user", dest="user")
+    parser.add_argument("--oauth2-bearer", dest="bearer")
     parser.add_argument("-I", "--head", dest="head", action="store_true")
+    parser.add_argument("-g", "--globoff", dest="literal", action="store_true")
+    parser.add_argument("-k", "--insecure", dest="insecure", action="store_true")
     parser.add_argument("--compressed", dest="compressed", action="store_true")
     parser.add_argument("--url", dest="urls", action="append")
     for options, dest in _OF_HEADERS.items():
@@ -86,7 +148,10 @@ def _values(words: Sequence[str]) -> argparse.Namespace:
     values, rest = parser.parse_known_args(list(words))
     for options, instead in _REFUSED.items():
         if getattr(values, options) is not None:
-            raise UsageError(f"curl {options.split()[0]} has no counterpart here", hint=instead)
+            raise UsageError(f"curl {_written(options, words)} has no counterpart here", hint=instead)
+    if any(word.startswith("^") or word.endswith("^") for word in rest):
+        hint = "in the browser, choose `Copy as cURL (bash)`; elsewhere, leave out each ^"
+        raise UsageError("curl: `^` is for the command prompt of Windows", hint=hint)
     if unknown := [word for word in rest if word.startswith("-")]:
         is_of_init = unknown[0].partition("=")[0] == "--path"
         hint = ALONE if is_of_init else "leave it out if it is not about the request"
@@ -95,12 +160,22 @@ def _values(words: Sequence[str]) -> argparse.Namespace:
     return values
 
 
+def _written(options: str, words: Sequence[str]) -> str:
+    """The spelling that the command has, or the first."""
+    return next((option for option in options.split() if option in words), options.split(maxsplit=1)[0])
+
+
 def _url(values: argparse.Namespace) -> str:
     if len(values.urls) != 1:
         has = "several URLs" if values.urls else "no URL"
         raise UsageError(f"this command of curl has {has}", hint="give one, such as http://127.0.0.1:8080/items")
-    (url,) = values.urls
-    return with_scheme(url)
+    url = with_scheme(values.urls[0])
+    if not values.literal and (several := _GLOB.search(url)):
+        hint = "give one of them, or -g if it is meant literally"
+        raise UsageError(f"curl makes several URLs of `{clip(several[0])}`", hint=hint)
+    if values.insecure and is_secure(url):
+        raise UsageError("curl -k has no counterpart here", hint=_SUITE)
+    return url
 
 
 def with_scheme(url: str) -> str:
@@ -108,18 +183,48 @@ def with_scheme(url: str) -> str:
     return url if _SCHEME.match(url) else f"http://{url}"
 
 
+def _basic(user: str) -> str:
+    if ":" not in user:
+        raise UsageError(f"curl -u {user}: curl asks for the password", hint=f"write it: -u {user}:PASSWORD")
+    return base64.b64encode(user.encode(errors="surrogateescape")).decode()
+
+
+def _check_header(header: str) -> None:
+    if header.startswith("@"):
+        raise UsageError(f"curl -H {header}: headers are not read from files", hint="give them with -H 'Name: value'")
+    if ":" not in header:
+        message = f"curl -H {header!r} is not a header with a value"
+        raise UsageError(message, hint="write it like -H 'Accept: text/plain', or leave it out")
+
+
 def _body(values: argparse.Namespace) -> str | None:
     """The body, or @FILE."""
-    parts = [*(values.data or ()), *(values.raw or ())]
-    files = [part for part in (values.data or ()) if part.startswith("@")]
-    if files and (len(parts) > 1 or values.json):
+    parts: list[tuple[str, str]] = values.parts or []
+    files = [text for kind, text in parts if kind in {"data", "json"} and text.startswith("@")]
+    if files and len(parts) > 1:
         raise UsageError(f"curl: the body is {files[0][1:]} and more", hint="give one file, or texts alone")
-    if values.json:
-        return "".join([*values.json, *parts])
-    if not files and parts and parts[0].startswith("@"):
+    if files and files[0] == "@-":
+        raise UsageError("curl: the body is read from the standard input", hint=_FILE)
+    if files:
+        return files[0]
+    text = ""
+    for kind, part in parts:
+        joint = "&" if text and kind != "json" else ""
+        text += joint + (_encoded(part) if kind == "encoded" else part)
+    if text.startswith("@"):
         # For --data-raw it is text, and the flag of the body would read a file.
-        raise UsageError(f"curl --data-raw {clip(parts[0])}: a text cannot begin with `@` here", hint=_FILE)
-    return "&".join(parts) if parts else None
+        raise UsageError(f"curl --data-raw {clip(text)}: a text cannot begin with `@` here", hint=_FILE)
+    return text if parts else None
+
+
+def _encoded(text: str) -> str:
+    """What --data-urlencode makes of `text`, `=text` or `name=text`."""
+    match = re.fullmatch(r"(?:([^=@]*)([=@]))?(.*)", text, re.DOTALL)
+    assert match is not None, "the last part takes any text"
+    before, sign, after = match.groups("")
+    if sign == "@":
+        raise UsageError(f"curl --data-urlencode {clip(text)}: files are not encoded", hint="give the text itself")
+    return f"{before}{'=' if before else ''}{quote(after, safe='', errors='surrogateescape')}"
 
 
 def _is_sent(header: str) -> bool:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from redline.errors import UsageError
 from redline.peers.generators import GENERATORS, Generator
-from redline.peers.pasted import Pasted, read_pasted, unescaped
 from redline.quantities import clip
+from redline.suite.pasted import Pasted, read_pasted, unescaped
 from redline.suite.urls import as_url, is_like_a_url, is_secure, is_url
 
 _FLAG = "--like"

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from redline.cli import places
 from redline.cli.command_line import InitFlags, LoadFlags
-from redline.cli.curl import ALONE, read_curl, with_scheme
+from redline.cli.curl import ALONE, is_curl, read_curl, split_curl, with_scheme
 from redline.cli.flags import naming
 from redline.cli.origins import FromRepository
 from redline.cli.project_document import run_document
@@ -38,8 +38,6 @@ from redline.suite.urls import base_of, check_is_reachable, is_like_a_url, is_ur
 
 _PLAIN = re.compile(r"[\w@%+=:,./{}-]+")
 """Words that need no quotes, also with `{port}` in them."""
-_ESCAPED = re.compile(r"(?<!\S)\$'")
-"""Text with escapes, as browsers write a body with line breaks or quotes; only a shell reads it."""
 _OTHER_STATUS = re.compile(r"with status (\d+) in place of \d+")
 _LONGER = "start it yourself, and give its URL"
 _READY = "give another request with --path"
@@ -75,10 +73,9 @@ def execute(flags: InitFlags) -> None:
 def _described(flags: InitFlags) -> tuple[dict[str, object], dict[str, object]]:
     """The server and its request, as redline.yaml has them. Raises UsageError."""
     words = flags.words or [_typed()]
-    if len(words) == 1 and words[0].split()[:1] == ["curl"]:
-        with naming("curl"):
-            words = _split(words[0])
-    if words[0] == "curl":
+    if len(words) == 1 and any(map(is_curl, words[0].removeprefix("$ ").split()[:1])):
+        words = [*split_curl(words[0])]
+    if is_curl(words[0]):
         asked = read_curl(words[1:])
     elif is_url(words[0]) or is_like_a_url(words[0]):
         if len(words) > 1:
@@ -101,15 +98,6 @@ def _typed() -> str:
             return typed
     hint = "`redline init './server --port {port}'`, the URL of a server that is running, or a command of curl"
     raise UsageError("no server is named", hint=hint)
-
-
-def _split(text: str) -> list[str]:
-    if _ESCAPED.search(text):
-        raise UsageError("`$'…'` is for a shell", hint="give the command of curl without quotes around it")
-    try:
-        return shlex.split(text.replace("\\\n", " "))
-    except ValueError as error:
-        raise UsageError(str(error).lower(), hint="quote it as a shell would") from None
 
 
 def _started(words: list[str]) -> dict[str, object]:
