@@ -173,7 +173,7 @@ def _running(sheet: Sheet, path: Path, written: ServerSchema, url: str, names: N
         return []
     server, asked = read
     if asked != "/":
-        sheet.wrong(where, f"a server has no path, and this URL has {clip(asked)}", "move it to `scenarios`")
+        sheet.wrong(where, f"a server has no path, and this URL has {clip(asked)}", f"request it: `get: {clip(asked)}`")
     has_tls_ = is_url(url) and is_secure(url)
     _check_tls(sheet, path, written, clip(url), ["h1+tls" if has_tls_ else "h1"])
     tls = _tls(sheet, path, written, names.files) if has_tls_ else None
