@@ -115,7 +115,7 @@ def test_of_the_servers_that_are_selected_the_first_is_the_baseline_and_one_is_l
         (TWO + "objective: p99 < 0ms\n", "redline.yaml:4:12: objective: "),
         (
             "servers:\n  - {name: a, url: 'http://h:1/x'}\n",
-            "redline.yaml:2:20: servers[0].url: a server has no path, and this URL has /x\n  hint: request it: `get: /x`",
+            "redline.yaml:2:20: servers[0].url: a server has no path, and this URL has /x\n  hint: request",
         ),
         (f"{TWO}loads: {{few: {{closed: {{users: 0}}}}}}\n", "redline.yaml:4:"),
     ],
