@@ -71,7 +71,7 @@ class Launch:
 
     With a `seed` its environment has a random size, which moves the stack. `build_number` says which of its builds
     runs, from 0. The text of each variable in `env` is appended to what that variable has, after a space. A proxy
-    is in front of its `upstream`, which runs already.
+    is in front of its `upstream`, which runs already. `log_is_kept`: whether a user will find the log afterwards.
     """
 
     variant: Variant
@@ -81,6 +81,7 @@ class Launch:
     build_number: int = 0
     env: Mapping[str, str] = field(default_factory=dict)
     upstream: Upstream | None = None
+    log_is_kept: bool = True
 
 
 class RunningServer(Protocol):

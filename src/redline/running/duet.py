@@ -158,7 +158,14 @@ def _launched(start: DuetStart, first: PlannedDuet, tools: Tools, running: ExitS
     cells, logs = start.cells_of(first), start.logs(first)
     where, _ = _placements(first, tools.placement, 0)
     launches = [
-        Launch(cell.variant, at, logs / f"server-{place}.log", first.seed * len(cells) + place, first.build_number)
+        Launch(
+            cell.variant,
+            at,
+            logs / f"server-{place}.log",
+            first.seed * len(cells) + place,
+            first.build_number,
+            log_is_kept=start.log_is_kept,
+        )
         for place, (cell, at) in enumerate(zip(cells, where, strict=True))
     ]
     return tuple(running.enter_context(tools.launcher.running(launch)) for launch in launches)

@@ -84,6 +84,7 @@ class ProcessServer:
     guard: Guard
     log: Path
     scratch: Path
+    log_is_kept: bool = True
 
     @property
     def runtimes(self) -> frozenset[str]:
@@ -93,7 +94,9 @@ class ProcessServer:
     def death(self) -> Failure | None:
         """Why and how it died, with the end of its output; None while it runs."""
         exited = self.guard.poll()
-        return None if exited is None else failures.died_under_load(self.name, exited, self.log)
+        return (
+            None if exited is None else failures.died_under_load(self.name, exited, self.log, is_kept=self.log_is_kept)
+        )
 
 
 @dataclass(frozen=True)
@@ -274,7 +277,9 @@ def started(launch: Launch, prepared: Prepared) -> Iterator[ProcessServer]:
             facts = attempt.bring_up(guard, order)
             if isinstance(facts, ServerFacts):
                 endpoint = Endpoint(prepared.host, attempt.port, authorities(variant, built))
-                yield ProcessServer(endpoint, facts, variant.slug, guard, launch.log, attempt.scratch)
+                yield ProcessServer(
+                    endpoint, facts, variant.slug, guard, launch.log, attempt.scratch, launch.log_is_kept
+                )
                 return
             last = facts
     raise failures.port_taken(variant.slug, attempt.port, _PORTS_TRIED, last, launch.log)
