@@ -136,7 +136,10 @@ def test_of_the_servers_that_are_selected_the_first_is_the_baseline_and_one_is_l
         ("servers:\n  - {name: go, command: './go {port}'}\n", "servers[0].command: unknown key `command`"),
         (f"{TWO}objective: 'itms: p99 < 5ms'\n", "objective: there is no"),
         (TWO + "objective: p99 < 0ms\n", "redline.yaml:4:12: objective: "),
-        ("servers:\n  - {name: a, url: 'http://h:1/x'}\n", "redline.yaml:2:20: servers[0].url: a server has no path"),
+        (
+            "servers:\n  - {name: a, url: 'http://h:1/x'}\n",
+            "redline.yaml:2:20: servers[0].url: a server has no path, and this URL has /x\n  hint: request",
+        ),
         (f"{TWO}loads: {{few: {{closed: {{users: 0}}}}}}\n", "redline.yaml:4:"),
     ],
 )
@@ -237,6 +240,18 @@ def test_the_file_is_looked_for_up_to_the_root_of_the_repository(tmp_path: Path)
     assert find_project(below) is None
     (tmp_path / "repository" / "redline.yaml").write_text(TWO)
     assert find_project(below) == tmp_path / "repository" / "redline.yaml"
+
+
+def test_what_is_no_file_is_said(tmp_path: Path) -> None:
+    (tmp_path / "redline.yaml").symlink_to("nowhere")
+    with pytest.raises(UsageError, match=r"redline\.yaml is not a file that can be read"):
+        find_project(tmp_path)
+    (tmp_path / "redline.yaml").unlink()
+    (tmp_path / "redline.yaml").mkdir()
+    with pytest.raises(UsageError, match=r"redline\.yaml is a folder"):
+        find_project(tmp_path)
+    (tmp_path / "below" / ".git").mkdir(parents=True)
+    assert find_project(tmp_path / "below") is None
 
 
 def test_the_file_of_somebody_else_above_is_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

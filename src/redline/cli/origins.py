@@ -17,13 +17,17 @@ from redline.suite.schema.suite import ServerSchema
 def find_project(folder: Path) -> Path | None:
     """The `redline.yaml` in a folder or above it, up to the root of a git repository; None without any.
 
-    That of another user counts in the folder alone: above it nobody asked for its commands.
+    That of another user counts in the folder alone: above it nobody asked for its commands. Raises UsageError if the
+    folder has something else of that name.
     """
     for here in (folder, *folder.parents):
         file = here / PROJECT_FILE
         is_there = os.path.isfile(file)  # noqa: PTH113 - Path.is_file raises for a folder that may not be searched
         if is_there and (here == folder or file.stat().st_uid in (0, os.geteuid())):
             return file
+        if here == folder and os.path.lexists(file) and not is_there:
+            what = "a folder" if os.path.isdir(file) else "not a file that can be read"  # noqa: PTH112 - as above
+            raise UsageError(f"{file} is {what}", hint="write a file of this name, or remove it")
         if os.path.lexists(here / ".git"):
             return None
     return None

@@ -32,7 +32,7 @@ from redline.plugins.launchers.failures import OF_COMMAND
 from redline.ports import Launch
 from redline.running.assembly import Workplace
 from redline.suite import make_plan, read_text, referenced_files
-from redline.suite.importing.curl import ALONE, read_curl, with_scheme
+from redline.suite.importing.curl import ALONE, begins_curl, is_curl, read_curl, split_curl, with_scheme
 from redline.suite.importing.gathering import FEW_REQUESTS
 from redline.suite.importing.procfile import is_procfile, read_procfile
 from redline.suite.project import PROJECT_FILE, read_project
@@ -43,8 +43,6 @@ from redline.suite.urls import base_of, check_is_reachable, is_like_a_url, is_ur
 
 _PLAIN = re.compile(r"[\w@%+=:,./{}-]+")
 """Words that need no quotes, also with `{port}` in them."""
-_ESCAPED = re.compile(r"(?<!\S)\$'")
-"""Text with escapes, as browsers write a body with line breaks or quotes; only a shell reads it."""
 _OTHER_STATUS = re.compile(r"with status (\d+) in place of \d+")
 _DOCUMENTS = {".har", ".json", ".yaml", ".yml"}
 _THIS_MACHINE = {"127.0.0.1", "localhost", "::1"}
@@ -126,7 +124,7 @@ def _described(flags: InitFlags) -> _Described:
     if len(words) == 1 and PurePath(words[0]).suffix in _DOCUMENTS and flags.requests is None:
         return _of_document(Path(words[0]))
     if flags.requests is not None:
-        if words[0].split()[:1] == ["curl"] or flags.path is not None:
+        if begins_curl(words[0]) or flags.path is not None:
             other = "curl" if flags.path is None else f"--path {flags.path}"
             hint = f"leave out {other}, or --requests"
             raise UsageError(f"{other}: --requests says what is requested", hint=hint)
@@ -177,10 +175,9 @@ def _says_ready(request: Mapping[str, object]) -> bool:
 
 def _server_and_request(words: list[str], path: str | None) -> tuple[dict[str, object], dict[str, object]]:
     """What words name: a command, a URL, or a command of curl. Raises UsageError."""
-    if len(words) == 1 and words[0].split()[:1] == ["curl"]:
-        with naming("curl"):
-            words = _split(words[0])
-    if words[0] == "curl":
+    if len(words) == 1 and begins_curl(words[0]):
+        words = [*split_curl(words[0])]
+    if is_curl(words[0]):
         curl = read_curl(words[1:])
         asked = LoadFlags(url=curl.url, method=curl.method, headers=curl.headers, body=curl.body)
     elif is_url(words[0]) or is_like_a_url(words[0]):
@@ -204,15 +201,6 @@ def _typed() -> str:
             return typed
     hint = "`redline init './server --port {port}'`, the URL of a server that is running, or a command of curl"
     raise UsageError("no server is named", hint=hint)
-
-
-def _split(text: str) -> list[str]:
-    if _ESCAPED.search(text):
-        raise UsageError("`$'…'` is for a shell", hint="give the command of curl without quotes around it")
-    try:
-        return shlex.split(text.replace("\\\n", " "))
-    except ValueError as error:
-        raise UsageError(str(error).lower(), hint="quote it as a shell would") from None
 
 
 def _started(words: list[str]) -> dict[str, object]:
@@ -266,7 +254,7 @@ def _answers(suite: Suite, cells: Sequence[Cell]) -> list[Checked]:
     with ExitStack() as stack:
         log = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "server.log"
         tools = Workplace(None, stack, places.of_suite).bench(Path(), suite).tools
-        launch = Launch(cells[0].variant, tools.placement, log, any_status=any_status)
+        launch = Launch(cells[0].variant, tools.placement, log, any_status=any_status, log_is_kept=False)
         server = stack.enter_context(tools.launcher.running(launch))
         checks = stack.enter_context(checking(find_engine()))
         return [
