@@ -343,6 +343,23 @@ def test_write_suite_knows_the_servers_of_redline_yaml(folder: Path) -> None:
     assert suite.variants[0].catalogued.family_folder == str(folder)
 
 
+def test_paths_of_an_image_are_those_of_its_file_wherever_it_is_run(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "redline.yaml").write_text("servers: [{name: shop, image: 'shop:1', env_file: .env, before: make}]\n")
+    (folder / "below").mkdir()
+    monkeypatch.chdir(folder / "below")
+    (variant,) = read_suite_file(folder / "redline.yaml", RunFlags())[0].variants
+    assert variant.catalogued.start.env_file == str(folder / ".env")
+    assert variant.catalogued.family_folder == str(folder)
+    (folder / "below" / "some.yaml").write_text(
+        "servers: [shop]\nscenarios: [{name: root, get: /}]\nloads: {load: {closed: {users: 1}, for: 1s}}\n"
+    )
+    (variant,) = read_suite_file(Path("some.yaml"), RunFlags())[0].variants
+    assert variant.catalogued.start.env_file == str(folder / ".env")
+    assert variant.catalogued.family_folder == str(folder)
+
+
 def test_images_and_services_are_built_as_commands_are(folder: Path) -> None:
     text = """
 servers:
