@@ -77,6 +77,29 @@ def refused(file: ComposeFile, service: str) -> ComposeFileError:
     return caught.value
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[1, 2]", "the file is no mapping"),
+        ("services: [a]", "`services` is no mapping"),
+        ("services: {web: 3}", "`services.web` is no mapping"),
+        ("services: {web: {image: 3}}", "`services.web.image` is no name of an image"),
+        ("services: {web: {deploy: [3]}}", "`services.web.deploy` is no mapping"),
+        ("services: {web: {deploy: {replicas: abc}}}", "`services.web` has `replicas: abc`, which is no number"),
+        ("services: {web: {scale: [1]}}", "`services.web` has `replicas: [1]`, which is no number"),
+        ("services: {web: {depends_on: 3}}", "`services.web.depends_on` is no mapping"),
+        ("services: {web: {depends_on: {db: 3}}}", "`services.web.depends_on.db` is no mapping"),
+        ("services: {web: {ulimits: 4}}", "`services.web.ulimits` is no mapping"),
+        ("services: {web: {}}\nvolumes: [a]", "`volumes` is no mapping"),
+        ("services: {web: {}}\nnetworks: {a: 3}", "`networks.a` is no mapping"),
+    ],
+)
+def test_what_podman_compose_lets_pass_is_refused_by_its_place(text: str, message: str) -> None:
+    with pytest.raises(ComposeFileError) as caught:
+        read_config(text)
+    assert str(caught.value) == message
+
+
 def test_services_start_when_those_before_them_are_healthy_or_have_completed() -> None:
     file = read_config(OF_PODMAN)
     assert file.waves == (("db",), ("migrations",), ("web", "worker"))

@@ -79,6 +79,16 @@ def order_in(wanted: Container, image: Image = OF_THE_BUILD, cpus: tuple[int, ..
     return list(boxed.command)
 
 
+def test_private_values_stand_in_no_command_line_however_short() -> None:
+    env = {"A": "1234", "PATH": "/p"}
+    order = LaunchOrder(("/b/server",), Path("/b"), env, (), 1, None, Path("/log"), private=("A",))
+    boxed = box(Container()).order(order)
+    assert "1234" not in " ".join(boxed.command)
+    assert ("--env", "A") in pairs(list(boxed.command))
+    assert boxed.env == {**os.environ, "A": "1234"}
+    assert "1234" not in boxed.line().decode()
+
+
 def pairs(words: list[str]) -> set[tuple[str, str]]:
     return set(pairwise(words))
 

@@ -131,7 +131,7 @@ def test_a_users_image_and_service_have_their_own_names_and_take_routes(tmp_path
     ("server", "says"),
     [
         ("{image: 'shop:1', command: './shop {port}'}", "both `command` and `image`"),
-        ("{image: 'shop:1', folder: .}", "a server by its `image` has no `folder`"),
+        ("{compose: c.yaml, service: web, port: 80, folder: .}", "a server by its `compose` has no `folder`"),
         ("{compose: compose.yaml, port: 80}", "`service` is missing, which a server by its `compose` file has"),
         ("{compose: compose.yaml, service: web, port: 80, env: {A: '1'}}", "a server by its `compose` has no `env`"),
         ("{url: 'http://127.0.0.1:1', port: 80}", "a server by its `url` has no `port`"),

@@ -95,6 +95,20 @@ def test_what_cannot_be_compared_is_named() -> None:
     assert said(report.model_copy(update={"comparisons": (*kept, refused)}))[0].endswith("; c cannot be compared")
 
 
+def test_a_level_that_is_not_valid_is_not_said() -> None:
+    report = field({"node": (0.48, 0.05), "python": (0.1, 0.02)})
+    first, *others = report.cells
+    doubted = first.model_copy(update={"valid": False})
+    assert said(report.model_copy(update={"cells": (doubted, *others)})) == [
+        f"go is fastest: it answers 2.1 times node [2.0, 2.2] ({LOAD})"
+    ]
+    report = field({"node": (2.0, 0.1), "python": (4.0, 0.1)}, load="steady")
+    first, *others = report.cells
+    doubted = first.model_copy(update={"valid": False})
+    (text,) = said(report.model_copy(update={"cells": (doubted, *others)}))
+    assert text.startswith("go is fastest: the p99 of node is 2.0 times as high [1.8, 2.2] (")
+
+
 def judged(verdict: Verdict | None, *, primary: bool, duet: bool) -> list[str]:
     report = field({"node": (0.5, 0.01), "python": (0.1, 0.01)})
     about = DuetComparison(starts=3, between_sd=None, blocks_se=None, control=None, alone=None, findings=())

@@ -52,12 +52,14 @@ def test_what_is_passed_is_filled_in_once(monkeypatch: pytest.MonkeyPatch) -> No
     made = variables_of(entry(env={"URL": "db://u:${PASSWORD}@localhost/{port}"}), {"port": "8000"})
     assert made.env["URL"] == "db://u:{port}-${HOME}@localhost/8000"
     assert made.secrets == ("{port}-${HOME}",)
+    assert made.private == ("URL",)
 
 
 def test_short_values_are_no_secrets_and_every_line_of_a_long_one_is(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text('DEBUG=1\nLEVEL=debug\nKEY="line one\nline two\nend"\n')
     made = variables_of(entry(tmp_path / ".env", {"PLAIN": "not a secret"}), {})
     assert made.secrets == ("line one\nline two\nend", "line one", "line two")
+    assert made.private == ("DEBUG", "LEVEL", "KEY")
     assert "line one" not in repr(made)
 
 

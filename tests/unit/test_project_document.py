@@ -16,6 +16,7 @@ from redline.cli.limit_document import limit_document
 from redline.cli.limit_flags import read_servers_search
 from redline.cli.load_flags import load_suite
 from redline.cli.origins import FromRepository, find_project, project_here, project_name
+from redline.cli.project_builds import commands_of
 from redline.cli.project_document import run_document
 from redline.cli.written import plain
 from redline.errors import UsageError
@@ -355,6 +356,40 @@ def test_write_suite_knows_the_servers_of_redline_yaml(folder: Path) -> None:
     assert [variant.slug for variant in suite.variants] == ["go", "rust"]
     assert [scenario.name for scenario in suite.scenarios] == ["items", "item", "mix"]
     assert suite.variants[0].catalogued.family_folder == str(folder)
+
+
+def test_paths_of_an_image_are_those_of_its_file_wherever_it_is_run(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "redline.yaml").write_text("servers: [{name: shop, image: 'shop:1', env_file: .env, before: make}]\n")
+    (folder / "below").mkdir()
+    monkeypatch.chdir(folder / "below")
+    (variant,) = read_suite_file(folder / "redline.yaml", RunFlags())[0].variants
+    assert variant.catalogued.start.env_file == str(folder / ".env")
+    assert variant.catalogued.family_folder == str(folder)
+    (folder / "below" / "some.yaml").write_text(
+        "servers: [shop]\nscenarios: [{name: root, get: /}]\nloads: {load: {closed: {users: 1}, for: 1s}}\n"
+    )
+    (variant,) = read_suite_file(Path("some.yaml"), RunFlags())[0].variants
+    assert variant.catalogued.start.env_file == str(folder / ".env")
+    assert variant.catalogued.family_folder == str(folder)
+
+
+def test_images_and_services_are_built_as_commands_are(folder: Path) -> None:
+    text = """
+servers:
+  - {name: go, start: './go --port {port}', build: make go}
+  - {name: shop, image: 'shop:1', build: make image}
+  - {name: whole, compose: deploy/compose.yaml, service: web, port: 8080, build: make base}
+"""
+    suite, project = suite_of(folder, text), read_project(text, "redline.yaml")
+    assert commands_of(project, suite) == {"make go": "go", "make image": "shop", "make base": "whole"}
+    (folder / "some.yaml").write_text(
+        "servers: [{name: shop, image: 'other:1'}, {name: go, command: './mine {port}'}, whole]\n"
+        "scenarios: [{name: root, get: /}]\nloads: {load: {closed: {users: 1}, for: 1s}}\n"
+    )
+    others, _ = read_suite_file(Path("some.yaml"), RunFlags())
+    assert commands_of(project, others) == {"make base": "whole"}
 
 
 @pytest.mark.parametrize(

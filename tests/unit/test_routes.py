@@ -6,6 +6,7 @@ import pytest
 
 from redline.errors import Problem, UsageError
 from redline.model import Cell, Ready, Suite
+from redline.running.executors import check_for_hosts
 from redline.suite import Overrides, load_catalogue, load_suite
 from redline.suite.planning import expected_trial_ns, make_plan
 from tests.fakes.catalogues import FAMILY, PROXIES, SUITE, suite_of, write_catalogue
@@ -252,3 +253,10 @@ def test_a_running_server_has_routes_too(tmp_path: Path) -> None:
 def test_a_running_server_over_tls_has_none(tmp_path: Path, url: str, route: str, says: str) -> None:
     (problem,) = problems(tmp_path, RUNNING.format(url=url, route=route))
     assert problem.message == says
+
+
+def test_no_other_host_starts_a_proxy_in_front_of_a_url(tmp_path: Path) -> None:
+    item = "  - {url: 'http://10.0.0.1:80', route: [direct, front]}\n"
+    text = ROUTED.replace("  - {use: fam.layered, route: [direct, fronted]}\nbaseline: fam.plain\n", item)
+    with pytest.raises(UsageError, match="a proxy in front of a URL, which cannot be had on several hosts"):
+        check_for_hosts(routed(tmp_path, text))

@@ -12,6 +12,7 @@ from redline.model import ServerEntry, Suite
 from redline.plugins.revisions import build
 from redline.plugins.temporary import elsewhere
 from redline.suite.project import Project
+from redline.suite.schema.project import ProjectServerSchema
 
 
 def build_named(near: Path, suite: Suite, console: Console) -> None:
@@ -33,7 +34,7 @@ def build_servers(project: Project, suite: Suite, console: Console) -> None:
     The rest of a comparison says little without one of its servers, so the first that does not build ends it.
     """
     folder = Path(project.document.file).parent
-    commands = _commands(project, suite)
+    commands = commands_of(project, suite)
     if not commands:
         return
     hint = f"run `build` of {project.document.file} by hand, in {folder.resolve()}"
@@ -53,16 +54,25 @@ def builds_of(project: Project) -> tuple[str, ...]:
     return tuple(dict.fromkeys(server.build for server in servers if server.build is not None))
 
 
-def _commands(project: Project, suite: Suite) -> dict[str, str]:
+def commands_of(project: Project, suite: Suite) -> dict[str, str]:
     """What is to be run, each with the name of the first server that it builds."""
     written = project.written
     if written.servers is None:
         return {} if written.build is None else {written.build: suite.variants[0].slug}
-    # A suite may have a server of that name with a command of its own.
     entries = [variant.entry for variant in suite.variants if isinstance(variant.entry, ServerEntry)]
-    chosen = {(entry.name, entry.about) for entry in entries}
     commands: dict[str, str] = {}
     for server in written.servers:
-        if server.build is not None and (server.name, server.start) in chosen:
+        if server.build is not None and any(_is_of(server, entry) for entry in entries):
             commands.setdefault(server.build, server.name)
     return commands
+
+
+def _is_of(server: ProjectServerSchema, entry: ServerEntry) -> bool:
+    """Whether a server of a suite is this one: the suite may have another of that name."""
+    if entry.name != server.name:
+        return False
+    if entry.image is not None:
+        return entry.image == server.own_image
+    if entry.compose is not None:
+        return entry.compose.service == server.service
+    return entry.about == server.start

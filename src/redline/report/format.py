@@ -67,7 +67,8 @@ GRADE_MARKS = {Grade.NOTE: "i", Grade.WARN: "!", Grade.INVALID: "✕"}
 GRADE_NOUNS = {Grade.NOTE: "notes", Grade.WARN: "warnings", Grade.INVALID: "reasons against it"}
 STATE_MARKS: dict[ObjectiveState, str] = {"met": "✓", "missed": "✗", "not known": "?"}
 
-_IN_TIMES = 1.1
+IN_TIMES = 1.1
+"""From this ratio on a difference is said in times, below in percent."""
 _AMOUNTS = {
     Metric.THROUGHPUT: ("as many", "fewer", "requests"),
     Metric.CPU_PER_REQUEST: ("as much", "less", "CPU"),
@@ -142,7 +143,7 @@ def times(comparison: Comparison, *, named: bool = False) -> str:
     """
     value = comparison.ratio.value if comparison.ratio and comparison.differs else 0.0
     factor = max(value, 1 / value) if value > 0 else 1.0
-    if factor < _IN_TIMES:
+    if factor < IN_TIMES:
         return ""
     more, less, noun = _AMOUNTS.get(comparison.metric, ("as high", "lower", label(comparison.metric)))
     text = f"{significant(factor, 2)} times {more if value > 1 else less}"

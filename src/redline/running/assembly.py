@@ -70,8 +70,8 @@ def builds_servers(suite: Suite) -> bool:
 def workbench(suite: Suite, catalogue: Path, cache: Path, stack: ExitStack) -> Workbench:
     """The tools on this machine; `stack` removes worktrees of revisions. Raises DriveError when there is no engine."""
     driver = EngineDriver(find_engine())
-    # Where no server is started, all cores are the load's; in a duet they are divided as for any other.
-    is_given = suite.has_duets or any(isinstance(variant.entry, ServerEntry) for variant in suite.variants)
+    # Where nothing is started, all cores are the load's; in a duet they are divided as for any other.
+    is_given = suite.has_duets or any(not variant.is_attached or variant.hops for variant in suite.variants)
     tools = Tools(
         launcher=RouteLauncher(ServersLauncher(ProcessLauncher(catalogue, cache), RevisionLauncher(stack))),
         driver=driver,

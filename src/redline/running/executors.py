@@ -221,10 +221,15 @@ def check_for_hosts(suite: Suite) -> None:
     for has, what, hint in (
         (
             any(variant.is_own and not variant.is_attached for variant in suite.variants),
-            "servers by their commands or revisions",
+            "servers by their commands, containers or revisions",
             "start them yourself, and write `url: http://HOST:PORT` for each; or measure them without --on",
         ),
         (bool(unreachable), unreachable, "write the address by which the load hosts reach it"),
+        (
+            any(variant.is_attached and variant.hops for variant in suite.variants),
+            "a proxy in front of a URL",
+            "start the proxy yourself, and give its URL; or measure without --on",
+        ),
         (suite.builds > 1, "several builds of each server", "leave out `builds`"),
         (bool(suite.profile), "profiles", "leave out `profile`; they can be made on the server's host itself"),
         (suite.design == "parallel-duet", "parallel duets", "use `design: duet`"),

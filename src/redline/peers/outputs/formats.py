@@ -66,11 +66,16 @@ _TEXTS = (
         h2load.knows,
         h2load.read,
         h2load.runs,
-        ("the URL: files of one folder are taken for the same", _CLOSED),
+        ("the URL: files of one folder are taken for the same", _CLOSED, _ANY_STATUS),
     ),
 )
 _JSON = (
-    _Json("oha", oha.knows, oha.read, (_NO_URL, _CLOSED, "whether times were corrected (--latency-correction)")),
+    _Json(
+        "oha",
+        oha.knows,
+        oha.read,
+        (_NO_URL, _CLOSED, "whether times were corrected (--latency-correction)", _ANY_STATUS),
+    ),
     _Json(
         "vegeta",
         vegeta.knows,

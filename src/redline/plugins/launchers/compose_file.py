@@ -5,6 +5,7 @@ own, and all of them have labels, by which they are removed.
 """
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,6 +17,7 @@ from ruamel.yaml.error import YAMLError
 _CONDITIONS = ("service_healthy", "service_completed_successfully")
 """What another service has to be before one starts."""
 DEFAULT_NETWORK = "default"
+_SEE = "write it as compose files have it: https://docs.docker.com/reference/compose-file"
 
 
 class ComposeFileError(Exception):
@@ -95,9 +97,12 @@ class ComposeFile:
 def read_config(text: str) -> ComposeFile:
     """What `config` of docker compose or podman-compose prints. Raises ComposeFileError."""
     config = _config(text)
-    services = {name: _service(written or {}) for name, written in (config.get("services") or {}).items()}
+    services = {
+        str(name): _service(f"services.{name}", _mapping(f"services.{name}", written))
+        for name, written in _mapping("services", config.get("services")).items()
+    }
     networks = config.get("networks") or {DEFAULT_NETWORK: None}
-    return ComposeFile(services, _own(config.get("volumes") or {}), _own(networks))
+    return ComposeFile(services, _own("volumes", config.get("volumes")), _own("networks", networks))
 
 
 def not_merged(text: str, start: "OwnStart") -> str:
@@ -107,7 +112,7 @@ def not_merged(text: str, start: "OwnStart") -> str:
     """
     config = _config(text)
     for part in ("volumes", "networks"):
-        for name in _own(config.get(part) or {}):
+        for name in _own(part, config.get(part)):
             called = (config[part][name] or {}).get("name", f"{start.project}_{name}")
             if called != f"{start.project}_{name}":
                 return f"`name: {called}` of `{part}.{name}`"
@@ -126,28 +131,46 @@ def _config(text: str) -> dict[str, Any]:
         read = YAML(typ="safe", pure=True).load(text)
     except YAMLError as error:
         raise ComposeFileError(f"`config` printed no YAML: {error}", "try it by hand") from error
-    return read if isinstance(read, dict) else {}
+    if read is not None and not isinstance(read, dict):
+        raise ComposeFileError("the file is no mapping", _SEE)
+    return read or {}
 
 
-def _own(written: Mapping[str, Any]) -> tuple[str, ...]:
+def _mapping(place: str, written: object) -> Mapping[str, Any]:
+    """What should be a mapping, or be left out: docker compose has seen to that, and podman-compose has not."""
+    if written is not None and not isinstance(written, Mapping):
+        raise ComposeFileError(f"`{place}` is no mapping", _SEE)
+    return written or {}
+
+
+def _own(part: str, written: object) -> tuple[str, ...]:
     """The names of those that the project makes, and that are not there already."""
-    return tuple(name for name, about in written.items() if not (about or {}).get("external"))
+    named = _mapping(part, written).items()
+    return tuple(str(name) for name, about in named if not _mapping(f"{part}.{name}", about).get("external"))
 
 
-def _service(written: Mapping[str, Any]) -> ServiceOfFile:
-    deploy, needs = written.get("deploy") or {}, written.get("depends_on") or {}
-    if not isinstance(needs, Mapping):
-        needs = {name: {} for name in needs}
-    replicas = written.get("scale", deploy.get("replicas", 1))
+def _service(place: str, written: Mapping[str, Any]) -> ServiceOfFile:
+    deploy, needs = _mapping(f"{place}.deploy", written.get("deploy")), written.get("depends_on")
+    if isinstance(needs, list):
+        needs = dict.fromkeys(needs)
+    replicas, image = written.get("scale", deploy.get("replicas", 1)), written.get("image")
+    if image is not None and not isinstance(image, str):
+        raise ComposeFileError(f"`{place}.image` is no name of an image", _SEE)
+    if not re.fullmatch(r"\d{1,6}", str(1 if replicas is None else replicas)):
+        raise ComposeFileError(f"`{place}` has `replicas: {replicas}`, which is no number", _SEE)
+    conditions = {
+        str(name): str(_mapping(f"{place}.depends_on.{name}", about).get("condition", "service_started"))
+        for name, about in _mapping(f"{place}.depends_on", needs).items()
+    }
     return ServiceOfFile(
-        image=written.get("image"),
+        image=image,
         is_built=written.get("build") is not None,
         has_ports=bool(written.get("ports")),
         has_name=written.get("container_name") is not None,
         network_mode=written.get("network_mode"),
         replicas=1 if replicas is None else int(replicas),
-        needs={name: (about or {}).get("condition", "service_started") for name, about in needs.items()},
-        ulimits=frozenset(written.get("ulimits") or {}),
+        needs=conditions,
+        ulimits=frozenset(_mapping(f"{place}.ulimits", written.get("ulimits"))),
     )
 
 

@@ -52,7 +52,10 @@ class Provider:
         holds: tuple[int, ...] = (),
     ) -> str:
         """The output of a command, whose name is the first of `words`. Raises ContainerEngineError."""
-        return output(self.command(folder, *common, *words), words[0], within_s, name=self.name, holds=holds)
+        command, file = self.command(folder, *common, *words), common[common.index("-f") + 1]
+        # What is in the folder is gone when a message is read, and `down` would end what the user runs of the file.
+        tried = (*self.name.split(), "-f", file, "ps" if words[0] == "down" else words[0])
+        return output(command, words[0], within_s, name=self.name, by_hand=shlex.join(tried), holds=holds)
 
 
 def find_provider(engine: ContainerEngine) -> Provider:

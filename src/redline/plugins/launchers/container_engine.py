@@ -131,14 +131,22 @@ def find_container_engine(try_out: Callable[[ContainerEngine], None]) -> Contain
     raise ContainerEngineError("; ".join(map(str, reasons)), reasons[0].hint)
 
 
-def output(command: tuple[str, ...], verb: str, within_s: float, *, name: str = "", holds: tuple[int, ...] = ()) -> str:
+def output(
+    command: tuple[str, ...],
+    verb: str,
+    within_s: float,
+    *,
+    name: str = "",
+    by_hand: str = "",
+    holds: tuple[int, ...] = (),
+) -> str:
     """The stripped output of a command. It has a session of its own: a Ctrl-C reaches the lab alone.
 
-    A timeout ends all of it. `name` is that of the program in messages, if not its own; `holds` are files that it keeps
-    open. Raises ContainerEngineError.
+    A timeout ends all of it. In messages `name` is that of the program, and `by_hand` what a user can try, where the
+    command itself is no help; `holds` are files that it keeps open. Raises ContainerEngineError.
     """
     called = f"`{name or Path(command[0]).name} {verb}`"
-    hint = f"try it by hand: {' '.join(command[:12])}"
+    hint = f"try it by hand: {by_hand or ' '.join(command[:12])}"
     # Files, not pipes: what an engine leaves running may hold its outputs.
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         try:

@@ -265,8 +265,8 @@ class Box:
             () if self.wanted.image or as_it_is else ("PATH",)
         )  # an image of the build has everything where this machine has it
         env = {name: order.env[name] for name in (*own, *self.start.variables) if name in order.env}
-        # Everybody on the machine can read command lines: the client takes secrets from its environment.
-        hidden = {name: text for name, text in env.items() if any(secret in text for secret in order.secrets)}
+        # Everybody on the machine can read command lines: the client takes what is private from its environment.
+        hidden = {name: text for name, text in env.items() if name in order.private}
         port = self.start.port
         published = ["--network", self.name, "--publish", f"127.0.0.1:{port}:{self.image.port or port}"]
         network = ["--network", "host"] if self.wanted.network == "host" else published

@@ -152,6 +152,7 @@ class _Attempt:
             log=self.launch.log,
             secrets=variables.secrets,
             own_variables=variables.own,
+            private=variables.private,
         )
 
     def _upstream_values(self) -> dict[str, str]:

@@ -25,10 +25,14 @@ _NOT_SET = "set it, as in `{name}=… redline …`, or take it out"
 
 @dataclass(frozen=True, repr=False)
 class Variables:
-    """The variables of a server's environment, the names of its own, and the texts that are hidden wherever kept."""
+    """The variables of a server's environment, the names of its own, and the texts that are hidden wherever kept.
+
+    `private` are the names of those of its own whose values are not written in its entry.
+    """
 
     env: dict[str, str]
     own: tuple[str, ...]
+    private: tuple[str, ...]
     secrets: tuple[str, ...]
 
 
@@ -39,7 +43,8 @@ def variables_of(entry: ServerEntry, values: Mapping[str, str]) -> Variables:
         file = _read(entry.name, Path(entry.start.env_file))
     passed = {name: _passed(entry.name, f"`env`, {variable}", name) for variable, name in _references(entry)}
     env = {**os.environ, **file, **{name: with_passed(text, values, passed) for name, text in own.items()}}
-    return Variables(env, (*(file | own),), _hidden((*file.values(), *passed.values())))
+    private = tuple(name for name in file | own if name not in own or passed_names(own[name]))
+    return Variables(env, (*(file | own),), private, _hidden((*file.values(), *passed.values())))
 
 
 def check_variables(variants: Iterable[Variant]) -> None:

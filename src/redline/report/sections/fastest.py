@@ -12,8 +12,6 @@ from redline.report.sections.views import groups
 
 _MOST = 4
 """So many sentences are read; of more workloads it is counted who is fastest in how many."""
-_IN_TIMES = 1.1
-"""From this ratio on it is said in times, below in percent."""
 
 
 def fastest_lines(report: Report) -> Iterator[Line]:
@@ -47,23 +45,26 @@ def _said(lead: Lead) -> tuple[str, str]:
 
 
 def _by_how_much(lead: Lead) -> str:
-    """`it answers 28.1 k/s, 2.1 times node [1.9, 2.3]`; or `its p99 is 1.2 ms, node's is 2.1 times as high …`."""
-    more = lead.metric.higher_is_better
-    level = lead.first.estimates.get(lead.metric)
+    """`it answers 28.1 k/s, 2.1 times node [1.9, 2.3]`; or `its p99 is 1.2 ms, node's is 2.1 times as high …`.
+
+    A level that is not valid is left out: the ratio does not rest on it.
+    """
+    more, name = lead.metric.higher_is_better, fmt.label(lead.metric)
+    level = lead.first.estimates.get(lead.metric) if lead.first.valid else None
     known = f" {fmt.amount(level.value, level.unit)}," if level else ""
     value, low, high = lead.ratio if more else (1 / lead.ratio[0], 1 / lead.ratio[2], 1 / lead.ratio[1])
-    if value >= _IN_TIMES:
+    in_times = value >= fmt.IN_TIMES
+    if in_times:
         text, ends = f"{significant(value, 2)} times", (significant(low, 2), significant(high, 2))
     else:
         text, ends = f"{(value - 1) * 100:.1f}%", (f"{(low - 1) * 100:.1f}", f"{(high - 1) * 100:.1f}")
-    in_times = value >= _IN_TIMES
     if more:
-        what = f"{text} {lead.second.server}" if in_times else f"{text} more than {lead.second.server}"
+        said = f"it answers{known} {text} {'' if in_times else 'more than '}{lead.second.server}"
     else:
-        what = f"{lead.second.server}'s is {text} as high" if in_times else f"{lead.second.server}'s is {text} higher"
+        whose = f"its {name} is{known} {lead.second.server}'s" if level else f"the {name} of {lead.second.server}"
+        said = f"{whose} is {text} {'as high' if in_times else 'higher'}"
     slight = f", within the {percent(lead.threshold)} that do not matter" if high <= 1 + lead.threshold else ""
-    verb = "it answers" if more else f"its {fmt.label(lead.metric)} is"
-    return f"{verb}{known} {what} [{', '.join(ends)}]{slight}"
+    return f"{said} [{', '.join(ends)}]{slight}"
 
 
 def _names(cells: Iterable[CellReport]) -> str:

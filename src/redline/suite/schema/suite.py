@@ -104,7 +104,7 @@ _ONE_KIND = (
 _FIT = {
     "use": {"options", "http", "tls", "route", "places", "container"},
     "command": {"name", "folder", "ready", "stop", "runtime", "http", "tls", "route", *SetupSchema.model_fields},
-    "image": {"name", "port", "ready", "stop", "runtime", "http", "tls", "route", *SetupSchema.model_fields},
+    "image": {"name", "folder", "port", "ready", "stop", "runtime", "http", "tls", "route", *SetupSchema.model_fields},
     "compose": {"name", "service", "port", "ready", "stop", "runtime", "http", "tls", "route"},
     "url": {"name", "http", "tls", "route"},
     "revision": {"name", "http", "tls", "route"},
@@ -142,7 +142,9 @@ class ServerSchema(SetupSchema, PlacedSchema, ContainedSchema):
         examples=["A"],
     )
     folder: str | None = Field(
-        default=None, min_length=1, description="where the command runs, relative to the suite; default: its folder"
+        default=None,
+        min_length=1,
+        description="where the command runs, and those around a start, relative to the suite; default: its folder",
     )
     ready: ReadySchema | None = Field(
         default=None,
