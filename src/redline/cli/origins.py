@@ -11,6 +11,7 @@ from redline.model.catalogue import Checkout
 from redline.plugins.revisions import WORK_TREE, Repository
 from redline.suite import read_text, referenced_files
 from redline.suite.project import PROJECT_FILE, Origins, Project, read_project
+from redline.suite.schema.project import ProjectServerSchema
 from redline.suite.schema.suite import ServerSchema
 
 
@@ -46,6 +47,11 @@ def project_here(*, servers: int = 1) -> Project | None:
     file = find_project(Path.cwd())
     project = read_project_file(file) if file is not None else None
     return None if project is None or variants_of(project) < servers else project
+
+
+def _contained(server: ProjectServerSchema) -> str | None:
+    """What a server in a container is started by, which no revision can be."""
+    return next((kind for kind in ("image", "compose") if getattr(server, kind) is not None), None)
 
 
 @dataclass(frozen=True)
@@ -85,6 +91,9 @@ class FromRepository:
         project = read_project_file(self.file)
         if project.own is None:
             hint = "add `start: ./server --port {port}` beside `servers`, and `build:` with what builds it"
+            kept = next((kind for server in project.written.servers or () if (kind := _contained(server))), None)
+            if kept is not None:
+                hint = f"`git worktree add` checks out the other revision: name its {kept} as a second of `servers`"
             raise UsageError(f"{project.document.file} does not say how a revision is started", hint=hint)
         return project
 
