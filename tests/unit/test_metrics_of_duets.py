@@ -7,6 +7,7 @@ from redline.analysis import build_report
 from redline.analysis.compare import CAVEAT, unwanted
 from redline.model import Comparison, Metric, Run, Scenario, Verdict
 from redline.model.exchange import Request
+from redline.report import format as fmt
 from redline.report.render import RENDERERS, summary, terminal
 from redline.suite.planning import is_mix
 from tests.fakes.compared import Cost, compared_run
@@ -55,6 +56,18 @@ def test_the_table_of_several_requests_has_the_verdict_and_the_control(metric: M
         metric.words
         in terminal.render(summary(report), Console(width=200)).plain.partition("workload")[2].splitlines()[0]
     )
+
+
+@pytest.mark.parametrize("factor", [1.05, 2.0, 12.0])
+def test_a_terminal_shows_the_interval_of_every_ratio(factor: float) -> None:
+    report = build_report(compared_run({"home": Cost(factor, noise=0.02)}))
+    text = terminal.render(summary(report), Console(width=80)).plain
+    table = " ".join(text.partition("Comparisons")[2].split())
+    compared = [one for one in report.comparisons if one.metric is Metric.CPU_PER_REQUEST]
+    assert compared
+    for one in compared:
+        assert one.ratio is not None
+        assert fmt.change_bounds(one.ratio) in table
 
 
 def test_response_times_of_users_who_wait_carry_the_caveat() -> None:
