@@ -267,17 +267,21 @@ def test_a_revision_needs_a_start(folder: Path) -> None:
 def test_the_only_server_is_that_of_revisions(folder: Path) -> None:
     subprocess.run(["git", "init", "--quiet", str(folder)], check=True)
     (folder / "redline.yaml").write_text(
-        "servers:\n  - {name: go, build: go build -o go ., start: './go {port}', env: {GOGC: '50'}, stop: {within: 1s}}\n"
+        "servers:\n  - {name: go, build: make, start: './go {port}', env: {GOGC: '50'}, stop: {within: 1s}}\n"
     )
     project = FromRepository(folder).project
     assert project.own is not None
-    assert (project.build, project.own.command, project.own.setup.env) == ("go build -o go .", "./go {port}", {"GOGC": "50"})
+    assert (project.build, project.own.command, project.own.setup.env) == (
+        "go build -o go .",
+        "./go {port}",
+        {"GOGC": "50"},
+    )
     assert project.own.stop is not None
 
 
 @pytest.mark.parametrize(
     ("server", "names"),
-    [("compose: compose.yaml, service: web, port: 80", "compose"), ("image: shop:1", "image")],
+    [("compose: compose.yaml, service: web, port: 80", "compose file"), ("image: shop:1", "image")],
 )
 def test_revisions_in_containers_are_compared_by_worktrees(folder: Path, server: str, names: str) -> None:
     subprocess.run(["git", "init", "--quiet", str(folder)], check=True)

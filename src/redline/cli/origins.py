@@ -51,7 +51,9 @@ def project_here(*, servers: int = 1) -> Project | None:
 
 def _contained(server: ProjectServerSchema) -> str | None:
     """What a server in a container is started by, which no revision can be."""
-    return next((kind for kind in ("image", "compose") if getattr(server, kind) is not None), None)
+    if server.compose is not None:
+        return "compose file"
+    return None if server.image is None else "image"
 
 
 @dataclass(frozen=True)
@@ -91,9 +93,9 @@ class FromRepository:
         project = read_project_file(self.file)
         if project.own is None:
             hint = "add `start: ./server --port {port}` beside `servers`, and `build:` with what builds it"
-            kept = next((kind for server in project.written.servers or () if (kind := _contained(server))), None)
+            kept = next(filter(None, map(_contained, project.written.servers or ())), None)
             if kept is not None:
-                hint = f"`git worktree add` checks out the other revision: name its {kept} as a second of `servers`"
+                hint = f"`git worktree add` checks out the other revision: name its {kept} as a second server"
             raise UsageError(f"{project.document.file} does not say how a revision is started", hint=hint)
         return project
 
