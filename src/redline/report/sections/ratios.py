@@ -73,9 +73,18 @@ def legend(report: Report) -> tuple[Prose, ...]:
 
 
 def effect_sections(report: Report) -> Iterator[Section]:
-    """What a step on an axis costs servers, all else being equal."""
+    """What a step on an axis costs servers, all else being equal.
+
+    The only step between two servers is their comparison, which stands above.
+    """
     shown = [step for step in steps(report) if step.boards]
-    if shown:
+    compared = {(comparison.cell_id, comparison.baseline_id) for comparison in report.comparisons}
+    others = [
+        effect
+        for effect in report.effects
+        if (effect.comparison.cell_id, effect.comparison.baseline_id) not in compared
+    ]
+    if len(shown) > 1 or (shown and others):
         intro = key("What **one step** costs each server, all else being equal: its change in percent, with the 95% ")
         intro += (*key("interval. Signs: "), *signs())
         cells = {cell.cell_id: cell for cell in report.cells}
