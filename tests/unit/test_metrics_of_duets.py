@@ -120,3 +120,14 @@ def test_a_mix_holds_the_requests_of_others() -> None:
     assert is_mix(both, (home, search, both))
     assert not is_mix(both, (home, both))
     assert not is_mix(home, (home, search, both))
+
+
+def test_what_is_not_kept_is_measured_again_and_not_resumed() -> None:
+    run = compared_run({"home": Cost(1.0, noise=0.2)}, starts=4)
+    kept, gone = (
+        [finding.message for cell in build_report(run, folder).cells for finding in cell.findings]
+        for folder in ("runs/AB", None)
+    )
+    assert any("`redline ab --resume runs/AB --for " in message for message in kept)
+    assert any("take `--for " in message for message in gone)
+    assert not [message for message in gone if "--resume" in message]
