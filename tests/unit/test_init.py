@@ -10,7 +10,7 @@ from typer.testing import CliRunner, Result
 from redline.cli.command_line import app
 from redline.cli.commands import init
 from redline.cli.project_text import name_of, project_text
-from redline.errors import LaunchError, UsageError
+from redline.errors import BuildError, LaunchError, UsageError
 from redline.model import Cell, Ready, Suite
 from redline.plugins.checks import Checked
 from redline.plugins.launchers.failures import OF_COMMAND, FailedStart
@@ -211,9 +211,53 @@ def test_a_procfile_names_the_command(text: str, start: str, tmp_path: Path, mon
     assert server.start == start
 
 
+def test_a_build_runs_first_and_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    done = run_init(monkeypatch, tmp_path, {"/": 200}, "--build", "echo built > out", "./shop {port}")
+    assert done.exit_code == 0, done.exception
+    assert (tmp_path / "out").read_text() == "built\n"
+    project = read_project((tmp_path / "redline.yaml").read_text(), "redline.yaml")
+    (server,) = project.written.servers or []
+    assert (server.build, server.start) == ("echo built > out", "./shop {port}")
+    assert project.build == "echo built > out"  # of revisions, too
+
+
+def test_nothing_is_written_if_the_build_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    done = run_init(monkeypatch, tmp_path, {"/": 200}, "--build", "echo no compiler; exit 4", "./shop {port}")
+    assert isinstance(done.exception, BuildError)
+    assert "no compiler" in str(done.exception)
+    done = run_init(monkeypatch, tmp_path, {"/": 200}, "--build", "make", "http://127.0.0.1:8080")
+    assert "--build make: a server that is running is not built" in str(done.exception)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("port", "number"),
+    [("8000", 8000), ("8080:80", 80), ("'127.0.0.1:8080:80/tcp'", 80), ("{target: 80, published: 8080}", 80)],
+)
+def test_a_compose_file_names_the_service_that_publishes_a_port(
+    port: str, number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = f"services:\n  db: {{image: postgres:15}}\n  shop: {{build: ., ports: [{port}]}}\n"
+    (tmp_path / "compose.yaml").write_text(text)
+    done = run_init(monkeypatch, tmp_path, {"/items": 200}, "--path", "/items", "compose.yaml")
+    assert done.exit_code == 0, done.exception
+    (server,) = read_project((tmp_path / "redline.yaml").read_text(), "redline.yaml").written.servers or []
+    assert (server.name, server.compose, server.service, server.port) == ("shop", "compose.yaml", "shop", number)
+
+
 @pytest.mark.parametrize(
     ("name", "text", "says"),
     [
+        ("Dockerfile", "FROM scratch\n", "Dockerfile says how an image is built"),
+        ("compose.yaml", "services: {db: {image: a}}\n", "compose.yaml: no service publishes a single port"),
+        (
+            "compose.yaml",
+            "services: {web: {ports: ['80-90']}}\n",
+            "such as `servers: [{name: web, compose: compose.yaml",
+        ),
+        ("compose.yaml", "services: {a: {ports: [1, 2]}}\n", "several ports are published: a (1), a (2)"),
+        ("docker-compose.yml", "services: [\n", "docker-compose.yml: this is no YAML"),
+        ("compose.dev.yaml", "a: b\n", "compose.dev.yaml: this compose file has no services"),
         ("Procfile", "worker: ./work\n", "Procfile: this Procfile has no server"),
         ("Procfile", "web ./x\n", "Procfile:1: this is no entry of a Procfile"),
         ("Procfile", "a: b\nweb: cd x && ./shop $PORT\n", "Procfile:2: web: "),

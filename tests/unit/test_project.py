@@ -66,7 +66,7 @@ def test_how_long_a_jvm_may_take_can_be_set() -> None:
     ("text", "says"),
     [
         ("build: make\n", ["redline.yaml:1:1: start: `start` is missing"]),
-        ("start: ./server\n", ["redline.yaml:1:8: start: './server' has no {port}", "write {port} where"]),
+        ("start: ./server\n", ["redline.yaml:1:8: start: './server' has no {port}", "`env PORT={port} ./server`"]),
         ("start: ./server '{port}\n", ["redline.yaml:1:8: start: ", "is not a command", "quote it as a shell would"]),
         (START + "chek: {get: /}\nbuild: ''\n", ["redline.yaml:2:1: chek: unknown key", "redline.yaml:3:8: build: "]),
         ("start: ./server {prt} {port}\n", ["{prt} means nothing"]),

@@ -280,6 +280,34 @@ def test_a_revision_needs_a_start(folder: Path) -> None:
         _ = FromRepository(folder).project
 
 
+def test_the_only_server_is_that_of_revisions(folder: Path) -> None:
+    subprocess.run(["git", "init", "--quiet", str(folder)], check=True)
+    (folder / "redline.yaml").write_text(
+        "servers:\n  - {name: go, build: make, start: './go {port}', env: {GOGC: '50'}, stop: {within: 1s}}\n"
+    )
+    project = FromRepository(folder).project
+    assert project.own is not None
+    assert (project.build, project.own.command, project.own.setup.env) == (
+        "go build -o go .",
+        "./go {port}",
+        {"GOGC": "50"},
+    )
+    assert project.own.stop is not None
+
+
+@pytest.mark.parametrize(
+    ("server", "names"),
+    [("compose: compose.yaml, service: web, port: 80", "compose file"), ("image: shop:1", "image")],
+)
+def test_revisions_in_containers_are_compared_by_worktrees(folder: Path, server: str, names: str) -> None:
+    subprocess.run(["git", "init", "--quiet", str(folder)], check=True)
+    (folder / "redline.yaml").write_text(f"servers:\n  - {{name: go, {server}}}\n")
+    with pytest.raises(UsageError, match=r"redline.yaml does not say how a revision is started") as refused:
+        _ = FromRepository(folder).project
+    assert "git worktree add" in refused.value.hint
+    assert f"its {names}" in refused.value.hint
+
+
 def test_without_suite_and_file_every_advice_can_be_followed(folder: Path) -> None:
     with pytest.raises(UsageError, match=r"no suite is named, and there is no redline.yaml here") as refused:
         suite_or_project(None)

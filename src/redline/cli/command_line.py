@@ -249,9 +249,11 @@ class InitFlags(Flags):
 
     words: list[str] = _argument(
         "COMMAND|URL|curl …|FILE",
-        "Such as './server --port {port}', http://127.0.0.1:8080/, a command of curl, a Procfile, OpenAPI, or HAR.",
+        "Such as './server --port {port}', http://127.0.0.1:8080/, a command of curl, a Procfile, compose file, "
+        "OpenAPI, or HAR.",
         [],
     )
+    build: str | None = _flag("--build", "COMMANDS", "What builds the server, for sh; it runs first.")
     path: str | None = _flag("--path", "PATH", "A command: what is requested; / by default.")
     requests: Path | None = _flag("--requests", "FILE", "What is requested: a log, HAR, OpenAPI, …: see import.")
 

@@ -11,6 +11,7 @@ from redline.model.catalogue import Checkout
 from redline.plugins.revisions import WORK_TREE, Repository
 from redline.suite import read_text, referenced_files
 from redline.suite.project import PROJECT_FILE, Origins, Project, read_project
+from redline.suite.schema.project import ProjectServerSchema
 from redline.suite.schema.suite import ServerSchema
 
 
@@ -52,6 +53,13 @@ def project_here(*, servers: int = 1) -> Project | None:
     return None if project is None or variants_of(project) < servers else project
 
 
+def _contained(server: ProjectServerSchema) -> str | None:
+    """What a server in a container is started by, which no revision can be."""
+    if server.compose is not None:
+        return "compose file"
+    return None if server.image is None else "image"
+
+
 @dataclass(frozen=True)
 class FromRepository:
     """The repository that a folder is in. Its properties raise UsageError where there is none, or no project."""
@@ -89,6 +97,9 @@ class FromRepository:
         project = read_project_file(self.file)
         if project.own is None:
             hint = "add `start: ./server --port {port}` beside `servers`, and `build:` with what builds it"
+            kept = next(filter(None, map(_contained, project.written.servers or ())), None)
+            if kept is not None:
+                hint = f"`git worktree add` checks out the other revision: name its {kept} as a second server"
             raise UsageError(f"{project.document.file} does not say how a revision is started", hint=hint)
         return project
 

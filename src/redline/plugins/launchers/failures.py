@@ -52,13 +52,14 @@ OF_CATALOGUE = LaunchAdvice(
 )
 OF_COMMAND = LaunchAdvice(
     start="the command",
-    mend="fix",
+    mend="build it first, or fix",
     ready="what is requested: --path and --status, or `check` and `ready` in redline.yaml",
     longer="start it yourself and compare URLs, or raise `ready.within` in redline.yaml",
     by_hand="try the command by hand, with a port in place of {port}",
 )
 """Advice on commands given to `redline ab` or in a redline.yaml: their logs go with the command that ran them."""
-
+OF_REVISION = replace(OF_COMMAND, mend="say in `build` of redline.yaml what builds it, or fix")
+"""The same on commands in fresh checkouts, where nothing is built yet."""
 
 OF_IMAGE = LaunchAdvice(
     start="the image",

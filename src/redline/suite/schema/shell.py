@@ -79,6 +79,7 @@ def read_command(text: str) -> tuple[str, ...]:
     named = [name for part in parts for name in names_in_braces(part)]
     if "port" not in named:
         hint = "write {port} where the command takes the port that it is to listen on"
+        hint += f"; if the server reads it from PORT: `env PORT={{port}} {text}`"
         raise WrongValueError(f"{text!r} has no {{port}}", hint)
     for name in named:
         if name not in FILLED:
