@@ -139,7 +139,7 @@ def test_of_the_servers_that_are_selected_the_first_is_the_baseline_and_one_is_l
         (TWO + "objective: p99 < 0ms\n", "redline.yaml:4:12: objective: "),
         (
             "servers:\n  - {name: a, url: 'http://h:1/x'}\n",
-            "redline.yaml:2:20: servers[0].url: a server has no path, and this URL has /x\n  hint: request",
+            "redline.yaml:2:20: servers[0].url: a server has no path, and this URL has /x\n  hint: move it to",
         ),
         (f"{TWO}loads: {{few: {{closed: {{users: 0}}}}}}\n", "redline.yaml:4:"),
     ],
@@ -470,7 +470,12 @@ def test_a_search_leaves_out_what_is_for_a_load_of_the_file(folder: Path) -> Non
     ("text", "flags", "says", "hint"),
     [
         (TWO, {"quick": True}, "--quick: redline.yaml does not say what is quick", "give -d and --trials"),
-        ("servers:\n  - {name: a, url: 'http://h:1/x'}\n", {}, "a server has no path", "move it to `check`"),
+        (
+            "servers:\n  - {name: a, url: 'http://h:1/x'}\n",
+            {},
+            "a server has no path",
+            "move it to `check`, such as `get: /x`",
+        ),
         (
             f"{TWO}loads: {{few: {{closed: {{users: 2}}, count: 9}}}}\nbudget: 1m\n",
             {},
