@@ -86,6 +86,7 @@ def test_a_flag_that_there_is_not(command: str, folder: Path, monkeypatch: pytes
         ("compare", NAME),
         ("compare", NAME, NAME),
         ("history", NAME),
+        ("import", NAME),
         ("init", NAME),
         ("judge", NAME),
         ("limit", f"{NAME}.yaml"),

@@ -288,7 +288,7 @@ def test_the_only_server_is_that_of_revisions(folder: Path) -> None:
     project = FromRepository(folder).project
     assert project.own is not None
     assert (project.build, project.own.command, project.own.setup.env) == (
-        "go build -o go .",
+        "make",
         "./go {port}",
         {"GOGC": "50"},
     )

@@ -263,7 +263,7 @@ def test_one_scenario_is_warmed_up_once() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (TEXT.replace(A, "{name: A}"), "this server has none of use, command, url, revision"),
+        (TEXT.replace(A, "{name: A}"), "this server has none of use, command, image, compose, url, revision"),
         (TEXT.replace(A, "{command: './a {port}', url: 'http://x'}"), "both `command` and `url`"),
         (TEXT.replace(A, "{url: 'http://x', env: {A: b}}"), "a server by its `url` has no `env`"),
         (TEXT.replace(A, "{revision: HEAD, with: {a: 1}}"), "a server by its `revision` has no `with`"),
