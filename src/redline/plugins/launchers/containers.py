@@ -269,9 +269,9 @@ class Box:
         env = {name: order.env[name] for name in (*own, *self.start.variables) if name in order.env}
         # Everybody on the machine can read command lines: the client takes what is private from its environment.
         hidden = {name: text for name, text in env.items() if name in order.private}
-        if (own := next(filter(_OF_THE_CLIENT.fullmatch, hidden), None)) is not None:
-            message = f"{own}, which `env_file` or `${{…}}` sets, would change how {self.engine.name} itself runs"
-            raise ContainerEngineError(message, f"write its value under `env`, or leave {own} out")
+        if (reserved := next(filter(_OF_THE_CLIENT.fullmatch, hidden), None)) is not None:
+            message = f"{reserved}, which `env_file` or `${{…}}` sets, would change how {self.engine.name} itself runs"
+            raise ContainerEngineError(message, f"write its value under `env`, or leave {reserved} out")
         port = self.start.port
         published = ["--network", self.name, "--publish", f"127.0.0.1:{port}:{self.image.port or port}"]
         network = ["--network", "host"] if self.wanted.network == "host" else published
