@@ -72,8 +72,8 @@ class Launch:
     With a `seed` its environment has a random size, which moves the stack. `build_number` says which of its builds
     runs, from 0. The text of each variable in `env` is appended to what that variable has, after a space. A proxy
     is in front of its `upstream`, which runs already. With `any_status` it is ready with another status than its entry
-    says too, once it has given that for a second. `on_setup` gets
-    the nanoseconds that each command around the start took.
+    says too, once it has given that for a second. `log_is_kept`: whether a user will find the log afterwards.
+    `on_setup` gets the nanoseconds that each command around the start took.
     """
 
     variant: Variant
@@ -84,6 +84,7 @@ class Launch:
     env: Mapping[str, str] = field(default_factory=dict)
     upstream: Upstream | None = None
     any_status: bool = False
+    log_is_kept: bool = True
     on_setup: Callable[[int], object] = lambda _ns: None
 
 

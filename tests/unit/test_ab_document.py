@@ -204,6 +204,15 @@ def test_what_is_wrong_names_its_flag(field: str, named: str) -> None:
     assert str(error) == f"{named}\n  hint: mend it"
 
 
+def test_what_is_wrong_with_both_servers_is_said_once() -> None:
+    made = written()
+    problems = tuple(map(problem, ("servers[0].command", "servers[1].command")))
+    assert str(named_by_flags(UsageError.of_problems(problems), made)) == "A and B: is wrong\n  hint: mend it"
+    other = Problem("is wrong too", "mend it", problems[1].place)
+    error = named_by_flags(UsageError.of_problems((problems[0], other)), made)
+    assert [each.message for each in error.problems] == ["A: is wrong", "B: is wrong too"]
+
+
 def test_what_is_wrong_in_a_list_of_requests_is_named_by_its_place_once(tmp_path: Path) -> None:
     file = tmp_path / "requests.yaml"
     file.write_text(LIST)

@@ -223,6 +223,56 @@ def test_commands_of_curl_are_read_as_bash_reads_them() -> None:
     assert left(made, "secret") == {"the header Cookie": 1}
 
 
+@pytest.mark.parametrize(
+    ("text", "target"),
+    [
+        ("curl http://h/a | jq . > out.json\n", "/a"),
+        ("curl -s http://h/a 2>/dev/null -o x.html &\n", "/a"),
+        ("curl http://h/a |\n  jq .\n", "/a"),
+        ("# a comment: it's\n\n$ curl http://h/a ; # more\n", "/a"),
+        ("/usr/bin/curl -fsSL --retry-delay 2 'http://h/a?b=c d'\n", "/a?b=c%20d"),
+        ("curl -G http://h/a --data-urlencode 'b=c d' && curl http://other/\ncurl http://h/a?b=c%20d", "/a?b=c%20d"),
+        ("curl -sk http://h/a --http2\n", "/a"),
+        ("curl http://h/a \\\r\n  -L\r\n", "/a"),
+    ],
+)
+def test_what_a_shell_does_with_the_output_is_left_out(text: str, target: str) -> None:
+    assert [request["get"] for request in imported(text).requests] == [target]
+
+
+@pytest.mark.parametrize(
+    ("command", "why"),
+    [
+        ('curl http://h/ -H "A: $(date +%s; id)"', "with a variable of the shell"),
+        ("curl http://h/ -d @- <in.json", "with `<` of the shell"),
+        ("(curl http://h/)", "with `(` of the shell"),
+        ("curl http://h/ -u me", "that cannot be sent: curl -u me: curl asks for the password"),
+        ("curl http://h/[1-9]", "that cannot be sent: curl makes several URLs of `[1-9]`"),
+        ("curl http://h/ -b jar", "that cannot be sent: curl -b jar: this is a file"),
+        (
+            "curl http://h/ -d $'a\\0b'",
+            "that cannot be sent: curl: half of a character, or a NUL, stands in the command",
+        ),
+    ],
+)
+def test_a_command_that_only_a_shell_can_fill_in_is_left_out(command: str, why: str) -> None:
+    made = imported(f"curl http://h/a\n{command}\ncurl http://h/b")
+    assert [request["get"] for request in made.requests] == ["/a", "/b"]
+    assert left(made) == {why: 1}
+    assert made.left_out[0].example == "line 2"
+
+
+def test_half_a_character_in_a_url_is_left_out() -> None:
+    for text in (har(entry("http://h/\ud83d"), entry("http://h/a")), "curl http://h/$'\\xff'\ncurl http://h/a"):
+        assert left(imported(text)) == {"that cannot be sent: half of a character stands in it": 1}
+
+
+def test_a_password_in_a_command_is_not_sent() -> None:
+    made = imported("curl -u me:secret http://h/a")
+    assert made.requests == [{"name": "a", "get": "/a"}]
+    assert left(made, "secret") == {"the header Authorization": 1}
+
+
 def test_targets_of_vegeta_keep_the_files_of_their_bodies(tmp_path: Path) -> None:
     (tmp_path / "item.json").write_text("{}")
     made = imported(VEGETA, tmp_path)
@@ -303,7 +353,10 @@ def test_other_parameters_are_sent_as_they_are(query: str) -> None:
         ("POST http://h/\n@../secret\n", "../secret"),
         ("POST http://h/\n@/etc/passwd\n", "/etc/passwd leads out of the folder"),
         ("curl http://h/\nrm -rf x\n", "file:2: this is no command of curl"),
-        ("curl 'http://h/\n", "file:1: a quotation mark does not end"),
+        ("curl http://h/?a=1&b=2\n", "file:1: this is no command of curl"),
+        ("curl http://h/ \\\n -L\n| jq\n", "file:3: this is no command of curl"),
+        ("curl http://h/\ncurl 'http://h/\n", "file:2: no closing quotation"),
+        ("curl 'http://h/\n", "file:1: no closing quotation after 'http://h/"),
         ('{"method": "GET", "url": "http://h/"}\n{"method": "GET"}\n', "file:2: url: `url` is missing"),
         ('{"method": "GET", "url": "http://h/", "body": "%"}\n', "file:1: body: `body` is not base64"),
         ("GET ftp://h/\nGET http://h/?token=1 x\n", "no other format"),

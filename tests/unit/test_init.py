@@ -1,80 +1,23 @@
-"""`redline init`: command lines of curl, the file that is written, and what is refused."""
+"""`redline init`: the file that is written, and what is refused."""
 
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from typer.testing import CliRunner, Result
 
 from redline.cli.command_line import app
 from redline.cli.commands import init
 from redline.cli.project_text import name_of, project_text
-from redline.errors import LaunchError, UsageError
+from redline.errors import BuildError, LaunchError, UsageError
 from redline.model import Cell, Ready, Suite
 from redline.plugins.checks import Checked
 from redline.plugins.launchers.failures import OF_COMMAND, FailedStart
 from redline.plugins.launchers.guard import LaunchOrder
-from redline.suite.importing.curl import read_curl
 from redline.suite.project import read_project
 
-FORM = "Content-Type: application/x-www-form-urlencoded"
-JSON = ["Content-Type: application/json", "Accept: application/json"]
 URL = "http://h:1/x"
-
-
-@pytest.mark.parametrize(
-    ("text", "method", "headers", "body"),
-    [
-        (URL, None, [], None),
-        (f"-sS -XPUT '{URL}' -H 'A: b' -H 'Connection: close' -H 'Expect:' -L", "PUT", ["A: b"], None),
-        (f"{URL} -d a=1 --data-raw b=2", None, [FORM], "a=1&b=2"),
-        (f"{URL} -d '{{}}' -H 'content-type: text/x'", None, ["content-type: text/x"], "{}"),
-        (f"--json '{{}}' {URL}", None, JSON, "{}"),
-        (f"{URL} --data-binary @item.json", None, [FORM], "@item.json"),
-        (f"-I --url {URL} -A me -b c=1", "HEAD", ["User-Agent: me", "Cookie: c=1"], None),
-        (f"{URL} --compressed -o /dev/null", None, ["Accept-Encoding: deflate, gzip"], None),
-        (f"{URL} --compressed -H 'accept-encoding: gzip'", None, ["accept-encoding: gzip"], None),
-        (f"{URL} -A me -b c=1 -H 'User-Agent: you' -H 'Cookie:'", None, ["User-Agent: you"], None),
-    ],
-)
-def test_a_command_of_curl_is_a_request(text: str, method: str | None, headers: list[str], body: str | None) -> None:
-    flags = read_curl(shlex.split(text))
-    assert (flags.url, flags.method, flags.headers, flags.body) == (URL, method, headers, body)
-
-
-def test_the_scheme_may_be_missing() -> None:
-    assert read_curl(["localhost:8080/x"]).url == "http://localhost:8080/x"
-
-
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        ("-X GET", "has no URL"),
-        (f"{URL} {URL}", "has several URLs"),
-        (f"-F a=b {URL}", "-F has no counterpart"),
-        (f"{URL} -k", "-k has no counterpart"),
-        (f"{URL} --frobnicate", "--frobnicate is not known"),
-        (f"{URL} -H", "curl: argument -H"),
-        (f"{URL} -d @a -d b", "the body is a and more"),
-        (f"{URL} --data-raw @mention", "--data-raw @mention: a text cannot begin with `@`"),
-    ],
-)
-def test_what_has_no_counterpart_is_refused(text: str, says: str) -> None:
-    with pytest.raises(UsageError) as refused:
-        read_curl(shlex.split(text))
-    assert says in str(refused.value)
-    assert refused.value.hint
-
-
-@given(st.lists(st.text(), max_size=5))
-def test_any_command_line_is_read_or_refused(words: list[str]) -> None:
-    try:
-        assert read_curl(words).url
-    except UsageError:
-        return
 
 
 @pytest.mark.parametrize(
@@ -129,7 +72,8 @@ def test_its_comments_may_be_used_as_they_are() -> None:
         (["--path", "x", "./shop {port}"], "--path x: `x` is not a path"),
         (["curl", URL, "-H", "A B: c"], "-H 'A B: c': `A B` is not a header name"),
         (["curl 'x"], "no closing quotation"),
-        ([f"curl {URL} --data-raw $'it\\'s'"], "curl: `$'…'` is for a shell"),
+        ([f"curl {URL} -H 'A: b' -H \"B: $TOKEN\""], "curl: `$TOKEN` is for a shell to fill in"),
+        ([f"curl {URL}?a=1&b=2"], "curl: `&` is for a shell"),
     ],
 )
 def test_what_is_no_server_is_refused(
@@ -267,9 +211,53 @@ def test_a_procfile_names_the_command(text: str, start: str, tmp_path: Path, mon
     assert server.start == start
 
 
+def test_a_build_runs_first_and_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    done = run_init(monkeypatch, tmp_path, {"/": 200}, "--build", "echo built > out", "./shop {port}")
+    assert done.exit_code == 0, done.exception
+    assert (tmp_path / "out").read_text() == "built\n"
+    project = read_project((tmp_path / "redline.yaml").read_text(), "redline.yaml")
+    (server,) = project.written.servers or []
+    assert (server.build, server.start) == ("echo built > out", "./shop {port}")
+    assert project.build == "echo built > out"  # of revisions, too
+
+
+def test_nothing_is_written_if_the_build_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    done = run_init(monkeypatch, tmp_path, {"/": 200}, "--build", "echo no compiler; exit 4", "./shop {port}")
+    assert isinstance(done.exception, BuildError)
+    assert "no compiler" in str(done.exception)
+    done = run_init(monkeypatch, tmp_path, {"/": 200}, "--build", "make", "http://127.0.0.1:8080")
+    assert "--build make: a server that is running is not built" in str(done.exception)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("port", "number"),
+    [("8000", 8000), ("8080:80", 80), ("'127.0.0.1:8080:80/tcp'", 80), ("{target: 80, published: 8080}", 80)],
+)
+def test_a_compose_file_names_the_service_that_publishes_a_port(
+    port: str, number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = f"services:\n  db: {{image: postgres:15}}\n  shop: {{build: ., ports: [{port}]}}\n"
+    (tmp_path / "compose.yaml").write_text(text)
+    done = run_init(monkeypatch, tmp_path, {"/items": 200}, "--path", "/items", "compose.yaml")
+    assert done.exit_code == 0, done.exception
+    (server,) = read_project((tmp_path / "redline.yaml").read_text(), "redline.yaml").written.servers or []
+    assert (server.name, server.compose, server.service, server.port) == ("shop", "compose.yaml", "shop", number)
+
+
 @pytest.mark.parametrize(
     ("name", "text", "says"),
     [
+        ("Dockerfile", "FROM scratch\n", "Dockerfile says how an image is built"),
+        ("compose.yaml", "services: {db: {image: a}}\n", "compose.yaml: no service publishes a single port"),
+        (
+            "compose.yaml",
+            "services: {web: {ports: ['80-90']}}\n",
+            "such as `servers: [{name: web, compose: compose.yaml",
+        ),
+        ("compose.yaml", "services: {a: {ports: [1, 2]}}\n", "several ports are published: a (1), a (2)"),
+        ("docker-compose.yml", "services: [\n", "docker-compose.yml: this is no YAML"),
+        ("compose.dev.yaml", "a: b\n", "compose.dev.yaml: this compose file has no services"),
         ("Procfile", "worker: ./work\n", "Procfile: this Procfile has no server"),
         ("Procfile", "web ./x\n", "Procfile:1: this is no entry of a Procfile"),
         ("Procfile", "a: b\nweb: cd x && ./shop $PORT\n", "Procfile:2: web: "),

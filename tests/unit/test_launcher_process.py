@@ -303,7 +303,15 @@ def test_a_server_that_is_killed_is_reported_with_its_signal(launcher: ProcessLa
 )
 def test_memory_is_blamed_only_where_the_kernel_counted_it(tmp_path: Path, oom_kills: int | None, says: str) -> None:
     exited = Exited(None, signal.SIGKILL, 0, oom_kills=oom_kills)
-    assert says in failures.died_under_load("it", exited, tmp_path / "log").hint
+    assert says in (hint := failures.died_under_load("it", exited, tmp_path / "log").hint)
+    assert hint.endswith(f"see {tmp_path / 'log'}")
+
+
+@pytest.mark.parametrize("exited", [Exited(7, None, 0), Exited(None, signal.SIGKILL, 0, oom_kills=2)])
+def test_a_log_that_is_not_kept_is_not_named(tmp_path: Path, exited: Exited) -> None:
+    hint = failures.died_under_load("it", exited, tmp_path / "log", is_kept=False).hint
+    assert str(tmp_path) not in hint
+    assert hint.endswith("keep it with -o DIR")
 
 
 def test_an_interrupt_stops_the_server(launcher: ProcessLauncher, log: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from redline.errors import LaunchError
 from redline.model import AttachedServer, ServerEntry, Start, Variant
 from redline.model.catalogue import Checkout
 from redline.plugins.launchers.process import ProcessLauncher
@@ -143,6 +144,23 @@ def test_a_revision_that_does_not_build_keeps_no_other_from_it(tmp_path: Path, r
         outcome = launcher.build((own("old", tmp_path, checkout=old), own("new", tmp_path, checkout=new)), silent)
     assert list(outcome.hashes) == ["new"]
     assert outcome.failures["old"].message.startswith(f"{old.revision} does not build: `build` ended with code 1")
+
+
+@pytest.mark.parametrize(
+    ("build", "hint"),
+    [(None, "say in `build` of redline.yaml what builds it, or fix the command"), ("true", "build it first, or fix")],
+)
+def test_what_a_checkout_lacks_is_for_build_to_make(
+    build: str | None, hint: str, tmp_path: Path, repository: Repository
+) -> None:
+    old, _ = checkouts(repository, build)
+    variant = own("old", tmp_path, checkout=old, command=("./shop", "{port}"))
+    with ExitStack() as stack:
+        launcher = launcher_in(tmp_path, stack)
+        assert launcher.build((variant,), silent).failures == {}
+        with pytest.raises(LaunchError, match=r"there is no .*/shop") as refused:
+            stack.enter_context(launcher.running(Launch(variant, FREE, tmp_path / "old.log")))
+    assert hint in refused.value.hint
 
 
 def test_a_revision_without_the_folder_of_the_project_is_named(tmp_path: Path, repository: Repository) -> None:

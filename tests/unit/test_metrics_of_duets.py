@@ -7,6 +7,7 @@ from redline.analysis import build_report
 from redline.analysis.compare import CAVEAT, unwanted
 from redline.model import Comparison, Metric, Run, Scenario, Verdict
 from redline.model.exchange import Request
+from redline.report import format as fmt
 from redline.report.render import RENDERERS, summary, terminal
 from redline.suite.planning import is_mix
 from tests.fakes.compared import Cost, compared_run
@@ -55,6 +56,18 @@ def test_the_table_of_several_requests_has_the_verdict_and_the_control(metric: M
         metric.words
         in terminal.render(summary(report), Console(width=200)).plain.partition("workload")[2].splitlines()[0]
     )
+
+
+@pytest.mark.parametrize("factor", [1.05, 2.0, 12.0])
+def test_a_terminal_shows_the_interval_of_every_ratio(factor: float) -> None:
+    report = build_report(compared_run({"home": Cost(factor, noise=0.02)}))
+    text = terminal.render(summary(report), Console(width=80)).plain
+    table = " ".join(text.partition("Comparisons")[2].split())
+    compared = [one for one in report.comparisons if one.metric is Metric.CPU_PER_REQUEST]
+    assert compared
+    for one in compared:
+        assert one.ratio is not None
+        assert fmt.change_bounds(one.ratio) in table
 
 
 def test_response_times_of_users_who_wait_carry_the_caveat() -> None:
@@ -107,3 +120,14 @@ def test_a_mix_holds_the_requests_of_others() -> None:
     assert is_mix(both, (home, search, both))
     assert not is_mix(both, (home, both))
     assert not is_mix(home, (home, search, both))
+
+
+def test_what_is_not_kept_is_measured_again_and_not_resumed() -> None:
+    run = compared_run({"home": Cost(1.0, noise=0.2)}, starts=4)
+    kept, gone = (
+        [finding.message for cell in build_report(run, folder).cells for finding in cell.findings]
+        for folder in ("runs/AB", None)
+    )
+    assert any("`redline ab --resume runs/AB --for " in message for message in kept)
+    assert any("take `--for " in message for message in gone)
+    assert not [message for message in gone if "--resume" in message]

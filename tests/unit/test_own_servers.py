@@ -2,7 +2,7 @@
 
 import pytest
 
-from redline.analysis.own_servers import own_server
+from redline.analysis.own_servers import own_server, servers_said
 from redline.errors import UsageError
 from redline.suite import Catalogue, read_suite
 from redline.suite.loading import AS_WRITTEN
@@ -29,6 +29,23 @@ def test_a_command_is_said_as_written_and_an_address_as_a_url(written: str, said
     assert own_server(command) == said
     assert own_server(address) == "http://127.0.0.1:8080"
     assert own_server(address, "/items") == "http://127.0.0.1:8080/items"
+
+
+def test_servers_that_only_their_variables_tell_apart_have_those() -> None:
+    text = """\
+servers:
+  - {name: one, command: './shop {port}', env: {GOMAXPROCS: '1', LOG: 'off'}}
+  - {name: two, command: './shop {port}', env: {GOMAXPROCS: '2', LOG: 'off', TOKEN: '${T}'}}
+  - {name: other, command: './other {port}', env: {GOGC: '50'}}
+scenarios: [{name: root, get: /}]
+loads: {load: {closed: {users: 1}, for: 1s}}
+"""
+    suite = read_suite(text, "mine.yaml", Catalogue(servers={}, scenarios={}), AS_WRITTEN)
+    assert servers_said(suite.variants) == {
+        "one": "GOMAXPROCS=1 ./shop {port}",
+        "two": "GOMAXPROCS=2 TOKEN='${T}' ./shop {port}",
+        "other": "./other {port}",
+    }
 
 
 def test_a_number_of_trials_is_refused_where_a_budget_sets_it() -> None:

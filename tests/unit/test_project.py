@@ -66,12 +66,27 @@ def test_how_long_a_jvm_may_take_can_be_set() -> None:
     ("text", "says"),
     [
         ("build: make\n", ["redline.yaml:1:1: start: `start` is missing"]),
-        ("start: ./server\n", ["redline.yaml:1:8: start: './server' has no {port}", "write {port} where"]),
+        ("start: ./server\n", ["redline.yaml:1:8: start: './server' has no {port}", "`env PORT={port} ./server`"]),
         ("start: ./server '{port}\n", ["redline.yaml:1:8: start: ", "is not a command", "quote it as a shell would"]),
         (START + "chek: {get: /}\nbuild: ''\n", ["redline.yaml:2:1: chek: unknown key", "redline.yaml:3:8: build: "]),
         ("start: ./server {prt} {port}\n", ["{prt} means nothing"]),
         (START + "check: {}\n", ["redline.yaml:2:8: check: this request has no method"]),
         (START + "check: {get: /x, weight: 2}\n", ["unknown key `weight`"]),
+        ("start: ./a --port $PORT\n", ["`$PORT` is for a shell", "write `{port}`"]),
+        ("start: ./a '--port=${PORT:-80}'\n", ["has no {port}"]),
+        ("start: ./a -p=${PORT:-80}\n", ["write `-p={port}`"]),
+        (START + "check: {get: 'HTTP://127.0.0.1:1/x?y'}\n", ["is not a path", "write `/x?y`"]),
+        (START + "check: {get: 'http://127.0.0.1'}\n", ["write `/`"]),
+        (START + "check: {get: x}\n", ["write `/x`"]),
+        (START + "check: {get: /x, status: 201}\n", ["write `expect: {status: 201}`"]),
+        (START + "check: {post: /x, body: {name: pen}}\n", ["write JSON as a text"]),
+        ("base: &b {start: ./a}\n<<: *b\n", ["YAML 1.2 has no merge keys"]),
+        (
+            "servers:\n  - {name: a, start: ./a --port {port}}\n",
+            ["redline.yaml:2:33: ", "quote a text that has braces"],
+        ),
+        ("servers:\n  - {name: my server, start: './a {port}'}\n", ["of letters, digits"]),
+        (START + "budget: 60\n", ["`60` has no unit", "write `60s`, if that"]),
     ],
 )
 def test_all_that_is_wrong_is_reported_with_its_place(text: str, says: list[str]) -> None:

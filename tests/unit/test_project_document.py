@@ -137,7 +137,10 @@ def test_of_the_servers_that_are_selected_the_first_is_the_baseline_and_one_is_l
         ("servers:\n  - {name: go, command: './go {port}'}\n", "servers[0].command: unknown key `command`"),
         (f"{TWO}objective: 'itms: p99 < 5ms'\n", "objective: there is no"),
         (TWO + "objective: p99 < 0ms\n", "redline.yaml:4:12: objective: "),
-        ("servers:\n  - {name: a, url: 'http://h:1/x'}\n", "redline.yaml:2:20: servers[0].url: a server has no path"),
+        (
+            "servers:\n  - {name: a, url: 'http://h:1/x'}\n",
+            "redline.yaml:2:20: servers[0].url: a server has no path, and this URL has /x\n  hint: move it to",
+        ),
         (f"{TWO}loads: {{few: {{closed: {{users: 0}}}}}}\n", "redline.yaml:4:"),
     ],
 )
@@ -240,6 +243,18 @@ def test_the_file_is_looked_for_up_to_the_root_of_the_repository(tmp_path: Path)
     assert find_project(below) == tmp_path / "repository" / "redline.yaml"
 
 
+def test_what_is_no_file_is_said(tmp_path: Path) -> None:
+    (tmp_path / "redline.yaml").symlink_to("nowhere")
+    with pytest.raises(UsageError, match=r"redline\.yaml is not a file that can be read"):
+        find_project(tmp_path)
+    (tmp_path / "redline.yaml").unlink()
+    (tmp_path / "redline.yaml").mkdir()
+    with pytest.raises(UsageError, match=r"redline\.yaml is a folder"):
+        find_project(tmp_path)
+    (tmp_path / "below" / ".git").mkdir(parents=True)
+    assert find_project(tmp_path / "below") is None
+
+
 def test_the_file_of_somebody_else_above_is_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "below").mkdir()
     (tmp_path / "redline.yaml").write_text(TWO)
@@ -263,6 +278,34 @@ def test_a_revision_needs_a_start(folder: Path) -> None:
     (folder / "redline.yaml").write_text(TWO)
     with pytest.raises(UsageError, match=r"redline.yaml does not say how a revision is started"):
         _ = FromRepository(folder).project
+
+
+def test_the_only_server_is_that_of_revisions(folder: Path) -> None:
+    subprocess.run(["git", "init", "--quiet", str(folder)], check=True)
+    (folder / "redline.yaml").write_text(
+        "servers:\n  - {name: go, build: make, start: './go {port}', env: {GOGC: '50'}, stop: {within: 1s}}\n"
+    )
+    project = FromRepository(folder).project
+    assert project.own is not None
+    assert (project.build, project.own.command, project.own.setup.env) == (
+        "go build -o go .",
+        "./go {port}",
+        {"GOGC": "50"},
+    )
+    assert project.own.stop is not None
+
+
+@pytest.mark.parametrize(
+    ("server", "names"),
+    [("compose: compose.yaml, service: web, port: 80", "compose file"), ("image: shop:1", "image")],
+)
+def test_revisions_in_containers_are_compared_by_worktrees(folder: Path, server: str, names: str) -> None:
+    subprocess.run(["git", "init", "--quiet", str(folder)], check=True)
+    (folder / "redline.yaml").write_text(f"servers:\n  - {{name: go, {server}}}\n")
+    with pytest.raises(UsageError, match=r"redline.yaml does not say how a revision is started") as refused:
+        _ = FromRepository(folder).project
+    assert "git worktree add" in refused.value.hint
+    assert f"its {names}" in refused.value.hint
 
 
 def test_without_suite_and_file_every_advice_can_be_followed(folder: Path) -> None:
@@ -427,7 +470,12 @@ def test_a_search_leaves_out_what_is_for_a_load_of_the_file(folder: Path) -> Non
     ("text", "flags", "says", "hint"),
     [
         (TWO, {"quick": True}, "--quick: redline.yaml does not say what is quick", "give -d and --trials"),
-        ("servers:\n  - {name: a, url: 'http://h:1/x'}\n", {}, "a server has no path", "move it to `check`"),
+        (
+            "servers:\n  - {name: a, url: 'http://h:1/x'}\n",
+            {},
+            "a server has no path",
+            "move it to `check`, such as `get: /x`",
+        ),
         (
             f"{TWO}loads: {{few: {{closed: {{users: 2}}, count: 9}}}}\nbudget: 1m\n",
             {},

@@ -115,6 +115,16 @@ def test_a_route_is_an_axis_whose_effect_is_shown() -> None:
     assert steps(report_of(direct, through(other))) == []
 
 
+def test_the_only_step_between_two_servers_is_their_comparison() -> None:
+    direct, other = simulated_variant("a.one"), simulated_variant("a.two")
+    only = report_of(direct, through(direct))
+    assert "Steps by server" in RENDERERS["md"](only).decode()  # it has no baseline, so nothing is compared
+    compared = only.model_copy(update={"comparisons": tuple(effect.comparison for effect in only.effects)})
+    assert "Steps by server" not in RENDERERS["md"](compared).decode()
+    three = report_of(direct, through(direct), other, through(other))
+    assert "Steps by server" in RENDERERS["md"](three).decode()
+
+
 def test_a_report_has_the_route_in_words_and_each_part_by_itself() -> None:
     direct = simulated_variant("a.one")
     report = report_of(direct, through(direct))

@@ -22,7 +22,7 @@ from redline.suite.schema.shell import for_a_shell, read_command, words_for_a_sh
         ("./server {port} &", "&", "leave it out: a server has to stay in the foreground"),
         ("~/server {port}", "~/server", "write the whole path"),
         ("./server --root ~/www {port}", "~/www", "write the whole path"),
-        ("./server --port $PORT", "$PORT", "write `sh -c "),
+        ("./server --port $PORT", "$PORT", "write `{port}`: "),
         ("./server {port} --home=${HOME}/x", "--home=${HOME}/x", "write `sh -c "),
         ("./server {port} $(nproc)", "$(nproc)", "write `sh -c "),
         ("exec ./server {port}", "exec", "write `sh -c "),

@@ -32,8 +32,11 @@ from redline.model import (
 from redline.suite.screening import axes_of_server, by_server
 
 
-def build_report(run: Run, folder: str = "") -> Report:
-    """Everything that is shown of a run. It is stored in `folder`, if that is known, which commands in it name."""
+def build_report(run: Run, folder: str | None = "") -> Report:
+    """Everything that is shown of a run. It is stored in `folder`, if that is known, which commands in it name.
+
+    None is the folder of a run that is not kept.
+    """
     plan = run.manifest.plan
     varying = {server: axes_of_server(variants).values for server, variants in by_server(plan.suite.variants).items()}
     sliced = {} if plan.suite.alone else sliced_cells(run)

@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from redline.model import AttachedServer, Variant
 
@@ -26,13 +26,32 @@ def own_server(variant: Variant, path: str = "") -> str:
 
 def servers_said(variants: Sequence[Variant]) -> dict[str, str]:
     """The user's own servers by slug; where some were running already, all of them, with which were."""
+    said = {variant.slug: text for variant in variants if (text := own_server(variant))}
+    said |= _environments([variant for variant in variants if variant.slug in said])
     if len({variant.is_attached for variant in variants}) < 2:
-        return {variant.slug: text for variant in variants if (text := own_server(variant))}
+        return said
     return {
-        variant.slug: f"{own_server(variant) or variant.slug} "
+        variant.slug: f"{said.get(variant.slug, variant.slug)} "
         f"({'already running' if variant.is_attached else 'started afresh'})"
         for variant in variants
     }
+
+
+def _environments(variants: Sequence[Variant]) -> dict[str, str]:
+    """By slug, the commands of which another is the same: `GOGC=50 ./shop --port {port}`, the variables that differ."""
+    said = dict[str, str]()
+    for variant in variants:
+        text = own_server(variant)
+        alike = [other for other in variants if own_server(other) == text]
+        differing = {name for other in alike for name, _ in {*_env(variant).items()} ^ {*_env(other).items()}}
+        own = [f"{name}={shlex.quote(value)} " for name, value in _env(variant).items() if name in differing]
+        said[variant.slug] = "".join([*own, text])
+    return said
+
+
+def _env(variant: Variant) -> Mapping[str, str]:
+    """Its variables as they are written: those of the lab's own environment by their names."""
+    return {} if isinstance(variant.entry, AttachedServer) else variant.entry.start.env
 
 
 def _written(command: tuple[str, ...]) -> str:

@@ -71,9 +71,12 @@ class _Scatter:
 
 
 def resolutions(
-    judged: Mapping[str, JudgedCell], comparisons: Sequence[Comparison], plan: Plan, folder: str = ""
+    judged: Mapping[str, JudgedCell], comparisons: Sequence[Comparison], plan: Plan, folder: str | None = ""
 ) -> dict[str, tuple[Finding, ...]]:
-    """A finding for each cell that has undecided comparisons, by the cell's id. The run is in `folder`, if known."""
+    """A finding for each cell that has undecided comparisons, by the cell's id.
+
+    The run is in `folder`, if that is known; None of one that is not kept, which nothing can be added to.
+    """
     undecided_by_cell: dict[str, list[Comparison]] = {}
     for comparison in comparisons:
         if comparison.verdict is Verdict.INCONCLUSIVE and comparison.resolution is not None:
@@ -112,7 +115,7 @@ class _Remedy:
 
     plan: Plan
     round_ns: int
-    folder: str
+    folder: str | None
     scatters: tuple[_Scatter | None, ...]
     cell: Cell
 
@@ -149,7 +152,9 @@ class _Remedy:
         # At least a minute more than the budget: a shorter one would add nothing.
         budget_ns = auto.budget_ns or 0
         minutes = max(math.ceil(self.round_ns * rounds / _MINUTE_NS), budget_ns // _MINUTE_NS + 1)
-        return f"`redline ab --resume {where} --for {minutes}m`" if auto.precision is None else ""
+        if auto.precision is not None:
+            return ""
+        return f"`--for {minutes}m`" if self.folder is None else f"`redline ab --resume {where} --for {minutes}m`"
 
     def _duet(self) -> str:
         """How long a duet would take, by how batches scatter in trials; empty if there is a duet or can be none."""

@@ -87,8 +87,9 @@ class _StrictCommand(TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Raises UsageError."""
         if not ctx.resilient_parsing:  # shell completion reads half a command line
-            _, _, given = self.make_parser(ctx).parse_args(args=list(args))
-            _TYPED.set(frozenset(option.name for option in given))
+            values, _, given = self.make_parser(ctx).parse_args(args=list(args))
+            # An argument is among them also where it is left out, without a value.
+            _TYPED.set(frozenset(option.name for option in given if values.get(option.name) is not None))
             for option in given:
                 takes_one = isinstance(option, TyperOption) and not option.multiple and not option.is_flag
                 if takes_one and given.count(option) > 1:
@@ -248,9 +249,11 @@ class InitFlags(Flags):
 
     words: list[str] = _argument(
         "COMMAND|URL|curl …|FILE",
-        "Such as './server --port {port}', http://127.0.0.1:8080/, a command of curl, a Procfile, OpenAPI, or HAR.",
+        "Such as './server --port {port}', http://127.0.0.1:8080/, a command of curl, a Procfile, compose file, "
+        "OpenAPI, or HAR.",
         [],
     )
+    build: str | None = _flag("--build", "COMMANDS", "What builds the server, for sh; it runs first.")
     path: str | None = _flag("--path", "PATH", "A command: what is requested; / by default.")
     requests: Path | None = _flag("--requests", "FILE", "What is requested: a log, HAR, OpenAPI, …: see import.")
 
@@ -297,6 +300,9 @@ class LoadFlags(RequestFlags):
     )
     connections: int = _flag(
         "-c --connections --users", "N", "Connections; users in a closed load.", defaults.LOAD_CONNECTIONS
+    )
+    connections_at_start: int | None = _flag(
+        "--connections-at-start", "N", "Open load: those opened at the start; by default all."
     )
     duration: str = _flag("-d --duration", "TIME", "How long to measure.", defaults.LOAD_LENGTH)
     rate: str | None = _flag("-R --rate", "N", "Open load: requests per second.")

@@ -117,6 +117,7 @@ def _load(flags: LoadFlags, placed: Placed) -> dict[str, object]:
             **settings(flags, "rate"),
             "arrivals": replay or flags.arrivals,
             "connections": Given(written["connections"], flags.connections),
+            **settings(flags, "connections_at_start"),
         }
     else:
         kind, colon, mean = (flags.think or "").partition(":")
@@ -154,6 +155,9 @@ def _check_combination(flags: LoadFlags, *, is_open: bool) -> None:
     if flags.arrivals is not None and flags.rate is None:
         message = f"--arrivals {flags.arrivals}: in a closed load, requests follow the answers"
         raise UsageError(message, hint="add a rate, such as -R 5000, or leave out --arrivals")
+    if flags.connections_at_start is not None and not is_open:
+        message = f"--connections-at-start {flags.connections_at_start}: a closed load opens one for each user"
+        raise UsageError(message, hint="add a rate, such as -R 5000, or leave it out")
     for flag, value in (("--think", flags.think), ("--pace", flags.pace)):
         if value is not None and is_open:
             opens = "--replay" if flags.rate is None else "-R"

@@ -11,19 +11,24 @@ from redline.model.catalogue import Checkout
 from redline.plugins.revisions import WORK_TREE, Repository
 from redline.suite import read_text, referenced_files
 from redline.suite.project import PROJECT_FILE, Origins, Project, read_project
+from redline.suite.schema.project import ProjectServerSchema
 from redline.suite.schema.suite import ServerSchema
 
 
 def find_project(folder: Path) -> Path | None:
     """The `redline.yaml` in a folder or above it, up to the root of a git repository; None without any.
 
-    That of another user counts in the folder alone: above it nobody asked for its commands.
+    That of another user counts in the folder alone: above it nobody asked for its commands. Raises UsageError if the
+    folder has something else of that name.
     """
     for here in (folder, *folder.parents):
         file = here / PROJECT_FILE
         is_there = os.path.isfile(file)  # noqa: PTH113 - Path.is_file raises for a folder that may not be searched
         if is_there and (here == folder or file.stat().st_uid in (0, os.geteuid())):
             return file
+        if here == folder and os.path.lexists(file) and not is_there:
+            what = "a folder" if os.path.isdir(file) else "not a file that can be read"  # noqa: PTH112 - as above
+            raise UsageError(f"{file} is {what}", hint="write a file of this name, or remove it")
         if os.path.lexists(here / ".git"):
             return None
     return None
@@ -46,6 +51,13 @@ def project_here(*, servers: int = 1) -> Project | None:
     file = find_project(Path.cwd())
     project = read_project_file(file) if file is not None else None
     return None if project is None or variants_of(project) < servers else project
+
+
+def _contained(server: ProjectServerSchema) -> str | None:
+    """What a server in a container is started by, which no revision can be."""
+    if server.compose is not None:
+        return "compose file"
+    return None if server.image is None else "image"
 
 
 @dataclass(frozen=True)
@@ -85,6 +97,9 @@ class FromRepository:
         project = read_project_file(self.file)
         if project.own is None:
             hint = "add `start: ./server --port {port}` beside `servers`, and `build:` with what builds it"
+            kept = next(filter(None, map(_contained, project.written.servers or ())), None)
+            if kept is not None:
+                hint = f"`git worktree add` checks out the other revision: name its {kept} as a second server"
             raise UsageError(f"{project.document.file} does not say how a revision is started", hint=hint)
         return project
 

@@ -1,6 +1,7 @@
 """Builds the servers of `redline.yaml` where they are: in its folder, before they are measured."""
 
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 from rich.console import Console
@@ -33,18 +34,21 @@ def build_servers(project: Project, suite: Suite, console: Console) -> None:
 
     The rest of a comparison says little without one of its servers, so the first that does not build ends it.
     """
-    folder = Path(project.document.file).parent
-    commands = commands_of(project, suite)
+    folder, commands = Path(project.document.file).parent, commands_of(project, suite)
+    run_builds(commands, project.document.file, folder, console)
+
+
+def run_builds(commands: Mapping[str, str], of_what: str, folder: Path, console: Console) -> None:
+    """Run these commands, of which each has the server that it builds, in a folder. Raises BuildError."""
     if not commands:
         return
-    hint = f"run `build` of {project.document.file} by hand, in {folder.resolve()}"
+    hint = f"run `build` of {of_what} by hand, in {folder.resolve()}"
     try:
         with tempfile.TemporaryDirectory() as logs, BuildView(console) as view:
             for command, name in commands.items():
                 build(command, folder, name, Path(logs) / f"{name}.log", view, hint)
     except OSError as error:
-        message = f"the servers of {project.document.file} cannot be built: {error.strerror}"
-        raise BuildError(message, hint=elsewhere()) from error
+        raise BuildError(f"the servers of {of_what} cannot be built: {error.strerror}", hint=elsewhere()) from error
 
 
 def builds_of(project: Project) -> tuple[str, ...]:

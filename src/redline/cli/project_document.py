@@ -176,7 +176,7 @@ def searched_objectives(project: Project) -> object:
 
 
 _HINTS = {
-    "move it to `scenarios`": "move it to `check`, such as `check: {get: /items}`",
+    "move it to `scenarios`": "move it to `check`",
     DUET_HINT: "remove `budget`: it is then compared by trials",
     WARM_UP_HINT: "give a time, such as --warmup 30s",
 }
@@ -191,8 +191,14 @@ def in_its_words(project: Project | None) -> Iterator[None]:
     except UsageError as error:
         if project is None:
             raise
-        problems = (replace(problem, hint=_HINTS.get(problem.hint, problem.hint)) for problem in error.problems)
+        problems = (replace(problem, hint=_in_its_words(problem.hint)) for problem in error.problems)
         raise UsageError.of_problems(tuple(problems)) from None
+
+
+def _in_its_words(hint: str) -> str:
+    for of_suite, of_project in _HINTS.items():
+        hint = hint.replace(of_suite, of_project)
+    return hint
 
 
 def _mapping(document: Document, path: Path) -> Mapping[str, object]:

@@ -52,19 +52,27 @@ def of_file(document: Document, path: Path) -> object:
 
 
 def named_by_flags(error: UsageError, written: object) -> UsageError:
-    """The error of a document with flags in place of its fields; problems of a value that stands twice are one."""
+    """The error of a document with flags in place of its fields; the same problem of several values is one."""
     sources = dict(_sources(written))
-    problems = dict.fromkeys(_renamed(problem, sources) for problem in error.problems)
-    return UsageError.of_problems(tuple(problems))
+    of_problems: dict[tuple[str, str], list[str]] = {}
+    for problem in error.problems:
+        named = of_problems.setdefault((problem.message, problem.hint), [])
+        named += [source for source in _source_of(problem, sources) if source not in named]
+    return UsageError.of_problems(
+        tuple(
+            Problem(f"{' and '.join(named)}: {message}" if named else message, hint)
+            for (message, hint), named in of_problems.items()
+        )
+    )
 
 
-def _renamed(problem: Problem, sources: Mapping[str, str]) -> Problem:
+def _source_of(problem: Problem, sources: Mapping[str, str]) -> list[str]:
+    """The flag of a problem, or its field where no flag has it; none of a problem without a field."""
     field = problem.place.field if problem.place else None
     if field is None:
-        return Problem(problem.message, problem.hint)
+        return []
     behind = [name for name in sources if field == name or field.startswith((f"{name}.", f"{name}["))]
-    source = sources[max(behind, key=len)] if behind else field
-    return Problem(f"{source}: {problem.message}", problem.hint)
+    return [sources[max(behind, key=len)] if behind else field]
 
 
 def _sources(written: object, path: Path = ()) -> Iterator[tuple[str, str]]:

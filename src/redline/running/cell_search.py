@@ -155,8 +155,8 @@ class CellSearch:
         logs = self.store.create_folder(f"logs/{self.cell.slug}/start-{number}")
         log, seed = logs / "server.log", self._seed + number
         try:
-            running = self.tools.launcher.running(Launch(self.cell.variant, self.tools.placement, log, seed))
-            server = self._stack.enter_context(running)
+            launch = Launch(self.cell.variant, self.tools.placement, log, seed, log_is_kept=self.log_is_kept)
+            server = self._stack.enter_context(self.tools.launcher.running(launch))
         except LaunchError as error:
             self._store(self._not_loaded(number, failure_of("launch", error.kind, error, error.log_tail)))
             raise

@@ -180,6 +180,7 @@ def _launched(
             first.seed * len(cells) + place,
             first.build_number,
             on_setup=on_setup,
+            log_is_kept=start.log_is_kept,
         )
         for place, (cell, at) in enumerate(zip(cells, where, strict=True))
     ]

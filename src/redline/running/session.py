@@ -202,7 +202,7 @@ class RunSession:
                 self._plan_second(first)
             self.listener.part(2, self.store)
         interrupted = self._measure(self.store, is_kept=is_kept)
-        report, run = write_run_views(self.store), self.store.run()
+        report, run = write_run_views(self.store, is_kept=is_kept), self.store.run()
         if not run.manifest.plan.suite.alone and not interrupted and (error := unanswered(run, report)):
             raise error
         return SessionEnd((*shown, (self.store, report)), interrupted)

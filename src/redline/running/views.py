@@ -22,9 +22,9 @@ def search_report(store: RunStore) -> LimitReport:
     return limit_report(manifest, {cell.id: store.probes(cell) for cell in manifest.plan.cells.values()})
 
 
-def write_run_views(store: RunStore) -> Report:
-    """Judge a stored run, and write its views. Raises StoreError."""
-    report = run_report(store)
+def write_run_views(store: RunStore, *, is_kept: bool = True) -> Report:
+    """Judge a stored run, and write its views. Its advice names the directory if it `is_kept`. Raises StoreError."""
+    report = build_report(store.run(), str(store.folder) if is_kept else None)
     write_views(store, report)
     return report
 

@@ -11,7 +11,14 @@ from redline.model.catalogue import Checkout, ComposeService, OwnImage, has_tls,
 from redline.model.template import first_of
 from redline.suite.schema.document import Document, Path, parse_document
 from redline.suite.schema.objectives import Selectable, parse_objectives
-from redline.suite.schema.project import CHECK, MIX, NamedSchema, ProjectSchema, ProjectServerSchema
+from redline.suite.schema.project import (
+    CHECK,
+    MIX,
+    NamedSchema,
+    ProjectSchema,
+    ProjectServerSchema,
+    StartedSchema,
+)
 from redline.suite.schema.scenario import BODIES
 from redline.suite.schema.server import ReadySchema, StopSchema
 from redline.suite.schema.setup import SetupSchema
@@ -83,7 +90,8 @@ class Own(Frozen):
 class Project:
     """A `redline.yaml`: `own` is the server of revisions, if there is any, and `scenarios` are for all servers.
 
-    `written` is all that it says, and `document` says where; `build` is for a shell.
+    That is the only server, if it has a command, or `start` beside several. `written` is all that the file says, and
+    `document` says where; `build` builds the server of revisions, in a shell.
     """
 
     build: str | None
@@ -152,16 +160,25 @@ def read_project(text: str, file: str, files: Files = NO_FILES) -> Project:
         _check_objectives(sheet, written, scenarios)
     sheet.raise_problems()
     assert written is not None, "what is wrong was raised"
-    return Project(written.build, _own(written, file), scenarios, written, sheet.document)
+    started = _of_revisions(written)
+    own = None if started is None else _own(started, file)
+    return Project(started.build if started else None, own, scenarios, written, sheet.document)
 
 
-def _own(written: ProjectSchema, file: str) -> Own | None:
+def _of_revisions(written: ProjectSchema) -> StartedSchema | None:
+    """What says how revisions are started: `start` at the top, or the only server."""
+    if written.start is not None:
+        return written
+    servers = written.servers or []
+    return servers[0] if len(servers) == 1 and servers[0].start is not None else None
+
+
+def _own(started: StartedSchema, file: str) -> Own:
     """The server that revisions have in common."""
-    if written.start is None:
-        return None
+    assert started.start is not None, "only what has a command says how revisions are started"
     # git seldom has the file of variables, so it is that of the work tree
-    setup, runtime = setup_of(written, PurePath(file).parent), written.runtime
-    return Own(command=written.start, setup=setup, runtime=runtime, ready=written.ready, stop=written.stop)
+    setup, runtime = setup_of(started, PurePath(file).parent), started.runtime
+    return Own(command=started.start, setup=setup, runtime=runtime, ready=started.ready, stop=started.stop)
 
 
 def setup_of(written: SetupSchema, folder: PurePath = PurePath()) -> SetupSchema:  # noqa: B008 - immutable

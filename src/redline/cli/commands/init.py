@@ -7,7 +7,7 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from http import HTTPStatus
 from pathlib import Path, PurePath
 
@@ -16,6 +16,7 @@ from redline.cli.command_line import InitFlags, LoadFlags
 from redline.cli.flags import naming
 from redline.cli.imported import read_file, summary
 from redline.cli.origins import FromRepository
+from redline.cli.project_builds import run_builds
 from redline.cli.project_document import run_document
 from redline.cli.project_text import name_of, project_text
 from redline.cli.request_flags import scenarios
@@ -32,7 +33,8 @@ from redline.plugins.launchers.failures import OF_COMMAND
 from redline.ports import Launch
 from redline.running.assembly import Workplace
 from redline.suite import make_plan, read_text, referenced_files
-from redline.suite.importing.curl import ALONE, read_curl, with_scheme
+from redline.suite.importing.compose import is_compose_file, read_service
+from redline.suite.importing.curl import ALONE, begins_curl, is_curl, read_curl, split_curl, with_scheme
 from redline.suite.importing.gathering import FEW_REQUESTS
 from redline.suite.importing.procfile import is_procfile, read_procfile
 from redline.suite.project import PROJECT_FILE, read_project
@@ -43,14 +45,17 @@ from redline.suite.urls import base_of, check_is_reachable, is_like_a_url, is_ur
 
 _PLAIN = re.compile(r"[\w@%+=:,./{}-]+")
 """Words that need no quotes, also with `{port}` in them."""
-_ESCAPED = re.compile(r"(?<!\S)\$'")
-"""Text with escapes, as browsers write a body with line breaks or quotes; only a shell reads it."""
 _OTHER_STATUS = re.compile(r"with status (\d+) in place of \d+")
 _DOCUMENTS = {".har", ".json", ".yaml", ".yml"}
+_IMAGE_FILES = {"Containerfile", "Dockerfile"}
 _THIS_MACHINE = {"127.0.0.1", "localhost", "::1"}
 _MOST_LINES = 5
-_LONGER = "start it yourself, and give its URL"
-_READY = "give another request with --path"
+_OWN_ADVICE = {
+    OF_COMMAND.longer: "start it yourself, and give its URL",
+    OF_COMMAND.ready: "give another request with --path",
+    OF_COMMAND.mend: "build it with --build COMMANDS, or fix",
+}
+"""What `init` has in place of what is in redline.yaml, or in the flags of other commands."""
 _NEXT = """\
 wrote {file}; next:
   redline run                                 loads it, on fresh starts, and writes a report
@@ -83,13 +88,27 @@ def execute(flags: InitFlags) -> None:
         raise UsageError(f"{file} exists already", hint=hint)
     if not os.access(Path.cwd(), os.W_OK | os.X_OK):
         raise UsageError(f"{file} cannot be written to {Path.cwd()}", hint="change to a folder that you may write to")
-    described, said = _answered(_described(flags))
+    described = _described(flags)
+    if flags.build is not None:
+        described = _built(described, flags.build)
+    described, said = _answered(described)
     try:
         write_atomically(file, project_text(described.server, described.asked()).encode())
     except OSError as error:
         raise StoreError(f"{file}: {error.strerror or error}", hint=mend(error)) from error
     text = "\n".join([*said, _NEXT.format(file=file)])
     Terminal().print(text, end="", highlight=False, markup=False, soft_wrap=True)
+
+
+def _built(described: _Described, command: str) -> _Described:
+    """The same of a server that has been built, and will be by the file. Raises UsageError and BuildError."""
+    name, *rest = described.server.items()
+    if "url" in described.server:
+        raise UsageError(f"--build {command}: a server that is running is not built", hint="leave out --build")
+    built = replace(described, server=dict([name, ("build", command), *rest]))
+    _suite(built)
+    run_builds({command: str(described.server["name"])}, "the command", Path(), Terminal(stderr=True))
+    return built
 
 
 def _answered(described: _Described) -> tuple[_Described, list[str]]:
@@ -111,7 +130,7 @@ def _answered(described: _Described) -> tuple[_Described, list[str]]:
     if not kept:
         hint = f"see what `redline import {described.of_file}` makes of the file"
         raise UsageError(f"no request is answered; {'; '.join(left[:_MOST_LINES])}", hint=hint)
-    answered = _Described(described.server, kept, described.of_file)
+    answered = replace(described, requests=kept)
     if left and not any(map(_says_ready, kept)):
         _asked(answered)  # whether it is ready was seen by a request that is left out
     more = len(described.requests) - len(kept) - len(left)
@@ -123,10 +142,11 @@ def _described(flags: InitFlags) -> _Described:
     words = flags.words or [_typed()]
     if len(words) == 1 and is_procfile(words[0]):
         words = [_of_procfile(Path(words[0]))]
-    if len(words) == 1 and PurePath(words[0]).suffix in _DOCUMENTS and flags.requests is None:
+    is_document = PurePath(words[0]).suffix in _DOCUMENTS and not is_compose_file(words[0])
+    if len(words) == 1 and is_document and flags.requests is None:
         return _of_document(Path(words[0]))
     if flags.requests is not None:
-        if words[0].split()[:1] == ["curl"] or flags.path is not None:
+        if begins_curl(words[0]) or flags.path is not None:
             other = "curl" if flags.path is None else f"--path {flags.path}"
             hint = f"leave out {other}, or --requests"
             raise UsageError(f"{other}: --requests says what is requested", hint=hint)
@@ -177,10 +197,9 @@ def _says_ready(request: Mapping[str, object]) -> bool:
 
 def _server_and_request(words: list[str], path: str | None) -> tuple[dict[str, object], dict[str, object]]:
     """What words name: a command, a URL, or a command of curl. Raises UsageError."""
-    if len(words) == 1 and words[0].split()[:1] == ["curl"]:
-        with naming("curl"):
-            words = _split(words[0])
-    if words[0] == "curl":
+    if len(words) == 1 and begins_curl(words[0]):
+        words = [*split_curl(words[0])]
+    if is_curl(words[0]):
         curl = read_curl(words[1:])
         asked = LoadFlags(url=curl.url, method=curl.method, headers=curl.headers, body=curl.body)
     elif is_url(words[0]) or is_like_a_url(words[0]):
@@ -188,8 +207,12 @@ def _server_and_request(words: list[str], path: str | None) -> tuple[dict[str, o
             raise UsageError(f"{words[1]} stands after the URL", hint=ALONE)
         asked = LoadFlags(url=with_scheme(words[0]))
     else:
-        check_is_reachable(words[0])
-        return _started(words), _request(LoadFlags(), Given(f"--path {path}", path or "/"))
+        if len(words) == 1 and is_compose_file(words[0]):
+            server = read_service(read_text(Path(words[0])), words[0])
+        else:
+            check_is_reachable(words[0])
+            server = _started(words)
+        return server, _request(LoadFlags(), Given(f"--path {path}", path or "/"))
     url = str(asked.url)
     if path is not None:
         raise UsageError(f"--path {path}: the URL names its path", hint="leave out --path")
@@ -206,19 +229,13 @@ def _typed() -> str:
     raise UsageError("no server is named", hint=hint)
 
 
-def _split(text: str) -> list[str]:
-    if _ESCAPED.search(text):
-        raise UsageError("`$'…'` is for a shell", hint="give the command of curl without quotes around it")
-    try:
-        return shlex.split(text.replace("\\\n", " "))
-    except ValueError as error:
-        raise UsageError(str(error).lower(), hint="quote it as a shell would") from None
-
-
 def _started(words: list[str]) -> dict[str, object]:
     """The server that a command starts. Raises UsageError."""
     text = " ".join(word if _PLAIN.fullmatch(word) else shlex.quote(word) for word in words)
     command = words[0] if len(words) == 1 else text
+    if PurePath(words[0]).name in _IMAGE_FILES:
+        hint = "build an image, and name it in redline.yaml: docs/guide/my-server.md"
+        raise UsageError(f"{words[0]} says how an image is built, and not how the server starts", hint=hint)
     with naming("the command"):
         parts = read_command(command)
     return {"name": name_of(parts), "start": command}
@@ -255,7 +272,9 @@ def _asked(described: _Described) -> list[tuple[Cell, Checked]]:
         if error.kind == "not_ready" and seen is not None and int(seen[1]) >= HTTPStatus.BAD_REQUEST:
             message = f"{_line(cells[0])} is answered with status {int(seen[1])}"
             raise UsageError(message, hint=_other_request(cells[0])) from error
-        hint = error.hint.replace(OF_COMMAND.longer, _LONGER).replace(OF_COMMAND.ready, _READY)
+        hint = error.hint
+        for advice, own in _OWN_ADVICE.items():
+            hint = hint.replace(advice, own)
         raise LaunchError(error.message, hint=hint, kind=error.kind, log_tail=error.log_tail) from error
 
 
@@ -266,7 +285,7 @@ def _answers(suite: Suite, cells: Sequence[Cell]) -> list[Checked]:
     with ExitStack() as stack:
         log = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "server.log"
         tools = Workplace(None, stack, places.of_suite).bench(Path(), suite).tools
-        launch = Launch(cells[0].variant, tools.placement, log, any_status=any_status)
+        launch = Launch(cells[0].variant, tools.placement, log, any_status=any_status, log_is_kept=False)
         server = stack.enter_context(tools.launcher.running(launch))
         checks = stack.enter_context(checking(find_engine()))
         return [

@@ -54,7 +54,8 @@ def execute(flags: LoadFlags) -> None:
         plan = make_plan(suite)
         store.create(new_manifest(folder.resolve().name, Source(command_line(), text=text, kind="load"), plan, bench))
         (cell,) = plan.cells.values()
-        recording = _record(cell, workers, suite.seed, bench, store, Terminal(stderr=True))
+        is_kept = flags.output is not None
+        recording = _record(cell, workers, suite.seed, bench, store, Terminal(stderr=True), is_kept=is_kept)
         if flags.output is not None:
             write_run_views(store)
     result = load_result(
@@ -84,7 +85,9 @@ def exit_code(result: LoadResult) -> int:
     return exits.MISSED if "not known" in states else exits.DONE
 
 
-def _record(cell: Cell, workers: int, seed: int, bench: Workbench, store: RunStore, console: Console) -> Recording:
+def _record(
+    cell: Cell, workers: int, seed: int, bench: Workbench, store: RunStore, console: Console, *, is_kept: bool
+) -> Recording:
     """Load the server, and store the recording; Ctrl-C ends the load early. Raises DriveError if there was none."""
     planned = PlannedTrial(cell_id=cell.id, round=0, position=0, seed=seed)
     store.create_folder("logs")
@@ -93,14 +96,15 @@ def _record(cell: Cell, workers: int, seed: int, bench: Workbench, store: RunSto
         options = LoadOptions(
             log=logs / "engine.log",
             server_log=None if cell.variant.is_attached else logs / "server.log",
-            log_is_kept=False,
+            log_is_kept=is_kept,
             workers=workers,
             keep_interrupted=True,
             on_interval=lambda interval: line.show(Text(live_line(cell, interval))),
         )
+        launch = Launch(cell.variant, tools.placement, logs / "server.log", log_is_kept=is_kept)
         recording: Recording | None = None
         try:
-            with tools.launcher.running(Launch(cell.variant, tools.placement, logs / "server.log")) as server:
+            with tools.launcher.running(launch) as server:
                 recording = record_load(cell, planned, server, tools, options)
         except LaunchError as error:  # what was measured stays, where only the end of the server failed
             if recording is None:

@@ -131,7 +131,7 @@ def find_container_engine(try_out: Callable[[ContainerEngine], None]) -> Contain
     raise ContainerEngineError("; ".join(map(str, reasons)), reasons[0].hint)
 
 
-def output(  # noqa: PLR0913 - what, how long, and how messages name it
+def output(  # noqa: PLR0913 - a command, and how messages name it
     command: tuple[str, ...],
     verb: str,
     within_s: float,

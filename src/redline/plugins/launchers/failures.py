@@ -5,7 +5,7 @@ import os
 import re
 import signal
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from redline.errors import LaunchError
@@ -52,13 +52,14 @@ OF_CATALOGUE = LaunchAdvice(
 )
 OF_COMMAND = LaunchAdvice(
     start="the command",
-    mend="fix",
+    mend="build it first, or fix",
     ready="what is requested: --path and --status, or `check` and `ready` in redline.yaml",
     longer="start it yourself and compare URLs, or raise `ready.within` in redline.yaml",
     by_hand="try the command by hand, with a port in place of {port}",
 )
 """Advice on commands given to `redline ab` or in a redline.yaml: their logs go with the command that ran them."""
-
+OF_REVISION = replace(OF_COMMAND, mend="say in `build` of redline.yaml what builds it, or fix")
+"""The same on commands in fresh checkouts, where nothing is built yet."""
 
 OF_IMAGE = LaunchAdvice(
     start="the image",
@@ -212,27 +213,37 @@ def port_taken(name: str, port: int, tries: int, last: NotIts, log: Path) -> Lau
     return LaunchError(f"{message}{_last(log)}", hint=hint, log_tail=tail(log))
 
 
-def died_under_load(name: str, exited: Exited, log: Path) -> Failure:
-    """The failure of a server that ended under load."""
+def died_under_load(name: str, exited: Exited, log: Path, *, is_kept: bool = True) -> Failure:
+    """The failure of a server that ended under load. `is_kept`: whether a user will find the log."""
     return Failure(
         stage="load",
         kind="died",
         message=f"{name} {exited} while it was under test{_last(log)}",
-        hint=_hint_for(exited, log),
+        hint=_hint_for(exited, log) if is_kept else _hint_for(exited, log, _NOT_KEPT),
         log_tail=tail(log),
     )
+
+
+_NOT_KEPT = replace(OF_CATALOGUE, by_hand="to see its whole output, keep it with -o DIR")
 
 
 def _hint_for(exited: Exited, log: Path, advice: LaunchAdvice = OF_CATALOGUE) -> str:
     if exited.signal != signal.SIGKILL:
         return advice.by_hand or f"its whole output is in {log}"
+    if advice is _NOT_KEPT:
+        return f"{_who_killed(exited)}; {advice.by_hand}"
+    return f"{_who_killed(exited)}; see {log}"
+
+
+def _who_killed(exited: Exited) -> str:
+    """Who sends SIGKILL, as far as it is known."""
     if exited.because and exited.oom_kills != 0:
-        return f"the kernel sends SIGKILL to what needs more memory than that: raise `memory`; see {log}"
+        return "the kernel sends SIGKILL to what needs more memory than that: raise `memory`"
     if exited.oom_kills is None:
-        return f"SIGKILL is sent by a user, or by the kernel when memory runs out, which `dmesg` says; see {log}"
+        return "SIGKILL is sent by a user, or by the kernel when memory runs out, which `dmesg` says"
     if exited.oom_kills:
-        return f"the kernel ended {exited.oom_kills} for want of memory while it ran, which `dmesg` names; see {log}"
-    return f"the kernel ended nothing for want of memory while it ran, so somebody else sent SIGKILL; see {log}"
+        return f"the kernel ended {exited.oom_kills} for want of memory while it ran, which `dmesg` names"
+    return "the kernel ended nothing for want of memory while it ran, so somebody else sent SIGKILL"
 
 
 def _last(log: Path) -> str:

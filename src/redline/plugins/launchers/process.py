@@ -86,6 +86,7 @@ class ProcessServer:
     guard: Guard
     log: Path
     scratch: Path
+    log_is_kept: bool = True
 
     @property
     def runtimes(self) -> frozenset[str]:
@@ -95,7 +96,9 @@ class ProcessServer:
     def death(self) -> Failure | None:
         """Why and how it died, with the end of its output; None while it runs."""
         exited = self.guard.poll()
-        return None if exited is None else failures.died_under_load(self.name, exited, self.log)
+        return (
+            None if exited is None else failures.died_under_load(self.name, exited, self.log, is_kept=self.log_is_kept)
+        )
 
 
 @dataclass(frozen=True)
@@ -303,7 +306,9 @@ def started(launch: Launch, prepared: Prepared) -> Iterator[ProcessServer]:
             if isinstance(facts, ServerFacts):
                 around.prepare()
                 endpoint = Endpoint(prepared.host, attempt.port, authorities(variant, built))
-                yield ProcessServer(endpoint, facts, variant.slug, guard, launch.log, attempt.scratch)
+                yield ProcessServer(
+                    endpoint, facts, variant.slug, guard, launch.log, attempt.scratch, launch.log_is_kept
+                )
                 return
             last = facts
     raise failures.port_taken(variant.slug, attempt.port, PORTS_TRIED, last, launch.log)

@@ -109,7 +109,12 @@ class RouteLauncher:
                 upstream = Upstream(behind, variant.route.legs[number + 1], ready)
                 own_log = log.with_name(f"{log.stem}-hop-{number + 1}{log.suffix}")
                 own = Launch(
-                    variant.hops[number], launch.placement, own_log, build_number=launch.build_number, upstream=upstream
+                    variant.hops[number],
+                    launch.placement,
+                    own_log,
+                    build_number=launch.build_number,
+                    upstream=upstream,
+                    log_is_kept=launch.log_is_kept,
                 )
                 started.insert(0, stack.enter_context(self._in_front(_Hop(variant, number, upstream, own))))
                 behind = started[0][0].endpoint

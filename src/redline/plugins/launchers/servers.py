@@ -13,7 +13,7 @@ from redline.model.catalogue import Checkout
 from redline.plugins.launchers.attached import AttachedLauncher
 from redline.plugins.launchers.builds import StandingBuild
 from redline.plugins.launchers.compose import ComposeLauncher
-from redline.plugins.launchers.failures import OF_COMMAND
+from redline.plugins.launchers.failures import OF_COMMAND, OF_REVISION, LaunchAdvice
 from redline.plugins.launchers.own_images import ImageLauncher
 from redline.plugins.launchers.process import Prepared, ProcessServer, started
 from redline.plugins.revisions import Repository, build
@@ -35,7 +35,9 @@ class CommandLauncher:
 
 
 @contextmanager
-def _run_command(launch: Launch, folder: Path, content: str) -> Iterator[ProcessServer]:
+def _run_command(
+    launch: Launch, folder: Path, content: str, advice: LaunchAdvice = OF_COMMAND
+) -> Iterator[ProcessServer]:
     """Start the command of a launch in a folder; `content` is the content hash of what it runs."""
     built = StandingBuild(launch.variant.catalogued, hash=content, folder=folder, runtime_version="")
     try:
@@ -43,7 +45,7 @@ def _run_command(launch: Launch, folder: Path, content: str) -> Iterator[Process
     except OSError as error:
         message = f"{launch.variant.slug} could not be given a scratch folder: {error.strerror}"
         raise LaunchError(message, hint=elsewhere()) from error
-    with started(launch, Prepared(built, None, scratch, advice=OF_COMMAND)) as server:
+    with started(launch, Prepared(built, None, scratch, advice=advice)) as server:
         yield server
 
 
@@ -85,7 +87,9 @@ class RevisionLauncher:
     def running(self, launch: Launch) -> AbstractContextManager[ProcessServer]:
         """Start it in its build folder, wait until it is ready, and stop it whatever happens. Raises LaunchError."""
         checkout = _checkout_of(launch.variant)
-        return _run_command(launch, self._folders[checkout, launch.build_number], checkout.revision.commit)
+        folder = self._folders[checkout, launch.build_number]
+        advice = OF_COMMAND if checkout.build else OF_REVISION
+        return _run_command(launch, folder, checkout.revision.commit, advice)
 
     def _built(self, checkout: Checkout, progress: Callable[[Building], None]) -> Path:
         """Build a revision, and return the folder to start it in. Raises BuildError."""

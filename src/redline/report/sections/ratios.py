@@ -73,9 +73,18 @@ def legend(report: Report) -> tuple[Prose, ...]:
 
 
 def effect_sections(report: Report) -> Iterator[Section]:
-    """What a step on an axis costs servers, all else being equal."""
+    """What a step on an axis costs servers, all else being equal.
+
+    The only step between two servers is their comparison, which stands above.
+    """
     shown = [step for step in steps(report) if step.boards]
-    if shown:
+    compared = {(comparison.cell_id, comparison.baseline_id) for comparison in report.comparisons}
+    others = [
+        effect
+        for effect in report.effects
+        if (effect.comparison.cell_id, effect.comparison.baseline_id) not in compared
+    ]
+    if len(shown) > 1 or (shown and others):
         intro = key("What **one step** costs each server, all else being equal: its change in percent, with the 95% ")
         intro += (*key("interval. Signs: "), *signs())
         cells = {cell.cell_id: cell for cell in report.cells}
@@ -135,15 +144,19 @@ def _by_metric(pair: ServerPair, workload: Workload, boards: Sequence[Board], ce
     comparisons = sorted(_at(pair, workload, boards), key=lambda comparison: not comparison.primary)
     over = f"over {pair.against}"
     columns = [Column(""), Column(f"{pair.server} {over}", "right")]
+    in_times = [fmt.times(comparison) for comparison in comparisons]
+    # A terminal of 80 columns has no room for the multiples, too: it would leave the intervals out.
     rows: list[tuple[TableCell, ...]] = [
-        (fmt.label(comparison.metric), _change(comparison, reasons)) for comparison in comparisons
+        (fmt.label(comparison.metric), _change(comparison, reasons, stacked=any(in_times)))
+        for comparison in comparisons
     ]
-    if any(in_times := [fmt.times(comparison) for comparison in comparisons]):
+    if any(in_times):
         columns.append(Column("times", "right"))
         rows = [(*row, times) for row, times in zip(rows, in_times, strict=True)]
     if _has_controls(comparisons):
+        between = "\n" if any(in_times) else " "
         columns.append(Column(f"{pair.against} {over}", "right"))
-        rows = [(*row, _control(comparison, " ")) for row, comparison in zip(rows, comparisons, strict=True)]
+        rows = [(*row, _control(comparison, between)) for row, comparison in zip(rows, comparisons, strict=True)]
     ids = dict.fromkeys(side for comparison in comparisons for side in (comparison.cell_id, comparison.baseline_id))
     load = common_load(cells[cell_id] for cell_id in ids if cell_id in cells)
     title = line((_workload(workload), "strong"), (f" {load}", "dim"))

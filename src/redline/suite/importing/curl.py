@@ -4,15 +4,19 @@ The options are those of curl 8, as its manual says; what concerns only curl's o
 """
 
 import argparse
+import base64
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import NoReturn
+from urllib.parse import quote
 
 from redline.errors import UsageError
 from redline.quantities import clip
 from redline.suite.importing.gathering import Asked, Gathering
 from redline.suite.importing.source import RequestSource
+from redline.suite.pasted import read_pasted, read_script
+from redline.suite.urls import is_secure
 
 _FORM, _JSON = "application/x-www-form-urlencoded", "application/json"
 _OF_HEADERS = {
@@ -20,37 +24,52 @@ _OF_HEADERS = {
     "-b --cookie": "Cookie",
     "-e --referer": "Referer",
 }
-_SHOWN = "-s --silent -S --show-error -v --verbose -i --include -f --fail -L --location -N --no-buffer -g --http1.1"
-_SHOWN_WITH_VALUE = "-o --output -w --write-out -m --max-time --connect-timeout --retry"
+_SHOWN = (
+    "-s --silent -S --show-error -v --verbose -i --include -f --fail --fail-with-body -L --location "
+    "--location-trusted -N --no-buffer --http1.1 -# --progress-bar --no-progress-meter -O --remote-name "
+    "-J --remote-header-name --create-dirs --path-as-is --tcp-nodelay --no-keepalive -4 --ipv4 -6 --ipv6 --basic "
+    "--retry-all-errors --retry-connrefused --raw --tlsv1 --tlsv1.2 --tlsv1.3"
+)
+_SHOWN_WITH_VALUE = (
+    "-o --output --output-dir -w --write-out -m --max-time --connect-timeout --retry --retry-delay --retry-max-time "
+    "--max-redirs -c --cookie-jar -D --dump-header --stderr --trace --trace-ascii --proto --proto-default "
+    "--keepalive-time"
+)
 _SUITE = "write a suite, whose servers have `tls` and `http`: docs/reference/suite.md"
 _FILE = "save the body in a file, and give it as --data-binary @FILE"
+_ADDRESS = "give the server's own address in the URL, and -H 'Host: …'"
+_SIGNED = "only Basic and Bearer are sent: give the header that the server wants, with -H 'Authorization: …'"
 _REFUSED = {
-    "-F --form": _FILE,
+    "-F --form --form-string": _FILE,
     "-T --upload-file": _FILE,
-    "--data-urlencode": "give the encoded text as --data",
-    "-G --get": "write the query into the URL",
-    "-u --user": "give the header: -H 'Authorization: Basic …'",
-    "-k --insecure": _SUITE,
+    "--url-query": "write the query into the URL",
     "--cacert": _SUITE,
     "-E --cert": "a client certificate cannot be given to the engine",
+    "--key": "a client certificate cannot be given to the engine",
+    "--http1.0 -0": "the engine speaks HTTP/1.1 and HTTP/2",
     "--http2": _SUITE,
     "--http2-prior-knowledge": _SUITE,
-    "--http3": "the engine speaks HTTP/1.1 and HTTP/2",
-    "--unix-socket": "let the server listen on a port of 127.0.0.1",
+    "--http3 --http3-only": "the engine speaks HTTP/1.1 and HTTP/2",
+    "--unix-socket --abstract-unix-socket": "let the server listen on a port of 127.0.0.1",
     "-x --proxy": "give the URL of the proxy itself",
+    "--resolve": _ADDRESS,
+    "--connect-to": _ADDRESS,
+    "--digest --ntlm --negotiate --anyauth --aws-sigv4": _SIGNED,
+    "-n --netrc --netrc-file": "give the user and the password with -u",
+    "-K --config": "write its options into the command",
+    "-: --next": "give a command with a single request",
+    "-r --range": "give the header: -H 'Range: bytes=0-99'",
+    "-z --time-cond": "give the header: -H 'If-Modified-Since: …'",
+    "--request-target": "write the path into the URL",
 }
+_INSECURE = "-k --insecure"
+_ABOUT_THE_CONNECTION = frozenset({_INSECURE, "--http2", "--http2-prior-knowledge"})
+"""Options that say how the server is reached, which a list of requests does not."""
 ALONE = "a URL is given alone, with its path, and flags of init stand before it"
 _SCHEME = re.compile(r"\w+://")
-_ABOUT_THE_CONNECTION = frozenset({"-k --insecure", "--http2", "--http2-prior-knowledge"})
-"""Options that say how the server is reached, which a list of requests does not."""
-_TOKEN = re.compile(
-    r"""(?P<space>[ \t]+|\\\r?\n)|(?P<end>[\r\n;&|]+)|(?P<single>'[^']*')|(?P<escaped>\$'(?:\\.|[^'\\])*')"""
-    r"""|(?P<double>"(?:\\.|[^"\\])*")|(?P<char>\\.)|(?P<plain>[^\s'"\\;&|$]+|\$)""",
-    re.DOTALL,
-)
-_ESCAPE = re.compile(r"\\(?:x([0-9A-Fa-f]{1,2})|u([0-9A-Fa-f]{1,4})|U([0-9A-Fa-f]{1,8})|([0-7]{1,3})|(.))", re.DOTALL)
-_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "v": "\v"}
-_VARIABLE = re.compile(r"(?<!\\)(?:\$[A-Za-z_{(]|`)")
+_GLOB = re.compile(r"\{[^{}]*,[^{}]*\}|\[\w+-\w+(?::\d+)?\]")
+_NO_TEXT = re.compile("[\0\ud800-\udbff\udc00-\udc7f\udd00-\udfff]")
+"""What no command holds: NUL, and half of a character of UTF-16. The other halves stand for bytes."""
 _SET_BY_THE_ENGINE = {"connection", "content-length", "transfer-encoding"}
 
 
@@ -71,35 +90,88 @@ class CurlRequest:
     body: str | None
 
 
+def is_curl(word: str) -> bool:
+    """Whether a word is the program curl, perhaps with its folder."""
+    return word.rpartition("/")[2] in {"curl", "curl.exe"}
+
+
+def begins_curl(line: str) -> bool:
+    """Whether a line begins a command of curl, perhaps after the prompt `$ `."""
+    return any(map(is_curl, line.lstrip().removeprefix("$ ").split(maxsplit=1)[:1]))
+
+
+def split_curl(text: str) -> tuple[str, ...]:
+    """The words of a command of curl in one text, as a shell would read them; its output goes nowhere.
+
+    Raises UsageError for what only a shell can fill in.
+    """
+    return read_pasted(text.lstrip().removeprefix("$ "), "curl").commands[0]
+
+
 def read_curl(words: Sequence[str], ignored: Collection[str] = ()) -> CurlRequest:
     """The URL, method, headers and body of a request. Raises UsageError for what has no counterpart.
 
     `ignored`: options without one that change nothing of the request.
     """
+    if any(map(_NO_TEXT.search, words)):
+        hint = "write the character itself, or save the body in a file, for --data-binary @FILE"
+        raise UsageError("curl: half of a character, or a NUL, stands in the command", hint=hint)
     values = _values(words, ignored)
-    headers, body = list(values.headers or ()), _body(values)
-    named = {header.partition(":")[0].strip().lower() for header in headers}
-    described = {name: given for name in _OF_HEADERS.values() if (given := getattr(values, name)) is not None}
-    if values.compressed:
-        described["Accept-Encoding"] = "deflate, gzip"
-    if values.json is not None:
+    url, headers, body = _url(values, ignored), list(values.headers or ()), _body(values)
+    for header in headers:
+        _check_header(header)
+    described = _described(values)
+    if values.query and body is not None:
+        if body.startswith("@"):
+            raise UsageError(f"curl -G -d {body}: a file is no query", hint="write the query into the URL")
+        url, _, _ = url.partition("#")
+        url, body = f"{url}{'&' if '?' in url else '?'}{body}", None
+    elif any(kind == "json" for kind, _ in values.parts or ()):
         described |= {"Content-Type": _JSON, "Accept": _JSON}
     elif body is not None:
         described["Content-Type"] = _FORM
     # A header of -H replaces the option's, also where it is empty.
+    named = {header.partition(":")[0].strip().lower() for header in headers}
     headers += [f"{name}: {text}" for name, text in described.items() if name.lower() not in named]
     method = values.method or ("HEAD" if values.head else None)
-    return CurlRequest(url=_url(values), method=method, headers=[*filter(_is_sent, headers)], body=body)
+    return CurlRequest(url=url, method=method, headers=[*filter(_is_sent, headers)], body=body)
+
+
+def _described(values: argparse.Namespace) -> dict[str, str]:
+    """The headers that options name, other than -H and those of a body."""
+    described = {name: given for name in _OF_HEADERS.values() if (given := getattr(values, name)) is not None}
+    if "=" not in described.get("Cookie", "="):
+        raise UsageError(f"curl -b {described['Cookie']}: this is a file", hint="give the cookies: -b 'name=value'")
+    if values.user is not None:
+        described["Authorization"] = f"Basic {_basic(values.user)}"
+    if values.bearer is not None:
+        described["Authorization"] = f"Bearer {values.bearer}"
+    if values.compressed:
+        described["Accept-Encoding"] = "deflate, gzip"
+    return described
+
+
+def _part(kind: str) -> Callable[[str], tuple[str, str]]:
+    return lambda text: (kind, text)
 
 
 def _values(words: Sequence[str], ignored: Collection[str]) -> argparse.Namespace:
     parser = _CurlParser(prog="curl", add_help=False, allow_abbrev=False)
     parser.add_argument("-X", "--request", dest="method")
     parser.add_argument("-H", "--header", dest="headers", action="append")
-    parser.add_argument("-d", "--data", "--data-ascii", "--data-binary", dest="data", action="append")
-    parser.add_argument("--data-raw", dest="raw", action="append")
-    parser.add_argument("--json", dest="json", action="append")
+    for kind, options in {
+        "data": "-d --data --data-ascii --data-binary",
+        "raw": "--data-raw",
+        "encoded": "--data-urlencode",
+        "json": "--json",
+    }.items():
+        parser.add_argument(*options.split(), dest="parts", action="append", type=_part(kind))
+    parser.add_argument("-G", "--get", dest="query", action="store_true")
+    parser.add_argument("-u", "--user", dest="user")
+    parser.add_argument("--oauth2-bearer", dest="bearer")
     parser.add_argument("-I", "--head", dest="head", action="store_true")
+    parser.add_argument("-g", "--globoff", dest="literal", action="store_true")
+    parser.add_argument(*_INSECURE.split(), dest="insecure", action="store_true")
     parser.add_argument("--compressed", dest="compressed", action="store_true")
     parser.add_argument("--url", dest="urls", action="append")
     for options, dest in _OF_HEADERS.items():
@@ -114,7 +186,10 @@ def _values(words: Sequence[str], ignored: Collection[str]) -> argparse.Namespac
     values, rest = parser.parse_known_args(list(words))
     for options, instead in _REFUSED.items():
         if getattr(values, options) is not None:
-            raise UsageError(f"curl {options.split()[0]} has no counterpart here", hint=instead)
+            raise UsageError(f"curl {_written(options, words)} has no counterpart here", hint=instead)
+    if any(word.startswith("^") or word.endswith("^") for word in rest):
+        hint = "in the browser, choose `Copy as cURL (bash)`; elsewhere, leave out each ^"
+        raise UsageError("curl: `^` is for the command prompt of Windows", hint=hint)
     if unknown := [word for word in rest if word.startswith("-")]:
         is_of_init = unknown[0].partition("=")[0] == "--path"
         hint = ALONE if is_of_init else "leave it out if it is not about the request"
@@ -123,12 +198,22 @@ def _values(words: Sequence[str], ignored: Collection[str]) -> argparse.Namespac
     return values
 
 
-def _url(values: argparse.Namespace) -> str:
+def _written(options: str, words: Sequence[str]) -> str:
+    """The spelling that the command has, or the first."""
+    return next((option for option in options.split() if option in words), options.split(maxsplit=1)[0])
+
+
+def _url(values: argparse.Namespace, ignored: Collection[str]) -> str:
     if len(values.urls) != 1:
         has = "several URLs" if values.urls else "no URL"
         raise UsageError(f"this command of curl has {has}", hint="give one, such as http://127.0.0.1:8080/items")
-    (url,) = values.urls
-    return with_scheme(url)
+    url = with_scheme(values.urls[0])
+    if not values.literal and (several := _GLOB.search(url)):
+        hint = "give one of them, or -g if it is meant literally"
+        raise UsageError(f"curl makes several URLs of `{clip(several[0])}`", hint=hint)
+    if values.insecure and _INSECURE not in ignored and is_secure(url):
+        raise UsageError("curl -k has no counterpart here", hint=_SUITE)
+    return url
 
 
 def with_scheme(url: str) -> str:
@@ -136,18 +221,48 @@ def with_scheme(url: str) -> str:
     return url if _SCHEME.match(url) else f"http://{url}"
 
 
+def _basic(user: str) -> str:
+    if ":" not in user:
+        raise UsageError(f"curl -u {user}: curl asks for the password", hint=f"write it: -u {user}:PASSWORD")
+    return base64.b64encode(user.encode(errors="surrogateescape")).decode()
+
+
+def _check_header(header: str) -> None:
+    if header.startswith("@"):
+        raise UsageError(f"curl -H {header}: headers are not read from files", hint="give them with -H 'Name: value'")
+    if ":" not in header:
+        message = f"curl -H {header!r} is not a header with a value"
+        raise UsageError(message, hint="write it like -H 'Accept: text/plain', or leave it out")
+
+
 def _body(values: argparse.Namespace) -> str | None:
     """The body, or @FILE."""
-    parts = [*(values.data or ()), *(values.raw or ())]
-    files = [part for part in (values.data or ()) if part.startswith("@")]
-    if files and (len(parts) > 1 or values.json):
+    parts: list[tuple[str, str]] = values.parts or []
+    files = [text for kind, text in parts if kind in {"data", "json"} and text.startswith("@")]
+    if files and len(parts) > 1:
         raise UsageError(f"curl: the body is {files[0][1:]} and more", hint="give one file, or texts alone")
-    if values.json:
-        return "".join([*values.json, *parts])
-    if not files and parts and parts[0].startswith("@"):
+    if files and files[0] == "@-":
+        raise UsageError("curl: the body is read from the standard input", hint=_FILE)
+    if files:
+        return files[0]
+    text = ""
+    for kind, part in parts:
+        joint = "&" if text and kind != "json" else ""
+        text += joint + (_encoded(part) if kind == "encoded" else part)
+    if text.startswith("@"):
         # For --data-raw it is text, and the flag of the body would read a file.
-        raise UsageError(f"curl --data-raw {clip(parts[0])}: a text cannot begin with `@` here", hint=_FILE)
-    return "&".join(parts) if parts else None
+        raise UsageError(f"curl --data-raw {clip(text)}: a text cannot begin with `@` here", hint=_FILE)
+    return text if parts else None
+
+
+def _encoded(text: str) -> str:
+    """What --data-urlencode makes of `text`, `=text` or `name=text`."""
+    match = re.fullmatch(r"(?:([^=@]*)([=@]))?(.*)", text, re.DOTALL)
+    assert match is not None, "the last part takes any text"
+    before, sign, after = match.groups("")
+    if sign == "@":
+        raise UsageError(f"curl --data-urlencode {clip(text)}: files are not encoded", hint="give the text itself")
+    return f"{before}{'=' if before else ''}{quote(after, safe='', errors='surrogateescape')}"
 
 
 def _is_sent(header: str) -> bool:
@@ -156,23 +271,18 @@ def _is_sent(header: str) -> bool:
     return bool(text.strip()) and name.strip().lower() not in _SET_BY_THE_ENGINE
 
 
-def is_curl(line: str) -> bool:
-    """Whether a line begins a command of curl."""
-    return re.match(r"\s*(?:\$ )?curl\s", line) is not None
-
-
 def read_commands(source: RequestSource, into: Gathering) -> None:
     """Read a file of commands, as a browser copies them, or a script has them. Raises UsageError at a line.
 
     A command that asks what a request cannot say is left out.
     """
-    for line, words in _commands(source):
-        name, *rest = words[words[0] == "$" :] or words
-        if name != "curl":
-            hint = "write one command of curl a line; copy it as cURL (bash)"
+    for line, words, needs in read_script(source.text(), source.name):
+        program, *rest = (words[1:] if words[:1] == ("$",) else words) or ("",)
+        if not is_curl(program):
+            hint = "write one command of curl a line, with its URL in quotes; copy it as cURL (bash)"
             raise source.wrong("this is no command of curl", hint, line)
-        if any("\0" in word for word in words):
-            into.leave_out("with a variable of the shell", f"line {line}")
+        if needs:
+            into.leave_out(f"with {needs}", f"line {line}")
             continue
         try:
             request = read_curl(rest, _ABOUT_THE_CONNECTION)
@@ -191,64 +301,3 @@ def _add(request: CurlRequest, source: RequestSource, into: Gathering) -> None:
         source.body(request.body[1:])
         asked = asked._replace(body=None, body_file=request.body[1:])
     into.add_url(asked, request.url)
-
-
-def _commands(source: RequestSource) -> Iterator[tuple[int, list[str]]]:
-    """The words of each command as bash reads them, and the line at which it begins.
-
-    A word with a variable of the shell has a NUL in place of it, which no command line can hold.
-    """
-    text, at, line = source.text(), 0, 1
-    words, word, begins = list[str](), None, 1
-    while at < len(text):
-        if text[at] == "#" and word is None:
-            end = text.find("\n", at)
-            at = len(text) if end < 0 else end
-            continue
-        match = _TOKEN.match(text, at)
-        if match is None:
-            raise source.wrong("a quotation mark does not end, or a character has no meaning here", "quote it", line)
-        if match.lastgroup in {"space", "end"}:
-            words += [] if word is None else [word]
-            word = None
-            if match.lastgroup == "end" and words:
-                yield begins, words
-                words = []
-        else:
-            begins = begins if words or word is not None else line
-            word = (word or "") + _piece(match)
-        line += match[0].count("\n")
-        at = match.end()
-    words += [] if word is None else [word]
-    if words:
-        yield begins, words
-
-
-def _piece(match: "re.Match[str]") -> str:
-    """A piece of a word without its quotes."""
-    piece = match[0]
-    match match.lastgroup:
-        case "single":
-            return piece[1:-1]
-        case "escaped":
-            return _ESCAPE.sub(_unescaped, piece[2:-1])
-        case "double":
-            return "\0" if _VARIABLE.search(piece) else re.sub(r"\\([\\\"$`\n])", _kept, piece[1:-1])
-        case "char":
-            return piece[1:]
-    following = match.string[match.end() : match.end() + 1]
-    is_variable = piece == "$" and re.match(r"[A-Za-z_{(]", following)
-    return "\0" if is_variable or "`" in piece else piece
-
-
-def _kept(match: "re.Match[str]") -> str:
-    return "" if match[1] == "\n" else match[1]
-
-
-def _unescaped(match: "re.Match[str]") -> str:
-    """A character that `$'…'` names."""
-    small, *hexadecimal, octal, other = match.groups()
-    code = next((int(digits, 16) for digits in (small, *hexadecimal) if digits), int(octal, 8) if octal else None)
-    if code is None:
-        return _ESCAPES.get(other, other)
-    return chr(code) if code <= 0x10FFFF else "\ufffd"

@@ -34,7 +34,7 @@ FORMATS = (
     Format("json-log", "access log in JSON", access_logs.read_json_log, access_logs.is_json_log),
     Format("har", "recording of a browser (HAR)", har.read_har),
     Format("openapi", "OpenAPI document", _read_openapi),
-    Format("curl", "file of curl commands", curl.read_commands, curl.is_curl),
+    Format("curl", "file of curl commands", curl.read_commands, curl.begins_curl),
     Format("vegeta", "file of Vegeta targets", vegeta.read_targets, vegeta.is_target),
     Format("vegeta-json", "file of Vegeta targets in JSON", vegeta.read_json_targets, vegeta.is_json_target),
 )

@@ -22,6 +22,7 @@ MOST_REQUESTS = 500
 FEW_REQUESTS = 10
 """For a redline.yaml, each of whose requests is measured by itself."""
 MOST_WEIGHT = 1_000_000
+_HALF = "half of a character stands in it"
 _NAME_LENGTH = 40
 _SAFE = "!#$%&'()*+,/:;=?@[]~{}|^`\\\"<>"
 _OF_THE_CONNECTION = frozenset({
@@ -222,6 +223,8 @@ class Gathering:
 
 def _written(asked: Asked, status: int | None, source: RequestSource) -> tuple[dict[str, Plain], str]:
     """The request as a list of requests has it; and what is wrong with it, if it cannot be sent."""
+    if _has_surrogate(asked.target):  # which has no UTF-8 to write with %
+        return {}, _HALF
     path: Plain = as_literal(quote(asked.target, safe=_SAFE))
     method = asked.method.upper()
     request: dict[str, Plain] = (
@@ -250,7 +253,7 @@ def _mistake(request: Mapping[str, Any], source: RequestSource) -> str:
         _ONE_REQUEST.validate_python(request, context={BODIES: source.body})
     except ValidationError as error:
         return first_mistake(error, OneRequestSchema).message
-    return "half of a character stands in it" if any(map(_has_surrogate, _texts(request))) else ""
+    return _HALF if any(map(_has_surrogate, _texts(request))) else ""
 
 
 def _texts(value: object) -> Iterable[str]:

@@ -204,15 +204,17 @@ def _syntax_problem(error: YAMLError, text: str, file: str) -> Problem:
     return Problem(f"this is not YAML: {words}", _syntax_hint(words), place)
 
 
+_SYNTAX_HINTS = {
+    "'\\t'": "indent with spaces; YAML does not take tabs",
+    "\t": "indent with spaces; YAML does not take tabs",
+    "mapping values are not allowed": "check the indentation, or quote a text that holds a colon",
+    "another document": "one file holds one document: remove the second `---`",
+    "cannot start any token": "quote a text that begins with a special character",
+    "got '{'": "quote a text that has braces: start: './server --port {port}'",
+    "quoted scalar": "close the quote",
+}
+
+
 def _syntax_hint(words: str) -> str:
-    if "'\\t'" in words or "\t" in words:
-        return "indent with spaces; YAML does not take tabs"
-    if "mapping values are not allowed" in words:
-        return "check the indentation, or quote a text that holds a colon"
-    if "another document" in words:
-        return "one file holds one document: remove the second `---`"
-    if "cannot start any token" in words:
-        return "quote a text that begins with a special character"
-    if "quoted scalar" in words:
-        return "close the quote"
-    return "check the indentation, brackets and quotes here and just above"
+    known = (hint for part, hint in _SYNTAX_HINTS.items() if part in words)
+    return next(known, "check the indentation, brackets and quotes here and just above")

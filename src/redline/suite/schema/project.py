@@ -86,7 +86,9 @@ class ProjectServerSchema(StartedSchema, ContainedSchema):
 
     model_config = ConfigDict(json_schema_extra={"oneOf": [{"required": [kind]} for kind in _KINDS]})
 
-    name: Annotated[str, Field(pattern=OWN_NAME)] = Field(description="its name in reports", examples=["go"])
+    name: Annotated[str, Field(pattern=OWN_NAME)] = Field(
+        description="its name in reports, of letters, digits, `.`, `_`, `~` and `-`", examples=["go"]
+    )
     url: str | None = Field(
         default=None,
         description="a server that is running: its scheme, host and port",

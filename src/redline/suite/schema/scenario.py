@@ -51,7 +51,8 @@ def check_placeholders(value: str) -> str:
 
 def _path(value: str) -> str:
     if not value.startswith("/"):
-        raise WrongValueError(f"`{clip(value)}` is not a path", f"write `/{clip(value).removeprefix('http://')}`")
+        meant = re.sub(r"^https?://[^/]*/?|^", "/", value, count=1, flags=re.IGNORECASE)
+        raise WrongValueError(f"`{clip(value)}` is not a path", f"write `{clip(meant)}`")
     if not re.fullmatch(r"[!-~]+", value) or "#" in value:
         raise WrongValueError("a path has only visible ASCII characters, and no `#`", "percent-encode the others")
     return check_placeholders(value)

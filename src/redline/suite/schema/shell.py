@@ -19,6 +19,7 @@ _HOME = re.compile(r"~(?:/.*)?")
 _OUTPUT = re.compile(r"\d*>>?(?:&?\S*)?|&>>?\S*")
 _OPERATOR = re.compile(r"&&|\|\|?|;|&|\d*<<?<?\S*|\(|\)|\S+;")
 _VARIABLE = re.compile(r".*(?:\$(?:[A-Za-z_]\w*|\{\w|\()|`).*")
+_PORT = re.compile(r"\$(?:PORT\b|\{PORT\b[^}]*\})")
 _ONLY_A_VARIABLE = re.compile(r"(?:-[\w-]+=?)?\$(?:[A-Za-z_]\w*|\{\w+\})")
 _SHELLS = frozenset({"ash", "bash", "dash", "fish", "ksh", "sh", "zsh"})
 
@@ -52,7 +53,9 @@ def _word_for_a_shell(words: Sequence[str], variable: re.Pattern[str]) -> tuple[
 
 
 def _advice(word: str, kind: re.Pattern[str], with_env: str, with_shell: str) -> tuple[str, str]:
-    if kind is _SETS:
+    if kind in {_VARIABLE, _ONLY_A_VARIABLE} and _PORT.search(word):
+        advice = f"write `{_PORT.sub('{port}', word)}`: Redline chooses the port"
+    elif kind is _SETS:
         advice = f"write {with_env}"
     elif kind is _OUTPUT:
         advice = f"leave it out, for the output is kept in a log; or write {with_shell}"
@@ -76,6 +79,7 @@ def read_command(text: str) -> tuple[str, ...]:
     named = [name for part in parts for name in names_in_braces(part)]
     if "port" not in named:
         hint = "write {port} where the command takes the port that it is to listen on"
+        hint += f"; if the server reads it from PORT: `env PORT={{port}} {text}`"
         raise WrongValueError(f"{text!r} has no {{port}}", hint)
     for name in named:
         if name not in FILLED:

@@ -64,7 +64,9 @@ def _from_text(parse: Callable[[Any], Any], example: str, kinds: tuple[type, ...
         if isinstance(value, bool) or not isinstance(value, kinds):
             number = not isinstance(value, bool) and isinstance(value, (int, float))
             message = f"`{value}` has no unit" if number else "this has the wrong type here"
-            raise WrongValueError(message, f"write it like `{example}`")
+            unit = example.lstrip("0123456789.")
+            hint = f"write `{value}{unit}`, if that is what you mean" if number else f"write it like `{example}`"
+            raise WrongValueError(message, hint)
         return parse(value)
 
     return BeforeValidator(read)

@@ -82,7 +82,7 @@ class Sheet:
         path = self._in_file(raw)
         kind = detail["type"]
         if kind == "extra_forbidden":
-            hint = suggest(str(path[-1]), keys_at(self.root, path[:-1]), "known here")
+            hint = self._instead(path) or suggest(str(path[-1]), keys_at(self.root, path[:-1]), "known here")
             return Problem(f"unknown key `{clip(str(path[-1]))}`", hint, self.document.place(path, key=True))
         if kind == "missing":
             hint = f"add it{_example(field_at(self.root, path), f'{path[-1]}: ')}"
@@ -90,6 +90,17 @@ class Sheet:
         mistake = explain(detail, path, self.root)
         hint = mistake.hint or f"see {self.reference}"
         return Problem(mistake.message, hint, self.document.place(mistake.path, key=_KEY_MARK in raw))
+
+    def _instead(self, path: Path) -> str:
+        """What to write in place of a key that people expect and that there is not; empty for any other."""
+        *before, key = path
+        if key == "<<":
+            return "YAML 1.2 has no merge keys: repeat the keys; an alias stands for a whole value, as in `env: *env`"
+        if before[-1:] == ["body"]:
+            return """write JSON as a text: `body: '{"name": "pen"}'`"""
+        if key == "status" and "expect" in keys_at(self.root, path[:-1]):
+            return f"write `expect: {{status: {describe(self.document.at(path)).strip('`')}}}`"
+        return ""
 
     def _in_file(self, location: Path) -> Path:
         """A location without the steps that pydantic adds and that no file has."""

@@ -213,7 +213,8 @@ def _running(sheet: Sheet, path: Path, written: ServerSchema, url: str, names: N
         return []
     server, asked = read
     if asked != "/":
-        sheet.wrong(where, f"a server has no path, and this URL has {clip(asked)}", "move it to `scenarios`")
+        hint = f"move it to `scenarios`, such as `get: {clip(asked)}`"
+        sheet.wrong(where, f"a server has no path, and this URL has {clip(asked)}", hint)
     has_tls_ = is_url(url) and is_secure(url)
     chosen = _routes_to_running(sheet, path, written, names, secure=has_tls_)
     fronts = [route.legs[0] if route else leg_of(written.http, tls=has_tls_) for route in chosen]

@@ -1,0 +1,513 @@
+"""What the options of other load generators mean, as flags of `redline load`. Pure."""
+
+import base64
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from redline.errors import UsageError
+from redline.peers.options import Options
+from redline.quantities import parse_duration
+
+_UNTIL_COUNTED = "10m"
+"""How long a load lasts at most that ends after a number of requests."""
+_NEVER = "10m"
+"""The timeout of a tool that has none."""
+_CALIBRATION_S = 10
+"""How long wrk2 finds out its own interval, before it begins to record."""
+_AB_COUNT = 50_000
+"""After how many requests `ab -t` ends without a later `-n`."""
+
+_LIST = "write what is requested as a list: redline load --requests FILE"
+_PROXY = "load the proxy itself"
+_CERTIFICATE = "a client certificate cannot be given to the engine"
+_SOCKET = "let the server listen on a port of 127.0.0.1"
+_HOST = "give the server's own address in the URL, and --host or -H 'Host: …'"
+_CLOSED = (
+    "a user waits for an answer before the next request, so while the server stalls nobody asks: "
+    "times under a given rate need -R"
+)
+_MEAN = "a mean and a standard deviation say little of response times: read the percentiles"
+_ALONE = "whether the load generator itself was the limit; engine lateness and the findings show it here"
+
+
+@dataclass(frozen=True)
+class Generator:
+    """A load generator: how it reads its options, the flags of `redline load` that they mean, what it does not say.
+
+    `read` gets the values by name; the flags may hold `says`, more texts of what the tool does not say.
+    `adds_scheme`: whether it takes `host:port/` for a URL.
+    """
+
+    options: Options
+    read: Callable[[Mapping[str, Any]], Mapping[str, object]]
+    says: tuple[str, ...]
+    adds_scheme: bool = False
+
+
+def _wrong(message: str, hint: str) -> UsageError:
+    return UsageError(f"--like: {message}", hint=hint)
+
+
+def _duration(text: str | None, default: str | None = None) -> str | None:
+    """A duration; a plain number means seconds, as in most of these tools."""
+    return default if text is None else f"{text}s" if re.fullmatch(r"[\d.]+", text) else text
+
+
+def _timeout(text: str | None, default: str | None = None) -> str | None:
+    """A duration, in which 0 means that there is no limit."""
+    return _NEVER if text is not None and re.fullmatch(r"0+m?s?", text) else _duration(text, default)
+
+
+def _number(text: str | None, default: int) -> int:
+    """A whole number, with a suffix such as `k` where tools take one. Raises UsageError."""
+    if text is None:
+        return default
+    match = re.fullmatch(r"([0-9]+)([kKmMgG]?)", text)
+    if match is None:
+        raise _wrong(f"{text} is not a whole number", "write the command as you would run it")
+    return int(match[1]) * {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}[match[2].lower()]
+
+
+def _headers(values: Mapping[str, Any], defaults: Mapping[str, str] | None = None, **more: str) -> list[str]:
+    """Request headers: the given ones, those that options of their own set, and those that the tool adds."""
+    given = [*(values.get("headers") or [])]
+    given += [f"{name.replace('_', '-')}: {value}" for name, key in more.items() if (value := values.get(key))]
+    if values.get("user") is not None:
+        given.append(f"Authorization: Basic {base64.b64encode(values['user'].encode()).decode()}")
+    named = {line.partition(":")[0].strip().lower() for line in given}
+    return given + [f"{name}: {value}" for name, value in (defaults or {}).items() if name.lower() not in named]
+
+
+def _body(tool: str, values: Mapping[str, Any]) -> str | None:
+    """The body, as a text or `@file`. Raises UsageError for a text that begins with `@`."""
+    text, file = values.get("body"), values.get("body_file")
+    if file is not None:
+        return f"@{file}"
+    if text is not None and text.startswith("@"):
+        raise _wrong(f"{tool} -d sends `{text}` as it is", f"for the file's content, write -D {text[1:]}")
+    return text
+
+
+def _until(values: Mapping[str, Any], default: int | None) -> dict[str, object]:
+    """How long the load lasts: for a time, or until a number of requests was due."""
+    lasts = _duration(values.get("lasts"))
+    if lasts is not None:
+        return {"duration": lasts}
+    count = values.get("count")
+    if count is None and default is None:
+        return {}
+    return {"count": _number(count, default or 0), "duration": _UNTIL_COUNTED}
+
+
+def _at_least(tool: str, flags: dict[str, object]) -> dict[str, object]:
+    """Raise UsageError for fewer requests than connections, which the tool refuses."""
+    count, connections = flags.get("count"), flags["connections"]
+    if isinstance(count, int) and isinstance(connections, int) and count < connections:
+        raise _wrong(f"{tool} -n {count} -c {connections}: fewer requests than connections", f"{tool} refuses it too")
+    return flags
+
+
+def _wrk(values: Mapping[str, Any]) -> dict[str, object]:
+    connections, threads = _number(values.get("connections"), 10), _number(values.get("threads"), 2)
+    if not 1 <= threads <= max(connections, 1):
+        raise _wrong(f"wrk -t{threads} -c{connections}: each thread needs a connection", "wrk refuses it too")
+    opened = connections // threads * threads
+    less = f"that it opens {opened} connections in place of {connections}, as many for each of its {threads} threads"
+    return {
+        "connections": opened,
+        "threads": threads,
+        "duration": _duration(values.get("lasts"), "10s"),
+        "timeout": _timeout(values.get("timeout"), "2s"),
+        "headers": _headers(values),
+        "insecure": True,
+        "warmup": "0s",
+        "says": (less,) if opened < connections else (),
+    }
+
+
+def _wrk2(values: Mapping[str, Any]) -> dict[str, object]:
+    if values.get("rate") is None:
+        raise _wrong("wrk2 needs a rate", "add one, such as -R2000")
+    flags = _wrk(values)
+    recorded_s = parse_duration(str(flags["duration"])) / 1e9 - _CALIBRATION_S
+    calibrated = {"warmup": f"{_CALIBRATION_S}s", "duration": f"{recorded_s:.12g}s"} if recorded_s > 0 else {}
+    return flags | calibrated | {"rate": str(_number(values["rate"], 0)), "arrivals": "uniform"}
+
+
+def _hey(values: Mapping[str, Any]) -> dict[str, object]:
+    flags = _at_least("hey", {"connections": _number(values.get("connections"), 50), **_until(values, 200)})
+    count, workers = flags.get("count"), flags["connections"]
+    says: tuple[str, ...] = ()
+    if isinstance(count, int) and isinstance(workers, int) and count % max(workers, 1):
+        flags["count"] = count // workers * workers
+        says = (f"that it sends {flags['count']} requests in place of {count}, as many for each of its workers",)
+    compressed = {} if values.get("uncompressed") else {"Accept-Encoding": "gzip"}
+    return flags | {
+        "pace": values.get("pace"),
+        "method": values.get("method") or "GET",
+        "headers": _headers(
+            values,
+            {"Content-Type": "text/html"} | compressed,
+            Accept="accept",
+            Content_Type="content_type",
+            Host="host",
+            User_Agent="agent",
+        ),
+        "body": _body("hey", values),
+        "timeout": _timeout(values.get("timeout"), "20s"),
+        "http2": values.get("http2"),
+        "insecure": True,
+        "requests_per_connection": 1 if values.get("closes") else None,
+        "warmup": "0s",
+        "says": says,
+    }
+
+
+def _oha(values: Mapping[str, Any]) -> dict[str, object]:
+    rate, version = values.get("rate"), values.get("version")
+    http2 = values.get("http2") or version in {"2", "2.0"}
+    if version not in {None, "1.1", "2", "2.0"}:
+        raise _wrong(f"oha --http-version {version} has no counterpart", "the engine speaks HTTP/1.1 and HTTP/2")
+    if "count" in values and "lasts" in values:
+        raise _wrong("oha takes -n or -z, and not both", "leave out one of the two")
+    compressed = {} if values.get("uncompressed") else {"Accept-Encoding": "gzip, compress, deflate, br"}
+    return {
+        "connections": _number(values.get("connections"), 50),
+        **_until(values, 200),
+        "rate": rate,
+        "arrivals": "uniform" if rate else None,
+        "method": values.get("method") or "GET",
+        "headers": _headers(
+            values, {"Accept": "*/*"} | compressed, Accept="accept", Content_Type="content_type", Host="host"
+        ),
+        "body": _body("oha", values),
+        "timeout": _timeout(values.get("timeout"), _NEVER),
+        "http2": http2 or None,
+        "depth": _number(values.get("depth"), 1) if http2 else 1,
+        "insecure": values.get("insecure"),
+        "cacert": values.get("cacert"),
+        "requests_per_connection": 1 if values.get("closes") else None,
+        "warmup": "0s",
+    }
+
+
+def _h2load(values: Mapping[str, Any]) -> dict[str, object]:
+    flags = _at_least("h2load", {"connections": _number(values.get("connections"), 1), **_until(values, 1)})
+    spoken = [*str(values.get("spoken") or "").split(","), str(values.get("clear") or "")]
+    http1 = bool(values.get("http1")) or "http/1.1" in spoken[0:1] or spoken[-1] == "http/1.1"
+    lines = _headers(values)
+    methods = [line.rpartition(":")[2].strip() for line in lines if line.startswith(":method:")]
+    return flags | {
+        "depth": _number(values.get("depth"), 1),
+        "threads": _number(values.get("threads"), 1),
+        "pace": values.get("pace"),
+        "method": methods[-1] if methods else None,
+        "headers": [line for line in lines if not line.startswith(":method:")],
+        "body": _body("h2load", values),
+        "timeout": _timeout(values.get("timeout"), _NEVER),
+        "http2": not http1,
+        "insecure": True,
+        "warmup": _duration(values.get("warmup"), "0s") if "lasts" in values else "0s",
+    }
+
+
+def _vegeta(values: Mapping[str, Any]) -> dict[str, object]:
+    at_once = [_number(values[key], 0) for key in ("most_connections", "workers") if values.get(key)]
+    lasts = values.get("lasts")
+    forever = lasts is None or re.fullmatch(r"0(ns|us|µs|ms|s|m|h)?", lasts)
+    endless = f"without -duration it goes on until Ctrl-C; here, it ends after {_UNTIL_COUNTED}"
+    return {
+        "method": "GET",
+        "rate": _vegeta_rate(values.get("rate") or "50/1s"),
+        "arrivals": "uniform",
+        "duration": _UNTIL_COUNTED if forever else lasts,
+        "connections": min([10000, *(number for number in at_once if number)]),
+        "connections_at_start": 1,
+        "headers": _headers(values, {"Accept-Encoding": "gzip"}),
+        "body": _body("vegeta", values),
+        "timeout": _timeout(values.get("timeout"), "30s"),
+        "http2": True if values.get("http2_clear") else values.get("http2"),
+        "insecure": values.get("insecure"),
+        "cacert": values.get("cacert"),
+        "requests_per_connection": 1 if values.get("keeps") is False else None,
+        "warmup": "0s",
+        "says": (endless,) if forever else (),
+    }
+
+
+def _vegeta_rate(text: str) -> str:
+    """Requests per second of `100`, `100/s`, `300/1m` or `5/100ms`. Raises UsageError."""
+    match = re.fullmatch(r"([0-9]+)(?:/([0-9]*)(ms|s|m|h))?", text)
+    if match is None or int(match[1]) == 0 or (match[2] and int(match[2]) == 0):
+        hint = "write it as -rate=100/s; -rate=0 sends as fast as it can: use redline load -c N"
+        raise _wrong(f"vegeta -rate={text} is not a rate", hint)
+    seconds = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, None: 1}[match[3]] * int(match[2] or 1)
+    return f"{int(match[1]) / seconds:.12g}"
+
+
+def _ab(values: Mapping[str, Any]) -> dict[str, object]:
+    until = _until(values, 1)
+    if "lasts" in values:
+        order = [name for name in values if name in {"lasts", "count"}]
+        until["count"] = _number(values["count"], 0) if order[-1] == "count" else _AB_COUNT
+    file = values.get("put_file") or values.get("body_file")
+    typed = {} if file is None else {"Content-Type": "text/plain"}
+    method = "HEAD" if values.get("head") else values.get("method")
+    return _at_least("ab", {"connections": _number(values.get("connections"), 1), **until}) | {
+        "method": method or ("PUT" if values.get("put_file") else None),
+        "headers": _headers(values, {"Accept": "*/*"} | typed, Content_Type="content_type", Cookie="cookie"),
+        "body": _body("ab", {"body_file": file}),
+        "timeout": _timeout(values.get("timeout"), "30s"),
+        "requests_per_connection": None if values.get("keeps") else 1,
+        "insecure": True,
+        "warmup": "0s",
+    }
+
+
+def _k6(values: Mapping[str, Any]) -> dict[str, object]:
+    texts = [text for written in values.get("stages") or () for text in written.split(",")]
+    stages = [f"{to}:{over}" for over, _, to in (text.partition(":") for text in texts)]
+    staged = {"duration": f"{sum(parse_duration(text.partition(':')[0]) for text in texts)}ns"} if texts else {}
+    return {
+        "connections": _number(values.get("connections"), 1),
+        **(staged or _until(values, 1)),
+        "stages": stages or None,
+        "insecure": values.get("insecure"),
+        "requests_per_connection": 1 if values.get("closes") else None,
+        "timeout": "60s",
+        "warmup": "0s",
+    }
+
+
+_WRK_VALUES = {
+    "-c --connections": "connections",
+    "-t --threads": "threads",
+    "-d --duration": "lasts",
+    "-H --header": "headers",
+    "-T --timeout": "timeout",
+}
+_WRK_SCRIPT = {"-s= --script=": "write what the script requests as a list: redline load --requests FILE"}
+GENERATORS = {
+    "wrk": Generator(
+        Options("mixed", _WRK_VALUES, shown="-L --latency -v --version", refused=_WRK_SCRIPT),
+        _wrk,
+        (_CLOSED, _MEAN, "only statuses from 400 on count as errors, not wrong answers", _ALONE),
+    ),
+    "wrk2": Generator(
+        Options(
+            "mixed",
+            {**_WRK_VALUES, "-R --rate": "rate"},
+            shown="-L --latency -U --u_latency -B --batch_latency -v --version",
+            refused=_WRK_SCRIPT,
+        ),
+        _wrk2,
+        ("a rate that is not reached is not said in so many words", _ALONE),
+    ),
+    "hey": Generator(
+        Options(
+            "go",
+            {
+                "-n": "count",
+                "-c": "connections",
+                "-q": "pace",
+                "-z": "lasts",
+                "-m": "method",
+                "-H": "headers",
+                "-t": "timeout",
+                "-A": "accept",
+                "-d": "body",
+                "-D": "body_file",
+                "-T": "content_type",
+                "-U": "agent",
+                "-a": "user",
+                "-host": "host",
+            },
+            {"-h2": "http2", "-disable-keepalive": "closes", "-disable-compression": "uncompressed"},
+            shown="-o= -disable-redirects",
+            unneeded="-cpus=",
+            refused={"-x=": _PROXY, "-h=": "give headers with -H"},
+        ),
+        _hey,
+        (_CLOSED, _MEAN, "answers of any status count as responses", _ALONE),
+    ),
+    "oha": Generator(
+        Options(
+            "mixed",
+            {
+                "-n": "count",
+                "-c": "connections",
+                "-p": "depth",
+                "-q": "rate",
+                "-z --duration": "lasts",
+                "-m --method": "method",
+                "-H": "headers",
+                "-t --timeout": "timeout",
+                "-A": "accept",
+                "-d": "body",
+                "-D": "body_file",
+                "-T": "content_type",
+                "-a": "user",
+                "--host": "host",
+                "--http-version": "version",
+                "--cacert": "cacert",
+            },
+            {
+                "--http2": "http2",
+                "--disable-keepalive": "closes",
+                "--disable-compression": "uncompressed",
+                "--insecure": "insecure",
+            },
+            shown="--no-tui -j --json --fps= --latency-correction -w --wait-ongoing-requests-after-deadline "
+            "--disable-color --no-color --stats-success-breakdown --db-url= -o= --output= --output-format= "
+            "-u= --time-unit=",
+            unneeded="-r= --redirect= --no-pre-lookup --ipv4 --ipv6 --connect-timeout=",
+            refused={
+                "--burst-delay= --burst-rate=": "there are no bursts here",
+                "--rand-regex-url --urls-from-file": _LIST,
+                "-Z= -F= --form=": _LIST,
+                "-x= --proxy-header= --proxy-http-version= --proxy-http2": _PROXY,
+                "--cert= --key=": _CERTIFICATE,
+                "--unix-socket= --vsock-addr=": _SOCKET,
+                "--connect-to=": _HOST,
+                "--aws-session= --aws-sigv4=": "requests cannot be signed one by one",
+                "--debug --dump-urls=": "it makes no load: leave it out",
+            },
+        ),
+        _oha,
+        (_CLOSED, "with -q and without --latency-correction, waiting for a free connection is not counted", _ALONE),
+    ),
+    "h2load": Generator(
+        Options(
+            "mixed",
+            {
+                "-n --requests": "count",
+                "-c --clients": "connections",
+                "-t --threads": "threads",
+                "-m --max-concurrent-streams": "depth",
+                "-D --duration": "lasts",
+                "-H --header": "headers",
+                "-d --data": "body_file",
+                "-N --connection-inactivity-timeout": "timeout",
+                "-p --no-tls-proto": "clear",
+                "--npn-list --alpn-list": "spoken",
+                "--rps": "pace",
+                "--warm-up-time": "warmup",
+            },
+            {"--h1": "http1"},
+            shown="-v --verbose --log-file= --qlog-file-base=",
+            unneeded="-f= --max-frame-size= -w= --window-bits= -W= --connection-window-bits= --header-table-size= "
+            "--encoder-header-table-size= --ciphers= --tls13-ciphers= --groups= --ktls --no-udp-gso "
+            "--max-udp-payload-size=",
+            refused={
+                "-i= --input-file= --timing-script-file=": _LIST,
+                "-B= --base-uri=": "give the whole URL",
+                "-r= --rate= --rate-period=": "clients cannot be opened at a rate; for requests at a rate, use -R",
+                "-T= --connection-active-timeout=": "connections are not closed after a time; "
+                "see --requests-per-connection",
+                "--connect-to=": _HOST,
+                "--h3": "the engine speaks HTTP/1.1 and HTTP/2",
+            },
+        ),
+        _h2load,
+        (_CLOSED, "percentiles are not printed, only minimum, maximum, mean and deviation", _ALONE),
+    ),
+    "vegeta": Generator(
+        Options(
+            "go",
+            {
+                "-rate": "rate",
+                "-duration": "lasts",
+                "-max-connections": "most_connections",
+                "-header": "headers",
+                "-body": "body_file",
+                "-timeout": "timeout",
+                "-root-certs": "cacert",
+                "-max-workers": "workers",
+            },
+            {"-http2": "http2", "-h2c": "http2_clear", "-insecure": "insecure", "-keepalive": "keeps"},
+            shown="-name= -output= -prometheus-addr= -opentelemetry-addr= -max-body=",
+            unneeded="-workers= -connections= -lazy -redirects= -dns-ttl= -resolvers= -session-tickets -chunked",
+            refused={
+                "-targets= -format=": "write the targets as a list: redline load --requests FILE",
+                "-cert= -key=": _CERTIFICATE,
+                "-proxy-header=": _PROXY,
+                "-unix-socket=": _SOCKET,
+                "-connect-to=": _HOST,
+                "-laddr=": "the kernel chooses the local address",
+            },
+        ),
+        _vegeta,
+        ("times begin when a request is written, so the lateness of the attack itself is not in them", _ALONE),
+    ),
+    "ab": Generator(
+        Options(
+            "first",
+            {
+                "-n": "count",
+                "-c": "connections",
+                "-t": "lasts",
+                "-H": "headers",
+                "-C": "cookie",
+                "-p": "body_file",
+                "-u": "put_file",
+                "-T": "content_type",
+                "-m": "method",
+                "-s": "timeout",
+                "-A": "user",
+            },
+            {"-k": "keeps", "-i": "head"},
+            shown="-l -q -r -d -S -w -v= -x= -y= -z= -g= -e=",
+            unneeded="-b= -I -Z= -f=",
+            refused={
+                "-X= -P=": _PROXY,
+                "-E=": _CERTIFICATE,
+                "-B=": "the kernel chooses the local address",
+                "-V -h": "it makes no load: leave it out",
+            },
+        ),
+        _ab,
+        (
+            _CLOSED,
+            _MEAN,
+            "ab speaks HTTP/1.0; here it is 1.1",
+            "answers of another length are counted as failed, which dynamic pages always have",
+            "whether its one thread, which drives all connections, was the limit",
+        ),
+        adds_scheme=True,
+    ),
+    "k6": Generator(
+        Options(
+            "mixed",
+            {
+                "-u --vus": "connections",
+                "-d --duration": "lasts",
+                "-i --iterations": "count",
+                "-s --stage": "stages",
+            },
+            {"--insecure-skip-tls-verify": "insecure", "--no-connection-reuse": "closes"},
+            shown="-q --quiet -v --verbose --no-color --no-summary --no-usage-report --no-thresholds -o= --out= "
+            "--summary-export= --summary-mode= --summary-trend-stats= --summary-time-unit= --log-output= "
+            "--log-format= --console-output= --http-debug --tag= --address=",
+            unneeded="-e= --env= --discard-response-bodies --max-redirects= --user-agent=",
+            refused={
+                "--rps=": "give -R in place of users, or --pace for each user",
+                "-c= --config=": "give its values as flags, such as --vus 10",
+                "-p --paused": "it makes no load: leave it out",
+                "--execution-segment= --execution-segment-sequence=": "a load is not cut into segments here",
+                "--no-vu-connection-reuse --batch= --batch-per-host= --blacklist-ip= --dns= --hosts= --local-ips=": (
+                    "leave it out, if the load may differ by it"
+                ),
+            },
+            repeated=frozenset({"stages"}),
+        ),
+        _k6,
+        (
+            _CLOSED,
+            "the script is not read: what it does between requests is missing here",
+            "response times begin when a request is sent, and a check that fails fails no load",
+            _ALONE,
+        ),
+    ),
+}
