@@ -189,6 +189,17 @@ def test_what_is_wrong_with_an_image_is_said(
     assert "let `port` be that on which it listens" in str(elsewhere)
 
 
+@pytest.mark.usefixtures("nothing_left")
+def test_a_run_without_its_only_image_says_once_where_to_get_it(redline: Redline) -> None:
+    text = "servers: [{name: shop, image: 'fixture/nothere:1', port: 80}]\n"
+    (redline.folder / "redline.yaml").write_text(text)
+    done = redline("run")
+    done.refused(1, "shop: ")
+    assert done.err.count("has no image fixture/nothere:1, and Redline pulls none") == 1
+    assert "pull fixture/nothere:1" in done.err
+    assert "redline list" not in done.err
+
+
 def test_an_image_whose_server_ends_at_once_says_its_last_words(
     shop: str, launcher: ImageLauncher, engine: ContainerEngine, tmp_path: Path
 ) -> None:

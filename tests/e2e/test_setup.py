@@ -136,6 +136,18 @@ def test_a_failing_after_fails_what_was_measured(lab: Redline, oracle: Path, tmp
     assert left_of(lab) == []
 
 
+def test_a_failing_after_leaves_what_a_load_measured(redline: Redline, oracle: Path, tmp_path: Path) -> None:
+    (tmp_path / "redline.yaml").write_text(
+        f"servers: [{{name: shop, start: '{oracle} null --port {{port}}', after: echo ERROR still in use; exit 4}}]\n"
+    )
+    done = redline("load", *SHORT_LOAD, "-o", "kept", "--json")
+    assert done.code == exits.COULD_NOT_RUN
+    result = done.json
+    assert (result["valid"], result["counts"]["outcomes"]["ok"] > 0) == (False, True)
+    assert any("`after` ended with code 4" in finding["message"] for finding in result["findings"])
+    assert (tmp_path / "kept" / "recordings").is_dir()
+
+
 def test_setting_up_counts_in_no_budget(lab: Redline, oracle: Path, tmp_path: Path) -> None:
     project(
         tmp_path,

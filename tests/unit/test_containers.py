@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tarfile
 from contextlib import suppress
+from dataclasses import replace
 from ipaddress import ip_address
 from itertools import pairwise
 from pathlib import Path
@@ -87,6 +88,15 @@ def test_private_values_stand_in_no_command_line_however_short() -> None:
     assert ("--env", "A") in pairs(list(boxed.command))
     assert boxed.env == {**os.environ, "A": "1234"}
     assert "1234" not in boxed.line().decode()
+
+
+@pytest.mark.parametrize("name", ["PATH", "HOME", "DOCKER_HOST", "XDG_RUNTIME_DIR"])
+def test_no_private_variable_changes_the_client(name: str) -> None:
+    order = LaunchOrder(("/b/server",), Path("/b"), {name: "/p"}, (), 1, None, Path("/log"), private=(name,))
+    boxed = replace(box(Container()), start=BoxedStart(8080, Path("/s/1"), (name,)))
+    with pytest.raises(ContainerEngineError, match=f"{name}, which .* would change how podman itself runs"):
+        boxed.order(order)
+    assert ("--env", f"{name}=/p") in pairs(list(boxed.order(replace(order, private=())).command))
 
 
 def pairs(words: list[str]) -> set[tuple[str, str]]:

@@ -162,6 +162,13 @@ def test_a_capped_log_with_little_more_than_its_head_drops_nothing(tmp_path: Pat
     assert kept == b"0123456789\n[redline: 4 bytes of output were dropped here]\nefgh"
 
 
+def test_secrets_are_as_long_as_their_bytes_and_may_be_no_text() -> None:
+    redactor = Redactor(("abcdefghij", "é" * 8, "key-\udcff\udcfe"))
+    text = b"<" + ("é" * 8).encode() + b"> <key-\xff\xfe> <abcdefghij>"
+    passed = b"".join(redactor.passed(bytes([byte])) for byte in text) + redactor.passed(b"", last=True)
+    assert passed == b"<***> <***> <***>"
+
+
 def test_the_tail_is_plain_text(tmp_path: Path) -> None:
     (tmp_path / "log").write_bytes(b"\x1b[31mred\x1b[0m \x00\xff\r\n\n" + b"y" * 2000 + b"\n")
     lines = tail(tmp_path / "log").splitlines()

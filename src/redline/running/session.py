@@ -141,7 +141,8 @@ class RunSession:
             plan, part = make_capacity_plan(suite, unavailable), first
         else:
             plan, part = _profilable(make_plan(suite, unavailable, Capacities()), bench, listener), store
-        if not plan.steps and not suite.alone and built.failures:
+        is_own = all(variant.is_own for variant in suite.variants)  # what `redline list` knows nothing of
+        if not plan.steps and built.failures and (is_own or not suite.alone):
             shown, *others = built.failures
             listener.built(built.failing(others))
             raise built.failures[shown]

@@ -19,12 +19,12 @@ from redline.cli.origins import project_here
 from redline.cli.project_builds import build_servers
 from redline.cli.show import OneLine, Terminal, show, write_json
 from redline.cli.targets import check_targets
-from redline.errors import DriveError, UsageError
+from redline.errors import DriveError, LaunchError, UsageError
 from redline.model import Cell, PlannedTrial, Recording
 from redline.plugins.launchers.variables import check_variables
 from redline.ports import Launch, LoadOptions
 from redline.running.assembly import Workbench, Workplace
-from redline.running.record import record_load
+from redline.running.record import failure_of, record_load
 from redline.running.session import Source, new_manifest
 from redline.running.views import write_run_views
 from redline.storage.runs import RunStore
@@ -102,8 +102,15 @@ def _record(
             on_interval=lambda interval: line.show(Text(live_line(cell, interval))),
         )
         launch = Launch(cell.variant, tools.placement, logs / "server.log", log_is_kept=is_kept)
-        with tools.launcher.running(launch) as server:
-            recording = record_load(cell, planned, server, tools, options)
+        recording: Recording | None = None
+        try:
+            with tools.launcher.running(launch) as server:
+                recording = record_load(cell, planned, server, tools, options)
+        except LaunchError as error:  # what was measured stays, where only the end of the server failed
+            if recording is None:
+                raise
+            stopped = failure_of("stop", error.kind, error, error.log_tail)
+            recording = recording.failed(recording.failure or stopped)
     store.save(recording, cell)
     if recording.traffic is None and recording.failure is not None:
         raise DriveError(recording.failure.message, hint=recording.failure.hint)

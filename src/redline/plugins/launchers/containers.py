@@ -47,6 +47,8 @@ EVERYWHERE = "0.0.0.0"  # noqa: S104 - inside of a container, whose port is publ
 _COULD_NOT_RUN = 125
 """Exit code of `run` for errors of the engine, not of the server."""
 _BY_SIGNAL = 128
+_OF_THE_CLIENT = re.compile(r"PATH|HOME|TMPDIR|(?:XDG|LD|DBUS|DOCKER|CONTAINERS?|PODMAN|STORAGE|REGISTRY)_\w+")
+"""Variables that podman and docker read themselves."""
 _PAUSE_S = 0.02
 _ENDING_S = 1.0
 _START_WITHIN_S = 30.0
@@ -259,7 +261,7 @@ class Box:
             self.engine.call("network", "create", "--label", f"{LABEL}={self.lab}", self.name)
 
     def order(self, order: LaunchOrder) -> LaunchOrder:
-        """The order for the client that runs the server of an order in this container."""
+        """The order for the client that runs the server of an order in this container. Raises ContainerEngineError."""
         as_it_is = self.image.port is not None
         own = (
             () if self.wanted.image or as_it_is else ("PATH",)
@@ -267,6 +269,9 @@ class Box:
         env = {name: order.env[name] for name in (*own, *self.start.variables) if name in order.env}
         # Everybody on the machine can read command lines: the client takes what is private from its environment.
         hidden = {name: text for name, text in env.items() if name in order.private}
+        if (reserved := next(filter(_OF_THE_CLIENT.fullmatch, hidden), None)) is not None:
+            message = f"{reserved}, which `env_file` or `${{…}}` sets, would change how {self.engine.name} itself runs"
+            raise ContainerEngineError(message, f"write its value under `env`, or leave {reserved} out")
         port = self.start.port
         published = ["--network", self.name, "--publish", f"127.0.0.1:{port}:{self.image.port or port}"]
         network = ["--network", "host"] if self.wanted.network == "host" else published
@@ -373,8 +378,9 @@ class ContainerGuard(Guard):
     def __init__(self, order: LaunchOrder, box: Box) -> None:
         """Raises ContainerEngineError, besides what a Guard raises."""
         self._box, self._inner, self._pid, self._closed = box, order, 0, False
+        boxed = box.order(order)
         box.open()
-        super().__init__(box.order(order))
+        super().__init__(boxed)
 
     def started(self) -> Started | NotStarted:
         """Wait until the container runs, and verify what it was given. Raises LaunchError."""

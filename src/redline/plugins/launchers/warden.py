@@ -51,10 +51,12 @@ class WardenOrder:
 
 
 class Redactor:
-    """Replaces secrets in a stream of bytes, also those that come in several parts. The longest secret is the first."""
+    """Replaces secrets in a stream of bytes, also those that come in several parts; of several the longest."""
 
     def __init__(self, secrets: Sequence[str]) -> None:
-        self.secrets = tuple(secret.encode() for secret in secrets)
+        # A variable of the environment may be no UTF-8, which Python has as surrogates.
+        encoded = (secret.encode(errors="surrogateescape") for secret in secrets)
+        self.secrets = tuple(sorted(encoded, key=len, reverse=True))
         self.pattern = re.compile(b"|".join(map(re.escape, self.secrets)))
         self.longest = len(self.secrets[0]) if self.secrets else 0
         self.held = b""
