@@ -398,6 +398,21 @@ def searched(text: str) -> Any:
     return plain(limit_document(LimitFlags(), FromRepository(Path()).ends, str, read_project(text, "redline.yaml")))
 
 
+def test_a_search_of_some_servers_compares_them_with_the_first_of_them(folder: Path) -> None:
+    project = read_project(THREE + "objective: p99 < 50ms\n", "redline.yaml")
+
+    def suite(*globs: str) -> Suite:
+        return read_servers_search(LimitFlags(servers=list(globs)), FromRepository(folder), project).request.suite
+
+    assert ([variant.slug for variant in suite("rust,old").variants], suite("rust,old").baseline) == (
+        ["rust", "old"],
+        "rust",
+    )
+    assert ([variant.slug for variant in suite("r*").variants], suite("r*").baseline) == (["rust"], None)
+    with pytest.raises(UsageError, match="none"):
+        suite("none")
+
+
 def test_a_search_leaves_out_what_is_for_a_load_of_the_file(folder: Path) -> None:
     head = f"{TWO}{REQUESTS}loads: {{few: {{closed: {{users: 2}}}}}}\n"
     text = f"{head}objective: [p99 < 50ms, 'few: p95 < 9ms', 'few/items: p75 < 5ms']\n"

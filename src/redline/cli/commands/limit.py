@@ -51,7 +51,10 @@ def execute(flags: LimitFlags) -> None:
             asked = read_suites_search(flags, here)
             folder = flags.output or places.new_run(f"limit-{asked.request.suite.name}".replace(" ", "-"))
         else:
-            refuse(flags.given(among=_OF_SUITES), "without a suite, a search takes no")
+            refuse(
+                flags.given(among=_OF_SUITES - ({"servers"} if project else set())),
+                "without a suite, a search takes no",
+            )
             check_targets_are_whole(flags.targets)
             asked = read_servers_search(flags, here, project)
             folder = flags.output or Path(stack.enter_context(tempfile.TemporaryDirectory()), "search")
