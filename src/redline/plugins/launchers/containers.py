@@ -198,7 +198,7 @@ class Containers:
         return (janitor.stdin.fileno(),) if janitor is not None and janitor.stdin is not None else ()
 
     def _watch(self, engine: ContainerEngine) -> None:
-        """Start the janitor. It works when it gets a line, or its stdin ends, which the lab and what it calls hold open."""
+        """Start the janitor. It works once its stdin has a line or ends, which the lab and what it calls hold open."""
         self._janitor = subprocess.Popen(
             ("sh", "-c", _JANITOR, "janitor", *engine.command),
             stdin=subprocess.PIPE,
