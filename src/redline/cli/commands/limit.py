@@ -104,6 +104,6 @@ def _created(
     if source.file or len(request.suite.variants) > 1 or not request.suite.variants[0].is_attached:
         for note in asked.not_compared:
             console.print(note, style="yellow", highlight=False, markup=False, soft_wrap=True)
-        show_search_plan(plan, asked.most_probes, asked.ignored, asked.unprofiled, request.terms.beyond, console)
+        show_search_plan(plan, asked.most_probes, asked.ignored, asked.unprofiled, request.terms, console)
     is_kept = bool(source.file) or flags.output is not None
     return SearchSession.create(request, source, folder, bench, view, is_kept=is_kept)
