@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import tarfile
+import time
 from contextlib import suppress
 from dataclasses import replace
 from ipaddress import ip_address
@@ -411,6 +412,21 @@ def test_only_a_process_that_handles_sigterm_gets_it() -> None:
             process.stdout.readline()
             assert catches_sigterm(process.pid) == handles
             process.send_signal(signal.SIGKILL)
+
+
+def test_the_janitor_does_not_wait_for_what_a_command_left_running(tmp_path: Path) -> None:
+    """Such as podman's aardvark-dns, which runs as long as any network does, and inherits what a command holds."""
+    found = ContainerEngine(str(client(tmp_path / "bin", rest=f'echo "$1" >> {tmp_path / "said"}')))
+    vars(found)["command"] = (found.client,)
+    lab = Containers(tmp_path)
+    lab._watch(found)
+    with subprocess.Popen(("sleep", "60"), pass_fds=lab.holds) as daemon:
+        began = time.monotonic()
+        lab.close()
+        took = time.monotonic() - began
+        daemon.kill()
+    assert "ps" in (tmp_path / "said").read_text()
+    assert took < 30.0
 
 
 def test_the_janitor_removes_what_has_the_label_of_the_lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -212,8 +212,10 @@ def test_a_procfile_names_the_command(text: str, start: str, tmp_path: Path, mon
 
 
 def test_a_build_runs_first_and_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / ".git").mkdir()
     done = run_init(monkeypatch, tmp_path, {"/": 200}, "--build", "echo built > out", "./shop {port}")
     assert done.exit_code == 0, done.exception
+    assert "redline ab main..HEAD" in done.output
     assert (tmp_path / "out").read_text() == "built\n"
     project = read_project((tmp_path / "redline.yaml").read_text(), "redline.yaml")
     (server,) = project.written.servers or []

@@ -78,6 +78,24 @@ def test_what_is_refused_has_a_number_and_its_reason_once() -> None:
     assert text.count("the schedule sets the throughput, and both kept up with it") == 1
 
 
+def test_the_number_of_a_reason_stands_in_a_cell_also_where_there_is_no_level() -> None:
+    report = changed(reports.healthy(), ratio=None, verdict=None, refused="5,385 requests are too few")
+    first = report.comparisons[0]
+    cells = tuple(
+        cell.model_copy(
+            update={
+                "estimates": {metric: level for metric, level in cell.estimates.items() if metric is not first.metric}
+            }
+        )
+        if cell.cell_id == first.cell_id
+        else cell
+        for cell in report.cells
+    )
+    text = RENDERERS["html"](report.model_copy(update={"cells": cells})).decode()
+    assert "[1] not compared: 5,385 requests are too few" in text
+    assert '<sup title="not compared: see below">1</sup>' in text
+
+
 def test_rows_are_sorted_by_ratios_where_servers_are_compared_and_else_by_levels() -> None:
     places = [cell.place for cell in results(reports.healthy()).rows[1] if isinstance(cell, ScoreCell)]
     assert places[0] == pytest.approx(0.934)

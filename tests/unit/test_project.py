@@ -1,12 +1,14 @@
 """`redline.yaml`: what it means, and the errors for a wrong file."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
 from redline.errors import UsageError
 from redline.model import Ready
+from redline.model.template import first_of
 from redline.suite.project import Project, read_project
 from redline.suite.schema.project import ProjectSchema
 from redline.suite.validate.referenced_files import Files
@@ -101,6 +103,14 @@ def test_the_guide_names_every_key() -> None:
     for key in ProjectSchema.model_fields:
         assert f"| `{key}` |" in guide
     assert "redline.yaml" in json.dumps(schemas()["project.schema.json"])
+
+
+def test_the_bodies_of_the_guides_are_json() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "guide" / "ab.md").read_text()
+    bodies = re.findall(r"^  body: '(.*)'$", text, flags=re.MULTILINE)
+    assert bodies
+    for body in bodies:
+        json.loads(first_of(body, {}))
 
 
 AROUND = START + "env: {A: '${B}-{port}', C: '{\"json\": 1}'}\nenv_file: conf/.env\nbefore: a\nprepare: b\nafter: c\n"

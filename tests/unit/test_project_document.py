@@ -1,11 +1,13 @@
 """`redline.yaml` as a suite: what `run`, `ab`, `limit` and `load` measure without naming a server."""
 
+import io
 import os
 import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 from redline.analysis.own_servers import own_server
@@ -18,6 +20,7 @@ from redline.cli.load_flags import load_suite
 from redline.cli.origins import FromRepository, find_project, project_here, project_name
 from redline.cli.project_builds import commands_of
 from redline.cli.project_document import run_document
+from redline.cli.session_view import show_search_plan
 from redline.cli.written import plain
 from redline.errors import UsageError
 from redline.model import AttachedServer, Suite
@@ -446,6 +449,32 @@ def test_ab_counts_what_it_measures(folder: Path, flags: dict[str, Any], budget:
 
 def searched(text: str) -> Any:
     return plain(limit_document(LimitFlags(), FromRepository(Path()).ends, str, read_project(text, "redline.yaml")))
+
+
+def test_a_search_of_some_servers_compares_them_with_the_first_of_them(folder: Path) -> None:
+    project = read_project(THREE + "objective: p99 < 50ms\n", "redline.yaml")
+
+    def suite(*globs: str) -> Suite:
+        return read_servers_search(LimitFlags(servers=list(globs)), FromRepository(folder), project).request.suite
+
+    assert ([variant.slug for variant in suite("rust,old").variants], suite("rust,old").baseline) == (
+        ["rust", "old"],
+        "rust",
+    )
+    assert ([variant.slug for variant in suite("r*").variants], suite("r*").baseline) == (["rust"], None)
+    with pytest.raises(UsageError, match="none"):
+        suite("none")
+
+
+@pytest.mark.parametrize(("start", "says"), [(None, "what the warm-up shows"), ("500/s", "500 /s")])
+def test_the_plan_of_a_search_says_what_sets_its_first_rate(folder: Path, start: str | None, says: str) -> None:
+    project = read_project("start: ./go {port}\nobjective: p99 < 50ms\n", "redline.yaml")
+    asked = read_servers_search(LimitFlags(start=start), FromRepository(folder), project)
+    console = Console(file=io.StringIO(), width=120)
+    show_search_plan(asked.request.plan(), asked.most_probes, (), (), asked.request.terms, console)
+    shown = console.file.getvalue()  # type: ignore[attr-defined]
+    assert says in shown
+    assert "1.00 k/s" not in shown
 
 
 def test_a_search_leaves_out_what_is_for_a_load_of_the_file(folder: Path) -> None:

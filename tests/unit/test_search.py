@@ -326,6 +326,21 @@ def test_probes_that_differ_make_a_wide_answer_that_says_what_would_decide_it(se
     )
 
 
+@pytest.mark.parametrize(
+    ("high_per_s", "says"),
+    [
+        (1_100.0, "starts differ: about --trials 11 would decide it"),
+        (1_700.0, "starts differ too much: it would take about 300 of them to decide it"),
+    ],
+)
+def test_starts_that_nobody_waits_for_are_no_advice(high_per_s: float, says: str) -> None:
+    search = Search({"good": GOOD}, Settings(precision=0.03))
+    for start in range(4):
+        search.add(replace(probe(1_000), start=start))
+    known = {"p99": Bounds(1_000.0, high_per_s, modelled=True, fit=None, steps=(), starts_differ=True)}
+    assert search._wanting(known, [*known.values()]) == says
+
+
 @pytest.mark.long
 def test_as_many_probes_as_it_says_decide_it() -> None:
     asked = re.search(r"--probes (\d+)", one(SCATTERED, 2).reason)

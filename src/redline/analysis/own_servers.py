@@ -38,7 +38,7 @@ def servers_said(variants: Sequence[Variant]) -> dict[str, str]:
 
 
 def _environments(variants: Sequence[Variant]) -> dict[str, str]:
-    """Commands by slug, where another is the same: `GOGC=50 ./shop --port {port}`, the variables that differ."""
+    """Commands that several servers share, by slug, behind the variables that differ: `GOGC=50 ./shop {port}`."""
     said = dict[str, str]()
     for variant in variants:
         text = own_server(variant)

@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 from redline.analysis.search_state import FIRST_PER_S
 from redline.cli.command_line import LimitFlags
-from redline.cli.flags import DETECTED, naming
-from redline.cli.project_document import searched_objectives
+from redline.cli.flags import DETECTED, naming, split
+from redline.cli.project_document import chosen_of, searched_objectives
 from redline.cli.request_flags import Placed, compared, of_project, settings
 from redline.cli.written import Given
 from redline.errors import UsageError
@@ -33,7 +33,12 @@ def limit_document(
         running = [is_url(target) for target in targets]
     else:
         asked = of_project(project, flags, placed)
-        running = [server.url is not None for server in project.written.servers or () for _ in server.route] or [False]
+        named, chosen = project.written.servers or [], chosen_of(project, split(flags.servers))
+        servers = [named[index] for index in chosen] or named
+        running = [server.url is not None for server in servers for _ in server.route] or [False]
+        asked.pop("baseline", None)
+        if len(running) > 1:
+            asked["baseline"] = servers[0].name
         if project.written.objective and not flags.objective:
             asked["objective"] = searched_objectives(project)
     lasts, warmup = _lengths(flags, len(running), starts=not all(running))

@@ -36,7 +36,6 @@ from redline.search.steps import QUANTILES
 from redline.search.times import CONNECTIONS, FEW_ERRORS, FEW_SHARE, PROBE, RUNNING_PROBE, TRIALS
 from redline.suite import parse_objectives, to_search
 from redline.suite.joining import SearchPart, join_sets, join_suites
-from redline.suite.loading import AS_WRITTEN
 from redline.suite.project import Project
 from redline.suite.schema.suite import PrecisionSchema
 from redline.suite.urls import base_of, is_url, read_url
@@ -144,7 +143,8 @@ def read_servers_search(flags: LimitFlags, repository: FromRepository, project: 
         raise UsageError("nothing says what is to be met", hint=hint + more)
     asked = {} if not flags.objective else read_sets(flags.objective)
     document = limit_document(flags, repository.ends, str, project)
-    selected = Overrides(scenarios=split(flags.scenarios)) if project and not describes_requests(flags) else AS_WRITTEN
+    scenarios = split(flags.scenarios) if project and not describes_requests(flags) else ()
+    selected = Overrides(servers=split(flags.servers), scenarios=scenarios)
     known = proxies_of(document, repository.folder)
     name = "limit" if project is None else project_name(project)
     with in_its_words(project):

@@ -47,8 +47,7 @@ def run_document(
     All of them without globs; what a glob does not select is not compared, so the first that is left is the baseline.
     `scenarios` and `loads` are globs of what will be selected of the suite: less of it takes less time.
     """
-    named = [server.name for server in project.written.servers or ()]
-    chosen = [index for index, name in enumerate(named) if any(fnmatchcase(name, glob) for glob in globs)]
+    named, chosen = [server.name for server in project.written.servers or ()], chosen_of(project, globs)
     servers = servers_of(project, folder_of(project))
     servers = [servers[index] for index in chosen] or servers
     document: dict[str, object] = {"servers": servers, **routes_of(project), "scenarios": scenarios_of(project)}
@@ -67,6 +66,12 @@ def run_document(
     if not any(load.changes for load in written):
         document["warmup"] = {"detect": {}}
     return document | {"loads": loads_of(project, lasting=RUN_LENGTH)}
+
+
+def chosen_of(project: Project, globs: Sequence[str]) -> list[int]:
+    """The numbers of the servers that a glob selects."""
+    servers = project.written.servers or ()
+    return [index for index, server in enumerate(servers) if any(fnmatchcase(server.name, glob) for glob in globs)]
 
 
 def variants_of(project: Project, chosen: Sequence[int] = ()) -> int:

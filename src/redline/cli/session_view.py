@@ -33,6 +33,7 @@ from redline.model import (
     Skipped,
 )
 from redline.model.limits import LimitStart
+from redline.model.search import SearchTerms
 from redline.ports import BuildOutcome
 from redline.quantities import significant
 from redline.report.document import Column, Prose, Section, Table
@@ -293,7 +294,12 @@ def duet_name(cells: tuple[Cell, ...]) -> str:
 
 
 def show_search_plan(
-    plan: Plan, most_probes: int, ignored: Sequence[str], unprofiled: Sequence[str], beyond: bool, console: Console
+    plan: Plan,
+    most_probes: int,
+    ignored: Sequence[str],
+    unprofiled: Sequence[str],
+    terms: SearchTerms,
+    console: Console,
 ) -> None:
     """The cells, the loads that are no template for probes, the profiles that are not made, and the most it takes."""
     if ignored:
@@ -306,7 +312,7 @@ def show_search_plan(
             cell.variant.slug,
             cell.scenario.name,
             cell.load.name,
-            rate(cell.load.open_shape.rate_per_s or 0.0),
+            "what the warm-up shows" if terms.by_warm_up else rate(cell.load.open_shape.rate_per_s or 0.0),
             load_text(cell),
             f"{'≤ ' if cell.warmup_detect else ''}{duration(cell.warmup_ns)}",
         )
@@ -315,7 +321,7 @@ def show_search_plan(
     heads = ("server", "scenario", "load", "begins at", "probes", "warm-up")
     skipped = (f"skipped: {skipped.slug}: {skipped.reason}" for skipped in plan.skipped)
     show([Section("", (Table(tuple(map(Column, heads)), tuple(rows)), Prose.of(skipped, Grade.WARN)))], console)
-    starts, most = 1 + plan.suite.trials, duration(longest_ns(plan, most_probes, beyond=beyond))
+    starts, most = 1 + plan.suite.trials, duration(longest_ns(plan, most_probes, beyond=terms.beyond))
     console.print(
         f"\n{count(len(plan.cells), 'cell')}, each at most {most_probes + len(CURVE_SHARES)} probes"
         f" on {starts} starts of its server: at most about {most},"

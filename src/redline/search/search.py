@@ -129,6 +129,10 @@ class Doomed:
 Sets = Mapping[str, tuple[Objective, ...]]
 
 
+_MOST_STARTS = 40
+"""Fresh starts that people have time for, with a probe or two on each."""
+
+
 @dataclass
 class Search:
     """Give it what each proposed load showed, until it proposes no more.
@@ -425,8 +429,10 @@ class Search:
             return ""
         differ = max((bounds.scattered.spread for bounds in ends if bounds.scattered), default=0.0)
         if any(bounds.starts_differ for bounds in ends):
-            starts = len({evidence.start for evidence in self.evidence})
-            return f"starts differ: about --trials {_round_up(times * starts)} would decide it"
+            starts = _round_up(times * len({evidence.start for evidence in self.evidence}))
+            if starts > _MOST_STARTS:
+                return f"starts differ too much: it would take about {starts} of them to decide it"
+            return f"starts differ: about --trials {starts} would decide it"
         probes = f"about --probes {_round_up(times * len(self.evidence))} would decide it"
         if differ:
             return f"probes differ by {differ:.0%}, however long they are: {probes}"

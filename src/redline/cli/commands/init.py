@@ -60,8 +60,9 @@ _NEXT = """\
 wrote {file}; next:
   redline run                                 loads it, on fresh starts, and writes a report
   redline limit --objective 'p99 < 200ms'     finds the highest rate that it sustains
-Add a second server to {file}, and `redline run` compares the two.
+{revisions}Add a second server to {file}, and `redline run` compares the two.
 """
+_REVISIONS = "  redline ab main..HEAD                       compares two revisions, such as these\n"
 
 
 @dataclass(frozen=True)
@@ -96,8 +97,14 @@ def execute(flags: InitFlags) -> None:
         write_atomically(file, project_text(described.server, described.asked()).encode())
     except OSError as error:
         raise StoreError(f"{file}: {error.strerror or error}", hint=mend(error)) from error
-    text = "\n".join([*said, _NEXT.format(file=file)])
+    revisions = _REVISIONS if "start" in described.server and _is_in_repository(Path.cwd()) else ""
+    text = "\n".join([*said, _NEXT.format(file=file, revisions=revisions)])
     Terminal().print(text, end="", highlight=False, markup=False, soft_wrap=True)
+
+
+def _is_in_repository(folder: Path) -> bool:
+    """Whether git has the folder's files, or may have."""
+    return any(os.path.lexists(here / ".git") for here in (folder, *folder.parents))
 
 
 def _built(described: _Described, command: str) -> _Described:

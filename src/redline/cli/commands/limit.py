@@ -51,7 +51,10 @@ def execute(flags: LimitFlags) -> None:
             asked = read_suites_search(flags, here)
             folder = flags.output or places.new_run(f"limit-{asked.request.suite.name}".replace(" ", "-"))
         else:
-            refuse(flags.given(among=_OF_SUITES), "without a suite, a search takes no")
+            refuse(
+                flags.given(among=_OF_SUITES - ({"servers"} if project else set())),
+                "without a suite, a search takes no",
+            )
             check_targets_are_whole(flags.targets)
             asked = read_servers_search(flags, here, project)
             folder = flags.output or Path(stack.enter_context(tempfile.TemporaryDirectory()), "search")
@@ -101,6 +104,6 @@ def _created(
     if source.file or len(request.suite.variants) > 1 or not request.suite.variants[0].is_attached:
         for note in asked.not_compared:
             console.print(note, style="yellow", highlight=False, markup=False, soft_wrap=True)
-        show_search_plan(plan, asked.most_probes, asked.ignored, asked.unprofiled, request.terms.beyond, console)
+        show_search_plan(plan, asked.most_probes, asked.ignored, asked.unprofiled, request.terms, console)
     is_kept = bool(source.file) or flags.output is not None
     return SearchSession.create(request, source, folder, bench, view, is_kept=is_kept)

@@ -55,7 +55,7 @@ _START_WITHIN_S = 30.0
 # Images go by their names: an image may have others, which are the user's.
 _JANITOR = """\
 trap "" INT HUP TERM
-cat >/dev/null
+read -r _
 list() { timeout 60 "$@" 2>/dev/null; }
 all=$(list "$@" ps --all --quiet --filter "label=$LABEL=$LAB")
 [ -z "$all" ] || { list "$@" kill $all; list "$@" rm --force --volumes $all; }
@@ -200,7 +200,7 @@ class Containers:
         return (janitor.stdin.fileno(),) if janitor is not None and janitor.stdin is not None else ()
 
     def _watch(self, engine: ContainerEngine) -> None:
-        """Start the janitor. It works when its stdin ends, which the lab and what it calls hold open."""
+        """Start the janitor. It works once its stdin has a line or ends, which the lab and what it calls hold open."""
         self._janitor = subprocess.Popen(
             ("sh", "-c", _JANITOR, "janitor", *engine.command),
             stdin=subprocess.PIPE,
@@ -215,7 +215,10 @@ class Containers:
         """Remove everything that this lab has made in the engine, and wait for that. May be called again."""
         janitor, self._janitor = self._janitor, None
         if janitor is not None and janitor.stdin is not None:
-            janitor.stdin.close()
+            # Whatever a command left running may hold its stdin open, as podman's aardvark-dns does.
+            with suppress(BrokenPipeError):
+                janitor.stdin.write(b"\n")
+                janitor.stdin.close()
             with suppress(subprocess.TimeoutExpired):
                 janitor.wait(WORK_WITHIN_S)
 

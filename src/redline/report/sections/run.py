@@ -55,7 +55,7 @@ def _head(report: Report) -> Head:
     run = report.run
     servers = (line((f"{name}:", "strong"), f" {text}") for name, text in run.servers.items())
     precision = (line((f"{precision_text(run.precision)}.", "dim")),) if run.precision else ()
-    unfinished = "" if run.complete else f"{done_text(run)} were measured. redline run --resume continues from here."
+    unfinished = "" if run.complete else f"{done_text(run)}. If it is kept, --resume continues from here."
     notice = (line(("! This run is not complete: ", Grade.WARN), unfinished),) if unfinished else ()
     return Head(
         run.suite,
