@@ -114,6 +114,28 @@ def test_a_container_gets_its_cores_its_limits_and_a_port_of_this_machine_alone(
     } <= words
 
 
+def test_secrets_are_not_in_the_command_line_but_what_the_client_itself_reads_is() -> None:
+    """A short value too, which no log hides."""
+    env = {"TOKEN": "77", "PLAIN": "77", "PATH": "/app", "DOCKER_HOST": "tcp://db"}
+    order = LaunchOrder(
+        command=(),
+        folder=Path("/b"),
+        env=env,
+        cpus=(),
+        grace_ns=1,
+        cgroup_parent=None,
+        log=Path("/log"),
+        own_variables=tuple(env),
+        secret_variables=("TOKEN", "PATH", "DOCKER_HOST"),
+    )
+    start = BoxedStart(8080, Path("/s/1"), order.own_variables)
+    image = Image("sha256:ab", port=80)
+    boxed = Box(engine(), "redline-7-ab-1", "7-ab", "shop", Container(network="published"), image, start).order(order)
+    given = {word for name, word in pairs(list(boxed.command)) if name == "--env"}
+    assert given == {"TOKEN", "PLAIN=77", "PATH=/app", "DOCKER_HOST=tcp://db"}
+    assert boxed.env == {**os.environ, "TOKEN": "77"}
+
+
 def test_an_image_of_the_user_gets_the_build_and_keeps_its_own_path() -> None:
     words = order_in(Container(image="debian:12"), Image("debian:12", (Path("/b"), Path("/jdk"))))
     assert {("--volume", "/b:/b:ro"), ("--volume", "/jdk:/jdk:ro")} <= pairs(words)

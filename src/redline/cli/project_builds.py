@@ -33,7 +33,7 @@ def build_servers(project: Project, suite: Suite, console: Console) -> None:
     The rest of a comparison says little without one of its servers, so the first that does not build ends it.
     """
     folder = Path(project.document.file).parent
-    commands = _commands(project, suite)
+    commands = commands_of(project, suite)
     if not commands:
         return
     hint = f"run `build` of {project.document.file} by hand, in {folder.resolve()}"
@@ -53,16 +53,23 @@ def builds_of(project: Project) -> tuple[str, ...]:
     return tuple(dict.fromkeys(server.build for server in servers if server.build is not None))
 
 
-def _commands(project: Project, suite: Suite) -> dict[str, str]:
+def commands_of(project: Project, suite: Suite) -> dict[str, str]:
     """What is to be run, each with the name of the first server that it builds."""
     written = project.written
     if written.servers is None:
         return {} if written.build is None else {written.build: suite.variants[0].slug}
     # A suite may have a server of that name with a command of its own.
     entries = [variant.entry for variant in suite.variants if isinstance(variant.entry, ServerEntry)]
-    chosen = {(entry.name, entry.about) for entry in entries}
+    chosen = {(entry.name, _what_starts(entry)) for entry in entries}
     commands: dict[str, str] = {}
     for server in written.servers:
-        if server.build is not None and (server.name, server.start) in chosen:
+        if server.build is not None and (server.name, server.start or server.image or server.service) in chosen:
             commands.setdefault(server.build, server.name)
     return commands
+
+
+def _what_starts(entry: ServerEntry) -> str:
+    """Its image, service or command, as a redline.yaml writes it."""
+    if entry.image is not None:
+        return entry.image.name
+    return entry.about if entry.compose is None else entry.compose.service

@@ -106,10 +106,13 @@ def _as_in_suites(server: ProjectServerSchema, folder: str) -> ServerSchema:
     """A server of `redline.yaml` as a suite has it, with the paths of a folder."""
     shared = server.model_fields_set & ServerSchema.model_fields.keys()
     written: dict[str, object] = {key: getattr(server, key) for key in shared}
+    if server.url is None:
+        written["folder"] = folder
     if server.start is not None:
-        return ServerSchema.model_validate(written | {"command": server.start, "folder": folder})
-    files = {key: str(PurePath(folder) / file) for key in ("compose", "env_file") if (file := getattr(server, key))}
-    return ServerSchema.model_validate(written | files)
+        written["command"] = server.start
+    if server.compose is not None:
+        written["compose"] = str(PurePath(folder) / server.compose)
+    return ServerSchema.model_validate(written)
 
 
 def no_checkout(_revision: str) -> Checkout:

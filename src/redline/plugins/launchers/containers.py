@@ -50,6 +50,8 @@ _BY_SIGNAL = 128
 _PAUSE_S = 0.02
 _ENDING_S = 1.0
 _START_WITHIN_S = 30.0
+_OF_CLIENTS = re.compile("PATH|HOME|TMPDIR|(LD|XDG|DOCKER|BUILDKIT|BUILDAH|CONTAINERS?|PODMAN|STORAGE|REGISTRY)_.*")
+"""Variables that change what the client itself does: a server's own go by its command line."""
 # Images go by their names: an image may have others, which are the user's.
 _JANITOR = """\
 trap "" INT HUP TERM
@@ -266,7 +268,8 @@ class Box:
         )  # an image of the build has everything where this machine has it
         env = {name: order.env[name] for name in (*own, *self.start.variables) if name in order.env}
         # Everybody on the machine can read command lines: the client takes secrets from its environment.
-        hidden = {name: text for name, text in env.items() if any(secret in text for secret in order.secrets)}
+        secret = [name for name in order.secret_variables if not _OF_CLIENTS.fullmatch(name)]
+        hidden = {name: text for name, text in env.items() if name in secret}
         port = self.start.port
         published = ["--network", self.name, "--publish", f"127.0.0.1:{port}:{self.image.port or port}"]
         network = ["--network", "host"] if self.wanted.network == "host" else published

@@ -28,7 +28,8 @@ _STOP_BEYOND_GRACE_S = 15.0
 class LaunchOrder:
     """What the warden runs. Output beyond `log_head + log_tail` bytes is counted and dropped, and `secrets` hidden.
 
-    `own_variables` are those of `env` that are the server's own: a container gets no others.
+    `own_variables` are those of `env` that are the server's own: a container gets no others. In `secret_variables`
+    of them there may be a secret.
     """
 
     command: tuple[str, ...]
@@ -42,10 +43,12 @@ class LaunchOrder:
     log_tail: int = 64 << 10
     secrets: tuple[str, ...] = ()
     own_variables: tuple[str, ...] = ()
+    secret_variables: tuple[str, ...] = ()
 
     def line(self) -> bytes:
         """The order as the warden reads it; the environment and the log are given as its own."""
-        order = {key: value for key, value in vars(self).items() if key not in ("env", "log", "own_variables")}
+        unsent = {"env", "log", "own_variables", "secret_variables"}
+        order = {key: value for key, value in vars(self).items() if key not in unsent}
         return (json.dumps({**order, "cgroup_parent": self.cgroup_parent or ""}, default=str) + "\n").encode()
 
 

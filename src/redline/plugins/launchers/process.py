@@ -149,6 +149,7 @@ class _Attempt:
             log=self.launch.log,
             secrets=variables.secrets,
             own_variables=variables.own,
+            secret_variables=variables.secret,
         )
 
     def _upstream_values(self) -> dict[str, str]:
