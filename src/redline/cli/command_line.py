@@ -248,10 +248,11 @@ class InitFlags(Flags):
 
     words: list[str] = _argument(
         "COMMAND|URL|curl …|FILE",
-        "Such as './server --port {port}', http://127.0.0.1:8080/, a command of curl, a Procfile, OpenAPI, or HAR.",
+        "Such as './server --port {port}', http://127.0.0.1:8080/, a command of curl, a compose file, a Procfile, "
+        "OpenAPI, or HAR.",
         [],
     )
-    path: str | None = _flag("--path", "PATH", "A command: what is requested; / by default.")
+    path: str | None = _flag("--path", "PATH", "A command or a compose file: what is requested; / by default.")
     requests: Path | None = _flag("--requests", "FILE", "What is requested: a log, HAR, OpenAPI, …: see import.")
 
 

@@ -12,6 +12,7 @@ from http import HTTPStatus
 from pathlib import Path, PurePath
 
 from redline.cli import places
+from redline.cli.build_view import BuildView
 from redline.cli.command_line import InitFlags, LoadFlags
 from redline.cli.flags import naming
 from redline.cli.imported import read_file, summary
@@ -28,10 +29,11 @@ from redline.plugins.checks import Checked, checking
 from redline.plugins.drivers.protocol import check
 from redline.plugins.drivers.verifying import SHOWN_BYTES, shown
 from redline.plugins.engine_process import find_engine
-from redline.plugins.launchers.failures import OF_COMMAND
+from redline.plugins.launchers.failures import OF_COMMAND, OF_SERVICE
 from redline.ports import Launch
 from redline.running.assembly import Workplace
 from redline.suite import make_plan, read_text, referenced_files
+from redline.suite.importing.compose import is_compose_file, read_compose
 from redline.suite.importing.curl import ALONE, read_curl, with_scheme
 from redline.suite.importing.gathering import FEW_REQUESTS
 from redline.suite.importing.procfile import is_procfile, read_procfile
@@ -123,7 +125,8 @@ def _described(flags: InitFlags) -> _Described:
     words = flags.words or [_typed()]
     if len(words) == 1 and is_procfile(words[0]):
         words = [_of_procfile(Path(words[0]))]
-    if len(words) == 1 and PurePath(words[0]).suffix in _DOCUMENTS and flags.requests is None:
+    is_document = PurePath(words[0]).suffix in _DOCUMENTS and not is_compose_file(words[0])
+    if len(words) == 1 and is_document and flags.requests is None:
         return _of_document(Path(words[0]))
     if flags.requests is not None:
         if words[0].split()[:1] == ["curl"] or flags.path is not None:
@@ -143,6 +146,18 @@ def _of_procfile(file: Path) -> str:
     said = f"{entry.name} of {file}: {entry.command}{left}"
     Terminal(stderr=True).print(said, highlight=False, soft_wrap=True)
     return entry.command
+
+
+def _of_compose(file: str, named: str | None = None, *others: str) -> dict[str, object]:
+    """A service. Raises UsageError."""
+    wrong = named if named is not None and named.startswith("-") else next(iter(others), None)
+    if wrong is not None:
+        hint = f"flags stand before it, and after it at most a service: redline init --path / {file} web"
+        raise UsageError(f"{wrong} stands after the compose file", hint=hint)
+    server = read_compose(read_text(Path(file)), file, named)
+    said = f"the service {server.service} of {file}, which listens on port {server.port} in its container"
+    Terminal(stderr=True).print(said, highlight=False, soft_wrap=True)
+    return {"name": name_of([server.service]), "compose": file, "service": server.service, "port": server.port}
 
 
 def _of_document(file: Path) -> _Described:
@@ -176,10 +191,12 @@ def _says_ready(request: Mapping[str, object]) -> bool:
 
 
 def _server_and_request(words: list[str], path: str | None) -> tuple[dict[str, object], dict[str, object]]:
-    """What words name: a command, a URL, or a command of curl. Raises UsageError."""
+    """What words name: a command, a URL, a service of a compose file, or a command of curl. Raises UsageError."""
     if len(words) == 1 and words[0].split()[:1] == ["curl"]:
         with naming("curl"):
             words = _split(words[0])
+    if is_compose_file(words[0]):
+        return _of_compose(*words), _request(LoadFlags(), Given(f"--path {path}", path or "/"))
     if words[0] == "curl":
         curl = read_curl(words[1:])
         asked = LoadFlags(url=curl.url, method=curl.method, headers=curl.headers, body=curl.body)
@@ -245,7 +262,7 @@ def _suite(described: _Described) -> Suite:
 
 
 def _asked(described: _Described) -> list[tuple[Cell, Checked]]:
-    """Ask the server everything once. Raises LaunchError, DriveError and UsageError."""
+    """Ask the server everything once. Raises BuildError, LaunchError, DriveError and UsageError."""
     suite = _suite(described)
     cells = list(make_plan(suite).cells.values())
     try:
@@ -255,17 +272,27 @@ def _asked(described: _Described) -> list[tuple[Cell, Checked]]:
         if error.kind == "not_ready" and seen is not None and int(seen[1]) >= HTTPStatus.BAD_REQUEST:
             message = f"{_line(cells[0])} is answered with status {int(seen[1])}"
             raise UsageError(message, hint=_other_request(cells[0])) from error
-        hint = error.hint.replace(OF_COMMAND.longer, _LONGER).replace(OF_COMMAND.ready, _READY)
+        hint = error.hint
+        for advice in (OF_COMMAND, OF_SERVICE):
+            hint = hint.replace(advice.longer, _LONGER).replace(advice.ready, _READY)
         raise LaunchError(error.message, hint=hint, kind=error.kind, log_tail=error.log_tail) from error
 
 
 def _answers(suite: Suite, cells: Sequence[Cell]) -> list[Checked]:
-    """Start the server, unless it runs already, and ask it once for each cell. Raises LaunchError and DriveError."""
+    """Start the server, unless it runs already, and ask it once for each cell.
+
+    Raises BuildError, LaunchError and DriveError.
+    """
     # A request other than GET says nothing of readiness, for which `/` then has to be answered as by `redline run`.
     any_status = cells[0].scenario.request.method == "GET"
     with ExitStack() as stack:
         log = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "server.log"
         tools = Workplace(None, stack, places.of_suite).bench(Path(), suite).tools
+        if cells[0].variant.is_in_container:
+            with BuildView(Terminal(stderr=True)) as view:
+                built = tools.launcher.build([cells[0].variant], view)
+            for error in built.failures.values():
+                raise error
         launch = Launch(cells[0].variant, tools.placement, log, any_status=any_status)
         server = stack.enter_context(tools.launcher.running(launch))
         checks = stack.enter_context(checking(find_engine()))
@@ -296,7 +323,11 @@ def _check_answers(cell: Cell, answer: Checked) -> None:
 
 
 def _other_request(cell: Cell) -> str:
-    given = "http://127.0.0.1:8080/items" if cell.variant.is_attached else "--path /items './server --port {port}'"
+    given = "http://127.0.0.1:8080/items"
+    if not cell.variant.is_attached:
+        service = cell.variant.catalogued.compose
+        started = "'./server --port {port}'" if service is None else PurePath(service.file).name
+        given = f"--path /items {started}"
     return f"give a request that it answers, such as `redline init {given}`"
 
 

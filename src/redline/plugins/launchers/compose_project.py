@@ -241,7 +241,15 @@ class ComposeProject:
             return is_alive(state.pid)
 
         try:
-            waited = wait_until_ready(find_engine(), variant, endpoint, ready, alive=alive, since_ns=since_ns)
+            waited = wait_until_ready(
+                find_engine(),
+                variant,
+                endpoint,
+                ready,
+                alive=alive,
+                since_ns=since_ns,
+                any_status=self.launch.any_status,
+            )
         except DriveError as error:
             raise LaunchError.of(error) from error
         if waited.ended == "ready" and is_alive(state.pid):

@@ -55,16 +55,24 @@ _OF_CLIENTS = re.compile("PATH|HOME|TMPDIR|(LD|XDG|DOCKER|BUILDKIT|BUILDAH|CONTA
 # Images go by their names: an image may have others, which are the user's.
 _JANITOR = """\
 trap "" INT HUP TERM
-cat >/dev/null
+said=$(cat)
 list() { timeout 60 "$@" 2>/dev/null; }
-all=$(list "$@" ps --all --quiet --filter "label=$LABEL=$LAB")
-[ -z "$all" ] || { list "$@" kill $all; list "$@" rm --force --volumes $all; }
-all=$(list "$@" network ls --quiet --filter "label=$LABEL=$LAB")
-[ -z "$all" ] || list "$@" network rm $all
-all=$(list "$@" volume ls --quiet --filter "label=$LABEL=$LAB")
-[ -z "$all" ] || list "$@" volume rm --force $all
-all=$(list "$@" images --format "{{.Repository}}:{{.Tag}}" "redline/$LAB" | grep "redline/$LAB:")
-[ -z "$all" ] || list "$@" rmi --force $all
+remove() {
+  all=$(list "$@" ps --all --quiet --filter "label=$LABEL=$LAB")
+  [ -z "$all" ] || { list "$@" kill $all; list "$@" rm --force --volumes $all; }
+  all=$(list "$@" network ls --quiet --filter "label=$LABEL=$LAB")
+  [ -z "$all" ] || list "$@" network rm $all
+  all=$(list "$@" volume ls --quiet --filter "label=$LABEL=$LAB")
+  [ -z "$all" ] || list "$@" volume rm --force $all
+  all=$(list "$@" images --format "{{.Repository}}:{{.Tag}}" "redline/$LAB" | grep "redline/$LAB:")
+  [ -z "$all" ] || list "$@" rmi --force $all
+}
+remove "$@"
+[ -n "$said" ] || { sleep 10; remove "$@"; }
+"""
+_IN_ORDER = b"closed"
+"""What the janitor reads last. A lab that was killed says nothing: then calls of the engine may go on for a while, and
+make what was not there yet, so the janitor looks again.
 """
 
 
@@ -215,7 +223,11 @@ class Containers:
         """Remove everything that this lab has made in the engine, and wait for that. May be called again."""
         janitor, self._janitor = self._janitor, None
         if janitor is not None and janitor.stdin is not None:
-            janitor.stdin.close()
+            with suppress(BrokenPipeError):
+                janitor.stdin.write(_IN_ORDER)
+                janitor.stdin.flush()
+            with suppress(BrokenPipeError):
+                janitor.stdin.close()
             with suppress(subprocess.TimeoutExpired):
                 janitor.wait(WORK_WITHIN_S)
 
