@@ -96,5 +96,5 @@ def _inside(written: Any) -> int | None:
 
 def _number(named: str, port: str) -> int:
     if not port.isdecimal() or not 0 < int(port) <= _HIGHEST:
-        raise UsageError(f"{named}: `{port}` is no port", hint=f"write a number up to {_HIGHEST}")
+        raise UsageError(f"{named}: `{port}` is no port", hint=f"write a number from 1 to {_HIGHEST}")
     return int(port)
