@@ -6,7 +6,7 @@ import pytest
 
 from redline.errors import UsageError
 from redline.model import ServerEntry, Start, Variant
-from redline.plugins.launchers.variables import check_variables, secrets_of_compose, variables_of
+from redline.plugins.launchers.variables import check_variables, hidden_in, secrets_of_compose, variables_of
 
 
 def entry(file: Path | None = None, env: dict[str, str] | None = None) -> ServerEntry:
@@ -118,3 +118,11 @@ def test_a_compose_file_that_says_nothing_of_use_has_the_secrets_beside_it(tmp_p
     (tmp_path / "compose.yaml").write_text(text)
     assert secrets_of_compose(tmp_path / "compose.yaml") == ("swordfish",)
     assert secrets_of_compose(tmp_path / "nowhere" / "compose.yaml") == ()
+
+
+def test_a_line_that_is_no_variable_is_hidden_where_an_error_quotes_it(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("A=1\ns3cret of mine\nB=swordfish\n")
+    secrets = secrets_of_compose(tmp_path / "compose.yaml")
+    text = 'unexpected character " " in variable name "s3cret of mine" beside swordfish'
+    assert hidden_in(text, secrets) == 'unexpected character " " in variable name "***" beside ***'
+    assert hidden_in(text, ()) == text

@@ -34,7 +34,7 @@ from redline.plugins.launchers.containers import LABEL, Containers
 from redline.plugins.launchers.failures import NotIts
 from redline.plugins.launchers.own_images import look_at
 from redline.plugins.launchers.process import MOST_PADDING_BYTES, PADDING, PORTS_TRIED, free_port
-from redline.plugins.launchers.variables import secrets_of_compose
+from redline.plugins.launchers.variables import hidden_in, secrets_of_compose
 from redline.plugins.revisions import build
 from redline.plugins.temporary import elsewhere, private_folder, temporary_folder
 from redline.ports import Building, BuildOutcome, Launch
@@ -125,7 +125,8 @@ class ComposeLauncher:
                 self._composed[service.file] = self._read(variant.slug, service, progress)
             self._composed[service.file].file.check(service.file, service.service)
         except (ContainerEngineError, ComposeFileError) as error:
-            raise BuildError(f"{variant.slug}: {error}", hint=error.hint) from error
+            said = hidden_in(str(error), secrets_of_compose(Path(service.file)))
+            raise BuildError(f"{variant.slug}: {said}", hint=error.hint) from error
         except OSError as error:
             message = f"{variant.slug}: {error.filename or service.file}: {error.strerror}"
             raise BuildError(message, hint=elsewhere()) from error

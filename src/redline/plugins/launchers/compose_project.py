@@ -31,6 +31,7 @@ from redline.plugins.launchers.guard import Exited, LaunchOrder
 from redline.plugins.launchers.observed import Whereabouts
 from redline.plugins.launchers.process import HOST
 from redline.plugins.launchers.readiness import wait_until_ready
+from redline.plugins.launchers.variables import hidden_in
 from redline.plugins.launchers.warden import Redactor
 from redline.plugins.linux import cgroup, procfs
 from redline.plugins.linux.cgroup import started_by
@@ -66,7 +67,7 @@ class Composed:
 
     def hidden(self, text: str) -> str:
         """The text without secrets."""
-        return Redactor(self.secrets).passed(text.encode(), last=True).decode()
+        return hidden_in(text, self.secrets)
 
 
 @dataclass(frozen=True)

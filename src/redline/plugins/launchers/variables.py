@@ -6,7 +6,7 @@ memory alone, and hidden in what the server writes.
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
@@ -20,6 +20,7 @@ from redline.errors import Location, UsageError
 from redline.files import open_regular
 from redline.model import ServerEntry, Variant
 from redline.model.catalogue import passed_names, with_passed
+from redline.plugins.launchers.warden import Redactor
 
 _MOST_BYTES = 256 * 1024
 _SHORTEST_HIDDEN = 6
@@ -90,6 +91,11 @@ def secrets_of_compose(file: Path) -> tuple[str, ...]:
     return _hidden((*variables, *kept, *passed))
 
 
+def hidden_in(text: str, secrets: Sequence[str]) -> str:
+    """The text without secrets."""
+    return Redactor(secrets).passed(text.encode(), last=True).decode()
+
+
 def _mappings(written: Any, key: str) -> list[dict[str, Any]]:
     """The mappings below a key of a compose file, without what has another form."""
     below = written.get(key) if isinstance(written, dict) else None
@@ -104,8 +110,9 @@ def _env_files(written: Any) -> list[str]:
 
 
 def _values(text: str) -> list[str]:
-    """The values in the text of a file of variables."""
-    return [binding.value for binding in parse_stream(StringIO(text)) if binding.value]
+    """The values in the text of a file of variables, and lines that are none, which an error may quote."""
+    bindings = parse_stream(StringIO(text))
+    return [value for binding in bindings if (value := binding.original.string if binding.error else binding.value)]
 
 
 def _text(file: Path) -> str:
