@@ -10,6 +10,9 @@ from redline.plugins.launchers.container_engine import ContainerEngine, Containe
 from redline.plugins.launchers.containers import LABEL, Containers
 from redline.plugins.linux.mounts import read_mounts
 
+JANITOR_WITHIN_S = 180.0
+"""A janitor calls the engine nine times, twice after a SIGKILL, and may have to wait for a compose call before that."""
+
 
 def working_engine(folder: Path) -> ContainerEngine:
     """A container engine that works here; skips the test with the reason where there is none."""

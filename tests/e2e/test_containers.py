@@ -24,7 +24,7 @@ from redline.plugins.linux import cgroup
 from redline.ports import Launch, Placement, Upstream
 from redline.suite import load_catalogue
 from tests.e2e.conftest import CHECKOUT, Redline
-from tests.e2e.engines import left_of_labs, working_engine
+from tests.e2e.engines import JANITOR_WITHIN_S, left_of_labs, working_engine
 from tests.e2e.lab import Lab
 from tests.e2e.leftovers import exists_below
 from tests.e2e.test_run import measured, run
@@ -48,7 +48,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> ContainerEngine:
 def nothing_left(engine: ContainerEngine) -> Iterator[ContainerEngine]:
     """Check that the test leaves no containers, networks, images and control groups."""
     yield engine
-    assert eventually(lambda: not left_of_labs(engine)), left_of_labs(engine)
+    assert eventually(lambda: not left_of_labs(engine), JANITOR_WITHIN_S), left_of_labs(engine)
 
 
 @contextlib.contextmanager

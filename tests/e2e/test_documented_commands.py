@@ -54,7 +54,9 @@ def documented(*pages: str) -> set[str]:
     return {shlex.join(args) for page in pages for args in commands((CHECKOUT / page).read_text())}
 
 
-OWN_PROJECT = sorted(documented("docs/guide/my-server.md"))
+IN_CONTAINERS = sorted(command for command in documented(*PAGES) if "compose.yaml" in command.split())
+"""These start containers: tests/e2e/test_own_containers.py runs them."""
+OWN_PROJECT = sorted(documented("docs/guide/my-server.md") - {*IN_CONTAINERS})
 """These need a redline.yaml, or write one: tests/e2e/test_my_server.py runs them."""
 TRAFFIC = sorted(
     {
@@ -65,7 +67,7 @@ TRAFFIC = sorted(
     - {*OWN_PROJECT}
 )
 """These read files of requests: tests/e2e/test_my_traffic.py runs them."""
-DOCUMENTED = sorted(documented(*PAGES) - {*OWN_PROJECT, *TRAFFIC})
+DOCUMENTED = sorted(documented(*PAGES) - {*IN_CONTAINERS, *OWN_PROJECT, *TRAFFIC})
 
 
 def test_the_documentation_shows_every_command() -> None:

@@ -26,7 +26,8 @@ from redline.suite.project import Own
 from redline.suite.schema.server import ReadySchema
 from redline.suite.schema.setup import SetupSchema
 from tests.e2e.conftest import Redline
-from tests.e2e.engines import left_of_labs, working_engine
+from tests.e2e.engines import JANITOR_WITHIN_S, left_of_labs, working_engine
+from tests.e2e.test_documented_commands import IN_CONTAINERS
 from tests.fakes.servers.entries import eventually
 
 pytestmark = pytest.mark.e2e
@@ -52,6 +53,8 @@ class Server(http.server.ThreadingHTTPServer):
     daemon_threads = True
 
 print("the shop opens", flush=True)
+if token := os.environ.get("TOKEN"):
+    print("with", len(token), "characters:", token, flush=True)
 Server(("0.0.0.0", 8080), Shop).serve_forever()
 """
 
@@ -82,7 +85,7 @@ def shop(engine: ContainerEngine, tmp_path_factory: pytest.TempPathFactory) -> I
 def nothing_left(engine: ContainerEngine) -> Iterator[ContainerEngine]:
     """Check that the test leaves no containers, networks, volumes, images and control groups."""
     yield engine
-    assert eventually(lambda: not left_of_labs(engine)), left_of_labs(engine)
+    assert eventually(lambda: not left_of_labs(engine), JANITOR_WITHIN_S), left_of_labs(engine)
 
 
 @pytest.fixture
@@ -344,3 +347,107 @@ def test_a_lab_that_is_ended_while_services_start_leaves_nothing(
             time.sleep(0.05)
         process.send_signal(number)
         process.communicate(timeout=120)
+
+
+TOKEN = "tok-5c2e8d11"
+AROUND = r"""
+    before: echo "before $PORT" >> trace
+    prepare: |
+      cat /proc/[0-9]*/cmdline | tr '\0' ' ' > commands
+      echo "prepare $PORT" >> trace
+    after: echo "after $PORT" >> trace
+"""
+FEW = "loads: {few: {closed: {users: 2}}}\n"
+SUITE = """\
+servers: [shop]
+scenarios: [{name: root, get: /}]
+loads: {few: {closed: {users: 2}, for: 200ms}}
+warmup: 50ms
+trials: 1
+"""
+
+
+def check_set_up(folder: Path, starts: int) -> None:
+    """Check that the commands ran around each start, and that the token reached the server and nothing else."""
+    trace = [line.split() for line in (folder / "trace").read_text().splitlines()]
+    for port in {port for _, port in trace}:
+        assert [word for word, of in trace if of == port] == ["before", "prepare", "after"]
+    assert len(trace) == 3 * starts
+    logs = [file.read_text() for file in folder.rglob("logs/*/server*.log")]
+    assert any("the shop opens\nwith 12 characters: ***\n" in text for text in logs)
+    for file in folder.rglob("*"):
+        if file.is_file() and file.name != ".env":
+            assert TOKEN.encode() not in file.read_bytes(), file
+
+
+@pytest.mark.parametrize("suite", [False, True])
+def test_commands_run_around_an_image_and_its_secrets_are_nowhere(
+    suite: bool, shop: str, nothing_left: ContainerEngine, redline: Redline
+) -> None:
+    """From a folder below that of redline.yaml, and for a suite there that names the server."""
+    folder, below = redline.folder, redline.folder / "below"
+    (folder / ".env").write_text(f"TOKEN={TOKEN}\n")
+    (folder / "redline.yaml").write_text(
+        f"servers:\n  - name: shop\n    image: {shop}\n    env_file: .env\n"
+        f"    env: {{GREETING: 'hi ${{PIN}}'}}{AROUND}{FEW}"
+    )
+    below.mkdir()
+    (below / "suite.yaml").write_text(SUITE)
+    redline.environment |= {"PIN": "4321", "TOKEN": "another"}
+    redline.folder = below
+    named = ["suite.yaml"] if suite else ["--trials", "1", "-d", "200ms", "--warmup", "50ms"]
+    done = redline("run", *named, "-o", "out")
+    assert done.code == 0, done.err
+    check_set_up(folder, starts=1)
+    commands = (folder / "commands").read_text()
+    assert "--env GREETING " in commands
+    assert "--env TOKEN " in commands
+    assert TOKEN not in done.out + done.err
+
+
+def test_after_runs_when_a_container_fails_and_its_last_words_show_no_secret(
+    shop: str, nothing_left: ContainerEngine, redline: Redline
+) -> None:
+    redline.environment["TOKEN"] = TOKEN
+    (redline.folder / "redline.yaml").write_text(
+        f"servers:\n  - name: shop\n    image: {shop}\n    port: 81\n    ready: {{within: 5s}}\n"
+        f"    env: {{TOKEN: '${{TOKEN}}'}}{AROUND}"
+    )
+    done = redline("load", "-d", "1s")
+    assert done.code == 1
+    assert "listens at 0.0.0.0:8080" in done.err
+    assert TOKEN not in done.out + done.err
+    assert [line.split()[0] for line in (redline.folder / "trace").read_text().splitlines()] == ["before", "after"]
+
+
+def test_commands_run_around_a_service_and_its_secrets_are_not_stored(
+    shop: str, runs_compose_files: ContainerEngine, redline: Redline
+) -> None:
+    (redline.folder / ".env").write_text(f"TOKEN={TOKEN}\n")
+    (redline.folder / "compose.yaml").write_text(
+        f"services:\n  web:\n    image: {shop}\n    environment: {{TOKEN: '${{TOKEN}}'}}\n"
+    )
+    (redline.folder / "redline.yaml").write_text(
+        f"servers:\n  - name: shop\n    compose: compose.yaml\n    service: web\n    port: 8080{AROUND}{FEW}"
+    )
+    done = redline("run", "--trials", "1", "-d", "200ms", "--warmup", "50ms", "-o", "out")
+    assert done.code == 0, done.err
+    (redline.folder / "commands").unlink()  # podman-compose has the environments of services in its commands
+    check_set_up(redline.folder, starts=1)
+    assert TOKEN not in done.out + done.err
+
+
+@pytest.mark.parametrize("command", IN_CONTAINERS)
+def test_init_asks_a_service_once_and_writes_a_file_that_is_read(
+    command: str, shop: str, runs_compose_files: ContainerEngine, redline: Redline
+) -> None:
+    """The service has to be named where several publish ports."""
+    text = f"services:\n  web:\n    image: {shop}\n    ports: ['80:8080']\n"
+    (redline.folder / "compose.yaml").write_text(compose_text() if ":" in command else text)
+    if ":" in command:
+        redline("init", "compose.yaml").refused(2, "compose.yaml publishes 2 ports: web:8080, db:5432", command)
+        assert not (redline.folder / "redline.yaml").exists()
+    done = redline(*command.split())
+    assert done.code == 0, done.err
+    assert "GET /: status 200, " in done.out
+    assert redline("check").code == 0

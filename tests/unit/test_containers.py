@@ -450,3 +450,23 @@ def test_the_janitor_removes_what_has_the_label_of_the_lab(tmp_path: Path, monke
     ]
     lab.close()
     assert containers.LABEL == "redline.lab"
+
+
+def test_the_janitor_of_a_lab_that_was_killed_looks_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the engine was making when the lab ended may have come after the first look."""
+    said = tmp_path / "said"
+    found = ContainerEngine(str(client(tmp_path / "bin", rest=f'echo "$1" >> {said}')))
+    vars(found)["command"] = (found.client,)
+    pause = tmp_path / "bin" / "sleep"
+    pause.write_text(f'#!/bin/sh\necho "sleep $1" >> {said}\n')
+    pause.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{pause.parent}{os.pathsep}{os.environ['PATH']}")
+    lab = Containers(tmp_path)
+    lab._watch(found)
+    janitor, lab._janitor = lab._janitor, None
+    assert janitor is not None
+    assert janitor.stdin is not None
+    janitor.stdin.close()  # as the end of the lab does
+    janitor.wait(60)
+    looks = ["ps", "network", "volume", "images"]
+    assert said.read_text().splitlines() == [*looks, "sleep 10", *looks]

@@ -127,11 +127,29 @@ def test_a_users_image_and_service_have_their_own_names_and_take_routes(tmp_path
     assert web.compose.file.endswith("deploy/compose.yaml")
 
 
+def test_commands_around_containers_run_in_a_folder_where_the_file_of_variables_is(tmp_path: Path) -> None:
+    suite = read(
+        tmp_path,
+        "servers:\n"
+        "  - {image: 'shop:1', folder: deploy, env_file: e, before: a, prepare: b, after: c}\n"
+        "  - {compose: compose.yaml, service: web, port: 8080, folder: deploy, before: a, prepare: b, after: c}\n"
+        "scenarios: [Get]\n"
+        "loads: {saturate: {closed: {users: 64}, for: 1s}}\n",
+    )
+    shop, web = (variant.catalogued for variant in suite.variants)
+    assert {entry.family_folder for entry in (shop, web)} == {"deploy"}
+    assert {(entry.start.before, entry.start.prepare, entry.start.after) for entry in (shop, web)} == {("a", "b", "c")}
+    assert shop.start.env_file == "deploy/e"
+    assert web.compose is not None
+    assert web.compose.file == "compose.yaml"
+
+
 @pytest.mark.parametrize(
     ("server", "says"),
     [
         ("{image: 'shop:1', command: './shop {port}'}", "both `command` and `image`"),
-        ("{compose: c.yaml, service: web, port: 80, folder: .}", "a server by its `compose` has no `folder`"),
+        ("{url: 'http://127.0.0.1:1', folder: .}", "a server by its `url` has no `folder`"),
+        ("{compose: c.yaml, service: web, port: 80, env_file: e}", "a server by its `compose` has no `env_file`"),
         ("{compose: compose.yaml, port: 80}", "`service` is missing, which a server by its `compose` file has"),
         ("{compose: compose.yaml, service: web, port: 80, env: {A: '1'}}", "a server by its `compose` has no `env`"),
         ("{url: 'http://127.0.0.1:1', port: 80}", "a server by its `url` has no `port`"),

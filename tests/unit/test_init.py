@@ -15,6 +15,7 @@ from redline.model import Cell, Ready, Suite
 from redline.plugins.checks import Checked
 from redline.plugins.launchers.failures import OF_COMMAND, FailedStart
 from redline.plugins.launchers.guard import LaunchOrder
+from redline.suite.importing.compose import is_compose_file, read_compose
 from redline.suite.project import read_project
 
 URL = "http://h:1/x"
@@ -233,33 +234,9 @@ def test_nothing_is_written_if_the_build_fails(tmp_path: Path, monkeypatch: pyte
 
 
 @pytest.mark.parametrize(
-    ("port", "number"),
-    [("8000", 8000), ("8080:80", 80), ("'127.0.0.1:8080:80/tcp'", 80), ("{target: 80, published: 8080}", 80)],
-)
-def test_a_compose_file_names_the_service_that_publishes_a_port(
-    port: str, number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    text = f"services:\n  db: {{image: postgres:15}}\n  shop: {{build: ., ports: [{port}]}}\n"
-    (tmp_path / "compose.yaml").write_text(text)
-    done = run_init(monkeypatch, tmp_path, {"/items": 200}, "--path", "/items", "compose.yaml")
-    assert done.exit_code == 0, done.exception
-    (server,) = read_project((tmp_path / "redline.yaml").read_text(), "redline.yaml").written.servers or []
-    assert (server.name, server.compose, server.service, server.port) == ("shop", "compose.yaml", "shop", number)
-
-
-@pytest.mark.parametrize(
     ("name", "text", "says"),
     [
         ("Dockerfile", "FROM scratch\n", "Dockerfile says how an image is built"),
-        ("compose.yaml", "services: {db: {image: a}}\n", "compose.yaml: no service publishes a single port"),
-        (
-            "compose.yaml",
-            "services: {web: {ports: ['80-90']}}\n",
-            "such as `servers: [{name: web, compose: compose.yaml",
-        ),
-        ("compose.yaml", "services: {a: {ports: [1, 2]}}\n", "several ports are published: a (1), a (2)"),
-        ("docker-compose.yml", "services: [\n", "docker-compose.yml: this is no YAML"),
-        ("compose.dev.yaml", "a: b\n", "compose.dev.yaml: this compose file has no services"),
         ("Procfile", "worker: ./work\n", "Procfile: this Procfile has no server"),
         ("Procfile", "web ./x\n", "Procfile:1: this is no entry of a Procfile"),
         ("Procfile", "a: b\nweb: cd x && ./shop $PORT\n", "Procfile:2: web: "),
@@ -308,3 +285,97 @@ def test_hints_for_a_server_that_is_not_ready_are_about_init(
     assert says in str(done.exception)
     assert "redline.yaml" not in str(done.exception)
     assert not list(tmp_path.iterdir())
+
+
+COMPOSE = """\
+x-shared: &shared {ports: ["${WEB_PORT:-9000}:${PORT:-8000}"]}
+services:
+  db: {image: postgres}
+  web: {<<: *shared, build: .}
+"""
+
+
+@pytest.mark.parametrize("name", ["compose.yaml", "compose.yml", "docker-compose.yml", "deploy/compose.prod.yaml"])
+def test_a_compose_file_is_known_by_its_name(name: str) -> None:
+    assert is_compose_file(name)
+    assert not any(map(is_compose_file, ("openapi.yaml", "compose.json", "mycompose.yaml")))
+
+
+@pytest.mark.parametrize(
+    "ports",
+    [
+        "[8000]",
+        "['8000']",
+        "['80:8000']",
+        "['127.0.0.1:80:8000/tcp']",
+        "['${P}:8000', '53:53/udp']",
+        "[{target: 8000, published: 80}, {target: 53, protocol: udp}]",
+        "['1:8000', '2:8000', '70-80:90-100']",
+    ],
+)
+def test_the_only_published_port_is_that_of_the_server(ports: str) -> None:
+    text = f"services:\n  db: {{ports: !reset []}}\n  web: {{ports: {ports}}}\n"
+    assert str(read_compose(text, "compose.yaml")) == "web:8000"
+
+
+@pytest.mark.parametrize(
+    ("text", "named", "says"),
+    [
+        (COMPOSE.replace("postgres", "x, ports: [5432]"), None, "compose.yaml publishes 2 ports: db:5432, web:8000"),
+        (COMPOSE.replace("postgres", "x, ports: [5432]"), None, "such as redline init compose.yaml db:5432"),
+        ("services: {web: {ports: [1, 2]}}", "web", "the service web publishes 2 ports: web:1, web:2"),
+        ("services: {web: {}, db: }", None, "publishes no single TCP port"),
+        ("services: {web: {ports: ['80-90:80-90']}}", None, "redline init compose.yaml web:8080"),
+        ("services: {web: {}, db: }", "db", "redline init compose.yaml db:8080"),
+        (COMPOSE, "shop", "compose.yaml has no service `shop`\n  hint: its services are: db, web"),
+        (COMPOSE, "db:x", "db:x: `x` is no port"),
+        (COMPOSE, "db:70000", "`70000` is no port"),
+        ("services:\n  web: [", None, "compose.yaml:2:9: this is not YAML"),
+        ("a: !!int x", None, "compose.yaml"),
+        ("[]", None, "compose.yaml: there are no `services`"),
+        ("", None, "compose.yaml: there are no `services`"),
+    ],
+)
+def test_a_compose_file_without_one_server_is_refused(text: str, named: str | None, says: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        read_compose(text, "compose.yaml", named)
+    assert says in str(refused.value)
+    assert refused.value.hint
+
+
+def test_a_service_may_be_named_with_its_port() -> None:
+    assert str(read_compose(COMPOSE, "compose.yaml", "db:5432")) == "db:5432"
+    assert str(read_compose(COMPOSE.replace("postgres", "x, ports: [5432]"), "compose.yaml", "web")) == "web:8000"
+
+
+@pytest.mark.parametrize("words", [["compose.yaml"], ["compose.yaml", "web:8000"]])
+def test_a_service_of_a_compose_file_is_a_server(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "compose.yaml").write_text(COMPOSE)
+    done = run_init(monkeypatch, tmp_path, {"/items": 200}, "--path", "/items", *words)
+    assert done.exit_code == 0, done.exception
+    assert "the service web of compose.yaml, which listens on port 8000" in done.stderr
+    made = read_project((tmp_path / "redline.yaml").read_text(), "redline.yaml")
+    (server,) = made.written.servers or []
+    assert (server.name, server.compose, server.service, server.port) == ("web", "compose.yaml", "web", 8000)
+    assert made.scenarios[0].request.path == "/items"
+
+
+@pytest.mark.parametrize(
+    ("words", "statuses", "says"),
+    [
+        (["compose.yaml"], {"/": 404}, "such as `redline init --path /items compose.yaml`"),
+        (["compose.yaml", "--path", "/x"], {}, "--path stands after the compose file\n  hint: flags stand before it"),
+        (["compose.yaml", "web", "db"], {}, "db stands after the compose file"),
+        (["docker-compose.yml"], {}, "docker-compose.yml"),
+    ],
+)
+def test_a_compose_file_that_is_asked_wrongly_writes_nothing(
+    words: list[str], statuses: Mapping[str, int], says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "compose.yaml").write_text(COMPOSE)
+    done = run_init(monkeypatch, tmp_path, statuses, *words)
+    assert isinstance(done.exception, UsageError), done.exception
+    assert says in str(done.exception)
+    assert [file.name for file in tmp_path.iterdir()] == ["compose.yaml"]

@@ -6,7 +6,7 @@ import pytest
 
 from redline.errors import UsageError
 from redline.model import ServerEntry, Start, Variant
-from redline.plugins.launchers.variables import check_variables, variables_of
+from redline.plugins.launchers.variables import check_variables, hidden_in, secrets_of_compose, variables_of
 
 
 def entry(file: Path | None = None, env: dict[str, str] | None = None) -> ServerEntry:
@@ -77,3 +77,54 @@ def test_what_is_wrong_is_said_without_any_value(tmp_path: Path, monkeypatch: py
     assert "is not UTF-8 text" in refusal(file)
     file.write_text("A=s3cret\n" * 40_000)
     assert "is longer than 256 KiB" in refusal(file)
+
+
+def test_names_of_variables_in_which_there_may_be_a_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PIN", "1234")
+    (tmp_path / ".env").write_text("A=file\nB=file\n")
+    made = variables_of(entry(tmp_path / ".env", {"A": "own", "C": "pin ${PIN}"}), {})
+    assert (set(made.own), set(made.private)) == ({"A", "B", "C"}, {"B", "C"})
+
+
+COMPOSE = """\
+services:
+  web:
+    image: shop:1
+    env_file: [web.env, {path: more.env, required: false}, gone.env]
+    environment: {LEVEL: verbose-level, URL: "db://${PASSED}@db/$PLAIN", ALONE: }
+    ports: !override ["8080"]
+  db: {env_file: db.env, environment: [LISTED, "SET=in-the-file"]}
+secrets: {key: {file: key.txt}, of_lab: {environment: KEPT}, theirs: {external: true}}
+"""
+
+
+def test_secrets_of_a_compose_file_come_from_files_and_the_environment_and_not_from_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("PASSED", "PLAIN", "ALONE", "LISTED", "KEPT", "OTHER"):
+        monkeypatch.setenv(name, f"lab-{name}")
+    for name in (".env", "web.env", "more.env", "db.env"):
+        (tmp_path / name).write_text(f"A='s3cret {name}'\nSHORT=1\n")
+    (tmp_path / "key.txt").write_text("s3cret key\n")
+    file = tmp_path / "compose.yaml"
+    file.write_text(COMPOSE)
+    assert {text.strip() for text in secrets_of_compose(file)} == {
+        *(f"s3cret {name}" for name in (".env", "web.env", "more.env", "db.env", "key")),
+        *(f"lab-{name}" for name in ("PASSED", "PLAIN", "ALONE", "LISTED", "KEPT")),
+    }
+
+
+@pytest.mark.parametrize("text", ["services: [", "[]", "services: {web: [], db: {env_file: 3, environment: 4}}", "\0"])
+def test_a_compose_file_that_says_nothing_of_use_has_the_secrets_beside_it(tmp_path: Path, text: str) -> None:
+    (tmp_path / ".env").write_text("A=swordfish\n")
+    (tmp_path / "compose.yaml").write_text(text)
+    assert secrets_of_compose(tmp_path / "compose.yaml") == ("swordfish",)
+    assert secrets_of_compose(tmp_path / "nowhere" / "compose.yaml") == ()
+
+
+def test_a_line_that_is_no_variable_is_hidden_where_an_error_quotes_it(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("A=1\ns3cret of mine\nB=swordfish\n")
+    secrets = secrets_of_compose(tmp_path / "compose.yaml")
+    text = 'unexpected character " " in variable name "s3cret of mine" beside swordfish'
+    assert hidden_in(text, secrets) == 'unexpected character " " in variable name "***" beside ***'
+    assert hidden_in(text, ()) == text

@@ -131,6 +131,10 @@ def test_of_the_servers_that_are_selected_the_first_is_the_baseline_and_one_is_l
             "servers[0].env: a server by its `compose` has no `env`",
         ),
         (
+            "servers:\n  - {name: go, compose: compose.yaml, service: web, port: 80, env_file: .env}\n",
+            "no `env_file`\n  hint: write it as `env_file` of the service, in the compose file",
+        ),
+        (
             "servers:\n  - {name: go, image: 'shop:1', service: web}\n",
             "redline.yaml:2:42: servers[0].service: a server by its `image` has no `service`",
         ),
@@ -169,6 +173,34 @@ def test_servers_in_containers_are_those_of_the_suite_with_files_of_the_folder(f
         f"the service web of {file}, in containers",
     ]
     assert "container" in cannot_profile(suite.variants[0], "cpu")
+
+
+@pytest.mark.parametrize("place", [".", "below"])
+def test_commands_and_files_of_containers_are_in_the_folder_of_the_file(
+    folder: Path, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also from a folder below it, and for a suite there that names them."""
+    text = (
+        "servers:\n  - {name: shop, image: 'shop:1', env_file: .env, before: ./fill, build: one}\n"
+        "  - {name: whole, compose: deploy/compose.yaml, service: web, port: 8080, after: ./empty, build: two}\n"
+    )
+    (folder / "below").mkdir()
+    (folder / "redline.yaml").write_text(text)
+    suite_file = folder / "below/suite.yaml"
+    suite_file.write_text(
+        "servers: [shop, whole]\nscenarios: [{name: root, get: /}]\nloads: {few: {closed: {users: 2}, for: 1s}}\n"
+    )
+    monkeypatch.chdir(folder / place)
+    project = read_project(text, str(folder / "redline.yaml"))
+    for suite in (read_suite_file(suite_or_project(None), RunFlags())[0], read_suite_file(suite_file, RunFlags())[0]):
+        shop, whole = (variant.catalogued for variant in suite.variants)
+        assert {Path(entry.family_folder).resolve() for entry in (shop, whole)} == {folder}
+        assert shop.start.env_file is not None
+        assert Path(shop.start.env_file).resolve() == folder / ".env"
+        assert whole.compose is not None
+        assert Path(whole.compose.file).resolve() == folder / "deploy/compose.yaml"
+        assert (shop.start.before, whole.start.after) == ("./fill", "./empty")
+        assert commands_of(project, suite) == {"one": "shop", "two": "whole"}
 
 
 def ab(text: str, **flags: Any) -> Any:

@@ -254,7 +254,7 @@ class InitFlags(Flags):
         [],
     )
     build: str | None = _flag("--build", "COMMANDS", "What builds the server, for sh; it runs first.")
-    path: str | None = _flag("--path", "PATH", "A command: what is requested; / by default.")
+    path: str | None = _flag("--path", "PATH", "A command or a compose file: what is requested; / by default.")
     requests: Path | None = _flag("--requests", "FILE", "What is requested: a log, HAR, OpenAPI, …: see import.")
 
 

@@ -111,7 +111,7 @@ def _server(document: Document, path: Path, folder: str) -> dict[str, object]:
     if "compose" in written:
         file = str(PurePath(folder, str(document.at((*path, "compose")))))
         server["compose"] = Given(str(document.place((*path, "compose"))), file)
-    return server | {"folder": folder} if "start" in written or "image" in written else server
+    return server if "url" in written else server | {"folder": folder}
 
 
 def scenarios_of(project: Project, globs: Sequence[str] = ("*",)) -> list[object]:

@@ -114,12 +114,12 @@ def _as_in_suites(server: ProjectServerSchema, folder: str) -> ServerSchema:
     """A server of `redline.yaml` as a suite has it, with the paths of a folder."""
     shared = server.model_fields_set & ServerSchema.model_fields.keys()
     written: dict[str, object] = {key: getattr(server, key) for key in shared}
+    if server.url is None:
+        written["folder"] = folder
     if server.start is not None:
-        written |= {"command": server.start}
-    if server.start is not None or server.image is not None:
-        written |= {"folder": folder}
+        written["command"] = server.start
     if server.compose is not None:
-        written |= {"compose": str(PurePath(folder) / server.compose)}
+        written["compose"] = str(PurePath(folder) / server.compose)
     return ServerSchema.model_validate(written)
 
 

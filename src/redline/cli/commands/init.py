@@ -12,6 +12,7 @@ from http import HTTPStatus
 from pathlib import Path, PurePath
 
 from redline.cli import places
+from redline.cli.build_view import BuildView
 from redline.cli.command_line import InitFlags, LoadFlags
 from redline.cli.flags import naming
 from redline.cli.imported import read_file, summary
@@ -29,11 +30,11 @@ from redline.plugins.checks import Checked, checking
 from redline.plugins.drivers.protocol import check
 from redline.plugins.drivers.verifying import SHOWN_BYTES, shown
 from redline.plugins.engine_process import find_engine
-from redline.plugins.launchers.failures import OF_COMMAND
+from redline.plugins.launchers.failures import OF_COMMAND, OF_SERVICE
 from redline.ports import Launch
 from redline.running.assembly import Workplace
 from redline.suite import make_plan, read_text, referenced_files
-from redline.suite.importing.compose import is_compose_file, read_service
+from redline.suite.importing.compose import is_compose_file, read_compose
 from redline.suite.importing.curl import ALONE, begins_curl, is_curl, read_curl, split_curl, with_scheme
 from redline.suite.importing.gathering import FEW_REQUESTS
 from redline.suite.importing.procfile import is_procfile, read_procfile
@@ -54,6 +55,8 @@ _OWN_ADVICE = {
     OF_COMMAND.longer: "start it yourself, and give its URL",
     OF_COMMAND.ready: "give another request with --path",
     OF_COMMAND.mend: "build it with --build COMMANDS, or fix",
+    OF_SERVICE.longer: "start it yourself, and give its URL",
+    OF_SERVICE.ready: "give another request with --path",
 }
 """What `init` has in place of what is in redline.yaml, or in the flags of other commands."""
 _NEXT = """\
@@ -172,6 +175,18 @@ def _of_procfile(file: Path) -> str:
     return entry.command
 
 
+def _of_compose(file: str, named: str | None = None, *others: str) -> dict[str, object]:
+    """A service. Raises UsageError."""
+    wrong = named if named is not None and named.startswith("-") else next(iter(others), None)
+    if wrong is not None:
+        hint = f"flags stand before it, and after it at most a service: redline init --path / {file} web"
+        raise UsageError(f"{wrong} stands after the compose file", hint=hint)
+    server = read_compose(read_text(Path(file)), file, named)
+    said = f"the service {server.service} of {file}, which listens on port {server.port} in its container"
+    Terminal(stderr=True).print(said, highlight=False, soft_wrap=True)
+    return {"name": name_of([server.service]), "compose": file, "service": server.service, "port": server.port}
+
+
 def _of_document(file: Path) -> _Described:
     """The server on this machine that a recording or an OpenAPI document names, and its requests. Raises UsageError."""
     requests, host = _of_file(file, {})
@@ -203,9 +218,11 @@ def _says_ready(request: Mapping[str, object]) -> bool:
 
 
 def _server_and_request(words: list[str], path: str | None) -> tuple[dict[str, object], dict[str, object]]:
-    """What words name: a command, a URL, or a command of curl. Raises UsageError."""
+    """What words name: a command, a URL, a service of a compose file, or a command of curl. Raises UsageError."""
     if len(words) == 1 and begins_curl(words[0]):
         words = [*split_curl(words[0])]
+    if is_compose_file(words[0]):
+        return _of_compose(*words), _request(LoadFlags(), Given(f"--path {path}", path or "/"))
     if is_curl(words[0]):
         curl = read_curl(words[1:])
         asked = LoadFlags(url=curl.url, method=curl.method, headers=curl.headers, body=curl.body)
@@ -214,12 +231,8 @@ def _server_and_request(words: list[str], path: str | None) -> tuple[dict[str, o
             raise UsageError(f"{words[1]} stands after the URL", hint=ALONE)
         asked = LoadFlags(url=with_scheme(words[0]))
     else:
-        if len(words) == 1 and is_compose_file(words[0]):
-            server = read_service(read_text(Path(words[0])), words[0])
-        else:
-            check_is_reachable(words[0])
-            server = _started(words)
-        return server, _request(LoadFlags(), Given(f"--path {path}", path or "/"))
+        check_is_reachable(words[0])
+        return _started(words), _request(LoadFlags(), Given(f"--path {path}", path or "/"))
     url = str(asked.url)
     if path is not None:
         raise UsageError(f"--path {path}: the URL names its path", hint="leave out --path")
@@ -269,7 +282,7 @@ def _suite(described: _Described) -> Suite:
 
 
 def _asked(described: _Described) -> list[tuple[Cell, Checked]]:
-    """Ask the server everything once. Raises LaunchError, DriveError and UsageError."""
+    """Ask the server everything once. Raises BuildError, LaunchError, DriveError and UsageError."""
     suite = _suite(described)
     cells = list(make_plan(suite).cells.values())
     try:
@@ -286,12 +299,20 @@ def _asked(described: _Described) -> list[tuple[Cell, Checked]]:
 
 
 def _answers(suite: Suite, cells: Sequence[Cell]) -> list[Checked]:
-    """Start the server, unless it runs already, and ask it once for each cell. Raises LaunchError and DriveError."""
+    """Start the server, unless it runs already, and ask it once for each cell.
+
+    Raises BuildError, LaunchError and DriveError.
+    """
     # A request other than GET says nothing of readiness, for which `/` then has to be answered as by `redline run`.
     any_status = cells[0].scenario.request.method == "GET"
     with ExitStack() as stack:
         log = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "server.log"
         tools = Workplace(None, stack, places.of_suite).bench(Path(), suite).tools
+        if cells[0].variant.is_in_container:
+            with BuildView(Terminal(stderr=True)) as view:
+                built = tools.launcher.build([cells[0].variant], view)
+            for error in built.failures.values():
+                raise error
         launch = Launch(cells[0].variant, tools.placement, log, any_status=any_status, log_is_kept=False)
         server = stack.enter_context(tools.launcher.running(launch))
         checks = stack.enter_context(checking(find_engine()))
@@ -322,7 +343,11 @@ def _check_answers(cell: Cell, answer: Checked) -> None:
 
 
 def _other_request(cell: Cell) -> str:
-    given = "http://127.0.0.1:8080/items" if cell.variant.is_attached else "--path /items './server --port {port}'"
+    given = "http://127.0.0.1:8080/items"
+    if not cell.variant.is_attached:
+        service = cell.variant.catalogued.compose
+        started = "'./server --port {port}'" if service is None else PurePath(service.file).name
+        given = f"--path /items {started}"
     return f"give a request that it answers, such as `redline init {given}`"
 
 

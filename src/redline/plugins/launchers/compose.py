@@ -12,6 +12,7 @@ from redline.errors import BuildError, LaunchError
 from redline.model import Variant
 from redline.model.catalogue import ComposeService
 from redline.plugins.launchers import failures
+from redline.plugins.launchers.around import Around
 from redline.plugins.launchers.compose_file import (
     ComposeFile,
     ComposeFileError,
@@ -33,6 +34,7 @@ from redline.plugins.launchers.containers import LABEL, Containers
 from redline.plugins.launchers.failures import NotIts
 from redline.plugins.launchers.own_images import look_at
 from redline.plugins.launchers.process import MOST_PADDING_BYTES, PADDING, PORTS_TRIED, free_port
+from redline.plugins.launchers.variables import hidden_in, secrets_of_compose
 from redline.plugins.revisions import build
 from redline.plugins.temporary import elsewhere, private_folder, temporary_folder
 from redline.ports import Building, BuildOutcome, Launch
@@ -76,17 +78,22 @@ class ComposeLauncher:
         for _ in range(PORTS_TRIED):
             with ExitStack() as stack:
                 try:
-                    folder = stack.enter_context(temporary_folder(private_folder("scratch")))
+                    folder, scratch = (
+                        stack.enter_context(temporary_folder(private_folder("scratch"))) for _ in range(2)
+                    )
                     start = self._start(launch, composed)
                     project = ComposeProject(launch, composed, start, folder, self._containers.holds)
                 except OSError as error:
                     message = f"{variant.slug} could not be given a scratch folder: {error.strerror}"
                     raise LaunchError(message, hint=elsewhere()) from error
+                around = Around(launch, project.order_of_commands(), start.port, scratch)
+                stack.enter_context(around.set_up())
                 stack.callback(project.close)
                 try:
                     server = project.bring_up()
                 except PortTakenError:
                     continue
+                around.prepare()
                 yield server
                 return
         raise failures.port_taken(variant.slug, start.port, PORTS_TRIED, NotIts(), launch.log)
@@ -118,7 +125,8 @@ class ComposeLauncher:
                 self._composed[service.file] = self._read(variant.slug, service, progress)
             self._composed[service.file].file.check(service.file, service.service)
         except (ContainerEngineError, ComposeFileError) as error:
-            raise BuildError(f"{variant.slug}: {error}", hint=error.hint) from error
+            said = hidden_in(str(error), secrets_of_compose(Path(service.file)))
+            raise BuildError(f"{variant.slug}: {said}", hint=error.hint) from error
         except OSError as error:
             message = f"{variant.slug}: {error.filename or service.file}: {error.strerror}"
             raise BuildError(message, hint=elsewhere()) from error
@@ -141,7 +149,7 @@ class ComposeLauncher:
         ids = {name: look_at(engine, image)[0] for name, image in images.items() if image}
         content = hashlib.sha256(repr((text, sorted(ids.items()))).encode()).hexdigest()[:_HASH_DIGITS]
         version = f"{engine.version}; {provider.version}"
-        return Composed(provider, file, path, built, content, version)
+        return Composed(provider, file, path, built, content, version, secrets_of_compose(path))
 
     def _built(  # noqa: PLR0913, PLR0917 - what, by what, and where
         self,

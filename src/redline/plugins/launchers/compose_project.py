@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 import time
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -31,6 +31,8 @@ from redline.plugins.launchers.guard import Exited, LaunchOrder
 from redline.plugins.launchers.observed import Whereabouts
 from redline.plugins.launchers.process import HOST
 from redline.plugins.launchers.readiness import wait_until_ready
+from redline.plugins.launchers.variables import hidden_in
+from redline.plugins.launchers.warden import Redactor
 from redline.plugins.linux import cgroup, procfs
 from redline.plugins.linux.cgroup import started_by
 from redline.plugins.linux.runtimes import runtimes_of
@@ -40,6 +42,7 @@ START_LABEL = "redline.start"
 _PAUSE_S = 0.1
 _KEPT_LINES = 10_000
 """Lines of a service's output that its log keeps, the last ones."""
+_COPIED_BYTES = 1 << 20
 _BY_SIGNAL = 128
 
 
@@ -49,7 +52,10 @@ class PortTakenError(Exception):
 
 @dataclass(frozen=True)
 class Composed:
-    """A compose file that can be started: its images are here. `built` are those that were built, by service."""
+    """A compose file that can be started: its images are here. `built` are those that were built, by service.
+
+    `secrets` are hidden in what its services write.
+    """
 
     provider: Provider
     file: ComposeFile
@@ -57,6 +63,11 @@ class Composed:
     built: dict[str, str]
     hash: str
     version: str
+    secrets: tuple[str, ...] = ()
+
+    def hidden(self, text: str) -> str:
+        """The text without secrets."""
+        return hidden_in(text, self.secrets)
 
 
 @dataclass(frozen=True)
@@ -110,7 +121,7 @@ class ComposeProject:
             state = self._its_container()
             self._verify(state)
         except ContainerEngineError as error:
-            raise LaunchError(f"{self.name}: {error}", hint=error.hint) from error
+            raise LaunchError(f"{self.name}: {self._composed.hidden(str(error))}", hint=error.hint) from error
         ready_at_ns = self._wait(state)
         return ComposedServer(Endpoint(HOST, self._start.port), self._facts(state, ready_at_ns - began_ns), self)
 
@@ -169,7 +180,9 @@ class ComposeProject:
         raise LaunchError(message, hint=OF_SERVICE.by_hand, log_tail=said)
 
     def _unhealthy(self, state: ContainerState, how: str) -> LaunchError:
-        message = f"{self.name}: the health check of the service {state.service} {how}: {state.said}"
+        message = (
+            f"{self.name}: the health check of the service {state.service} {how}: {self._composed.hidden(state.said)}"
+        )
         hint = f"see its `healthcheck` in {self._service.file}; if it only needs longer, {OF_SERVICE.longer}"
         return LaunchError(message, hint=hint, kind="not_ready", log_tail=self._tail(state))
 
@@ -229,7 +242,15 @@ class ComposeProject:
             return is_alive(state.pid)
 
         try:
-            waited = wait_until_ready(find_engine(), variant, endpoint, ready, alive=alive, since_ns=since_ns)
+            waited = wait_until_ready(
+                find_engine(),
+                variant,
+                endpoint,
+                ready,
+                alive=alive,
+                since_ns=since_ns,
+                any_status=self.launch.any_status,
+            )
         except DriveError as error:
             raise LaunchError.of(error) from error
         if waited.ended == "ready" and is_alive(state.pid):
@@ -263,6 +284,11 @@ class ComposeProject:
             cgroup_parent=None,
             log=self.launch.log,
         )
+
+    def order_of_commands(self) -> LaunchOrder:
+        """The start as the commands around it need it: they run in the lab's environment."""
+        folder = Path(self.launch.variant.catalogued.family_folder)
+        return replace(self._order(), folder=folder, env=dict(os.environ), secrets=self._composed.secrets)
 
     def _facts(self, state: ContainerState, ready_ns: int) -> ServerFacts:
         others = (other.service for other in self._states() if other.service != state.service and not other.has_ended)
@@ -308,16 +334,23 @@ class ComposeProject:
 
     def _write_log(self, state: ContainerState, file: Path) -> None:
         command = (*self._engine.command, "logs", "--tail", str(_KEPT_LINES), state.id)
-        with file.open("wb") as log, suppress(subprocess.TimeoutExpired):
-            subprocess.run(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                timeout=ANSWER_WITHIN_S,
-                check=False,
-                start_new_session=True,
-            )
+        with tempfile.TemporaryFile() as output:
+            with suppress(subprocess.TimeoutExpired):
+                subprocess.run(
+                    command,
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=subprocess.STDOUT,
+                    timeout=ANSWER_WITHIN_S,
+                    check=False,
+                    start_new_session=True,
+                )
+            output.seek(0)
+            redactor = Redactor(self._composed.secrets)
+            with file.open("wb") as log:
+                while data := output.read(_COPIED_BYTES):
+                    log.write(redactor.passed(data))
+                log.write(redactor.passed(b"", last=True))
 
     def close(self) -> None:
         """Stop and remove all that the start has made. Raises LaunchError when something is left."""

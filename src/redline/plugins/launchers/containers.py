@@ -55,17 +55,24 @@ _START_WITHIN_S = 30.0
 # Images go by their names: an image may have others, which are the user's.
 _JANITOR = """\
 trap "" INT HUP TERM
-read -r _
+read -r said
 list() { timeout 60 "$@" 2>/dev/null; }
-all=$(list "$@" ps --all --quiet --filter "label=$LABEL=$LAB")
-[ -z "$all" ] || { list "$@" kill $all; list "$@" rm --force --volumes $all; }
-all=$(list "$@" network ls --quiet --filter "label=$LABEL=$LAB")
-[ -z "$all" ] || list "$@" network rm $all
-all=$(list "$@" volume ls --quiet --filter "label=$LABEL=$LAB")
-[ -z "$all" ] || list "$@" volume rm --force $all
-all=$(list "$@" images --format "{{.Repository}}:{{.Tag}}" "redline/$LAB" | grep "redline/$LAB:")
-[ -z "$all" ] || list "$@" rmi --force $all
+remove() {
+  all=$(list "$@" ps --all --quiet --filter "label=$LABEL=$LAB")
+  [ -z "$all" ] || { list "$@" kill $all; list "$@" rm --force --volumes $all; }
+  all=$(list "$@" network ls --quiet --filter "label=$LABEL=$LAB")
+  [ -z "$all" ] || list "$@" network rm $all
+  all=$(list "$@" volume ls --quiet --filter "label=$LABEL=$LAB")
+  [ -z "$all" ] || list "$@" volume rm --force $all
+  all=$(list "$@" images --format "{{.Repository}}:{{.Tag}}" "redline/$LAB" | grep "redline/$LAB:")
+  [ -z "$all" ] || list "$@" rmi --force $all
+}
+remove "$@"
+[ -n "$said" ] || { sleep 10; remove "$@"; }
 """
+_IN_ORDER = b"closed\n"
+"""What the janitor reads when a lab ends in order. A lab that was killed says nothing: then calls of the engine may go
+on for a while, and make what was not there yet, so the janitor looks again."""
 
 
 @dataclass(frozen=True)
@@ -217,7 +224,7 @@ class Containers:
         if janitor is not None and janitor.stdin is not None:
             # Whatever a command left running may hold its stdin open, as podman's aardvark-dns does.
             with suppress(BrokenPipeError):
-                janitor.stdin.write(b"\n")
+                janitor.stdin.write(_IN_ORDER)
                 janitor.stdin.close()
             with suppress(subprocess.TimeoutExpired):
                 janitor.wait(WORK_WITHIN_S)

@@ -1,52 +1,100 @@
-"""A compose file: its service that a server can be. Pure."""
+"""A compose file: which of its services is the server, and on which port it listens in its container. Pure."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import PurePath
+from typing import Any
 
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
 from redline.errors import Location, UsageError
+from redline.suite.schema.document import parse_document
 
-_NAME = re.compile(r"(docker-)?compose([.-][\w.-]+)?\.ya?ml")
-_SHORT_PORT = re.compile(r"(?:.*:)?(\d+)(?:/tcp)?")
-"""`80`, `8080:80`, `127.0.0.1:8080:80/tcp`: the last number is the port in the container."""
+_NAME = re.compile(r"(docker-|podman-)?compose([.-][\w.-]+)?\.ya?ml")
+_VARIABLE = re.compile(r"\$\{\w+(?::?-([^}]*))?[^}]*\}|\$\w+")
+"""A variable, with its default if there is any."""
+_HIGHEST = 65535
+
+
+@dataclass(frozen=True)
+class ServicePort:
+    """A service, and the port on which it listens in its container."""
+
+    service: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"{self.service}:{self.port}"
 
 
 def is_compose_file(name: str) -> bool:
-    """Whether a file is called so: `compose.yaml`, `docker-compose.yml`, `compose.dev.yaml`."""
+    """Whether a file is called so: `compose.yaml`, `docker-compose.yml`, `compose.prod.yaml`."""
     return _NAME.fullmatch(PurePath(name).name) is not None
 
 
-def read_service(text: str, file: str) -> dict[str, object]:
-    """The only service that publishes a port, as a server of redline.yaml. Raises UsageError without it, or of several.
+def read_compose(text: str, file: str, named: str | None = None) -> ServicePort:
+    """The service that publishes a TCP port, if it is the only one; else what is named, as `web` or `web:8000`.
 
-    A compose file says neither which service is measured nor which port is HTTP's, so several are for the user.
+    Raises UsageError, with the line if the file is no YAML.
     """
+    services = _services(text, file)
+    ports = [ServicePort(name, port) for name, service in services.items() for port in _ports(service)]
+    which, command = f"{file} publishes", f"redline init {file}"
+    if named is not None:
+        service, _, port = named.partition(":")
+        if service not in services:
+            raise UsageError(f"{file} has no service `{service}`", hint=f"its services are: {', '.join(services)}")
+        if port:
+            return ServicePort(service, _number(named, port))
+        ports = [found for found in ports if found.service == service]
+        which = f"{file}: the service {service} publishes"
+    if not ports:
+        example = named or next(iter(services))
+        hint = f"name the service that answers HTTP, and its port in the container: {command} {example}:8080"
+        raise UsageError(f"{which} no single TCP port", hint=hint)
+    if len(ports) > 1:
+        hint = f"say which of them answers HTTP, such as {command} {ports[0]}"
+        raise UsageError(f"{which} {len(ports)} ports: {', '.join(map(str, ports))}", hint=hint)
+    return ports[0]
+
+
+def _services(text: str, file: str) -> Mapping[str, Any]:
+    """Raises UsageError."""
     try:
-        written = YAML(typ="safe", pure=True).load(text)
-    except YAMLError as error:
-        hint = "see what `docker compose config` or `podman compose config` says of it"
-        raise UsageError(f"this is no YAML: {str(error).splitlines()[0]}", hint=hint, place=Location(file)) from None
+        # It has anchors, merges and tags that no file of ours has.
+        written = YAML(pure=True).load(text)
+    except (YAMLError, ValueError, AttributeError, IndexError, KeyError, AssertionError, RecursionError):
+        parse_document(text, file)
+        message = "this is not YAML that can be read"
+        raise UsageError(
+            message, hint="try it by hand: docker or podman compose config", place=Location(file)
+        ) from None
     services = written.get("services") if isinstance(written, dict) else None
     if not isinstance(services, dict) or not services:
-        raise UsageError("this compose file has no services", hint="name another file", place=Location(file))
-    published = [(str(name), port) for name, service in services.items() for port in _ports_of(service)]
-    if len(published) != 1:
-        several = ", ".join(f"{name} ({port})" for name, port in published)
-        message = f"several ports are published: {several}" if several else "no service publishes a single port"
-        name, port = published[0] if published else (str(next(iter(services))), 8080)
-        server = f"{{name: {name}, compose: {file}, service: {name}, port: {port}}}"
-        hint = f"write redline.yaml with the service that is measured, such as `servers: [{server}]`"
-        raise UsageError(message, hint=hint, place=Location(file))
-    ((name, port),) = published
-    return {"name": name, "compose": file, "service": name, "port": port}
+        raise UsageError("there are no `services`", hint="name a compose file", place=Location(file))
+    return {str(name): service for name, service in services.items()}
 
 
-def _ports_of(service: object) -> list[int]:
-    """The ports in the container of a service that are published; a range or a variable is none."""
-    ports = service.get("ports") if isinstance(service, Mapping) else None
-    targets = [port.get("target") if isinstance(port, Mapping) else port for port in ports or ()]
-    matches = [_SHORT_PORT.fullmatch(str(target)) for target in targets]
-    return list(dict.fromkeys(int(match[1]) for match in matches if match and 0 < int(match[1]) < 1 << 16))
+def _ports(service: Any) -> Sequence[int]:
+    """The TCP ports that a service publishes, those in its container, without ranges."""
+    written = service.get("ports") if isinstance(service, dict) else None
+    found = (_inside(item) for item in written) if isinstance(written, list) else ()
+    return list(dict.fromkeys(port for port in found if port is not None))
+
+
+def _inside(written: Any) -> int | None:
+    """The port of `8000`, `80:8000`, `127.0.0.1:80:8000/tcp` or a mapping; None for what is not a TCP port."""
+    if isinstance(written, dict):
+        text, protocol = str(written.get("target")), str(written.get("protocol", "tcp"))
+    else:
+        text, _, protocol = str(written).partition("/")
+    digits = _VARIABLE.sub(lambda variable: variable[1] or "", text).rpartition(":")[2]
+    return int(digits) if digits.isdecimal() and protocol in ("", "tcp") and 0 < int(digits) <= _HIGHEST else None
+
+
+def _number(named: str, port: str) -> int:
+    if not port.isdecimal() or not 0 < int(port) <= _HIGHEST:
+        raise UsageError(f"{named}: `{port}` is no port", hint=f"write a number from 1 to {_HIGHEST}")
+    return int(port)

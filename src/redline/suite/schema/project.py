@@ -11,7 +11,7 @@ from redline.suite.schema.load import LoadSchema
 from redline.suite.schema.objectives import ObjectiveSets
 from redline.suite.schema.scenario import NAME, OneRequestSchema, WeightedSchema
 from redline.suite.schema.server import RUNTIME, ReadySchema, StopSchema
-from redline.suite.schema.setup import SetupSchema
+from redline.suite.schema.setup import COMMANDS, SetupSchema
 from redline.suite.schema.shell import CommandLine
 from redline.suite.schema.suite import OWN_NAME, RouteNames, Routes
 from redline.suite.schema.types import Budget
@@ -74,7 +74,7 @@ _KINDS = ("start", "image", "compose", "url")
 _FIT = {
     "start": {"build", "runtime", "ready", "stop", *SetupSchema.model_fields},
     "image": {"build", "runtime", "ready", "stop", "port", *SetupSchema.model_fields},
-    "compose": {"build", "runtime", "ready", "stop", "service", "port"},
+    "compose": {"build", "runtime", "ready", "stop", "service", "port", *COMMANDS},
     "url": set[str](),
 }
 """The further keys that one of several servers can have, by its kind."""
@@ -119,8 +119,9 @@ class ProjectServerSchema(StartedSchema, ContainedSchema):
 
 def _advice_on(kind: str, key: str) -> str:
     """What to do about a key that this kind of server does not have."""
-    if kind == "compose" and key == "env":
-        return "write it as `environment` of the service, in the compose file"
+    if kind == "compose" and key in ("env", "env_file"):
+        other = "environment" if key == "env" else key
+        return f"write it as `{other}` of the service, in the compose file"
     if kind == "start" and key == "port":
         return "remove it: Redline chooses the port, and fills in {port}"
     return "remove it"

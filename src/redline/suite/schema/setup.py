@@ -26,6 +26,8 @@ def _a_path(name: str) -> str:
 
 
 Commands = Annotated[str, Field(min_length=1)]
+COMMANDS = frozenset({"before", "prepare", "after"})
+"""The keys of commands around a start, which a service of a compose file has too: its environment is in that file."""
 
 
 class SetupSchema(Schema):
@@ -38,8 +40,8 @@ class SetupSchema(Schema):
     )
     env_file: Annotated[str, AfterValidator(_a_path)] | None = Field(
         default=None,
-        description="a file of further variables, NAME=VALUE a line, relative to the folder in which the command "
-        "runs; its values are not stored",
+        description="a file of further variables, NAME=VALUE a line, relative to the folder in which its "
+        "commands run; its values are not stored",
         examples=[".env"],
     )
     before: Commands | None = Field(

@@ -22,7 +22,7 @@ from redline.suite.schema.load import DEFAULT_CONNECTIONS, MOST_CONNECTIONS, Loa
 from redline.suite.schema.objectives import ObjectiveSets
 from redline.suite.schema.scenario import NAME, ScenarioSchema
 from redline.suite.schema.server import OPTION_NAME, RUNTIME, ReadySchema, ServerName, StopSchema
-from redline.suite.schema.setup import SetupSchema
+from redline.suite.schema.setup import COMMANDS, SetupSchema
 from redline.suite.schema.shell import CommandLine
 from redline.suite.schema.types import (
     BY_FORM,
@@ -105,7 +105,7 @@ _FIT = {
     "use": {"options", "http", "tls", "route", "places", "container"},
     "command": {"name", "folder", "ready", "stop", "runtime", "http", "tls", "route", *SetupSchema.model_fields},
     "image": {"name", "folder", "port", "ready", "stop", "runtime", "http", "tls", "route", *SetupSchema.model_fields},
-    "compose": {"name", "service", "port", "ready", "stop", "runtime", "http", "tls", "route"},
+    "compose": {"name", "folder", "service", "port", "ready", "stop", "runtime", "http", "tls", "route", *COMMANDS},
     "url": {"name", "http", "tls", "route"},
     "revision": {"name", "http", "tls", "route"},
 }
@@ -144,7 +144,7 @@ class ServerSchema(SetupSchema, PlacedSchema, ContainedSchema):
     folder: str | None = Field(
         default=None,
         min_length=1,
-        description="where the command runs, and those around a start, relative to the suite; default: its folder",
+        description="where its commands run, relative to the suite; default: that of the suite",
     )
     ready: ReadySchema | None = Field(
         default=None,
