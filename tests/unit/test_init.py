@@ -175,6 +175,7 @@ def test_the_requests_of_a_file_are_kept_if_they_are_answered(tmp_path: Path, mo
         assert done.exit_code == 0, done.exception
         assert "GET /items: status 202" in done.output
         assert "left out: GET /items/1: status 404" in done.output
+        assert "made up (1): values that were made from schemas" in done.output
         made = read_project((tmp_path / "redline.yaml").read_text(), "redline.yaml")
         assert [(scenario.name, scenario.request.method) for scenario in made.scenarios] == [
             ("list", "GET"),

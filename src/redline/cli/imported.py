@@ -38,6 +38,7 @@ def summary(made: Made, file: Path, targets: Iterable[str]) -> str:
         said += f"; left out: {integer(sum(entry.count for entry in left))} of {integer(made.total)}"
         said += f", such as {integer(left[0].count)} {left[0].why}"
     notes = [f"not sent: {_named_secrets(made.left_out)}"] if any(map(_is_secret, made.left_out)) else []
+    notes += [f"made up ({integer(entry.count)}): {entry.why}" for entry in made.left_out if entry.kind == "made"]
     notes += [f"{made.host} is not contacted"] if made.host and is_elsewhere(made.host, targets) else []
     if left or notes:
         notes.append(f"{shlex.join(['redline', 'import', str(file)])} shows all of it")
