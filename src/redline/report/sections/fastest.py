@@ -21,7 +21,7 @@ def fastest_lines(report: Report) -> Iterator[Line]:
         wins = Counter(lead.first.server for lead in found if lead.is_sure)
         texts = [f"{server} in {number:,}" for server, number in wins.most_common()]
         unsure = len(found) - wins.total()
-        texts += [f"no server in {unsure:,}"] if unsure else []
+        texts += [f"none, or not known, in {unsure:,}"] if unsure else []
         yield line((f"Fastest, of {fmt.count(len(found), 'workload')}", "strong"), f": {', '.join(texts)}")
         return
     where = {(group.scenario, group.load): group.where(report.cells) for group in groups(report)}
@@ -32,16 +32,18 @@ def fastest_lines(report: Report) -> Iterator[Line]:
 
 
 def _said(lead: Lead) -> tuple[str, str]:
-    """`go is fastest`, and by how much; or that nobody is, and who is not told apart."""
+    """`go is fastest`, and by how much; or that nobody is, or is known to be, and who is not told apart."""
     if lead.is_sure:
-        return f"{lead.first.server} is fastest", f": {_by_how_much(lead)} ({lead.first.load_text})"
+        among = " of those compared" if lead.without else ""
+        return f"{lead.first.server} is fastest{among}", f": {_by_how_much(lead)} ({lead.first.load_text})"
     parts = []
     if lead.unknown:
         parts.append(f"{_names((lead.first, *lead.unknown))} cannot be distinguished in {fmt.label(lead.metric)}")
     if lead.same:
         alike = f"are the same within {percent(lead.threshold)} in {fmt.label(lead.metric)}"
         parts.append(f"{_names((lead.first, *lead.same))} {alike}")
-    return "no server is fastest", f": {', and '.join(parts)} ({lead.first.load_text})"
+    said = "which server is fastest is not known" if lead.unknown else "no server is fastest"
+    return said, f": {', and '.join(parts)} ({lead.first.load_text})"
 
 
 def _by_how_much(lead: Lead) -> str:
