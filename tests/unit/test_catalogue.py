@@ -114,7 +114,7 @@ def test_every_problem_of_all_files_at_once(tmp_path: Path) -> None:
         ('"{log}"', "x", "the option `log` never reaches the server", "use `{log}`"),
         ("    about: no framework\n", "", "`about` is missing", "add it"),
         ("  plain:", "  Plain:", "`Plain` has a form", "lower-case letters"),
-        ("within: 30s", "within: 30", "`30` has no unit", "25s"),
+        ("within: 30s", "within: 30", "`30` has no unit", "write `30s`"),
         ("within: 30s", "within: 0s", "must be at least 1ns", "ends in failure"),
         ("path: /path0", "path: path0", "`path0` has a form", "such as `/path0`"),
         ("hint: install make", "hnit: install make", "`hint` is missing", "add it"),

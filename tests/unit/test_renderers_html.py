@@ -100,7 +100,7 @@ def test_what_was_skipped_is_reported_with_its_reason() -> None:
     slugs = [skipped.slug for skipped in reports.skipping().skipped]
     assert len(slugs) == 4
     assert ", ".join(slugs) in text.replace(" .", ".")
-    assert "51 of 60 trials were measured" in text
+    assert "This run is not complete: 51 of 60 trials" in text
 
 
 def test_all_that_is_needed_to_repeat_the_run_is_there() -> None:

@@ -63,7 +63,7 @@ def test_a_fixed_warm_up_keeps_its_cells_and_a_detected_one_has_others(tmp_path:
         (SUITE + "warmup: {detect: {at_least: 9s}}\n", "unknown key `at_least`", "at_most", "warmup.detect.at_least"),
         (SUITE + "warmup: {}\n", "`detect` is missing", "at_most: 60s", "warmup.detect"),
         (SUITE + "warmup: {detect: 60s}\n", "mapping of keys", "as soon as the server is steady", "warmup.detect"),
-        (SUITE + "warmup: 30\n", "has no unit", "write it like", "warmup"),
+        (SUITE + "warmup: 30\n", "has no unit", "write `30s`", "warmup"),
         (STAGED, "the load `saturate` changes by design", "fixed warm-up", "warmup.detect"),
     ],
 )

@@ -133,7 +133,7 @@ def test_a_file_of_times_that_is_not_there(tmp_path: Path) -> None:
         ),
         ("closed: {users: 1, depth: 0}", "at least 1", "in flight", "closed.depth"),
         ("closed: {users: 1, think: 0s}", "at least 1ns", "do not think", "closed.think"),
-        ("closed: {users: 1, think: {exponential: 5}}", "`5` has no unit", "`25s`", "closed.think.exponential"),
+        ("closed: {users: 1, think: {exponential: 5}}", "`5` has no unit", "write `5s`", "closed.think.exponential"),
         (
             "closed: {users: 1, think: {exponental: 5s}}",
             "unknown key `exponental`",
