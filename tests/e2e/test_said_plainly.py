@@ -93,7 +93,7 @@ def test_a_port_that_a_strange_process_has(redline: Redline, lab: Lab) -> None:
         ("cd app && ./server {port}", "cd", "sh -c 'cd app && ./server {port}'"),
         ("./server {port} > log", ">", "leave it out"),
         ("~/server {port}", "~/server", "write the whole path"),
-        ("./server $PORT", "$PORT", "sh -c"),
+        ("./server $PORT", "$PORT", "write `{port}`: Redline chooses the port"),
     ],
 )
 def test_a_command_that_is_for_a_shell(redline: Redline, lab: Lab, command: str, word: str, advice: str) -> None:
