@@ -82,7 +82,7 @@ class ComposeLauncher:
                         stack.enter_context(temporary_folder(private_folder("scratch"))) for _ in range(2)
                     )
                     start = self._start(launch, composed)
-                    project = ComposeProject(launch, composed, start, folder, self._containers.holds)
+                    project = ComposeProject(launch, composed, start, folder)
                 except OSError as error:
                     message = f"{variant.slug} could not be given a scratch folder: {error.strerror}"
                     raise LaunchError(message, hint=elsewhere()) from error

@@ -93,11 +93,9 @@ class ComposedServer:
 class ComposeProject:
     """A start of a compose file. `close` must be called, whatever happens."""
 
-    def __init__(
-        self, launch: Launch, composed: Composed, start: OwnStart, folder: Path, holds: tuple[int, ...]
-    ) -> None:
-        """Raises OSError when its files cannot be written. `holds`: see `Containers.holds`."""
-        self.launch, self._composed, self._start, self._folder, self._holds = launch, composed, start, folder, holds
+    def __init__(self, launch: Launch, composed: Composed, start: OwnStart, folder: Path) -> None:
+        """Raises OSError when its files cannot be written."""
+        self.launch, self._composed, self._start, self._folder = launch, composed, start, folder
         self.name = launch.variant.slug
         self._engine = composed.provider.engine
         self._state: ContainerState | None = None
@@ -129,7 +127,7 @@ class ComposeProject:
         for wave in self._composed.file.waves:
             try:
                 words = ("up", "-d", "--no-build", "--no-deps", *wave)
-                self._composed.provider.call(self._folder, self._common, *words, holds=self._holds)
+                self._composed.provider.call(self._folder, self._common, *words)
             except ContainerEngineError as error:
                 if failures.says_port_is_taken(error.said):
                     raise PortTakenError from error

@@ -49,13 +49,12 @@ class Provider:
         common: tuple[str, ...],
         *words: str,
         within_s: float = WORK_WITHIN_S,
-        holds: tuple[int, ...] = (),
     ) -> str:
         """The output of a command, whose name is the first of `words`. Raises ContainerEngineError."""
         command, file = self.command(folder, *common, *words), common[common.index("-f") + 1]
         # What is in the folder is gone when a message is read, and `down` would end what the user runs of the file.
         tried = (*self.name.split(), "-f", file, "ps" if words[0] == "down" else words[0])
-        return output(command, words[0], within_s, name=self.name, by_hand=shlex.join(tried), holds=holds)
+        return output(command, words[0], within_s, name=self.name, by_hand=shlex.join(tried))
 
 
 def find_provider(engine: ContainerEngine) -> Provider:

@@ -131,19 +131,18 @@ def find_container_engine(try_out: Callable[[ContainerEngine], None]) -> Contain
     raise ContainerEngineError("; ".join(map(str, reasons)), reasons[0].hint)
 
 
-def output(  # noqa: PLR0913 - a command, and how messages name it
+def output(
     command: tuple[str, ...],
     verb: str,
     within_s: float,
     *,
     name: str = "",
     by_hand: str = "",
-    holds: tuple[int, ...] = (),
 ) -> str:
     """The stripped output of a command. It has a session of its own: a Ctrl-C reaches the lab alone.
 
     A timeout ends all of it. In messages `name` is that of the program, and `by_hand` what a user can try, where the
-    command itself is no help; `holds` are files that it keeps open. Raises ContainerEngineError.
+    command itself is no help. Raises ContainerEngineError.
     """
     called = f"`{name or Path(command[0]).name} {verb}`"
     hint = f"try it by hand: {by_hand or ' '.join(command[:12])}"
@@ -151,7 +150,7 @@ def output(  # noqa: PLR0913 - a command, and how messages name it
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         try:
             process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True, pass_fds=holds
+                command, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True
             )
         except OSError as error:
             raise ContainerEngineError(f"{called} cannot be run: {error.strerror}", INSTALL) from error

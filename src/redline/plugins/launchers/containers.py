@@ -68,11 +68,12 @@ remove() {
   [ -z "$all" ] || list "$@" rmi --force $all
 }
 remove "$@"
-[ -n "$said" ] || { sleep 10; remove "$@"; }
+[ -n "$said" ] || for _ in 1 2 3 4 5 6; do sleep 10; remove "$@"; done
 """
 _IN_ORDER = b"closed\n"
 """What the janitor reads when a lab ends in order. A lab that was killed says nothing: then calls of the engine may go
-on for a while, and make what was not there yet, so the janitor looks again."""
+on for a while, and make what was not there yet, so the janitor looks again for a minute. It does not wait for them:
+what they leave running, such as podman's aardvark-dns, would hold whatever says that they go on."""
 
 
 @dataclass(frozen=True)
@@ -200,14 +201,8 @@ class Containers:
         except ContainerEngineError as error:
             raise LaunchError(f"{server}: {error}", hint=error.hint) from error
 
-    @property
-    def holds(self) -> tuple[int, ...]:
-        """What a command keeps open that makes things in the engine: so the janitor begins only when it has ended."""
-        janitor = self._janitor
-        return (janitor.stdin.fileno(),) if janitor is not None and janitor.stdin is not None else ()
-
     def _watch(self, engine: ContainerEngine) -> None:
-        """Start the janitor. It works once its stdin has a line or ends, which the lab and what it calls hold open."""
+        """Start the janitor. It works once its stdin has a line or ends, which the lab alone holds open."""
         self._janitor = subprocess.Popen(
             ("sh", "-c", _JANITOR, "janitor", *engine.command),
             stdin=subprocess.PIPE,
@@ -222,7 +217,6 @@ class Containers:
         """Remove everything that this lab has made in the engine, and wait for that. May be called again."""
         janitor, self._janitor = self._janitor, None
         if janitor is not None and janitor.stdin is not None:
-            # Whatever a command left running may hold its stdin open, as podman's aardvark-dns does.
             with suppress(BrokenPipeError):
                 janitor.stdin.write(_IN_ORDER)
                 janitor.stdin.close()
