@@ -20,7 +20,7 @@ class Lead:
     """The server that is first in a metric, of all servers of a scenario and load, and how sure that is.
 
     `ratio` is the first over the second, with the ends of its interval. `same` are equivalent to the first, `unknown`
-    are not told apart from it; while there is any of either, nobody is fastest. `without` have no number.
+    cannot be distinguished from it. If there are any of either, no server is fastest. `without` have no number.
     """
 
     metric: Metric
@@ -93,7 +93,7 @@ def _between(one: str, other: str, against: Mapping[str, Comparison]) -> tuple[C
 def _apart(best: str, other: str, against: Mapping[str, Comparison], places: Mapping[str, Standing]) -> _Apart:
     """Whether the best is surely better, by their comparison; without one, if their intervals do not overlap.
 
-    Then both have to be judged against the baseline, and at least one is told apart from it.
+    Without one, both need a verdict against the baseline, and at least one has to differ from it.
     """
     if direct := _between(best, other, against):
         comparison, _ = direct

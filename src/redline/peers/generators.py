@@ -71,7 +71,7 @@ def _number(text: str | None, default: int) -> int:
 
 
 def _headers(values: Mapping[str, Any], defaults: Mapping[str, str] | None = None, **more: str) -> list[str]:
-    """Request headers: the given ones, those that options of their own set, and those that the tool adds."""
+    """Request headers: those of `-H`, those that other options set, and those that the tool adds."""
     given = [*(values.get("headers") or [])]
     given += [f"{name.replace('_', '-')}: {value}" for name, key in more.items() if (value := values.get(key))]
     if values.get("user") is not None:

@@ -67,7 +67,7 @@ def read_envoy(source: RequestSource, into: Gathering) -> None:
 
 
 def read_json_log(source: RequestSource, into: Gathering) -> None:
-    """Read a log of a JSON object a line, with the keys that nginx, Envoy, Traefik and Caddy are told to write."""
+    """Read a log with a JSON object per line, by the usual keys of nginx, Envoy, Traefik and Caddy."""
     _read(source.lines(), _in_json, into)
 
 
