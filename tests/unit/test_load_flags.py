@@ -81,7 +81,7 @@ def test_a_count_and_a_replay(tmp_path: Path) -> None:
         ({"count": 0}, "--count 0: "),
         ({"connections_at_start": 0, "rate": "5"}, "--connections-at-start 0: "),
         ({"connections_at_start": 65, "rate": "5"}, "--connections-at-start 65: "),
-        ({"connections_at_start": 1}, "--connections-at-start 1: a closed load opens one for each user"),
+        ({"connections_at_start": 1}, "--connections-at-start 1: a closed load opens a connection for each user"),
         ({"requests_per_connection": 0}, "--requests-per-connection 0: "),
         ({"stages": ("1000",)}, "--stage 1000 is not a stage"),
         ({"stages": ("1.5:10s",)}, "--stage 1.5:10s is not a stage"),

@@ -250,7 +250,7 @@ def test_a_load_starts_the_only_server_of_the_file_and_sends_all_its_requests(fo
         load_suite(LoadFlags(scenarios=["none"]), made)
     running, _ = load_suite(LoadFlags(), read_project(f"servers:\n{OLD}", "redline.yaml"))
     assert isinstance(running.variants[0].entry, AttachedServer)
-    with pytest.raises(UsageError, match="names 2 servers, and a load is for one"):
+    with pytest.raises(UsageError, match="names 2 servers, and a load takes one"):
         load_suite(LoadFlags(), read_project(TWO, "redline.yaml"))
 
 
@@ -386,7 +386,7 @@ def test_ab_puts_a_proxy_before_the_only_server(folder: Path) -> None:
     project = read_project(f"servers:\n{GO}", "redline.yaml")
     (server,) = plain(ab_document(AbFlags(route="nginx"), FromRepository(folder).ends, str, project))["servers"]
     assert server["route"] == ["direct", "nginx"]
-    with pytest.raises(UsageError, match=r"redline.yaml names 2 servers, and --route is for one") as refused:
+    with pytest.raises(UsageError, match=r"redline.yaml names 2 servers, and --route takes a single server") as refused:
         ab_document(AbFlags(route="nginx"), FromRepository(folder).ends, str, read_project(TWO, "redline.yaml"))
     assert "`route: [direct, nginx]`" in refused.value.hint
 
@@ -405,7 +405,7 @@ def test_a_wrong_route_is_named_by_its_place(folder: Path, text: str, says: str)
 
 
 def test_a_load_is_for_one_route(folder: Path) -> None:
-    with pytest.raises(UsageError, match=r"redline.yaml has 2 routes, and a load is for one"):
+    with pytest.raises(UsageError, match=r"redline.yaml has 2 routes, and a load takes one"):
         load_suite(LoadFlags(), read_project(NGINX, "redline.yaml"))
 
 
