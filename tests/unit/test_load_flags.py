@@ -147,7 +147,7 @@ def test_tls_that_cannot_be(tmp_path: Path) -> None:
     for url, given, says in (
         ("http://127.0.0.1/", {"insecure": True}, "--insecure means nothing without TLS"),
         ("http://127.0.0.1/", {"cacert": junk}, "--cacert means nothing without TLS"),
-        ("https://127.0.0.1/", {"cacert": junk}, "holds no certificate"),
+        ("https://127.0.0.1/", {"cacert": junk}, "contains no certificate"),
         ("https://127.0.0.1/", {"cacert": junk, "insecure": True}, "--insecure takes any"),
         ("https://127.0.0.1/", {"cacert": tmp_path / "none"}, "there is no file"),
     ):
