@@ -74,7 +74,7 @@ class TlsSchema(Schema):
     versions: list[TlsEdition] = Field(
         default=["1.2", "1.3"], min_length=1, description="versions that may be negotiated", examples=[[1.3]]
     )
-    resumption: bool = Field(default=True, description="whether a connection may resume an earlier one's session")
+    resumption: bool = Field(default=True, description="whether a connection may resume an earlier session")
 
 
 class HopSchema(PlacedSchema):
@@ -236,7 +236,7 @@ class PrecisionSchema(Schema):
 
     precision: Threshold = Field(
         description="relative half width of an interval: of each comparison with a baseline, or of each server "
-        "without one, in throughput with zero think time and in p99 otherwise",
+        "without a baseline, in throughput with zero think time and in p99 otherwise",
         examples=["2%"],
     )
     at_least: int = Field(
