@@ -248,7 +248,7 @@ def test_the_command_line_selects_flags_by_name(tmp_path: Path) -> None:
         ("{jdk: 21, gc: Z, flags: {x: -XX:+ZGenerational}}", ""),
         (
             "{jdk: 25, gc: Z, flags: {x: -XX:+ZGenerational}}",
-            "-XX:+ZGenerational is for JDK 23 or earlier; later ones ignore it: there Z is always generational",
+            "-XX:+ZGenerational is for JDK 23 or earlier; later JDKs ignore it: there Z is always generational",
         ),
         (
             "{gc: G1, flags: {x: -XX:+ZGenerational}}",

@@ -88,7 +88,7 @@ def test_a_count_and_a_replay(tmp_path: Path) -> None:
         ({"stages": ("10:long",)}, "--stage 10:long: `long` is not a duration"),
         ({"stages": ("10:2m",)}, "-d 60s: the stages take 120s, longer than the measurement"),
         ({"replay": Path("none.txt")}, "there is no file none.txt"),
-        ({"replay": Path("none.txt"), "rate": "5"}, "-R 5: replayed arrivals have times, and no rate"),
+        ({"replay": Path("none.txt"), "rate": "5"}, "-R 5: replayed arrivals have times, not a rate"),
         ({"replay": Path("/dev/zero")}, "/dev/zero is not a regular file"),
         ({"replay": Path("none.txt"), "think": "1s"}, "--think 1s: only users"),
         ({"replay": Path("none.txt"), "arrivals": "uniform"}, "--arrivals uniform: --replay says when"),

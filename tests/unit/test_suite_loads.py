@@ -158,10 +158,10 @@ def test_a_file_of_times_that_is_not_there(tmp_path: Path) -> None:
         ),
         ("closed: {users: 1}, count: 0", "at least 1", "were due", "count"),
         ("open: {}", "`rate` is missing", "`rate: 5000`", "open"),
-        ("open: {rate: 0}", "a rate of 0", "or a stage to one", "open.rate"),
-        ("open: {rate: 0, stages: [{to: 0, over: 1s}]}", "a rate of 0", "or a stage to one", "open.rate"),
+        ("open: {rate: 0}", "a rate of 0", "or a stage to a rate", "open.rate"),
+        ("open: {rate: 0, stages: [{to: 0, over: 1s}]}", "a rate of 0", "or a stage to a rate", "open.rate"),
         ("open: {rate: 1, ramp: {to: x, over: 1s}}", "`x` is not a rate", "5000/s", "open.ramp.to"),
-        ("open: {rate: 1, arrivals: {replay: f}}", "have times, and no rate", "leave out the rate", "open.rate"),
+        ("open: {rate: 1, arrivals: {replay: f}}", "have times, not a rate", "leave out the rate", "open.rate"),
         (
             "open: {rate: 1, arrivals: {repaly: f}}",
             "unknown key `repaly`",
