@@ -24,7 +24,7 @@ _NONE: Ints = np.empty(0, dtype=np.int64)
 
 
 class Histogram:
-    """A distribution of durations, from 1 ns to an hour, to three significant digits. A value: `merged` makes a new one.
+    """A distribution of durations, from 1 ns to an hour, to three significant digits. A value: `merged` makes another.
 
     In JSON it is its V2 compressed base64 text, which is decoded only when needed. `decode_all` is faster for many.
     """
