@@ -88,7 +88,7 @@ def test_a_count_and_a_replay(tmp_path: Path) -> None:
         ({"stages": ("10:long",)}, "--stage 10:long: `long` is not a duration"),
         ({"stages": ("10:2m",)}, "-d 60s: the stages take 120s, longer than the measurement"),
         ({"replay": Path("none.txt")}, "there is no file none.txt"),
-        ({"replay": Path("none.txt"), "rate": "5"}, "-R 5: replayed arrivals have times, and no rate"),
+        ({"replay": Path("none.txt"), "rate": "5"}, "-R 5: replayed arrivals have times, not a rate"),
         ({"replay": Path("/dev/zero")}, "/dev/zero is not a regular file"),
         ({"replay": Path("none.txt"), "think": "1s"}, "--think 1s: only users"),
         ({"replay": Path("none.txt"), "arrivals": "uniform"}, "--arrivals uniform: --replay says when"),
@@ -147,7 +147,7 @@ def test_tls_that_cannot_be(tmp_path: Path) -> None:
     for url, given, says in (
         ("http://127.0.0.1/", {"insecure": True}, "--insecure means nothing without TLS"),
         ("http://127.0.0.1/", {"cacert": junk}, "--cacert means nothing without TLS"),
-        ("https://127.0.0.1/", {"cacert": junk}, "holds no certificate"),
+        ("https://127.0.0.1/", {"cacert": junk}, "contains no certificate"),
         ("https://127.0.0.1/", {"cacert": junk, "insecure": True}, "--insecure takes any"),
         ("https://127.0.0.1/", {"cacert": tmp_path / "none"}, "there is no file"),
     ):
