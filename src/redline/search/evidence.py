@@ -111,8 +111,7 @@ class Evidence:
         return counts + later / len(counts) if len(counts) else counts
 
     def backlog(self) -> Floats:
-        """The growth of the number of unfinished requests since the first timed slice began, at the end of each
-        slice."""
+        """The growth of unfinished requests since the first timed slice began, at the end of each timed slice."""
         return np.asarray(np.cumsum(self.counted("due") - self.counted("ended")))
 
 

@@ -247,8 +247,7 @@ def high_of(known: Bounds) -> float:
 
 
 def implies(strict: Objective, loose: Objective) -> bool:
-    """Whether meeting `strict` implies meeting `loose`: a percentile at least as deep with a limit no longer, and so
-    on."""
+    """Whether meeting `strict` implies meeting `loose`, such as a deeper percentile with the same limit."""
     if strict.metric in DEPTHS and loose.metric in DEPTHS:
         return DEPTHS[strict.metric] >= DEPTHS[loose.metric] and strict.limit <= loose.limit
     if strict.metric != loose.metric or strict.below != loose.below:

@@ -247,8 +247,7 @@ class _SeenOverload:
         return float(lengths[:first].sum() + lengths[first : first + width].sum() / 2) if first else 0.0
 
     def back_s(self) -> float | None:
-        """Seconds from the overload until the backlog was gone and a slice's p99 was at most `SLOWER` times that
-        before."""
+        """Seconds from the overload until the backlog was gone and p99 was at most `SLOWER` times that before."""
         before = self.response(self.before)
         if self.gone_s is None or not before.count:
             return None

@@ -102,8 +102,7 @@ class QueueFit:
         return self.root_per_s - self.limit_per_s
 
     def unsettled_per_s(self, seconds: float) -> float:
-        """The distance from the root below which the queue of a probe of this length does not settle and shows
-        nothing."""
+        """The distance from the root below which the queue of a probe of this length does not settle."""
         return float(np.sqrt(SETTLED * max(self.root_per_s, 0.0) * self.spread / seconds))
 
 
@@ -210,8 +209,7 @@ def _base_s(calmest: ProbePoint, q: float, stretch: float, root_per_s: float, le
 
 
 def diluted(quantiles_s: Floats, base_s: float) -> Floats:
-    """The ratio of the total time to its waiting part: the factor by which the waiting part's relative error is
-    larger."""
+    """The ratio of the total time to its waiting part, by which the waiting part's relative error is larger."""
     return np.asarray(np.minimum(quantiles_s / np.maximum(quantiles_s - base_s, 1e-12), _DILUTED))
 
 

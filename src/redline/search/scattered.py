@@ -104,8 +104,7 @@ def _contradict(at: Floats, shown: Floats, scaled: Floats, chance: Floats, over:
 
 
 def _scale(at: Floats, shown: Floats, inverse: Floats) -> float:
-    """The scale with which the roots, `shown + scale * inverse`, do not depend on the rates `at`; 0 if there is
-    none."""
+    """The scale for which the roots, `shown + scale * inverse`, do not depend on the rates `at`; 0 for none."""
     away = at - at.mean()
     over = float(away @ inverse)
     return -float(away @ shown) / over if over else 0.0

@@ -186,8 +186,7 @@ class Search:
         return tuple(self._limit(name, bounds) for name, bounds in self._known().items())
 
     def _known(self) -> dict[str, dict[str, Bounds]]:
-        """The bounds of every condition of every set; cached until the next probe, because a model is fitted for
-        them."""
+        """The bounds of every condition of every set; cached until the next probe, because they need a fit."""
         if self._bounds[0] == len(self.evidence):
             return self._bounds[1]
         conditions = {objective.text: objective for of_set in self.sets.values() for objective in of_set}

@@ -167,8 +167,7 @@ def _far(probes: Sequence[Evidence], objective: Objective) -> float:
 
 
 def _far_below(evidence: Evidence, objective: Objective) -> bool:
-    """Whether all times are below the limit, and the percentile is so by four errors of a clustered exponential
-    tail."""
+    """Whether all times are below the limit, the percentile by four errors of a clustered exponential tail."""
     q = QUANTILES[objective.metric]
     beyond = max(evidence.due * (1 - q), 1e-9)
     error = np.sqrt(_clusters(evidence, min(0.9, q)) / beyond) / np.log(1 / (1 - q))
@@ -195,8 +194,7 @@ def _batches(evidence: Evidence, objective: Objective) -> Floats:
 
 @lru_cache(maxsize=1024)
 def _beyond(evidence: Evidence, limit_ns: float) -> Floats:
-    """The shares of requests beyond the limit, by stretch; outcomes known only at the end belong to the last
-    stretch."""
+    """The shares of requests beyond the limit, by stretch; outcomes known only at the end are in the last."""
     slow = np.array([_slow(slice_.response, limit_ns) for slice_ in evidence.timed])
     slow[-1] += sum(_slow(slice_.response, limit_ns) for slice_ in evidence.slices if slice_.seconds <= 0)
     return batch_means(slow, _BATCHES) / max(float(evidence.counted("due").mean()), 1.0)
