@@ -132,8 +132,7 @@ def too_few(histogram: Histogram) -> tuple[TooFew, ...]:
 
 
 def server_facts(judged: JudgedCell, fact: Literal["build", "runtime_version"]) -> str:
-    """The distinct values of a fact that the servers reported: all are listed, since differences between trials
-    matter."""
+    """The distinct values of a fact that the servers reported, since differences between trials matter."""
     servers = [trial.numbers.server for trial in judged.trials if trial.numbers.server]
     return _distinct(str(getattr(server, fact)) for server in servers)
 

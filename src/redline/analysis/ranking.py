@@ -118,8 +118,7 @@ class _Field:
         return {name: fmean(levels[at.root]) + at.value for name, at in self._standings.items()}
 
     def distinguishes(self, cell_id: str, other: str) -> bool:
-        """Whether the cells' comparison differs, or else whether intervals (of ratios to a common root) do not
-        overlap."""
+        """Whether the cells' comparison shows a difference, or else intervals (to a common root) do not overlap."""
         for pair in ((cell_id, other), (other, cell_id)):
             if pair in self._pairs:
                 return self._differ(self._pairs[pair])

@@ -56,8 +56,7 @@ class _Scatter:
         return math.sqrt(max(0.0, self.total**2 - (self.within or 0.0) ** 2))
 
     def load_for(self, difference: float) -> int | None:
-        """The length of loads with which the same number of rounds shows the difference; None if no length is
-        enough."""
+        """The length of loads with which as few rounds show the difference; None if no length is enough."""
         wanted = scatter_showing(difference, self.rounds)
         if self.within is None or wanted <= self.between:
             return None

@@ -183,8 +183,7 @@ _MALFORMED = "Fix what writes these bytes, in the server or in front of it; the 
 
 
 def _began_ns(traffic: Traffic) -> int:
-    """When wrong answers began, in ns after the begin of the measurement; 0 if at once, or without right answers
-    before."""
+    """When wrong answers began, in ns of the measurement; 0 if at once, or without right answers before."""
     right = False
     for interval in traffic.intervals:
         if interval.phase == "measure":

@@ -200,8 +200,7 @@ def is_warm(timeline: Timeline) -> bool:
 
 
 def warm_up(cell: Cell, trial: Trial) -> WarmUp | None:
-    """Classify a trial's warm-up, including its measurement; None if it was too short, was cut, or changes by
-    design."""
+    """Classify a trial's warm-up, including its measurement; None if it was short, cut, or changes by design."""
     traffic = trial.traffic
     if traffic is None or cell.load.changes or traffic.ended != "complete":
         return None
@@ -263,8 +262,7 @@ class WarmupDetector:
 
 
 def _joined(levels: list[Segment], tolerance: float) -> tuple[Segment, list[Segment]]:
-    """The last level joined with all earlier levels equal to it, across short disturbances; and the remaining
-    levels."""
+    """The last level joined with earlier levels equal to it, across short disturbances; and the remaining levels."""
     *left, last = levels
     while left:
         if abs(left[-1].level - last.level) > tolerance:

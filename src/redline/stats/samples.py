@@ -75,8 +75,7 @@ class Sample(ABC):
 
     @property
     def held(self) -> tuple[float, float] | None:
-        """The order statistics that enclose the quantile by `CONFIDENCE`, for independent requests; None without
-        one."""
+        """The order statistics that enclose the quantile by `CONFIDENCE`, for independent requests; else None."""
         return None
 
     @cached_property

@@ -51,8 +51,7 @@ def thread_group(thread: Thread | None) -> str:
 
 
 def kernel_from(frames: tuple[str, ...]) -> int:
-    """The index of the first kernel frame, from which on all are the kernel's; the number of frames if there is
-    none."""
+    """The index of the first kernel frame, from which on all are the kernel's; the number of frames without any."""
     return next((at for at, frame in enumerate(frames) if _is_of_kernel(frame)), len(frames))
 
 
